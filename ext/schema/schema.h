@@ -24,14 +24,15 @@ enum table_id {
   TABLE_count
 };
 
-/* One enum for all tables: each table starts again at 0. COLUMN_COUNT_ops (not COLUMN_ops_count, which would be a column
-** named `count`, as diagnostics has one) is the number of columns. */
+/* One enum for all tables: each table starts again at 0. COLUMN_COUNT_ops is the number of columns of ops; it is not
+** called COLUMN_ops_count because that would be a column named `count`, and diagnostics has one. */
 enum column_id {
 #define TABLE(table, dump_id, title) COLUMN_##table##_id = 0, COLUMN_##table##_profile_id,
 #define COLUMN(table, name, dump_id, type, unit, doc) COLUMN_##table##_##name,
 #define REFERENCE(table, name, dump_id, target, doc) COLUMN_##table##_##name,
 #define INTERNAL(table, name, dump_id, type, doc) COLUMN_##table##_##name,
-#define SPAN(table, start_id, end_id, dur_id) COLUMN_##table##_start_ns, COLUMN_##table##_end_ns, COLUMN_##table##_dur_ns,
+#define SPAN(table, start_id, end_id, dur_id) \
+  COLUMN_##table##_start_ns, COLUMN_##table##_end_ns, COLUMN_##table##_dur_ns,
 #define END(table) COLUMN_##table##_attributes, COLUMN_COUNT_##table,
 #include "tables.def"
 };
@@ -83,10 +84,11 @@ int schema_find_column(const struct table_spec *table, const char *name);
 int schema_table_of_dump_id(unsigned dump_id);
 int schema_column_of_dump_id(const struct table_spec *table, unsigned dump_id);
 
-/* The CREATE TABLE text for sqlite3_declare_vtab(), with the hidden `profile` argument last. Written to `buffer` (NUL-terminated,
-** truncated to `size`); returns the length it needs, as snprintf does. Columns come in the order of the enum, but INTERNAL ones
-** are left out (SQL must not see them, not even hidden): `sql_columns` (room for column_count + 1 entries) receives the column
-** index of each SQL position, and -1 at the position of `profile`, after which nothing is written. It may be NULL. */
+/* The CREATE TABLE text for sqlite3_declare_vtab(), with the hidden `profile` argument last. Written to `buffer`
+** (NUL-terminated, truncated to `size`); returns the length it needs, as snprintf does. Columns come in the order of
+** the enum, but INTERNAL ones are left out (SQL must not see them, not even hidden): `sql_columns` (room for
+** column_count + 1 entries) receives the column index of each SQL position, and -1 at the position of `profile`, where
+** it ends. It may be NULL. */
 size_t schema_declaration(const struct table_spec *table, char *buffer, size_t size, int16_t *sql_columns);
 
 #endif
