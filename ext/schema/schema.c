@@ -44,8 +44,8 @@
 #include "tables.def"
 
 /* SPAN_START_ops and so on: the position of the span's first column, or -1. A table without SPAN need not have a
-** start_ns, and node_steps has one that is no span, so each constant is a sum that begins with -1 and to which SPAN, where
-** there is one, adds the rest. */
+** start_ns, and node_steps has one that is no span, so each constant is a sum that begins with -1 and to which SPAN,
+** where there is one, adds the rest. */
 enum {
 #define TABLE(table, dump_id, title) SPAN_START_##table = -1
 #define SPAN(table, start_id, end_id, dur_id) + 1 + COLUMN_##table##_start_ns
