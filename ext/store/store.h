@@ -1,0 +1,222 @@
+/* store.h: profiles in memory, as tables made of columns.  No SQLite, no file formats.
+**
+** The parts, from the outside in:
+**
+**   store      everything one database connection has open; reference-counted, used by one thread at a time.
+**   run        what one tfprof_open() added: a file, a directory, a glob.
+**   profile    one process or rank (one file).  Its rows come from a `source` (a reader) on demand.
+**   segment    an immutable run of rows of one table of one profile; its columns are loaded or derived on first use.
+**   snapshot   all segments of one table over the profiles a query selects, at one moment; what cursors read.  Permutations and lookup
+**              indexes hang on it.  A cursor retains it; opening, closing or refreshing profiles makes later queries get another one.
+**
+** Row numbers count the rows of a table within its profile, from 0, and never change (a lost dump frame leaves a gap).
+** Ids are what SQL sees: profile number << 36 | row number; profile and run numbers count from 1 and are never used again.
+** Positions count the rows of a snapshot, from 0; they mean nothing outside it.
+**
+** Lazy: nothing is decoded or derived until store_require() names a column.  A derive pass (ext/derive) declares what it reads and writes;
+** the store runs passes in the right order, once per profile version.
+*/
+#ifndef TFPROF_STORE_H
+#define TFPROF_STORE_H
+
+#include "dump/error.h"
+#include "schema/schema.h"
+#include "store/column.h"
+#include "store/pool.h"
+
+enum { ID_ROW_BITS = 36 };
+static inline int64_t id_make(uint32_t profile_number, uint64_t row) { return (int64_t)((uint64_t)profile_number << ID_ROW_BITS | row); }
+static inline uint32_t id_profile(int64_t id) { return (uint32_t)((uint64_t)id >> ID_ROW_BITS); }
+static inline uint64_t id_row(int64_t id) { return (uint64_t)id & (((uint64_t)1 << ID_ROW_BITS) - 1); }
+
+/* A set of columns of one table. */
+struct column_set { uint64_t words[2]; };
+static inline void column_set_add(struct column_set *set, unsigned column) { set->words[column >> 6] |= (uint64_t)1 << (column & 63); }
+static inline bool column_set_has(const struct column_set *set, unsigned column) { return set->words[column >> 6] >> (column & 63) & 1; }
+
+struct store;
+struct profile;
+
+struct segment {
+  uint32_t references;
+  uint16_t table;
+  uint32_t rows;              /* at most 2^31 */
+  uint64_t first_row;         /* row number of the first */
+  struct profile *profile;
+  void *source_data;          /* what the source needs to load it; freed by source->free_segment */
+  struct column *columns[SCHEMA_MAXIMUM_COLUMNS]; /* NULL: not loaded yet */
+  uint64_t is_raw[2];         /* columns that the source itself has */
+};
+
+/* A reader's side of an open profile. All functions may be NULL except load and free_profile. */
+struct profile_source {
+  const char *format;         /* profiles.format */
+  /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if the source has no such column.
+  ** May use threads of its own (store/parallel.h). */
+  enum tfprof_status (*load)(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
+                             struct column **out, struct tfprof_error *error);
+  /* Adds segments for rows that appeared since. *changed says whether anything did. */
+  enum tfprof_status (*refresh)(struct profile *profile, bool *changed, struct tfprof_error *error);
+  /* Reads everything once, adding a diagnostic for whatever cannot be used. Called before the diagnostics table is read. */
+  enum tfprof_status (*verify)(struct profile *profile, struct tfprof_error *error);
+  void (*free_segment)(void *source_data);
+  void (*free_profile)(struct profile *profile);
+};
+
+struct diagnostic { string_id severity, reason, message, file; int64_t count; int64_t offset; /* -1: none */ int table; /* -1: none */ };
+
+struct profile {
+  struct store *store;
+  uint32_t number, run_number;
+  const struct profile_source *source;
+  void *source_data;
+  bool is_verified;
+  /* the columns of the profiles table that are known at open; string ids, 0: NULL; -1 numbers: NULL */
+  string_id path, job, host, framework, framework_version, command, clock_domain;
+  int64_t pid, parent_pid, rank, world_size, clock_offset_ns, clock_error_ns, file_bytes;
+  bool complete;
+  int64_t start_ns, end_ns;   /* in the profile's own clock; start > end: not known yet (the store asks the tables) */
+  struct profile_table {
+    struct segment **segments;
+    size_t segment_count;
+    uint64_t rows;            /* row number after the last */
+    bool is_made;             /* a derive pass made (or will make) the rows, the source has none */
+    bool is_ready;            /* rows are there (always true for tables of the source) */
+  } tables[TABLE_count];
+  struct diagnostic *diagnostics;
+  size_t diagnostic_count;
+  uint64_t passes_done;       /* bit i: derive pass i ran for this version */
+};
+
+/* ---- derive passes ---- */
+
+struct table_column { uint16_t table, column; };
+enum { DERIVE_MAXIMUM_COLUMNS = 16 };
+struct derive_pass {
+  const char *name;           /* for error messages and progress */
+  const char *summary;        /* one sentence: the algorithm and its source */
+  int makes_table;            /* TABLE_x whose rows this pass makes where the source has none, else -1 */
+  struct table_column reads[DERIVE_MAXIMUM_COLUMNS];  /* ends at the first {0,0}: TABLE 0 column 0 is never read */
+  struct table_column writes[DERIVE_MAXIMUM_COLUMNS]; /* columns written where the source has none; {0,0} ends */
+  enum tfprof_status (*run)(struct profile *profile, struct tfprof_error *error);
+};
+/* Before run(): every column of `reads` is loaded in every segment of the profile (profile_columns below), absent columns included.
+** run() sets every column of `writes` with segment_set_column (a column that the source has is kept: segment_set_column ignores it),
+** or adds the made table's segments with profile_add_segment and sets all their columns. Passes must form no cycle. */
+enum tfprof_status segment_set_column(struct segment *segment, unsigned column, struct column *value /* reference taken over */);
+
+/* ---- life of a store ---- */
+
+struct store_hooks { /* may be all NULL */
+  bool (*is_interrupted)(void *context);                       /* polled by long loops */
+  void (*progress)(void *context, const char *what, double fraction);
+  void *context;
+};
+struct store *store_create(const struct derive_pass *const *passes, unsigned pass_count); /* one reference; NULL: no memory */
+struct store *store_retain(struct store *store);
+void store_release(struct store *store);
+void store_set_hooks(struct store *store, const struct store_hooks *hooks);
+bool store_interrupted(struct store *store);
+void store_progress(struct store *store, const char *what, double fraction);
+struct pool *store_pool(struct store *store);
+/* Rises with every change of what is open. */
+uint64_t store_generation(const struct store *store);
+
+/* ---- opening: called by ext/read ---- */
+
+/* A new run; its profiles become visible together by store_publish_run, or vanish by store_cancel_run. */
+enum tfprof_status store_add_run(struct store *store, const char *path, const char *format, uint32_t *run_number, struct tfprof_error *error);
+/* A new, empty profile in an unpublished run; the caller fills its fields and adds segments. Owned by the store, which calls source->free_profile. */
+enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source, void *source_data,
+                                     struct profile **profile, struct tfprof_error *error);
+/* A segment of `rows` rows starting at row number `first_row` (ascending, no overlap). `raw` are the columns that the source can load. Columns not in
+** `raw` are absent or derived. Takes over source_data, also on failure. *segment may be NULL. */
+enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, uint64_t first_row, uint32_t rows,
+                                       const struct column_set *raw, void *source_data, struct segment **segment, struct tfprof_error *error);
+/* Text may be any bytes; interned. offset -1, table -1: none. Never fails loudly: short of memory it is counted, not kept. */
+void profile_diagnose(struct profile *profile, const char *severity, const char *reason, int64_t count, int64_t offset, int table,
+                      const char *format, ...) __attribute__((format(printf, 7, 8)));
+void store_publish_run(struct store *store, uint32_t run_number);
+void store_cancel_run(struct store *store, uint32_t run_number);
+
+/* ---- after opening ---- */
+
+/* Unlinks at once; memory goes when the last cursor lets go. TFPROF_NOT_FOUND when no such run is open. */
+enum tfprof_status store_close_run(struct store *store, uint32_t run_number, struct tfprof_error *error);
+/* Asks every source for new rows; *added counts them. Rows keep their ids; what was derived is derived again on next use. */
+enum tfprof_status store_refresh(struct store *store, uint64_t *added, struct tfprof_error *error);
+size_t store_run_count(const struct store *store);
+size_t store_profile_count(const struct store *store);
+struct profile *store_profile_at(const struct store *store, size_t index); /* published profiles by ascending number */
+struct profile *store_profile_by_number(const struct store *store, uint32_t number);
+
+/* ---- reading ---- */
+
+struct index;
+struct snapshot {
+  uint32_t references;
+  uint16_t table;
+  struct store *store;        /* retained */
+  uint64_t rows;
+  size_t segment_count;
+  struct segment **segments;  /* ascending by profile number, then row number; retained */
+  uint64_t *positions;        /* segment_count + 1: first position of each segment, then `rows` */
+  struct index *indexes;      /* private */
+};
+
+/* All rows of a table in the profiles that `selection` names: NULL or "": all; a profile number ("3"), a path, or a glob over paths; several profiles may
+** match, none is an empty table. Runs the pass that makes the table where needed. Snapshots are cached until the store changes. */
+enum tfprof_status store_snapshot(struct store *store, unsigned table, const char *selection, struct snapshot **snapshot,
+                                  struct tfprof_error *error);
+/* Upper bound or exact number of rows, without running anything (for query plans). */
+uint64_t store_estimate_rows(struct store *store, unsigned table);
+struct snapshot *snapshot_retain(struct snapshot *snapshot);
+void snapshot_release(struct snapshot *snapshot);
+
+/* Makes the columns readable in all segments (loads, derives), or in one segment (index). After success segment->columns[c] is not NULL. */
+enum tfprof_status snapshot_require(struct snapshot *snapshot, const struct column_set *columns, struct tfprof_error *error);
+enum tfprof_status snapshot_require_segment(struct snapshot *snapshot, size_t segment, const struct column_set *columns, struct tfprof_error *error);
+/* The same for all segments of one profile's table: for derive passes and savers. */
+enum tfprof_status profile_require(struct profile *profile, unsigned table, const struct column_set *columns, struct tfprof_error *error);
+
+/* The segment that holds a position, starting the search at *hint (a segment index that is updated). */
+static inline const struct segment *snapshot_segment(const struct snapshot *s, uint64_t position, size_t *hint, uint32_t *row) {
+  size_t i = *hint;
+  if (i >= s->segment_count || position < s->positions[i] || position >= s->positions[i + 1]) {
+    size_t low = 0, high = s->segment_count;
+    while (high - low > 1) {
+      size_t middle = low + (high - low) / 2;
+      if (s->positions[middle] <= position) low = middle; else high = middle;
+    }
+    i = *hint = low;
+  }
+  *row = (uint32_t)(position - s->positions[i]);
+  return s->segments[i];
+}
+
+/* One value as SQL sees it: ids for id, profile_id and references, epoch ns for times (clock offset added), text as pool id. */
+struct value { enum { VALUE_NULL, VALUE_INTEGER, VALUE_REAL, VALUE_TEXT } kind; union { int64_t integer; double real; string_id text; }; };
+struct value segment_value(const struct segment *segment, unsigned column, uint32_t row);
+
+/* ---- indexes: built on first use, kept with the snapshot; their columns are required first by these functions ---- */
+
+/* positions[0 ... rows-1] ordered by the columns' values ascending as SQLite orders them (NULL first, numbers, text by memcmp), ties by position.
+** At most 4 columns. Interruptible. */
+enum tfprof_status snapshot_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count, const uint32_t **positions,
+                                  struct tfprof_error *error);
+/* Positions whose value of `column` (as SQL sees it, integers and text) equals `value`: a slice of snapshot_order's array of that one column. For
+** references this is a lookup in constant time. */
+enum tfprof_status snapshot_equal(struct snapshot *snapshot, unsigned column, struct value value, const uint32_t **positions, uint64_t *count,
+                                  struct tfprof_error *error);
+/* The half-open slice of snapshot_order(column) with minimum <= value <= maximum (NULLs never). */
+enum tfprof_status snapshot_range(struct snapshot *snapshot, unsigned column, int64_t minimum, int64_t maximum, const uint32_t **positions,
+                                  uint64_t *count, struct tfprof_error *error);
+/* The position of an id, or -1: constant time. */
+int64_t snapshot_find_id(const struct snapshot *snapshot, int64_t id);
+/* Number of distinct values if an order of the column exists or it is text (pool), else an estimate; for query plans, never builds. */
+uint64_t snapshot_estimate_distinct(const struct snapshot *snapshot, unsigned column);
+
+/* Bytes of memory held by columns, indexes and strings. */
+uint64_t store_bytes(const struct store *store);
+
+#endif
