@@ -1,0 +1,81 @@
+/* intern.h: the strings and lanes that one worker has met, numbered from 0.
+**
+** A worker looks up several texts per event.  It does so by the raw bytes as they stand in the file, without decoding: a text that has
+** been seen costs a hash and a comparison.  What is new in a chunk is decoded and entered into the store's pool when the chunk is
+** published, once (publish.c); until then its bytes lie in the chunk, and afterwards in the pool where they are the same, so that most
+** texts are held only once.
+**
+** Lanes (threads, streams) and devices are numbered in the same way by three integers.
+*/
+#ifndef TFPROF_JSON_INTERN_H
+#define TFPROF_JSON_INTERN_H
+
+#include "dump/error.h"
+#include "store/pool.h"
+
+enum text_form {
+  TEXT_PLAIN,   /* the bytes themselves */
+  TEXT_ESCAPED, /* a JSON string with backslashes */
+  TEXT_JSON,    /* an array or object, kept without the white space between its parts */
+  TEXT_STACK,   /* a call stack: frames parted by ';', the innermost first; becomes a row of code_traces */
+  TEXT_STACK_ESCAPED,
+};
+
+/* What a name says about its event; found once for each text. */
+enum name_class {
+  NAME_UNKNOWN, /* not looked at yet */
+  NAME_PLAIN,
+  NAME_STEP,      /* ProfilerStep#7 */
+  NAME_INPUT,     /* enumerate(DataLoader)#... */
+  NAME_USER,      /* Optimizer.step#... and others that old traces file under ops */
+  NAME_AUTOGRAD,  /* autograd::engine::evaluate_function: ... */
+  NAME_MODULE,    /* nn.Module: ... */
+  NAME_MEMORY,    /* [memory] */
+  NAME_OUT_OF_MEMORY,
+};
+
+struct text {
+  const char *bytes; /* raw */
+  uint32_t length;
+  uint8_t form;       /* enum text_form */
+  uint8_t name_class; /* enum name_class */
+  bool is_owned;      /* bytes were copied by the table */
+  uint32_t global;    /* string_id, or for stacks the row of code_traces + 1; valid below `published` */
+};
+
+struct text_slot {
+  uint64_t hash;
+  uint32_t index; /* + 1; 0: free */
+};
+
+struct text_table {
+  struct text *texts;
+  uint32_t count, capacity, published;
+  struct text_slot *slots;
+  uint64_t mask;
+};
+
+struct lane_key { uint64_t words[3]; };
+struct lane_table {
+  struct lane_key *keys;
+  uint32_t *globals; /* as for texts */
+  uint32_t count, capacity, published;
+  uint32_t *slots; /* index + 1 */
+  uint32_t mask;
+};
+
+enum { INTERN_NONE = UINT32_MAX };
+
+bool text_table_init(struct text_table *table);
+void text_table_free(struct text_table *table);
+uint64_t text_table_bytes(const struct text_table *table);
+/* INTERN_NONE: no memory. `bytes` must stay until the chunk is published; 8 bytes after them are readable. */
+uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t length, enum text_form form);
+
+bool lane_table_init(struct lane_table *table);
+void lane_table_free(struct lane_table *table);
+uint32_t lane_intern(struct lane_table *table, struct lane_key key);
+
+uint64_t text_hash(const char *bytes, uint32_t length);
+
+#endif

@@ -1,0 +1,282 @@
+/* source.c: see source.h. */
+#include "read/json/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "read/json/inflate.h"
+
+enum { INPUT_BYTES = 256 << 10 }; /* of compressed bytes at a time: stays in the second-level cache */
+
+struct mark {
+  uint64_t file_offset; /* of the first byte that the inflater has not seen */
+  uint64_t offset;      /* of the next byte that it makes */
+  struct inflater *inflater;
+};
+
+struct source_index {
+  char *path;
+  struct stat identity;
+  bool is_gzip;
+  struct mark *marks; /* ascending; gzip only */
+  size_t mark_count, mark_capacity;
+};
+
+struct source {
+  int fd;
+  bool at_end;
+  enum source_problem problem;
+  uint64_t problem_offset;
+  uint64_t file_offset; /* of the next byte to read */
+  uint64_t offset;      /* decompressed bytes given out */
+  uint64_t next_mark;
+  struct source_index *index;
+  struct inflater *inflater; /* NULL: plain */
+  bool in_member;
+  uint64_t member_file_bytes; /* compressed bytes used since source_open */
+  const uint8_t *input;
+  size_t input_length;
+  uint8_t *input_buffer;
+};
+
+const char *source_problem_text(enum source_problem problem) {
+  switch (problem) {
+    case SOURCE_FINE: return "complete";
+    case SOURCE_TRUNCATED: return "the gzip stream ends early";
+    case SOURCE_DAMAGED: return "the gzip stream is damaged";
+    case SOURCE_TRAILING: return "bytes after the gzip stream were ignored";
+    case SOURCE_BOMB: return "the gzip stream expands beyond any real trace";
+    case SOURCE_IO: return "the file could not be read further";
+  }
+  return "?";
+}
+
+static void index_free(struct source_index *index) {
+  if (!index) return;
+  for (size_t i = 0; i < index->mark_count; i++) inflater_free(index->marks[i].inflater);
+  free(index->marks);
+  free(index->path);
+  free(index);
+}
+
+void source_index_free(struct source_index *index) { index_free(index); }
+
+uint64_t source_index_bytes(const struct source_index *index) {
+  return index ? sizeof *index + index->mark_count * (sizeof *index->marks + inflater_bytes()) : 0;
+}
+
+/* Reads fully, past EINTR. Less: end of file; -1: an error. */
+static ssize_t read_fully(int fd, void *buffer, size_t length, uint64_t offset) {
+  size_t done = 0;
+  while (done < length) {
+    ssize_t n = pread(fd, (char *)buffer + done, length - done, (off_t)(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return done ? (ssize_t)done : -1;
+    if (n == 0) break;
+    done += (size_t)n;
+  }
+  return (ssize_t)done;
+}
+
+enum tfprof_status source_open(const char *path, struct source **out, struct tfprof_error *error) {
+  *out = NULL;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return error_io(error, path, "cannot be opened");
+  struct stat identity;
+  uint8_t magic[2];
+  if (fstat(fd, &identity) != 0) {
+    close(fd);
+    return error_io(error, path, "cannot be examined");
+  }
+  if (!S_ISREG(identity.st_mode)) {
+    close(fd);
+    return error_at(error, TFPROF_WRONG_KIND, path, 0, "is not a regular file");
+  }
+  struct source *source = calloc(1, sizeof *source);
+  struct source_index *index = calloc(1, sizeof *index);
+  char *copy = strdup(path);
+  if (source && index && copy) {
+    index->path = copy;
+    index->identity = identity;
+    source->fd = fd;
+    source->index = index;
+    if (read_fully(fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {
+      index->is_gzip = true;
+      source->inflater = inflater_create();
+      source->input_buffer = malloc(INPUT_BYTES);
+      source->next_mark = SOURCE_MARK_BYTES;
+    }
+    if (!index->is_gzip || (source->inflater && source->input_buffer)) {
+      *out = source;
+      return TFPROF_OK;
+    }
+    source_close(source);
+    return error_no_memory(error);
+  }
+  free(source);
+  free(index);
+  free(copy);
+  close(fd);
+  return error_no_memory(error);
+}
+
+void source_close(struct source *source) {
+  if (!source) return;
+  if (source->fd >= 0) close(source->fd);
+  inflater_free(source->inflater);
+  free(source->input_buffer);
+  index_free(source->index);
+  free(source);
+}
+
+bool source_is_gzip(const struct source *source) { return source->inflater != NULL; }
+uint64_t source_file_bytes(const struct source *source) { return (uint64_t)source->index->identity.st_size; }
+
+enum source_problem source_problem(const struct source *source, uint64_t *offset) {
+  *offset = source->problem_offset;
+  return source->problem;
+}
+
+struct source_index *source_take_index(struct source *source) {
+  struct source_index *index = source->index, *empty = calloc(1, sizeof *empty);
+  if (!empty) return NULL;
+  empty->identity = index->identity;
+  source->index = empty;
+  return index;
+}
+
+static size_t stop(struct source *source, enum source_problem problem, uint64_t offset, size_t done) {
+  source->at_end = true;
+  source->problem = problem;
+  source->problem_offset = offset;
+  return done;
+}
+
+/* A mark that cannot be made for want of memory is left out: reading again then starts further back. */
+static void leave_mark(struct source *source) {
+  struct source_index *index = source->index;
+  if (index->mark_count == index->mark_capacity) {
+    size_t capacity = index->mark_capacity ? index->mark_capacity * 2 : 16;
+    struct mark *marks = realloc(index->marks, capacity * sizeof *marks);
+    if (!marks) return;
+    index->marks = marks;
+    index->mark_capacity = capacity;
+  }
+  struct inflater *copy = inflater_copy(source->inflater);
+  if (!copy) return;
+  index->marks[index->mark_count++] = (struct mark){source->file_offset - source->input_length, source->offset, copy};
+}
+
+static size_t read_plain(struct source *source, char *buffer, size_t capacity) {
+  ssize_t n = read_fully(source->fd, buffer, capacity, source->file_offset);
+  if (n < 0) return stop(source, SOURCE_IO, source->file_offset, 0);
+  source->file_offset += (uint64_t)n;
+  source->offset += (uint64_t)n;
+  if ((size_t)n < capacity) stop(source, SOURCE_FINE, source->file_offset, 0);
+  return (size_t)n;
+}
+
+/* False at the end of the file or when it cannot be read. */
+static bool more_input(struct source *source, bool *failed) {
+  if (source->input_length) return true;
+  ssize_t n = read_fully(source->fd, source->input_buffer, INPUT_BYTES, source->file_offset);
+  *failed = n < 0;
+  if (n <= 0) return false;
+  source->file_offset += (uint64_t)n;
+  source->input = source->input_buffer;
+  source->input_length = (size_t)n;
+  return true;
+}
+
+/* Between members: true when another one begins here, else the stream is stopped. Padding of zero bytes is passed over (RFC 1952
+** does not know it, but block devices and tape archives leave it). */
+static bool next_member(struct source *source) {
+  bool failed = false;
+  while (more_input(source, &failed) && *source->input == 0 && source->offset) source->input++, source->input_length--;
+  uint64_t here = source->file_offset - source->input_length;
+  if (failed) return stop(source, SOURCE_IO, here, 0), false;
+  if (!source->input_length) return stop(source, SOURCE_FINE, here, 0), false;
+  if (*source->input != 0x1f) return stop(source, SOURCE_TRAILING, here, 0), false;
+  inflater_reset(source->inflater);
+  source->in_member = true;
+  return true;
+}
+
+static size_t read_gzip(struct source *source, char *buffer, size_t capacity) {
+  uint8_t *out = (uint8_t *)buffer;
+  size_t left = capacity;
+  while (left) {
+    if (!source->in_member && !next_member(source)) return capacity - left;
+    bool failed = false;
+    if (!more_input(source, &failed)) {
+      return stop(source, failed ? SOURCE_IO : SOURCE_TRUNCATED, source->file_offset, capacity - left);
+    }
+    size_t before = left;
+    enum inflater_status status = inflater_step(source->inflater, &source->input, &source->input_length, &out, &left);
+    source->offset += before - left;
+    uint64_t used = source->file_offset - source->input_length;
+    if (status == INFLATER_DAMAGED) return stop(source, SOURCE_DAMAGED, used, capacity - left);
+    if (status == INFLATER_END) source->in_member = false;
+    if (source->offset > SOURCE_FREE_BYTES && source->offset / SOURCE_MAXIMUM_RATIO > used) {
+      return stop(source, SOURCE_BOMB, used, capacity - left);
+    }
+    if (source->in_member && source->offset >= source->next_mark) {
+      leave_mark(source);
+      source->next_mark = source->offset + SOURCE_MARK_BYTES;
+    }
+  }
+  return capacity;
+}
+
+size_t source_read(struct source *source, char *buffer, size_t capacity) {
+  if (source->at_end) return 0;
+  return source->inflater ? read_gzip(source, buffer, capacity) : read_plain(source, buffer, capacity);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+  return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+         a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+enum tfprof_status source_range(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
+                                struct tfprof_error *error) {
+  struct source *source;
+  enum tfprof_status status = source_open(index->path, &source, error);
+  if (status) return status;
+  if (!same_file(&source->index->identity, &index->identity)) {
+    source_close(source);
+    return error_at(error, TFPROF_CORRUPT, index->path, 0, "was changed since it was opened; close and open it again");
+  }
+  source->next_mark = UINT64_MAX;
+  if (!index->is_gzip) {
+    source->file_offset = offset;
+  } else {
+    size_t best = index->mark_count;
+    while (best && index->marks[best - 1].offset > offset) best--;
+    if (best) {
+      struct inflater *copy = inflater_copy(index->marks[best - 1].inflater);
+      if (!copy) {
+        source_close(source);
+        return error_no_memory(error);
+      }
+      inflater_free(source->inflater);
+      source->inflater = copy;
+      source->file_offset = index->marks[best - 1].file_offset;
+      source->offset = index->marks[best - 1].offset;
+      source->in_member = true;
+    }
+    char scratch[16384];
+    while (source->offset < offset) {
+      uint64_t missing = offset - source->offset;
+      if (source_read(source, scratch, missing < sizeof scratch ? (size_t)missing : sizeof scratch) == 0) break;
+    }
+  }
+  size_t got = source_read(source, buffer, length);
+  source_close(source);
+  if (got < length) return error_at(error, TFPROF_IO, index->path, offset, "cannot be read again");
+  return TFPROF_OK;
+}
