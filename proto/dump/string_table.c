@@ -81,7 +81,7 @@ static bool grow_entries(struct string_table *table) {
 
 /* Room for a text, in the current chunk or a new one. A long text gets a chunk of its own. */
 static char *allocate_text(struct string_table *table, size_t length) {
-  if (length > table->chunk_size - table->chunk_used) {
+  if (!table->chunk || length > table->chunk_size - table->chunk_used) {
     size_t size = sizeof(struct chunk) + (length > CHUNK_BYTES / 4 ? length : CHUNK_BYTES);
     struct chunk *chunk = malloc(size);
     if (!chunk) return NULL;
