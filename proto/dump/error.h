@@ -1,8 +1,8 @@
 /* error.h: the one way in which something that went wrong is said.
 **
-** Every function that can fail takes a `struct tfprof_error *` last and returns an enum tfprof_status; 0 is success.  The error names
-** what was wrong, in which file, at which offset, and what to do, so that any caller can print error_text() as it is.
-** The pointer may be NULL when the caller only wants the code.
+** Every function that can fail takes a `struct tfprof_error *` last and returns an enum tfprof_status; 0 is success.
+** The error names what was wrong, in which file, at which offset, and what to do, so that any caller can print
+** error_text() as it is. The pointer may be NULL when the caller only wants the code.
 */
 #ifndef TFPROF_ERROR_H
 #define TFPROF_ERROR_H
@@ -32,8 +32,8 @@ struct tfprof_error {
   char message[1024]; /* one sentence without a final full stop, then optionally "; " and what to do */
 };
 
-/* Fills `error` (if not NULL) and returns `status`, so that `return error_set(error, TFPROF_IO, "...")` works. file and offset are
-** cleared. */
+/* Fills `error` (if not NULL) and returns `status`, so that `return error_set(error, TFPROF_IO, "...")` works. file and
+** offset are cleared. */
 enum tfprof_status error_set(struct tfprof_error *error, enum tfprof_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* As error_set, with the place. */

@@ -1,9 +1,9 @@
 /* writer.h: appends frames to one dump file.
 **
-** Used by the capture library (on its writer thread, inside somebody else's program) and by tfprof_save.  The file is complete up to
-** the last whole frame at any moment: each frame is one write(2), strings are written before the frame that first uses them.
-** Nothing here takes locks, starts threads, prints, or ends the program.  One writer is used by one thread at a time.
-** Memory is bounded: the string table, and buffers for one frame.
+** Used by the capture library (on its writer thread, inside somebody else's program) and by tfprof_save.  The file is
+** complete up to the last whole frame at any moment: each frame is one write(2), strings are written before the frame
+** that first uses them.  Nothing here takes locks, starts threads, prints, or ends the program.  One writer is used by
+** one thread at a time. Memory is bounded: the string table, and buffers for one frame.
 **
 ** FORMAT.md is the specification of what is written.
 */
@@ -17,27 +17,27 @@ struct dump_writer;
 /* What is known when the file is created. Strings may be NULL; rank is -1 when there is none. */
 struct dump_profile {
   const char *host, *job, *command, *framework, *framework_version, *recorder; /* recorder: "tfprof-capture 0.1.0" */
-  const char *clock_domain; /* "monotonic": the values of TIME columns are CLOCK_MONOTONIC ns; "realtime": Unix-epoch ns */
+  const char *clock_domain; /* what TIME columns count: "monotonic": CLOCK_MONOTONIC ns; "realtime": Unix-epoch ns */
   uint32_t pid, parent_pid;
   int32_t rank;
-  uint32_t world_size;      /* 0: unknown */
+  uint32_t world_size; /* 0: unknown */
   uint8_t boot_id[16];
   int64_t created_realtime_ns;
 };
 
-/* One column of a table frame. Values are int64 whatever the type: string ids (0: NULL), row numbers, nanoseconds, booleans.
-** All-null columns and absent columns are the same thing; the writer leaves them out. */
+/* One column of a table frame. Values are int64 whatever the type: string ids (0: NULL), row numbers, nanoseconds,
+** booleans. All-null columns and absent columns are the same thing; the writer leaves them out. */
 struct dump_column_data {
-  uint16_t dump_id;        /* column_spec.dump_id */
-  uint8_t order;           /* enum dump_order: a hint for the encoding, never a promise */
-  bool is_real;            /* `reals` is used, else `integers` */
+  uint16_t dump_id; /* column_spec.dump_id */
+  uint8_t order;    /* enum dump_order: a hint for the encoding, never a promise */
+  bool is_real;     /* `reals` is used, else `integers` */
   const int64_t *integers;
   const double *reals;
-  const uint64_t *nulls;   /* bit r set: row r is NULL; NULL pointer: no nulls. Word count (rows+63)/64 */
+  const uint64_t *nulls; /* bit r set: row r is NULL; NULL pointer: no nulls. Word count (rows+63)/64 */
 };
 enum dump_order {
-  DUMP_UNORDERED,  /* each value by itself */
-  DUMP_ASCENDING,  /* mostly ascending or slowly changing: differences are stored */
+  DUMP_UNORDERED, /* each value by itself */
+  DUMP_ASCENDING, /* mostly ascending or slowly changing: differences are stored */
 };
 
 enum { DUMP_FRAME_ROWS = 4096, DUMP_MAXIMUM_FRAME_ROWS = 65536 };
@@ -46,29 +46,40 @@ enum { DUMP_FRAME_ROWS = 4096, DUMP_MAXIMUM_FRAME_ROWS = 65536 };
 enum tfprof_status dump_writer_create(const char *path, bool replace, const struct dump_profile *profile,
                                       struct dump_writer **writer, struct tfprof_error *error);
 
-/* Appends another profile frame: fields that are set replace those of earlier frames (framework version, rank: known late). */
-enum tfprof_status dump_writer_profile(struct dump_writer *writer, const struct dump_profile *profile, struct tfprof_error *error);
+/* Appends another profile frame: fields that are set replace those of earlier frames (framework version, rank: known
+** late). */
+enum tfprof_status dump_writer_profile(struct dump_writer *writer, const struct dump_profile *profile,
+                                       struct tfprof_error *error);
 
-/* The id (1, 2, ...) of a text, the same for the same bytes; 0 for a NULL pointer or when memory is short. The bytes are copied. */
+/* The id (1, 2, ...) of a text, the same for the same bytes; 0 for a NULL pointer, when memory is short, or when a
+** limit is reached (16 MB a text, 4 M texts, 512 MB in all). The bytes are copied. */
 uint32_t dump_writer_string(struct dump_writer *writer, const char *text, size_t length);
 
-/* Writes the strings not yet written, then `rows` (1 ... DUMP_MAXIMUM_FRAME_ROWS) rows of the table. The first row's number is the count of rows written
-** before to that table. The frame is one write(2); on a full disk the file is cut back to its last whole frame and TFPROF_IO is
-** returned (the caller decides whether to try again or to count the rows as lost). */
+/* Writes the strings not yet written, then `rows` (1 ... DUMP_MAXIMUM_FRAME_ROWS) rows of the table. The first row's
+** number is the count of rows written before to that table. The frame is one write(2); on a full disk the file is cut
+** back to its last whole frame and TFPROF_IO is returned (the caller decides whether to try again or to count the rows
+** as lost). */
 enum tfprof_status dump_writer_rows(struct dump_writer *writer, uint16_t table_dump_id, uint32_t rows,
-                                    const struct dump_column_data *columns, unsigned column_count, struct tfprof_error *error);
+                                    const struct dump_column_data *columns, unsigned column_count,
+                                    struct tfprof_error *error);
 
 /* One simultaneous reading of the clocks, in ns (device_ns 0: none). */
-struct dump_clock { int64_t monotonic_ns, realtime_ns, device_ns; uint32_t uncertainty_ns; };
-enum tfprof_status dump_writer_clock(struct dump_writer *writer, const struct dump_clock *clock, struct tfprof_error *error);
+struct dump_clock {
+  int64_t monotonic_ns, realtime_ns, device_ns;
+  uint32_t uncertainty_ns;
+};
+enum tfprof_status dump_writer_clock(struct dump_writer *writer, const struct dump_clock *clock,
+                                     struct tfprof_error *error);
 
 /* Rows that were lost before they reached the writer, since the start (cumulative), of one table. */
-enum tfprof_status dump_writer_dropped(struct dump_writer *writer, uint16_t table_dump_id, uint64_t dropped, struct tfprof_error *error);
+enum tfprof_status dump_writer_dropped(struct dump_writer *writer, uint16_t table_dump_id, uint64_t dropped,
+                                       struct tfprof_error *error);
 
 uint64_t dump_writer_rows_written(const struct dump_writer *writer, uint16_t table_dump_id);
 uint64_t dump_writer_bytes_written(const struct dump_writer *writer);
 
-/* The file this process inherited over fork belongs to the parent: frees memory and closes the descriptor, writes nothing. */
+/* The file this process inherited over fork belongs to the parent: frees memory and closes the descriptor, writes
+** nothing. */
 void dump_writer_abandon(struct dump_writer *writer);
 /* Writes index and trailer, closes, frees. The writer is gone whatever is returned. */
 enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_error *error);

@@ -1,0 +1,134 @@
+/* tfprof-capture: runs a training program with the recorder inside it.
+**
+**   tfprof-capture [-o DIR] [--force] [--ops=all] [--no-stacks] [--no-shapes] [--quiet] [--] PROGRAM [ARGUMENT...]
+**
+** It makes the run directory, tells the injected side through the environment what to do, runs the program, and says on
+** stderr what was recorded.  Nothing of the program is changed: the recorder comes in through Python's own start-up hook.
+**
+** The environment that the program and its children get, on top of ours:
+**
+**   TFPROF_RUN_DIRECTORY  absolute path of the run directory; each process writes HOST-PID.tfprof in it
+**   TFPROF_LIBRARY        absolute path of libtfprof_capture.so
+**   TFPROF_STACKS, TFPROF_SHAPES, TFPROF_QUIET    0 or 1;  TFPROF_OPS  all
+**   TFPROF_COMMAND        the command line as one would type it
+**   PYTHONPATH            the hooks' directory, then what it was before
+**
+** Files: options (command line, help), run_directory (makes, refuses, locks), program (what kind of program it is),
+** supervise (start, signals, end), recording (reads what was written), report (says it).
+*/
+#include "options.h"
+#include "program.h"
+#include "report.h"
+#include "run_directory.h"
+#include "status.h"
+#include "supervise.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct installation {
+  char library[PATH_MAX];   /* libtfprof_capture.so */
+  char hooks[PATH_MAX];     /* the directory of sitecustomize.py */
+  char extension[PATH_MAX]; /* what .load of sqlite3 takes */
+};
+
+static bool join(char *path, const char *directory, const char *name) {
+  return (size_t)snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX;
+}
+
+/* The other parts lie beside this program in a build tree, and in ../lib/tfprof when it is installed. */
+static bool find_installation(struct installation *found) {
+  static const char *const places[] = {".", "../lib/tfprof"};
+  char self[PATH_MAX], place[PATH_MAX], hook[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (length <= 0) return false;
+  self[length] = '\0';
+  *strrchr(self, '/') = '\0';
+  for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    char directory[PATH_MAX];
+    if (!join(place, self, places[i]) || !realpath(place, directory)) continue;
+    if (!join(found->library, directory, "libtfprof_capture.so") || !join(found->hooks, directory, "python"))
+      continue;
+    if (access(found->library, R_OK) != 0 || !join(hook, found->hooks, "sitecustomize.py") || access(hook, R_OK) != 0)
+      continue;
+    if (i == 0) return join(found->extension, directory, "tfprof");
+    strcpy(found->extension, "tfprof");
+    return true;
+  }
+  fprintf(stderr,
+          "tfprof-capture: libtfprof_capture.so and python/sitecustomize.py are neither in %s nor in "
+          "%s/../lib/tfprof; build or install tfprof again\n",
+          self, self);
+  return false;
+}
+
+/* The directory part of the word that started us ("build/"), so that what is to be typed next looks the same. */
+static void find_tools(const char *word, char *tools) {
+  const char *slash = strrchr(word, '/');
+  size_t length = slash ? (size_t)(slash - word) + 1 : 0;
+  if (length >= PATH_MAX) length = 0;
+  memcpy(tools, word, length);
+  tools[length] = '\0';
+}
+
+/* False: short of memory, or a path that PYTHONPATH cannot hold. */
+static bool set_environment(const struct capture_options *options, const struct installation *parts,
+                            const char *run_directory) {
+  if (strchr(parts->hooks, ':')) {
+    fprintf(stderr,
+            "tfprof-capture: the path of the hooks, %s, has a colon, which PYTHONPATH cannot hold; move tfprof "
+            "elsewhere\n",
+            parts->hooks);
+    return false;
+  }
+  const char *former = getenv("PYTHONPATH");
+  char *path = NULL, *command = program_quote(options->command);
+  bool is_set = asprintf(&path, former && *former ? "%s:%s" : "%s", parts->hooks, former) >= 0 && command &&
+                setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_COMMAND", command, 1) == 0 &&
+                setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&
+                setenv("TFPROF_LIBRARY", parts->library, 1) == 0 &&
+                setenv("TFPROF_STACKS", options->stacks ? "1" : "0", 1) == 0 &&
+                setenv("TFPROF_SHAPES", options->shapes ? "1" : "0", 1) == 0 && setenv("TFPROF_OPS", "all", 1) == 0 &&
+                setenv("TFPROF_QUIET", options->quiet ? "1" : "0", 1) == 0;
+  if (!is_set) fputs("tfprof-capture: not enough memory\n", stderr);
+  free(path);
+  free(command);
+  return is_set;
+}
+
+int main(int argc, char **argv) {
+  static struct run_directory directory;
+  static struct installation parts;
+  static struct program program;
+  static char tools[PATH_MAX];
+  struct capture_options options;
+
+  enum options_result parsed = options_parse(argc, argv, &options);
+  if (parsed != OPTIONS_RUN) return parsed == OPTIONS_SHOWN ? 0 : STATUS_USAGE;
+  if (!find_installation(&parts)) return STATUS_CANNOT_RECORD;
+  program_examine(options.command, &program);
+  int status = run_directory_open(options.output, options.force, options.quiet, &directory);
+  if (status) return status;
+  if (!set_environment(&options, &parts, directory.absolute)) return STATUS_CANNOT_RECORD;
+  if (!options.quiet && program.isolation) {
+    fprintf(
+        stderr,
+        "tfprof-capture: Python is started with -%c, which keeps the recorder out: nothing of it will be recorded\n",
+        program.isolation);
+  }
+
+  struct outcome outcome;
+  supervise(options.command, &outcome);
+  signal(SIGPIPE, SIG_IGN); /* nobody may be reading stderr; the exit status is still owed */
+  if (outcome.start_error) {
+    run_directory_discard(&directory);
+    return program_explain_failure(options.command, &program, outcome.start_error);
+  }
+  find_tools(argv[0], tools);
+  report(&options, &directory, &program, &outcome, tools, parts.extension);
+  end_as(outcome.wait_status);
+}

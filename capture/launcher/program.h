@@ -1,0 +1,23 @@
+/* program.h: what kind of program the command line names, as far as messages need to know. */
+#ifndef TFPROF_LAUNCHER_PROGRAM_H
+#define TFPROF_LAUNCHER_PROGRAM_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct program {
+  char path[PATH_MAX];        /* where PATH leads, or the word itself when it has a slash; empty: not found */
+  char interpreter[PATH_MAX]; /* from its first line (#!); empty: none */
+  bool is_python;             /* a Python interpreter, or a script that names one */
+  char isolation; /* 'I', 'E' or 'S' when Python is started with this flag, which keeps the hooks out; or 0 */
+};
+
+void program_examine(char **command, struct program *program);
+
+/* Says why exec failed with `error` and what to type instead; returns 126 or 127, as shells do. */
+int program_explain_failure(char **command, const struct program *program, int error);
+
+/* The command as one would type it into a shell, quoted where needed. Caller frees; NULL: no memory. */
+char *program_quote(char **command);
+
+#endif

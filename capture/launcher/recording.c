@@ -1,0 +1,194 @@
+/* recording.c: reads the dumps of a run directory through the dump codec, for the closing summary.
+**
+** Of each file it takes the counts of the frames' headers and decodes only the small table `diagnostics`, where the
+** capture library says which of its parts do not record and why.
+*/
+#include "recording.h"
+#include "run_directory.h"
+
+#include "dump/reader.h"
+#include "schema/schema.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct strings { /* the file's strings by id */
+  char **texts;
+  size_t count, room;
+};
+
+static enum tfprof_status keep_string(void *context, uint32_t id, const char *text, uint32_t length) {
+  struct strings *strings = context;
+  if (id >= strings->room) {
+    size_t room = strings->room ? strings->room : 256;
+    while (room <= id) room *= 2;
+    char **texts = realloc(strings->texts, room * sizeof *texts);
+    if (!texts) return TFPROF_NO_MEMORY;
+    memset(texts + strings->room, 0, (room - strings->room) * sizeof *texts);
+    strings->texts = texts;
+    strings->room = room;
+  }
+  if (text) strings->texts[id] = strndup(text, length);
+  return TFPROF_OK;
+}
+
+static void free_strings(struct strings *strings) {
+  for (size_t i = 0; i < strings->room; i++) free(strings->texts[i]);
+  free(strings->texts);
+}
+
+static void add_note(struct process_recording *process, const char *reason, const char *message) {
+  if (process->note_count == RECORDING_MAXIMUM_NOTES) return;
+  struct recording_note *note = &process->notes[process->note_count++];
+  snprintf(note->reason, sizeof note->reason, "%s", reason);
+  snprintf(note->message, sizeof note->message, "%s", message);
+}
+
+/* One column of one frame of text ids; all 0 when it is not there or cannot be read. */
+static void read_texts(struct dump_cursor *cursor, const struct dump_frame *frame, unsigned column, int64_t *values,
+                       uint64_t *nulls) {
+  memset(values, 0, frame->rows * sizeof *values);
+  memset(nulls, 0, (frame->rows + 63) / 64 * sizeof *nulls);
+  const struct dump_block *block = dump_frame_block(frame, schema_tables[TABLE_diagnostics].columns[column].dump_id);
+  if (!block || block->encoding == DUMP_REAL) return;
+  if (dump_block_decode(cursor, frame, block, values, nulls, NULL) != TFPROF_OK)
+    memset(values, 0, frame->rows * sizeof *values);
+  for (uint32_t row = 0; row < frame->rows; row++) {
+    if (nulls[row / 64] >> (row % 64) & 1) values[row] = 0;
+  }
+}
+
+static const char *text_of(const struct strings *strings, int64_t id) {
+  return id > 0 && (uint64_t)id < strings->room && strings->texts[id] ? strings->texts[id] : "";
+}
+
+static void read_diagnostics(struct dump_cursor *cursor, const struct dump_frame *frame,
+                             const struct strings *strings, struct process_recording *process) {
+  size_t rows = frame->rows;
+  int64_t *values = calloc(rows * 3, sizeof *values);
+  uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
+  if (values && nulls) {
+    read_texts(cursor, frame, COLUMN_diagnostics_severity, values, nulls);
+    read_texts(cursor, frame, COLUMN_diagnostics_reason, values + rows, nulls);
+    read_texts(cursor, frame, COLUMN_diagnostics_message, values + 2 * rows, nulls);
+    for (size_t row = 0; row < rows; row++) {
+      const char *severity = text_of(strings, values[row]);
+      if (strcmp(severity, "warning") != 0 && strcmp(severity, "error") != 0) continue;
+      add_note(process, text_of(strings, values[rows + row]), text_of(strings, values[2 * rows + row]));
+    }
+  }
+  free(values);
+  free(nulls);
+}
+
+static int64_t last_start(const struct dump_frame *frame) {
+  const struct dump_block *block =
+      dump_frame_block(frame, schema_tables[TABLE_ops].columns[COLUMN_ops_start_ns].dump_id);
+  return block ? block->maximum : 0;
+}
+
+static void read_frames(struct dump_file *file, struct process_recording *process) {
+  struct strings strings = {0};
+  struct dump_cursor *cursor = NULL;
+  for (size_t i = 0; i < file->frame_count; i++) {
+    const struct dump_frame *frame = &file->frames[i];
+    int table = schema_table_of_dump_id(frame->table_dump_id);
+    if (table == TABLE_ops) {
+      process->ops += frame->rows;
+      int64_t last_ns = last_start(frame);
+      if (last_ns > process->last_ns) process->last_ns = last_ns;
+    } else if (table == TABLE_steps) {
+      process->steps += frame->rows;
+    } else if (table == TABLE_diagnostics) {
+      if (!cursor && (dump_cursor_open(file, &cursor, NULL) != TFPROF_OK ||
+                      dump_file_strings(file, keep_string, &strings, NULL) != TFPROF_OK))
+        break;
+      read_diagnostics(cursor, frame, &strings, process);
+    }
+  }
+  if (cursor) dump_cursor_close(cursor);
+  free_strings(&strings);
+}
+
+static void read_process(struct process_recording *process) {
+  struct dump_file *file;
+  struct tfprof_error error;
+  if (dump_file_open(process->path, &file, &error) != TFPROF_OK) {
+    process->problem = strdup(error.message);
+    return;
+  }
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  process->pid = file->profile.pid;
+  process->parent_pid = file->profile.parent_pid;
+  process->command = file->profile.command ? strdup(file->profile.command) : NULL;
+  process->bytes = file->file_bytes;
+  process->is_closed = file->is_closed;
+  process->is_alive = !file->is_closed && file->profile.pid && file->profile.host &&
+                      strcmp(file->profile.host, host) == 0 && kill((pid_t)file->profile.pid, 0) == 0;
+  read_frames(file, process);
+  for (size_t i = 0; i < file->clock_count; i++) {
+    if (file->clocks[i].monotonic_ns > process->last_ns) process->last_ns = file->clocks[i].monotonic_ns;
+  }
+  for (size_t i = 0; i < file->problem_count; i++) {
+    const struct dump_problem *problem = &file->problems[i];
+    if (strcmp(problem->reason, "dropped_rows") == 0) process->dropped += problem->count;
+    /* A torn end is what a killed program leaves; the summary says so in its own words. */
+    else if (strcmp(problem->severity, "error") == 0)
+      add_note(process, problem->reason, problem->message);
+  }
+  dump_file_close(file);
+}
+
+static int by_ops(const void *a, const void *b) {
+  const struct process_recording *x = a, *y = b;
+  if (x->ops != y->ops) return x->ops < y->ops ? 1 : -1;
+  return strcmp(x->path, y->path);
+}
+
+bool recording_read(const char *directory, struct recording *recording) {
+  memset(recording, 0, sizeof *recording);
+  DIR *stream = opendir(directory);
+  if (!stream) return false;
+  bool is_complete = true;
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    if (!run_directory_is_recording(entry->d_name)) continue;
+    size_t count = recording->process_count;
+    struct process_recording *processes = realloc(recording->processes, (count + 1) * sizeof *processes);
+    size_t size = strlen(directory) + strlen(entry->d_name) + 2;
+    char *path = malloc(size);
+    if (processes) recording->processes = processes;
+    if (!processes || !path) {
+      free(path);
+      is_complete = false;
+      break;
+    }
+    snprintf(path, size, "%s/%s", directory, entry->d_name);
+    processes[count] = (struct process_recording){.path = path};
+    recording->process_count++;
+    read_process(&processes[count]);
+    recording->ops += processes[count].ops;
+    recording->steps += processes[count].steps;
+    recording->dropped += processes[count].dropped;
+    recording->bytes += processes[count].bytes;
+  }
+  closedir(stream);
+  if (recording->process_count)
+    qsort(recording->processes, recording->process_count, sizeof *recording->processes, by_ops);
+  return is_complete;
+}
+
+void recording_free(struct recording *recording) {
+  for (size_t i = 0; i < recording->process_count; i++) {
+    free(recording->processes[i].path);
+    free(recording->processes[i].problem);
+    free(recording->processes[i].command);
+  }
+  free(recording->processes);
+  memset(recording, 0, sizeof *recording);
+}

@@ -1,0 +1,40 @@
+/* recording.h: what a run directory holds, as far as the closing summary tells it. */
+#ifndef TFPROF_LAUNCHER_RECORDING_H
+#define TFPROF_LAUNCHER_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { RECORDING_MAXIMUM_NOTES = 8 };
+
+struct recording_note { /* a diagnostic worth a line: a part that does not record, rows that were lost, damage */
+  char reason[64];
+  char message[320];
+};
+
+struct process_recording {
+  char *path;
+  char *problem; /* why the file cannot be read; the rest is then 0 */
+  char *command;
+  uint32_t pid, parent_pid;
+  uint64_t ops, steps, dropped, bytes;
+  int64_t last_ns; /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
+  bool is_closed;  /* the recording was ended in order */
+  bool is_alive;   /* the process still runs, on this machine */
+  struct recording_note notes[RECORDING_MAXIMUM_NOTES];
+  size_t note_count;
+};
+
+struct recording {
+  struct process_recording *processes; /* the one with most ops first */
+  size_t process_count;
+  uint64_t ops, steps, dropped, bytes;
+};
+
+/* Reads every *.tfprof of the directory. false: it cannot be listed (errno) or memory is short. */
+bool recording_read(const char *directory, struct recording *recording);
+void recording_free(struct recording *recording);
+
+#endif

@@ -1,0 +1,200 @@
+/* report.c: says what was recorded and what to type next; or, when nothing was, why that may be and what to do.
+**
+** With --quiet only what is wrong is said.  Everything goes to stderr: stdout belongs to the program.
+*/
+#include "report.h"
+#include "recording.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { MAXIMUM_PROCESSES = 8, MAXIMUM_COMMAND = 60 };
+
+struct text {
+  char bytes[64];
+};
+
+/* 1234567 -> "1,234,567" */
+static struct text count_text(uint64_t count) {
+  char digits[32];
+  struct text text;
+  int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+  size_t to = 0;
+  for (int i = 0; i < length; i++) {
+    if (i > 0 && (length - i) % 3 == 0) text.bytes[to++] = ',';
+    text.bytes[to++] = digits[i];
+  }
+  text.bytes[to] = '\0';
+  return text;
+}
+
+static struct text bytes_text(uint64_t bytes) {
+  struct text text;
+  if (bytes < 1000)
+    snprintf(text.bytes, sizeof text.bytes, "%llu bytes", (unsigned long long)bytes);
+  else if (bytes < 1000000)
+    snprintf(text.bytes, sizeof text.bytes, "%.1f kB", (double)bytes / 1e3);
+  else if (bytes < 1000000000)
+    snprintf(text.bytes, sizeof text.bytes, "%.1f MB", (double)bytes / 1e6);
+  else
+    snprintf(text.bytes, sizeof text.bytes, "%.2f GB", (double)bytes / 1e9);
+  return text;
+}
+
+static const char *plural(uint64_t count) {
+  return count == 1 ? "" : "s";
+}
+
+/* What the program's end means for the recording; only said when it was not a plain exit 0. */
+static void say_how_it_ended(const struct recording *recording, const struct outcome *outcome) {
+  int status = outcome->wait_status;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if (WIFEXITED(status)) {
+    fprintf(stderr, "tfprof: the program ended with exit status %d", WEXITSTATUS(status));
+  } else {
+    fprintf(stderr, "tfprof: the program was ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  }
+  int64_t last_ns = 0;
+  bool is_closed = true;
+  for (size_t i = 0; i < recording->process_count; i++) {
+    if (recording->processes[i].is_alive) continue;
+    if (recording->processes[i].last_ns > last_ns) last_ns = recording->processes[i].last_ns;
+    if (!recording->processes[i].is_closed) is_closed = false;
+  }
+  if (recording->process_count == 0)
+    fputs("\n", stderr);
+  else if (is_closed)
+    fputs("; what was recorded is complete\n", stderr);
+  else if (last_ns > outcome->started_ns && last_ns <= outcome->ended_ns) {
+    fprintf(stderr, "; what was recorded is complete up to %.1f s before its end\n",
+            (double)(outcome->ended_ns - last_ns) / 1e9);
+  } else
+    fputs("; what was recorded is complete but for its last second\n", stderr);
+}
+
+static void say_process(const struct process_recording *process) {
+  if (process->problem) {
+    fprintf(stderr, "  %s cannot be read: %s\n", process->path, process->problem);
+    return;
+  }
+  const char *command = process->command ? process->command : "?";
+  size_t length = strlen(command);
+  fprintf(stderr, "  pid %-7u %s op%s, %s step%s, %s  %.*s%s%s\n", process->pid, count_text(process->ops).bytes,
+          plural(process->ops), count_text(process->steps).bytes, plural(process->steps),
+          bytes_text(process->bytes).bytes, MAXIMUM_COMMAND, command, length > MAXIMUM_COMMAND ? "…" : "",
+          process->is_alive ? "  (still running and recording)" : "");
+}
+
+/* The same note of many processes is told once. */
+static void say_notes(const struct recording *recording) {
+  for (size_t i = 0; i < recording->process_count; i++) {
+    for (size_t n = 0; n < recording->processes[i].note_count; n++) {
+      const struct recording_note *note = &recording->processes[i].notes[n];
+      size_t same = 0;
+      bool is_first = true;
+      for (size_t j = 0; j < recording->process_count; j++) {
+        for (size_t m = 0; m < recording->processes[j].note_count; m++) {
+          const struct recording_note *other = &recording->processes[j].notes[m];
+          if (strcmp(other->reason, note->reason) != 0 || strcmp(other->message, note->message) != 0) continue;
+          if (j < i || (j == i && m < n)) is_first = false;
+          same++;
+        }
+      }
+      if (!is_first) continue;
+      fprintf(stderr, "tfprof: note: %s%s%s", note->reason, *note->reason && *note->message ? ": " : "",
+              note->message);
+      if (same > 1) fprintf(stderr, " (%zu times)", same);
+      fputs("\n", stderr);
+    }
+  }
+}
+
+static void say_next(const char *directory, const char *tools, const char *extension) {
+  char *words[] = {(char *)directory, NULL};
+  char *quoted = program_quote(words);
+  const char *run = quoted ? quoted : directory;
+  fputs("tfprof: look at it with\n", stderr);
+  fprintf(stderr, "  %stfprof %s                  an SQL prompt; try  SELECT * FROM step_summary;\n", tools, run);
+  fprintf(stderr, "  %stfprof %s advise           what to improve first\n", tools, run);
+  /* Inside SQL inside the shell only a plain name needs no quotes of its own. */
+  if (strcmp(run, directory) == 0) {
+    fprintf(stderr, "  sqlite3 -box -cmd '.load %s' -cmd \"SELECT tfprof_open('%s')\"\n", extension, directory);
+  }
+  free(quoted);
+}
+
+static void say_nothing_recorded(const struct run_directory *directory, const struct program *program,
+                                 const struct outcome *outcome, char **command) {
+  fprintf(stderr, "tfprof: nothing was recorded in %s", directory->path);
+  bool failed = !WIFEXITED(outcome->wait_status) || WEXITSTATUS(outcome->wait_status) != 0;
+  if (program->isolation) {
+    fprintf(stderr, ": Python was started with -%c, which keeps the recorder out; start it without this option\n",
+            program->isolation);
+    return;
+  }
+  if (program->is_python && failed) {
+    fputs(": the program failed before PyTorch was imported; its own message stands above", stderr);
+  } else if (program->is_python) {
+    fputs(": the program did not import PyTorch, the framework that this version records", stderr);
+  } else {
+    fprintf(stderr,
+            ": %s is not a Python program, and none that it started imported PyTorch, the framework that this "
+            "version records",
+            command[0]);
+  }
+  fputs(
+      ". If it did import PyTorch: was its environment cleared on the way (PYTHONPATH must reach it), is it Python "
+      "with -I, -E or -S, or did it run on another machine?\n",
+      stderr);
+}
+
+void report(const struct capture_options *options, const struct run_directory *directory,
+            const struct program *program, const struct outcome *outcome, const char *tools, const char *extension) {
+  struct recording recording;
+  bool is_readable = recording_read(directory->absolute, &recording);
+  if (!is_readable && recording.process_count == 0) {
+    fprintf(stderr, "tfprof: the run directory %s cannot be read any more; was it removed?\n", directory->absolute);
+    return;
+  }
+  if (recording.process_count == 0) {
+    say_nothing_recorded(directory, program, outcome, options->command);
+    recording_free(&recording);
+    return;
+  }
+  bool is_alive = false;
+  for (size_t i = 0; i < recording.process_count; i++) is_alive |= recording.processes[i].is_alive;
+  if (!options->quiet) {
+    say_how_it_ended(&recording, outcome);
+    fprintf(stderr, "tfprof: recorded %s op%s in %s step%s of %zu process%s into %s (%s)\n",
+            count_text(recording.ops).bytes, plural(recording.ops), count_text(recording.steps).bytes,
+            plural(recording.steps), recording.process_count, recording.process_count == 1 ? "" : "es",
+            directory->path, bytes_text(recording.bytes).bytes);
+    if (recording.process_count > 1) {
+      for (size_t i = 0; i < recording.process_count && i < MAXIMUM_PROCESSES; i++)
+        say_process(&recording.processes[i]);
+      if (recording.process_count > MAXIMUM_PROCESSES)
+        fprintf(stderr, "  … and %zu more\n", recording.process_count - MAXIMUM_PROCESSES);
+    }
+  }
+  for (size_t i = 0; i < recording.process_count && (options->quiet || recording.process_count == 1); i++) {
+    if (recording.processes[i].problem) say_process(&recording.processes[i]);
+  }
+  if (recording.dropped) {
+    fprintf(
+        stderr,
+        "tfprof: %s row%s were lost: they came faster than they could be written, or the disk was full; the table "
+        "diagnostics tells which\n",
+        count_text(recording.dropped).bytes, plural(recording.dropped));
+  }
+  say_notes(&recording);
+  if (!options->quiet) {
+    if (is_alive)
+      fputs("tfprof: processes that the program left behind still record; SELECT tfprof_refresh() shows their news\n",
+            stderr);
+    say_next(directory->path, tools, extension);
+  }
+  recording_free(&recording);
+}

@@ -1,0 +1,316 @@
+/* reader.c: opens, refreshes and closes dump files.
+**
+** A file is read through its index when it has one that fits (reader_index.c), else by walking through it
+** (reader_scan.c).  A file that is still being written, or whose writer was killed, is an ordinary case: its whole
+** frames are served, and a refresh goes on after the last of them.
+*/
+#include "dump/reader_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool reader_grow(void *array, size_t count, size_t *capacity, size_t element_size) {
+  void *pointer;
+  if (count < *capacity) return true;
+  size_t wanted = *capacity ? *capacity * 2 : 8;
+  memcpy(&pointer, array, sizeof pointer); /* `array` is the address of a pointer of some type */
+  pointer = realloc(pointer, wanted * element_size);
+  if (!pointer) return false;
+  memcpy(array, &pointer, sizeof pointer);
+  *capacity = wanted;
+  return true;
+}
+
+/* ---- Problems ---- */
+
+int reader_problem(struct dump_file *file, const char *severity, const char *reason, uint16_t table, uint64_t count,
+                   uint64_t offset, const char *format, ...) {
+  struct dump_reader_private *state = file->private_state;
+  if (!reader_grow(&file->problems, file->problem_count, &state->problem_capacity, sizeof *file->problems)) {
+    return DUMP_NO_PROBLEM;
+  }
+  if (file->problem_count >= DUMP_MAXIMUM_PROBLEMS) { /* the last one counts the rest */
+    struct dump_problem *last = &file->problems[DUMP_MAXIMUM_PROBLEMS - 1];
+    state->problems_left_out++;
+    *last = (struct dump_problem){.severity = "error",
+                                  .reason = "more_problems",
+                                  .count = state->problems_left_out + 1,
+                                  .offset = offset};
+    snprintf(last->message, sizeof last->message, "the file has more problems than can be listed");
+    return DUMP_NO_PROBLEM;
+  }
+  struct dump_problem *problem = &file->problems[file->problem_count];
+  *problem = (struct dump_problem){.severity = severity,
+                                   .reason = reason,
+                                   .count = count,
+                                   .offset = offset,
+                                   .table_dump_id = table};
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(problem->message, sizeof problem->message, format, arguments);
+  va_end(arguments);
+  return (int)file->problem_count++;
+}
+
+/* ---- The file ---- */
+
+enum tfprof_status reader_read(int fd, const char *path, uint64_t offset, size_t length, uint8_t *to,
+                               struct tfprof_error *error) {
+  size_t done = 0;
+  while (done < length) {
+    ssize_t count = pread(fd, to + done, length - done, (off_t)(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return error_io(error, path, "cannot read");
+    if (count == 0)
+      return error_at(error, TFPROF_CORRUPT, path, offset, "the file has become shorter since it was opened");
+    done += (size_t)count;
+  }
+  return TFPROF_OK;
+}
+
+/* O_NONBLOCK: a pipe of that name must not make us wait. */
+static enum tfprof_status open_regular(const char *path, int *fd, struct stat *status, struct tfprof_error *error) {
+  *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (*fd < 0) {
+    enum tfprof_status result = error_io(error, path, "cannot open");
+    if (errno != ENOENT) return result;
+    if (error) error->status = TFPROF_NOT_FOUND;
+    return TFPROF_NOT_FOUND;
+  }
+  if (fstat(*fd, status) != 0) {
+    enum tfprof_status result = error_io(error, path, "cannot examine");
+    close(*fd);
+    return result;
+  }
+  if (S_ISREG(status->st_mode)) return TFPROF_OK;
+  close(*fd);
+  return error_at(error, TFPROF_WRONG_KIND, path, 0, "this is not a regular file, so not a tfprof dump");
+}
+
+enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t *size, struct tfprof_error *error) {
+  const struct dump_reader_private *state = file->private_state;
+  struct stat status;
+  enum tfprof_status result = open_regular(file->path, fd, &status, error);
+  if (result) return result;
+  *size = (uint64_t)status.st_size;
+  if (status.st_dev == state->device && status.st_ino == state->inode && *size >= state->settled_end) return TFPROF_OK;
+  close(*fd);
+  return error_at(error, TFPROF_CORRUPT, file->path, 0,
+                  "the file was replaced or cut since it was opened; close it and open it again");
+}
+
+void reader_forget_frames(struct dump_file *file, size_t problems_to_keep) {
+  struct dump_reader_private *state = file->private_state;
+  while (state->chunks) {
+    struct reader_chunk *before = state->chunks->before;
+    free(state->chunks);
+    state->chunks = before;
+  }
+  for (size_t i = problems_to_keep; i < file->problem_count; i++) {
+    state->tables[file->problems[i].table_dump_id].dropped_problem = 0;
+  }
+  for (size_t i = 0; i < file->frame_count; i++) state->tables[file->frames[i].table_dump_id].next_row = 0;
+  file->problem_count = problems_to_keep;
+  state->problems_left_out = 0;
+  file->frame_count = file->clock_count = 0;
+  state->string_frames = 0;
+  state->next_string = 1;
+  state->next_sequence = state->row_count = state->string_count = 0;
+}
+
+void dump_file_close(struct dump_file *file) {
+  if (!file) return;
+  struct dump_reader_private *state = file->private_state;
+  if (state) {
+    while (state->chunks) {
+      struct reader_chunk *before = state->chunks->before;
+      free(state->chunks);
+      state->chunks = before;
+    }
+    free(state->tables);
+    free(state->strings);
+    free(state);
+  }
+  dump_profile_free_texts(&file->profile);
+  free(file->frames);
+  free(file->clocks);
+  free(file->problems);
+  free(file->path);
+  free(file);
+}
+
+static struct dump_file *allocate_file(const char *path) {
+  struct dump_file *file = calloc(1, sizeof *file);
+  if (!file) return NULL;
+  file->path = strdup(path);
+  file->private_state = calloc(1, sizeof *file->private_state);
+  if (file->private_state) {
+    file->private_state->tables = calloc((size_t)UINT16_MAX + 1, sizeof *file->private_state->tables);
+  }
+  if (!file->path || !file->private_state || !file->private_state->tables) {
+    dump_file_close(file);
+    return NULL;
+  }
+  file->profile.rank = -1;
+  file->private_state->next_string = 1;
+  file->private_state->next_given = 1;
+  file->private_state->tail_problem = DUMP_NO_PROBLEM;
+  return file;
+}
+
+/* ---- The file header ---- */
+
+/* Whether the first frame proves itself with this salt. */
+static bool salt_fits(struct reader_window *window, uint32_t salt) {
+  const uint8_t *bytes;
+  struct dump_frame_header header;
+  if (reader_window_get(window, DUMP_FILE_HEADER_BYTES, DUMP_FRAME_HEADER_BYTES, &bytes, NULL) || !bytes ||
+      !dump_frame_header_is_plausible(bytes)) {
+    return false;
+  }
+  dump_frame_header_read(bytes, &header);
+  size_t length = (size_t)DUMP_FRAME_HEADER_BYTES + header.head_length;
+  if (reader_window_get(window, DUMP_FILE_HEADER_BYTES, length, &bytes, NULL) || !bytes) return false;
+  return dump_frame_checksum_is_right(bytes, &header, bytes + DUMP_FRAME_HEADER_BYTES, salt);
+}
+
+/* A damaged header is forgiven when the first frame shows which checksum the writer went on with: either the one that
+** is stored, or, if just that was hit, the one of the other bytes. */
+static enum tfprof_status forgive_header(struct dump_file *file, struct reader_window *window,
+                                         const struct dump_file_header *header, uint32_t computed,
+                                         struct tfprof_error *error) {
+  if (salt_fits(window, header->crc32)) file->private_state->salt = header->crc32;
+  else if (salt_fits(window, computed)) file->private_state->salt = computed;
+  else return error_at(error, TFPROF_CORRUPT, file->path, 0, "the file header and the first frame are damaged");
+  if (header->version != DUMP_VERSION || header->header_bytes != DUMP_FILE_HEADER_BYTES || header->required_features) {
+    return error_at(error, TFPROF_CORRUPT, file->path, 8,
+                    "the file header is damaged where it says how to read the file");
+  }
+  reader_problem(file, "warning", "damaged_header", 0, 1, 0, "the file header is damaged; the rest could be read");
+  return TFPROF_OK;
+}
+
+static enum tfprof_status read_file_header(struct dump_file *file, struct reader_window *window,
+                                           struct tfprof_error *error) {
+  struct dump_file_header header;
+  struct dump_reader_private *state = file->private_state;
+  const uint8_t *bytes;
+  enum tfprof_status status = reader_window_get(window, 0, 8, &bytes, error);
+  if (status) return status;
+  if (!bytes || memcmp(bytes, DUMP_MAGIC, 8) != 0) {
+    return error_at(error, TFPROF_WRONG_KIND, file->path, 0, "this is not a tfprof dump");
+  }
+  status = reader_window_get(window, 0, DUMP_FILE_HEADER_BYTES, &bytes, error);
+  if (status) return status;
+  if (!bytes) return error_at(error, TFPROF_CORRUPT, file->path, window->size, "the file ends within its header");
+  memcpy(state->header, bytes, DUMP_FILE_HEADER_BYTES);
+  bool is_right = dump_file_header_read(state->header, &header);
+  file->version = header.version;
+  state->salt = header.crc32;
+  if (!is_right) {
+    uint8_t again[DUMP_FILE_HEADER_BYTES];
+    struct dump_file_header mended = header;
+    dump_file_header_write(again, &mended); /* its reserved bytes are 0, as ours are */
+    dump_file_header_read(again, &mended);
+    status = forgive_header(file, window, &header, mended.crc32, error);
+    if (status) return status;
+  } else if (header.version > DUMP_VERSION || header.required_features & ~(uint32_t)DUMP_KNOWN_FEATURES) {
+    return error_at(error, TFPROF_VERSION, file->path, 8,
+                    "the dump was written by a later version (format %u, features %#x); update tfprof to read it",
+                    header.version, header.required_features);
+  } else if (header.version == 0 || header.header_bytes < DUMP_FILE_HEADER_BYTES ||
+             header.header_bytes % DUMP_FRAME_ALIGNMENT) {
+    return error_at(error, TFPROF_CORRUPT, file->path, 10, "the file header contradicts itself");
+  }
+  file->profile.pid = header.pid;
+  file->profile.rank = header.rank < 0 ? -1 : header.rank;
+  file->profile.world_size = header.world_size;
+  file->profile.created_realtime_ns = (int64_t)header.created_realtime_ns;
+  memcpy(file->profile.boot_id, header.boot_id, sizeof header.boot_id);
+  file->scanned_bytes = state->settled_end = header.header_bytes;
+  return TFPROF_OK;
+}
+
+static enum tfprof_status read_frames(struct dump_file *file, struct reader_window *window,
+                                      struct tfprof_error *error) {
+  bool is_done;
+  enum tfprof_status status = read_file_header(file, window, error);
+  if (status) return status;
+  status = reader_read_index(file, window, &is_done, error);
+  if (status || is_done) return status;
+  status = reader_scan(file, window, error);
+  if (!status && file->is_closed) {
+    /* Told only when the trailer is there: a file without one never had a whole index. */
+    reader_problem(file, "info", "damaged_index", 0, 1, 0,
+                   "the file has no index that fits; it was searched for frames instead");
+  }
+  return status;
+}
+
+enum tfprof_status dump_file_open(const char *path, struct dump_file **result, struct tfprof_error *error) {
+  struct stat status;
+  struct reader_window window = {.path = path};
+  *result = NULL;
+  enum tfprof_status outcome = open_regular(path, &window.fd, &status, error);
+  if (outcome) return outcome;
+  struct dump_file *file = allocate_file(path);
+  if (!file) {
+    close(window.fd);
+    return error_no_memory(error);
+  }
+  file->private_state->device = status.st_dev;
+  file->private_state->inode = status.st_ino;
+  file->file_bytes = window.size = (uint64_t)status.st_size;
+  outcome = read_frames(file, &window, error);
+  reader_window_clear(&window);
+  close(window.fd);
+  if (outcome) {
+    dump_file_close(file);
+    return outcome;
+  }
+  *result = file;
+  return TFPROF_OK;
+}
+
+/* ---- Refresh ---- */
+
+/* The problem of the tail is told anew by every scan. */
+static void forget_tail_problem(struct dump_file *file) {
+  struct dump_reader_private *state = file->private_state;
+  if (state->tail_problem == DUMP_NO_PROBLEM) return;
+  for (size_t i = (size_t)state->tail_problem + 1; i < file->problem_count; i++) {
+    struct reader_table *table = &state->tables[file->problems[i].table_dump_id];
+    if (table->dropped_problem == i + 1) table->dropped_problem--;
+    file->problems[i - 1] = file->problems[i];
+  }
+  file->problem_count--;
+  state->tail_problem = DUMP_NO_PROBLEM;
+}
+
+enum tfprof_status dump_file_refresh(struct dump_file *file, struct tfprof_error *error) {
+  struct dump_reader_private *state = file->private_state;
+  struct reader_window window = {.path = file->path};
+  const uint8_t *bytes;
+  enum tfprof_status status = reader_reopen(file, &window.fd, &window.size, error);
+  if (status) return status;
+  status = reader_window_get(&window, 0, DUMP_FILE_HEADER_BYTES, &bytes, error);
+  if (!status && (!bytes || memcmp(bytes, state->header, DUMP_FILE_HEADER_BYTES) != 0)) {
+    status = error_at(error, TFPROF_CORRUPT, file->path, 0,
+                      "the file was overwritten since it was opened; close it and open it again");
+  }
+  if (!status && !file->is_closed && window.size != file->file_bytes) {
+    forget_tail_problem(file);
+    file->file_bytes = window.size;
+    status = reader_scan(file, &window, error);
+  }
+  reader_window_clear(&window);
+  close(window.fd);
+  return status;
+}

@@ -1,0 +1,125 @@
+/* string_table.c: see string_table.h.  Open addressing with linear probing, at most half full; texts lie in chunks that
+** never move. */
+#include "dump/string_table.h"
+
+#include "dump/bytes.h"
+
+#include <stdlib.h>
+
+enum { FIRST_SLOTS = 1024, CHUNK_BYTES = 64 << 10 };
+
+struct chunk {
+  struct chunk *before;
+};
+
+void string_table_clear(struct string_table *table) {
+  struct chunk *chunk = (struct chunk *)(void *)table->chunk;
+  while (chunk) {
+    struct chunk *before = chunk->before;
+    free(chunk);
+    chunk = before;
+  }
+  free(table->slots);
+  free(table->entries);
+  memset(table, 0, sizeof *table);
+}
+
+__extension__ typedef unsigned __int128 wide;
+
+static inline uint64_t mix(uint64_t left, uint64_t right) {
+  wide product = (wide)left * right;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* Eight bytes at a time, the last ones overlapping; only the machine's own order matters, for no hash leaves memory. */
+static inline uint32_t hash_text(const char *text, size_t length) {
+  const uint64_t first = 0xa0761d6478bd642fu, second = 0xe7037ed1a0b428dbu;
+  uint64_t state = first ^ length, left, right;
+  if (length >= 8) {
+    size_t at = 0;
+    for (; length - at > 16; at += 16) state = mix(load_u64(text + at) ^ second, load_u64(text + at + 8) ^ state);
+    left = load_u64(text + (length - at > 8 ? at : length - 8));
+    right = load_u64(text + length - 8);
+  } else if (length >= 4) {
+    left = load_u32(text);
+    right = load_u32(text + length - 4);
+  } else {
+    left = length
+               ? (uint64_t)(uint8_t)text[0] << 16 | (uint64_t)(uint8_t)text[length / 2] << 8 | (uint8_t)text[length - 1]
+               : 0;
+    right = 0;
+  }
+  state = mix(left ^ second, right ^ state);
+  return (uint32_t)(state ^ state >> 32);
+}
+
+static bool grow_slots(struct string_table *table) {
+  size_t count = table->slot_count ? table->slot_count * 2 : FIRST_SLOTS;
+  struct string_table_slot *slots = calloc(count, sizeof *slots);
+  if (!slots) return false;
+  for (uint32_t id = 1; id <= table->count; id++) {
+    uint32_t hash = table->entries[id - 1].hash;
+    size_t at = hash & (count - 1);
+    while (slots[at].id) at = (at + 1) & (count - 1);
+    slots[at].hash = hash;
+    slots[at].id = id;
+  }
+  free(table->slots);
+  table->slots = slots;
+  table->slot_count = count;
+  return true;
+}
+
+static bool grow_entries(struct string_table *table) {
+  uint32_t capacity = table->capacity ? table->capacity * 2 : FIRST_SLOTS / 2;
+  struct string_table_entry *entries = realloc(table->entries, capacity * sizeof *entries);
+  if (!entries) return false;
+  table->entries = entries;
+  table->capacity = capacity;
+  return true;
+}
+
+/* Room for a text, in the current chunk or a new one. A long text gets a chunk of its own. */
+static char *allocate_text(struct string_table *table, size_t length) {
+  if (!table->chunk || length > table->chunk_size - table->chunk_used) {
+    size_t size = sizeof(struct chunk) + (length > CHUNK_BYTES / 4 ? length : CHUNK_BYTES);
+    struct chunk *chunk = malloc(size);
+    if (!chunk) return NULL;
+    chunk->before = (struct chunk *)(void *)table->chunk;
+    table->chunk = (char *)chunk;
+    table->chunk_used = sizeof *chunk;
+    table->chunk_size = size;
+  }
+  char *text = table->chunk + table->chunk_used;
+  table->chunk_used += length;
+  return text;
+}
+
+static uint32_t add_text(struct string_table *table, const char *text, size_t length, uint32_t hash) {
+  if (table->count >= STRING_TABLE_MAXIMUM_COUNT || length > STRING_TABLE_MAXIMUM_BYTES - table->bytes) return 0;
+  if (table->count == table->capacity && !grow_entries(table)) return 0;
+  if (table->count * (size_t)2 >= table->slot_count && !grow_slots(table)) return 0;
+  char *copy = allocate_text(table, length);
+  if (!copy) return 0;
+  if (length) memcpy(copy, text, length);
+  table->entries[table->count++] = (struct string_table_entry){copy, (uint32_t)length, hash};
+  table->bytes += length;
+  size_t at = hash & (table->slot_count - 1);
+  while (table->slots[at].id) at = (at + 1) & (table->slot_count - 1);
+  table->slots[at].hash = hash;
+  table->slots[at].id = table->count;
+  return table->count;
+}
+
+uint32_t string_table_add(struct string_table *table, const char *text, size_t length) {
+  uint32_t hash = hash_text(text, length);
+  if (table->slot_count) {
+    size_t mask = table->slot_count - 1, at = hash & mask;
+    for (; table->slots[at].id; at = (at + 1) & mask) {
+      if (table->slots[at].hash != hash) continue;
+      const struct string_table_entry *entry = &table->entries[table->slots[at].id - 1];
+      if (entry->length == length && memcmp(entry->text, text, length) == 0) return table->slots[at].id;
+    }
+  }
+  return add_text(table, text, length, hash);
+}

@@ -1,0 +1,492 @@
+/* writer.c: see writer.h.
+**
+** A frame is put together in memory and written with one pwrite(2) at the offset where the last whole frame ended, so
+** that whatever went wrong before, and whoever else inherited the descriptor, the file stays a sequence of whole
+** frames.  What was written is noted for the index, which goes out in pieces: memory stays bounded however long the
+** recording is.
+*/
+#include "dump/writer.h"
+
+#include "dump/bytes.h"
+#include "dump/checksum.h"
+#include "dump/column_codec.h"
+#include "dump/format.h"
+#include "dump/string_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum {
+  INDEX_PIECE_BYTES = 256 << 10, /* of pending index, uncompressed: then it is written */
+  INDEX_LIMIT_BYTES = 4 << 20,   /* ... and when even this much could not be written, the file does without */
+  INDEX_ENTRY_BYTES = 7 * VARINT_MAXIMUM_BYTES, /* the longest entry without its copy of the head */
+  STRINGS_FRAME_BYTES = 1 << 20,                /* texts gathered in one frame, unless one alone is longer */
+};
+
+struct buffer {
+  uint8_t *bytes;
+  size_t length, capacity;
+};
+
+struct table_count {
+  uint16_t table_dump_id;
+  uint64_t rows;
+};
+
+struct choice_slot {
+  uint16_t table_dump_id, dump_id;
+  struct column_choice choice;
+};
+
+struct dump_writer {
+  int fd;
+  char *path;
+  uint32_t salt;
+  uint64_t offset; /* the end of the last whole frame */
+  uint64_t sequence;
+  uint64_t rows;
+  struct column_encoder *encoder;
+  struct string_table strings;
+  uint32_t strings_written;
+  struct table_count *tables;
+  size_t table_count, table_capacity;
+  struct choice_slot *choices;
+  size_t choice_count, choice_capacity, choice_next; /* where the last search ended: columns come in the same order */
+  struct buffer frame, head, body, texts;
+  struct buffer index;
+  bool index_is_lost;
+  uint64_t index_end;      /* of the last frame that an entry speaks of */
+  uint64_t index_sequence; /* its sequence number */
+  uint64_t last_index_offset;
+};
+
+static bool buffer_reserve(struct buffer *buffer, size_t more) {
+  if (more <= buffer->capacity - buffer->length) return true;
+  size_t capacity = buffer->capacity + buffer->capacity / 2;
+  if (capacity < buffer->length + more) capacity = buffer->length + more;
+  if (capacity < 4096) capacity = 4096;
+  uint8_t *grown = realloc(buffer->bytes, capacity);
+  if (!grown) return false;
+  buffer->bytes = grown;
+  buffer->capacity = capacity;
+  return true;
+}
+
+static bool buffer_append(struct buffer *buffer, const void *bytes, size_t length) {
+  if (!buffer_reserve(buffer, length)) return false;
+  if (length) memcpy(buffer->bytes + buffer->length, bytes, length);
+  buffer->length += length;
+  return true;
+}
+
+static void buffer_varint(struct buffer *buffer, uint64_t value) { /* room was reserved */
+  buffer->length = (size_t)(varint_write(buffer->bytes + buffer->length, value) - buffer->bytes);
+}
+
+static void free_writer(struct dump_writer *writer) {
+  if (writer->fd >= 0) close(writer->fd);
+  column_encoder_free(writer->encoder);
+  string_table_clear(&writer->strings);
+  free(writer->tables);
+  free(writer->choices);
+  free(writer->frame.bytes);
+  free(writer->head.bytes);
+  free(writer->body.bytes);
+  free(writer->texts.bytes);
+  free(writer->index.bytes);
+  free(writer->path);
+  free(writer);
+}
+
+/* ---- Frames ---- */
+
+/* A write past RLIMIT_FSIZE would raise SIGXFSZ, which ends a program that does not expect it; say EFBIG ourselves. */
+static bool is_over_file_limit(uint64_t end) {
+  struct rlimit limit;
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
+}
+
+/* Writes all bytes at the end of the file, or leaves the file as it was. */
+static enum tfprof_status write_bytes(struct dump_writer *writer, const uint8_t *bytes, size_t length,
+                                      struct tfprof_error *error) {
+  size_t done = 0;
+  int reason = is_over_file_limit(writer->offset + length) ? EFBIG : 0;
+  while (!reason && done < length) {
+    ssize_t count = pwrite(writer->fd, bytes + done, length - done, (off_t)(writer->offset + done));
+    if (count > 0) done += (size_t)count;
+    else if (count == 0) reason = ENOSPC;
+    else if (errno != EINTR) reason = errno;
+  }
+  if (!reason) {
+    writer->offset += length;
+    return TFPROF_OK;
+  }
+  /* When even this fails, the next frame overwrites the torn one all the same, and readers skip the rest by its
+  ** checksum. */
+  if (done && ftruncate(writer->fd, (off_t)writer->offset) != 0) done = 0;
+  errno = reason;
+  return error_io(error, writer->path, "cannot write to the dump file; free some space or record to another disk");
+}
+
+/* Notes a frame that was written at `offset` for the index. Failing only means that the index is not to be had. */
+static void note_for_index(struct dump_writer *writer, const struct dump_frame_header *header, uint64_t offset) {
+  struct buffer *index = &writer->index;
+  if (writer->index_is_lost) return;
+  if (index->length > INDEX_LIMIT_BYTES || !buffer_reserve(index, INDEX_ENTRY_BYTES + header->head_length)) {
+    writer->index_is_lost = true;
+    return;
+  }
+  buffer_varint(index, header->type);
+  buffer_varint(index, header->table);
+  buffer_varint(index, header->sequence - writer->index_sequence);
+  buffer_varint(index, (offset - writer->index_end) / DUMP_FRAME_ALIGNMENT);
+  buffer_varint(index, header->first_row);
+  buffer_varint(index, header->row_count);
+  buffer_varint(index, header->head_length);
+  buffer_varint(index, header->body_length);
+  buffer_append(index, writer->head.bytes, header->head_length);
+  writer->index_end = offset + dump_frame_span(header);
+  writer->index_sequence = header->sequence;
+}
+
+/* Writes writer->head and writer->body as one frame. `header` needs type, table, first_row and row_count. */
+static enum tfprof_status write_frame(struct dump_writer *writer, struct dump_frame_header *header,
+                                      struct tfprof_error *error) {
+  static const uint8_t zeros[DUMP_FRAME_ALIGNMENT];
+  struct buffer *frame = &writer->frame;
+  if (writer->head.length > DUMP_MAXIMUM_HEAD_BYTES || writer->body.length > UINT32_MAX) {
+    return error_set(error, TFPROF_LIMIT, "a frame is too large for the dump format; write fewer rows at once");
+  }
+  header->sequence = writer->sequence;
+  header->head_length = (uint32_t)writer->head.length;
+  header->body_length = (uint32_t)writer->body.length;
+  size_t span = (size_t)dump_frame_span(header);
+  frame->length = 0;
+  if (!buffer_reserve(frame, span)) return error_no_memory(error);
+  dump_frame_header_write(frame->bytes, header, writer->head.bytes, writer->salt);
+  frame->length = DUMP_FRAME_HEADER_BYTES;
+  buffer_append(frame, writer->head.bytes, writer->head.length);
+  buffer_append(frame, writer->body.bytes, writer->body.length);
+  buffer_append(frame, zeros, span - frame->length);
+  uint64_t offset = writer->offset;
+  enum tfprof_status status = write_bytes(writer, frame->bytes, span, error);
+  if (status) return status;
+  writer->sequence++;
+  if (header->type == DUMP_TYPE_INDEX) writer->last_index_offset = offset;
+  else if (header->type != DUMP_TYPE_TRAILER) note_for_index(writer, header, offset);
+  return TFPROF_OK;
+}
+
+static void start_frame(struct dump_writer *writer) { writer->head.length = writer->body.length = 0; }
+
+static enum tfprof_status finish_directory(struct dump_writer *writer, const struct dump_block *blocks, unsigned count,
+                                           struct tfprof_error *error) {
+  struct buffer *head = &writer->head;
+  if (!buffer_reserve(head, (size_t)count * DUMP_DIRECTORY_ENTRY_BYTES + VARINT_MAXIMUM_BYTES)) {
+    return error_no_memory(error);
+  }
+  head->length += dump_directory_write(head->bytes + head->length, blocks, count);
+  return TFPROF_OK;
+}
+
+static enum tfprof_status write_index(struct dump_writer *writer, struct tfprof_error *error) {
+  struct dump_frame_header header = {.type = DUMP_TYPE_INDEX};
+  struct dump_block block;
+  const uint8_t *bytes;
+  start_frame(writer);
+  if (!buffer_reserve(&writer->head, VARINT_MAXIMUM_BYTES)) return error_no_memory(error);
+  buffer_varint(&writer->head, writer->last_index_offset / DUMP_FRAME_ALIGNMENT);
+  if (column_encode_bytes(writer->encoder, writer->index.bytes, (uint32_t)writer->index.length, DUMP_INDEX_ENTRIES,
+                          &block, &bytes) ||
+      !buffer_append(&writer->body, bytes, block.stored_bytes)) {
+    return error_no_memory(error);
+  }
+  enum tfprof_status status = finish_directory(writer, &block, 1, error);
+  if (!status) status = write_frame(writer, &header, error);
+  if (status) return status;
+  writer->index.length = 0;
+  writer->index_end = 0; /* each piece can be read by itself */
+  writer->index_sequence = 0;
+  return TFPROF_OK;
+}
+
+/* After a frame: a failure concerns the index alone, which is tried again later. */
+static void write_index_if_due(struct dump_writer *writer) {
+  if (writer->index.length >= INDEX_PIECE_BYTES && !writer->index_is_lost) write_index(writer, NULL);
+}
+
+/* ---- Profile, clock, dropped ---- */
+
+enum tfprof_status dump_writer_profile(struct dump_writer *writer, const struct dump_profile *profile,
+                                       struct tfprof_error *error) {
+  struct dump_frame_header header = {.type = DUMP_TYPE_PROFILE};
+  start_frame(writer);
+  if (!buffer_reserve(&writer->head, dump_profile_packed_bytes(profile))) return error_no_memory(error);
+  writer->head.length = dump_profile_pack(profile, writer->head.bytes);
+  return write_frame(writer, &header, error);
+}
+
+enum tfprof_status dump_writer_clock(struct dump_writer *writer, const struct dump_clock *clock,
+                                     struct tfprof_error *error) {
+  struct dump_frame_header header = {.type = DUMP_TYPE_CLOCK};
+  start_frame(writer);
+  if (!buffer_reserve(&writer->head, 4 * VARINT_MAXIMUM_BYTES)) return error_no_memory(error);
+  buffer_varint(&writer->head, zigzag(clock->monotonic_ns));
+  buffer_varint(&writer->head, zigzag(clock->realtime_ns));
+  buffer_varint(&writer->head, zigzag(clock->device_ns));
+  buffer_varint(&writer->head, clock->uncertainty_ns);
+  return write_frame(writer, &header, error);
+}
+
+enum tfprof_status dump_writer_dropped(struct dump_writer *writer, uint16_t table_dump_id, uint64_t dropped,
+                                       struct tfprof_error *error) {
+  struct dump_frame_header header = {.type = DUMP_TYPE_DROPPED, .table = table_dump_id};
+  start_frame(writer);
+  if (!buffer_reserve(&writer->head, VARINT_MAXIMUM_BYTES)) return error_no_memory(error);
+  buffer_varint(&writer->head, dropped);
+  return write_frame(writer, &header, error);
+}
+
+/* ---- Strings ---- */
+
+uint32_t dump_writer_string(struct dump_writer *writer, const char *text, size_t length) {
+  if (!text || length > DUMP_MAXIMUM_RAW_BYTES) return 0;
+  return string_table_add(&writer->strings, text, length);
+}
+
+/* How many of the unwritten strings go into the next frame; at least one. */
+static uint32_t strings_for_a_frame(const struct dump_writer *writer, size_t *bytes) {
+  uint32_t count = 0;
+  *bytes = 0;
+  while (writer->strings_written + count < writer->strings.count && count < DUMP_MAXIMUM_FRAME_ROWS) {
+    size_t length = writer->strings.entries[writer->strings_written + count].length;
+    if (count && *bytes + length > STRINGS_FRAME_BYTES) break;
+    *bytes += length;
+    count++;
+  }
+  return count;
+}
+
+static enum tfprof_status write_some_strings(struct dump_writer *writer, struct tfprof_error *error) {
+  size_t bytes_length;
+  uint32_t count = strings_for_a_frame(writer, &bytes_length);
+  const struct string_table_entry *entries = writer->strings.entries + writer->strings_written;
+  struct dump_frame_header header = {.type = DUMP_TYPE_STRINGS,
+                                     .first_row = (uint64_t)writer->strings_written + 1,
+                                     .row_count = count};
+  struct dump_block blocks[2];
+  const uint8_t *bytes;
+  bool is_absent;
+  start_frame(writer);
+  writer->texts.length = 0;
+  if (!buffer_reserve(&writer->texts, count * sizeof(int64_t) + bytes_length)) return error_no_memory(error);
+  int64_t *lengths = (int64_t *)(void *)writer->texts.bytes;
+  for (uint32_t i = 0; i < count; i++) lengths[i] = entries[i].length;
+  struct dump_column_data column = {.dump_id = DUMP_STRING_LENGTHS, .integers = lengths};
+  struct column_choice choice = {.encoding = DUMP_VARINT, .do_compress = true, .frames_until_trial = 2};
+  if (column_encode(writer->encoder, &column, count, &choice, &blocks[0], &bytes, &is_absent) ||
+      !buffer_append(&writer->body, bytes, blocks[0].stored_bytes)) {
+    return error_no_memory(error);
+  }
+  for (uint32_t i = 0; i < count; i++) buffer_append(&writer->texts, entries[i].text, entries[i].length);
+  if (column_encode_bytes(writer->encoder, writer->texts.bytes, (uint32_t)bytes_length, DUMP_STRING_BYTES, &blocks[1],
+                          &bytes) ||
+      !buffer_append(&writer->body, bytes, blocks[1].stored_bytes)) {
+    return error_no_memory(error);
+  }
+  enum tfprof_status status = finish_directory(writer, blocks, 2, error);
+  if (!status) status = write_frame(writer, &header, error);
+  if (!status) writer->strings_written += count;
+  return status;
+}
+
+static enum tfprof_status write_strings(struct dump_writer *writer, struct tfprof_error *error) {
+  while (writer->strings_written < writer->strings.count) {
+    enum tfprof_status status = write_some_strings(writer, error);
+    if (status) return status;
+  }
+  return TFPROF_OK;
+}
+
+/* ---- Rows ---- */
+
+/* The count of a table's rows, or NULL when memory is short. */
+static uint64_t *table_rows(struct dump_writer *writer, uint16_t table_dump_id) {
+  for (size_t i = 0; i < writer->table_count; i++) {
+    if (writer->tables[i].table_dump_id == table_dump_id) return &writer->tables[i].rows;
+  }
+  if (writer->table_count == writer->table_capacity) {
+    size_t capacity = writer->table_capacity ? writer->table_capacity * 2 : 32;
+    struct table_count *grown = realloc(writer->tables, capacity * sizeof *grown);
+    if (!grown) return NULL;
+    writer->tables = grown;
+    writer->table_capacity = capacity;
+  }
+  writer->tables[writer->table_count] = (struct table_count){.table_dump_id = table_dump_id};
+  return &writer->tables[writer->table_count++].rows;
+}
+
+static struct column_choice *column_choice(struct dump_writer *writer, uint16_t table_dump_id, uint16_t dump_id) {
+  for (size_t i = 0; i < writer->choice_count; i++) {
+    size_t at = (writer->choice_next + i) % writer->choice_count;
+    struct choice_slot *slot = &writer->choices[at];
+    if (slot->dump_id == dump_id && slot->table_dump_id == table_dump_id) {
+      writer->choice_next = at + 1;
+      return &slot->choice;
+    }
+  }
+  if (writer->choice_count == writer->choice_capacity) {
+    size_t capacity = writer->choice_capacity ? writer->choice_capacity * 2 : 64;
+    struct choice_slot *grown = realloc(writer->choices, capacity * sizeof *grown);
+    if (!grown) return NULL;
+    writer->choices = grown;
+    writer->choice_capacity = capacity;
+  }
+  writer->choices[writer->choice_count] = (struct choice_slot){.table_dump_id = table_dump_id, .dump_id = dump_id};
+  return &writer->choices[writer->choice_count++].choice;
+}
+
+/* The columns in the order of their dump ids; false when two have the same. */
+static bool sort_columns(const struct dump_column_data **sorted, const struct dump_column_data *columns,
+                         unsigned count) {
+  for (unsigned i = 0; i < count; i++) {
+    unsigned at = i;
+    for (; at > 0 && sorted[at - 1]->dump_id > columns[i].dump_id; at--) sorted[at] = sorted[at - 1];
+    sorted[at] = &columns[i];
+  }
+  for (unsigned i = 1; i < count; i++) {
+    if (sorted[i]->dump_id == sorted[i - 1]->dump_id) return false;
+  }
+  return count == 0 || sorted[0]->dump_id != 0;
+}
+
+enum tfprof_status dump_writer_rows(struct dump_writer *writer, uint16_t table_dump_id, uint32_t rows,
+                                    const struct dump_column_data *columns, unsigned column_count,
+                                    struct tfprof_error *error) {
+  const struct dump_column_data *sorted[DUMP_MAXIMUM_COLUMNS];
+  struct dump_block blocks[DUMP_MAXIMUM_COLUMNS];
+  unsigned block_count = 0;
+  if (rows == 0 || rows > DUMP_MAXIMUM_FRAME_ROWS || column_count > DUMP_MAXIMUM_COLUMNS || table_dump_id == 0) {
+    return error_set(error, TFPROF_USAGE, "a frame takes 1 to %d rows of at most %d columns of a table",
+                     DUMP_MAXIMUM_FRAME_ROWS, DUMP_MAXIMUM_COLUMNS);
+  }
+  if (!sort_columns(sorted, columns, column_count)) {
+    return error_set(error, TFPROF_USAGE, "each column of a frame needs an id of its own, and not 0");
+  }
+  uint64_t *first_row = table_rows(writer, table_dump_id);
+  if (!first_row) return error_no_memory(error);
+  if (*first_row > DUMP_MAXIMUM_ROW - rows) return error_set(error, TFPROF_LIMIT, "a table has more than 2^36 rows");
+  enum tfprof_status status = write_strings(writer, error);
+  if (status) return status;
+  start_frame(writer);
+  for (unsigned i = 0; i < column_count; i++) {
+    struct column_choice *choice = column_choice(writer, table_dump_id, sorted[i]->dump_id);
+    const uint8_t *bytes;
+    bool is_absent;
+    if (!choice || column_encode(writer->encoder, sorted[i], rows, choice, &blocks[block_count], &bytes, &is_absent)) {
+      return error_no_memory(error);
+    }
+    if (is_absent) continue;
+    if (!buffer_append(&writer->body, bytes, blocks[block_count].stored_bytes)) return error_no_memory(error);
+    block_count++;
+  }
+  status = finish_directory(writer, blocks, block_count, error);
+  if (status) return status;
+  struct dump_frame_header header = {.type = DUMP_TYPE_ROWS,
+                                     .table = table_dump_id,
+                                     .first_row = *first_row,
+                                     .row_count = rows};
+  status = write_frame(writer, &header, error);
+  if (status) return status;
+  *first_row += rows;
+  writer->rows += rows;
+  write_index_if_due(writer);
+  return TFPROF_OK;
+}
+
+uint64_t dump_writer_rows_written(const struct dump_writer *writer, uint16_t table_dump_id) {
+  for (size_t i = 0; i < writer->table_count; i++) {
+    if (writer->tables[i].table_dump_id == table_dump_id) return writer->tables[i].rows;
+  }
+  return 0;
+}
+
+uint64_t dump_writer_bytes_written(const struct dump_writer *writer) { return writer->offset; }
+
+/* ---- Beginning and end ---- */
+
+static enum tfprof_status write_file_header(struct dump_writer *writer, const struct dump_profile *profile,
+                                            struct tfprof_error *error) {
+  uint8_t bytes[DUMP_FILE_HEADER_BYTES];
+  struct dump_file_header header = {.version = DUMP_VERSION,
+                                    .header_bytes = DUMP_FILE_HEADER_BYTES,
+                                    .pid = profile->pid,
+                                    .rank = profile->rank,
+                                    .world_size = profile->world_size,
+                                    .created_realtime_ns = (uint64_t)profile->created_realtime_ns};
+  memcpy(header.boot_id, profile->boot_id, sizeof header.boot_id);
+  dump_file_header_write(bytes, &header);
+  writer->salt = load_u32(bytes + DUMP_FILE_HEADER_BYTES - 4);
+  return write_bytes(writer, bytes, sizeof bytes, error);
+}
+
+enum tfprof_status dump_writer_create(const char *path, bool replace, const struct dump_profile *profile,
+                                      struct dump_writer **result, struct tfprof_error *error) {
+  *result = NULL;
+  struct dump_writer *writer = calloc(1, sizeof *writer);
+  if (!writer) return error_no_memory(error);
+  writer->fd = -1;
+  writer->path = strdup(path);
+  writer->encoder = column_encoder_create();
+  if (!writer->path || !writer->encoder) {
+    free_writer(writer);
+    return error_no_memory(error);
+  }
+  writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (replace ? O_TRUNC : O_EXCL), 0666);
+  if (writer->fd < 0) {
+    enum tfprof_status status = error_io(error, path, "cannot create the dump file");
+    free_writer(writer);
+    return status;
+  }
+  enum tfprof_status status = write_file_header(writer, profile, error);
+  if (!status) status = dump_writer_profile(writer, profile, error);
+  if (status) {
+    free_writer(writer);
+    return status;
+  }
+  *result = writer;
+  return TFPROF_OK;
+}
+
+void dump_writer_abandon(struct dump_writer *writer) {
+  if (writer) free_writer(writer);
+}
+
+static enum tfprof_status write_trailer(struct dump_writer *writer, struct tfprof_error *error) {
+  struct dump_frame_header header = {.type = DUMP_TYPE_TRAILER};
+  struct dump_trailer trailer = {.index_offset = writer->index_is_lost ? 0 : writer->last_index_offset,
+                                 .frame_count = writer->sequence + 1,
+                                 .row_count = writer->rows,
+                                 .string_count = writer->strings_written,
+                                 .file_bytes = writer->offset + DUMP_TRAILER_BYTES};
+  start_frame(writer);
+  if (!buffer_reserve(&writer->head, DUMP_TRAILER_HEAD_BYTES)) return error_no_memory(error);
+  dump_trailer_write(writer->head.bytes, &trailer);
+  writer->head.length = DUMP_TRAILER_HEAD_BYTES;
+  return write_frame(writer, &header, error);
+}
+
+enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_error *error) {
+  if (!writer) return TFPROF_OK;
+  enum tfprof_status status = write_strings(writer, error);
+  if (!status && !writer->index_is_lost && writer->index.length) status = write_index(writer, error);
+  if (!status) status = write_trailer(writer, error);
+  int fd = writer->fd;
+  writer->fd = -1;
+  if (close(fd) != 0 && !status && errno != EINTR) status = error_io(error, writer->path, "cannot close the dump file");
+  free_writer(writer);
+  return status;
+}
