@@ -31,9 +31,11 @@ enum field_kind {
 struct field {
   const char *text;
   uint32_t length;
-  uint8_t kind;
+  uint8_t kind;       /* enum field_kind */
   bool is_escaped;
-  int64_t number;
+  uint8_t decimals;   /* digits behind the point that `fraction` has; 0: see text */
+  int64_t number;     /* whole part, negative with the sign (-0.5: look at the text) */
+  uint64_t fraction;
 };
 
 static inline bool scan_is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -123,14 +125,14 @@ static inline const char *scan_nested(const char *p, const char *end) {
       opens &= ~inside;
       closes &= ~inside;
     }
-    for (uint64_t rest = closes; rest; rest &= rest - 1) {
-      uint64_t below = (rest & -rest) - 1;
-      if (depth + __builtin_popcountll(opens & below) - __builtin_popcountll(closes & below) == 1) {
+    for (uint64_t rest = opens | closes; rest; rest &= rest - 1) {
+      uint64_t bit = rest & -rest;
+      depth += opens & bit ? 1 : -1;
+      if (depth == 0) {
         const char *last = p + __builtin_ctzll(rest);
         return last < end ? last + 1 : NULL;
       }
     }
-    depth += __builtin_popcountll(opens) - __builtin_popcountll(closes);
   }
 #else
   return scan_nested_slowly(p, end, 0);
@@ -177,30 +179,39 @@ static inline bool scan_is_number_byte(char c) {
   return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
 }
 
-/* A number that begins at p. FIELD_INTEGER when it is one and fits; otherwise the text tells. Returns its end. */
+/* A number that begins at p. FIELD_INTEGER when it is one and fits; otherwise the text tells, and when it has the common form of at
+** most 16 digits before the point and 16 behind, number, fraction and decimals are set too. Returns its end. */
 static inline const char *scan_number(const char *p, struct field *field) {
   field->text = p;
   bool is_negative = *p == '-';
-  const char *digits = p + is_negative;
   uint64_t value;
-  unsigned count = scan_digits(digits, &value);
-  const char *q = digits + count;
+  const char *q = p + is_negative;
+  unsigned count = scan_digits(q, &value);
+  q += count;
   field->kind = FIELD_INTEGER;
-  if (scan_is_number_byte(*q) || count == 0) {
+  field->decimals = 0;
+  if (*q == '.' && count) {
     field->kind = FIELD_DECIMAL;
-    if (count == 16) { /* 17 to 19 digits may still fit */
+    unsigned decimals = scan_digits(q + 1, &field->fraction);
+    field->decimals = (uint8_t)decimals;
+    q += 1 + decimals;
+  }
+  if (scan_is_number_byte(*q) || count == 0) {
+    if (count == 16 && field->kind == FIELD_INTEGER) { /* 17 to 19 digits may still fit */
       uint64_t rest;
       static const uint32_t powers[4] = {1, 10, 100, 1000};
       unsigned more = scan_digits(q, &rest);
-      if (more <= 3 && !scan_is_number_byte(q[more]) &&
-          !__builtin_mul_overflow(value, powers[more], &value) && !__builtin_add_overflow(value, rest, &value) &&
-          value <= INT64_MAX) {
-        field->kind = FIELD_INTEGER;
+      if (more <= 3 && !scan_is_number_byte(q[more]) && !__builtin_mul_overflow(value, powers[more], &value) &&
+          !__builtin_add_overflow(value, rest, &value) && value <= INT64_MAX) {
         q += more;
+      } else {
+        field->kind = FIELD_DECIMAL;
       }
+    } else {
+      field->kind = FIELD_DECIMAL;
+      field->decimals = 0;
     }
     while (scan_is_number_byte(*q)) q++;
-    if (q == p) q++; /* never stand still */
   }
   field->number = is_negative ? -(int64_t)value : (int64_t)value;
   field->length = (uint32_t)(q - p);
@@ -217,7 +228,7 @@ static inline const char *scan_value(const char *p, const char *end, struct fiel
     field->length = (uint32_t)(q - p - 1);
     return q + 1;
   }
-  if ((c >= '0' && c <= '9') || c == '-') {
+  if ((c >= '0' && c <= '9') || (c == '-' && p[1] >= '0' && p[1] <= '9')) {
     field->is_escaped = false;
     return scan_number(p, field);
   }

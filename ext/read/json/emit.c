@@ -1,0 +1,777 @@
+/* emit.c: from the members of one event to rows.
+**
+** Which table an event goes to is told by its phase ("ph", the Trace Event Format) and category ("cat": libkineto's ActivityType.cpp,
+** and in traces of 2021 the capitalised names that the TensorBoard plugin knew).  A member that a row has taken is reported by take_*();
+** with is_dry set it is noted, so that the column `attributes` can hold exactly the rest: both run the same code.
+*/
+#include <stdlib.h>
+
+#include "read/json/number.h"
+#include "read/json/worker.h"
+
+enum category {
+  CATEGORY_NONE, /* no "cat" */
+  CATEGORY_OTHER, CATEGORY_OP, CATEGORY_USER, CATEGORY_PYTHON, CATEGORY_KERNEL, CATEGORY_MTIA_KERNEL, CATEGORY_MEMCPY,
+  CATEGORY_MEMSET, CATEGORY_RUNTIME, CATEGORY_DRIVER, CATEGORY_SYNC, CATEGORY_GPU_USER, CATEGORY_OVERHEAD, CATEGORY_TENSORFLOW,
+  CATEGORY_TRACE,
+};
+
+static bool ends_with(const struct field *f, const char *tail) {
+  size_t length = strlen(tail);
+  return f->length > length && memcmp(f->text + f->length - length, tail, length) == 0;
+}
+
+static enum category find_category(const struct field *f) {
+#define IS(name) (f->length == sizeof name - 1 && memcmp(f->text, name, sizeof name - 1) == 0)
+  switch (f->length) {
+    case 2: if (IS("Op")) return CATEGORY_TENSORFLOW; break;
+    case 5: if (IS("Trace")) return CATEGORY_TRACE; break;
+    case 6:
+      if (IS("cpu_op")) return CATEGORY_OP;
+      if (IS("kernel") || IS("Kernel")) return CATEGORY_KERNEL;
+      if (IS("Memcpy")) return CATEGORY_MEMCPY;
+      if (IS("Memset")) return CATEGORY_MEMSET;
+      break;
+    case 7: if (IS("Runtime")) return CATEGORY_RUNTIME; break;
+    case 8:
+      if (IS("Operator")) return CATEGORY_OP;
+      if (IS("overhead")) return CATEGORY_OVERHEAD;
+      break;
+    case 9: if (IS("cuda_sync") || IS("xpu_sync")) return CATEGORY_SYNC; break;
+    case 10:
+      if (IS("gpu_memcpy")) return CATEGORY_MEMCPY;
+      if (IS("gpu_memset")) return CATEGORY_MEMSET;
+      break;
+    case 12: if (IS("cuda_runtime")) return CATEGORY_RUNTIME; break;
+    case 15:
+      if (IS("python_function")) return CATEGORY_PYTHON;
+      if (IS("user_annotation")) return CATEGORY_USER;
+      if (IS("mtia_ccp_events")) return CATEGORY_MTIA_KERNEL;
+      break;
+    case 19: if (IS("gpu_user_annotation")) return CATEGORY_GPU_USER; break;
+    default: break;
+  }
+#undef IS
+  if (ends_with(f, "_runtime")) return CATEGORY_RUNTIME; /* mtia_runtime, xpu_runtime, glow_runtime, privateuse1_runtime */
+  if (ends_with(f, "_driver")) return CATEGORY_DRIVER;
+  return CATEGORY_OTHER;
+}
+
+/* ---- taking members ---- */
+
+static inline bool has(const struct worker *w, unsigned key) { return key_set_has(&w->present, key); }
+static inline void taken(struct worker *w, unsigned key) { if (w->is_dry) key_set_add(&w->consumed, key); }
+
+static inline int64_t take_integer(struct worker *w, unsigned key) {
+  if (!has(w, key)) return ROW_NULL;
+  int64_t value;
+  if (w->fields[key].kind == FIELD_INTEGER) value = w->fields[key].number;
+  else if (!number_integer(&w->fields[key], &value)) return ROW_NULL;
+  if (value == ROW_NULL) return ROW_NULL;
+  taken(w, key);
+  return value;
+}
+
+/* The same for what goes to no column and must stay in attributes. */
+static inline int64_t peek_integer(const struct worker *w, unsigned key) {
+  int64_t value;
+  return has(w, key) && number_integer(&w->fields[key], &value) ? value : ROW_NULL;
+}
+
+static inline int64_t real_bits(double value) {
+  int64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static inline int64_t take_real(struct worker *w, unsigned key, double scale) {
+  double value;
+  if (!has(w, key) || !number_real(&w->fields[key], &value)) return ROW_NULL;
+  taken(w, key);
+  return real_bits(value * scale);
+}
+
+static inline uint32_t intern(struct worker *w, const char *text, uint32_t length, enum text_form form) {
+  if (w->is_dry) return 0;
+  uint32_t index = text_intern(&w->texts, text, length, form);
+  if (index == INTERN_NONE) w->no_memory = true;
+  return index;
+}
+
+static inline uint32_t intern_field(struct worker *w, const struct field *f) {
+  if (f->kind == FIELD_TEXT) return intern(w, f->text, f->length, f->is_escaped ? TEXT_ESCAPED : TEXT_PLAIN);
+  return intern(w, f->text, f->length, f->kind == FIELD_NESTED ? TEXT_JSON : TEXT_PLAIN);
+}
+
+static inline int64_t as_value(uint32_t text) { return text == INTERN_NONE ? ROW_NULL : (int64_t)text; }
+
+/* A string, or a number written out. */
+static inline uint32_t take_text_number(struct worker *w, unsigned key) {
+  if (!has(w, key) || w->fields[key].kind == FIELD_LITERAL) return INTERN_NONE;
+  taken(w, key);
+  return intern_field(w, &w->fields[key]);
+}
+static inline int64_t take_text(struct worker *w, unsigned key) { return as_value(take_text_number(w, key)); }
+
+static inline int64_t take_json(struct worker *w, unsigned key) {
+  if (!has(w, key) || w->fields[key].kind != FIELD_NESTED) return ROW_NULL;
+  taken(w, key);
+  return as_value(intern(w, w->fields[key].text, w->fields[key].length, TEXT_JSON));
+}
+
+/* [x, y, z] */
+static inline void take_triple(struct worker *w, unsigned key, int64_t values[3]) {
+  values[0] = values[1] = values[2] = ROW_NULL;
+  const struct field *f = &w->fields[key];
+  if (!has(w, key) || f->kind != FIELD_NESTED || f->text[0] != '[') return;
+  struct member_cursor cursor = scan_members(f);
+  struct field element;
+  int64_t found[3];
+  unsigned count = 0;
+  for (; count < 3 && scan_next(&cursor, NULL, &element); count++) {
+    if (element.kind != FIELD_INTEGER) return;
+    found[count] = element.number;
+  }
+  if (count != 3 || scan_next(&cursor, NULL, &element)) return;
+  memcpy(values, found, sizeof found);
+  taken(w, key);
+}
+
+/* ---- lanes ---- */
+
+/* A pid or tid: an integer, a text that is one, or any other text (by its hash). */
+static inline uint64_t lane_word(struct worker *w, unsigned key, uint64_t text_flag, uint64_t *flags, uint32_t *text) {
+  *text = INTERN_NONE;
+  if (!has(w, key)) return 0;
+  const struct field *f = &w->fields[key];
+  int64_t value;
+  if (f->kind == FIELD_INTEGER) {
+    value = f->number;
+  } else if (!number_integer(f, &value)) {
+    *flags |= text_flag;
+    *text = intern_field(w, f);
+    return text_hash(f->text, f->length);
+  }
+  return (uint64_t)value;
+}
+
+static uint32_t lane_number(struct worker *w, struct lane_key key, uint32_t pid_text, uint32_t tid_text, int64_t context) {
+  if (w->is_dry) return 0;
+  uint32_t before = w->lanes.count, lane = lane_intern(&w->lanes, key);
+  if (lane == INTERN_NONE) {
+    w->no_memory = true;
+  } else if (lane == before) {
+    struct lane_text *text = list_add(&w->lane_texts, sizeof *text);
+    if (text) *text = (struct lane_text){pid_text, tid_text, context};
+    else w->no_memory = true;
+  }
+  return lane;
+}
+
+static uint32_t host_lane(struct worker *w) {
+  taken(w, KEY_PID);
+  taken(w, KEY_TID);
+  uint64_t flags = LANE_HOST;
+  uint32_t pid_text, tid_text;
+  uint64_t pid = lane_word(w, KEY_PID, LANE_PID_IS_TEXT, &flags, &pid_text);
+  uint64_t tid = lane_word(w, KEY_TID, LANE_TID_IS_TEXT, &flags, &tid_text);
+  if (flags == LANE_HOST && w->host_cache.is_set && w->host_cache.pid == pid && w->host_cache.tid == tid) return w->host_cache.lane;
+  uint32_t lane = lane_number(w, (struct lane_key){{flags, pid, tid}}, pid_text, tid_text, ROW_NULL);
+  if (flags == LANE_HOST && !w->is_dry) {
+    w->host_cache.pid = pid;
+    w->host_cache.tid = tid;
+    w->host_cache.lane = lane;
+    w->host_cache.is_set = lane != INTERN_NONE;
+  }
+  return lane;
+}
+
+static uint32_t device_number(struct worker *w, enum device_kind kind, int64_t ordinal) {
+  if (w->is_dry) return 0;
+  uint32_t device = lane_intern(&w->devices, (struct lane_key){{kind, (uint64_t)ordinal, 0}});
+  if (device == INTERN_NONE) w->no_memory = true;
+  return device;
+}
+
+/* Device and stream of an event that ran on a device. libkineto writes the device ordinal as pid too; the stream as tid, in 2021 as
+** "stream 7", for stream synchronisations since 2025 as stream + 1000000. */
+struct place { int64_t device, lane; };
+static inline struct place device_place(struct worker *w, enum device_kind kind, unsigned stream_key) {
+  int64_t ordinal = take_integer(w, KEY_DEVICE);
+  if (ordinal == ROW_NULL) {
+    ordinal = take_integer(w, KEY_PID);
+  } else if (w->is_dry && has(w, KEY_PID)) {
+    int64_t pid;
+    if (number_integer(&w->fields[KEY_PID], &pid) && pid == ordinal) taken(w, KEY_PID);
+  }
+  int64_t stream = take_integer(w, stream_key);
+  int64_t tid = ROW_NULL;
+  if (stream == ROW_NULL || w->is_dry) {
+    const struct field *f = &w->fields[KEY_TID];
+    if (has(w, KEY_TID) && f->kind == FIELD_TEXT && f->length > 7 && memcmp(f->text, "stream ", 7) == 0) {
+      struct field number = {f->text + 7, f->length - 7, FIELD_TEXT, false, 0, 0, 0};
+      while (number.length && scan_is_space(number.text[number.length - 1])) number.length--;
+      if (!number_integer(&number, &tid)) tid = ROW_NULL;
+    } else if (has(w, KEY_TID) && !number_integer(f, &tid)) {
+      tid = ROW_NULL;
+    }
+    if (stream == ROW_NULL) stream = tid;
+    if (tid == stream || tid == stream + 1000000) taken(w, KEY_TID);
+  }
+  struct place place = {ROW_NULL, ROW_NULL};
+  if (ordinal == ROW_NULL) return place;
+  if (w->stream_cache.is_set && w->stream_cache.device == ((uint64_t)kind << 32 ^ (uint64_t)ordinal) &&
+      w->stream_cache.stream == (uint64_t)stream) {
+    place.device = w->stream_cache.device_number;
+    place.lane = as_value(w->stream_cache.lane);
+    taken(w, KEY_CONTEXT);
+    return place;
+  }
+  uint32_t device = device_number(w, kind, ordinal), lane = INTERN_NONE;
+  place.device = as_value(device);
+  if (stream != ROW_NULL && stream >= 0 && stream != UINT32_MAX) { /* -1 and 4294967295: no stream */
+    lane = lane_number(w, (struct lane_key){{LANE_STREAM, (uint64_t)kind << 32 | (uint32_t)ordinal, (uint64_t)stream}}, INTERN_NONE,
+                       INTERN_NONE, take_integer(w, KEY_CONTEXT));
+  }
+  place.lane = as_value(lane);
+  if (!w->is_dry) {
+    w->stream_cache.device = (uint64_t)kind << 32 ^ (uint64_t)ordinal;
+    w->stream_cache.stream = (uint64_t)stream;
+    w->stream_cache.lane = lane;
+    w->stream_cache.device_number = device;
+    w->stream_cache.is_set = true;
+  }
+  return place;
+}
+
+/* ---- times ---- */
+
+static bool take_time(struct worker *w, int64_t *ns) {
+  if (!has(w, KEY_TS)) {
+    worker_problem(w, PROBLEM_NO_TIME, w->event);
+    return false;
+  }
+  if (!number_nanoseconds(&w->fields[KEY_TS], ns)) {
+    worker_problem(w, PROBLEM_TIME_RANGE, w->event);
+    return false;
+  }
+  taken(w, KEY_TS);
+  return true;
+}
+
+static bool take_span(struct worker *w, int64_t *start, int64_t *duration) {
+  if (!take_time(w, start)) return false;
+  *duration = 0;
+  if (has(w, KEY_DUR)) {
+    if (!number_nanoseconds(&w->fields[KEY_DUR], duration)) {
+      worker_problem(w, PROBLEM_TIME_RANGE, w->event);
+      return false;
+    }
+    taken(w, KEY_DUR);
+  }
+  if (*duration < 0) worker_problem(w, PROBLEM_NEGATIVE, w->event);
+  return true;
+}
+
+/* ---- names ---- */
+
+static bool starts(const struct field *f, const char *head) {
+  size_t length = strlen(head);
+  return f->length >= length && memcmp(f->text, head, length) == 0;
+}
+
+static enum name_class classify(const struct field *f) {
+  if (f->kind != FIELD_TEXT || f->length == 0) return NAME_PLAIN;
+  switch (f->text[0]) {
+    case 'P': return starts(f, "ProfilerStep#") ? NAME_STEP : starts(f, "ProfilerStep") ? NAME_USER : NAME_PLAIN;
+    case 'O': return starts(f, "Optimizer.") ? NAME_USER : NAME_PLAIN;
+    case 'e': return starts(f, "enumerate(DataLoader)") ? NAME_INPUT : NAME_PLAIN;
+    case 'a': return starts(f, "autograd::engine::") ? NAME_AUTOGRAD : NAME_PLAIN;
+    case 'n': return starts(f, "nn.Module: ") ? NAME_MODULE : NAME_PLAIN;
+    case '[': return starts(f, "[memory]") ? NAME_MEMORY : starts(f, "[OutOfMemory]") ? NAME_OUT_OF_MEMORY : NAME_PLAIN;
+    default: return NAME_PLAIN;
+  }
+}
+
+static inline int64_t take_name(struct worker *w, enum name_class *name_class) {
+  *name_class = NAME_PLAIN;
+  if (!has(w, KEY_NAME)) return ROW_NULL;
+  const struct field *f = &w->fields[KEY_NAME];
+  taken(w, KEY_NAME);
+  if (w->is_dry) {
+    *name_class = classify(f);
+    return 0;
+  }
+  uint32_t text = intern_field(w, f);
+  if (text == INTERN_NONE) return ROW_NULL;
+  struct text *entry = &w->texts.texts[text];
+  if (entry->name_class == NAME_UNKNOWN) entry->name_class = (uint8_t)classify(f);
+  *name_class = entry->name_class;
+  return text;
+}
+
+static inline uint32_t row_in(struct worker *w, enum row_table table) {
+  if (w->is_dry) {
+    w->row_table = (int)table;
+    w->rows[table].count = 0;
+  }
+  return worker_row(w, table);
+}
+#define SET(column, x) w->values[ROW_##column][row] = (x)
+
+/* ---- events with a duration ---- */
+
+static void emit_collective(struct worker *w, bool is_kernel, uint64_t row, int64_t start, int64_t duration) {
+  struct collective found = {
+      .start_ns = start, .dur_ns = duration, .row = row, .is_kernel = is_kernel,
+      .name = take_text_number(w, KEY_COLLECTIVE), .group = take_text_number(w, KEY_GROUP_NAME),
+      .ranks = take_text_number(w, KEY_GROUP_RANKS), .dtype = take_text_number(w, KEY_DTYPE),
+      .group_size = take_integer(w, KEY_GROUP_SIZE), .in_elements = take_integer(w, KEY_IN_ELEMENTS),
+      .out_elements = take_integer(w, KEY_OUT_ELEMENTS), .sequence = take_integer(w, KEY_COLLECTIVE_SEQUENCE),
+      .correlation = take_integer(w, KEY_EXTERNAL_ID)};
+  if (w->is_dry) return;
+  struct collective *item = list_add(&w->collectives, sizeof *item);
+  if (item) *item = found;
+  else w->no_memory = true;
+}
+
+static int64_t step_number(const struct field *f) {
+  struct field digits = {f->text + 13, f->length - 13, FIELD_TEXT, false, 0, 0, 0}; /* behind "ProfilerStep#" */
+  int64_t number;
+  return number_integer(&digits, &number) ? number : ROW_NULL;
+}
+
+static void emit_op(struct worker *w, enum category category) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_ops);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  int64_t name = take_name(w, &name_class), kind = LITERAL_op;
+  uint32_t lane = host_lane(w);
+  if (category == CATEGORY_PYTHON) {
+    kind = name_class == NAME_MODULE ? LITERAL_module : LITERAL_python;
+  } else if (name_class == NAME_INPUT) {
+    kind = LITERAL_input;
+  } else if (category == CATEGORY_USER || name_class == NAME_USER || name_class == NAME_STEP) {
+    kind = LITERAL_user;
+  } else if (name_class == NAME_AUTOGRAD) {
+    kind = LITERAL_autograd;
+  }
+  SET(ops_name, name);
+  SET(ops_category, kind);
+  SET(ops_thread_id, as_value(lane));
+  SET(ops_start_ns, start);
+  SET(ops_dur_ns, duration);
+  SET(ops_correlation, take_integer(w, KEY_EXTERNAL_ID));
+  if (has(w, KEY_SEQUENCE)) SET(ops_sequence_number, take_integer(w, KEY_SEQUENCE));
+  if (has(w, KEY_FORWARD_THREAD)) SET(ops_forward_thread, take_integer(w, KEY_FORWARD_THREAD));
+  SET(ops_input_shapes, take_json(w, KEY_DIMS));
+  SET(ops_input_types, take_json(w, KEY_TYPES));
+  SET(ops_input_values, take_json(w, KEY_CONCRETE));
+  if (has(w, KEY_CALL_STACK) && w->fields[KEY_CALL_STACK].kind == FIELD_TEXT) {
+    const struct field *f = &w->fields[KEY_CALL_STACK];
+    taken(w, KEY_CALL_STACK);
+    if (f->length) {
+      SET(ops_recorded_code_trace, as_value(intern(w, f->text, f->length, f->is_escaped ? TEXT_STACK_ESCAPED : TEXT_STACK)));
+    }
+  }
+  if (has(w, KEY_MODULE_HIERARCHY)) {
+    if (w->fields[KEY_MODULE_HIERARCHY].length) SET(ops_module, take_text(w, KEY_MODULE_HIERARCHY));
+    else taken(w, KEY_MODULE_HIERARCHY);
+  }
+  if (name_class == NAME_STEP && !w->is_dry) {
+    const struct field *f = &w->fields[KEY_NAME];
+    uint32_t op = row;
+    row = worker_row(w, ROWS_steps);
+    if (row == UINT32_MAX) return;
+    SET(steps_number, step_number(f));
+    SET(steps_name, name);
+    SET(steps_origin, LITERAL_profiler);
+    SET(steps_thread_id, as_value(lane));
+    SET(steps_start_ns, start);
+    SET(steps_dur_ns, duration);
+    row = op;
+  }
+  if (has(w, KEY_COLLECTIVE)) emit_collective(w, false, row, start, duration);
+  if (category == CATEGORY_PYTHON) {
+    int64_t id = peek_integer(w, KEY_PYTHON_ID), parent = peek_integer(w, KEY_PYTHON_PARENT);
+    if (!w->is_dry && (!has(w, KEY_CALL_STACK) || !w->fields[KEY_CALL_STACK].length) && name != ROW_NULL) {
+      struct python_frame *frame = list_add(&w->python_frames, sizeof *frame);
+      if (frame) *frame = (struct python_frame){id, parent, row, (uint32_t)name};
+      else w->no_memory = true;
+    }
+  }
+}
+
+/* tensorflow/python/client/timeline.py and tfprof's timeline: the name of the event is the op's type, args has name and op. */
+static void emit_tensorflow_op(struct worker *w) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_ops);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  int64_t event_name = take_name(w, &name_class), name = take_text(w, KEY_ARGUMENT_NAME), type = take_text(w, KEY_OP);
+  SET(ops_name, name == ROW_NULL ? event_name : name);
+  if (type != ROW_NULL) SET(ops_op_type, type);
+  else if (name != ROW_NULL && event_name != name) SET(ops_op_type, event_name);
+  SET(ops_category, LITERAL_op);
+  SET(ops_thread_id, as_value(host_lane(w)));
+  SET(ops_start_ns, start);
+  SET(ops_dur_ns, duration);
+}
+
+static void emit_kernel(struct worker *w, enum device_kind kind) {
+  int64_t start, duration, grid[3], block[3];
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_kernels);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  SET(kernels_name, take_name(w, &name_class));
+  struct place place = device_place(w, kind, has(w, KEY_STREAM) ? KEY_STREAM : KEY_STREAM_ID);
+  SET(kernels_device_id, place.device);
+  SET(kernels_thread_id, place.lane);
+  SET(kernels_start_ns, start);
+  SET(kernels_dur_ns, duration);
+  SET(kernels_correlation, take_integer(w, KEY_CORRELATION));
+  SET(kernels_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
+  /* 0 means that it was not launched by a graph. */
+  int64_t graph = take_integer(w, KEY_GRAPH_ID), node = take_integer(w, KEY_GRAPH_NODE_ID);
+  if (graph != 0) SET(kernels_graph, graph);
+  if (graph != 0 && node != 0) SET(kernels_graph_node, node);
+  take_triple(w, KEY_GRID, grid);
+  take_triple(w, KEY_BLOCK, block);
+  SET(kernels_grid_x, grid[0]);
+  SET(kernels_grid_y, grid[1]);
+  SET(kernels_grid_z, grid[2]);
+  SET(kernels_block_x, block[0]);
+  SET(kernels_block_y, block[1]);
+  SET(kernels_block_z, block[2]);
+  SET(kernels_registers_per_thread, take_integer(w, KEY_REGISTERS));
+  /* libkineto writes static and dynamic shared memory as one sum. */
+  SET(kernels_dynamic_shared_bytes, take_integer(w, KEY_SHARED_MEMORY));
+  SET(kernels_priority, take_integer(w, KEY_PRIORITY));
+  SET(kernels_occupancy_ratio, take_real(w, KEY_OCCUPANCY, 0.01));
+  SET(kernels_blocks_per_multiprocessor, take_real(w, KEY_BLOCKS_PER_SM, 1));
+  SET(kernels_warps_per_multiprocessor, take_real(w, KEY_WARPS_PER_SM, 1));
+  if (peek_integer(w, KEY_QUEUED) == 0) taken(w, KEY_QUEUED); /* 0: not asked for */
+  if (has(w, KEY_COLLECTIVE)) emit_collective(w, true, row, start, duration);
+}
+
+/* "Memcpy HtoD (Pageable -> Device)": direction and memories. Anything that is not found stays NULL. */
+static int64_t find_direction(const char *text, size_t length) {
+  static const struct { char text[5]; int literal; } known[] = {
+      {"HtoD", LITERAL_HtoD}, {"DtoH", LITERAL_DtoH}, {"DtoD", LITERAL_DtoD}, {"PtoP", LITERAL_PtoP}, {"HtoH", LITERAL_HtoH}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (memmem(text, length, known[i].text, 4)) return known[i].literal;
+  }
+  return ROW_NULL;
+}
+
+static int64_t find_memory(const char *text, const char *end) {
+  static const struct { const char *text; int literal; } known[] = {
+      {"Pageable", LITERAL_pageable}, {"Pinned", LITERAL_pinned}, {"Device", LITERAL_device}, {"Array", LITERAL_array},
+      {"Managed", LITERAL_managed}, {"Unified", LITERAL_managed}};
+  while (text < end && *text == ' ') text++;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    size_t length = strlen(known[i].text);
+    if ((size_t)(end - text) >= length && memcmp(text, known[i].text, length) == 0) return known[i].literal;
+  }
+  return ROW_NULL;
+}
+
+static void emit_transfer(struct worker *w, bool is_copy) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_transfers);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  SET(transfers_name, take_name(w, &name_class));
+  SET(transfers_kind, is_copy ? LITERAL_memcpy : LITERAL_memset);
+  struct place place = device_place(w, DEVICE_GPU, KEY_STREAM);
+  SET(transfers_device_id, place.device);
+  SET(transfers_thread_id, place.lane);
+  SET(transfers_start_ns, start);
+  SET(transfers_dur_ns, duration);
+  SET(transfers_bytes, take_integer(w, KEY_BYTES));
+  SET(transfers_bytes_per_second, take_real(w, KEY_BANDWIDTH, 1e9));
+  SET(transfers_correlation, take_integer(w, KEY_CORRELATION));
+  SET(transfers_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
+  const struct field *name = &w->fields[KEY_NAME], *kind = &w->fields[KEY_KIND];
+  const char *end = name->text + name->length;
+  if (!is_copy) {
+    const char *open = has(w, KEY_NAME) ? memchr(name->text, '(', name->length) : NULL;
+    if (open) SET(transfers_target_memory, find_memory(open + 1, end));
+    SET(transfers_target_device_id, place.device);
+    return;
+  }
+  int64_t direction = has(w, KEY_NAME) ? find_direction(name->text, name->length) : ROW_NULL;
+  if (has(w, KEY_KIND) && kind->kind == FIELD_TEXT) { /* ROCm tells it apart from the name */
+    int64_t told = find_direction(kind->text, kind->length);
+    if (direction == ROW_NULL) direction = told;
+    if (told != ROW_NULL && kind->length == 4) taken(w, KEY_KIND);
+  }
+  SET(transfers_direction, direction);
+  const char *open = has(w, KEY_NAME) ? memchr(name->text, '(', name->length) : NULL;
+  const char *arrow = open ? memmem(open, (size_t)(end - open), "->", 2) : NULL;
+  if (arrow) {
+    SET(transfers_source_memory, find_memory(open + 1, arrow));
+    SET(transfers_target_memory, find_memory(arrow + 2, end));
+  }
+  int64_t from = take_integer(w, KEY_FROM_DEVICE), to = take_integer(w, KEY_TO_DEVICE);
+  bool reads_device = direction == LITERAL_DtoH || direction == LITERAL_DtoD;
+  bool writes_device = direction == LITERAL_HtoD || direction == LITERAL_DtoD;
+  if (from != ROW_NULL) SET(transfers_source_device_id, as_value(device_number(w, DEVICE_GPU, from)));
+  else if (reads_device) SET(transfers_source_device_id, place.device);
+  if (to != ROW_NULL) SET(transfers_target_device_id, as_value(device_number(w, DEVICE_GPU, to)));
+  else if (writes_device) SET(transfers_target_device_id, place.device);
+}
+
+static void emit_api_call(struct worker *w, bool is_driver) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_api_calls);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  SET(api_calls_name, take_name(w, &name_class));
+  SET(api_calls_domain, is_driver ? LITERAL_driver : LITERAL_runtime);
+  SET(api_calls_thread_id, as_value(host_lane(w)));
+  SET(api_calls_start_ns, start);
+  SET(api_calls_dur_ns, duration);
+  SET(api_calls_correlation, take_integer(w, KEY_CORRELATION));
+  SET(api_calls_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
+  SET(api_calls_result, take_integer(w, KEY_RESULT));
+}
+
+static void emit_sync(struct worker *w) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_syncs);
+  if (row == UINT32_MAX) return;
+  const struct field *kind = &w->fields[KEY_SYNC_KIND];
+  unsigned kind_key = KEY_SYNC_KIND;
+  if (!has(w, KEY_SYNC_KIND) || kind->kind != FIELD_TEXT) kind = &w->fields[kind_key = KEY_NAME];
+  static const struct { const char *text; int literal; } known[] = {{"Stream Wait Event", LITERAL_stream_wait},
+      {"Stream Sync", LITERAL_stream}, {"Event Sync", LITERAL_event}, {"Context Sync", LITERAL_context},
+      {"Device Sync", LITERAL_device}};
+  for (size_t i = 0; i < sizeof known / sizeof *known && has(w, kind_key); i++) {
+    if (!scan_key_is(kind, known[i].text)) continue;
+    SET(syncs_kind, known[i].literal);
+    taken(w, kind_key);
+    if (scan_key_is(&w->fields[KEY_NAME], known[i].text)) taken(w, KEY_NAME);
+  }
+  struct place place = device_place(w, DEVICE_GPU, KEY_STREAM);
+  SET(syncs_device_id, place.device);
+  SET(syncs_thread_id, place.lane);
+  SET(syncs_start_ns, start);
+  SET(syncs_dur_ns, duration);
+  SET(syncs_event, take_integer(w, KEY_WAIT_EVENT));
+  SET(syncs_correlation, take_integer(w, KEY_CORRELATION));
+  SET(syncs_op_correlation, take_integer(w, KEY_EXTERNAL_ID));
+  int64_t stream = take_integer(w, KEY_WAIT_STREAM), call = take_integer(w, KEY_WAIT_CORRELATION);
+  if (stream != -1 && stream != UINT32_MAX) SET(syncs_wait_stream, stream);
+  if (call != -1 && call != UINT32_MAX) SET(syncs_wait_correlation, call);
+}
+
+static void emit_overhead(struct worker *w) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_overheads);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  SET(overheads_kind, take_name(w, &name_class));
+  SET(overheads_thread_id, as_value(host_lane(w)));
+  SET(overheads_start_ns, start);
+  SET(overheads_dur_ns, duration);
+}
+
+static void emit_range(struct worker *w, enum category category) {
+  int64_t start, duration;
+  if (!take_span(w, &start, &duration)) return;
+  uint32_t row = row_in(w, ROWS_ranges);
+  if (row == UINT32_MAX) return;
+  enum name_class name_class;
+  SET(ranges_name, take_name(w, &name_class));
+  SET(ranges_category, take_text(w, KEY_CAT));
+  if (category == CATEGORY_GPU_USER || has(w, KEY_STREAM)) SET(ranges_thread_id, device_place(w, DEVICE_GPU, KEY_STREAM).lane);
+  else SET(ranges_thread_id, as_value(host_lane(w)));
+  SET(ranges_start_ns, start);
+  SET(ranges_dur_ns, duration);
+  SET(ranges_is_process_wide, 0);
+}
+
+/* ---- the other phases ---- */
+
+/* c10::DeviceType: 0 is the CPU, all others (1 CUDA, 6 HIP, 12 XPU ...) are accelerators; the CPU's Device Id is -1. */
+static void emit_memory(struct worker *w, bool is_failure) {
+  int64_t time;
+  if (!take_time(w, &time)) return;
+  uint32_t row = row_in(w, ROWS_memory_events);
+  if (row == UINT32_MAX) return;
+  int64_t bytes = take_integer(w, KEY_MEMORY_BYTES), type = take_integer(w, KEY_DEVICE_TYPE);
+  int64_t ordinal = take_integer(w, KEY_DEVICE_ID);
+  taken(w, KEY_NAME);
+  taken(w, KEY_SCOPE);
+  SET(memory_events_time_ns, time);
+  SET(memory_events_kind, is_failure ? LITERAL_out_of_memory : bytes != ROW_NULL && bytes < 0 ? LITERAL_release : LITERAL_allocate);
+  SET(memory_events_bytes, bytes);
+  SET(memory_events_in_use_bytes, take_integer(w, KEY_TOTAL_ALLOCATED));
+  SET(memory_events_reserved_bytes, take_integer(w, KEY_TOTAL_RESERVED));
+  if (type == 0) SET(memory_events_device_id, as_value(device_number(w, DEVICE_CPU, 0)));
+  else if (type != ROW_NULL) SET(memory_events_device_id, as_value(device_number(w, DEVICE_GPU, ordinal == ROW_NULL ? 0 : ordinal)));
+  SET(memory_events_address, take_integer(w, KEY_ADDRESS));
+  SET(memory_events_thread, as_value(host_lane(w)));
+}
+
+static void emit_instant(struct worker *w) {
+  enum name_class name_class = has(w, KEY_NAME) ? classify(&w->fields[KEY_NAME]) : NAME_PLAIN;
+  if (name_class == NAME_MEMORY || name_class == NAME_OUT_OF_MEMORY) { /* in 2021 without a category */
+    emit_memory(w, name_class == NAME_OUT_OF_MEMORY);
+    return;
+  }
+  int64_t time;
+  if (!take_time(w, &time)) return;
+  uint32_t row = row_in(w, ROWS_instants);
+  if (row == UINT32_MAX) return;
+  SET(instants_name, take_name(w, &name_class));
+  SET(instants_domain, take_text(w, KEY_CAT));
+  SET(instants_thread_id, as_value(host_lane(w)));
+  SET(instants_time_ns, time);
+}
+
+/* One row for each number in args; their texts are found by walking the event again. */
+static void emit_counter(struct worker *w) {
+  int64_t time;
+  if (!take_time(w, &time)) return;
+  enum name_class name_class;
+  int64_t name = take_name(w, &name_class);
+  int64_t lane = as_value(host_lane(w));
+  struct field event = {w->event, 0, FIELD_NESTED, false, 0, 0, 0}, key, value;
+  const char *close = scan_nested(w->event, w->end);
+  if (!close) return;
+  event.length = (uint32_t)(close - w->event);
+  unsigned rows = 0;
+  for (struct member_cursor members = scan_members(&event); scan_next(&members, &key, &value);) {
+    if (!scan_key_is(&key, "args") || value.kind != FIELD_NESTED) continue;
+    struct field series, number;
+    for (struct member_cursor args = scan_members(&value); scan_next(&args, &series, &number);) {
+      double real;
+      if (!number_real(&number, &real)) {
+        worker_problem(w, PROBLEM_COUNTER, w->event);
+        continue;
+      }
+      uint32_t row = row_in(w, ROWS_counters);
+      if (row == UINT32_MAX) return;
+      SET(counters_name, name);
+      /* The name of the only series of a counter says nothing when it is "value", or the counter's own. */
+      bool is_plain = scan_key_is(&series, "value") ||
+                      (series.length == w->fields[KEY_NAME].length &&
+                       memcmp(series.text, w->fields[KEY_NAME].text, series.length) == 0);
+      if (!is_plain || rows) {
+        int64_t own = as_value(intern(w, series.text, series.length, series.is_escaped ? TEXT_ESCAPED : TEXT_PLAIN));
+        SET(counters_name, own);
+      }
+      SET(counters_thread_id, lane);
+      SET(counters_time_ns, time);
+      SET(counters_value, real_bits(real));
+      rows++;
+    }
+  }
+}
+
+static void emit_metadata(struct worker *w) {
+  if (w->is_dry || !has(w, KEY_NAME)) return;
+  const struct field *f = &w->fields[KEY_NAME];
+  bool is_name = scan_key_is(f, "thread_name"), is_process = scan_key_is(f, "process_name");
+  bool is_label = scan_key_is(f, "process_labels");
+  unsigned key = is_label ? KEY_LABELS : KEY_ARGUMENT_NAME;
+  if (!(is_name || is_process || is_label) || !has(w, key)) {
+    worker_problem(w, PROBLEM_SORT_INDEX, w->event); /* places in a picture */
+    return;
+  }
+  uint32_t lane = host_lane(w), text = take_text_number(w, key);
+  struct lane_name *item = list_add(&w->lane_names, sizeof *item);
+  if (item && lane != INTERN_NONE && text != INTERN_NONE) {
+    *item = (struct lane_name){lane, text, (uint8_t)(is_name ? LANE_NAME : is_process ? PROCESS_NAME : PROCESS_LABEL)};
+  } else {
+    w->no_memory = true;
+    if (item) w->lane_names.count--;
+  }
+}
+
+static void emit_half(struct worker *w, bool is_begin, bool is_async) {
+  int64_t time;
+  if (w->is_dry || !take_time(w, &time)) return;
+  struct half_event half = {.time_ns = time, .is_begin = is_begin, .is_async = is_async, .lane = host_lane(w)};
+  half.offset = w->file_offset + (uint64_t)(w->event - w->data);
+  half.name = take_text_number(w, KEY_NAME);
+  half.category = take_text_number(w, KEY_CAT);
+  if (is_async && has(w, KEY_ID)) half.id = text_hash(w->fields[KEY_ID].text, w->fields[KEY_ID].length);
+  struct half_event *item = list_add(&w->halves, sizeof *item);
+  if (item) *item = half;
+  else w->no_memory = true;
+}
+
+static void emit_span(struct worker *w) {
+  enum category category = has(w, KEY_CAT) ? find_category(&w->fields[KEY_CAT]) : CATEGORY_NONE;
+  switch (category) {
+    case CATEGORY_OP: case CATEGORY_USER: case CATEGORY_PYTHON: emit_op(w, category); break;
+    case CATEGORY_TENSORFLOW: emit_tensorflow_op(w); break;
+    case CATEGORY_KERNEL: emit_kernel(w, DEVICE_GPU); break;
+    case CATEGORY_MTIA_KERNEL: emit_kernel(w, DEVICE_MTIA); break;
+    case CATEGORY_MEMCPY: emit_transfer(w, true); break;
+    case CATEGORY_MEMSET: emit_transfer(w, false); break;
+    case CATEGORY_RUNTIME: emit_api_call(w, false); break;
+    case CATEGORY_DRIVER: emit_api_call(w, true); break;
+    case CATEGORY_SYNC: emit_sync(w); break;
+    case CATEGORY_OVERHEAD: emit_overhead(w); break;
+    case CATEGORY_NONE: case CATEGORY_OTHER: case CATEGORY_TRACE: case CATEGORY_GPU_USER: emit_range(w, category); return;
+  }
+  if (w->is_dry) taken(w, KEY_CAT);
+}
+
+void emit_event(struct worker *w) {
+  w->event_count++;
+  if (!has(w, KEY_PH) || w->fields[KEY_PH].kind != FIELD_TEXT || w->fields[KEY_PH].length != 1) {
+    worker_problem(w, PROBLEM_PHASE, w->event);
+    return;
+  }
+  taken(w, KEY_PH);
+  switch (w->fields[KEY_PH].text[0]) {
+    case 'X': emit_span(w); break;
+    case 's': case 't': case 'f': worker_problem(w, PROBLEM_FLOW, w->event); break;
+    case 'i': case 'I': case 'R': case 'n': case 'T': emit_instant(w); break;
+    case 'M': emit_metadata(w); break;
+    case 'C': emit_counter(w); break;
+    case 'B': emit_half(w, true, false); break;
+    case 'E': emit_half(w, false, false); break;
+    case 'b': case 'S': emit_half(w, true, true); break;
+    case 'e': case 'F': emit_half(w, false, true); break;
+    default: worker_problem(w, PROBLEM_PHASE, w->event); break;
+  }
+}
+
+bool emit_dry(struct worker *w, const char *text, size_t length) {
+  struct field event = {text, (uint32_t)length, FIELD_NESTED, false, 0, 0, 0}, key, value;
+  w->is_dry = true;
+  w->data = w->event = text;
+  w->end = text + length;
+  w->present = w->consumed = (struct key_set){{0, 0}};
+  w->row_table = -1;
+  for (struct member_cursor members = scan_members(&event); scan_next(&members, &key, &value);) {
+    unsigned found = key_find(key.text, key.length, 0);
+    if (found == KEY_ARGS && value.kind == FIELD_NESTED && value.text[0] == '{') {
+      struct field name, argument;
+      for (struct member_cursor args = scan_members(&value); scan_next(&args, &name, &argument);) {
+        unsigned inner = key_find(name.text, name.length, 1);
+        w->fields[inner] = argument;
+        key_set_add(&w->present, inner);
+      }
+      continue;
+    }
+    w->fields[found] = value;
+    key_set_add(&w->present, found);
+  }
+  emit_event(w);
+  return w->row_table >= 0;
+}

@@ -1,0 +1,126 @@
+/* trace.h: a trace that is being put together from the chunks that workers have parsed.
+**
+** Chunks are published one after the other in the order of the file, whichever worker parsed them: numbers of strings, lanes, devices
+** and rows therefore do not depend on the number of threads.  After publishing, a worker packs its rows into columns by itself.  When
+** all chunks are in, trace_finish() builds what needs the whole trace and hands everything to the store.
+*/
+#ifndef TFPROF_JSON_TRACE_H
+#define TFPROF_JSON_TRACE_H
+
+#include "read/json/source.h"
+#include "read/json/worker.h"
+#include "store/store.h"
+
+struct chunk_table { /* the rows of one table that one chunk gave */
+  uint32_t rows;
+  uint64_t first_row;
+  struct column **columns; /* by slot of rows.def, from the table's first */
+  struct column *end;      /* end_ns, where the table has a span */
+  uint32_t *offsets;       /* of the events in the chunk */
+};
+
+struct chunk {
+  uint64_t offset;   /* in the decompressed bytes */
+  uint64_t length;
+  struct chunk_table tables[ROWS_COUNT];
+};
+
+struct frame_key_text { string_id file, function; int64_t line; };
+struct trace_stack { uint32_t frame, parent; uint32_t depth; uint64_t hash; }; /* parent: row + 1, 0: none */
+
+struct lane_info {
+  string_id pid_text, tid_text, name;
+  int64_t context;
+};
+
+struct device_info { /* of deviceProperties */
+  string_id model;
+  int64_t memory_bytes, major, minor, multiprocessors, clock_hz, bandwidth;
+};
+
+struct trace {
+  struct store *store;
+  struct pool *pool;
+  struct source *source;
+  const char *path;
+  struct tfprof_error *error;
+  enum tfprof_status status;     /* first failure */
+  struct list chunks;            /* struct chunk * */
+  uint64_t rows[ROWS_COUNT];
+  struct lane_table lanes, devices, frames, stacks;
+  struct list lane_infos;        /* struct lane_info, by lane */
+  struct list device_infos;      /* struct device_info, by device */
+  struct list frame_texts;       /* struct frame_key_text, by frame */
+  struct list stack_items;       /* struct trace_stack, by stack */
+  struct list lane_names, halves, collectives, python_frames, members; /* as in worker, numbers of the trace */
+  struct problem_tally problems[PROBLEM_COUNT];
+  uint64_t event_count;
+  bool is_truncated, is_kineto;
+  uint64_t truncated_at;
+  string_id literals[LITERAL_COUNT];
+  /* from the top-level object */
+  int64_t base_ns, rank, world_size;
+  string_id host, version;
+  char *scratch;
+  size_t scratch_size;
+};
+
+bool trace_init(struct trace *trace, struct store *store, const char *path, struct tfprof_error *error);
+void trace_free(struct trace *trace);
+/* Keeps the first failure. */
+void trace_fail(struct trace *trace, enum tfprof_status status);
+
+/* ---- publish.c: by one thread at a time, in file order ---- */
+
+/* Translates what the worker found and reserves row numbers. NULL: failed, see trace->status. */
+struct chunk *publish_chunk(struct trace *trace, struct worker *worker, uint64_t length);
+/* Packs the worker's rows into the chunk's columns and clears them. May run beside everything else. */
+enum tfprof_status pack_chunk(const struct worker *worker, struct chunk *chunk);
+void chunk_free(struct chunk *chunk);
+
+/* ---- stacks.c ---- */
+
+/* The row of code_traces + 1 for "file(line): function;..." with the innermost frame first; 0: none or no memory. */
+uint32_t stack_intern(struct trace *trace, const char *text, size_t length);
+/* The trace of one more frame on top of parent (row + 1, 0: none). */
+uint32_t stack_push(struct trace *trace, uint32_t parent, const char *frame, size_t length);
+
+/* ---- text.c ---- */
+
+/* A JSON string without its quotes, decoded to UTF-8; to[length] suffices. Lone surrogates become U+FFFD, unknown escapes
+** stay as they are. */
+size_t text_unescape(const char *from, size_t length, char *to);
+/* JSON without the white space between its parts; to[length] suffices. */
+size_t text_compact(const char *from, size_t length, char *to);
+
+/* ---- header.c ---- */
+
+/* Reads the members of the top-level object. */
+void header_read(struct trace *trace);
+/* Members that have no place become diagnostics of the profile. */
+void header_diagnose(struct trace *trace, struct profile *profile);
+
+/* ---- finish.c, collectives.c ---- */
+
+struct trace_extra; /* what outlives opening: for lazily read columns */
+enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index, struct tfprof_error *error);
+/* Adds rows to collectives. */
+enum tfprof_status collectives_add(struct trace *trace, struct profile *profile, struct tfprof_error *error);
+/* Ranges of B/E and b/e pairs: appended to ranges. Fills worker rows with numbers of the trace. */
+void halves_match(struct trace *trace, struct worker *out, struct list *offsets);
+/* Call stacks of python_function events that have only ids: recorded_code_trace of their ops. */
+enum tfprof_status python_stacks(struct trace *trace);
+
+/* ---- attributes.c ---- */
+
+struct segment_text { /* source_data of a segment */
+  uint64_t offset, length; /* of the chunk; length 0: rows are all over the file */
+  uint32_t *offsets;       /* in the chunk */
+  uint64_t *far_offsets;   /* or in the file */
+  int row_table;
+};
+enum tfprof_status attributes_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
+                                   struct column **out, struct tfprof_error *error);
+void segment_text_free(void *source_data);
+
+#endif

@@ -1,0 +1,124 @@
+/* worker.c: the memory of a worker; see worker.h. */
+#include "read/json/worker.h"
+
+#include <stdlib.h>
+
+void *list_add(struct list *list, size_t item_size) {
+  if (list->count == list->capacity) {
+    size_t capacity = list->capacity ? list->capacity + list->capacity / 2 : 16;
+    void *items = realloc(list->items, capacity * item_size);
+    if (!items) return NULL;
+    list->items = items;
+    list->capacity = capacity;
+  }
+  void *item = (char *)list->items + list->count++ * item_size;
+  memset(item, 0, item_size);
+  return item;
+}
+
+void list_free(struct list *list) {
+  free(list->items);
+  memset(list, 0, sizeof *list);
+}
+
+static const struct { uint16_t first, count; } slots_of[ROWS_COUNT + 1] = {
+#define ROWS(table) [ROWS_##table] = {ROW_FIRST_##table, 0},
+#define VALUE(table, column, kind)
+#define CONSTANT(table, column, number)
+#include "read/json/rows.def"
+    [ROWS_COUNT] = {ROW_SLOTS, 0}};
+
+bool worker_init(struct worker *w) {
+  memset(w, 0, sizeof *w);
+  w->row_table = -1;
+  w->first_host_lane = INTERN_NONE;
+  w->nodes = calloc(NODE_MAXIMUM, sizeof *w->nodes);
+  w->edges = malloc((size_t)NODE_MAXIMUM * NODE_EDGES * sizeof *w->edges);
+  if (!text_table_init(&w->texts) || !lane_table_init(&w->lanes) || !lane_table_init(&w->devices) || !w->nodes || !w->edges) {
+    worker_free(w);
+    return false;
+  }
+  w->node_count = 3; /* unknown past at level 0, 1, 2 */
+  /* With room behind them: hashing reads up to 8 bytes past a text. */
+#define LITERAL_TEXT(name) #name "\0\0\0\0\0\0\0\0",
+  static const char *const literals[LITERAL_COUNT] = {JSON_LITERALS(LITERAL_TEXT)};
+#undef LITERAL_TEXT
+  for (uint32_t i = 0; i < LITERAL_COUNT; i++) {
+    if (text_intern(&w->texts, literals[i], (uint32_t)strlen(literals[i]), TEXT_PLAIN) != i) {
+      worker_free(w);
+      return false;
+    }
+  }
+  return true;
+}
+
+static void members_free(struct list *members) {
+  struct member *items = members->items;
+  for (size_t i = 0; i < members->count; i++) free(items[i].value); /* the key lies in the same piece */
+}
+
+void worker_free(struct worker *w) {
+  for (unsigned i = 0; i < ROWS_COUNT; i++) {
+    free(w->rows[i].offsets);
+    free(w->values[slots_of[i].first]);
+  }
+  text_table_free(&w->texts);
+  lane_table_free(&w->lanes);
+  lane_table_free(&w->devices);
+  members_free(&w->members);
+  list_free(&w->lane_texts);
+  list_free(&w->lane_names);
+  list_free(&w->halves);
+  list_free(&w->collectives);
+  list_free(&w->python_frames);
+  list_free(&w->members);
+  free(w->nodes);
+  free(w->edges);
+  memset(w, 0, sizeof *w);
+}
+
+void worker_clear(struct worker *w) {
+  for (unsigned i = 0; i < ROWS_COUNT; i++) w->rows[i].count = 0;
+  members_free(&w->members);
+  w->lane_names.count = w->halves.count = w->collectives.count = w->python_frames.count = w->members.count = 0;
+  memset(w->problems, 0, sizeof w->problems);
+  w->event_count = 0;
+}
+
+void worker_problem(struct worker *w, enum problem problem, const char *where) {
+  struct problem_tally *tally = &w->problems[problem];
+  if (tally->count++ == 0) tally->offset = w->file_offset + (uint64_t)(where - w->data);
+}
+
+static bool grow(struct worker *w, enum row_table table) {
+  struct rows *rows = &w->rows[table];
+  uint32_t capacity = rows->capacity ? rows->capacity * 2 : 256;
+  if (capacity > UINT32_MAX / 2) return false;
+  unsigned first = slots_of[table].first, count = slots_of[table + 1].first - first;
+  int64_t *values = malloc((size_t)capacity * count * sizeof *values);
+  uint32_t *offsets = realloc(rows->offsets, capacity * sizeof *offsets);
+  if (offsets) rows->offsets = offsets;
+  if (!values || !offsets) {
+    free(values);
+    return false;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    if (rows->count) memcpy(values + (size_t)i * capacity, w->values[first + i], rows->count * sizeof *values);
+  }
+  free(w->values[first]);
+  for (unsigned i = 0; i < count; i++) w->values[first + i] = values + (size_t)i * capacity;
+  rows->capacity = capacity;
+  return true;
+}
+
+uint32_t worker_row(struct worker *w, enum row_table table) {
+  struct rows *rows = &w->rows[table];
+  if (rows->count == rows->capacity && !grow(w, table)) {
+    w->no_memory = true;
+    return UINT32_MAX;
+  }
+  uint32_t row = rows->count++;
+  rows->offsets[row] = (uint32_t)(w->event - w->data);
+  for (unsigned slot = slots_of[table].first; slot < slots_of[table + 1].first; slot++) w->values[slot][row] = ROW_NULL;
+  return row;
+}

@@ -1,0 +1,193 @@
+/* worker.h: what one thread has in hand while it parses chunks of a trace.
+**
+** A chunk is a stretch of the file that begins and ends between two events.  A worker parses it into wide rows (one int64_t per value,
+** rows.def says which), with texts, lanes and devices numbered by itself; publish.c then translates the numbers into those of the whole
+** trace and packs the rows into columns.
+*/
+#ifndef TFPROF_JSON_WORKER_H
+#define TFPROF_JSON_WORKER_H
+
+#include "read/json/intern.h"
+#include "read/json/keys.h"
+#include "read/json/scan.h"
+#include "schema/schema.h"
+
+/* ---- wide rows ---- */
+
+#define ROW_NULL INT64_MIN
+
+enum row_table {
+#define ROWS(table) ROWS_##table,
+#define VALUE(table, column, kind)
+#define CONSTANT(table, column, number)
+#include "read/json/rows.def"
+  ROWS_COUNT
+};
+
+/* Slots number the value columns of all tables in one go: ROW_ops_name, ... */
+enum row_slot {
+#define ROWS(table) ROW_FIRST_##table, ROW_BEFORE_##table = ROW_FIRST_##table - 1,
+#define VALUE(table, column, kind) ROW_##table##_##column,
+#define CONSTANT(table, column, number)
+#include "read/json/rows.def"
+  ROW_SLOTS
+};
+
+struct rows {
+  uint32_t count, capacity;
+  uint32_t *offsets; /* of each row's event in the chunk */
+};
+
+/* ---- what is found rarely and kept as lists ---- */
+
+struct list {
+  void *items;
+  size_t count, capacity;
+};
+/* Room for one more item, zeroed. NULL: no memory. */
+void *list_add(struct list *list, size_t item_size);
+void list_free(struct list *list);
+
+struct lane_name { /* a metadata event */
+  uint32_t lane;   /* number of the lane made from its pid and tid */
+  uint32_t text;
+  uint8_t what;    /* enum lane_fact */
+};
+enum lane_fact { LANE_NAME, PROCESS_NAME, PROCESS_LABEL };
+
+struct half_event { /* B, E, b, e: one end of a range */
+  uint64_t offset;  /* of the event in the file */
+  int64_t time_ns;
+  uint64_t id;      /* async: hash of its id and category */
+  uint32_t lane, name, category;
+  bool is_begin, is_async;
+};
+
+struct collective {
+  int64_t start_ns, dur_ns, group_size, in_elements, out_elements, sequence, correlation; /* ROW_NULL where absent */
+  uint64_t row;       /* of ops or kernels */
+  uint32_t name, group, ranks, dtype; /* INTERN_NONE where absent */
+  bool is_kernel;
+};
+
+struct python_frame { /* a python_function event without a call stack of its own */
+  int64_t id, parent; /* ROW_NULL: none */
+  uint64_t row;       /* of ops */
+  uint32_t name;
+};
+
+struct member { /* of the top-level object */
+  char *key, *value; /* owned; value is followed by SCAN_PADDING quotes */
+  size_t key_length, value_length;
+  uint64_t offset;
+};
+
+enum problem {
+  PROBLEM_FLOW, PROBLEM_PHASE, PROBLEM_MALFORMED, PROBLEM_NOT_OBJECT, PROBLEM_QUOTE, PROBLEM_NO_TIME, PROBLEM_TIME_RANGE,
+  PROBLEM_NEGATIVE, PROBLEM_TRUNCATED, PROBLEM_OVERSIZED, PROBLEM_TRAILING, PROBLEM_UNMATCHED_BEGIN, PROBLEM_UNMATCHED_END,
+  PROBLEM_SORT_INDEX, PROBLEM_STACK, PROBLEM_COUNTER, PROBLEM_MEMBER, PROBLEM_LEVEL, PROBLEM_COUNT
+};
+struct problem_tally { uint64_t count, offset; /* of the first */ };
+
+/* Texts that every worker has, with the same numbers. */
+#define JSON_LITERALS(X) \
+  X(op) X(autograd) X(module) X(python) X(user) X(input) X(runtime) X(driver) X(memcpy) X(memset) X(HtoD) X(DtoH) X(DtoD) X(PtoP) \
+  X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(event) X(stream) X(stream_wait) X(context) X(allocate) X(release) \
+  X(out_of_memory) X(profiler) X(async)
+enum literal {
+#define LITERAL_ENUM(name) LITERAL_##name,
+  JSON_LITERALS(LITERAL_ENUM)
+#undef LITERAL_ENUM
+  LITERAL_COUNT
+};
+
+/* ---- lanes and devices ---- */
+
+enum device_kind { DEVICE_CPU, DEVICE_GPU, DEVICE_MTIA };
+enum lane_flags { /* words[0] of a lane's key */
+  LANE_HOST,        /* words[1] pid, words[2] tid */
+  LANE_STREAM,      /* words[1] device kind << 32 | ordinal, words[2] stream */
+  LANE_PID_IS_TEXT = 4, /* the word is the hash of a text; its number is in lane_texts */
+  LANE_TID_IS_TEXT = 8,
+};
+struct lane_text { uint32_t pid, tid; int64_t context; };
+
+/* ---- prediction: see parser.c ---- */
+
+enum { EDGE_TEXT = 64, NODE_EDGES = 6, NODE_MAXIMUM = 1024 };
+enum edge_flags { EDGE_ENDS_EVENT = 1, EDGE_BEGINS_EVENT = 2 };
+struct edge {
+  char text[EDGE_TEXT];
+  uint8_t length, key, flags;
+  uint8_t end_offset;   /* just behind the event's closing brace */
+  uint8_t begin_offset; /* of the next event's opening brace */
+  uint8_t in_args;      /* level of the value that follows */
+  uint16_t target;
+};
+struct node {
+  uint16_t edge_count;
+  uint16_t edges[NODE_EDGES];
+};
+
+struct worker {
+  /* the chunk being parsed */
+  const char *data, *end;
+  uint64_t file_offset;     /* of data */
+  bool is_array;            /* the document is an array of events */
+  bool is_dry;              /* for attributes: nothing is entered anywhere */
+  bool no_memory;
+  /* the event being parsed */
+  const char *event;        /* its opening brace */
+  struct key_set present;
+  struct field fields[KEY_COUNT];
+  struct key_set consumed;  /* is_dry only: members that went into columns */
+  int row_table;            /* is_dry only: where the row went, -1: nowhere */
+
+  struct rows rows[ROWS_COUNT];
+  int64_t *values[ROW_SLOTS];
+  struct text_table texts;
+  struct lane_table lanes, devices;
+  struct list lane_texts;   /* struct lane_text, by lane */
+  struct list lane_names, halves, collectives, python_frames, members;
+  struct problem_tally problems[PROBLEM_COUNT];
+  uint64_t event_count;
+  uint32_t first_host_lane;
+  struct { uint64_t pid, tid; uint32_t lane; bool is_set; } host_cache;
+  struct { uint64_t device, stream; uint32_t lane, device_number; bool is_set; } stream_cache;
+
+  struct node *nodes;
+  struct edge *edges;
+  uint32_t node_count, edge_count;
+};
+
+bool worker_init(struct worker *worker);
+void worker_free(struct worker *worker);
+/* Forgets rows and lists, keeps texts and lanes. */
+void worker_clear(struct worker *worker);
+void worker_problem(struct worker *worker, enum problem problem, const char *where);
+/* A row of the table, all values ROW_NULL. UINT32_MAX: no memory (and no_memory is set). */
+uint32_t worker_row(struct worker *worker, enum row_table table);
+
+/* ---- parser.c ---- */
+
+enum parse_state {
+  PARSE_START,  /* before the document */
+  PARSE_OBJECT, /* in the top-level object, behind a member or its brace */
+  PARSE_EVENTS, /* in the array of events, behind an event or its bracket */
+  PARSE_END,    /* behind the document */
+};
+/* Parses data[0, length) beginning in *state; SCAN_PADDING quotes follow the data. Returns how many bytes are dealt with: fewer than
+** `length` when the rest is an element that does not end within the data; *state holds there. */
+size_t parse_chunk(struct worker *worker, const char *data, size_t length, uint64_t file_offset, enum parse_state *state);
+/* Behind the last place in data[0, length) that looks as if one event ended there and another begins: just behind the first one's
+** brace. 0: none. */
+size_t parse_find_cut(const char *data, size_t length);
+
+/* ---- emit.c ---- */
+
+/* Turns the event in worker->fields into rows. */
+void emit_event(struct worker *worker);
+/* The same for one event given as text (braces included, padding behind): sets consumed and row_table. False: no event. */
+bool emit_dry(struct worker *worker, const char *text, size_t length);
+
+#endif
