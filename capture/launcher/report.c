@@ -136,18 +136,19 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
     return;
   }
   if (program->is_python && failed) {
-    fputs(": the program failed before PyTorch was imported; its own message stands above", stderr);
-  } else if (program->is_python) {
-    fputs(": the program did not import PyTorch, the framework that this version records", stderr);
+    fputs(": the program ended before it imported PyTorch; its own message stands above\n", stderr);
+    return;
+  }
+  if (program->is_python) {
+    fputs(": the program did not import PyTorch, the framework that this version records\n", stderr);
   } else {
-    fprintf(stderr,
-            ": %s is not a Python program, and none that it started imported PyTorch, the framework that this "
-            "version records",
+    fprintf(stderr, ": neither %s nor what it started imported PyTorch, the framework that this version records\n",
             command[0]);
   }
   fputs(
-      ". If it did import PyTorch: was its environment cleared on the way (PYTHONPATH must reach it), is it Python "
-      "with -I, -E or -S, or did it run on another machine?\n",
+      "tfprof: if it did: PYTHONPATH must reach the Python that imports it (sudo, env -i and containers clear it), "
+      "without "
+      "the options -I, -E and -S\n",
       stderr);
 }
 

@@ -1,15 +1,14 @@
 /* supervise.c: starts the program, hands signals on to it, waits for its end, and ends in the same way.
 **
-** The program stays in our process group, so that job control, pipelines and the terminal work as without us.  What the
-** terminal sends (Ctrl-C, Ctrl-\, Ctrl-Z, a change of size) reaches the program by itself, since the kernel sends it to
-** the whole group: such signals (si_code SI_KERNEL) are not handed on.  A signal from another process (kill, a batch
-** system, a container runtime) is meant for the program and is handed on.  One that is sent to the whole group by a
-** process reaches the program twice; nothing tells this from one that was sent to us alone.
+** The program stays in our process group, so that job control, pipelines and the terminal work as without us.  A signal
+** that is sent to us alone is handed on; one that went to the whole group has reached the program by itself (group_watch
+** tells).  Ctrl-Z stops us with the program, so that the shell sees the job stopped.
 **
 ** There are no signal handlers: the signals are blocked here and taken one by one with sigwaitinfo().  The program gets
 ** the mask and the dispositions that we were started with (nohup's ignored SIGHUP, for one).
 */
 #include "supervise.h"
+#include "group_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,11 +38,6 @@ static _Noreturn void become(char **command, const sigset_t *mask, const struct 
   _exit(written == (ssize_t)sizeof error ? 127 : 125);
 }
 
-static bool came_from_terminal(const siginfo_t *information) {
-  /* When a terminal hangs up, the kernel tells only the session's leader, not the group. */
-  return information->si_code == SI_KERNEL && !(information->si_signo == SIGHUP && getsid(0) == getpid());
-}
-
 /* Stops as the group does, unless nobody could wake us (an orphaned group): the default action knows. */
 static void stop_with_the_group(void) {
   sigset_t stop;
@@ -65,9 +59,11 @@ void supervise(char **command, struct outcome *outcome) {
   struct sigaction former_child, usual = {.sa_handler = SIG_DFL};
   sigaction(SIGCHLD, &usual, &former_child);
 
+  group_watch_begin();
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0 || (outcome->pid = fork()) < 0) {
     outcome->start_error = errno;
+    group_watch_end();
     return;
   }
   if (outcome->pid == 0) become(command, &former, &former_child, report[1]);
@@ -85,10 +81,11 @@ void supervise(char **command, struct outcome *outcome) {
     siginfo_t information;
     int number = sigwaitinfo(&wanted, &information);
     if (number < 0 || number == SIGCHLD) continue;
-    if (!came_from_terminal(&information)) kill(outcome->pid, number);
+    if (!group_watch_saw(&information)) kill(outcome->pid, number);
     if (number == SIGTSTP) stop_with_the_group();
   }
   outcome->ended_ns = now_ns();
+  group_watch_end();
 }
 
 void end_as(int wait_status) {

@@ -43,7 +43,8 @@ struct column *column_from_integers(const int64_t *values, const uint64_t *nulls
 struct column *column_from_reals(const double *values, const uint64_t *nulls, uint32_t rows);
 
 /* For a writer that knows the range before it has the values: elements zeroed, to be filled by column_builder_put from several threads
-** at disjoint rows; nulls set by bit (word-aligned row ranges may be set from different threads). Finish with column_builder_done. */
+** at disjoint rows; nulls set by bit (word-aligned row ranges may be set from different threads). Finish with column_builder_done.
+** A minimum that equals the maximum makes a constant, where put does nothing; the two are ignored for reals, which are always an array. */
 struct column_builder {
   struct column *column;
   void *elements;
@@ -54,7 +55,10 @@ enum tfprof_status column_builder_start(struct column_builder *builder, uint32_t
 static inline void column_builder_put(struct column_builder *builder, uint32_t row, int64_t value);
 static inline void column_builder_put_real(struct column_builder *builder, uint32_t row, double value);
 static inline void column_builder_put_null(struct column_builder *builder, uint32_t row);
-struct column *column_builder_done(struct column_builder *builder); /* drops an all-zero null bitmap */
+/* Allocates the null bitmap later, when nulls turn up unexpectedly (not from several threads). */
+enum tfprof_status column_builder_allow_nulls(struct column_builder *builder);
+/* Drops an all-zero null bitmap; a column of NULLs only becomes absent. */
+struct column *column_builder_done(struct column_builder *builder);
 void column_builder_cancel(struct column_builder *builder);
 
 static inline bool column_is_null(const struct column *c, uint32_t row) {
@@ -78,6 +82,10 @@ static inline int64_t column_integer(const struct column *c, uint32_t row) {
   }
   return (int64_t)((uint64_t)c->base + element);
 }
+
+/* Copies rows first ... first + count - 1 (`first` a multiple of 64) into `values`, of real columns the bits of the doubles, and their null bits
+** into `nulls` ((count + 63) / 64 words, bits past the last row 0). Faster than asking row by row. Returns whether there are nulls. */
+bool column_read(const struct column *column, uint32_t first, uint32_t count, int64_t *values, uint64_t *nulls);
 
 static inline double column_real(const struct column *c, uint32_t row) {
   union { uint64_t bits; double real; } value;

@@ -13,8 +13,17 @@
 ** Ids are what SQL sees: profile number << 36 | row number; profile and run numbers count from 1 and are never used again.
 ** Positions count the rows of a snapshot, from 0; they mean nothing outside it.
 **
-** Lazy: nothing is decoded or derived until store_require() names a column.  A derive pass (ext/derive) declares what it reads and writes;
+** Lazy: nothing is decoded or derived until snapshot_require() names a column.  A derive pass (ext/derive) declares what it reads and writes;
 ** the store runs passes in the right order, once per profile version.
+**
+** Versions: a struct profile never changes its rows once it is published.  A refresh that finds new rows makes another struct profile of
+** the same number, which shares the columns that the source had loaded, and puts it in the place of the old one; what was derived is
+** left behind.  Snapshots hold on to the version that they were made of, so that a cursor goes on reading (and deriving) what it began
+** with, whatever is opened, closed or refreshed meanwhile.
+**
+** The tables runs, profiles and diagnostics are made by the store itself, with small segments of their own.  Their ids: runs.id is the run
+** number, profiles.id (and profile_id everywhere) the profile number.  Rows of diagnostics that a file itself holds keep their row numbers;
+** those that reading the file added begin at row DIAGNOSTIC_FIRST_ROW.
 */
 #ifndef TFPROF_STORE_H
 #define TFPROF_STORE_H
@@ -37,45 +46,64 @@ static inline bool column_set_has(const struct column_set *set, unsigned column)
 struct store;
 struct profile;
 
+#define DIAGNOSTIC_FIRST_ROW ((uint64_t)1 << 35)
+
 struct segment {
-  uint32_t references;
   uint16_t table;
   uint32_t rows;              /* at most 2^31 */
   uint64_t first_row;         /* row number of the first */
   struct profile *profile;
   void *source_data;          /* what the source needs to load it; freed by source->free_segment */
-  struct column *columns[SCHEMA_MAXIMUM_COLUMNS]; /* NULL: not loaded yet */
-  uint64_t is_raw[2];         /* columns that the source itself has */
+  struct column *columns[SCHEMA_MAXIMUM_COLUMNS]; /* NULL: not loaded yet; always NULL for id and profile_id: see segment_value */
+  struct column_set is_raw;   /* columns that the source itself has in any segment of the table: these are never derived */
+  struct column_set is_unsettled; /* raw columns that may read otherwise when more rows are there: not shared over a refresh */
+  struct column_set is_told;  /* raw columns whose troubles are among the diagnostics already */
+  struct segment_shared *shared; /* the store's own */
 };
 
-/* A reader's side of an open profile. All functions may be NULL except load and free_profile. */
+/* A reader's side of an open profile. All functions may be NULL except load and free_profile. A source is used by one thread at a time. */
 struct profile_source {
   const char *format;         /* profiles.format */
-  /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if the source has no such column.
-  ** May use threads of its own (store/parallel.h). */
+  /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if this segment has no such column (NULL
+  ** means the same). May use threads of its own (store/parallel.h). What cannot be used is NULL and told with segment_diagnose. */
   enum tfprof_status (*load)(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
                              struct column **out, struct tfprof_error *error);
-  /* Adds segments for rows that appeared since. *changed says whether anything did. */
+  /* Adds segments for rows that appeared since. *changed says whether anything did. `profile` is a new version that begins as a copy of the
+  ** last one and is thrown away when nothing changed or the function failed; source_data of profile and segments is shared by all versions,
+  ** so what belongs to a version is kept in profile->source_mark. A last segment that is not full may be replaced by a longer one:
+  ** profile_remove_last_segment. */
   enum tfprof_status (*refresh)(struct profile *profile, bool *changed, struct tfprof_error *error);
-  /* Reads everything once, adding a diagnostic for whatever cannot be used. Called before the diagnostics table is read. */
+  /* Reads everything once, adding a diagnostic for whatever cannot be used. Called before the diagnostics table is read; profile_load_all is
+  ** enough for most. */
   enum tfprof_status (*verify)(struct profile *profile, struct tfprof_error *error);
+  /* The first and the last moment of the profile in its own clock; start > end: it has none. Without it the store looks at all TIME columns. */
+  enum tfprof_status (*span)(struct profile *profile, int64_t *start_ns, int64_t *end_ns, struct tfprof_error *error);
   void (*free_segment)(void *source_data);
   void (*free_profile)(struct profile *profile);
 };
 
-struct diagnostic { string_id severity, reason, message, file; int64_t count; int64_t offset; /* -1: none */ int table; /* -1: none */ };
+struct diagnostic {
+  string_id severity, reason, message, file;
+  int64_t count;
+  int64_t offset; /* -1: none */
+  int table;      /* -1: none */
+  uint64_t key;   /* which segment's column it came from when that was loaded; 0: another time */
+};
 
 struct profile {
   struct store *store;
+  uint32_t references;        /* the store's and its snapshots' */
   uint32_t number, run_number;
   const struct profile_source *source;
-  void *source_data;
+  void *source_data;          /* shared by all versions */
+  uint64_t source_mark;       /* the source's own, of this version */
   bool is_verified;
   /* the columns of the profiles table that are known at open; string ids, 0: NULL; -1 numbers: NULL */
-  string_id path, job, host, framework, framework_version, command, clock_domain;
+  string_id path, job, host, framework, framework_version, command, clock_domain, attributes;
   int64_t pid, parent_pid, rank, world_size, clock_offset_ns, clock_error_ns, file_bytes;
   bool complete;
-  int64_t start_ns, end_ns;   /* in the profile's own clock; start > end: not known yet (the store asks the tables) */
+  int64_t start_ns, end_ns;   /* in the profile's own clock; start > end: not known yet (the store asks the source or the tables) */
+  bool has_span;              /* it has been asked for */
   struct profile_table {
     struct segment **segments;
     size_t segment_count;
@@ -84,8 +112,10 @@ struct profile {
     bool is_ready;            /* rows are there (always true for tables of the source) */
   } tables[TABLE_count];
   struct diagnostic *diagnostics;
-  size_t diagnostic_count;
-  uint64_t passes_done;       /* bit i: derive pass i ran for this version */
+  size_t diagnostic_count, diagnostic_capacity;
+  uint64_t diagnostics_lost;  /* for want of memory */
+  uint64_t passes_done, passes_running; /* bit i: derive pass i ran for this version */
+  struct profile_shared *shared; /* the store's own */
 };
 
 /* ---- derive passes ---- */
@@ -100,9 +130,12 @@ struct derive_pass {
   struct table_column writes[DERIVE_MAXIMUM_COLUMNS]; /* columns written where the source has none; {0,0} ends */
   enum tfprof_status (*run)(struct profile *profile, struct tfprof_error *error);
 };
-/* Before run(): every column of `reads` is loaded in every segment of the profile (profile_columns below), absent columns included.
-** run() sets every column of `writes` with segment_set_column (a column that the source has is kept: segment_set_column ignores it),
-** or adds the made table's segments with profile_add_segment and sets all their columns. Passes must form no cycle. */
+/* Before run(): every table it reads, writes or makes from is made, and every column of `reads` is loaded in every segment of the profile, absent
+** columns included.
+** run() sets every column of `writes` with segment_set_column (a column that the source has is kept: segment_set_column ignores it; one not set
+** becomes absent), or adds the made table's segments with profile_add_segment and sets all their columns. Where the source has rows of that
+** table (tables[].is_made is false) it must add none. When run() fails what it added to a made table is taken back, and it is run again when
+** asked for again. Where several passes write a column the first one of the list does. Passes must form no cycle. */
 enum tfprof_status segment_set_column(struct segment *segment, unsigned column, struct column *value /* reference taken over */);
 
 /* ---- life of a store ---- */
@@ -125,6 +158,7 @@ uint64_t store_generation(const struct store *store);
 /* ---- opening: called by ext/read ---- */
 
 /* A new run; its profiles become visible together by store_publish_run, or vanish by store_cancel_run. */
+/* `format` may be NULL: runs.format comes from the profiles. */
 enum tfprof_status store_add_run(struct store *store, const char *path, const char *format, uint32_t *run_number, struct tfprof_error *error);
 /* A new, empty profile in an unpublished run; the caller fills its fields and adds segments. Owned by the store, which calls source->free_profile. */
 enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source, void *source_data,
@@ -133,9 +167,17 @@ enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, c
 ** `raw` are absent or derived. Takes over source_data, also on failure. *segment may be NULL. */
 enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, uint64_t first_row, uint32_t rows,
                                        const struct column_set *raw, void *source_data, struct segment **segment, struct tfprof_error *error);
+/* For source->refresh only: takes the last segment of a table out of the version, so that a longer one can take its place. */
+void profile_remove_last_segment(struct profile *profile, unsigned table);
 /* Text may be any bytes; interned. offset -1, table -1: none. Never fails loudly: short of memory it is counted, not kept. */
 void profile_diagnose(struct profile *profile, const char *severity, const char *reason, int64_t count, int64_t offset, int table,
                       const char *format, ...) __attribute__((format(printf, 7, 8)));
+/* The same while `column` of a segment is loaded (offset -1: none). Loading it once more does not tell it again, and what is said alike of several
+** segments becomes one row of diagnostics with the sum of the counts: the message should name the column, not the rows. */
+void segment_diagnose(struct segment *segment, unsigned column, const char *severity, const char *reason, int64_t count, int64_t offset,
+                      const char *format, ...) __attribute__((format(printf, 7, 8)));
+/* For source->verify: loads all raw columns of all segments once and lets go of them again. */
+enum tfprof_status profile_load_all(struct profile *profile, struct tfprof_error *error);
 void store_publish_run(struct store *store, uint32_t run_number);
 void store_cancel_run(struct store *store, uint32_t run_number);
 
@@ -143,29 +185,32 @@ void store_cancel_run(struct store *store, uint32_t run_number);
 
 /* Unlinks at once; memory goes when the last cursor lets go. TFPROF_NOT_FOUND when no such run is open. */
 enum tfprof_status store_close_run(struct store *store, uint32_t run_number, struct tfprof_error *error);
-/* Asks every source for new rows; *added counts them. Rows keep their ids; what was derived is derived again on next use. */
+/* Asks every source for new rows; *added counts them. Rows keep their ids; what was derived is derived again on next use. A profile whose file
+** cannot be refreshed stays as it is and gets a diagnostic; an error is returned when this happened to all that can be refreshed. */
 enum tfprof_status store_refresh(struct store *store, uint64_t *added, struct tfprof_error *error);
 size_t store_run_count(const struct store *store);
 size_t store_profile_count(const struct store *store);
-struct profile *store_profile_at(const struct store *store, size_t index); /* published profiles by ascending number */
+/* Published profiles by ascending number. The pointers are good until the next refresh or close. */
+struct profile *store_profile_at(const struct store *store, size_t index);
 struct profile *store_profile_by_number(const struct store *store, uint32_t number);
 
 /* ---- reading ---- */
 
 struct index;
 struct snapshot {
-  uint32_t references;
+  uint32_t references;        /* cursors; 0: only the store's cache has it */
   uint16_t table;
-  struct store *store;        /* retained */
+  struct store *store;        /* retained while `references` is not 0 */
   uint64_t rows;
   size_t segment_count;
-  struct segment **segments;  /* ascending by profile number, then row number; retained */
+  struct segment **segments;  /* ascending by profile number, then row number; their profiles are retained */
   uint64_t *positions;        /* segment_count + 1: first position of each segment, then `rows` */
   struct index *indexes;      /* private */
+  struct snapshot_private *private_state;
 };
 
-/* All rows of a table in the profiles that `selection` names: NULL or "": all; a profile number ("3"), a path, or a glob over paths; several profiles may
-** match, none is an empty table. Runs the pass that makes the table where needed. Snapshots are cached until the store changes. */
+/* All rows of a table in the profiles that `selection` names: NULL or "": all; a profile number ("3"); a path or a glob (as in SQL: * ? [a-z])
+** over the paths of profiles and of the runs they were opened with. Several profiles may match; none is an empty table. Runs the pass that makes the table where needed. Snapshots are cached until the store changes. */
 enum tfprof_status store_snapshot(struct store *store, unsigned table, const char *selection, struct snapshot **snapshot,
                                   struct tfprof_error *error);
 /* Upper bound or exact number of rows, without running anything (for query plans). */
@@ -173,7 +218,8 @@ uint64_t store_estimate_rows(struct store *store, unsigned table);
 struct snapshot *snapshot_retain(struct snapshot *snapshot);
 void snapshot_release(struct snapshot *snapshot);
 
-/* Makes the columns readable in all segments (loads, derives), or in one segment (index). After success segment->columns[c] is not NULL. */
+/* Makes the columns readable in all segments (loads, derives), or in one segment (index). After success segment->columns[c] is not NULL
+** (but for id and profile_id, which need no loading). */
 enum tfprof_status snapshot_require(struct snapshot *snapshot, const struct column_set *columns, struct tfprof_error *error);
 enum tfprof_status snapshot_require_segment(struct snapshot *snapshot, size_t segment, const struct column_set *columns, struct tfprof_error *error);
 /* The same for all segments of one profile's table: for derive passes and savers. */
@@ -196,6 +242,7 @@ static inline const struct segment *snapshot_segment(const struct snapshot *s, u
 
 /* One value as SQL sees it: ids for id, profile_id and references, epoch ns for times (clock offset added), text as pool id. */
 struct value { enum { VALUE_NULL, VALUE_INTEGER, VALUE_REAL, VALUE_TEXT } kind; union { int64_t integer; double real; string_id text; }; };
+/* The column must have been required. */
 struct value segment_value(const struct segment *segment, unsigned column, uint32_t row);
 
 /* ---- indexes: built on first use, kept with the snapshot; their columns are required first by these functions ---- */
@@ -205,7 +252,7 @@ struct value segment_value(const struct segment *segment, unsigned column, uint3
 enum tfprof_status snapshot_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count, const uint32_t **positions,
                                   struct tfprof_error *error);
 /* Positions whose value of `column` (as SQL sees it, integers and text) equals `value`: a slice of snapshot_order's array of that one column. For
-** references this is a lookup in constant time. */
+** references, text and numbers that lie close together this is a lookup in constant time. VALUE_NULL finds the rows that are NULL. */
 enum tfprof_status snapshot_equal(struct snapshot *snapshot, unsigned column, struct value value, const uint32_t **positions, uint64_t *count,
                                   struct tfprof_error *error);
 /* The half-open slice of snapshot_order(column) with minimum <= value <= maximum (NULLs never). */

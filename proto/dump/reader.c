@@ -28,6 +28,12 @@ bool reader_grow(void *array, size_t count, size_t *capacity, size_t element_siz
   return true;
 }
 
+struct reader_table *reader_table_of(struct dump_file *file, uint16_t table_dump_id) {
+  struct reader_table **page = &file->private_state->table_pages[table_dump_id >> 8];
+  if (!*page) *page = calloc(256, sizeof **page);
+  return *page ? *page + (table_dump_id & 255) : NULL;
+}
+
 /* ---- Problems ---- */
 
 int reader_problem(struct dump_file *file, const char *severity, const char *reason, uint16_t table, uint64_t count,
@@ -106,17 +112,21 @@ enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t
                   "the file was replaced or cut since it was opened; close it and open it again");
 }
 
-void reader_forget_frames(struct dump_file *file, size_t problems_to_keep) {
-  struct dump_reader_private *state = file->private_state;
+static void free_tables_and_chunks(struct dump_reader_private *state) {
+  for (unsigned i = 0; i < 256; i++) {
+    free(state->table_pages[i]);
+    state->table_pages[i] = NULL;
+  }
   while (state->chunks) {
     struct reader_chunk *before = state->chunks->before;
     free(state->chunks);
     state->chunks = before;
   }
-  for (size_t i = problems_to_keep; i < file->problem_count; i++) {
-    state->tables[file->problems[i].table_dump_id].dropped_problem = 0;
-  }
-  for (size_t i = 0; i < file->frame_count; i++) state->tables[file->frames[i].table_dump_id].next_row = 0;
+}
+
+void reader_forget_frames(struct dump_file *file, size_t problems_to_keep) {
+  struct dump_reader_private *state = file->private_state;
+  free_tables_and_chunks(state);
   file->problem_count = problems_to_keep;
   state->problems_left_out = 0;
   file->frame_count = file->clock_count = 0;
@@ -129,12 +139,7 @@ void dump_file_close(struct dump_file *file) {
   if (!file) return;
   struct dump_reader_private *state = file->private_state;
   if (state) {
-    while (state->chunks) {
-      struct reader_chunk *before = state->chunks->before;
-      free(state->chunks);
-      state->chunks = before;
-    }
-    free(state->tables);
+    free_tables_and_chunks(state);
     free(state->strings);
     free(state);
   }
@@ -151,10 +156,7 @@ static struct dump_file *allocate_file(const char *path) {
   if (!file) return NULL;
   file->path = strdup(path);
   file->private_state = calloc(1, sizeof *file->private_state);
-  if (file->private_state) {
-    file->private_state->tables = calloc((size_t)UINT16_MAX + 1, sizeof *file->private_state->tables);
-  }
-  if (!file->path || !file->private_state || !file->private_state->tables) {
+  if (!file->path || !file->private_state) {
     dump_file_close(file);
     return NULL;
   }
@@ -286,8 +288,8 @@ static void forget_tail_problem(struct dump_file *file) {
   struct dump_reader_private *state = file->private_state;
   if (state->tail_problem == DUMP_NO_PROBLEM) return;
   for (size_t i = (size_t)state->tail_problem + 1; i < file->problem_count; i++) {
-    struct reader_table *table = &state->tables[file->problems[i].table_dump_id];
-    if (table->dropped_problem == i + 1) table->dropped_problem--;
+    struct reader_table *table = reader_table_of(file, file->problems[i].table_dump_id);
+    if (table && table->dropped_problem == i + 1) table->dropped_problem--;
     file->problems[i - 1] = file->problems[i];
   }
   file->problem_count--;

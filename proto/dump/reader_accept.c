@@ -36,7 +36,8 @@ static uint64_t body_offset(const struct dump_frame_header *header, uint64_t off
 static enum tfprof_status accept_rows(struct dump_file *file, const struct dump_frame_header *header, uint64_t offset,
                                       const uint8_t *head, const char **refusal, struct tfprof_error *error) {
   struct dump_reader_private *state = file->private_state;
-  struct reader_table *table = &state->tables[header->table];
+  struct reader_table *table = reader_table_of(file, header->table);
+  if (!table) return error_no_memory(error);
   if (header->table == 0 || header->row_count == 0 || header->row_count > DUMP_MAXIMUM_FRAME_ROWS) {
     *refusal = "its row count or table is impossible";
     return TFPROF_OK;
@@ -164,15 +165,17 @@ static enum tfprof_status accept_clock(struct dump_file *file, const struct dump
   return TFPROF_OK;
 }
 
-static void accept_dropped(struct dump_file *file, const struct dump_frame_header *header, uint64_t offset,
-                           const uint8_t *head, const char **refusal) {
-  struct reader_table *table = &file->private_state->tables[header->table];
+static enum tfprof_status accept_dropped(struct dump_file *file, const struct dump_frame_header *header,
+                                         uint64_t offset, const uint8_t *head, const char **refusal,
+                                         struct tfprof_error *error) {
+  struct reader_table *table = reader_table_of(file, header->table);
   uint64_t dropped;
+  if (!table) return error_no_memory(error);
   if (!varint_read(head, head + header->head_length, &dropped)) {
     *refusal = "its count is cut off";
-    return;
+    return TFPROF_OK;
   }
-  if (!dropped) return;
+  if (!dropped) return TFPROF_OK;
   if (!table->dropped_problem) {
     int problem = reader_problem(file, "warning", "dropped_rows", header->table, dropped, offset,
                                  "the recorder could not keep up and dropped rows; record fewer steps or less detail");
@@ -181,6 +184,7 @@ static void accept_dropped(struct dump_file *file, const struct dump_frame_heade
     file->problems[table->dropped_problem - 1].count = dropped;
     file->problems[table->dropped_problem - 1].offset = offset;
   }
+  return TFPROF_OK;
 }
 
 enum tfprof_status reader_accept(struct dump_file *file, const struct dump_frame_header *header, uint64_t offset,
@@ -196,7 +200,7 @@ enum tfprof_status reader_accept(struct dump_file *file, const struct dump_frame
   case DUMP_TYPE_STRINGS: return accept_strings(file, header, offset, head, refusal, error);
   case DUMP_TYPE_ROWS: return accept_rows(file, header, offset, head, refusal, error);
   case DUMP_TYPE_CLOCK: return accept_clock(file, header, head, refusal, error);
-  case DUMP_TYPE_DROPPED: accept_dropped(file, header, offset, head, refusal); return TFPROF_OK;
+  case DUMP_TYPE_DROPPED: return accept_dropped(file, header, offset, head, refusal, error);
   case DUMP_TYPE_INDEX:
   case DUMP_TYPE_TRAILER: return TFPROF_OK; /* their readers are elsewhere */
   }

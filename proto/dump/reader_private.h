@@ -41,7 +41,7 @@ struct dump_reader_private {
   uint64_t next_sequence; /* of the next frame, if none is lost */
   uint32_t next_string;   /* first id of the next STRINGS frame, if none is lost */
   uint64_t row_count, string_count;
-  struct reader_table *tables; /* 65536; untouched pages cost nothing */
+  struct reader_table *table_pages[256]; /* of 256 tables each, made when a table of theirs is met */
   struct reader_chunk *chunks;
   struct reader_strings *strings;
   size_t string_frames, string_capacity, frame_capacity, clock_capacity, problem_capacity;
@@ -69,6 +69,9 @@ void reader_window_clear(struct reader_window *window);
 
 /* Opens file->path (or anew) and checks that it is still the same file; *size is what it has now. */
 enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t *size, struct tfprof_error *error);
+
+/* The state of a table; NULL when memory is short. */
+struct reader_table *reader_table_of(struct dump_file *file, uint16_t table_dump_id);
 
 /* Adds a problem and returns its index, or DUMP_NO_PROBLEM when there are too many or memory is short. */
 int reader_problem(struct dump_file *file, const char *severity, const char *reason, uint16_t table, uint64_t count,

@@ -7,6 +7,7 @@
 
 #include "dump/bytes.h"
 #include "dump/checksum.h"
+#include "dump/column_codec.h"
 #include "dump/format.h"
 
 #include <fcntl.h>

@@ -1,7 +1,9 @@
 /* test_dump.c: what is written to a dump is what is read from it, for every encoding, width and null pattern, strings,
 ** profiles, clocks; and files of later versions are read as far as they are understood.
 **
-** Prints a line for each thing that is wrong; exit status 0 when there is none, else 1.  Damage is test_dump_damage.c's.
+** Prints a line for each thing that is wrong; exit status 0 when there is none, else 1.  Damage is
+** test_dump_damage.c's.
+**
 */
 #include "dump_test.h"
 
@@ -552,7 +554,8 @@ static void test_later_versions(void) {
   header.type |= DUMP_TYPE_MAY_SKIP;
   header.sequence++;
   length += append_frame(longer + length, &file, header, (const uint8_t *)"abc", (const uint8_t *)"hello world");
-  /* Rows: a column of an unknown encoding, one with unknown flags, one whose entry is longer than we know, a plain one. */
+  /* Rows: a column of an unknown encoding, one with unknown flags, one whose entry is longer than we know, a plain
+  ** one. */
   uint8_t head[256], entry[64];
   size_t at = varint_write(head, 4) - head;
   for (uint16_t id = 4; id < 8; id++) {

@@ -1,0 +1,104 @@
+/* group_watch.c: a second, idle process in our group, which tells us of every signal that it gets.
+**
+** A signal must reach the program once.  One that is sent to us alone (kill, a batch system, a container runtime) has to be
+** handed on; one that is sent to the group (the terminal's Ctrl-C, a shell's `kill %1`, timeout) is there already, and the
+** system does not say which it was.  So this process does: what it got as well went to the group.  It blocks all signals,
+** writes each one's number and time into a pipe, dies with us, and bears another name, so that `pkill tfprof-capture`
+** finds us alone.
+*/
+#include "group_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 50, MAXIMUM_DESCRIPTOR = 1024 };
+
+struct sighting {
+  int number;
+  int64_t time_ms;
+};
+
+static pid_t watcher = -1;
+static int sightings = -1; /* the pipe's reading end */
+
+static int64_t now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The command line that ps and pkill -f show is the memory of argv, from argv[0] on. */
+static void take_another_name(void) {
+  static const char name[] = "signal-watch";
+  char buffer[4096];
+  size_t length = 0;
+  int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  for (ssize_t got; (got = read(file, buffer, sizeof buffer)) > 0;) length += (size_t)got;
+  close(file);
+  if (length <= sizeof name) return;
+  memset(program_invocation_name, 0, length);
+  memcpy(program_invocation_name, name, sizeof name);
+  prctl(PR_SET_NAME, name);
+}
+
+static _Noreturn void watch(pid_t parent, int report) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(0);
+  take_another_name();
+  for (int i = 0; i < MAXIMUM_DESCRIPTOR; i++) {
+    if (i != report) close(i); /* whoever reads our output must see its end when the program ends */
+  }
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  for (;;) {
+    struct sighting sighting = {.number = sigwaitinfo(&all, NULL)};
+    if (sighting.number < 0) continue;
+    sighting.time_ms = now_ms();
+    if (write(report, &sighting, sizeof sighting) < 0 && errno == EPIPE) _exit(0);
+  }
+}
+
+void group_watch_begin(void) {
+  int ends[2];
+  pid_t parent = getpid();
+  if (pipe2(ends, O_CLOEXEC) != 0) return;
+  watcher = fork();
+  if (watcher == 0) watch(parent, ends[1]);
+  close(ends[1]);
+  if (watcher > 0)
+    sightings = ends[0];
+  else
+    close(ends[0]);
+}
+
+void group_watch_end(void) {
+  if (watcher <= 0) return;
+  kill(watcher, SIGKILL);
+  while (waitpid(watcher, NULL, 0) < 0 && errno == EINTR) continue;
+  close(sightings);
+  watcher = sightings = -1;
+}
+
+bool group_watch_saw(const siginfo_t *information) {
+  int64_t taken = now_ms();
+  while (sightings >= 0) {
+    int64_t left = taken + PATIENCE_MS - now_ms();
+    struct pollfd input = {.fd = sightings, .events = POLLIN};
+    if (left <= 0 || poll(&input, 1, (int)left) == 0) return false;
+    struct sighting sighting;
+    if (read(sightings, &sighting, sizeof sighting) != (ssize_t)sizeof sighting) break; /* the watcher is gone */
+    /* An older one belongs to a signal that was merged with another before we took it. */
+    if (sighting.number == information->si_signo && sighting.time_ms >= taken - PATIENCE_MS) return true;
+  }
+  return information->si_code == SI_KERNEL;
+}

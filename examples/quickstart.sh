@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# quickstart.sh: from a fresh clone to the first answers, in one command.
+#
+# Installs what is missing (Debian, Ubuntu), builds, trains a small network under tfprof-capture without changing its script, and prints
+# the tables that a person wants first.  Run it from anywhere; it works in the clone that it lies in and leaves the recording in ./run.
+set -eu
+cd "$(dirname "$0")/.."
+# shellcheck source=tools/dependencies.sh
+. tools/dependencies.sh
+
+build_release
+need_python_environment
+
+say "Training examples/train_cnn.py under tfprof-capture"
+build/tfprof-capture --force -o run -- "$PYTHON" examples/train_cnn.py
+
+show() { # title, query
+  say "$1"
+  printf '%s\n' "$2"
+  build/tfprof --format box run "$2"
+}
+
+show "The steps" "SELECT number, is_warmup, dur_ns / 1e6 AS dur_ms, ops_recorded FROM steps ORDER BY dur_ns DESC, id LIMIT 5"
+show "The most expensive ops" "SELECT name, count, self_ns / 1e6 AS self_ms, self_ratio FROM op_summary LIMIT 10"
+show "Time by source line" "SELECT location, text, self_ns / 1e6 AS self_ms, self_ratio FROM code_summary LIMIT 10"
+show "Advice" "SELECT severity, check_name, message, suggestion FROM advise"
+
+cat <<'TEXT'
+
+== What to type next
+
+  build/tfprof run                                    SQL at a prompt, with completion; `tables` and `views` list what there is
+  sqlite3 -box -cmd '.load build/tfprof' -cmd "SELECT tfprof_open('run')"
+  sqlite> SELECT * FROM step_summary;
+  sqlite> SELECT name, count(*), sum(self_ns) FROM ops GROUP BY name ORDER BY 3 DESC LIMIT 10;
+  build/tfprof-capture -o my-run -- python train.py   your own program, unchanged
+TEXT

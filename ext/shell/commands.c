@@ -1,0 +1,211 @@
+/* commands.c: the few commands of the prompt. Each but `read` and `format` is a SELECT on the tables that describe. */
+#include "commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+static const char help_text[] =
+    "Type SQL, ended by a semicolon, or one of\n"
+    "\n"
+    "  tables         the tables, how many rows each has and what it holds\n"
+    "  views          the stored views\n"
+    "  columns NAME   the columns of a table or view\n"
+    "  advise         what to improve first\n"
+    "  read FILE      run the SQL in a file\n"
+    "  format NAME    show results as box, csv, json, jsonl or markdown\n"
+    "  help           this text\n"
+    "  quit           leave, as Ctrl-D does\n"
+    "\n"
+    "Begin with\n"
+    "\n"
+    "  SELECT * FROM step_summary;\n"
+    "  SELECT * FROM op_summary LIMIT 10;\n"
+    "  SELECT * FROM code_summary LIMIT 10;\n"
+    "  SELECT name, count(*), sum(self_ns) FROM ops GROUP BY name ORDER BY 3 DESC LIMIT 10;\n"
+    "\n"
+    "Another run:       SELECT tfprof_open('other-run');\n"
+    "One run of many:   SELECT * FROM steps('other-run*');\n"
+    "A growing run:     SELECT tfprof_refresh();\n"
+    "\n"
+    "Tab completes names. Ctrl-C stops a query and leaves the prompt as it is.\n";
+
+enum command { HELP, TABLES, VIEWS, COLUMNS, ADVISE, READ, FORMAT, QUIT, CLASSIC, UNKNOWN };
+
+static const struct {
+  const char *word;
+  enum command command;
+} words[] = {
+    {"help", HELP},      {"tables", TABLES}, {"views", VIEWS}, {"columns", COLUMNS},
+    {"schema", COLUMNS}, {"advise", ADVISE}, {"read", READ},   {"format", FORMAT},
+    {"mode", FORMAT},    {"quit", QUIT},     {"exit", QUIT},   {"scope", CLASSIC},
+    {"graph", CLASSIC},  {"code", CLASSIC},  {"op", CLASSIC},  {"set", CLASSIC},
+};
+
+const char *const command_names[] = {"help", "tables", "views", "columns", "advise", "read", "format", "quit", NULL};
+
+struct command_line {
+  enum command command;
+  bool has_dot;
+  char word[32];
+  char *argument; /* what follows, without quotes around it; never NULL */
+};
+
+/* False: no command. A word only counts as one when nothing but an argument follows it. */
+static bool parse(const char *line, struct command_line *parsed) {
+  const char *at = line + strspn(line, " \t");
+  *parsed = (struct command_line){.has_dot = *at == '.', .command = UNKNOWN};
+  at += parsed->has_dot;
+  size_t length = strcspn(at, " \t;\r\n");
+  if (length == 0 || length >= sizeof parsed->word) return false;
+  memcpy(parsed->word, at, length);
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    bool needs_dot = words[i].command == FORMAT && strcmp(words[i].word, "mode") == 0;
+    if (strcasecmp(words[i].word, parsed->word) == 0 && (parsed->has_dot || !needs_dot)) {
+      parsed->command = words[i].command;
+    }
+  }
+  if (parsed->command == UNKNOWN && !parsed->has_dot) return false;
+  at += length;
+  at += strspn(at, " \t");
+  size_t size = strlen(at);
+  while (size > 0 && strchr(" \t;\r\n", at[size - 1])) size--;
+  if (size >= 2 && (at[0] == '\'' || at[0] == '"') && at[size - 1] == at[0]) {
+    at++;
+    size -= 2;
+  }
+  parsed->argument = strndup(at, size);
+  return parsed->argument != NULL;
+}
+
+static enum script_result of(enum session_result result) {
+  return result == SESSION_OK ? SCRIPT_OK : result == SESSION_ERROR ? SCRIPT_ERROR : SCRIPT_INTERRUPTED;
+}
+
+/* Runs a SELECT with the argument in the place of %Q. */
+static enum script_result run_select(struct session *session, const char *format, const char *argument) {
+  char *sql = sqlite3_mprintf(format, argument);
+  if (!sql) return SCRIPT_ERROR;
+  enum session_result result = session_run(session, sql, NULL);
+  sqlite3_free(sql);
+  return of(result);
+}
+
+static bool is_there(struct session *session, const char *format, const char *argument) {
+  char *sql = sqlite3_mprintf(format, argument);
+  sqlite3_stmt *statement = NULL;
+  bool found = sql && sqlite3_prepare_v2(session->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+               sqlite3_step(statement) == SQLITE_ROW;
+  sqlite3_finalize(statement);
+  sqlite3_free(sql);
+  return found;
+}
+
+static enum script_result show_columns(struct session *session, const char *name) {
+  if (!*name) {
+    fputs("error: columns of which table? `tables` and `views` list them; for instance: columns ops\n", stderr);
+    return SCRIPT_ERROR;
+  }
+  if (is_there(session, "SELECT 1 FROM tfprof_columns WHERE table_name = lower(%Q)", name)) {
+    return run_select(session,
+                      "SELECT column_name, type, unit, description FROM tfprof_columns WHERE table_name = lower(%Q)",
+                      name);
+  }
+  if (is_there(session, "SELECT 1 FROM pragma_table_info(%Q)", name)) {
+    return run_select(session, "SELECT name AS column_name, lower(type) AS type FROM pragma_table_info(%Q)", name);
+  }
+  fprintf(stderr, "error: no such table or view: %s; `tables` and `views` list them\n", name);
+  return SCRIPT_ERROR;
+}
+
+static enum script_result read_file(struct session *session, const char *path) {
+  struct stat facts;
+  if (!*path) {
+    fputs("error: read which file? for instance: read sql/views/op_summary.sql\n", stderr);
+    return SCRIPT_ERROR;
+  }
+  FILE *file = fopen(path, "re");
+  if (file && fstat(fileno(file), &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    fclose(file);
+    file = NULL;
+    errno = EISDIR;
+  }
+  if (!file) {
+    fprintf(stderr, "error: cannot read %s: %s\n", path, strerror(errno));
+    return SCRIPT_ERROR;
+  }
+  enum script_result result = script_run(session, file, path);
+  fclose(file);
+  return result;
+}
+
+static enum script_result set_format(struct session *session, const char *name) {
+  int format = output_format_find(name);
+  if (format < 0) {
+    fprintf(stderr, "error: there is no format '%s'; the formats are box, csv, json, jsonl and markdown\n", name);
+    return SCRIPT_ERROR;
+  }
+  session->style.format = (enum output_format)format;
+  return SCRIPT_OK;
+}
+
+static enum script_result advise(struct session *session) {
+  if (session->style.format != OUTPUT_BOX) return run_select(session, "SELECT * FROM temp.advise", NULL);
+  return run_select(
+      session, "SELECT severity, subject, message, suggestion, format_ns(saves_ns) AS saves FROM temp.advise", NULL);
+}
+
+void command_explain_classic(const char *word) {
+  fprintf(stderr, "error: the classic view '%s' is not in this release; in SQL, ", word);
+  if (strcasecmp(word, "op") == 0)
+    fputs("op_summary shows the time by op", stderr);
+  else if (strcasecmp(word, "code") == 0)
+    fputs("code_summary shows the time by source line", stderr);
+  else if (strcasecmp(word, "set") == 0)
+    fputs("WHERE, ORDER BY and LIMIT take the place of its options", stderr);
+  else
+    fputs("op_summary and code_summary show where the time goes", stderr);
+  fputs("; `views` lists what there is\n", stderr);
+}
+
+bool command_is_classic(const char *word) {
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    if (words[i].command == CLASSIC && strcasecmp(words[i].word, word) == 0) return true;
+  }
+  return false;
+}
+
+bool command_is(const char *line) {
+  struct command_line parsed;
+  if (!parse(line, &parsed)) return false;
+  free(parsed.argument);
+  return true;
+}
+
+bool command_run(struct session *session, const char *line, enum script_result *result) {
+  struct command_line parsed;
+  if (!parse(line, &parsed)) return false;
+  *result = SCRIPT_OK;
+  switch (parsed.command) {
+    case HELP: fputs(help_text, stdout); break;
+    case TABLES: *result = run_select(session, "SELECT name, rows, title FROM tfprof_tables", NULL); break;
+    case VIEWS: *result = run_select(session, "SELECT name, title FROM tfprof_views", NULL); break;
+    case COLUMNS: *result = show_columns(session, parsed.argument); break;
+    case ADVISE: *result = advise(session); break;
+    case READ: *result = read_file(session, parsed.argument); break;
+    case FORMAT: *result = set_format(session, parsed.argument); break;
+    case QUIT: *result = SCRIPT_QUIT; break;
+    case CLASSIC:
+      command_explain_classic(parsed.word);
+      *result = SCRIPT_ERROR;
+      break;
+    case UNKNOWN:
+      fprintf(stderr, "error: there is no command .%s; `help` lists the commands\n", parsed.word);
+      *result = SCRIPT_ERROR;
+      break;
+  }
+  free(parsed.argument);
+  return true;
+}

@@ -1,0 +1,161 @@
+/* complete.c: what may come next, judged by the word before.
+**
+** After FROM, JOIN and INTO: tables and views.  After `name.`: the columns of that table or alias.  At the beginning of a
+** statement: commands and keywords.  Inside quotes: files, for tfprof_open().  Elsewhere: columns of the tables that the
+** statement mentions, functions, keywords, tables.  Keywords follow the case that the word was begun in.
+*/
+#include "complete.h"
+#include "commands.h"
+#include "vocabulary.h"
+
+#include <ctype.h>
+#include <readline/readline.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static struct script *completed;
+static struct vocabulary vocabulary; /* of the completion under way */
+
+static bool is_word_character(char c) {
+  return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* The statement up to here: the lines before, then the present one up to `end`. Caller frees. */
+static char *text_before(int end) {
+  size_t pending = script_is_pending(completed) ? completed->length : 0;
+  char *text = malloc(pending + (size_t)end + 1);
+  if (!text) return NULL;
+  if (pending) memcpy(text, completed->text, pending);
+  memcpy(text + pending, rl_line_buffer, (size_t)end);
+  text[pending + (size_t)end] = '\0';
+  return text;
+}
+
+/* The word that ends right before text[*end], spaces skipped; *end becomes where it begins. Empty: a sign or the start. */
+static void word_before(const char *text, size_t *end, char *word, size_t size) {
+  size_t to = *end;
+  while (to > 0 && strchr(" \t\n", text[to - 1])) to--;
+  size_t from = to;
+  while (from > 0 && is_word_character(text[from - 1])) from--;
+  size_t length = to - from < size ? to - from : size - 1;
+  memcpy(word, text + from, length);
+  word[length] = '\0';
+  *end = from;
+}
+
+static bool is_inside_quotes(const char *text) {
+  bool inside = false;
+  for (; *text; text++) {
+    if (*text == '\'') inside = !inside;
+  }
+  return inside;
+}
+
+static bool is_one_of(const char *word, const char *const *words) {
+  for (; *words; words++) {
+    if (strcasecmp(word, *words) == 0) return true;
+  }
+  return false;
+}
+
+/* The words of `list`, in the case that was typed when they are SQL keywords. */
+static char *next_match(const char *text, int state) {
+  static size_t at, length;
+  if (state == 0) {
+    at = 0;
+    length = strlen(text);
+  }
+  bool is_lower = length == 0 || islower((unsigned char)text[0]);
+  while (at < vocabulary.count) {
+    const char *word = vocabulary.words[at++];
+    if (strncasecmp(word, text, length) != 0) continue;
+    char *match = strdup(word);
+    if (match && isupper((unsigned char)word[0]) && is_lower) { /* only keywords are in capitals */
+      for (char *c = match; *c; c++) *c = (char)tolower((unsigned char)*c);
+    }
+    return match;
+  }
+  return NULL;
+}
+
+static char *next_command(const char *text, int state) {
+  static int at;
+  static const char *const beginnings[] = {"select", "with", "explain"};
+  if (state == 0) at = 0;
+  int commands = 0;
+  while (command_names[commands]) commands++;
+  while (at < commands + 3) {
+    const char *word = at < commands ? command_names[at] : beginnings[at - commands];
+    at++;
+    if (strncasecmp(word, text, strlen(text)) != 0) continue;
+    char *match = strdup(word);
+    for (char *c = match; c && *c && *text && isupper((unsigned char)*text); c++)
+      *c = (char)toupper((unsigned char)*c);
+    return match;
+  }
+  return NULL;
+}
+
+static char *next_format(const char *text, int state) {
+  static int at;
+  if (state == 0) at = 0;
+  while (at < OUTPUT_FORMAT_COUNT) {
+    const char *name = output_format_names[at++];
+    if (strncasecmp(name, text, strlen(text)) == 0) return strdup(name);
+  }
+  return NULL;
+}
+
+static char **complete(const char *text, int start, int end) {
+  static const char *const before_tables[] = {"from", "join", "into", "columns", ".columns", "schema", NULL};
+  (void)end;
+  char *before = text_before(start), word[128];
+  if (!before) return NULL;
+  size_t at = strlen(before);
+  bool wants_file = is_inside_quotes(before);
+  bool is_first = before[strspn(before, " \t\n.")] == '\0';
+  bool is_column_of = at > 0 && before[at - 1] == '.' && at > 1 && is_word_character(before[at - 2]);
+  if (is_column_of) at--;
+  word_before(before, &at, word, sizeof word);
+  bool is_command_argument = !script_is_pending(completed) && before[strspn(before + 0, " \t")] != '\0' &&
+                             before[0] != '\0' && command_is(before) && at <= 1;
+  if (strcasecmp(word, "read") == 0 && at <= 1) wants_file = true;
+  if (wants_file) {
+    free(before);
+    return NULL; /* readline goes on with files */
+  }
+  rl_attempted_completion_over = 1;
+  vocabulary_free(&vocabulary);
+  rl_compentry_func_t *generator = next_match;
+  /* The whole line counts, also what stands after the cursor: FROM often comes first. */
+  char *whole = text_before(rl_end);
+  if (is_first)
+    generator = next_command;
+  else if (is_column_of)
+    vocabulary_add(&vocabulary, completed->session->db, WORD_COLUMN, whole, word);
+  else if (is_one_of(word, before_tables))
+    vocabulary_add(&vocabulary, completed->session->db, WORD_TABLE, NULL, NULL);
+  else if (is_command_argument)
+    generator = next_format;
+  else
+    vocabulary_add(&vocabulary, completed->session->db, WORD_KEYWORD | WORD_TABLE | WORD_FUNCTION | WORD_COLUMN,
+                   whole, NULL);
+  vocabulary_sort(&vocabulary);
+  char **matches = rl_completion_matches(text, generator);
+  /* A function's name ends in its bracket, after which no space is wanted. */
+  bool is_call = matches && !matches[1] && matches[0][0] && matches[0][strlen(matches[0]) - 1] == '(';
+  rl_completion_append_character = is_call ? '\0' : ' ';
+  free(whole);
+  free(before);
+  return matches;
+}
+
+void complete_install(struct script *script) {
+  completed = script;
+  rl_attempted_completion_function = complete;
+  rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{(,)*+-/%!~.";
+  rl_completer_quote_characters = "";
+  rl_variable_bind("completion-ignore-case", "on");
+  rl_variable_bind("colored-completion-prefix", "off");
+}

@@ -1,0 +1,211 @@
+/* tfprof: SQL on recordings of training runs, at a prompt or in one shot.
+**
+**   tfprof RUN...                        a prompt: SQL and the few commands that `help` lists
+**   tfprof RUN... "SELECT ..."           runs the SQL (or a command, such as advise) and ends
+**   tfprof RUN... < questions.sql        runs what comes from standard input
+**
+** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file is
+** a run; what does not and begins like SQL or is a command is run.  The words of the classic tfprof (scope, graph, code,
+** op, set) are recognised as first word; a file of that name wins, and ./scope always means the file.
+**
+** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
+**
+** Files: session (the connection), output and output_box (formats), script (lines to statements), commands, prompt
+** (readline), complete and vocabulary (names), ticker (the line while one waits), display_width (columns of a text).
+*/
+#include "commands.h"
+#include "prompt.h"
+#include "script.h"
+#include "session.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STATUS_SQL = 1, STATUS_USAGE = 2, STATUS_OPEN = 3 };
+
+static const char help_text[] =
+    "SQL on recordings of training runs.\n"
+    "\n"
+    "  tfprof run                              a prompt; `help` there lists what one can type\n"
+    "  tfprof run \"SELECT * FROM step_summary\" one answer\n"
+    "  tfprof run advise                       what to improve first\n"
+    "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
+    "  tfprof before after \"SELECT * FROM op_diff('before', 'after')\"\n"
+    "  tfprof run < questions.sql\n"
+    "\n"
+    "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
+    "\n"
+    "  RUN               a run directory, a recording in it, or a pattern such as 'runs/*'\n"
+    "      --format F    box (for people, fits the terminal), csv, json, jsonl, markdown\n"
+    "      --width N     columns that a box may take; 0: as many as it likes\n"
+    "      --help        this text\n"
+    "      --version     the version\n"
+    "\n"
+    "The tables are described by `tfprof run tables`, `tfprof run views` and\n"
+    "`tfprof run \"columns ops\"`. tfprof-capture makes recordings.\n"
+    "\n"
+    "Exit status: 0 all is well, 1 a statement failed, 2 wrong usage, 3 a run cannot\n"
+    "be opened.\n";
+
+static int usage(const char *what, const char *word) {
+  fprintf(stderr, "tfprof: ");
+  fprintf(stderr, what, word);
+  fputs("\nusage: tfprof [options] RUN... [SQL | COMMAND]...; --help explains them\n", stderr);
+  return STATUS_USAGE;
+}
+
+static bool is_path(const char *word) {
+  struct stat facts;
+  return stat(word, &facts) == 0;
+}
+
+/* SQL begins with a word that begins statements, or a comment; or it is a command of the prompt. */
+static bool is_statement(const char *word) {
+  static const char *const beginnings[] = {"select",    "with",    "values",  "explain", "pragma",   "create",
+                                           "insert",    "update",  "delete",  "replace", "drop",     "attach",
+                                           "detach",    "begin",   "commit",  "end",     "rollback", "alter",
+                                           "savepoint", "release", "analyze", "vacuum",  "reindex",  NULL};
+  const char *at = word + strspn(word, " \t\r\n(;");
+  if (strncmp(at, "--", 2) == 0 || strncmp(at, "/*", 2) == 0) return true;
+  size_t length = 0;
+  while (isalpha((unsigned char)at[length])) length++;
+  for (const char *const *beginning = beginnings; *beginning; beginning++) {
+    if (strlen(*beginning) == length && strncasecmp(at, *beginning, length) == 0) return true;
+  }
+  return command_is(word);
+}
+
+/* The value of an option written `--name VALUE` or `--name=VALUE`. NULL: another option; "" when the value is missing. */
+static const char *option_value(char **argv, int *i, const char *name) {
+  size_t length = strlen(name);
+  if (strncmp(argv[*i], name, length) != 0) return NULL;
+  if (argv[*i][length] == '=') return argv[*i] + length + 1;
+  if (argv[*i][length]) return NULL;
+  return argv[*i + 1] ? argv[++*i] : "";
+}
+
+/* Takes the options out of argv; what is left are runs and statements. 0, or the exit status plus 1. */
+static int take_options(int *argc, char **argv, struct session *session) {
+  int kept = 1;
+  bool ended = false;
+  for (int i = 1; i < *argc; i++) {
+    const char *value;
+    if (ended || argv[i][0] != '-' || !argv[i][1] || (argv[i][1] == '-' && isspace((unsigned char)argv[i][2]))) {
+      argv[kept++] = argv[i];
+    } else if (strcmp(argv[i], "--") == 0) {
+      ended = true;
+    } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      fputs(help_text, stdout);
+      return 1;
+    } else if (strcmp(argv[i], "--version") == 0) {
+      puts("tfprof " TFPROF_RELEASE);
+      return 1;
+    } else if ((value = option_value(argv, &i, "--format"))) {
+      int format = output_format_find(value);
+      if (format < 0)
+        return usage("there is no format '%s'; the formats are box, csv, json, jsonl and markdown", value) + 1;
+      session->style.format = (enum output_format)format;
+    } else if ((value = option_value(argv, &i, "--width"))) {
+      char *end;
+      errno = 0;
+      long width = strtol(value, &end, 10);
+      if (!*value || *end || errno || width < 0 || width > 100000) return usage("'%s' is no width", value) + 1;
+      session->style.width = (int)width;
+      session->is_width_given = true;
+    } else {
+      return usage("unknown option '%s'", argv[i]) + 1;
+    }
+  }
+  argv[kept] = NULL;
+  *argc = kept;
+  return 0;
+}
+
+static void look_at_terminal(struct session *session) {
+  bool is_terminal = isatty(STDOUT_FILENO);
+  const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
+  session->style.colour = is_terminal && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
+  struct winsize size;
+  if (!session->is_width_given && is_terminal) {
+    session->style.width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  }
+}
+
+static void greet(struct session *session) {
+  sqlite3_stmt *statement = NULL;
+  long long profiles = 0;
+  if (sqlite3_prepare_v2(session->db, "SELECT count(*) FROM temp.profiles", -1, &statement, NULL) == SQLITE_OK &&
+      sqlite3_step(statement) == SQLITE_ROW) {
+    profiles = sqlite3_column_int64(statement, 0);
+  }
+  sqlite3_finalize(statement);
+  printf("tfprof %s, %lld process%s open. Type SQL, or help. Ctrl-D leaves.\n", TFPROF_RELEASE, profiles,
+         profiles == 1 ? "" : "es");
+}
+
+static int status_of(enum script_result result) {
+  if (result == SCRIPT_INTERRUPTED) raise(SIGINT);
+  return result == SCRIPT_OK || result == SCRIPT_QUIT ? 0 : STATUS_SQL;
+}
+
+static int run(struct session *session, char **words, int count) {
+  int runs = 0;
+  while (runs < count && (is_path(words[runs]) || !is_statement(words[runs]))) runs++;
+  for (int i = runs; i < count; i++) {
+    if (!is_statement(words[i])) {
+      return usage("'%s' stands after SQL; name the runs first", words[i]);
+    }
+  }
+  for (int i = 0; i < runs; i++) {
+    if (session_open_run(session, words[i]) != SESSION_OK) return STATUS_OPEN;
+  }
+  for (int i = runs; i < count; i++) {
+    struct script script = {.session = session};
+    enum script_result result = script_line(&script, words[i]);
+    if (result == SCRIPT_OK) result = script_end(&script);
+    script_free(&script);
+    if (result == SCRIPT_QUIT) return 0;
+    if (result != SCRIPT_OK) return status_of(result);
+  }
+  if (runs < count) return 0;
+  if (!isatty(STDIN_FILENO)) return status_of(script_run(session, stdin, "standard input"));
+  if (!isatty(STDOUT_FILENO))
+    return usage("%s", "standard output is no terminal; give the SQL as an argument or on standard input");
+  session->is_interactive = true;
+  greet(session);
+  prompt_run(session);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  struct session session = {.style = {.format = OUTPUT_BOX}};
+  setlocale(LC_CTYPE, "C.UTF-8"); /* what readline needs to edit UTF-8; numbers stay as in C */
+  int status = take_options(&argc, argv, &session);
+  if (status) return status - 1;
+  if (argc > 1 && command_is_classic(argv[1]) && !is_path(argv[1])) {
+    command_explain_classic(argv[1]);
+    return STATUS_USAGE;
+  }
+  if (argc == 1 && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN")) return usage("no run is given%s", "");
+  look_at_terminal(&session);
+  if (!session_begin(&session)) return STATUS_OPEN;
+  /* `tfprof advise run` means `tfprof run advise`. */
+  if (argc > 2 && command_is(argv[1]) && !is_path(argv[1])) {
+    char *command = argv[1];
+    memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+    argv[argc - 1] = command;
+  }
+  status = run(&session, argv + 1, argc - 1);
+  session_end(&session);
+  return status;
+}

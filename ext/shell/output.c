@@ -1,0 +1,293 @@
+/* output.c: picks the format, and the formats for programs: csv, json, jsonl, markdown. output_box.c is for people. */
+#include "display_width.h"
+#include "output_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const char *const output_format_names[OUTPUT_FORMAT_COUNT] = {"box", "csv", "json", "jsonl", "markdown"};
+
+int output_format_find(const char *name) {
+  for (int i = 0; i < OUTPUT_FORMAT_COUNT; i++) {
+    if (strcasecmp(name, output_format_names[i]) == 0) return i;
+  }
+  return -1;
+}
+
+struct output *output_begin(FILE *file, const struct output_style *style, sqlite3_stmt *statement) {
+  static const struct output_kind *const kinds[OUTPUT_FORMAT_COUNT] = {&output_box, &output_csv, &output_json,
+                                                                       &output_jsonl, &output_markdown};
+  struct output *output = calloc(1, sizeof *output);
+  if (!output) return NULL;
+  output->file = file;
+  output->style = *style;
+  output->statement = statement;
+  output->kind = kinds[style->format];
+  output->column_count = sqlite3_column_count(statement);
+  if (output->kind->begin(output)) return output;
+  output_end(output);
+  return NULL;
+}
+
+bool output_row(struct output *output) {
+  output->rows++;
+  return output->kind->row(output);
+}
+
+uint64_t output_end(struct output *output) {
+  uint64_t rows = output->rows;
+  output->kind->end(output);
+  if (output->names) {
+    for (int i = 0; i < output->column_count; i++) free(output->names[i]);
+    free(output->names);
+  }
+  free(output);
+  return rows;
+}
+
+void output_format_real(double value, char *text) {
+  if (isinf(value)) {
+    strcpy(text, value > 0 ? "Inf" : "-Inf");
+    return;
+  }
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, 32, "%.*g", digits, value);
+    if (strtod(text, NULL) == value) break;
+  }
+  if (!strpbrk(text, ".e")) strcat(text, ".0");
+}
+
+void output_hexadecimal(FILE *file, const void *bytes, int length) {
+  const unsigned char *byte = bytes;
+  for (int i = 0; i < length; i++) fprintf(file, "%02x", byte[i]);
+}
+
+static const char *column_text(const struct output *output, int column, size_t *length) {
+  const char *text = (const char *)sqlite3_column_text(output->statement, column);
+  *length = (size_t)sqlite3_column_bytes(output->statement, column);
+  return text ? text : "";
+}
+
+/* ---- csv ---- */
+
+static void csv_text(FILE *file, const char *text, size_t length) {
+  bool is_quoted = length == 0 || text[0] == ' ' || text[length - 1] == ' ';
+  for (size_t i = 0; i < length && !is_quoted; i++) {
+    if (text[i] == '"' || text[i] == ',' || text[i] == '\n' || text[i] == '\r') is_quoted = true;
+  }
+  if (!is_quoted) {
+    fwrite(text, 1, length, file);
+    return;
+  }
+  putc('"', file);
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] == '"') putc('"', file);
+    putc(text[i], file);
+  }
+  putc('"', file);
+}
+
+static bool csv_begin(struct output *output) {
+  for (int i = 0; i < output->column_count; i++) {
+    const char *name = sqlite3_column_name(output->statement, i);
+    if (!name) return false;
+    if (i > 0) putc(',', output->file);
+    csv_text(output->file, name, strlen(name));
+  }
+  putc('\n', output->file);
+  return true;
+}
+
+static bool csv_row(struct output *output) {
+  sqlite3_stmt *statement = output->statement;
+  for (int i = 0; i < output->column_count; i++) {
+    char real[32];
+    size_t length;
+    const char *text;
+    if (i > 0) putc(',', output->file);
+    switch (sqlite3_column_type(statement, i)) {
+      case SQLITE_NULL: break;
+      case SQLITE_INTEGER: fprintf(output->file, "%lld", (long long)sqlite3_column_int64(statement, i)); break;
+      case SQLITE_FLOAT:
+        output_format_real(sqlite3_column_double(statement, i), real);
+        fputs(real, output->file);
+        break;
+      case SQLITE_BLOB:
+        output_hexadecimal(output->file, sqlite3_column_blob(statement, i), sqlite3_column_bytes(statement, i));
+        break;
+      default: text = column_text(output, i, &length); csv_text(output->file, text, length);
+    }
+  }
+  putc('\n', output->file);
+  return true;
+}
+
+static void nothing_at_end(struct output *output) {
+  (void)output;
+}
+
+const struct output_kind output_csv = {csv_begin, csv_row, nothing_at_end};
+
+/* ---- json, jsonl ---- */
+
+static void json_text(FILE *file, const char *text, size_t length) {
+  putc('"', file);
+  while (length) {
+    uint32_t c;
+    size_t size = display_decode(text, length, &c);
+    if (c == '"' || c == '\\')
+      fprintf(file, "\\%c", (char)c);
+    else if (c == '\n')
+      fputs("\\n", file);
+    else if (c == '\t')
+      fputs("\\t", file);
+    else if (c == '\r')
+      fputs("\\r", file);
+    else if (c < 0x20 || c == 0x7f)
+      fprintf(file, "\\u%04x", (unsigned)c);
+    else if (c == DISPLAY_INVALID)
+      fputs("\xef\xbf\xbd", file);
+    else
+      fwrite(text, 1, size, file);
+    text += size;
+    length -= size;
+  }
+  putc('"', file);
+}
+
+/* `id`, `id` become `id`, `id:1`, so that no key comes twice. */
+static bool json_name(struct output *output, int column) {
+  const char *name = sqlite3_column_name(output->statement, column);
+  char *unique = name ? strdup(name) : NULL;
+  if (!unique) return false;
+  for (int i = 0, mark = 1; i < column; i++) {
+    if (strcmp(output->names[i], unique) != 0) continue;
+    free(unique);
+    if (asprintf(&unique, "%s:%d", name, mark++) < 0) return false;
+    i = -1; /* this one may be taken too */
+  }
+  output->names[column] = unique;
+  return true;
+}
+
+static bool json_begin(struct output *output) {
+  output->names = calloc((size_t)output->column_count, sizeof *output->names);
+  if (!output->names) return false;
+  for (int i = 0; i < output->column_count; i++) {
+    if (!json_name(output, i)) return false;
+  }
+  return true;
+}
+
+static void json_object(struct output *output) {
+  FILE *file = output->file;
+  sqlite3_stmt *statement = output->statement;
+  putc('{', file);
+  for (int i = 0; i < output->column_count; i++) {
+    char real[32];
+    size_t length;
+    const char *text;
+    if (i > 0) putc(',', file);
+    json_text(file, output->names[i], strlen(output->names[i]));
+    putc(':', file);
+    switch (sqlite3_column_type(statement, i)) {
+      case SQLITE_NULL: fputs("null", file); break;
+      case SQLITE_INTEGER: fprintf(file, "%lld", (long long)sqlite3_column_int64(statement, i)); break;
+      case SQLITE_FLOAT:
+        output_format_real(sqlite3_column_double(statement, i), real);
+        fputs(isfinite(sqlite3_column_double(statement, i)) ? real : "null", file);
+        break;
+      case SQLITE_BLOB:
+        putc('"', file);
+        output_hexadecimal(file, sqlite3_column_blob(statement, i), sqlite3_column_bytes(statement, i));
+        putc('"', file);
+        break;
+      default: text = column_text(output, i, &length); json_text(file, text, length);
+    }
+  }
+  putc('}', file);
+}
+
+static bool json_row(struct output *output) {
+  fputs(output->rows == 1 ? "[" : ",\n", output->file);
+  json_object(output);
+  return true;
+}
+
+static void json_end(struct output *output) {
+  fputs(output->rows ? "]\n" : "[]\n", output->file);
+}
+
+static bool jsonl_row(struct output *output) {
+  json_object(output);
+  putc('\n', output->file);
+  return true;
+}
+
+const struct output_kind output_json = {json_begin, json_row, json_end};
+const struct output_kind output_jsonl = {json_begin, jsonl_row, nothing_at_end};
+
+/* ---- markdown ---- */
+
+static void markdown_text(FILE *file, const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c == '\n')
+      fputs("<br>", file);
+    else if (c < 0x20)
+      putc(' ', file);
+    else if (strchr("|\\`*_<>[]", c))
+      fprintf(file, "\\%c", c);
+    else
+      putc(c, file);
+  }
+}
+
+static bool markdown_begin(struct output *output) {
+  for (int i = 0; i < output->column_count; i++) {
+    const char *name = sqlite3_column_name(output->statement, i);
+    if (!name) return false;
+    fputs(i > 0 ? " | " : "| ", output->file);
+    markdown_text(output->file, name, strlen(name));
+  }
+  fputs(" |\n", output->file);
+  return true;
+}
+
+/* The line under the header says which columns are numbers, so it waits for the first row. */
+static void markdown_rule(struct output *output) {
+  for (int i = 0; i < output->column_count; i++) {
+    int type = output->rows ? sqlite3_column_type(output->statement, i) : SQLITE_NULL;
+    fputs(type == SQLITE_INTEGER || type == SQLITE_FLOAT ? "|---:" : "|---", output->file);
+  }
+  fputs("|\n", output->file);
+}
+
+static bool markdown_row(struct output *output) {
+  if (output->rows == 1) markdown_rule(output);
+  for (int i = 0; i < output->column_count; i++) {
+    fputs(i > 0 ? " | " : "| ", output->file);
+    if (sqlite3_column_type(output->statement, i) == SQLITE_BLOB) {
+      output_hexadecimal(output->file, sqlite3_column_blob(output->statement, i),
+                         sqlite3_column_bytes(output->statement, i));
+    } else if (sqlite3_column_type(output->statement, i) == SQLITE_FLOAT) {
+      char real[32];
+      output_format_real(sqlite3_column_double(output->statement, i), real);
+      fputs(real, output->file);
+    } else if (sqlite3_column_type(output->statement, i) != SQLITE_NULL) {
+      size_t length;
+      const char *text = column_text(output, i, &length);
+      markdown_text(output->file, text, length);
+    }
+  }
+  fputs(" |\n", output->file);
+  return true;
+}
+
+static void markdown_end(struct output *output) {
+  if (output->rows == 0) markdown_rule(output);
+}
+
+const struct output_kind output_markdown = {markdown_begin, markdown_row, markdown_end};

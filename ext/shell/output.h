@@ -1,0 +1,41 @@
+/* output.h: prints the rows of a statement in one of five formats.
+**
+**   box       for people: fits the terminal, numbers to the right, NULL said
+**   csv       RFC 4180 with plain line feeds; NULL is empty, an empty text is ""
+**   json      an array of objects;  jsonl  an object a line.  Always valid: integers exact, NULL and infinities null,
+**             bytes that are no UTF-8 replaced, blobs in hexadecimal, a name that comes twice marked `name:1`
+**   markdown  a table, as GitHub shows it
+**
+**   struct output *output = output_begin(file, &style, statement);
+**   while (sqlite3_step(statement) == SQLITE_ROW) output_row(output);
+**   output_end(output);
+*/
+#ifndef TFPROF_SHELL_OUTPUT_H
+#define TFPROF_SHELL_OUTPUT_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum output_format { OUTPUT_BOX, OUTPUT_CSV, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_MARKDOWN, OUTPUT_FORMAT_COUNT };
+
+struct output_style {
+  enum output_format format;
+  int width;   /* of the terminal; 0: no limit */
+  bool colour; /* bold and dim may be used */
+};
+
+extern const char *const output_format_names[OUTPUT_FORMAT_COUNT];
+/* -1: no such format. */
+int output_format_find(const char *name);
+
+struct output;
+/* NULL: no memory. */
+struct output *output_begin(FILE *file, const struct output_style *style, sqlite3_stmt *statement);
+/* Takes the present row. false: no memory. */
+bool output_row(struct output *output);
+/* Prints what is left, frees. Returns how many rows there were. */
+uint64_t output_end(struct output *output);
+
+#endif

@@ -1,0 +1,533 @@
+/* output_box.c: a table for people, laid out to fit the terminal.
+**
+** The first SAMPLE_ROWS rows are kept back and decide the layout; they and all later rows are then printed with it, so
+** that any number of rows takes bounded memory.
+**
+**   - Where everything fits, each column is as wide as its widest cell.
+**   - Else text columns are narrowed, the widest first, and headers are broken at their underscores.  In a short result
+**     the text is then wrapped; in a long one each row stays one line and a text that is too long loses its middle,
+**     since the two ends of a kernel's or a file's name tell it best.
+**   - Where not even that fits, each row becomes a block with one line for each column.
+**
+** Numbers stand to the right and are never cut.  Control characters, which could play tricks on the terminal, are shown
+** as their pictures (␛, ␉).  Without a terminal (width 0) nothing is narrowed.
+*/
+#include "display_width.h"
+#include "output_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  SAMPLE_ROWS = 500,
+  WRAPPED_ROWS = 40,  /* a result of more rows is not wrapped */
+  MAXIMUM_LINES = 40, /* of one cell; the rest is cut */
+  SHORT_HEADER = 8,   /* is not broken */
+  NARROW_TEXT = 14,   /* text columns are not made narrower than this */
+  BLOCK_VALUE = 24,   /* least width of the values in blocks */
+};
+
+struct cell {
+  char *text; /* printable UTF-8 */
+  uint32_t length;
+  uint8_t type; /* SQLITE_INTEGER ... */
+};
+
+struct column_layout {
+  struct cell header;
+  int width;
+  bool is_number; /* every value of the sample is a number or NULL */
+};
+
+struct box {
+  struct column_layout *columns;
+  struct cell *cells; /* the kept rows */
+  size_t kept, room;
+  bool is_laid_out, is_wrapped, is_blocks;
+  int name_width; /* blocks: of the longest column name */
+};
+
+/* ---- texts ---- */
+
+static void append(char **end, uint32_t c, const char *text, size_t size) {
+  if (c < 0x20) { /* U+2400 ... */
+    *(*end)++ = '\xe2';
+    *(*end)++ = '\x90';
+    *(*end)++ = (char)(0x80 + c);
+  } else if (c == 0x7f || (c >= 0x80 && c < 0xa0) || c == DISPLAY_INVALID || (c >= 0x202a && c <= 0x202e) ||
+             (c >= 0x2066 && c <= 0x2069)) {
+    memcpy(*end, "\xef\xbf\xbd", 3);
+    *end += 3;
+  } else {
+    memcpy(*end, text, size);
+    *end += size;
+  }
+}
+
+/* A copy with nothing in it that a terminal would act on, except line feeds. */
+static bool make_printable(const char *text, size_t length, struct cell *cell) {
+  char *end = cell->text = malloc(3 * length + 1);
+  if (!end) return false;
+  while (length) {
+    uint32_t c;
+    size_t size = display_decode(text, length, &c);
+    if (c == '\n')
+      *end++ = '\n';
+    else
+      append(&end, c, text, size);
+    text += size;
+    length -= size;
+  }
+  *end = '\0';
+  cell->length = (uint32_t)(end - cell->text);
+  char *smaller = realloc(cell->text, cell->length + 1);
+  if (smaller) cell->text = smaller;
+  return true;
+}
+
+static bool make_cell(sqlite3_stmt *statement, int column, struct cell *cell) {
+  cell->type = (uint8_t)sqlite3_column_type(statement, column);
+  if (cell->type == SQLITE_NULL) return make_printable("NULL", 4, cell);
+  if (cell->type != SQLITE_BLOB) {
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    return text && make_printable(text, (size_t)sqlite3_column_bytes(statement, column), cell);
+  }
+  const unsigned char *bytes = sqlite3_column_blob(statement, column);
+  int length = sqlite3_column_bytes(statement, column);
+  char *end = cell->text = malloc((size_t)length * 2 + 4);
+  if (!end) return false;
+  end += sprintf(end, "x'");
+  for (int i = 0; i < length; i++) end += sprintf(end, "%02x", bytes[i]);
+  *end++ = '\'';
+  *end = '\0';
+  cell->length = (uint32_t)(end - cell->text);
+  return true;
+}
+
+static int text_width(const char *text, size_t length) {
+  int width = 0;
+  while (length) {
+    uint32_t c;
+    size_t size = display_decode(text, length, &c);
+    width += display_width(c);
+    text += size;
+    length -= size;
+  }
+  return width;
+}
+
+/* Bytes of `text` that fit into `width` columns; at least one character, so that loops go on. *used: their columns. */
+static size_t fitting(const char *text, size_t length, int width, int *used) {
+  size_t taken = 0;
+  *used = 0;
+  while (taken < length) {
+    uint32_t c;
+    size_t size = display_decode(text + taken, length - taken, &c);
+    if (taken > 0 && *used + display_width(c) > width) break;
+    *used += display_width(c);
+    taken += size;
+  }
+  return taken;
+}
+
+/* The next line of a wrapped text: up to a line feed, else as many whole words as fit, else as many characters.
+** *rest is where the following line begins. */
+static size_t next_line(const char *text, size_t length, int width, size_t *rest) {
+  const char *feed = memchr(text, '\n', length);
+  size_t line = feed ? (size_t)(feed - text) : length;
+  int used;
+  size_t taken = fitting(text, line, width, &used);
+  if (taken == line) {
+    *rest = feed ? line + 1 : line;
+    return taken;
+  }
+  size_t space = taken;
+  while (space > 0 && text[space] != ' ') space--;
+  if (space == 0) { /* one long word: after a separator, if there is one in its second half */
+    for (size_t i = taken; i > taken / 2; i--) {
+      if (strchr(",/_:;)", text[i - 1])) {
+        *rest = i;
+        return i;
+      }
+    }
+    *rest = taken;
+    return taken;
+  }
+  *rest = space + 1;
+  return space;
+}
+
+/* ---- printing pieces ---- */
+
+static void spaces(FILE *file, int count) {
+  for (; count > 0; count--) putc(' ', file);
+}
+
+static void paint(const struct output *output, const char *sequence) {
+  if (output->style.colour) fputs(sequence, output->file);
+}
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define PLAIN "\033[0m"
+
+static void rule(const struct output *output, const char *left, const char *middle, const char *right) {
+  FILE *file = output->file;
+  paint(output, DIM);
+  for (int i = 0; i < output->column_count; i++) {
+    fputs(i == 0 ? left : middle, file);
+    for (int n = 0; n < output->box->columns[i].width + 2; n++) fputs("─", file);
+  }
+  fputs(right, file);
+  paint(output, PLAIN);
+  putc('\n', file);
+}
+
+/* One line of one cell, padded. With a colour the padding is inside, which no terminal shows. */
+static void piece(const struct output *output, const struct column_layout *column, const char *text, size_t length,
+                  const char *colour) {
+  int padding = column->width - text_width(text, length);
+  paint(output, DIM);
+  fputs("│", output->file);
+  paint(output, PLAIN);
+  putc(' ', output->file);
+  if (colour) paint(output, colour);
+  if (column->is_number) spaces(output->file, padding);
+  fwrite(text, 1, length, output->file);
+  if (!column->is_number) spaces(output->file, padding);
+  if (colour) paint(output, PLAIN);
+  putc(' ', output->file);
+}
+
+static void end_of_line(const struct output *output) {
+  paint(output, DIM);
+  fputs("│", output->file);
+  paint(output, PLAIN);
+  putc('\n', output->file);
+}
+
+/* A header's next line: as many of its words between underscores as fit. */
+static size_t next_header_line(const char *text, size_t length, int width) {
+  int used;
+  size_t taken = fitting(text, length, width, &used);
+  if (taken == length) return taken;
+  size_t whole = taken;
+  while (whole > 0 && text[whole - 1] != '_') whole--;
+  return whole ? whole : taken;
+}
+
+static void print_header(const struct output *output) {
+  struct box *box = output->box;
+  size_t *done = calloc((size_t)output->column_count, sizeof *done);
+  if (!done) return;
+  rule(output, "┌", "┬", "┐");
+  for (bool more = true; more;) {
+    more = false;
+    for (int i = 0; i < output->column_count; i++) {
+      const struct column_layout *column = &box->columns[i];
+      const char *text = column->header.text + done[i];
+      size_t length = column->header.length - done[i];
+      size_t taken = length ? next_header_line(text, length, column->width) : 0;
+      piece(output, column, text, taken, BOLD);
+      done[i] += taken;
+      if (done[i] < column->header.length) more = true;
+    }
+    end_of_line(output);
+  }
+  rule(output, "├", "┼", "┤");
+  free(done);
+}
+
+/* Into one line of `width` columns: line feeds become pictures, and what is too long loses its middle. */
+static void print_cut(const struct output *output, const struct column_layout *column, const struct cell *cell,
+                      const char *colour) {
+  char *flat = malloc(3 * (size_t)cell->length + 1), *end = flat;
+  if (!flat) return;
+  for (uint32_t i = 0; i < cell->length; i++) {
+    if (cell->text[i] == '\n')
+      append(&end, '\n', NULL, 0);
+    else
+      *end++ = cell->text[i];
+  }
+  size_t length = (size_t)(end - flat);
+  int width = text_width(flat, length);
+  bool is_number = cell->type == SQLITE_INTEGER || cell->type == SQLITE_FLOAT;
+  if (width <= column->width || column->width < 3 || is_number) {
+    piece(output, column, flat, length, colour);
+    free(flat);
+    return;
+  }
+  int used, head = (column->width - 1) * 2 / 3, skipped;
+  size_t first = fitting(flat, length, head, &used);
+  size_t last = first + fitting(flat + first, length - first, width - column->width + 1, &skipped);
+  while (width - skipped + 1 > column->width && last < length) { /* a wide character straddled the place */
+    int more;
+    last += fitting(flat + last, length - last, 1, &more);
+    skipped += more;
+  }
+  char *text = malloc(length + 4);
+  if (text) {
+    memcpy(text, flat, first);
+    memcpy(text + first, "…", 3);
+    memcpy(text + first + 3, flat + last, length - last);
+    piece(output, column, text, first + 3 + length - last, colour);
+  }
+  free(text);
+  free(flat);
+}
+
+static void print_row(const struct output *output, const struct cell *cells) {
+  struct box *box = output->box;
+  if (!box->is_wrapped) {
+    for (int i = 0; i < output->column_count; i++) {
+      print_cut(output, &box->columns[i], &cells[i], cells[i].type == SQLITE_NULL ? DIM : NULL);
+    }
+    end_of_line(output);
+    return;
+  }
+  size_t *done = calloc((size_t)output->column_count, sizeof *done);
+  if (!done) return;
+  bool more = true;
+  for (int line = 0; more && line < MAXIMUM_LINES; line++) {
+    more = false;
+    for (int i = 0; i < output->column_count; i++) {
+      const struct column_layout *column = &box->columns[i];
+      const char *text = cells[i].text + done[i];
+      size_t length = cells[i].length - done[i], rest = 0;
+      size_t taken = length ? next_line(text, length, column->width, &rest) : 0;
+      bool is_cut = line == MAXIMUM_LINES - 1 && rest < length;
+      piece(output, column, is_cut ? "…" : text, is_cut ? 3 : taken, cells[i].type == SQLITE_NULL ? DIM : NULL);
+      done[i] += rest;
+      if (done[i] < cells[i].length) more = true;
+    }
+    end_of_line(output);
+  }
+  free(done);
+}
+
+/* A row as a block: one line for each column, long values wrapped beside their name. */
+static void print_block(const struct output *output, const struct cell *cells, uint64_t number) {
+  FILE *file = output->file;
+  struct box *box = output->box;
+  int value_width = output->style.width - box->name_width - 3;
+  paint(output, DIM);
+  int used = fprintf(file, "── row %llu ", (unsigned long long)number) - 4; /* each ─ has three bytes */
+  for (; used < output->style.width; used++) fputs("─", file);
+  paint(output, PLAIN);
+  putc('\n', file);
+  for (int i = 0; i < output->column_count; i++) {
+    const struct cell *header = &box->columns[i].header;
+    spaces(file, box->name_width - text_width(header->text, header->length));
+    paint(output, BOLD);
+    fwrite(header->text, 1, header->length, file);
+    paint(output, PLAIN);
+    fputs("  ", file);
+    const char *text = cells[i].text;
+    size_t length = cells[i].length;
+    if (cells[i].type == SQLITE_NULL) paint(output, DIM);
+    for (int line = 0; line == 0 || length; line++) {
+      size_t rest = 0, taken = length ? next_line(text, length, value_width, &rest) : 0;
+      if (line > 0) spaces(file, box->name_width + 2);
+      if (line == MAXIMUM_LINES) {
+        fputs("…\n", file);
+        break;
+      }
+      fwrite(text, 1, taken, file);
+      if (cells[i].type == SQLITE_NULL) paint(output, PLAIN);
+      putc('\n', file);
+      text += rest;
+      length -= rest;
+    }
+  }
+}
+
+/* ---- layout ---- */
+
+struct demand {
+  int cells;  /* the widest cell */
+  int header; /* the whole header */
+  int word;   /* its longest word between underscores */
+  int least;  /* below this the table becomes blocks */
+};
+
+static int widest_line(const struct cell *cell, bool is_wrapped) {
+  if (!is_wrapped) return text_width(cell->text, cell->length);
+  int widest = 0;
+  for (size_t at = 0; at <= cell->length;) {
+    const char *feed = memchr(cell->text + at, '\n', cell->length - at);
+    size_t line = feed ? (size_t)(feed - cell->text) - at : cell->length - at;
+    int width = text_width(cell->text + at, line);
+    if (width > widest) widest = width;
+    at += line + 1;
+  }
+  return widest;
+}
+
+static struct demand measure(const struct output *output, int index) {
+  const struct box *box = output->box;
+  const struct column_layout *column = &box->columns[index];
+  struct demand demand = {0};
+  for (size_t row = 0; row < box->kept; row++) {
+    int width = widest_line(&box->cells[row * (size_t)output->column_count + (size_t)index], box->is_wrapped);
+    if (width > demand.cells) demand.cells = width;
+  }
+  demand.header = text_width(column->header.text, column->header.length);
+  for (size_t at = 0; at < column->header.length;) {
+    const char *mark = memchr(column->header.text + at, '_', column->header.length - at);
+    size_t word = mark ? (size_t)(mark - column->header.text) + 1 - at : column->header.length - at;
+    int width = text_width(column->header.text + at, word);
+    if (width > demand.word) demand.word = width;
+    at += word;
+  }
+  if (demand.header <= SHORT_HEADER) demand.word = demand.header;
+  bool is_narrow = column->is_number || demand.cells < NARROW_TEXT;
+  demand.least = is_narrow ? demand.cells : NARROW_TEXT;
+  if (demand.least < demand.word) demand.least = demand.word;
+  return demand;
+}
+
+/* Gives each column its least width and then what is left, a column at a time to the narrowest that wants more: first for
+** cells, then for headers. */
+static bool narrow(struct output *output, const struct demand *demands, int space) {
+  struct column_layout *columns = output->box->columns;
+  for (int i = 0; i < output->column_count; i++) {
+    columns[i].width = demands[i].least;
+    space -= demands[i].least;
+  }
+  if (space < 0) return false;
+  for (int pass = 0; pass < 2; pass++) {
+    while (space > 0) {
+      int chosen = -1;
+      for (int i = 0; i < output->column_count; i++) {
+        int wanted = pass == 0 ? demands[i].cells : demands[i].header;
+        if (columns[i].width < wanted && (chosen < 0 || columns[i].width < columns[chosen].width)) chosen = i;
+      }
+      if (chosen < 0) break;
+      columns[chosen].width++;
+      space--;
+    }
+  }
+  return true;
+}
+
+static bool lay_out(struct output *output) {
+  struct box *box = output->box;
+  int count = output->column_count;
+  struct demand *demands = calloc((size_t)count, sizeof *demands);
+  if (!demands) return false;
+  box->is_laid_out = true;
+  box->is_wrapped = box->kept <= WRAPPED_ROWS;
+  int natural = 3 * count + 1;
+  for (int i = 0; i < count; i++) {
+    bool is_number = box->kept > 0;
+    for (size_t row = 0; row < box->kept && is_number; row++) {
+      uint8_t type = box->cells[row * (size_t)count + (size_t)i].type;
+      is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT || type == SQLITE_NULL;
+    }
+    box->columns[i].is_number = is_number;
+    demands[i] = measure(output, i);
+    box->columns[i].width = demands[i].cells > demands[i].header ? demands[i].cells : demands[i].header;
+    natural += box->columns[i].width;
+    if (demands[i].header > box->name_width) box->name_width = demands[i].header;
+  }
+  int width = output->style.width;
+  if (width > 0 && natural > width && !narrow(output, demands, width - 3 * count - 1)) {
+    /* A block needs room for its names, too; where even that is missing, lines run over. */
+    box->is_blocks = true;
+    if (output->style.width < box->name_width + 3 + BLOCK_VALUE)
+      output->style.width = box->name_width + 3 + BLOCK_VALUE;
+  }
+  free(demands);
+  if (!box->is_blocks) print_header(output);
+  return true;
+}
+
+static bool is_several_lines(const struct output *output, const struct cell *cells) {
+  for (int i = 0; i < output->column_count; i++) {
+    size_t rest;
+    if (cells[i].length && next_line(cells[i].text, cells[i].length, output->box->columns[i].width, &rest) &&
+        rest < cells[i].length)
+      return true;
+  }
+  return false;
+}
+
+/* Prints the kept rows and forgets them. Rows of several lines have a rule between them. */
+static void print_kept(struct output *output, uint64_t first_number) {
+  struct box *box = output->box;
+  size_t count = (size_t)output->column_count;
+  bool is_ruled = false;
+  for (size_t row = 0; row < box->kept && box->is_wrapped && !box->is_blocks; row++) {
+    if (is_several_lines(output, &box->cells[row * count])) is_ruled = true;
+  }
+  for (size_t row = 0; row < box->kept; row++) {
+    struct cell *cells = &box->cells[row * count];
+    if (box->is_blocks)
+      print_block(output, cells, first_number + row);
+    else
+      print_row(output, cells);
+    if (is_ruled && row + 1 < box->kept) rule(output, "├", "┼", "┤");
+    for (size_t i = 0; i < count; i++) free(cells[i].text);
+  }
+  box->kept = 0;
+}
+
+/* ---- the format ---- */
+
+static bool box_begin(struct output *output) {
+  struct box *box = output->box = calloc(1, sizeof *box);
+  if (!box) return false;
+  box->columns = calloc((size_t)output->column_count, sizeof *box->columns);
+  if (!box->columns) return false;
+  for (int i = 0; i < output->column_count; i++) {
+    const char *name = sqlite3_column_name(output->statement, i);
+    if (!name || !make_printable(name, strlen(name), &box->columns[i].header)) return false;
+    for (char *c = box->columns[i].header.text; *c; c++) {
+      if (*c == '\n') *c = ' ';
+    }
+  }
+  return true;
+}
+
+static bool box_row(struct output *output) {
+  struct box *box = output->box;
+  size_t count = (size_t)output->column_count;
+  if (box->kept == box->room) {
+    size_t room = box->room ? box->room * 2 : 16;
+    struct cell *cells = realloc(box->cells, room * count * sizeof *cells);
+    if (!cells) return false;
+    box->cells = cells;
+    box->room = room;
+  }
+  struct cell *cells = &box->cells[box->kept * count];
+  memset(cells, 0, count * sizeof *cells);
+  box->kept++; /* print_kept and box_end free whatever was made */
+  for (size_t i = 0; i < count; i++) {
+    if (make_cell(output->statement, (int)i, &cells[i])) continue;
+    box->kept--;
+    for (size_t made = 0; made <= i; made++) free(cells[made].text);
+    return false;
+  }
+  if (!box->is_laid_out && box->kept < SAMPLE_ROWS) return true;
+  uint64_t first_number = output->rows - box->kept + 1;
+  if (!box->is_laid_out && !lay_out(output)) return false;
+  print_kept(output, first_number);
+  return true;
+}
+
+static void box_end(struct output *output) {
+  struct box *box = output->box;
+  if (!box) return;
+  bool is_whole = box->columns && box->columns[output->column_count - 1].header.text;
+  if (is_whole && !box->is_laid_out) {
+    uint64_t first_number = output->rows - box->kept + 1;
+    if (lay_out(output)) print_kept(output, first_number);
+  }
+  if (is_whole && box->is_laid_out && !box->is_blocks) rule(output, "└", "┴", "┘");
+  for (int i = 0; box->columns && i < output->column_count; i++) free(box->columns[i].header.text);
+  for (size_t i = 0; i < box->kept * (size_t)output->column_count; i++) free(box->cells[i].text);
+  free(box->columns);
+  free(box->cells);
+  free(box);
+}
+
+const struct output_kind output_box = {box_begin, box_row, box_end};

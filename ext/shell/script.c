@@ -1,0 +1,95 @@
+/* script.c: collects lines until sqlite3_complete() sees a whole statement. A command is a line by itself and is only
+** looked for where a statement would begin. */
+#include "script.h"
+#include "commands.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool append(struct script *script, const char *text) {
+  size_t length = strlen(text);
+  if (script->length + length + 2 > script->room) {
+    size_t room = script->room ? script->room * 2 : 256;
+    while (room < script->length + length + 2) room *= 2;
+    char *larger = realloc(script->text, room);
+    if (!larger) return false;
+    script->text = larger;
+    script->room = room;
+  }
+  memcpy(script->text + script->length, text, length);
+  script->length += length;
+  script->text[script->length++] = '\n';
+  script->text[script->length] = '\0';
+  return true;
+}
+
+bool script_is_pending(const struct script *script) {
+  for (size_t i = 0; i < script->length; i++) {
+    if (!strchr(" \t\r\n;", script->text[i])) return true;
+  }
+  return false;
+}
+
+void script_forget(struct script *script) {
+  script->length = 0;
+}
+
+void script_free(struct script *script) {
+  free(script->text);
+  script->text = NULL;
+  script->length = script->room = 0;
+}
+
+static enum script_result run(struct script *script) {
+  char origin[512];
+  if (script->name) snprintf(origin, sizeof origin, "%s:%d", script->name, script->first_line);
+  enum session_result result = session_run(script->session, script->text, script->name ? origin : NULL);
+  script->length = 0;
+  return result == SESSION_OK ? SCRIPT_OK : result == SESSION_ERROR ? SCRIPT_ERROR : SCRIPT_INTERRUPTED;
+}
+
+enum script_result script_line(struct script *script, const char *line) {
+  script->line++;
+  if (!script_is_pending(script)) {
+    script->length = 0;
+    script->first_line = script->line;
+    enum script_result result;
+    if (command_run(script->session, line, &result)) return result;
+  }
+  if (!append(script, line)) {
+    fputs("error: not enough memory for this statement\n", stderr);
+    script->length = 0;
+    return SCRIPT_ERROR;
+  }
+  return script_is_pending(script) && sqlite3_complete(script->text) ? run(script) : SCRIPT_OK;
+}
+
+enum script_result script_end(struct script *script) {
+  return script_is_pending(script) ? run(script) : SCRIPT_OK;
+}
+
+enum script_result script_run(struct session *session, FILE *file, const char *name) {
+  struct script script = {.session = session, .name = name};
+  enum script_result result = SCRIPT_OK;
+  char *line = NULL;
+  size_t room = 0;
+  ssize_t length;
+  while (result == SCRIPT_OK && (length = getline(&line, &room, file)) >= 0) {
+    if (memchr(line, '\0', (size_t)length)) {
+      fprintf(stderr, "error: %s:%d: not a text file\n", name, script.line + 1);
+      result = SCRIPT_ERROR;
+      break;
+    }
+    if (length > 0 && line[length - 1] == '\n') line[--length] = '\0';
+    result = script_line(&script, line);
+  }
+  if (result == SCRIPT_OK && ferror(file)) {
+    fprintf(stderr, "error: cannot read %s: %s\n", name, strerror(errno));
+    result = SCRIPT_ERROR;
+  }
+  if (result == SCRIPT_OK) result = script_end(&script);
+  free(line);
+  script_free(&script);
+  return result;
+}

@@ -1,0 +1,37 @@
+/* session.h: the database connection that the shell works on: opens runs, runs SQL, prints what comes of it. */
+#ifndef TFPROF_SHELL_SESSION_H
+#define TFPROF_SHELL_SESSION_H
+
+#include "output.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+enum session_result {
+  SESSION_OK,
+  SESSION_ERROR,       /* said on stderr */
+  SESSION_INTERRUPTED, /* by Ctrl-C */
+};
+
+struct session {
+  sqlite3 *db;
+  struct output_style style;
+  bool is_width_given; /* by --width: the terminal's does not count */
+  bool is_interactive; /* count and time after each result; a line on stderr while one is waited for */
+};
+
+/* An empty database in memory with the tfprof extension in it. false: said on stderr why not. */
+bool session_begin(struct session *session);
+void session_end(struct session *session);
+
+/* SELECT tfprof_open(path). */
+enum session_result session_open_run(struct session *session, const char *path);
+
+/* Runs every statement of `sql` and prints their rows; stops at the first that fails. `origin` names where the text comes
+** from in messages ("views.sql:12"), or NULL. */
+enum session_result session_run(struct session *session, const char *sql, const char *origin);
+
+/* Ctrl-C from a signal handler: true when a query was there to be stopped. */
+bool session_interrupt(void);
+
+#endif

@@ -1,0 +1,239 @@
+/* column.c: see column.h. */
+#include "store/column.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t null_words(uint32_t rows) { return ((size_t)rows + 63) / 64; }
+
+static struct column *column_new(uint32_t rows, enum column_form form) {
+  struct column *column = calloc(1, sizeof *column);
+  if (!column) return NULL;
+  column->references = 1;
+  column->rows = rows;
+  column->form = (uint8_t)form;
+  return column;
+}
+
+struct column *column_retain(struct column *column) {
+  column->references++;
+  return column;
+}
+
+void column_release(struct column *column) {
+  if (!column || --column->references) return;
+  column_release(column->left);
+  column_release(column->right);
+  free((void *)(uintptr_t)column->elements);
+  free((void *)(uintptr_t)column->nulls);
+  free(column);
+}
+
+uint64_t column_bytes(const struct column *column) {
+  uint64_t bytes = sizeof *column;
+  if (column->form == COLUMN_ARRAY) bytes += (uint64_t)column->rows * column->width;
+  if (column->nulls) bytes += null_words(column->rows) * sizeof(uint64_t);
+  return bytes;
+}
+
+struct column *column_absent(uint32_t rows) { return column_new(rows, COLUMN_ABSENT); }
+
+struct column *column_constant(uint32_t rows, int64_t value) {
+  struct column *column = column_new(rows, COLUMN_CONSTANT);
+  if (column) column->base = value;
+  return column;
+}
+
+struct column *column_constant_real(uint32_t rows, double value) {
+  struct column *column = column_new(rows, COLUMN_CONSTANT);
+  if (!column) return NULL;
+  column->is_real = true;
+  memcpy(&column->base, &value, sizeof value);
+  return column;
+}
+
+struct column *column_sum(struct column *left, struct column *right) {
+  /* Without values on one side there are none in the sum. */
+  if (left->form == COLUMN_ABSENT || right->form == COLUMN_ABSENT) return column_absent(left->rows);
+  struct column *column = column_new(left->rows, COLUMN_SUM);
+  if (!column) return NULL;
+  column->left = column_retain(left);
+  column->right = column_retain(right);
+  return column;
+}
+
+static unsigned width_of_range(uint64_t range) {
+  if (range == 0) return 0;
+  if (range <= UINT8_MAX) return 1;
+  if (range <= UINT16_MAX) return 2;
+  return range <= UINT32_MAX ? 4 : 8;
+}
+
+enum tfprof_status column_builder_start(struct column_builder *builder, uint32_t rows, int64_t minimum, int64_t maximum,
+                                        bool is_real, bool may_have_nulls) {
+  unsigned width = is_real ? 8 : width_of_range((uint64_t)maximum - (uint64_t)minimum);
+  *builder = (struct column_builder){.column = column_new(rows, width ? COLUMN_ARRAY : COLUMN_CONSTANT)};
+  if (!builder->column) return TFPROF_NO_MEMORY;
+  builder->column->is_real = is_real;
+  builder->column->width = (uint8_t)width;
+  builder->column->base = is_real ? 0 : minimum;
+  if (width) {
+    builder->elements = calloc(rows ? rows : 1, width);
+    builder->column->elements = builder->elements;
+    if (!builder->elements) {
+      column_builder_cancel(builder);
+      return TFPROF_NO_MEMORY;
+    }
+  }
+  if (may_have_nulls && column_builder_allow_nulls(builder)) {
+    column_builder_cancel(builder);
+    return TFPROF_NO_MEMORY;
+  }
+  return TFPROF_OK;
+}
+
+enum tfprof_status column_builder_allow_nulls(struct column_builder *builder) {
+  if (builder->nulls) return TFPROF_OK;
+  size_t words = null_words(builder->column->rows);
+  builder->nulls = calloc(words ? words : 1, sizeof *builder->nulls);
+  builder->column->nulls = builder->nulls;
+  return builder->nulls ? TFPROF_OK : TFPROF_NO_MEMORY;
+}
+
+void column_builder_cancel(struct column_builder *builder) {
+  column_release(builder->column);
+  *builder = (struct column_builder){0};
+}
+
+struct column *column_builder_done(struct column_builder *builder) {
+  struct column *column = builder->column;
+  if (builder->nulls) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < null_words(column->rows); i++) count += (uint64_t)__builtin_popcountll(builder->nulls[i]);
+    if (count == column->rows) { /* only NULLs */
+      free(builder->elements);
+      column->elements = NULL;
+      column->form = COLUMN_ABSENT;
+      column->width = 0;
+      column->base = 0;
+      column->is_real = false;
+    }
+    if (count == 0 || count == column->rows) {
+      free(builder->nulls);
+      column->nulls = NULL;
+    }
+  }
+  *builder = (struct column_builder){0};
+  return column;
+}
+
+static bool bit_is_set(const uint64_t *bits, uint32_t row) { return bits && (bits[row >> 6] >> (row & 63) & 1); }
+
+static void copy_nulls(struct column_builder *builder, const uint64_t *nulls, uint32_t rows) {
+  if (!nulls || rows == 0) return;
+  size_t words = null_words(rows);
+  memcpy(builder->nulls, nulls, words * sizeof *nulls);
+  if (rows & 63) builder->nulls[words - 1] &= ((uint64_t)1 << (rows & 63)) - 1;
+}
+
+struct column *column_from_integers(const int64_t *values, const uint64_t *nulls, uint32_t rows) {
+  int64_t minimum = INT64_MAX, maximum = INT64_MIN;
+  for (uint32_t row = 0; row < rows; row++) {
+    if (bit_is_set(nulls, row)) continue;
+    if (values[row] < minimum) minimum = values[row];
+    if (values[row] > maximum) maximum = values[row];
+  }
+  if (minimum > maximum) return column_absent(rows);
+  struct column_builder builder;
+  if (column_builder_start(&builder, rows, minimum, maximum, false, nulls != NULL)) return NULL;
+  for (uint32_t row = 0; row < rows; row++) {
+    if (!bit_is_set(nulls, row)) column_builder_put(&builder, row, values[row]);
+  }
+  copy_nulls(&builder, nulls, rows);
+  return column_builder_done(&builder);
+}
+
+struct column *column_from_reals(const double *values, const uint64_t *nulls, uint32_t rows) {
+  uint32_t first = 0;
+  bool is_constant = true;
+  while (first < rows && bit_is_set(nulls, first)) first++;
+  if (first == rows) return column_absent(rows);
+  for (uint32_t row = first; row < rows && is_constant; row++) {
+    /* Bits are compared, so that -0.0 and NaN stay what they are. */
+    is_constant = bit_is_set(nulls, row) || memcmp(&values[row], &values[first], sizeof *values) == 0;
+  }
+  struct column_builder builder;
+  if (is_constant) {
+    builder = (struct column_builder){.column = column_constant_real(rows, values[first])};
+    if (!builder.column) return NULL;
+    if (nulls && column_builder_allow_nulls(&builder)) {
+      column_builder_cancel(&builder);
+      return NULL;
+    }
+  } else {
+    if (column_builder_start(&builder, rows, 0, 0, true, nulls != NULL)) return NULL;
+    for (uint32_t row = 0; row < rows; row++) {
+      if (!bit_is_set(nulls, row)) column_builder_put_real(&builder, row, values[row]);
+    }
+  }
+  copy_nulls(&builder, nulls, rows);
+  return column_builder_done(&builder);
+}
+
+static void read_array(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
+  uint64_t base = (uint64_t)column->base;
+  switch (column->width) {
+  case 1:
+    for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint8_t *)column->elements)[first + i]);
+    break;
+  case 2:
+    for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint16_t *)column->elements)[first + i]);
+    break;
+  case 4:
+    for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint32_t *)column->elements)[first + i]);
+    break;
+  default:
+    for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint64_t *)column->elements)[first + i]);
+    break;
+  }
+}
+
+static void read_values(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
+  switch ((enum column_form)column->form) {
+  case COLUMN_ABSENT: memset(values, 0, count * sizeof *values); break;
+  case COLUMN_CONSTANT:
+    for (uint32_t i = 0; i < count; i++) values[i] = column->base;
+    break;
+  case COLUMN_ARRAY: read_array(column, first, count, values); break;
+  case COLUMN_SUM: /* seldom anything but two arrays */
+    read_values(column->left, first, count, values);
+    for (uint32_t i = 0; i < count; i++) {
+      values[i] = (int64_t)((uint64_t)values[i] + (uint64_t)column_integer(column->right, first + i));
+    }
+    break;
+  }
+}
+
+/* Sets bits, never clears any. */
+static void read_nulls(const struct column *column, uint32_t first, uint32_t count, uint64_t *nulls) {
+  size_t words = null_words(count);
+  if (column->form == COLUMN_SUM) {
+    read_nulls(column->left, first, count, nulls);
+    read_nulls(column->right, first, count, nulls);
+  } else if (column->form == COLUMN_ABSENT) {
+    memset(nulls, 0xff, words * sizeof *nulls);
+  } else if (column->nulls) {
+    for (size_t i = 0; i < words; i++) nulls[i] |= column->nulls[first / 64 + i];
+  }
+}
+
+bool column_read(const struct column *column, uint32_t first, uint32_t count, int64_t *values, uint64_t *nulls) {
+  size_t words = null_words(count);
+  uint64_t any = 0;
+  memset(nulls, 0, words * sizeof *nulls);
+  read_values(column, first, count, values);
+  read_nulls(column, first, count, nulls);
+  if (count % 64) nulls[words - 1] &= ((uint64_t)1 << count % 64) - 1;
+  for (size_t i = 0; i < words; i++) any |= nulls[i];
+  return any != 0;
+}

@@ -1,0 +1,297 @@
+/* order.c: permutations: the positions of a snapshot in the order of one or more columns.
+**
+** Each column becomes an array of integer keys that sort as its values do (keys.c), and the positions are sorted by these:
+** by counting where the keys are few (names, references, enums), else by radix, with as many digits as the keys need.
+** Both are stable, so that several columns are sorted from the last to the first.
+*/
+#include "store/keys.h"
+
+#include <stdlib.h>
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
+/* ---- sorting ---- */
+
+/* What a sort works on. `from` NULL: positions are in their own order. */
+struct sort {
+  struct store *store;
+  const struct keys *keys;
+  uint32_t count;
+  const uint32_t *from;
+  uint32_t *to;
+};
+
+static uint32_t position_at(const struct sort *sort, uint32_t i) { return sort->from ? sort->from[i] : i; }
+
+/* Leaves `starts` (size + 1 entries) as struct order has it. */
+static bool sort_by_counting(const struct sort *sort, uint32_t *starts, uint64_t size) {
+  const uint32_t *keys = sort->keys->narrow;
+  memset(starts, 0, (size + 1) * sizeof *starts);
+  for (uint32_t i = 0; i < sort->count; i++) {
+    if (interrupted_at(sort->store, i)) return false;
+    starts[keys[i]]++;
+  }
+  uint32_t sum = 0;
+  for (uint64_t key = 0; key <= size; key++) {
+    uint32_t count = starts[key];
+    starts[key] = sum;
+    sum += count;
+  }
+  for (uint32_t i = 0; i < sort->count; i++) {
+    if (interrupted_at(sort->store, i)) return false;
+    uint32_t position = position_at(sort, i);
+    sort->to[starts[keys[position]]++] = position;
+  }
+  /* Each entry has moved on to the start of the next key. */
+  memmove(starts + 1, starts, size * sizeof *starts);
+  starts[0] = 0;
+  return true;
+}
+
+static unsigned digit_at(const struct keys *keys, uint32_t position, unsigned shift) {
+  uint64_t key = keys->wide ? keys->wide[position] : keys->narrow[position];
+  return (unsigned)(key >> shift) & (DIGITS - 1);
+}
+
+/* One stable pass by one digit. *is_needless: all have the same digit and nothing was written. */
+static bool sort_by_digit(const struct sort *sort, unsigned shift, bool *is_needless) {
+  uint32_t starts[DIGITS] = {0};
+  for (uint32_t i = 0; i < sort->count; i++) {
+    if (interrupted_at(sort->store, i)) return false;
+    starts[digit_at(sort->keys, i, shift)]++;
+  }
+  uint32_t sum = 0;
+  *is_needless = false;
+  for (unsigned digit = 0; digit < DIGITS; digit++) {
+    uint32_t count = starts[digit];
+    if (count == sort->count) *is_needless = true;
+    starts[digit] = sum;
+    sum += count;
+  }
+  if (*is_needless) return true;
+  for (uint32_t i = 0; i < sort->count; i++) {
+    if (interrupted_at(sort->store, i)) return false;
+    uint32_t position = position_at(sort, i);
+    sort->to[starts[digit_at(sort->keys, position, shift)]++] = position;
+  }
+  return true;
+}
+
+/* NULLs to the front, where keys do not tell them apart. */
+static bool sort_nulls_first(const struct sort *sort) {
+  uint32_t nulls = 0, values = (uint32_t)sort->keys->space.null_count;
+  for (uint32_t i = 0; i < sort->count; i++) {
+    if (interrupted_at(sort->store, i)) return false;
+    uint32_t position = position_at(sort, i);
+    bool is_null = sort->keys->null_bits[position >> 6] >> (position & 63) & 1;
+    sort->to[is_null ? nulls++ : values++] = position;
+  }
+  return true;
+}
+
+static void write_identity(uint32_t *positions, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) positions[i] = i;
+}
+
+/* Sorts the positions in `positions` (in their own order where is_fresh) in several passes, `other` being of the same
+** size. */
+static bool sort_by_radix(struct store *store, const struct keys *keys, uint32_t count, bool is_fresh,
+                          uint32_t *positions, uint32_t *other) {
+  uint32_t *from = is_fresh ? NULL : positions, *to = is_fresh ? positions : other;
+  uint64_t largest = keys->wide ? keys->space.range : keys->space.size - 1;
+  struct sort sort = {.store = store, .keys = keys, .count = count};
+  for (unsigned shift = 0; shift < 64 && largest >> shift; shift += DIGIT_BITS) {
+    bool is_needless;
+    sort.from = from;
+    sort.to = to;
+    if (!sort_by_digit(&sort, shift, &is_needless)) return false;
+    if (is_needless) continue;
+    from = to;
+    to = from == positions ? other : positions;
+  }
+  if (keys->wide && keys->space.null_count) {
+    sort.from = from;
+    sort.to = to;
+    if (!sort_nulls_first(&sort)) return false;
+    from = to;
+  }
+  if (!from) write_identity(positions, count);
+  else if (from == other) memcpy(positions, other, (size_t)count * sizeof *positions);
+  return true;
+}
+
+/* Whether an array of the starts of all keys is worth its memory: for good, or while sorting. */
+static bool has_few_keys(const struct keys *keys, uint64_t rows, bool is_kept) {
+  if (keys->wide) return false;
+  if (!is_kept) return keys->space.size <= 4 * rows + 65536;
+  if (keys->space.kind == KEY_ASCENDING) return false; /* their lookups need none */
+  if (keys->space.kind == KEY_REFERENCE) return keys->space.size <= 16 * rows + (1 << 20);
+  return keys->space.size <= 2 * rows + 1024;
+}
+
+/* Sorts `positions`, in their own order where is_fresh, stably by one column. `starts` (may be NULL) receives the starts
+** of the keys where these are kept. */
+static enum tfprof_status sort_positions(struct store *store, const struct keys *keys, uint32_t count, bool is_fresh,
+                                         uint32_t *positions, uint32_t **starts, struct tfprof_error *error) {
+  bool is_kept = starts && has_few_keys(keys, count, true), is_done = true;
+  bool is_by_id = keys->space.kind == KEY_ASCENDING && !keys->narrow;
+  if (is_by_id || (is_fresh && keys->is_ascending && !is_kept)) {
+    write_identity(positions, count);
+    return TFPROF_OK;
+  }
+  uint32_t *other = is_fresh && is_kept ? NULL : malloc(((size_t)count + 1) * sizeof *other);
+  if (!other && !(is_fresh && is_kept)) return error_no_memory(error);
+  if (is_kept || has_few_keys(keys, count, false)) {
+    uint32_t *counts = malloc((keys->space.size + 1) * sizeof *counts);
+    if (!counts) {
+      free(other);
+      return error_no_memory(error);
+    }
+    if (!is_fresh) memcpy(other, positions, (size_t)count * sizeof *other);
+    struct sort sort = {store, keys, count, is_fresh ? NULL : other, positions};
+    is_done = sort_by_counting(&sort, counts, keys->space.size);
+    if (is_kept && is_done) *starts = counts;
+    else free(counts);
+  } else {
+    is_done = sort_by_radix(store, keys, count, is_fresh, positions, other);
+  }
+  free(other);
+  return is_done ? TFPROF_OK : error_interrupted(error);
+}
+
+/* ---- orders ---- */
+
+static void order_free(struct order *order) {
+  key_space_clear(&order->space);
+  free(order->positions);
+  free(order->starts);
+  free(order);
+}
+
+void index_free(struct index *index) {
+  if (!index) return;
+  while (index->orders) {
+    struct order *next = index->orders->next;
+    order_free(index->orders);
+    index->orders = next;
+  }
+  free(index);
+}
+
+uint64_t index_bytes(const struct snapshot *snapshot) {
+  uint64_t bytes = 0;
+  if (!snapshot->indexes) return 0;
+  for (const struct order *order = snapshot->indexes->orders; order; order = order->next) {
+    bytes += sizeof *order + snapshot->rows * sizeof *order->positions + order->space.dense_count * sizeof(uint32_t);
+    if (order->starts) bytes += (order->space.size + 1) * sizeof *order->starts;
+  }
+  return bytes;
+}
+
+static enum tfprof_status require_columns(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
+                                          struct tfprof_error *error) {
+  struct column_set set = {{0, 0}};
+  for (unsigned i = 0; i < count; i++) {
+    if (columns[i] >= schema_tables[snapshot->table].column_count) {
+      return error_set(error, TFPROF_USAGE, "table %s has no column %u", schema_tables[snapshot->table].name,
+                       columns[i]);
+    }
+    column_set_add(&set, columns[i]);
+  }
+  return snapshot_require(snapshot, &set, error);
+}
+
+static void count_distinct(struct order *order) {
+  if (!order->starts) return;
+  for (uint64_t key = 0; key < order->space.size; key++) order->distinct += order->starts[key] < order->starts[key + 1];
+}
+
+/* Fills order->positions, and what belongs to the order of a single column. */
+static enum tfprof_status sort_order(struct snapshot *snapshot, struct order *order, struct tfprof_error *error) {
+  uint32_t rows = (uint32_t)snapshot->rows;
+  enum tfprof_status status = TFPROF_OK;
+  bool is_single = order->column_count == 1, is_fresh = true;
+  for (unsigned i = order->column_count; i-- > 0 && !status;) {
+    struct keys keys;
+    uint16_t column = order->columns[i];
+    const struct order *known = snapshot->indexes->single[column];
+    if (is_fresh && known) { /* sorted by the last column before */
+      memcpy(order->positions, known->positions, (size_t)rows * sizeof *order->positions);
+      is_fresh = false;
+      continue;
+    }
+    status = keys_build(snapshot, column, &keys, error);
+    if (status) break;
+    status = sort_positions(snapshot->store, &keys, rows, is_fresh, order->positions, is_single ? &order->starts : NULL,
+                            error);
+    is_fresh = false;
+    if (is_single && !status) {
+      order->space = keys.space;
+      keys.space = (struct key_space){0};
+      order->null_count = order->space.null_count;
+      count_distinct(order);
+    }
+    keys_clear(&keys);
+  }
+  return status;
+}
+
+static enum tfprof_status make_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
+                                     const struct order **result, struct tfprof_error *error) {
+  if (snapshot->rows > UINT32_MAX) {
+    return error_set(error, TFPROF_LIMIT, "table %s has more rows than can be sorted",
+                     schema_tables[snapshot->table].name);
+  }
+  if (!snapshot->indexes) snapshot->indexes = calloc(1, sizeof *snapshot->indexes);
+  struct order *order = calloc(1, sizeof *order);
+  if (!order || !snapshot->indexes) {
+    free(order);
+    return error_no_memory(error);
+  }
+  memcpy(order->columns, columns, count * sizeof *columns);
+  order->column_count = count;
+  order->positions = malloc((snapshot->rows + 1) * sizeof *order->positions);
+  enum tfprof_status status = order->positions ? sort_order(snapshot, order, error) : error_no_memory(error);
+  if (status) {
+    order_free(order);
+    return status;
+  }
+  order->next = snapshot->indexes->orders;
+  snapshot->indexes->orders = order;
+  if (count == 1) snapshot->indexes->single[columns[0]] = order;
+  *result = order;
+  return TFPROF_OK;
+}
+
+enum tfprof_status order_of_column(struct snapshot *snapshot, unsigned column, const struct order **order,
+                                   struct tfprof_error *error) {
+  uint16_t columns[1] = {(uint16_t)column};
+  if (snapshot->indexes && column < SCHEMA_MAXIMUM_COLUMNS && snapshot->indexes->single[column]) {
+    *order = snapshot->indexes->single[column];
+    return TFPROF_OK;
+  }
+  enum tfprof_status status = require_columns(snapshot, columns, 1, error);
+  return status ? status : make_order(snapshot, columns, 1, order, error);
+}
+
+enum tfprof_status snapshot_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
+                                  const uint32_t **positions, struct tfprof_error *error) {
+  const struct order *order = NULL;
+  enum tfprof_status status = TFPROF_OK;
+  if (count == 0 || count > ORDER_MAXIMUM_COLUMNS) {
+    return error_set(error, TFPROF_USAGE, "rows are ordered by 1 to %d columns", ORDER_MAXIMUM_COLUMNS);
+  }
+  if (count == 1) {
+    status = order_of_column(snapshot, columns[0], &order, error);
+  } else {
+    for (order = snapshot->indexes ? snapshot->indexes->orders : NULL; order; order = order->next) {
+      if (order->column_count == count && memcmp(order->columns, columns, count * sizeof *columns) == 0) break;
+    }
+    if (!order) {
+      status = require_columns(snapshot, columns, count, error);
+      if (!status) status = make_order(snapshot, columns, count, &order, error);
+    }
+  }
+  if (!status) *positions = order->positions;
+  return status;
+}

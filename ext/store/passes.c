@@ -1,0 +1,206 @@
+/* passes.c: how columns come to be: loaded by the source, derived by a pass, or absent.
+**
+** Everything here works on one version of a profile.  A pass runs at most once for a version; before it runs, all that it
+** reads is made, by other passes where necessary.
+*/
+#include "store/private.h"
+
+#include <stdlib.h>
+
+/* ---- loading ---- */
+
+/* Asks the source for `count` raw columns of a segment; out[i] is never NULL after success. */
+static enum tfprof_status load_columns(struct segment *segment, const uint16_t *columns, unsigned count,
+                                       struct column **out, struct tfprof_error *error) {
+  struct profile *profile = segment->profile;
+  memset(out, 0, count * sizeof *out);
+  enum tfprof_status status = profile->source->load(profile, segment, columns, count, out, error);
+  for (unsigned i = 0; i < count && !status; i++) {
+    if (!out[i]) out[i] = column_absent(segment->rows);
+    if (!out[i]) {
+      status = error_no_memory(error);
+    } else if (out[i]->rows != segment->rows) {
+      status = error_set(error, TFPROF_CORRUPT, "the reader of %s gave %u rows of %u", profile->source->format,
+                         out[i]->rows, segment->rows);
+    }
+  }
+  if (status) {
+    for (unsigned i = 0; i < count; i++) column_release(out[i]);
+    return status;
+  }
+  for (unsigned i = 0; i < count; i++) column_set_add(&segment->is_told, columns[i]);
+  return TFPROF_OK;
+}
+
+static enum tfprof_status load_missing(struct segment *segment, const struct column_set *wanted,
+                                       struct tfprof_error *error) {
+  uint16_t columns[SCHEMA_MAXIMUM_COLUMNS];
+  struct column *loaded[SCHEMA_MAXIMUM_COLUMNS];
+  unsigned count = 0;
+  for (unsigned column = 2; column < schema_tables[segment->table].column_count; column++) {
+    bool is_missing = column_set_has(wanted, column) && !segment->columns[column];
+    if (is_missing && column_set_has(&segment->is_raw, column)) columns[count++] = (uint16_t)column;
+  }
+  if (count == 0) return TFPROF_OK;
+  enum tfprof_status status = load_columns(segment, columns, count, loaded, error);
+  for (unsigned i = 0; i < count && !status; i++) segment->columns[columns[i]] = loaded[i];
+  return status;
+}
+
+enum tfprof_status profile_load_all(struct profile *profile, struct tfprof_error *error) {
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    const struct profile_table *list = &profile->tables[table];
+    if (list->is_made) continue;
+    for (size_t i = 0; i < list->segment_count; i++) {
+      struct segment *segment = list->segments[i];
+      uint16_t columns[SCHEMA_MAXIMUM_COLUMNS];
+      struct column *loaded[SCHEMA_MAXIMUM_COLUMNS];
+      unsigned count = 0;
+      for (unsigned column = 2; column < schema_tables[table].column_count; column++) {
+        bool is_news = column_set_has(&segment->is_raw, column) && !column_set_has(&segment->is_told, column);
+        if (is_news) columns[count++] = (uint16_t)column;
+      }
+      if (store_interrupted(profile->store)) return error_interrupted(error);
+      store_progress(profile->store, "verifying", (double)i / (double)list->segment_count);
+      if (count == 0) continue;
+      enum tfprof_status status = load_columns(segment, columns, count, loaded, error);
+      if (status) return status;
+      for (unsigned k = 0; k < count; k++) column_release(loaded[k]);
+    }
+  }
+  return TFPROF_OK;
+}
+
+/* ---- passes ---- */
+
+static bool is_end(const struct table_column *entry) { return entry->table == 0 && entry->column == 0; }
+
+static int pass_that_writes(const struct store *store, unsigned table, unsigned column) {
+  for (unsigned pass = 0; pass < store->pass_count; pass++) {
+    const struct table_column *writes = store->passes[pass]->writes;
+    for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&writes[i]); i++) {
+      if (writes[i].table == table && writes[i].column == column) return (int)pass;
+    }
+  }
+  return -1;
+}
+
+static enum tfprof_status fill_absent(struct segment *segment, unsigned column, struct tfprof_error *error) {
+  if (segment->columns[column] || column_set_has(&segment->is_raw, column)) return TFPROF_OK;
+  segment->columns[column] = column_absent(segment->rows);
+  return segment->columns[column] ? TFPROF_OK : error_no_memory(error);
+}
+
+static enum tfprof_status fill_absent_in_all(struct profile *profile, unsigned table, unsigned column,
+                                             struct tfprof_error *error) {
+  const struct profile_table *list = &profile->tables[table];
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < list->segment_count && !status; i++) status = fill_absent(list->segments[i], column, error);
+  return status;
+}
+
+/* Makes all that a pass needs. */
+static enum tfprof_status prepare(struct profile *profile, const struct derive_pass *pass, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]) && !status; i++) {
+    unsigned table = pass->writes[i].table;
+    if ((int)table != pass->makes_table) status = profile_ensure_table(profile, table, error);
+  }
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[i]) && !status; i++) {
+    unsigned table = pass->reads[i].table;
+    struct column_set columns = {{0, 0}};
+    /* All columns of a table at once, for then they are decoded side by side. */
+    bool is_done = false;
+    for (unsigned k = 0; k < i; k++) is_done |= pass->reads[k].table == table;
+    if (is_done) continue;
+    for (unsigned k = i; k < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[k]); k++) {
+      if (pass->reads[k].table == table) column_set_add(&columns, pass->reads[k].column);
+    }
+    status = profile_ensure_columns(profile, table, NULL, &columns, error);
+  }
+  return status;
+}
+
+static enum tfprof_status run_pass(struct profile *profile, unsigned number, struct tfprof_error *error) {
+  const struct derive_pass *pass = profile->store->passes[number];
+  uint64_t bit = (uint64_t)1 << number;
+  if (profile->passes_done & bit) return TFPROF_OK;
+  if (profile->passes_running & bit) {
+    return error_set(error, TFPROF_USAGE, "derive pass %s needs what it makes itself", pass->name);
+  }
+  uint64_t others = profile->passes_running;
+  profile->passes_running |= bit;
+  enum tfprof_status status = prepare(profile, pass, error);
+  if (!status && store_interrupted(profile->store)) status = error_interrupted(error);
+  if (!status) {
+    store_progress(profile->store, pass->name, 0);
+    /* The status counts even where the pass filled in no message. */
+    if (error) error_set(error, TFPROF_OK, "derive pass %s failed", pass->name);
+    status = pass->run(profile, error);
+  }
+  profile->passes_running = others;
+  struct profile_table *made = NULL;
+  if (pass->makes_table >= 0 && profile->tables[pass->makes_table].is_made) made = &profile->tables[pass->makes_table];
+  if (status) {
+    if (error && error->status == TFPROF_OK) error->status = status;
+    if (made && !made->is_ready) profile_cut_segments(profile, (unsigned)pass->makes_table, 0);
+    return status;
+  }
+  if (made) made->is_ready = true;
+  profile->passes_done |= bit;
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]) && !status; i++) {
+    const struct table_column *written = &pass->writes[i];
+    /* Another pass that comes earlier in the list may still owe the column. */
+    if (pass_that_writes(profile->store, written->table, written->column) != (int)number) continue;
+    status = fill_absent_in_all(profile, written->table, written->column, error);
+  }
+  return status;
+}
+
+enum tfprof_status profile_ensure_table(struct profile *profile, unsigned table, struct tfprof_error *error) {
+  struct store *store = profile->store;
+  const struct profile_table *list = &profile->tables[table];
+  if (!list->is_made || list->is_ready) return TFPROF_OK;
+  for (unsigned pass = 0; pass < store->pass_count; pass++) {
+    if (store->passes[pass]->makes_table == (int)table) return run_pass(profile, pass, error);
+  }
+  return TFPROF_OK;
+}
+
+/* ---- columns ---- */
+
+static enum tfprof_status derive_column(struct profile *profile, unsigned table, unsigned column,
+                                        struct tfprof_error *error) {
+  int pass = pass_that_writes(profile->store, table, column);
+  enum tfprof_status status = pass < 0 ? TFPROF_OK : run_pass(profile, (unsigned)pass, error);
+  return status ? status : fill_absent_in_all(profile, table, column, error);
+}
+
+enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned table, struct segment *segment,
+                                          const struct column_set *columns, struct tfprof_error *error) {
+  enum tfprof_status status = profile_ensure_table(profile, table, error);
+  const struct profile_table *list = &profile->tables[table];
+  if (status || list->segment_count == 0) return status;
+  /* A column is raw in all segments of a table or in none. */
+  const struct column_set *raw = &list->segments[0]->is_raw;
+  for (unsigned column = 2; column < schema_tables[table].column_count && !status; column++) {
+    if (!column_set_has(columns, column) || column_set_has(raw, column)) continue;
+    bool is_missing = false;
+    for (size_t i = 0; i < list->segment_count && !is_missing; i++) {
+      is_missing = !list->segments[i]->columns[column] && (!segment || segment == list->segments[i]);
+    }
+    if (is_missing) status = derive_column(profile, table, column, error);
+  }
+  if (segment) return status ? status : load_missing(segment, columns, error);
+  for (size_t i = 0; i < list->segment_count && !status; i++) {
+    if (store_interrupted(profile->store)) return error_interrupted(error);
+    store_progress(profile->store, "loading", (double)i / (double)list->segment_count);
+    status = load_missing(list->segments[i], columns, error);
+  }
+  return status;
+}
+
+enum tfprof_status profile_require(struct profile *profile, unsigned table, const struct column_set *columns,
+                                   struct tfprof_error *error) {
+  return profile_ensure_columns(profile, table, NULL, columns, error);
+}

@@ -1,0 +1,311 @@
+/* pool.c: see pool.h.
+**
+** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, and the bytes
+** themselves in blocks that are never moved.  The hash is keyed with random bits, so that no file can be made whose
+** strings all collide.  Ranks are kept as a sorted array of ids: when the pool has grown, only the new strings are sorted
+** and merged into it.
+*/
+#include "store/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+enum {
+  SMALLEST_BLOCK = 4096,
+  LARGEST_BLOCK = 1 << 20,
+  SMALLEST_TABLE = 64,
+  MAXIMUM_LENGTH = 1 << 30,
+};
+
+struct entry {
+  const char *text;
+  uint32_t hash;
+  uint32_t length_and_nul; /* length << 1 | the bytes contain a NUL */
+};
+
+struct block {
+  struct block *next;
+  size_t used, size;
+  char bytes[];
+};
+
+struct pool {
+  struct entry *entries; /* [0] stands for NULL */
+  uint32_t count;        /* without [0] */
+  uint32_t capacity;     /* of entries, with [0] */
+  uint32_t *slots;       /* ids, 0: free; twice as many as there can be entries before it grows */
+  uint32_t slot_count;   /* a power of two */
+  struct block *blocks;  /* the first one is being filled */
+  uint64_t block_bytes;
+  uint64_t seed;
+  uint32_t *sorted;      /* the first `sorted_count` ids in memcmp order */
+  uint32_t *ranks;
+  uint32_t sorted_count;
+};
+
+struct pool *pool_create(void) {
+  struct pool *pool = calloc(1, sizeof *pool);
+  if (!pool) return NULL;
+  if (getrandom(&pool->seed, sizeof pool->seed, GRND_NONBLOCK) != (ssize_t)sizeof pool->seed) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    pool->seed = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u ^ (uint64_t)(uintptr_t)pool;
+  }
+  pool->capacity = SMALLEST_TABLE / 2;
+  pool->slot_count = SMALLEST_TABLE;
+  pool->entries = calloc(pool->capacity, sizeof *pool->entries);
+  pool->slots = calloc(pool->slot_count, sizeof *pool->slots);
+  if (!pool->entries || !pool->slots) {
+    pool_free(pool);
+    return NULL;
+  }
+  return pool;
+}
+
+void pool_free(struct pool *pool) {
+  if (!pool) return;
+  for (struct block *block = pool->blocks; block;) {
+    struct block *next = block->next;
+    free(block);
+    block = next;
+  }
+  free(pool->entries);
+  free(pool->slots);
+  free(pool->sorted);
+  free(pool->ranks);
+  free(pool);
+}
+
+static uint64_t mix(uint64_t left, uint64_t right) {
+  __extension__ unsigned __int128 product = (unsigned __int128)left * right;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t load_bytes(const char *bytes, size_t length) {
+  uint64_t word = 0;
+  memcpy(&word, bytes, length);
+  return word;
+}
+
+static uint32_t hash_text(uint64_t seed, const char *text, size_t length) {
+  const uint64_t a = 0xa0761d6478bd642fu, b = 0xe7037ed1a0b428dbu;
+  uint64_t state = seed ^ mix(length ^ a, seed ^ b);
+  while (length > 16) {
+    state = mix(load_bytes(text, 8) ^ a ^ state, load_bytes(text + 8, 8) ^ b ^ seed);
+    text += 16;
+    length -= 16;
+  }
+  uint64_t first = load_bytes(text, length < 8 ? length : 8);
+  uint64_t second = length > 8 ? load_bytes(text + 8, length - 8) : 0;
+  state = mix(first ^ a ^ state, second ^ b ^ seed);
+  return (uint32_t)(state ^ state >> 32);
+}
+
+/* The slot that holds the text, or the free one where it belongs. */
+static uint32_t find_slot(const struct pool *pool, const char *text, size_t length, uint32_t hash) {
+  uint32_t mask = pool->slot_count - 1;
+  for (uint32_t slot = hash & mask;; slot = (slot + 1) & mask) {
+    uint32_t id = pool->slots[slot];
+    if (id == 0) return slot;
+    const struct entry *entry = &pool->entries[id];
+    if (entry->hash == hash && entry->length_and_nul >> 1 == length && memcmp(entry->text, text, length) == 0) return slot;
+  }
+}
+
+static enum tfprof_status grow(struct pool *pool) {
+  uint64_t capacity = (uint64_t)pool->capacity * 2;
+  if (capacity > (uint64_t)1 << 31) return TFPROF_LIMIT; /* slots would pass 2^32 */
+  struct entry *entries = realloc(pool->entries, capacity * sizeof *entries);
+  if (!entries) return TFPROF_NO_MEMORY;
+  pool->entries = entries;
+  uint32_t *slots = calloc(capacity * 2, sizeof *slots);
+  if (!slots) return TFPROF_NO_MEMORY;
+  uint32_t mask = (uint32_t)(capacity * 2 - 1);
+  for (uint32_t id = 1; id <= pool->count; id++) {
+    uint32_t slot = entries[id].hash & mask;
+    while (slots[slot]) slot = (slot + 1) & mask;
+    slots[slot] = id;
+  }
+  free(pool->slots);
+  pool->slots = slots;
+  pool->slot_count = mask + 1;
+  pool->capacity = (uint32_t)capacity;
+  return TFPROF_OK;
+}
+
+/* Room for `size` bytes that will not move. Long texts get a block of their own behind the one being filled. */
+static char *reserve(struct pool *pool, size_t size) {
+  struct block *head = pool->blocks;
+  if (head && head->size - head->used >= size) {
+    char *bytes = head->bytes + head->used;
+    head->used += size;
+    return bytes;
+  }
+  size_t block_size = head ? head->size * 2 : SMALLEST_BLOCK;
+  if (block_size < SMALLEST_BLOCK) block_size = SMALLEST_BLOCK;
+  if (block_size > LARGEST_BLOCK) block_size = LARGEST_BLOCK;
+  bool is_alone = size > block_size / 4;
+  if (is_alone) block_size = size;
+  struct block *block = malloc(sizeof *block + block_size);
+  if (!block) return NULL;
+  block->size = block_size;
+  block->used = size;
+  pool->block_bytes += sizeof *block + block_size;
+  if (is_alone && head) {
+    block->next = head->next;
+    head->next = block;
+  } else {
+    block->next = head;
+    pool->blocks = block;
+  }
+  return block->bytes;
+}
+
+enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t length, string_id *id) {
+  *id = 0;
+  if (!text) return TFPROF_OK;
+  if (length > MAXIMUM_LENGTH) return TFPROF_LIMIT;
+  uint32_t hash = hash_text(pool->seed, text, length);
+  uint32_t slot = find_slot(pool, text, length, hash);
+  if (pool->slots[slot]) {
+    *id = pool->slots[slot];
+    return TFPROF_OK;
+  }
+  if (pool->count + 1 == pool->capacity) {
+    enum tfprof_status status = grow(pool);
+    if (status) return status;
+    slot = find_slot(pool, text, length, hash);
+  }
+  char *bytes = reserve(pool, length + 1);
+  if (!bytes) return TFPROF_NO_MEMORY;
+  if (length) memcpy(bytes, text, length);
+  bytes[length] = 0;
+  bool has_nul = length && memchr(bytes, 0, length) != NULL;
+  struct entry *entry = &pool->entries[++pool->count];
+  *entry = (struct entry){.text = bytes, .hash = hash, .length_and_nul = (uint32_t)length << 1 | has_nul};
+  *id = pool->slots[slot] = pool->count;
+  return TFPROF_OK;
+}
+
+string_id pool_find(const struct pool *pool, const char *text, size_t length) {
+  if (!text || length > MAXIMUM_LENGTH) return 0;
+  return pool->slots[find_slot(pool, text, length, hash_text(pool->seed, text, length))];
+}
+
+const char *pool_text(const struct pool *pool, string_id id) { return pool->entries[id].text; }
+uint32_t pool_length(const struct pool *pool, string_id id) { return pool->entries[id].length_and_nul >> 1; }
+bool pool_has_nul(const struct pool *pool, string_id id) { return pool->entries[id].length_and_nul & 1; }
+uint32_t pool_count(const struct pool *pool) { return pool->count; }
+
+/* What sorting looks at first: the first bytes, so that most comparisons never touch the text. */
+struct sort_item {
+  uint64_t prefix;
+  string_id id;
+};
+
+static int compare_texts(const struct pool *pool, string_id left, string_id right) {
+  uint32_t left_length = pool_length(pool, left), right_length = pool_length(pool, right);
+  uint32_t common = left_length < right_length ? left_length : right_length;
+  int order = memcmp(pool_text(pool, left), pool_text(pool, right), common);
+  if (order) return order;
+  return (left_length > right_length) - (left_length < right_length);
+}
+
+static bool is_before(const struct pool *pool, const struct sort_item *left, const struct sort_item *right) {
+  if (left->prefix != right->prefix) return left->prefix < right->prefix;
+  return compare_texts(pool, left->id, right->id) < 0;
+}
+
+static uint64_t prefix_of(const struct pool *pool, string_id id) {
+  uint64_t prefix = 0;
+  uint32_t length = pool_length(pool, id);
+  const unsigned char *text = (const unsigned char *)pool_text(pool, id);
+  for (uint32_t i = 0; i < 8; i++) prefix = prefix << 8 | (i < length ? text[i] : 0);
+  return prefix;
+}
+
+/* Merge sort, bottom up; returns whichever of the two arrays holds the result. */
+static struct sort_item *sort_items(const struct pool *pool, struct sort_item *items, struct sort_item *other, size_t count) {
+  for (size_t width = 1; width < count; width *= 2) {
+    for (size_t begin = 0; begin < count; begin += 2 * width) {
+      size_t middle = begin + width < count ? begin + width : count;
+      size_t end = begin + 2 * width < count ? begin + 2 * width : count;
+      size_t left = begin, right = middle, to = begin;
+      while (left < middle && right < end) {
+        other[to++] = is_before(pool, &items[right], &items[left]) ? items[right++] : items[left++];
+      }
+      while (left < middle) other[to++] = items[left++];
+      while (right < end) other[to++] = items[right++];
+    }
+    struct sort_item *swap = items;
+    items = other;
+    other = swap;
+  }
+  return items;
+}
+
+enum tfprof_status pool_sort(const struct pool *pool, string_id *ids, size_t count) {
+  if (count < 2) return TFPROF_OK;
+  struct sort_item *items = malloc(2 * count * sizeof *items);
+  if (!items) return TFPROF_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) items[i] = (struct sort_item){prefix_of(pool, ids[i]), ids[i]};
+  struct sort_item *result = sort_items(pool, items, items + count, count);
+  for (size_t i = 0; i < count; i++) ids[i] = result[i].id;
+  free(items);
+  return TFPROF_OK;
+}
+
+const uint32_t *pool_ranks(struct pool *pool) {
+  if (pool->ranks && pool->sorted_count == pool->count) return pool->ranks;
+  uint32_t old_count = pool->sorted_count, new_count = pool->count - old_count;
+  string_id *added = malloc(((size_t)new_count + 1) * sizeof *added);
+  string_id *sorted = malloc(((size_t)pool->count + 1) * sizeof *sorted);
+  uint32_t *ranks = malloc(((size_t)pool->count + 1) * sizeof *ranks);
+  if (added) {
+    for (uint32_t i = 0; i < new_count; i++) added[i] = old_count + 1 + i;
+  }
+  if (!added || !sorted || !ranks || pool_sort(pool, added, new_count)) {
+    free(added);
+    free(sorted);
+    free(ranks);
+    return NULL;
+  }
+  uint32_t left = 0, right = 0;
+  for (uint32_t i = 0; i < pool->count; i++) {
+    bool takes_old = right == new_count || (left < old_count && compare_texts(pool, pool->sorted[left], added[right]) < 0);
+    sorted[i] = takes_old ? pool->sorted[left++] : added[right++];
+    ranks[sorted[i]] = i + 1;
+  }
+  ranks[0] = 0;
+  free(added);
+  free(pool->sorted);
+  free(pool->ranks);
+  pool->sorted = sorted;
+  pool->ranks = ranks;
+  pool->sorted_count = pool->count;
+  return ranks;
+}
+
+enum tfprof_status pool_merge(struct pool *pool, const struct pool *from, string_id **map) {
+  *map = malloc(((size_t)from->count + 1) * sizeof **map);
+  if (!*map) return TFPROF_NO_MEMORY;
+  (*map)[0] = 0;
+  for (uint32_t id = 1; id <= from->count; id++) {
+    enum tfprof_status status = pool_intern(pool, pool_text(from, id), pool_length(from, id), &(*map)[id]);
+    if (status) {
+      free(*map);
+      *map = NULL;
+      return status;
+    }
+  }
+  return TFPROF_OK;
+}
+
+uint64_t pool_bytes(const struct pool *pool) {
+  uint64_t bytes = sizeof *pool + pool->block_bytes + pool->capacity * sizeof *pool->entries;
+  bytes += pool->slot_count * sizeof *pool->slots;
+  if (pool->ranks) bytes += 2 * ((uint64_t)pool->sorted_count + 1) * sizeof *pool->ranks;
+  return bytes;
+}

@@ -1,0 +1,153 @@
+/* private.h: what the files of ext/store share with each other and with nobody else. */
+#ifndef TFPROF_STORE_PRIVATE_H
+#define TFPROF_STORE_PRIVATE_H
+
+#include "store/store.h"
+
+#include <string.h>
+#include <time.h>
+
+struct run {
+  uint32_t number;
+  bool is_published;
+  string_id path, format; /* format 0: ask the profiles */
+};
+
+struct profile_list {
+  struct profile **items; /* ascending by number */
+  size_t count, capacity;
+};
+
+struct store {
+  uint32_t references;
+  struct pool *pool;
+  const struct derive_pass *const *passes;
+  unsigned pass_count;
+  struct store_hooks hooks;
+  struct run *runs; /* ascending by number */
+  size_t run_count, run_capacity;
+  struct profile_list profiles; /* published */
+  struct profile_list pending;  /* of runs that are not published yet */
+  uint32_t last_run, last_profile;
+  uint64_t generation;
+  uint64_t diagnostic_changes; /* rises whenever a diagnostic is added */
+  struct snapshot *cache[TABLE_count];
+  const char *progress_what;
+  struct timespec progress_began, progress_told;
+};
+
+/* What the versions of a profile share; the last one calls source->free_profile. */
+struct profile_shared {
+  uint32_t references;
+};
+
+/* What the segments of all versions that stand for the same rows share. */
+struct segment_shared {
+  uint32_t references;
+};
+
+/* ---- profile.c ---- */
+struct profile *profile_retain(struct profile *profile);
+void profile_release(struct profile *profile);
+/* One that belongs to no list of the store; takes over source_data, also on failure (NULL: no memory). */
+struct profile *profile_create(struct store *store, uint32_t number, uint32_t run_number,
+                               const struct profile_source *source, void *source_data);
+/* A new version with the same raw rows; NULL: no memory. */
+struct profile *profile_clone(struct profile *profile);
+/* Settles which columns are raw and which tables are to be made, once the source has added its segments. */
+void profile_seal(struct profile *profile);
+/* Frees the segments of a table from index `count` on. */
+void profile_cut_segments(struct profile *profile, unsigned table, size_t count);
+uint64_t profile_table_rows(const struct profile *profile, unsigned table); /* gaps left out */
+bool profile_list_add(struct profile_list *list, struct profile *profile);
+
+/* ---- passes.c ---- */
+enum tfprof_status profile_ensure_table(struct profile *profile, unsigned table, struct tfprof_error *error);
+/* segment NULL: all of them. */
+enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned table, struct segment *segment,
+                                          const struct column_set *columns, struct tfprof_error *error);
+
+/* ---- catalogue.c ---- */
+/* Adds to *list a profile that holds one segment for each run, profile or diagnostic (of the files' reading) in
+** question. The caller releases it. */
+enum tfprof_status catalogue_of_runs(struct store *store, struct profile *const *profiles, size_t count,
+                                     struct profile **result, struct tfprof_error *error);
+enum tfprof_status catalogue_of_profiles(struct store *store, struct profile *const *profiles, size_t count,
+                                         struct profile **result, struct tfprof_error *error);
+enum tfprof_status catalogue_of_diagnostics(struct profile *profile, struct profile **result,
+                                            struct tfprof_error *error);
+
+/* ---- snapshot.c ---- */
+struct snapshot_group { /* the rows of one profile within a snapshot */
+  uint32_t number;
+  bool is_dense;          /* row numbers are 0, 1, 2, ... without a gap */
+  size_t first_segment, segment_count;
+  uint64_t first_position, rows;
+};
+
+struct snapshot_private {
+  char *selection;
+  bool is_cached;
+  uint64_t diagnostic_changes; /* of the store, when this was made */
+  struct snapshot *next;       /* in the cache */
+  struct profile **profiles;   /* retained */
+  size_t profile_count;
+  struct snapshot_group *groups; /* ascending by number */
+  size_t group_count;
+  struct column_set ready; /* columns that all segments have */
+};
+void store_drop_cache(struct store *store);
+const struct snapshot_group *snapshot_find_group(const struct snapshot *snapshot, uint32_t number);
+
+/* ---- order.c, lookup.c ---- */
+enum { ORDER_MAXIMUM_COLUMNS = 4, INTERRUPT_ROWS = 1 << 16 };
+
+/* How the values of one column become integers that sort as SQL would have it: 0 is NULL, values begin at 1. Where this
+** needs more than 32 bits (is_wide) values begin at 0 and NULLs are told apart by a bitmap. */
+struct key_space {
+  enum { KEY_INTEGER, KEY_REAL, KEY_TEXT, KEY_REFERENCE, KEY_ASCENDING } kind;
+  bool is_wide;
+  uint64_t null_count;
+  uint64_t size;      /* keys are 0 ... size - 1, unless is_wide */
+  int64_t minimum;    /* KEY_INTEGER: the smallest value */
+  uint64_t range;     /* largest key, values beginning at 0 */
+  string_id first_id; /* KEY_TEXT: dense[id - first_id] is the key */
+  uint32_t *dense;
+  size_t dense_count;
+  uint64_t *group_base; /* KEY_REFERENCE: group_count + 1 entries; row r in group g is value group_base[g] + r */
+};
+
+void key_space_clear(struct key_space *space);
+
+struct order {
+  struct order *next;
+  uint16_t columns[ORDER_MAXIMUM_COLUMNS];
+  unsigned column_count;
+  uint32_t *positions;
+  uint64_t null_count; /* of the first column */
+  uint64_t distinct;   /* values of a single column, NULL included; 0: not counted */
+  struct key_space space; /* of a single column */
+  uint32_t *starts;       /* where the keys are few: space.size + 1 entries; key k is positions[starts[k] ... starts[k + 1]] */
+};
+
+struct index {
+  struct order *orders;
+  struct order *single[SCHEMA_MAXIMUM_COLUMNS];
+};
+
+/* The order of a single column, made when it is not there yet. */
+enum tfprof_status order_of_column(struct snapshot *snapshot, unsigned column, const struct order **order,
+                                   struct tfprof_error *error);
+void index_free(struct index *index);
+uint64_t index_bytes(const struct snapshot *snapshot);
+
+/* True every INTERRUPT_ROWS rows when the user wants to stop. */
+static inline bool interrupted_at(struct store *store, uint64_t row) {
+  return (row & (INTERRUPT_ROWS - 1)) == 0 && store_interrupted(store);
+}
+
+static inline enum tfprof_status error_interrupted(struct tfprof_error *error) {
+  return error_set(error, TFPROF_INTERRUPTED, "interrupted");
+}
+
+#endif

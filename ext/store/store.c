@@ -1,0 +1,313 @@
+/* store.c: the life of a store, and what is open in it: runs and their profiles.
+**
+** profile.c has what happens inside a profile, passes.c how columns come to be, snapshot.c and the files after it how
+** they are read.
+*/
+#include "store/private.h"
+
+#include <stdlib.h>
+
+enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 100 };
+
+struct store *store_create(const struct derive_pass *const *passes, unsigned pass_count) {
+  if (pass_count > 64) return NULL; /* passes_done is a word */
+  struct store *store = calloc(1, sizeof *store);
+  if (!store) return NULL;
+  store->references = 1;
+  store->passes = passes;
+  store->pass_count = pass_count;
+  store->pool = pool_create();
+  if (!store->pool) {
+    free(store);
+    return NULL;
+  }
+  return store;
+}
+
+struct store *store_retain(struct store *store) {
+  store->references++;
+  return store;
+}
+
+static void release_list(struct profile_list *list) {
+  for (size_t i = 0; i < list->count; i++) profile_release(list->items[i]);
+  free(list->items);
+}
+
+void store_release(struct store *store) {
+  if (!store || --store->references) return;
+  store_drop_cache(store);
+  release_list(&store->profiles);
+  release_list(&store->pending);
+  free(store->runs);
+  pool_free(store->pool);
+  free(store);
+}
+
+void store_set_hooks(struct store *store, const struct store_hooks *hooks) { store->hooks = *hooks; }
+
+bool store_interrupted(struct store *store) {
+  return store->hooks.is_interrupted && store->hooks.is_interrupted(store->hooks.context);
+}
+
+static int64_t milliseconds_since(const struct timespec *then, const struct timespec *now) {
+  return (int64_t)(now->tv_sec - then->tv_sec) * 1000 + (now->tv_nsec - then->tv_nsec) / 1000000;
+}
+
+void store_progress(struct store *store, const char *what, double fraction) {
+  struct timespec now;
+  if (!store->hooks.progress) return;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  bool is_new = !store->progress_what || (store->progress_what != what && strcmp(store->progress_what, what) != 0);
+  if (is_new || fraction <= 0) {
+    store->progress_what = what;
+    store->progress_began = store->progress_told = now;
+    return;
+  }
+  /* Nobody wants to read of what is over in a moment. */
+  if (milliseconds_since(&store->progress_began, &now) < PROGRESS_AFTER_MS) return;
+  if (fraction < 1 && milliseconds_since(&store->progress_told, &now) < PROGRESS_EVERY_MS) return;
+  store->progress_told = now;
+  store->hooks.progress(store->hooks.context, what, fraction);
+}
+
+struct pool *store_pool(struct store *store) { return store->pool; }
+uint64_t store_generation(const struct store *store) { return store->generation; }
+
+static void change(struct store *store) {
+  store->generation++;
+  store_drop_cache(store);
+}
+
+/* ---- opening ---- */
+
+static struct run *find_run(struct store *store, uint32_t number) {
+  for (size_t i = 0; i < store->run_count; i++) {
+    if (store->runs[i].number == number) return &store->runs[i];
+  }
+  return NULL;
+}
+
+static enum tfprof_status intern(struct store *store, const char *text, string_id *id, struct tfprof_error *error) {
+  enum tfprof_status status = pool_intern(store->pool, text, text ? strlen(text) : 0, id);
+  if (status == TFPROF_LIMIT) return error_set(error, status, "there are more strings than can be held");
+  return status ? error_no_memory(error) : TFPROF_OK;
+}
+
+enum tfprof_status store_add_run(struct store *store, const char *path, const char *format, uint32_t *run_number,
+                                 struct tfprof_error *error) {
+  struct run run = {.number = store->last_run + 1};
+  enum tfprof_status status = intern(store, path, &run.path, error);
+  if (!status) status = intern(store, format, &run.format, error);
+  if (status) return status;
+  if (store->run_count == store->run_capacity) {
+    size_t capacity = store->run_capacity ? store->run_capacity * 2 : 8;
+    struct run *runs = realloc(store->runs, capacity * sizeof *runs);
+    if (!runs) return error_no_memory(error);
+    store->runs = runs;
+    store->run_capacity = capacity;
+  }
+  store->runs[store->run_count++] = run;
+  *run_number = store->last_run = run.number;
+  return TFPROF_OK;
+}
+
+bool profile_list_add(struct profile_list *list, struct profile *profile) {
+  if (list->count == list->capacity) {
+    size_t capacity = list->capacity ? list->capacity * 2 : 8;
+    struct profile **items = realloc(list->items, capacity * sizeof *items);
+    if (!items) return false;
+    list->items = items;
+    list->capacity = capacity;
+  }
+  size_t at = list->count++;
+  for (; at > 0 && list->items[at - 1]->number > profile->number; at--) list->items[at] = list->items[at - 1];
+  list->items[at] = profile;
+  return true;
+}
+
+enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source,
+                                     void *source_data, struct profile **result, struct tfprof_error *error) {
+  struct run *run = find_run(store, run_number);
+  struct profile *profile = profile_create(store, store->last_profile + 1, run_number, source, source_data);
+  if (!profile) return error_no_memory(error);
+  if (!run || run->is_published || store->last_profile == (1u << (63 - ID_ROW_BITS)) - 1) {
+    profile_release(profile);
+    return error_set(error, TFPROF_USAGE, "run %u takes no profile now", run_number);
+  }
+  /* Publishing must not fail: room in the list of the published is made here. */
+  struct profile_list *published = &store->profiles;
+  size_t needed = published->count + store->pending.count + 1;
+  if (needed > published->capacity) {
+    struct profile **items = realloc(published->items, (needed + needed / 2) * sizeof *items);
+    if (items) {
+      published->items = items;
+      published->capacity = needed + needed / 2;
+    }
+  }
+  if (needed > published->capacity || !profile_list_add(&store->pending, profile)) {
+    profile_release(profile);
+    return error_no_memory(error);
+  }
+  store->last_profile++;
+  *result = profile;
+  return TFPROF_OK;
+}
+
+void store_publish_run(struct store *store, uint32_t run_number) {
+  struct run *run = find_run(store, run_number);
+  size_t kept = 0;
+  if (!run || run->is_published) return;
+  run->is_published = true;
+  for (size_t i = 0; i < store->pending.count; i++) {
+    struct profile *profile = store->pending.items[i];
+    if (profile->run_number == run_number) {
+      profile_seal(profile);
+      profile_list_add(&store->profiles, profile); /* there is room */
+    } else {
+      store->pending.items[kept++] = profile;
+    }
+  }
+  store->pending.count = kept;
+  change(store);
+}
+
+/* Takes the profiles of a run out of a list. */
+static void remove_run_profiles(struct profile_list *list, uint32_t run_number) {
+  size_t kept = 0, count = list->count;
+  for (size_t i = 0; i < count; i++) {
+    struct profile *profile = list->items[i];
+    if (profile->run_number == run_number) profile_release(profile);
+    else list->items[kept++] = profile;
+  }
+  list->count = kept;
+}
+
+static void remove_run(struct store *store, struct run *run) {
+  size_t after = (size_t)(store->runs + store->run_count - run - 1);
+  memmove(run, run + 1, after * sizeof *run);
+  store->run_count--;
+}
+
+void store_cancel_run(struct store *store, uint32_t run_number) {
+  struct run *run = find_run(store, run_number);
+  if (!run || run->is_published) return;
+  remove_run(store, run);
+  remove_run_profiles(&store->pending, run_number);
+}
+
+/* ---- after opening ---- */
+
+enum tfprof_status store_close_run(struct store *store, uint32_t run_number, struct tfprof_error *error) {
+  struct run *run = find_run(store, run_number);
+  if (!run || !run->is_published) return error_set(error, TFPROF_NOT_FOUND, "no run %u is open", run_number);
+  remove_run(store, run);
+  remove_run_profiles(&store->profiles, run_number);
+  change(store);
+  return TFPROF_OK;
+}
+
+static uint64_t raw_rows(const struct profile *profile) {
+  uint64_t rows = 0;
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    if (!profile->tables[table].is_made) rows += profile_table_rows(profile, table);
+  }
+  return rows;
+}
+
+/* Puts a new version in the place of `*place` if its source has new rows. */
+static enum tfprof_status refresh_profile(struct store *store, struct profile **place, bool *changed, uint64_t *added,
+                                          struct tfprof_error *error) {
+  struct profile *old = *place, *new_version = profile_clone(old);
+  *changed = false;
+  if (!new_version) return error_no_memory(error);
+  enum tfprof_status status = old->source->refresh(new_version, changed, error);
+  if (status || !*changed) {
+    *changed = false;
+    profile_release(new_version);
+    return status;
+  }
+  profile_seal(new_version);
+  uint64_t before = raw_rows(old), after = raw_rows(new_version);
+  if (after > before) *added += after - before;
+  *place = new_version;
+  profile_release(old);
+  store->diagnostic_changes++;
+  return TFPROF_OK;
+}
+
+enum tfprof_status store_refresh(struct store *store, uint64_t *added, struct tfprof_error *error) {
+  size_t tried = 0, failed = 0;
+  bool any = false;
+  enum tfprof_status status = TFPROF_OK, failure = TFPROF_OK;
+  *added = 0;
+  for (size_t i = 0; i < store->profiles.count; i++) {
+    struct profile **place = &store->profiles.items[i];
+    struct tfprof_error reason;
+    bool changed;
+    if (!(*place)->source->refresh) continue;
+    store_progress(store, "refreshing", (double)i / (double)store->profiles.count);
+    if (store_interrupted(store)) {
+      status = error_interrupted(error);
+      break;
+    }
+    status = refresh_profile(store, place, &changed, added, &reason);
+    any |= changed;
+    tried++;
+    if (!status) continue;
+    failed++;
+    failure = status;
+    if (error) *error = reason;
+    if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) break;
+    profile_diagnose(*place, "warning", "refresh_failed", 1, reason.has_offset ? (int64_t)reason.offset : -1, -1, "%s",
+                     reason.message);
+  }
+  if (any) change(store);
+  if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) return status;
+  return failed && failed == tried ? failure : TFPROF_OK;
+}
+
+size_t store_run_count(const struct store *store) {
+  size_t count = 0;
+  for (size_t i = 0; i < store->run_count; i++) count += store->runs[i].is_published;
+  return count;
+}
+
+size_t store_profile_count(const struct store *store) { return store->profiles.count; }
+struct profile *store_profile_at(const struct store *store, size_t index) { return store->profiles.items[index]; }
+
+struct profile *store_profile_by_number(const struct store *store, uint32_t number) {
+  size_t low = 0, high = store->profiles.count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (store->profiles.items[middle]->number < number) low = middle + 1;
+    else high = middle;
+  }
+  bool is_found = low < store->profiles.count && store->profiles.items[low]->number == number;
+  return is_found ? store->profiles.items[low] : NULL;
+}
+
+static uint64_t profile_bytes(const struct profile *profile) {
+  uint64_t bytes = sizeof *profile + profile->diagnostic_capacity * sizeof *profile->diagnostics;
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    const struct profile_table *rows = &profile->tables[table];
+    for (size_t i = 0; i < rows->segment_count; i++) {
+      bytes += sizeof **rows->segments;
+      for (unsigned column = 0; column < schema_tables[table].column_count; column++) {
+        if (rows->segments[i]->columns[column]) bytes += column_bytes(rows->segments[i]->columns[column]);
+      }
+    }
+  }
+  return bytes;
+}
+
+uint64_t store_bytes(const struct store *store) {
+  uint64_t bytes = sizeof *store + pool_bytes(store->pool);
+  for (size_t i = 0; i < store->profiles.count; i++) bytes += profile_bytes(store->profiles.items[i]);
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    for (const struct snapshot *s = store->cache[table]; s; s = s->private_state->next) {
+      bytes += sizeof *s + s->segment_count * (sizeof *s->segments + sizeof *s->positions) + index_bytes(s);
+    }
+  }
+  return bytes;
+}

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# run.sh: installs what is missing, builds, and runs every test.
+#
+#   tests/run.sh             everything
+#   tests/run.sh NAME...     only the groups named: unit, asan, tsan, fuzz, or a directory of tests/ (sql, shell, capture, ...)
+#
+# A test is a program: exit status 0 is passed, 77 skipped (its last line says why), anything else failed.  C tests are run by ctest; every
+# tests/DIRECTORY/test_*.py and test_*.sh is run with these variables set:
+#   TFPROF_BUILD    the build directory         TFPROF_PYTHON   a Python with PyTorch, NumPy and apsw (the newest SQLite)
+#   TFPROF_SHARED   the folder of large real traces beside the clone, or empty: tests that use it skip without it
+# Output goes to build/test-logs/.  With CI=true a test that is skipped because a framework is missing counts as failed.
+set -eu
+cd "$(dirname "$0")/.."
+# shellcheck source=tools/dependencies.sh
+. tools/dependencies.sh
+
+wanted=("$@")
+passed=0 failed=0 skipped=0 failures=()
+wants() { # group
+  local group
+  [ ${#wanted[@]} -eq 0 ] && return 0
+  for group in "${wanted[@]}"; do [ "$group" = "$1" ] && return 0; done
+  return 1
+}
+# One result: name, exit status, log.
+record() {
+  local reason
+  case $2 in
+    0) passed=$((passed + 1)); printf '  passed   %s\n' "$1" ;;
+    77)
+      reason=$(tail -n 1 "$3")
+      if [ -n "${CI:-}" ] && printf '%s' "$reason" | grep -qiE 'torch|apsw|numpy|framework|clang'; then
+        failed=$((failed + 1)); failures+=("$1"); printf '  FAILED   %s: skipped in CI: %s\n' "$1" "$reason"
+      else
+        skipped=$((skipped + 1)); printf '  skipped  %s: %s\n' "$1" "$reason"
+      fi ;;
+    *)
+      failed=$((failed + 1)); failures+=("$1"); printf '  FAILED   %s (exit status %s), the end of %s:\n' "$1" "$2" "$3"
+      tail -n 25 "$3" | sed 's/^/           /' ;;
+  esac
+}
+run() { # name, command...
+  local name=$1 log status=0
+  shift
+  log=$logs/${name//\//-}.log
+  timeout 900 "$@" >"$log" 2>&1 </dev/null || status=$?
+  record "$name" "$status" "$log"
+}
+run_ctest() { # build directory, name prefix, environment...
+  local name
+  while read -r name; do
+    run "$2/$name" env "${@:3}" "$1/tests/$name"
+  done < <(ctest --test-dir "$1" -N 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: //p')
+}
+
+need_packages "testing" "${build_packages[@]}" "${python_packages[@]}" "${test_packages[@]}"
+say "Building"
+build_release
+logs=$PWD/build/test-logs
+mkdir -p "$logs"
+
+need_test_python() {
+  need_python_environment
+  if ! "$PYTHON" -c 'import apsw, numpy' 2>/dev/null; then
+    # Never into the system's Python: a virtual environment that sees the PyTorch which is already there.
+    if [ "$PYTHON" != "$PWD/.venv/bin/python" ]; then
+      [ -x .venv/bin/python ] || "$PYTHON" -m venv --system-site-packages .venv
+      .venv/bin/python -c 'import torch' 2>/dev/null || install_pytorch
+      PYTHON=$PWD/.venv/bin/python
+    fi
+    "$PYTHON" -m pip install -q apsw numpy || echo "apsw and NumPy could not be installed; tests that need them are skipped"
+  fi
+}
+need_test_python
+export TFPROF_BUILD=$PWD/build TFPROF_PYTHON=$PYTHON TFPROF_SHARED=""
+if [ -d ../shared/traces ]; then TFPROF_SHARED=$(cd ../shared && pwd); export TFPROF_SHARED; fi
+
+if wants unit; then
+  say "C tests"
+  run_ctest build unit
+fi
+if wants asan; then
+  say "C tests with AddressSanitizer and UndefinedBehaviorSanitizer"
+  cmake --preset asan >/dev/null
+  if cmake --build --preset asan -j "$(nproc)" >"$logs/asan-build.log" 2>&1; then
+    run_ctest build-asan asan ASAN_OPTIONS=detect_leaks=1
+  else
+    record asan/build 1 "$logs/asan-build.log"
+  fi
+fi
+if wants tsan; then
+  say "C tests with ThreadSanitizer"
+  cmake --preset tsan >/dev/null
+  if cmake --build --preset tsan -j "$(nproc)" >"$logs/tsan-build.log" 2>&1; then
+    # Recent kernels place mappings where the runtime of older compilers does not expect them.
+    run_ctest build-tsan tsan setarch "$(uname -m)" -R
+  else
+    record tsan/build 1 "$logs/tsan-build.log"
+  fi
+fi
+for directory in tests/*/; do
+  group=$(basename "$directory")
+  case $group in unit | bench) continue ;; esac
+  wants "$group" || continue
+  shopt -s nullglob
+  scripts=("$directory"test_*.py "$directory"test_*.sh)
+  shopt -u nullglob
+  [ ${#scripts[@]} -eq 0 ] && continue
+  say "$group"
+  for script in "${scripts[@]}"; do
+    case $script in
+      *.py) run "$group/$(basename "$script" .py)" "$PYTHON" "$script" ;;
+      *.sh) run "$group/$(basename "$script" .sh)" bash "$script" ;;
+    esac
+  done
+done
+
+say "Results"
+for name in "${failures[@]}"; do printf 'failed: %s\n' "$name"; done
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# dependencies.sh: what tfprof needs from the system, named once.  Sourced by examples/quickstart.sh and tests/run.sh.
+#
+#   need_packages PURPOSE PACKAGE...   installs what is missing with apt-get (as root, or through sudo); where that cannot be, names it and ends
+#   need_python_environment            sets PYTHON to a Python with PyTorch: the one in PATH when it has it, else one in .venv made here
+#   build_release                      configures and builds into build/
+#
+# Nothing is ever installed into the system's Python.
+
+build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1g-dev libdeflate-dev libprotobuf-c-dev
+  protobuf-c-compiler libreadline-dev libpcre2-dev)
+python_packages=(python3 python3-venv ca-certificates)
+# shellcheck disable=SC2034  # used by tests/run.sh
+test_packages=(clang libclang-rt-dev procps)
+
+# The exact release of PyTorch that captures are compared with.
+pytorch_release=2.13.0
+
+say() { printf '\n== %s\n' "$*"; }
+fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+need_packages() {
+  local purpose=$1 missing=() package
+  shift
+  for package in "$@"; do
+    if command -v dpkg-query >/dev/null; then
+      dpkg-query -W -f '${Status}\n' "$package" 2>/dev/null | grep -q '^install ok installed' || missing+=("$package")
+    fi
+  done
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    # Another system: only complain about what is really not there.
+    local absent=() program
+    for program in gcc cmake make sqlite3 protoc-c python3; do command -v "$program" >/dev/null || absent+=("$program"); done
+    [ ${#absent[@]} -eq 0 ] && return 0
+    fail "this is not a Debian or Ubuntu system; please install what $purpose needs (Debian's names): $*"
+  fi
+  [ ${#missing[@]} -eq 0 ] && return 0
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+      as_root=(sudo)
+    else
+      fail "$purpose needs packages that are not installed; ask an administrator to run: apt-get install ${missing[*]}"
+    fi
+  fi
+  say "Installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -q >/dev/null || fail "apt-get update failed; missing packages: ${missing[*]}"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >/dev/null ||
+    fail "apt-get could not install: ${missing[*]}"
+}
+
+# Debian 12 has CMake 3.25; older systems get one from PyPI, into .venv.
+need_cmake() {
+  local found
+  found=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\.[0-9]*\).*/\1/p')
+  if [ -n "$found" ] && [ "$(printf '%s\n3.25\n' "$found" | sort -V | head -n 1)" = 3.25 ]; then return 0; fi
+  need_packages "building" "${python_packages[@]}"
+  [ -x .venv/bin/python ] || python3 -m venv .venv
+  .venv/bin/python -m pip install -q 'cmake>=3.25' || fail "CMake 3.25 or newer is needed, ${found:-none} was found"
+  PATH=$PWD/.venv/bin:$PATH
+}
+
+build_release() {
+  need_packages "building" "${build_packages[@]}"
+  need_cmake
+  cmake --preset release >/dev/null
+  cmake --build --preset release -j "$(nproc)" -- --no-print-directory >build/build.log 2>&1 ||
+    { tail -n 40 build/build.log >&2; fail "the build failed; the whole log is build/build.log"; }
+}
+
+install_pytorch() { # into .venv; the small CPU build where its own index can be reached, else what the configured index has
+  .venv/bin/python -m pip install -q --retries 0 --timeout 10 --index-url https://download.pytorch.org/whl/cpu \
+    "torch==$pytorch_release" >/dev/null 2>&1 ||
+    .venv/bin/python -m pip install -q "torch==$pytorch_release" ||
+    fail "PyTorch $pytorch_release could not be installed into .venv; see pip's message above"
+}
+
+need_python_environment() {
+  if python3 -c 'import torch' 2>/dev/null; then PYTHON=$(command -v python3); return 0; fi
+  if ! .venv/bin/python -c 'import torch' 2>/dev/null; then
+    need_packages "PyTorch" "${python_packages[@]}"
+    say "Installing PyTorch $pytorch_release (CPU) into .venv; this takes a minute or two"
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    install_pytorch
+  fi
+  PYTHON=$PWD/.venv/bin/python
+}
