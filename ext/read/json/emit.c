@@ -415,6 +415,7 @@ static void emit_tensorflow_op(struct worker *w) {
   SET(ops_name, name == ROW_NULL ? event_name : name);
   if (type != ROW_NULL) SET(ops_op_type, type);
   else if (name != ROW_NULL && event_name != name) SET(ops_op_type, event_name);
+  w->tensorflow_count++;
   SET(ops_category, LITERAL_op);
   SET(ops_thread_id, as_value(host_lane(w)));
   SET(ops_start_ns, start);
@@ -689,13 +690,17 @@ static void emit_metadata(struct worker *w) {
     worker_problem(w, PROBLEM_SORT_INDEX, w->event); /* places in a picture */
     return;
   }
-  uint32_t lane = host_lane(w), text = take_text_number(w, key);
+  uint64_t flags = LANE_HOST;
+  uint32_t pid_text, tid_text, text = take_text_number(w, key);
+  uint64_t pid = lane_word(w, KEY_PID, LANE_PID_IS_TEXT, &flags, &pid_text);
+  uint64_t tid = lane_word(w, KEY_TID, LANE_TID_IS_TEXT, &flags, &tid_text);
+  if (text == INTERN_NONE) return;
   struct lane_name *item = list_add(&w->lane_names, sizeof *item);
-  if (item && lane != INTERN_NONE && text != INTERN_NONE) {
-    *item = (struct lane_name){lane, text, (uint8_t)(is_name ? LANE_NAME : is_process ? PROCESS_NAME : PROCESS_LABEL)};
+  if (item) {
+    enum lane_fact what = is_name ? LANE_NAME : is_process ? PROCESS_NAME : PROCESS_LABEL;
+    *item = (struct lane_name){{{flags, pid, tid}}, text, (uint8_t)what};
   } else {
     w->no_memory = true;
-    if (item) w->lane_names.count--;
   }
 }
 

@@ -305,6 +305,7 @@ static const char *parse_object(struct worker *w, const char *p, enum parse_stat
     if (q >= end) return start;
     if (*q == '[' && scan_key_is(&key, "traceEvents")) {
       *state = PARSE_EVENTS;
+      w->has_events = true;
       return q + 1;
     }
     p = scan_value(q, end, &value);
@@ -344,6 +345,7 @@ size_t parse_chunk(struct worker *w, const char *data, size_t length, uint64_t f
       return length;
     }
     w->is_array = *p == '[';
+    w->has_events |= w->is_array;
     *state = w->is_array ? PARSE_EVENTS : PARSE_OBJECT;
     p++;
   }

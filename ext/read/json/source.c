@@ -242,8 +242,9 @@ static bool same_file(const struct stat *a, const struct stat *b) {
          a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-enum tfprof_status source_range(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
-                                struct tfprof_error *error) {
+enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer, size_t *got,
+                                 struct tfprof_error *error) {
+  *got = 0;
   struct source *source;
   enum tfprof_status status = source_open(index->path, &source, error);
   if (status) return status;
@@ -275,8 +276,15 @@ enum tfprof_status source_range(const struct source_index *index, uint64_t offse
       if (source_read(source, scratch, missing < sizeof scratch ? (size_t)missing : sizeof scratch) == 0) break;
     }
   }
-  size_t got = source_read(source, buffer, length);
+  *got = source_read(source, buffer, length);
   source_close(source);
-  if (got < length) return error_at(error, TFPROF_IO, index->path, offset, "cannot be read again");
   return TFPROF_OK;
+}
+
+enum tfprof_status source_range(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
+                                struct tfprof_error *error) {
+  size_t got;
+  enum tfprof_status status = source_prefix(index, offset, length, buffer, &got, error);
+  if (!status && got < length) return error_at(error, TFPROF_IO, index->path, offset, "cannot be read again");
+  return status;
 }

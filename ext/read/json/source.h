@@ -53,5 +53,8 @@ uint64_t source_index_bytes(const struct source_index *index);
 /* The bytes [offset, offset + length) into buffer. TFPROF_CORRUPT when the file was changed since. Any thread. */
 enum tfprof_status source_range(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
                                 struct tfprof_error *error);
+/* The same, but the file may end before: *got bytes. */
+enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer, size_t *got,
+                                 struct tfprof_error *error);
 
 #endif

@@ -54,9 +54,8 @@ struct trace {
   struct list stack_items;       /* struct trace_stack, by stack */
   struct list lane_names, halves, collectives, python_frames, members; /* as in worker, numbers of the trace */
   struct problem_tally problems[PROBLEM_COUNT];
-  uint64_t event_count;
-  bool is_truncated, is_kineto;
-  uint64_t truncated_at;
+  uint64_t event_count, tensorflow_count;
+  bool is_kineto, has_events; /* has_events: there was an array of events, perhaps empty */
   string_id literals[LITERAL_COUNT];
   /* from the top-level object */
   int64_t base_ns, rank, world_size;
@@ -72,10 +71,12 @@ void trace_fail(struct trace *trace, enum tfprof_status status);
 
 /* ---- publish.c: by one thread at a time, in file order ---- */
 
+/* The narrowest column that holds the values; ROW_NULL is NULL. NULL: no memory. */
+struct column *pack_values(const int64_t *values, uint32_t rows, bool is_real);
 /* Translates what the worker found and reserves row numbers. NULL: failed, see trace->status. */
 struct chunk *publish_chunk(struct trace *trace, struct worker *worker, uint64_t length);
-/* Packs the worker's rows into the chunk's columns and clears them. May run beside everything else. */
-enum tfprof_status pack_chunk(const struct worker *worker, struct chunk *chunk);
+/* Packs the worker's rows into the chunk's columns. Values are the worker's numbers, or the trace's. May run beside everything else. */
+enum tfprof_status pack_chunk(const struct worker *worker, struct chunk *chunk, bool is_translated);
 void chunk_free(struct chunk *chunk);
 
 /* ---- stacks.c ---- */
@@ -97,19 +98,37 @@ size_t text_compact(const char *from, size_t length, char *to);
 
 /* Reads the members of the top-level object. */
 void header_read(struct trace *trace);
-/* Members that have no place become diagnostics of the profile. */
-void header_diagnose(struct trace *trace, struct profile *profile);
+/* Members that have no place become attributes of the profile, messages of the profiler diagnostics. */
+void header_describe(struct trace *trace, struct profile *profile);
 
-/* ---- finish.c, collectives.c ---- */
+/* ---- halves.c ---- */
 
-struct trace_extra; /* what outlives opening: for lazily read columns */
-enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index, struct tfprof_error *error);
-/* Adds rows to collectives. */
-enum tfprof_status collectives_add(struct trace *trace, struct profile *profile, struct tfprof_error *error);
-/* Ranges of B/E and b/e pairs: appended to ranges. Fills worker rows with numbers of the trace. */
-void halves_match(struct trace *trace, struct worker *out, struct list *offsets);
-/* Call stacks of python_function events that have only ids: recorded_code_trace of their ops. */
+/* Puts the ends of ranges (B and E, b and e) together: a chunk that holds only ranges is added. *offsets are their places in the file,
+** to be freed by the caller; NULL when there are none. */
+enum tfprof_status halves_match(struct trace *trace, uint64_t **offsets);
+/* Gives python_function events that have ids instead of a call stack the stacks which the ids tell. */
 enum tfprof_status python_stacks(struct trace *trace);
+
+/* ---- finish.c, lanes.c, collectives.c ---- */
+
+/* A table with columns of `rows` values each. */
+struct maker {
+  struct profile *profile;
+  unsigned table;
+  uint32_t rows;
+  struct segment *segment;
+  int64_t *values; /* room for `rows` values */
+  enum tfprof_status status;
+};
+void maker_start(struct maker *maker, struct profile *profile, unsigned table, uint32_t rows, uint64_t first_row);
+/* Sets a column to maker->values. */
+void maker_set(struct maker *maker, unsigned column);
+enum tfprof_status maker_finish(struct maker *maker);
+
+/* All chunks are in: a profile in the run. */
+enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index, struct tfprof_error *error);
+enum tfprof_status lanes_add(struct trace *trace, struct profile *profile);
+enum tfprof_status collectives_add(struct trace *trace, struct profile *profile);
 
 /* ---- attributes.c ---- */
 

@@ -31,7 +31,6 @@ static const struct { uint16_t first, count; } slots_of[ROWS_COUNT + 1] = {
 bool worker_init(struct worker *w) {
   memset(w, 0, sizeof *w);
   w->row_table = -1;
-  w->first_host_lane = INTERN_NONE;
   w->nodes = calloc(NODE_MAXIMUM, sizeof *w->nodes);
   w->edges = malloc((size_t)NODE_MAXIMUM * NODE_EDGES * sizeof *w->edges);
   if (!text_table_init(&w->texts) || !lane_table_init(&w->lanes) || !lane_table_init(&w->devices) || !w->nodes || !w->edges) {
@@ -82,7 +81,7 @@ void worker_clear(struct worker *w) {
   members_free(&w->members);
   w->lane_names.count = w->halves.count = w->collectives.count = w->python_frames.count = w->members.count = 0;
   memset(w->problems, 0, sizeof w->problems);
-  w->event_count = 0;
+  w->event_count = w->tensorflow_count = 0;
 }
 
 void worker_problem(struct worker *w, enum problem problem, const char *where) {

@@ -49,7 +49,7 @@ void *list_add(struct list *list, size_t item_size);
 void list_free(struct list *list);
 
 struct lane_name { /* a metadata event */
-  uint32_t lane;   /* number of the lane made from its pid and tid */
+  struct lane_key key; /* of the lane that its pid and tid name; it may have no events */
   uint32_t text;
   uint8_t what;    /* enum lane_fact */
 };
@@ -133,6 +133,7 @@ struct worker {
   /* the chunk being parsed */
   const char *data, *end;
   uint64_t file_offset;     /* of data */
+  bool has_events;          /* an array of events began */
   bool is_array;            /* the document is an array of events */
   bool is_dry;              /* for attributes: nothing is entered anywhere */
   bool no_memory;
@@ -150,8 +151,7 @@ struct worker {
   struct list lane_texts;   /* struct lane_text, by lane */
   struct list lane_names, halves, collectives, python_frames, members;
   struct problem_tally problems[PROBLEM_COUNT];
-  uint64_t event_count;
-  uint32_t first_host_lane;
+  uint64_t event_count, tensorflow_count;
   struct { uint64_t pid, tid; uint32_t lane; bool is_set; } host_cache;
   struct { uint64_t device, stream; uint32_t lane, device_number; bool is_set; } stream_cache;
 

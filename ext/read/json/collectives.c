@@ -1,0 +1,152 @@
+/* collectives.c: one row for each collective operation of the rank.
+**
+** libkineto writes the same arguments at the record_param_comms op that asks for a collective (torch/csrc/distributed/c10d/
+** ParamCommsUtils) and at the kernel that carries it out.  The kernel's External id is the op's: a pair becomes one row with the times
+** of the kernel; an op without such a kernel, as on CPUs, is a row with the op's times.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/json/trace.h"
+
+static int64_t element_bytes(const char *dtype) {
+  static const struct { const char *name; int64_t bytes; } known[] = {
+      {"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"UInt16", 2}, {"Half", 2}, {"BFloat16", 2}, {"Int", 4}, {"UInt32", 4},
+      {"Float", 4}, {"Long", 8}, {"UInt64", 8}, {"Double", 8}, {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
+  if (!dtype) return 0;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strcmp(known[i].name, dtype) == 0) return known[i].bytes;
+  }
+  return strncmp(dtype, "Float8", 6) == 0 ? 1 : 0;
+}
+
+static int64_t known_bytes(const struct trace *trace, const struct collective *c) {
+  int64_t size = element_bytes(pool_text(trace->pool, c->dtype)), bytes;
+  int64_t elements = c->in_elements > c->out_elements ? c->in_elements : c->out_elements; /* ROW_NULL is the least */
+  if (!size || elements < 0 || __builtin_mul_overflow(size, elements, &bytes)) return ROW_NULL;
+  return bytes;
+}
+
+/* The group's ranks as they stand in distributedInfo.pg_config; 0: not there. */
+static string_id configured_ranks(struct trace *trace, string_id group) {
+  const struct member *members = trace->members.items;
+  const char *name = pool_text(trace->pool, group);
+  size_t length = name ? strlen(name) : 0;
+  for (size_t i = 0; i < trace->members.count && name; i++) {
+    if (strcmp(members[i].key, "distributedInfo") != 0) continue;
+    struct field value, key, item;
+    scan_value(members[i].value, members[i].value + members[i].value_length + 1, &value);
+    if (value.kind != FIELD_NESTED) continue;
+    for (struct member_cursor c = scan_members(&value); scan_next(&c, &key, &item);) {
+      struct field config;
+      if (!scan_key_is(&key, "pg_config") || item.kind != FIELD_NESTED) continue;
+      for (struct member_cursor list = scan_members(&item); scan_next(&list, NULL, &config);) {
+        struct field ranks = {0}, part;
+        bool is_it = false;
+        if (config.kind != FIELD_NESTED) continue;
+        for (struct member_cursor m = scan_members(&config); scan_next(&m, &key, &part);) {
+          if (scan_key_is(&key, "pg_name")) is_it = part.length == length && memcmp(part.text, name, length) == 0;
+          if (scan_key_is(&key, "ranks")) ranks = part;
+        }
+        if (!is_it || ranks.kind != FIELD_NESTED) continue;
+        string_id id = 0;
+        char *copy = malloc(ranks.length);
+        if (copy) pool_intern(trace->pool, copy, text_compact(ranks.text, ranks.length, copy), &id);
+        free(copy);
+        return id;
+      }
+    }
+  }
+  return 0;
+}
+
+/* "[0, 1]" as JSON; long lists are cut by the writer with dots. */
+static int64_t ranks_json(struct trace *trace, const struct collective *c) {
+  const char *text = pool_text(trace->pool, c->ranks);
+  size_t length = text ? strlen(text) : 0;
+  string_id id = 0;
+  if (length < 2 || text[0] != '[' || text[length - 1] != ']' || strspn(text, "[], 0123456789") != length || length == 2) {
+    id = configured_ranks(trace, c->group);
+  } else {
+    char *copy = malloc(length);
+    if (copy) pool_intern(trace->pool, copy, text_compact(text, length, copy), &id);
+    free(copy);
+  }
+  return id ? (int64_t)id : ROW_NULL;
+}
+
+/* The memory of ranks_json for texts that repeat. */
+struct ranks_cache { uint32_t ranks, group; int64_t id; bool is_set; };
+static int64_t cached_ranks(struct trace *trace, struct ranks_cache *cache, const struct collective *c) {
+  struct ranks_cache *slot = &cache[(c->ranks * 31 + c->group) % 64];
+  if (!slot->is_set || slot->ranks != c->ranks || slot->group != c->group) {
+    *slot = (struct ranks_cache){c->ranks, c->group, ranks_json(trace, c), true};
+  }
+  return slot->id;
+}
+
+enum tfprof_status collectives_add(struct trace *trace, struct profile *profile) {
+  struct collective *all = trace->collectives.items;
+  size_t count = trace->collectives.count;
+  if (!count) return TFPROF_OK;
+  if (count > UINT32_MAX / 2) return TFPROF_LIMIT;
+  struct lane_table ops; /* External id -> op */
+  uint32_t *op_of = malloc(count * sizeof *op_of), *rows = malloc(count * sizeof *rows), *by_id = malloc(2 * count * sizeof *by_id);
+  bool *is_paired = calloc(count, sizeof *is_paired);
+  bool ok = lane_table_init(&ops) && op_of && rows && by_id && is_paired;
+  for (size_t i = 0; ok && i < count; i++) {
+    if (all[i].is_kernel || all[i].correlation == ROW_NULL) continue;
+    uint32_t before = ops.count, at = lane_intern(&ops, (struct lane_key){{(uint64_t)all[i].correlation, 0, 0}});
+    if (at == INTERN_NONE) ok = false;
+    else if (at == before) by_id[at] = (uint32_t)i;
+  }
+  for (size_t i = 0; ok && i < count; i++) {
+    op_of[i] = UINT32_MAX;
+    if (!all[i].is_kernel || all[i].correlation == ROW_NULL) continue;
+    uint32_t before = ops.count, at = lane_intern(&ops, (struct lane_key){{(uint64_t)all[i].correlation, 0, 0}});
+    if (at == INTERN_NONE) ok = false;
+    else if (at == before) by_id[at] = UINT32_MAX;
+    else op_of[i] = by_id[at];
+    if (op_of[i] != UINT32_MAX) is_paired[op_of[i]] = true;
+  }
+  uint32_t made = 0;
+  for (size_t i = 0; ok && i < count; i++) {
+    if (all[i].is_kernel || !is_paired[i]) rows[made++] = (uint32_t)i;
+  }
+  struct maker m = {.status = TFPROF_NO_MEMORY};
+  if (ok) maker_start(&m, profile, TABLE_collectives, made, 0);
+#define EACH(column, expression) \
+  for (uint32_t i = 0; !m.status && i < made; i++) { \
+    const struct collective *c = &all[rows[i]], *op = op_of[rows[i]] != UINT32_MAX ? &all[op_of[rows[i]]] : c; \
+    (void)op; \
+    m.values[i] = (expression); \
+  } \
+  if (!m.status) maker_set(&m, COLUMN_collectives_##column)
+#define TEXT(field) (c->field ? (int64_t)c->field : op->field ? (int64_t)op->field : ROW_NULL)
+#define NUMBER(field) (c->field != ROW_NULL ? c->field : op->field)
+  struct ranks_cache cache[64] = {{0, 0, 0, false}};
+  EACH(name, TEXT(name));
+  EACH(process_group, TEXT(group));
+  EACH(group_ranks, cached_ranks(trace, cache, c->ranks ? c : op));
+  EACH(group_size, NUMBER(group_size));
+  EACH(dtype, TEXT(dtype));
+  EACH(in_elements, NUMBER(in_elements));
+  EACH(out_elements, NUMBER(out_elements));
+  EACH(bytes, known_bytes(trace, c));
+  EACH(op_id, op != c || !c->is_kernel ? (int64_t)op->row : ROW_NULL);
+  EACH(kernel_id, c->is_kernel ? (int64_t)c->row : ROW_NULL);
+  EACH(sequence_number, NUMBER(sequence));
+  EACH(start_ns, c->start_ns + trace->base_ns);
+  EACH(dur_ns, c->dur_ns);
+  EACH(end_ns, c->start_ns + c->dur_ns + trace->base_ns);
+#undef EACH
+#undef TEXT
+#undef NUMBER
+  enum tfprof_status status = ok ? maker_finish(&m) : TFPROF_NO_MEMORY;
+  lane_table_free(&ops);
+  free(op_of);
+  free(rows);
+  free(by_id);
+  free(is_paired);
+  return status;
+}

@@ -1,0 +1,277 @@
+/* finish.c: from the chunks of a trace to a profile of the store. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/json/trace.h"
+
+/* ---- the trace's own memory ---- */
+
+void trace_fail(struct trace *trace, enum tfprof_status status) {
+  if (trace->status) return;
+  trace->status = status;
+  if (status == TFPROF_NO_MEMORY) error_no_memory(trace->error);
+  else if (status == TFPROF_INTERRUPTED) error_set(trace->error, status, "interrupted");
+  else error_at(trace->error, status, trace->path, 0, "holds more than can be numbered (2^31 rows, 2^32 texts)");
+}
+
+bool trace_init(struct trace *trace, struct store *store, const char *path, struct tfprof_error *error) {
+  memset(trace, 0, sizeof *trace);
+  trace->store = store;
+  trace->pool = store_pool(store);
+  trace->path = path;
+  trace->error = error;
+  trace->rank = trace->world_size = -1;
+  bool ok = lane_table_init(&trace->lanes) && lane_table_init(&trace->devices) && lane_table_init(&trace->frames) &&
+            lane_table_init(&trace->stacks);
+  /* The host is the first device of every trace. */
+  if (ok) ok = lane_intern(&trace->devices, (struct lane_key){{DEVICE_CPU, 0, 0}}) == 0;
+  if (!ok) trace_free(trace);
+  return ok;
+}
+
+void trace_free(struct trace *trace) {
+  struct chunk **chunks = trace->chunks.items;
+  for (size_t i = 0; i < trace->chunks.count; i++) chunk_free(chunks[i]);
+  struct member *members = trace->members.items;
+  for (size_t i = 0; i < trace->members.count; i++) free(members[i].value);
+  lane_table_free(&trace->lanes);
+  lane_table_free(&trace->devices);
+  lane_table_free(&trace->frames);
+  lane_table_free(&trace->stacks);
+  struct list *lists[] = {&trace->chunks, &trace->lane_infos, &trace->device_infos, &trace->frame_texts, &trace->stack_items,
+                          &trace->lane_names, &trace->halves, &trace->collectives, &trace->python_frames, &trace->members};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) list_free(lists[i]);
+  free(trace->scratch);
+  memset(trace, 0, sizeof *trace);
+}
+
+/* ---- small tables ---- */
+
+void maker_start(struct maker *m, struct profile *profile, unsigned table, uint32_t rows, uint64_t first_row) {
+  *m = (struct maker){profile, table, rows, NULL, malloc(((size_t)rows + 1) * sizeof *m->values), TFPROF_OK};
+  struct column_set raw = {{0, 0}};
+  if (!m->values) m->status = TFPROF_NO_MEMORY;
+  else m->status = profile_add_segment(profile, table, first_row, rows, &raw, NULL, &m->segment, NULL);
+}
+
+static void set_column(struct segment *segment, unsigned column, struct column *value) {
+  segment->columns[column] = value;
+  column_set_add(&segment->is_raw, column);
+}
+
+void maker_set(struct maker *m, unsigned column) {
+  if (m->status || !m->segment) return;
+  struct column *made = pack_values(m->values, m->rows, schema_tables[m->table].columns[column].type == TYPE_REAL);
+  if (made) set_column(m->segment, column, made);
+  else m->status = TFPROF_NO_MEMORY;
+}
+
+enum tfprof_status maker_finish(struct maker *m) {
+  free(m->values);
+  m->values = NULL;
+  return m->status;
+}
+
+/* ---- chunks ---- */
+
+struct slot_spec { uint16_t column; bool is_time; };
+static const struct slot_spec slot_specs[ROW_SLOTS] = {
+#define ROWS(table)
+#define KIND_IS_TIME(kind) KIND_IS_TIME_##kind
+#define KIND_IS_TIME_INTEGER false
+#define KIND_IS_TIME_TIME true
+#define KIND_IS_TIME_REAL false
+#define KIND_IS_TIME_TEXT false
+#define KIND_IS_TIME_LANE false
+#define KIND_IS_TIME_DEVICE false
+#define KIND_IS_TIME_STACK false
+#define VALUE(table, column, kind) [ROW_##table##_##column] = {COLUMN_##table##_##column, KIND_IS_TIME(kind)},
+#define CONSTANT(table, column, number)
+#include "read/json/rows.def"
+};
+
+static const struct { uint16_t table, first; } table_specs[ROWS_COUNT + 1] = {
+#define ROWS(name) {TABLE_##name, ROW_FIRST_##name},
+#define VALUE(table, column, kind)
+#define CONSTANT(table, column, number)
+#include "read/json/rows.def"
+    {0, ROW_SLOTS}};
+
+static const struct { uint16_t rows, column; int64_t number; } constants[] = {
+#define ROWS(table)
+#define VALUE(table, column, kind)
+#define CONSTANT(table, column, number) {ROWS_##table, COLUMN_##table##_##column, number},
+#include "read/json/rows.def"
+};
+
+/* The op's type is its name unless the source tells another: the same array where none does. */
+static struct column *op_types(struct column *types, struct column *names) {
+  if (types->form == COLUMN_ABSENT) return column_retain(names);
+  int64_t *values = malloc(types->rows * sizeof *values);
+  if (!values) return NULL;
+  for (uint32_t i = 0; i < types->rows; i++) {
+    const struct column *from = column_is_null(types, i) ? names : types;
+    values[i] = column_is_null(from, i) ? ROW_NULL : column_integer(from, i);
+  }
+  struct column *made = pack_values(values, types->rows, false);
+  free(values);
+  return made;
+}
+
+static bool has_texts(enum row_table table) {
+  return table != ROWS_steps && table != ROWS_counters; /* steps: the op's row has them; counters: the args are the rows */
+}
+
+static enum tfprof_status add_segment(struct trace *trace, struct profile *profile, struct chunk *chunk, enum row_table table,
+                                      uint64_t *far_offsets) {
+  struct chunk_table *t = &chunk->tables[table];
+  unsigned first = table_specs[table].first, count = table_specs[table + 1].first - first;
+  unsigned schema_table = table_specs[table].table;
+  struct column_set raw = {{0, 0}};
+  struct segment_text *text = NULL;
+  if (has_texts(table)) {
+    text = calloc(1, sizeof *text);
+    if (!text) {
+      free(far_offsets);
+      return TFPROF_NO_MEMORY;
+    }
+    *text = (struct segment_text){chunk->offset, chunk->length, far_offsets ? NULL : t->offsets, far_offsets, (int)table};
+    if (!far_offsets) t->offsets = NULL;
+    column_set_add(&raw, schema_tables[schema_table].column_count - 1u);
+  } else {
+    free(t->offsets);
+    t->offsets = NULL;
+  }
+  struct segment *segment;
+  enum tfprof_status status = profile_add_segment(profile, schema_table, t->first_row, t->rows, &raw, text, &segment, NULL);
+  if (status) return status;
+  if (table == ROWS_ops) {
+    struct column **types_place = &t->columns[ROW_ops_op_type - ROW_FIRST_ops];
+    struct column *types = op_types(*types_place, t->columns[ROW_ops_name - ROW_FIRST_ops]);
+    if (!types) return TFPROF_NO_MEMORY;
+    column_release(*types_place);
+    *types_place = types;
+  }
+  for (unsigned i = 0; i < count; i++) {
+    struct column *column = t->columns[i];
+    if (slot_specs[first + i].is_time && column->form != COLUMN_ABSENT) column->base += trace->base_ns; /* both below 2^62 */
+    t->columns[i] = NULL;
+    if (column->form == COLUMN_ABSENT && schema_tables[schema_table].start_column != (int)slot_specs[first + i].column) {
+      column_release(column); /* what the source does not have may be derived */
+      continue;
+    }
+    set_column(segment, slot_specs[first + i].column, column);
+  }
+  const struct table_spec *spec = &schema_tables[schema_table];
+  if (spec->start_column >= 0 && segment->columns[spec->start_column] && segment->columns[spec->dur_column]) {
+    struct column *end = column_sum(segment->columns[spec->start_column], segment->columns[spec->dur_column]);
+    if (!end) return TFPROF_NO_MEMORY;
+    set_column(segment, (unsigned)spec->end_column, end);
+  }
+  for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
+    if (constants[i].rows != table) continue;
+    struct column *column = column_constant(t->rows, constants[i].number);
+    if (!column) return TFPROF_NO_MEMORY;
+    set_column(segment, constants[i].column, column);
+  }
+  return TFPROF_OK;
+}
+
+/* ---- the profile ---- */
+
+/* "rank-0.json.gz", "rank3.pt.trace.json": traces without distributedInfo. */
+static int64_t rank_in_name(const char *path) {
+  const char *name = strrchr(path, '/');
+  name = name ? name + 1 : path;
+  for (const char *p = name; (p = strcasestr(p, "rank")) != NULL; p++) {
+    const char *digits = p + 4;
+    if (*digits == '-' || *digits == '_') digits++;
+    if (!isdigit((unsigned char)*digits)) continue;
+    int64_t rank = 0;
+    for (; isdigit((unsigned char)*digits) && rank < 100000000; digits++) rank = rank * 10 + (*digits - '0');
+    return rank;
+  }
+  return -1;
+}
+
+static const struct { const char *severity, *reason, *message; } problem_texts[PROBLEM_COUNT] = {
+    [PROBLEM_FLOW] = {"info", "flow_events", "flow events (arrows of the picture) are not kept: the same links are made from the events' own numbers"},
+    [PROBLEM_PHASE] = {"warning", "unknown_phase", "events of a kind that is not known (member ph) were left out"},
+    [PROBLEM_MALFORMED] = {"error", "malformed_json", "text that is no JSON was left out, up to the next event"},
+    [PROBLEM_NOT_OBJECT] = {"warning", "not_an_event", "elements of the event array that are no objects were left out"},
+    [PROBLEM_QUOTE] = {"warning", "unescaped_quote", "texts with quotes that are not escaped were read up to where the text seems to end"},
+    [PROBLEM_NO_TIME] = {"warning", "no_time", "events without a time were left out"},
+    [PROBLEM_TIME_RANGE] = {"warning", "time_out_of_range", "events with a time that is no number, or beyond 146 years, were left out"},
+    [PROBLEM_NEGATIVE] = {"warning", "negative_duration", "events end before they begin; they are kept as they are"},
+    [PROBLEM_TRUNCATED] = {"error", "truncated", "the file ends in the middle; everything before is served"},
+    [PROBLEM_OVERSIZED] = {"error", "oversized_element", "elements of more than 64 MB were left out"},
+    [PROBLEM_TRAILING] = {"warning", "trailing_text", "text after the end of the document was ignored"},
+    [PROBLEM_UNMATCHED_BEGIN] = {"warning", "unmatched_begin", "ranges were begun (ph B or b) and never ended; their end is NULL"},
+    [PROBLEM_UNMATCHED_END] = {"warning", "unmatched_end", "ends of ranges (ph E or e) without a beginning were left out"},
+    [PROBLEM_SORT_INDEX] = {"info", "layout_metadata", "metadata events that only order a picture are not kept"},
+    [PROBLEM_COUNTER] = {"warning", "counter_not_a_number", "values of counters that are no numbers were left out"},
+    [PROBLEM_LEVEL] = {"error", "malformed_json", "what stands outside of the event array is no JSON; reading ended there"},
+};
+
+static void diagnose(struct trace *trace, struct profile *profile) {
+  for (unsigned i = 0; i < PROBLEM_COUNT; i++) {
+    const struct problem_tally *tally = &trace->problems[i];
+    if (!tally->count || !problem_texts[i].reason) continue;
+    profile_diagnose(profile, problem_texts[i].severity, problem_texts[i].reason, (int64_t)tally->count, (int64_t)tally->offset, -1,
+                     "%s", problem_texts[i].message);
+  }
+  uint64_t offset;
+  enum source_problem problem = source_problem(trace->source, &offset);
+  if (problem) {
+    profile_diagnose(profile, problem == SOURCE_TRAILING ? "warning" : "error", "gzip", 1, (int64_t)offset, -1, "%s",
+                     source_problem_text(problem));
+  }
+  if (trace->problems[PROBLEM_TRUNCATED].count || trace->problems[PROBLEM_LEVEL].count ||
+      (problem && problem != SOURCE_TRAILING)) {
+    profile->complete = false;
+  }
+  header_describe(trace, profile);
+}
+
+extern const struct profile_source json_source_kineto, json_source_chrome;
+
+enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index, struct tfprof_error *error) {
+  header_read(trace);
+  bool is_tensorflow = trace->tensorflow_count && trace->tensorflow_count == trace->rows[ROWS_ops];
+  if ((trace->rows[ROWS_ops] && !is_tensorflow) || trace->rows[ROWS_kernels] || trace->rows[ROWS_api_calls]) trace->is_kineto = true;
+  struct profile *profile;
+  enum tfprof_status status = store_add_profile(trace->store, run_number, trace->is_kineto ? &json_source_kineto : &json_source_chrome,
+                                                index, &profile, error);
+  if (status) return status; /* the store has freed the index */
+  uint64_t *far_offsets = NULL;
+  size_t own_chunks = trace->chunks.count;
+  status = python_stacks(trace);
+  if (!status) status = halves_match(trace, &far_offsets);
+  if (!status) status = lanes_add(trace, profile);
+  struct chunk **chunks = trace->chunks.items;
+  for (size_t i = 0; i < trace->chunks.count && !status; i++) {
+    for (unsigned table = 0; table < ROWS_COUNT && !status; table++) {
+      if (!chunks[i]->tables[table].rows) continue;
+      uint64_t *far = i >= own_chunks ? far_offsets : NULL;
+      if (far) far_offsets = NULL;
+      status = add_segment(trace, profile, chunks[i], table, far);
+    }
+  }
+  free(far_offsets);
+  if (!status) status = collectives_add(trace, profile);
+  if (status) return trace->status ? trace->status : error_set(error, status, "no memory to open %s", trace->path);
+  string_id id = 0;
+  if (pool_intern(trace->pool, trace->path, strlen(trace->path), &id) == TFPROF_OK) profile->path = id;
+  profile->host = trace->host;
+  const char *framework = is_tensorflow ? "tensorflow" : trace->is_kineto ? "pytorch" : NULL;
+  if (framework && pool_intern(trace->pool, framework, strlen(framework), &id) == TFPROF_OK) profile->framework = id;
+  profile->framework_version = trace->version;
+  if (pool_intern(trace->pool, "realtime", 8, &id) == TFPROF_OK) profile->clock_domain = id;
+  profile->rank = trace->rank >= 0 ? trace->rank : rank_in_name(trace->path);
+  profile->world_size = trace->world_size >= 0 ? trace->world_size : -1;
+  profile->file_bytes = (int64_t)source_file_bytes(trace->source);
+  profile->complete = true;
+  diagnose(trace, profile);
+  return TFPROF_OK;
+}

@@ -1,0 +1,190 @@
+/* halves.c: what can only be put together when all events are known: ranges that are written as two events, and call stacks that are
+** written as links from python_function to python_function.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/json/trace.h"
+
+/* The Trace Event Format: B and E of one thread form a stack in the order of time, events of equal time in the order of the file; b and
+** e belong together by id and category. */
+struct half_order { const struct half_event *halves; };
+
+static int compare_halves(const void *a, const void *b, void *context) {
+  const struct half_event *halves = ((struct half_order *)context)->halves;
+  uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+  const struct half_event *x = &halves[i], *y = &halves[k];
+#define BY(member) \
+  if (x->member != y->member) return x->member < y->member ? -1 : 1
+  BY(is_async);
+  if (x->is_async) {
+    BY(id);
+    BY(category);
+  } else {
+    BY(lane);
+  }
+  BY(time_ns);
+#undef BY
+  return i < k ? -1 : i > k;
+}
+
+static bool same_stack(const struct half_event *x, const struct half_event *y) {
+  if (x->is_async != y->is_async) return false;
+  return x->is_async ? x->id == y->id && x->category == y->category : x->lane == y->lane;
+}
+
+static void tally(struct trace *trace, enum problem problem, uint64_t offset) {
+  if (trace->problems[problem].count++ == 0) trace->problems[problem].offset = offset;
+}
+
+static bool add_range(struct worker *out, const struct half_event *begin, int64_t duration) {
+  uint32_t row = worker_row(out, ROWS_ranges);
+  if (row == UINT32_MAX) return false;
+#define SET(column, x) out->values[ROW_ranges_##column][row] = (x)
+  SET(name, begin->name ? (int64_t)begin->name : ROW_NULL);
+  SET(category, begin->category ? (int64_t)begin->category : ROW_NULL);
+  SET(thread_id, begin->lane == INTERN_NONE ? ROW_NULL : (int64_t)begin->lane);
+  SET(start_ns, begin->time_ns);
+  SET(dur_ns, duration);
+  SET(is_process_wide, begin->is_async);
+#undef SET
+  return true;
+}
+
+enum tfprof_status halves_match(struct trace *trace, uint64_t **offsets) {
+  size_t count = trace->halves.count;
+  const struct half_event *halves = trace->halves.items;
+  *offsets = NULL;
+  if (!count) return TFPROF_OK;
+  if (count > UINT32_MAX / 2) return TFPROF_LIMIT;
+  struct worker out;
+  if (!worker_init(&out)) return TFPROF_NO_MEMORY;
+  uint32_t *order = malloc(count * sizeof *order), *open = malloc(count * sizeof *open);
+  uint64_t *places = malloc(count * sizeof *places);
+  struct chunk *chunk = calloc(1, sizeof *chunk), **slot = NULL;
+  bool ok = order && open && places && chunk;
+  for (size_t i = 0; ok && i < count; i++) order[i] = (uint32_t)i;
+  if (ok) qsort_r(order, count, sizeof *order, compare_halves, &(struct half_order){halves});
+  size_t depth = 0;
+  for (size_t i = 0; ok && i <= count; i++) {
+    const struct half_event *half = i < count ? &halves[order[i]] : NULL;
+    if (depth && (!half || !same_stack(&halves[open[depth - 1]], half))) {
+      for (; ok && depth; depth--) { /* begun, never ended: the end is not known */
+        const struct half_event *begin = &halves[open[depth - 1]];
+        tally(trace, PROBLEM_UNMATCHED_BEGIN, begin->offset);
+        places[out.rows[ROWS_ranges].count] = begin->offset;
+        ok = add_range(&out, begin, ROW_NULL);
+      }
+    }
+    if (!half || !ok) break;
+    if (half->is_begin) {
+      open[depth++] = order[i];
+    } else if (!depth) {
+      tally(trace, PROBLEM_UNMATCHED_END, half->offset);
+    } else {
+      const struct half_event *begin = &halves[open[--depth]];
+      places[out.rows[ROWS_ranges].count] = begin->offset;
+      ok = add_range(&out, begin, half->time_ns - begin->time_ns);
+    }
+  }
+  uint32_t rows = out.rows[ROWS_ranges].count;
+  if (ok && rows) {
+    slot = list_add(&trace->chunks, sizeof *slot);
+    ok = slot != NULL;
+  }
+  if (slot) {
+    chunk->tables[ROWS_ranges].rows = rows;
+    chunk->tables[ROWS_ranges].first_row = trace->rows[ROWS_ranges];
+    trace->rows[ROWS_ranges] += rows;
+    *slot = chunk;
+    ok = pack_chunk(&out, chunk, true) == TFPROF_OK;
+    chunk = NULL;
+    *offsets = places;
+    places = NULL;
+  }
+  worker_free(&out);
+  free(order);
+  free(open);
+  free(places);
+  free(chunk);
+  return ok ? TFPROF_OK : TFPROF_NO_MEMORY;
+}
+
+/* ---- stacks of python_function events ---- */
+
+/* The stack of every frame; parents first, without recursion. A cycle of parents is cut where it is met. */
+static bool resolve(struct trace *trace, const struct python_frame *frames, size_t count, uint32_t *stacks) {
+  struct lane_table by_id;
+  if (!lane_table_init(&by_id)) return false;
+  uint32_t *of_id = malloc(2 * count * sizeof *of_id), *path = malloc(count * sizeof *path);
+  uint8_t *state = calloc(count, 1); /* 1: on the path, 2: done */
+  bool ok = of_id && path && state;
+  for (size_t i = 0; ok && i < count; i++) {
+    if (frames[i].id == ROW_NULL) continue;
+    uint32_t before = by_id.count, at = lane_intern(&by_id, (struct lane_key){{(uint64_t)frames[i].id, 0, 0}});
+    ok = at != INTERN_NONE;
+    if (at == before) of_id[at] = (uint32_t)i; /* of several with one id the first */
+  }
+  for (size_t i = 0; ok && i < count; i++) {
+    uint32_t depth = 0, at = (uint32_t)i;
+    while (state[at] == 0) {
+      state[at] = 1;
+      path[depth++] = at;
+      if (frames[at].parent == ROW_NULL) break;
+      uint32_t before = by_id.count, parent = lane_intern(&by_id, (struct lane_key){{(uint64_t)frames[at].parent, 0, 0}});
+      if (parent == INTERN_NONE) {
+        ok = false;
+        break;
+      }
+      if (parent == before) of_id[parent] = UINT32_MAX; /* not in the trace; by_id.count never exceeds 2 * count */
+      if (of_id[parent] == UINT32_MAX) break;
+      at = of_id[parent];
+    }
+    uint32_t stack = depth && at != path[depth - 1] && state[at] == 2 ? stacks[at] : 0;
+    while (depth) {
+      at = path[--depth];
+      stack = stack_push(trace, stack, pool_text(trace->pool, frames[at].name), pool_length(trace->pool, frames[at].name));
+      stacks[at] = stack;
+      state[at] = 2;
+    }
+  }
+  lane_table_free(&by_id);
+  free(of_id);
+  free(path);
+  free(state);
+  return ok;
+}
+
+enum tfprof_status python_stacks(struct trace *trace) {
+  const struct python_frame *frames = trace->python_frames.items;
+  size_t count = trace->python_frames.count;
+  if (!count) return TFPROF_OK;
+  uint32_t *stacks = calloc(count, sizeof *stacks);
+  if (!stacks || !resolve(trace, frames, count, stacks)) {
+    free(stacks);
+    return TFPROF_NO_MEMORY;
+  }
+  enum tfprof_status status = TFPROF_OK;
+  struct chunk **chunks = trace->chunks.items;
+  size_t at = 0;
+  for (size_t c = 0; c < trace->chunks.count && !status; c++) {
+    struct chunk_table *ops = &chunks[c]->tables[ROWS_ops];
+    if (!ops->rows || at == count || frames[at].row >= ops->first_row + ops->rows) continue;
+    struct column **column = &ops->columns[ROW_ops_recorded_code_trace - ROW_FIRST_ops];
+    int64_t *values = malloc(ops->rows * sizeof *values);
+    if (!values) {
+      status = TFPROF_NO_MEMORY;
+      break;
+    }
+    for (uint32_t i = 0; i < ops->rows; i++) values[i] = column_is_null(*column, i) ? ROW_NULL : column_integer(*column, i);
+    for (; at < count && frames[at].row < ops->first_row + ops->rows; at++) {
+      if (stacks[at]) values[frames[at].row - ops->first_row] = (int64_t)stacks[at] - 1;
+    }
+    struct column *made = pack_values(values, ops->rows, false);
+    free(values);
+    if (!made) status = TFPROF_NO_MEMORY;
+    else column_release(*column), *column = made;
+  }
+  free(stacks);
+  return status;
+}

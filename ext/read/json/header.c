@@ -1,0 +1,157 @@
+/* header.c: the members of the top-level object beside the events.
+**
+** libkineto writes them before or after the events, depending on its version (output_json.cpp).  What has no column goes into
+** the profile's attributes; the texts of INFO, WARNING and ERROR arrays become one row of diagnostics each.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "read/json/number.h"
+#include "read/json/trace.h"
+
+enum { MAXIMUM_MESSAGES = 200 };
+
+static struct field value_of(const struct member *member) {
+  struct field field = {0};
+  scan_value(member->value, member->value + member->value_length + 1, &field);
+  return field;
+}
+
+static int64_t integer_or_null(const struct field *field) {
+  int64_t value;
+  return number_integer(field, &value) ? value : ROW_NULL;
+}
+
+static string_id intern_field(struct trace *trace, const struct field *field) {
+  string_id id = 0;
+  char *copy = malloc(field->length + 1);
+  if (!copy) return 0;
+  size_t length = field->is_escaped ? text_unescape(field->text, field->length, copy) : field->length;
+  if (!field->is_escaped) memcpy(copy, field->text, length);
+  if (length) pool_intern(trace->pool, copy, length, &id);
+  free(copy);
+  return id;
+}
+
+static void read_device(struct trace *trace, const struct field *object) {
+  struct device_info info = {0, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL};
+  int64_t ordinal = ROW_NULL;
+  struct field key, value;
+  for (struct member_cursor cursor = scan_members(object); scan_next(&cursor, &key, &value);) {
+    if (scan_key_is(&key, "id")) ordinal = integer_or_null(&value);
+    else if (scan_key_is(&key, "name") && value.kind == FIELD_TEXT) info.model = intern_field(trace, &value);
+    else if (scan_key_is(&key, "totalGlobalMem")) info.memory_bytes = integer_or_null(&value);
+    else if (scan_key_is(&key, "computeMajor")) info.major = integer_or_null(&value);
+    else if (scan_key_is(&key, "computeMinor")) info.minor = integer_or_null(&value);
+    else if (scan_key_is(&key, "numSms")) info.multiprocessors = integer_or_null(&value);
+  }
+  if (ordinal == ROW_NULL) return;
+  uint32_t device = lane_intern(&trace->devices, (struct lane_key){{DEVICE_GPU, (uint64_t)ordinal, 0}});
+  while (device != INTERN_NONE && trace->device_infos.count <= device) {
+    struct device_info *item = list_add(&trace->device_infos, sizeof *item);
+    if (!item) break;
+    *item = (struct device_info){0, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL};
+  }
+  if (device < trace->device_infos.count) ((struct device_info *)trace->device_infos.items)[device] = info;
+}
+
+static void read_distributed(struct trace *trace, const struct field *object) {
+  struct field key, value;
+  for (struct member_cursor cursor = scan_members(object); scan_next(&cursor, &key, &value);) {
+    if (scan_key_is(&key, "rank")) trace->rank = integer_or_null(&value);
+    else if (scan_key_is(&key, "world_size")) trace->world_size = integer_or_null(&value);
+  }
+}
+
+static bool is_named(const struct member *member, const char *name) { return strcmp(member->key, name) == 0; }
+
+void header_read(struct trace *trace) {
+  const struct member *members = trace->members.items;
+  for (size_t i = 0; i < trace->members.count; i++) {
+    const struct member *member = &members[i];
+    struct field value = value_of(member), element;
+    bool is_object = value.kind == FIELD_NESTED && value.text[0] == '{';
+    bool is_array = value.kind == FIELD_NESTED && value.text[0] == '[';
+    if (is_named(member, "deviceProperties") && is_array) {
+      trace->is_kineto = true;
+      for (struct member_cursor cursor = scan_members(&value); scan_next(&cursor, NULL, &element);) {
+        if (element.kind == FIELD_NESTED && element.text[0] == '{') read_device(trace, &element);
+      }
+    } else if (is_named(member, "distributedInfo") && is_object) {
+      trace->is_kineto = true;
+      read_distributed(trace, &value);
+    } else if (is_named(member, "baseTimeNanoseconds")) {
+      int64_t base = integer_or_null(&value);
+      trace->is_kineto = true;
+      /* Times in the file are below 2^62: the sum fits. */
+      if (base != ROW_NULL && base >= 0 && base < INT64_MAX / 2) trace->base_ns = base;
+    } else if (is_named(member, "host_name") && value.kind == FIELD_TEXT) {
+      trace->host = intern_field(trace, &value);
+    } else if (is_named(member, "pytorch_version") && value.kind == FIELD_TEXT) {
+      trace->version = intern_field(trace, &value);
+    } else if (is_named(member, "schemaVersion")) {
+      trace->is_kineto = true;
+    }
+  }
+}
+
+static const char *const known[] = {"deviceProperties", "baseTimeNanoseconds", "host_name", "pytorch_version", "schemaVersion",
+                                    "displayTimeUnit", "traceName"};
+
+static void diagnose_messages(struct profile *profile, const struct member *member, const struct field *array) {
+  bool is_error = is_named(member, "ERROR"), is_warning = is_named(member, "WARNING");
+  const char *severity = is_error ? "error" : is_warning ? "warning" : "info";
+  struct field text;
+  unsigned count = 0;
+  for (struct member_cursor cursor = scan_members(array); scan_next(&cursor, NULL, &text);) {
+    if (text.kind != FIELD_TEXT || count++ >= MAXIMUM_MESSAGES) continue;
+    profile_diagnose(profile, severity, "profiler_message", 1, (int64_t)member->offset, -1, "%.*s",
+                     (int)(text.length < 2000 ? text.length : 2000), text.text);
+  }
+  if (count > MAXIMUM_MESSAGES) {
+    profile_diagnose(profile, "info", "profiler_messages_left_out", count - MAXIMUM_MESSAGES, (int64_t)member->offset, -1,
+                     "more messages of the profiler than are shown");
+  }
+}
+
+static bool put(char **text, size_t *length, size_t *capacity, const char *bytes, size_t count) {
+  if (*length + count > *capacity) {
+    size_t larger = (*length + count) * 2;
+    char *grown = realloc(*text, larger);
+    if (!grown) return false;
+    *text = grown;
+    *capacity = larger;
+  }
+  memcpy(*text + *length, bytes, count);
+  *length += count;
+  return true;
+}
+
+void header_describe(struct trace *trace, struct profile *profile) {
+  const struct member *members = trace->members.items;
+  char *text = NULL;
+  size_t length = 0, capacity = 0;
+  bool ok = true;
+  for (size_t i = 0; i < trace->members.count && ok; i++) {
+    const struct member *member = &members[i];
+    struct field value = value_of(member);
+    bool is_known = false;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) is_known |= is_named(member, known[k]);
+    if (is_known) continue;
+    bool is_messages = is_named(member, "INFO") || is_named(member, "WARNING") || is_named(member, "ERROR");
+    if (is_messages && value.kind == FIELD_NESTED && value.text[0] == '[') {
+      diagnose_messages(profile, member, &value);
+      continue;
+    }
+    char *compact = malloc(member->value_length + 1);
+    ok = compact && put(&text, &length, &capacity, length ? ",\"" : "{\"", 2) &&
+         put(&text, &length, &capacity, member->key, member->key_length) && put(&text, &length, &capacity, "\":", 2) &&
+         put(&text, &length, &capacity, compact, text_compact(member->value, member->value_length, compact));
+    free(compact);
+  }
+  string_id id = 0;
+  if (ok && length && put(&text, &length, &capacity, "}", 1) && pool_intern(trace->pool, text, length, &id) == TFPROF_OK) {
+    profile->attributes = id;
+  }
+  free(text);
+}

@@ -1,0 +1,325 @@
+/* json.c: the reader of traces in JSON: PyTorch's (libkineto), TensorFlow's timelines, any Chrome trace; plain or gzip.
+**
+** The file is cut into chunks that end where an event seems to end.  Each of several workers takes the next chunk (reading it, and
+** inflating it, one at a time), parses it as if the cut were right, waits for its turn, and publishes.  The turn tells whether it was
+** right: the chunk before must have ended between two events of the array.  If not - a list of objects among an event's arguments
+** looked like events, a string held braces - the rest of the chunk before and this one are parsed again together.  So the
+** outcome is that of reading the file from start to end, and a wrong guess costs time only.
+**
+** Memory: a chunk and its rows per worker, and what is kept.  An element that does not end within OVERSIZED bytes is passed over.
+*/
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "read/json/json.h"
+#include "read/json/trace.h"
+#include "store/parallel.h"
+
+enum { MINIMUM_CHUNK = 256 << 10, MAXIMUM_CHUNK = 4 << 20, OVERSIZED = 64 << 20 };
+
+struct buffer { char *bytes; size_t length, capacity; };
+
+static bool buffer_reserve(struct buffer *b, size_t capacity) {
+  if (capacity <= b->capacity) return true;
+  char *bytes = realloc(b->bytes, capacity + SCAN_PADDING);
+  if (!bytes) return false;
+  b->bytes = bytes;
+  b->capacity = capacity;
+  return true;
+}
+
+struct loading {
+  struct trace *trace;
+  size_t chunk_bytes;
+  pthread_t main_thread;
+  /* reading: under read_lock */
+  pthread_mutex_t read_lock;
+  struct buffer carry;        /* behind the last cut */
+  uint64_t next_chunk, offset;
+  bool at_end, is_array, is_aligned, started;
+  /* publishing: under turn_lock */
+  pthread_mutex_t turn_lock;
+  pthread_cond_t turn_changed;
+  uint64_t turn;
+  enum parse_state state;
+  struct buffer rest;         /* of the chunk before: an element that did not end in it */
+  uint64_t rest_offset;
+  bool is_skipping;           /* over an oversized element: */
+  int64_t skip_depth;
+  bool skip_in_string, skip_escaped, skip_begun;
+  bool stop;
+};
+
+static bool is_stopped(struct loading *l) {
+  pthread_mutex_lock(&l->turn_lock);
+  if (!l->stop && pthread_equal(pthread_self(), l->main_thread) && store_interrupted(l->trace->store)) {
+    trace_fail(l->trace, TFPROF_INTERRUPTED);
+    l->stop = true;
+  }
+  bool stop = l->stop;
+  pthread_mutex_unlock(&l->turn_lock);
+  return stop;
+}
+
+/* The next chunk into `own`, with padding. False: there is none. */
+static bool next_chunk(struct loading *l, struct buffer *own, uint64_t *number, uint64_t *offset, bool *is_aligned, bool *is_last) {
+  pthread_mutex_lock(&l->read_lock);
+  bool ok = !l->at_end;
+  if (ok && !buffer_reserve(own, l->carry.length + l->chunk_bytes)) {
+    ok = false;
+    l->at_end = true;
+    pthread_mutex_lock(&l->turn_lock);
+    trace_fail(l->trace, TFPROF_NO_MEMORY);
+    l->stop = true;
+    pthread_mutex_unlock(&l->turn_lock);
+  }
+  if (ok) {
+    if (l->carry.length) memcpy(own->bytes, l->carry.bytes, l->carry.length);
+    size_t got = source_read(l->trace->source, own->bytes + l->carry.length, l->chunk_bytes);
+    own->length = l->carry.length + got;
+    memset(own->bytes + own->length, '"', SCAN_PADDING);
+    l->at_end = got < l->chunk_bytes;
+    if (!l->started) {
+      const char *p = own->bytes + (own->length >= 3 && memcmp(own->bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+      l->is_array = *scan_space(p) == '[';
+      l->started = true;
+    }
+    *number = l->next_chunk++;
+    *offset = l->offset;
+    *is_aligned = l->is_aligned;
+    *is_last = l->at_end;
+    size_t cut = l->at_end ? own->length : parse_find_cut(own->bytes, own->length);
+    l->is_aligned = cut != 0;
+    if (!cut) cut = own->length;
+    l->carry.length = 0;
+    if (buffer_reserve(&l->carry, own->length - cut)) {
+      l->carry.length = own->length - cut;
+      if (l->carry.length) memcpy(l->carry.bytes, own->bytes + cut, l->carry.length);
+      own->length = cut;
+      memset(own->bytes + own->length, '"', SCAN_PADDING);
+    } else {
+      l->is_aligned = false; /* no room to carry: the whole stays here */
+    }
+    l->offset += own->length;
+  }
+  pthread_mutex_unlock(&l->read_lock);
+  return ok;
+}
+
+/* Passes over the rest of an element: up to the comma or bracket behind it. Returns how many bytes belong to it. */
+static size_t skip_element(struct loading *l, const char *data, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    char c = data[i];
+    if (l->skip_in_string) {
+      if (l->skip_escaped) l->skip_escaped = false;
+      else if (c == '\\') l->skip_escaped = true;
+      else if (c == '"') l->skip_in_string = false;
+      continue;
+    }
+    if (!l->skip_begun && (scan_is_space(c) || c == ',')) continue;
+    if (l->skip_depth == 0 && l->skip_begun && (c == ',' || c == ']' || c == '}')) {
+      l->is_skipping = false;
+      return i;
+    }
+    l->skip_begun = true;
+    if (c == '"') l->skip_in_string = true;
+    else if (c == '[' || c == '{') l->skip_depth++;
+    else if (c == ']' || c == '}') l->skip_depth--;
+  }
+  return length;
+}
+
+/* The guess was wrong, or there was none: what was left over and this chunk together, from the true state. Returns the bytes
+** dealt with and sets what the worker's rows belong to. */
+static bool parse_again(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset) {
+  worker_clear(w);
+  if (l->rest.length) {
+    if (!buffer_reserve(&l->rest, l->rest.length + own->length)) return false;
+    memcpy(l->rest.bytes + l->rest.length, own->bytes, own->length);
+    l->rest.length += own->length;
+    struct buffer swap = *own;
+    *own = l->rest;
+    l->rest = swap;
+    l->rest.length = 0;
+    offset = l->rest_offset;
+  }
+  size_t skipped = l->is_skipping ? skip_element(l, own->bytes, own->length) : 0;
+  if (skipped) {
+    own->length -= skipped;
+    memmove(own->bytes, own->bytes + skipped, own->length);
+  }
+  memset(own->bytes + own->length, '"', SCAN_PADDING);
+  w->is_array = l->is_array;
+  size_t used = parse_chunk(w, own->bytes, own->length, offset + skipped, &l->state);
+  l->rest_offset = offset + skipped + used;
+  l->rest.length = own->length - used;
+  return true;
+}
+
+static void begin_skipping(struct loading *l, struct worker *w) {
+  if (w->problems[PROBLEM_OVERSIZED].count++ == 0) w->problems[PROBLEM_OVERSIZED].offset = l->rest_offset;
+  l->is_skipping = true;
+  l->skip_depth = 0;
+  l->skip_in_string = l->skip_escaped = l->skip_begun = false;
+  skip_element(l, l->rest.bytes, l->rest.length);
+  l->is_skipping = true; /* it would have been complete otherwise */
+  l->rest_offset += l->rest.length;
+  l->rest.length = 0;
+}
+
+/* With the turn: makes the chunk part of the trace. NULL: failed. */
+static struct chunk *take_turn(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset, size_t used,
+                               enum parse_state guessed_before, enum parse_state guessed_after, bool is_guess_made, bool is_last) {
+  bool is_right = is_guess_made && l->rest.length == 0 && !l->is_skipping && l->state == guessed_before;
+  if (is_right) {
+    l->state = guessed_after;
+    l->rest_offset = offset + used;
+    l->rest.length = own->length - used;
+  } else if (!parse_again(l, w, own, offset)) {
+    w->no_memory = true;
+  }
+  size_t dealt_with = own->length - l->rest.length;
+  struct buffer *rest = &l->rest;
+  if (rest->length) {
+    size_t length = rest->length;
+    if (buffer_reserve(rest, length)) memcpy(rest->bytes, own->bytes + dealt_with, length);
+    else w->no_memory = true;
+    if (length > OVERSIZED && !is_last) begin_skipping(l, w);
+  }
+  if (is_last && (l->rest.length || l->is_skipping || (l->state != PARSE_END && !(l->state == PARSE_EVENTS && l->is_array)))) {
+    /* An array of events may end without its bracket (the Trace Event Format says so). */
+    if (w->problems[PROBLEM_TRUNCATED].count++ == 0) w->problems[PROBLEM_TRUNCATED].offset = l->rest_offset;
+  }
+  return publish_chunk(l->trace, w, dealt_with);
+}
+
+static void work(void *context, size_t i, unsigned number_of_worker) {
+  (void)i;
+  (void)number_of_worker;
+  struct loading *l = context;
+  struct worker w;
+  struct buffer own = {0};
+  if (!worker_init(&w)) {
+    pthread_mutex_lock(&l->turn_lock);
+    trace_fail(l->trace, TFPROF_NO_MEMORY);
+    l->stop = true;
+    pthread_cond_broadcast(&l->turn_changed);
+    pthread_mutex_unlock(&l->turn_lock);
+    return;
+  }
+  uint64_t number, offset;
+  bool is_aligned, is_last;
+  while (!is_stopped(l) && next_chunk(l, &own, &number, &offset, &is_aligned, &is_last)) {
+    worker_clear(&w);
+    enum parse_state before = number ? PARSE_EVENTS : PARSE_START, after = before;
+    size_t used = 0;
+    bool is_guess_made = number == 0 || is_aligned;
+    if (is_guess_made) {
+      w.is_array = l->is_array;
+      used = parse_chunk(&w, own.bytes, own.length, offset, &after);
+    }
+    pthread_mutex_lock(&l->turn_lock);
+    while (l->turn != number && !l->stop) pthread_cond_wait(&l->turn_changed, &l->turn_lock);
+    struct chunk *chunk = NULL;
+    if (!l->stop) {
+      chunk = take_turn(l, &w, &own, offset, used, before, after, is_guess_made, is_last);
+      l->turn++;
+      if (!chunk) l->stop = true;
+    }
+    pthread_cond_broadcast(&l->turn_changed);
+    pthread_mutex_unlock(&l->turn_lock);
+    if (!chunk) break;
+    if (pack_chunk(&w, chunk, false)) {
+      pthread_mutex_lock(&l->turn_lock);
+      trace_fail(l->trace, TFPROF_NO_MEMORY);
+      l->stop = true;
+      pthread_cond_broadcast(&l->turn_changed);
+      pthread_mutex_unlock(&l->turn_lock);
+    }
+  }
+  worker_free(&w);
+  free(own.bytes);
+}
+
+static size_t chunk_size(const struct source *source) {
+  /* Small against the file, so that memory stays below a fraction of it; many, so that all workers have some. */
+  uint64_t size = source_file_bytes(source) * (source_is_gzip(source) ? 10 : 1) / 64;
+  return size < MINIMUM_CHUNK ? MINIMUM_CHUNK : size > MAXIMUM_CHUNK ? MAXIMUM_CHUNK : (size_t)size;
+}
+
+enum tfprof_status json_open(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error) {
+  struct trace trace;
+  if (!trace_init(&trace, store, path, error)) return error_no_memory(error);
+  enum tfprof_status status = source_open(path, &trace.source, error);
+  if (status) {
+    trace_free(&trace);
+    return status;
+  }
+  struct loading l = {.trace = &trace, .main_thread = pthread_self(), .state = PARSE_START};
+  l.chunk_bytes = chunk_size(trace.source);
+  pthread_mutex_init(&l.read_lock, NULL);
+  pthread_mutex_init(&l.turn_lock, NULL);
+  pthread_cond_init(&l.turn_changed, NULL);
+  parallel_for(parallel_workers(), work, &l);
+  pthread_cond_destroy(&l.turn_changed);
+  pthread_mutex_destroy(&l.turn_lock);
+  pthread_mutex_destroy(&l.read_lock);
+  free(l.carry.bytes);
+  free(l.rest.bytes);
+  status = trace.status;
+  if (!status && !trace.event_count) {
+    uint64_t offset;
+    enum source_problem problem = source_problem(trace.source, &offset);
+    const struct problem_tally *level = &trace.problems[PROBLEM_LEVEL];
+    if (problem && problem != SOURCE_TRAILING) {
+      status = error_at(error, TFPROF_CORRUPT, path, offset, "%s before any event", source_problem_text(problem));
+    } else if (level->count) {
+      status = error_at(error, TFPROF_CORRUPT, path, level->offset, "is no JSON trace");
+    } else if (trace.problems[PROBLEM_TRUNCATED].count && !trace.has_events) {
+      status = error_at(error, TFPROF_CORRUPT, path, trace.problems[PROBLEM_TRUNCATED].offset, "ends before its first event");
+    } else if (!trace.has_events) {
+      status = error_set(error, TFPROF_WRONG_KIND, "%s is JSON without traceEvents", path);
+    }
+  }
+  if (!status) {
+    struct source_index *index = source_take_index(trace.source);
+    status = index ? trace_finish(&trace, run_number, index, error) : error_no_memory(error);
+  }
+  source_close(trace.source);
+  trace_free(&trace);
+  return status;
+}
+
+/* ---- what the rest of the program sees ---- */
+
+static void free_profile(struct profile *profile) { source_index_free(profile->source_data); }
+
+const struct profile_source json_source_kineto = {
+    .format = "kineto", .load = attributes_load, .free_segment = segment_text_free, .free_profile = free_profile};
+const struct profile_source json_source_chrome = {
+    .format = "chrome", .load = attributes_load, .free_segment = segment_text_free, .free_profile = free_profile};
+
+/* A JSON document whose beginning holds something that only traces have. */
+static int json_probe(const char *path, const uint8_t *head, size_t length) {
+  (void)path;
+  const char *text = (const char *)head;
+  size_t i = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  while (i < length && scan_is_space(text[i])) i++;
+  if (i == length || (text[i] != '{' && text[i] != '[')) return 0;
+  static const char *const sure[] = {"\"traceEvents\"", "\"deviceProperties\"", "\"distributedInfo\"", "\"baseTimeNanoseconds\""};
+  for (size_t k = 0; k < sizeof sure / sizeof *sure; k++) {
+    if (memmem(text, length, sure[k], strlen(sure[k]))) return 90;
+  }
+  if (memmem(text, length, "\"ph\"", 4)) return 80;
+  if (text[i] == '{' && memmem(text, length, "\"schemaVersion\"", 15)) return 40;
+  return 0;
+}
+
+const struct read_format read_format_json = {
+    .name = "kineto",
+    .description = "trace in JSON: PyTorch's (kineto), TensorFlow's timeline, any Chrome trace; plain or gzip",
+    .probe = json_probe,
+    .open = json_open};

@@ -1,0 +1,11 @@
+/* json.h: the reader of traces in JSON; see json.c. */
+#ifndef TFPROF_JSON_JSON_H
+#define TFPROF_JSON_JSON_H
+
+#include "read/read.h"
+
+/* Adds one profile to the unpublished run. */
+enum tfprof_status json_open(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error);
+extern const struct read_format read_format_json;
+
+#endif

@@ -1,0 +1,89 @@
+/* stacks.c: call stacks to code_traces and code_frames.
+**
+** The autograd profiler writes a stack as "file(line): function;..." with the innermost frame first (torch/csrc/profiler/util.cpp,
+** and torch/profiler's python tracer for "Call stack" of verbose traces); built-in functions have no file.  Traces share their outer
+** frames: a trace is a frame on top of another trace.
+*/
+#include "read/json/trace.h"
+
+#include <string.h>
+
+static string_id intern_text(struct trace *trace, const char *text, size_t length) {
+  string_id id = 0;
+  if (length == 0) return 0;
+  enum tfprof_status status = pool_intern(trace->pool, text, length, &id);
+  if (status) trace_fail(trace, status);
+  return id;
+}
+
+/* "file.py(123): function" or any other text. */
+static uint32_t frame_intern(struct trace *trace, const char *text, size_t length) {
+  struct frame_key_text frame = {0, 0, 0};
+  const char *mark = memmem(text, length, "): ", 3);
+  const char *open = mark ? memrchr(text, '(', (size_t)(mark - text)) : NULL;
+  bool is_place = open && open > text && mark > open + 1 && mark - open <= 11;
+  int64_t line = 0;
+  for (const char *p = open ? open + 1 : NULL; is_place && p < mark; p++) {
+    if (*p < '0' || *p > '9') is_place = false;
+    else line = line * 10 + (*p - '0');
+  }
+  if (is_place) {
+    frame.file = intern_text(trace, text, (size_t)(open - text));
+    frame.line = line;
+    frame.function = intern_text(trace, mark + 3, length - (size_t)(mark + 3 - text));
+  } else {
+    frame.function = intern_text(trace, text, length);
+  }
+  uint32_t before = trace->frames.count;
+  uint32_t row = lane_intern(&trace->frames, (struct lane_key){{frame.file, frame.function, (uint64_t)frame.line}});
+  if (row == before) {
+    struct frame_key_text *item = list_add(&trace->frame_texts, sizeof *item);
+    if (item) *item = frame;
+    else row = INTERN_NONE;
+  }
+  if (row == INTERN_NONE) trace_fail(trace, TFPROF_NO_MEMORY);
+  return row;
+}
+
+/* FNV-1a: the same for the same texts in every profile and on every machine. */
+static uint64_t hash_frame(uint64_t below, const char *text, size_t length) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ below * UINT64_C(0x9e3779b97f4a7c15);
+  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+  return hash;
+}
+
+uint32_t stack_push(struct trace *trace, uint32_t parent, const char *text, size_t length) {
+  uint32_t frame = frame_intern(trace, text, length);
+  if (frame == INTERN_NONE) return 0;
+  uint32_t before = trace->stacks.count;
+  uint32_t row = lane_intern(&trace->stacks, (struct lane_key){{parent, frame, 0}});
+  if (row == before) {
+    struct trace_stack *item = list_add(&trace->stack_items, sizeof *item), *items = trace->stack_items.items;
+    if (item) {
+      uint64_t below = parent ? items[parent - 1].hash : 0;
+      *item = (struct trace_stack){frame, parent, parent ? items[parent - 1].depth + 1 : 1, hash_frame(below, text, length)};
+    } else {
+      row = INTERN_NONE;
+    }
+  }
+  if (row == INTERN_NONE) {
+    trace_fail(trace, TFPROF_NO_MEMORY);
+    return 0;
+  }
+  return row + 1;
+}
+
+uint32_t stack_intern(struct trace *trace, const char *text, size_t length) {
+  uint32_t parent = 0;
+  const char *end = text + length;
+  while (end > text) { /* from the outermost frame, which is the last */
+    const char *start = memrchr(text, ';', (size_t)(end - text));
+    start = start ? start + 1 : text;
+    if (end > start) {
+      parent = stack_push(trace, parent, start, (size_t)(end - start));
+      if (!parent) return 0;
+    }
+    end = start > text ? start - 1 : text;
+  }
+  return parent;
+}
