@@ -52,6 +52,14 @@ static bool is_inside_quotes(const char *text) {
   return inside;
 }
 
+/* What ends a word: inside quotes only they do, since a path may hold anything else. */
+static char *choose_word_breaks(void) {
+  char *before = text_before(rl_point);
+  bool inside = before && is_inside_quotes(before);
+  free(before);
+  return inside ? "'" : " \t\n\"'`@$><=;|&{(,)*+-/%!~.";
+}
+
 static bool is_one_of(const char *word, const char *const *words) {
   for (; *words; words++) {
     if (strcasecmp(word, *words) == 0) return true;
@@ -154,7 +162,7 @@ static char **complete(const char *text, int start, int end) {
 void complete_install(struct script *script) {
   completed = script;
   rl_attempted_completion_function = complete;
-  rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{(,)*+-/%!~.";
+  rl_completion_word_break_hook = choose_word_breaks;
   rl_completer_quote_characters = "";
   rl_variable_bind("completion-ignore-case", "on");
   rl_variable_bind("colored-completion-prefix", "off");
