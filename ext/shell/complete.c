@@ -32,7 +32,7 @@ static char *text_before(int end) {
   return text;
 }
 
-/* The word that ends right before text[*end], spaces skipped; *end becomes where it begins. Empty: a sign or the start. */
+/* The word that ends right before text[*end], spaces skipped; *end becomes where it begins. Empty: none is there. */
 static void word_before(const char *text, size_t *end, char *word, size_t size) {
   size_t to = *end;
   while (to > 0 && strchr(" \t\n", text[to - 1])) to--;

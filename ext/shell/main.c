@@ -45,7 +45,7 @@ static const char help_text[] =
     "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
     "\n"
     "  RUN               a run directory, a recording, or a pattern such as 'runs/*'\n"
-    "      --format F    box (for people, fits the terminal), csv, json, jsonl, markdown\n"
+    "      --format F    box (for people), csv, json, jsonl or markdown\n"
     "      --width N     columns that a box may take; 0: as many as it likes\n"
     "      --help        this text\n"
     "      --version     the version\n"
