@@ -173,14 +173,33 @@ static void end_op(const void *object, void *context) {
   atomic_store_explicit(&thread->depth, depth, memory_order_relaxed);
 }
 
+static void start_nothing(void **context, const uint8_t *object) {
+  (void)object;
+  *context = NULL;
+}
+TORCH_START_CALLBACK(start_nothing)
+
+static void end_nothing(const void *object, void *context) {
+  (void)object;
+  (void)context;
+}
+
+static bool add_callbacks(void *start, void *end, bool needs_inputs) {
+  ops_disarm();
+  struct torch_callback callback = {.start = start, .end = end, .sampling_probability = 1, .needs_inputs = needs_inputs};
+  memset(callback.scopes, 1, sizeof callback.scopes);
+  registered = torch.add_global_callback(callback);
+  return registered != 0;
+}
+
 bool ops_arm(bool with_inputs, bool with_stacks) {
   records_inputs = with_inputs && input_layout.is_proved;
   records_stacks = with_stacks && python_layout.version != 0;
-  struct torch_callback callback = {.start = (void *)start_op_entry, .end = (void *)end_op, .sampling_probability = 1};
-  memset(callback.scopes, 1, sizeof callback.scopes);
-  callback.needs_inputs = records_inputs;
-  registered = torch.add_global_callback(callback);
-  return registered != 0;
+  return add_callbacks((void *)start_op_entry, (void *)end_op, records_inputs);
+}
+
+bool ops_arm_empty(bool with_inputs) {
+  return add_callbacks((void *)start_nothing_entry, (void *)end_nothing, with_inputs && input_layout.is_proved);
 }
 
 void ops_disarm(void) {

@@ -162,6 +162,8 @@ ENTRY_POINT int tfprof_capture_code_died(const void *code);
 ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason);
 /* Recording begins. 0: it cannot, and it has been said. */
 ENTRY_POINT int tfprof_capture_arm(void);
+/* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes for calling any. */
+ENTRY_POINT int tfprof_capture_switch(int mode);
 ENTRY_POINT void tfprof_capture_flush(void);
 ENTRY_POINT void tfprof_capture_finish(void);
 ENTRY_POINT const char *tfprof_capture_path(void);
@@ -253,6 +255,14 @@ int tfprof_capture_arm(void) {
   session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on", framework_version);
   tfprof_capture_finish();
   return 0;
+}
+
+int tfprof_capture_switch(int mode) {
+  if (atomic_load(&state) != SESSION_RECORDING) return 0;
+  if (mode == 1) return ops_arm(wants_shapes, wants_stacks);
+  if (mode == 2) return ops_arm_empty(wants_shapes);
+  ops_disarm();
+  return 1;
 }
 
 void tfprof_capture_flush(void) {
