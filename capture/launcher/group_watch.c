@@ -1,10 +1,10 @@
 /* group_watch.c: a second, idle process in our group, which tells us of every signal that it gets.
 **
-** A signal must reach the program once.  One that is sent to us alone (kill, a batch system, a container runtime) has to be
-** handed on; one that is sent to the group (the terminal's Ctrl-C, a shell's `kill %1`, timeout) is there already, and the
-** system does not say which it was.  So this process does: what it got as well went to the group.  It blocks all signals,
-** writes each one's number and time into a pipe, dies with us, and bears another name, so that `pkill tfprof-capture`
-** finds us alone.
+** A signal must reach the program once.  One that is sent to us alone (kill, a batch system, a container runtime) has
+** to be handed on; one that is sent to the group (the terminal's Ctrl-C, a shell's `kill %1`, timeout) is there already,
+** and the system does not say which it was.  So this process does: what it got as well went to the group.  It blocks all
+** signals, writes each one's number and time into a pipe, dies with us, and bears another name, so that
+** `pkill tfprof-capture` finds us alone.
 */
 #include "group_watch.h"
 
@@ -89,16 +89,20 @@ void group_watch_end(void) {
   watcher = sightings = -1;
 }
 
+/* Signals of one kind that come close together count as one, as the system itself merges them: timeout(1) sends its
+** signal to us and then to the group. */
 bool group_watch_saw(const siginfo_t *information) {
+  static int64_t last_seen_ms[_NSIG];
+  int number = information->si_signo;
   int64_t taken = now_ms();
   while (sightings >= 0) {
+    if (last_seen_ms[number] && last_seen_ms[number] >= taken - PATIENCE_MS) return true;
     int64_t left = taken + PATIENCE_MS - now_ms();
     struct pollfd input = {.fd = sightings, .events = POLLIN};
     if (left <= 0 || poll(&input, 1, (int)left) == 0) return false;
     struct sighting sighting;
     if (read(sightings, &sighting, sizeof sighting) != (ssize_t)sizeof sighting) break; /* the watcher is gone */
-    /* An older one belongs to a signal that was merged with another before we took it. */
-    if (sighting.number == information->si_signo && sighting.time_ms >= taken - PATIENCE_MS) return true;
+    if (sighting.number > 0 && sighting.number < _NSIG) last_seen_ms[sighting.number] = sighting.time_ms;
   }
   return information->si_code == SI_KERNEL;
 }

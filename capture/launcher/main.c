@@ -40,9 +40,9 @@ static bool join(char *path, const char *directory, const char *name) {
   return (size_t)snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX;
 }
 
-/* The other parts lie beside this program in a build tree, and in ../lib/tfprof when it is installed. */
+/* The other parts lie beside this program in a build tree, and in lib/tfprof when it is installed. */
 static bool find_installation(struct installation *found) {
-  static const char *const places[] = {".", "../lib/tfprof"};
+  static const char *const places[] = {".", TFPROF_INSTALLED_PARTS};
   char self[PATH_MAX], place[PATH_MAX], hook[PATH_MAX];
   ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   if (length <= 0) return false;
@@ -61,8 +61,8 @@ static bool find_installation(struct installation *found) {
   }
   fprintf(stderr,
           "tfprof-capture: libtfprof_capture.so and python/sitecustomize.py are neither in %s nor in "
-          "%s/../lib/tfprof; build or install tfprof again\n",
-          self, self);
+          "%s/%s; build or install tfprof again\n",
+          self, self, TFPROF_INSTALLED_PARTS);
   return false;
 }
 

@@ -24,8 +24,8 @@ static const char help_text[] =
     "\n"
     "usage: tfprof-capture [options] [--] PROGRAM [ARGUMENT...]\n"
     "\n"
-    "  -o, --output DIR  the run directory; made when it is not there, refused when it\n"
-    "                    holds a recording. Without -o: tfprof-run, then tfprof-run-2 ...\n"
+    "  -o, --output DIR  the run directory; made when it is missing, refused when it\n"
+    "                    holds a recording. Without -o: tfprof-run, tfprof-run-2 ...\n"
     "      --force       remove the recording that DIR holds (its *.tfprof files and\n"
     "                    nothing else) and record anew\n"
     "      --ops=all     record every op of every step; so far the only mode\n"
@@ -40,8 +40,8 @@ static const char help_text[] =
     "signal. Exit statuses of its own: 2 wrong usage, 125 it cannot record (then the\n"
     "program is not started), 126 the program cannot be run, 127 there is none such.\n"
     "\n"
-    "Each process that imports PyTorch writes DIR/HOST-PID.tfprof as it goes: whatever\n"
-    "ends the program, all but the last second is there. A Python that is started\n"
+    "Each process that imports PyTorch writes DIR/HOST-PID.tfprof as it goes: however\n"
+    "the program ends, all but the last second is there. A Python that is started\n"
     "with -I, -E or -S is not recorded.\n";
 
 static const char *const option_names[] = {"--output",    "--force", "--ops",  "--no-stacks",

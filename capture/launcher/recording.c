@@ -1,7 +1,8 @@
 /* recording.c: reads the dumps of a run directory through the dump codec, for the closing summary.
 **
-** Of each file it takes the counts of the frames' headers and decodes only the small table `diagnostics`, where the
-** capture library says which of its parts do not record and why.
+** Of each file it takes the counts of the frames' headers and decodes only the names of the ops, to count the steps of
+** the optimizers, and the small table `diagnostics`, where the capture library says which of its parts do not record
+** and why.
 */
 #include "recording.h"
 #include "run_directory.h"
@@ -86,6 +87,26 @@ static void read_diagnostics(struct dump_cursor *cursor, const struct dump_frame
   free(nulls);
 }
 
+/* PyTorch marks each step of an optimizer with such a row; the table `steps` is derived from them. */
+static bool is_optimizer_step(const char *name) {
+  return strncmp(name, "Optimizer.step#", strlen("Optimizer.step#")) == 0;
+}
+
+/* Adds the frame's rows of each name to counts[id]. */
+static void count_names(struct dump_cursor *cursor, const struct dump_frame *frame, uint64_t *counts, size_t room) {
+  const struct dump_block *block = dump_frame_block(frame, schema_tables[TABLE_ops].columns[COLUMN_ops_name].dump_id);
+  int64_t *names = calloc(frame->rows, sizeof *names);
+  uint64_t *nulls = calloc((frame->rows + 63) / 64, sizeof *nulls);
+  if (block && names && nulls && block->encoding != DUMP_REAL &&
+      dump_block_decode(cursor, frame, block, names, nulls, NULL) == TFPROF_OK) {
+    for (uint32_t row = 0; row < frame->rows; row++) {
+      if (names[row] > 0 && (uint64_t)names[row] < room) counts[names[row]]++;
+    }
+  }
+  free(names);
+  free(nulls);
+}
+
 static int64_t last_start(const struct dump_frame *frame) {
   const struct dump_block *block =
       dump_frame_block(frame, schema_tables[TABLE_ops].columns[COLUMN_ops_start_ns].dump_id);
@@ -95,6 +116,11 @@ static int64_t last_start(const struct dump_frame *frame) {
 static void read_frames(struct dump_file *file, struct process_recording *process) {
   struct strings strings = {0};
   struct dump_cursor *cursor = NULL;
+  uint64_t *counts = NULL;
+  if (dump_cursor_open(file, &cursor, NULL) == TFPROF_OK &&
+      dump_file_strings(file, keep_string, &strings, NULL) == TFPROF_OK) {
+    counts = calloc(strings.room + 1, sizeof *counts);
+  }
   for (size_t i = 0; i < file->frame_count; i++) {
     const struct dump_frame *frame = &file->frames[i];
     int table = schema_table_of_dump_id(frame->table_dump_id);
@@ -102,15 +128,15 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
       process->ops += frame->rows;
       int64_t last_ns = last_start(frame);
       if (last_ns > process->last_ns) process->last_ns = last_ns;
-    } else if (table == TABLE_steps) {
-      process->steps += frame->rows;
-    } else if (table == TABLE_diagnostics) {
-      if (!cursor && (dump_cursor_open(file, &cursor, NULL) != TFPROF_OK ||
-                      dump_file_strings(file, keep_string, &strings, NULL) != TFPROF_OK))
-        break;
+      if (counts) count_names(cursor, frame, counts, strings.room);
+    } else if (table == TABLE_diagnostics && counts) {
       read_diagnostics(cursor, frame, &strings, process);
     }
   }
+  for (size_t id = 0; counts && id < strings.room; id++) {
+    if (counts[id] > process->steps && is_optimizer_step(text_of(&strings, (int64_t)id))) process->steps = counts[id];
+  }
+  free(counts);
   if (cursor) dump_cursor_close(cursor);
   free_strings(&strings);
 }
@@ -173,7 +199,7 @@ bool recording_read(const char *directory, struct recording *recording) {
     recording->process_count++;
     read_process(&processes[count]);
     recording->ops += processes[count].ops;
-    recording->steps += processes[count].steps;
+    if (processes[count].steps > recording->steps) recording->steps = processes[count].steps;
     recording->dropped += processes[count].dropped;
     recording->bytes += processes[count].bytes;
   }

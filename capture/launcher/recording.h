@@ -19,7 +19,8 @@ struct process_recording {
   char *problem; /* why the file cannot be read; the rest is then 0 */
   char *command;
   uint32_t pid, parent_pid;
-  uint64_t ops, steps, dropped, bytes;
+  uint64_t ops, dropped, bytes;
+  uint64_t steps;  /* of the optimizer that stepped most often */
   int64_t last_ns; /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
   bool is_closed;  /* the recording was ended in order */
   bool is_alive;   /* the process still runs, on this machine */
@@ -30,7 +31,8 @@ struct process_recording {
 struct recording {
   struct process_recording *processes; /* the one with most ops first */
   size_t process_count;
-  uint64_t ops, steps, dropped, bytes;
+  uint64_t ops, dropped, bytes;
+  uint64_t steps; /* of the process with most of them */
 };
 
 /* Reads every *.tfprof of the directory. false: it cannot be listed (errno) or memory is short. */

@@ -75,17 +75,20 @@ static void say_how_it_ended(const struct recording *recording, const struct out
     fputs("; what was recorded is complete but for its last second\n", stderr);
 }
 
+/* "48,331 ops in 60 optimizer steps" */
+static void say_counts(uint64_t ops, uint64_t steps) {
+  fprintf(stderr, "%s op%s", count_text(ops).bytes, plural(ops));
+  if (steps) fprintf(stderr, " in %s optimizer step%s", count_text(steps).bytes, plural(steps));
+}
+
 static void say_process(const struct process_recording *process) {
-  if (process->problem) {
-    fprintf(stderr, "  %s cannot be read: %s\n", process->path, process->problem);
-    return;
-  }
-  const char *command = process->command ? process->command : "?";
+  if (process->problem) return;
+  const char *command = process->command ? process->command : "";
   size_t length = strlen(command);
-  fprintf(stderr, "  pid %-7u %s op%s, %s step%s, %s  %.*s%s%s\n", process->pid, count_text(process->ops).bytes,
-          plural(process->ops), count_text(process->steps).bytes, plural(process->steps),
-          bytes_text(process->bytes).bytes, MAXIMUM_COMMAND, command, length > MAXIMUM_COMMAND ? "…" : "",
-          process->is_alive ? "  (still running and recording)" : "");
+  fprintf(stderr, "  pid %-7u ", process->pid);
+  say_counts(process->ops, process->steps);
+  fprintf(stderr, ", %s  %.*s%s%s\n", bytes_text(process->bytes).bytes, MAXIMUM_COMMAND, command,
+          length > MAXIMUM_COMMAND ? "…" : "", process->is_alive ? "  (still running and recording)" : "");
 }
 
 /* The same note of many processes is told once. */
@@ -152,6 +155,35 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
       stderr);
 }
 
+static void say_what_was_recorded(const struct recording *recording, const struct run_directory *directory) {
+  fputs("tfprof: recorded ", stderr);
+  say_counts(recording->ops, recording->steps);
+  if (recording->process_count > 1) fprintf(stderr, " of %zu processes", recording->process_count);
+  fprintf(stderr, " into %s (%s)\n", directory->path, bytes_text(recording->bytes).bytes);
+  for (size_t i = 0; i < recording->process_count && recording->process_count > 1; i++) {
+    if (i == MAXIMUM_PROCESSES) {
+      fprintf(stderr, "  … and %zu more\n", recording->process_count - i);
+      break;
+    }
+    say_process(&recording->processes[i]);
+  }
+}
+
+/* All that --quiet does not silence. */
+static void say_problems(const struct recording *recording) {
+  for (size_t i = 0; i < recording->process_count; i++) {
+    const struct process_recording *process = &recording->processes[i];
+    if (process->problem) fprintf(stderr, "tfprof: %s cannot be read: %s\n", process->path, process->problem);
+  }
+  if (recording->dropped) {
+    fprintf(stderr,
+            "tfprof: %s row%s lost: they came faster than they could be written, or the disk was full; the table "
+            "diagnostics tells which\n",
+            count_text(recording->dropped).bytes, recording->dropped == 1 ? " was" : "s were");
+  }
+  say_notes(recording);
+}
+
 void report(const struct capture_options *options, const struct run_directory *directory,
             const struct program *program, const struct outcome *outcome, const char *tools, const char *extension) {
   struct recording recording;
@@ -165,36 +197,18 @@ void report(const struct capture_options *options, const struct run_directory *d
     recording_free(&recording);
     return;
   }
-  bool is_alive = false;
-  for (size_t i = 0; i < recording.process_count; i++) is_alive |= recording.processes[i].is_alive;
   if (!options->quiet) {
     say_how_it_ended(&recording, outcome);
-    fprintf(stderr, "tfprof: recorded %s op%s in %s step%s of %zu process%s into %s (%s)\n",
-            count_text(recording.ops).bytes, plural(recording.ops), count_text(recording.steps).bytes,
-            plural(recording.steps), recording.process_count, recording.process_count == 1 ? "" : "es",
-            directory->path, bytes_text(recording.bytes).bytes);
-    if (recording.process_count > 1) {
-      for (size_t i = 0; i < recording.process_count && i < MAXIMUM_PROCESSES; i++)
-        say_process(&recording.processes[i]);
-      if (recording.process_count > MAXIMUM_PROCESSES)
-        fprintf(stderr, "  … and %zu more\n", recording.process_count - MAXIMUM_PROCESSES);
-    }
+    say_what_was_recorded(&recording, directory);
   }
-  for (size_t i = 0; i < recording.process_count && (options->quiet || recording.process_count == 1); i++) {
-    if (recording.processes[i].problem) say_process(&recording.processes[i]);
-  }
-  if (recording.dropped) {
-    fprintf(
-        stderr,
-        "tfprof: %s row%s were lost: they came faster than they could be written, or the disk was full; the table "
-        "diagnostics tells which\n",
-        count_text(recording.dropped).bytes, plural(recording.dropped));
-  }
-  say_notes(&recording);
+  say_problems(&recording);
   if (!options->quiet) {
-    if (is_alive)
+    bool is_alive = false;
+    for (size_t i = 0; i < recording.process_count; i++) is_alive |= recording.processes[i].is_alive;
+    if (is_alive) {
       fputs("tfprof: processes that the program left behind still record; SELECT tfprof_refresh() shows their news\n",
             stderr);
+    }
     say_next(directory->path, tools, extension);
   }
   recording_free(&recording);

@@ -32,7 +32,7 @@ static char *text_before(int end) {
   return text;
 }
 
-/* The word that ends right before text[*end], spaces skipped; *end becomes where it begins. Empty: a sign or the start. */
+/* The word that ends right before text[*end], spaces skipped; *end becomes where it begins. Empty: none is there. */
 static void word_before(const char *text, size_t *end, char *word, size_t size) {
   size_t to = *end;
   while (to > 0 && strchr(" \t\n", text[to - 1])) to--;
@@ -50,6 +50,14 @@ static bool is_inside_quotes(const char *text) {
     if (*text == '\'') inside = !inside;
   }
   return inside;
+}
+
+/* What ends a word: inside quotes only they do, since a path may hold anything else. */
+static char *choose_word_breaks(void) {
+  char *before = text_before(rl_point);
+  bool inside = before && is_inside_quotes(before);
+  free(before);
+  return inside ? "'" : " \t\n\"'`@$><=;|&{(,)*+-/%!~.";
 }
 
 static bool is_one_of(const char *word, const char *const *words) {
@@ -154,7 +162,7 @@ static char **complete(const char *text, int start, int end) {
 void complete_install(struct script *script) {
   completed = script;
   rl_attempted_completion_function = complete;
-  rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{(,)*+-/%!~.";
+  rl_completion_word_break_hook = choose_word_breaks;
   rl_completer_quote_characters = "";
   rl_variable_bind("completion-ignore-case", "on");
   rl_variable_bind("colored-completion-prefix", "off");

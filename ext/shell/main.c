@@ -36,17 +36,16 @@ enum { STATUS_SQL = 1, STATUS_USAGE = 2, STATUS_OPEN = 3 };
 static const char help_text[] =
     "SQL on recordings of training runs.\n"
     "\n"
-    "  tfprof run                              a prompt; `help` there lists what one can type\n"
+    "  tfprof run                              a prompt; `help` there says more\n"
     "  tfprof run \"SELECT * FROM step_summary\" one answer\n"
     "  tfprof run advise                       what to improve first\n"
     "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
-    "  tfprof before after \"SELECT * FROM op_diff('before', 'after')\"\n"
     "  tfprof run < questions.sql\n"
     "\n"
     "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
     "\n"
-    "  RUN               a run directory, a recording in it, or a pattern such as 'runs/*'\n"
-    "      --format F    box (for people, fits the terminal), csv, json, jsonl, markdown\n"
+    "  RUN               a run directory, a recording, or a pattern such as 'runs/*'\n"
+    "      --format F    box (for people), csv, json, jsonl or markdown\n"
     "      --width N     columns that a box may take; 0: as many as it likes\n"
     "      --help        this text\n"
     "      --version     the version\n"
@@ -190,12 +189,12 @@ static int run(struct session *session, char **words, int count) {
 int main(int argc, char **argv) {
   struct session session = {.style = {.format = OUTPUT_BOX}};
   setlocale(LC_CTYPE, "C.UTF-8"); /* what readline needs to edit UTF-8; numbers stay as in C */
-  int status = take_options(&argc, argv, &session);
-  if (status) return status - 1;
   if (argc > 1 && command_is_classic(argv[1]) && !is_path(argv[1])) {
     command_explain_classic(argv[1]);
     return STATUS_USAGE;
   }
+  int status = take_options(&argc, argv, &session);
+  if (status) return status - 1;
   if (argc == 1 && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN")) return usage("no run is given%s", "");
   look_at_terminal(&session);
   if (!session_begin(&session)) return STATUS_OPEN;

@@ -24,7 +24,7 @@ enum {
   MAXIMUM_LINES = 40, /* of one cell; the rest is cut */
   SHORT_HEADER = 8,   /* is not broken */
   NARROW_TEXT = 14,   /* text columns are not made narrower than this */
-  BLOCK_VALUE = 24,   /* least width of the values in blocks */
+  BLOCK_VALUE = 12,   /* least width of the values in blocks */
 };
 
 struct cell {
@@ -325,7 +325,9 @@ static void print_block(const struct output *output, const struct cell *cells, u
     size_t length = cells[i].length;
     if (cells[i].type == SQLITE_NULL) paint(output, DIM);
     for (int line = 0; line == 0 || length; line++) {
-      size_t rest = 0, taken = length ? next_line(text, length, value_width, &rest) : 0;
+      size_t rest = length, taken = length;
+      bool is_number = cells[i].type == SQLITE_INTEGER || cells[i].type == SQLITE_FLOAT;
+      if (length && !is_number) taken = next_line(text, length, value_width, &rest);
       if (line > 0) spaces(file, box->name_width + 2);
       if (line == MAXIMUM_LINES) {
         fputs("…\n", file);
@@ -370,6 +372,8 @@ static struct demand measure(const struct output *output, int index) {
     int width = widest_line(&box->cells[row * (size_t)output->column_count + (size_t)index], box->is_wrapped);
     if (width > demand.cells) demand.cells = width;
   }
+  /* Rows that are still to come may be a little wider. */
+  if (box->kept >= SAMPLE_ROWS) demand.cells += column->is_number ? 1 : 2 + demand.cells / 8;
   demand.header = text_width(column->header.text, column->header.length);
   for (size_t at = 0; at < column->header.length;) {
     const char *mark = memchr(column->header.text + at, '_', column->header.length - at);

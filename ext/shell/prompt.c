@@ -161,7 +161,7 @@ static void take_line(char *line) {
   fflush(stdout);
   handle(SIGTSTP, on_stop);
   if (!script_is_pending(&prompt.script) && prompt.entry) {
-    history_add(prompt.entry);
+    if (!prompt.is_finished) history_add(prompt.entry);
     free(prompt.entry);
     prompt.entry = NULL;
   }

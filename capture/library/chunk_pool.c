@@ -1,0 +1,68 @@
+/* chunk_pool.c: a fixed region of chunks with a bit map of those in use (see chunk_pool.h). */
+#include "chunk_pool.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+enum {
+  WORD_COUNT = CHUNK_COUNT / 64,
+  KEPT_CHUNKS = 64, /* 4 MiB stay resident between bursts */
+};
+_Static_assert(CHUNK_COUNT % 64 == 0, "whole words");
+_Static_assert(sizeof(struct chunk) == CHUNK_SIZE, "header and bytes fill a chunk");
+
+static struct chunk *region;
+static _Atomic uint64_t in_use[WORD_COUNT];
+static uint64_t touched[WORD_COUNT]; /* chunks given out since the last trim; written only by chunk_release, i.e. the writer thread */
+
+bool chunk_pool_begin(void) {
+  if (region) return true;
+  void *memory = mmap(NULL, (size_t)CHUNK_COUNT * CHUNK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  region = memory;
+  return true;
+}
+
+void chunk_pool_reset(void) {
+  for (int word = 0; word < WORD_COUNT; word++) atomic_store_explicit(&in_use[word], 0, memory_order_relaxed);
+}
+
+/* The lowest free chunk is taken, so that few different pages are in use. */
+struct chunk *chunk_acquire(void) {
+  for (int word = 0; word < WORD_COUNT; word++) {
+    uint64_t bits = atomic_load_explicit(&in_use[word], memory_order_relaxed);
+    while (~bits) {
+      uint64_t bit = ~bits & (bits + 1); /* the lowest zero */
+      if (!atomic_compare_exchange_weak_explicit(&in_use[word], &bits, bits | bit, memory_order_acquire, memory_order_relaxed)) continue;
+      struct chunk *chunk = region + word * 64 + __builtin_ctzll(bit);
+      atomic_store_explicit(&chunk->next, NULL, memory_order_relaxed);
+      atomic_store_explicit(&chunk->used, 0, memory_order_relaxed);
+      return chunk;
+    }
+  }
+  return NULL;
+}
+
+void chunk_release(struct chunk *chunk) {
+  size_t index = (size_t)(chunk - region);
+  touched[index / 64] |= 1ull << index % 64;
+  atomic_fetch_and_explicit(&in_use[index / 64], ~(1ull << index % 64), memory_order_release);
+}
+
+void chunk_pool_trim(void) {
+  for (size_t index = KEPT_CHUNKS; index < CHUNK_COUNT; index++) {
+    uint64_t bit = 1ull << index % 64;
+    if (!(touched[index / 64] & bit)) continue;
+    uint64_t before = atomic_fetch_or_explicit(&in_use[index / 64], bit, memory_order_acquire);
+    if (before & bit) continue; /* a thread has it */
+    madvise(region + index, CHUNK_SIZE, MADV_DONTNEED);
+    touched[index / 64] &= ~bit;
+    atomic_fetch_and_explicit(&in_use[index / 64], ~bit, memory_order_release);
+  }
+}
+
+unsigned chunk_pool_used(void) {
+  unsigned count = 0;
+  for (int word = 0; word < WORD_COUNT; word++) count += (unsigned)__builtin_popcountll(atomic_load(&in_use[word]));
+  return count;
+}

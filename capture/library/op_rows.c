@@ -1,0 +1,401 @@
+/* op_rows.c: reading the threads' chunks (see op_rows.h and thread_record.h).
+**
+** Each thread's items come in the order in which its ops ended; the threads are merged by time.  An op item refers to names, inputs and
+** stacks by the numbers of the thread that began it, which an id_map turns into strings and rows of the dump.
+*/
+#include "op_rows.h"
+
+#include "dump_ids.h"
+#include "torch_inputs.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+  OP_NAME, OP_CATEGORY, OP_THREAD, OP_END, OP_DURATION, OP_SEQUENCE, OP_FORWARD_THREAD, OP_SHAPES, OP_TYPES, OP_TRACE, OP_COLUMNS
+};
+static const struct row_column op_columns[OP_COLUMNS] = {
+    {DUMP_ops_name, DUMP_UNORDERED, false},          {DUMP_ops_category, DUMP_UNORDERED, false},
+    {DUMP_ops_thread_id, DUMP_UNORDERED, false},     {DUMP_ops_end_ns, DUMP_ASCENDING, false},
+    {DUMP_ops_dur_ns, DUMP_UNORDERED, false},        {DUMP_ops_sequence_number, DUMP_ASCENDING, false},
+    {DUMP_ops_forward_thread, DUMP_UNORDERED, false}, {DUMP_ops_input_shapes, DUMP_UNORDERED, false},
+    {DUMP_ops_input_types, DUMP_UNORDERED, false},   {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false},
+};
+
+enum { THREAD_KIND, THREAD_NAME, THREAD_PID, THREAD_TID, THREAD_LOGICAL, THREAD_COLUMNS };
+static const struct row_column thread_columns[THREAD_COLUMNS] = {
+    {DUMP_threads_kind, DUMP_UNORDERED, false}, {DUMP_threads_name, DUMP_UNORDERED, false},
+    {DUMP_threads_pid, DUMP_UNORDERED, false},  {DUMP_threads_tid, DUMP_UNORDERED, false},
+    {DUMP_threads_logical_thread, DUMP_UNORDERED, false},
+};
+
+enum {
+  TEXT_SIZE = 256 * 1024, /* more than the JSON of the longest inputs */
+  LATE_MAXIMUM = 65536,
+};
+
+/* ---- Numbers of a thread. */
+
+struct id_map {
+  uint64_t *values;
+  uint32_t base, count, capacity; /* values[0] is number `base` */
+  uint32_t generation;            /* numbers from here on were given since the last ITEM_FORGET */
+};
+
+static uint64_t id_value(const struct id_map *map, uint32_t id) {
+  return id >= map->base && id - map->base < map->count ? map->values[id - map->base] : 0;
+}
+
+static bool id_put(struct id_map *map, uint32_t id, uint64_t value) {
+  if (!map->count) map->base = id;
+  if (id < map->base) return false;
+  uint32_t place = id - map->base;
+  if (place >= map->capacity) {
+    uint32_t capacity = map->capacity ? map->capacity : 64;
+    while (capacity <= place) capacity *= 2;
+    uint64_t *values = realloc(map->values, capacity * sizeof *values);
+    if (!values) return false;
+    map->values = values;
+    map->capacity = capacity;
+  }
+  while (map->count <= place) map->values[map->count++] = 0;
+  map->values[place] = value;
+  return true;
+}
+
+/* Numbers that were given before the last ITEM_FORGET but one go; those since may be in ops that are still to come. */
+static void id_forget(struct id_map *map, void (*release)(uint64_t)) {
+  uint32_t keep = map->generation > map->base ? map->generation - map->base : 0;
+  if (keep > map->count) keep = map->count;
+  for (uint32_t i = 0; release && i < keep; i++) release(map->values[i]);
+  map->generation = map->base + map->count;
+  if (!keep) return;
+  memmove(map->values, map->values + keep, (map->count - keep) * sizeof *map->values);
+  map->base += keep;
+  map->count -= keep;
+}
+
+static void id_clear(struct id_map *map, void (*release)(uint64_t)) {
+  for (uint32_t i = 0; release && i < map->count; i++) release(map->values[i]);
+  free(map->values);
+  memset(map, 0, sizeof *map);
+}
+
+struct pinned {
+  uint32_t name;
+  uint64_t inputs, node;
+};
+
+struct op_reader {
+  struct capture_thread *thread;
+  struct chunk *chunk;
+  uint32_t position, used; /* used: as last seen */
+  int64_t row;             /* in threads; -1: none yet */
+  struct id_map names;     /* string */
+  struct id_map inputs;    /* string of the shapes << 32 | string of the types */
+  struct id_map codes;     /* struct code_copy * */
+  struct id_map nodes;     /* row in code_traces + 1 */
+  struct pinned *pins;     /* OPEN_MAXIMUM, when needed */
+  unsigned ended_drains;   /* drains since the thread was seen to have ended */
+  const struct op_item *next; /* the op to come, or NULL */
+};
+
+static void release_code(uint64_t value) { code_copy_free((struct code_copy *)(uintptr_t)value); }
+
+static void reader_forget_thread(struct op_reader *reader) {
+  id_clear(&reader->names, NULL);
+  id_clear(&reader->inputs, NULL);
+  id_clear(&reader->codes, release_code);
+  id_clear(&reader->nodes, NULL);
+  free(reader->pins);
+  reader->pins = NULL;
+  reader->chunk = NULL;
+  reader->position = reader->used = 0;
+  reader->row = -1;
+  reader->ended_drains = 0;
+  reader->next = NULL;
+}
+
+bool op_rows_begin(struct op_rows *rows, struct dump_writer *writer) {
+  memset(rows, 0, sizeof *rows);
+  rows->writer = writer;
+  rows->pid = (uint32_t)getpid();
+  rows->categories[0] = dump_writer_string(writer, "op", 2);
+  rows->categories[1] = dump_writer_string(writer, "autograd", 8);
+  rows->categories[2] = dump_writer_string(writer, "user", 4);
+  rows->host_kind = dump_writer_string(writer, "host", 4);
+  return row_buffer_begin(&rows->ops, DUMP_TABLE_ops, op_columns, OP_COLUMNS, DUMP_FRAME_ROWS) &&
+         row_buffer_begin(&rows->threads, DUMP_TABLE_threads, thread_columns, THREAD_COLUMNS, 64) && stack_rows_begin(&rows->stacks) &&
+         clock_map_begin(&rows->clock);
+}
+
+void op_rows_end(struct op_rows *rows) {
+  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) {
+    if (rows->readers[i]) reader_forget_thread(rows->readers[i]);
+    free(rows->readers[i]);
+  }
+  row_buffer_end(&rows->ops);
+  row_buffer_end(&rows->threads);
+  stack_rows_end(&rows->stacks);
+  clock_map_end(&rows->clock);
+  free(rows->late);
+  memset(rows, 0, sizeof *rows);
+}
+
+/* ---- Definitions. */
+
+static void read_inputs(struct op_rows *rows, struct op_reader *reader, const struct bytes_item *item) {
+  static char text[TEXT_SIZE]; /* the writer thread is one */
+  const uint64_t *words = (const uint64_t *)(const void *)item->bytes;
+  size_t length = input_shapes_text(words, item->length / 8, text, sizeof text);
+  uint64_t shapes = length ? dump_writer_string(rows->writer, text, length) : 0;
+  length = input_types_text(words, item->length / 8, text, sizeof text);
+  uint64_t types = length ? dump_writer_string(rows->writer, text, length) : 0;
+  id_put(&reader->inputs, item->head.id, shapes << 32 | types);
+}
+
+static void read_node(struct op_rows *rows, struct op_reader *reader, const struct node_item *item) {
+  const struct code_copy *code = (const struct code_copy *)(uintptr_t)id_value(&reader->codes, item->code);
+  int64_t parent = item->parent ? (int64_t)id_value(&reader->nodes, item->parent) - 1 : -1;
+  if (!code || (item->parent && parent < 0)) return; /* ops of this stack have none */
+  int64_t row = stack_trace_row(&rows->stacks, rows->writer, parent, code, item->offset);
+  id_put(&reader->nodes, item->head.id, (uint64_t)(row + 1));
+}
+
+static void read_pin(struct op_reader *reader, const struct pin_item *item) {
+  if (!reader->pins) reader->pins = calloc(OPEN_MAXIMUM, sizeof *reader->pins);
+  if (!reader->pins || item->place >= OPEN_MAXIMUM) return;
+  reader->pins[item->place] = (struct pinned){
+      (uint32_t)id_value(&reader->names, item->head.id), id_value(&reader->inputs, item->inputs), id_value(&reader->nodes, item->node)};
+}
+
+static void read_definition(struct op_rows *rows, struct op_reader *reader, const struct item *item) {
+  switch (item->kind) {
+    case ITEM_NAME: {
+      const struct bytes_item *name = (const struct bytes_item *)item;
+      id_put(&reader->names, item->id, dump_writer_string(rows->writer, (const char *)name->bytes, name->length));
+      break;
+    }
+    case ITEM_INPUTS: read_inputs(rows, reader, (const struct bytes_item *)item); break;
+    case ITEM_CODE:
+      id_put(&reader->codes, item->id, (uint64_t)(uintptr_t)code_copy_make(rows->writer, (const struct code_item *)item));
+      break;
+    case ITEM_NODE: read_node(rows, reader, (const struct node_item *)item); break;
+    case ITEM_PIN: read_pin(reader, (const struct pin_item *)item); break;
+    case ITEM_FORGET:
+      id_forget(&reader->names, NULL);
+      id_forget(&reader->inputs, NULL);
+      id_forget(&reader->codes, release_code);
+      id_forget(&reader->nodes, NULL);
+      break;
+  }
+}
+
+/* ---- Items in order. */
+
+/* The item at the reader's place, or NULL when the thread has written no more yet. Chunks that are read to the end are given back. */
+static const struct item *current_item(struct op_reader *reader) {
+  for (;;) {
+    if (!reader->chunk) {
+      reader->chunk = atomic_load_explicit(&reader->thread->first_chunk, memory_order_acquire);
+      reader->position = reader->used = 0;
+      if (!reader->chunk) return NULL;
+    }
+    if (reader->position < reader->used) return (const struct item *)(const void *)(reader->chunk->bytes + reader->position);
+    /* Once `next` is set nothing is added to the chunk, so it is read before `used`. */
+    struct chunk *next = atomic_load_explicit(&reader->chunk->next, memory_order_acquire);
+    reader->used = atomic_load_explicit(&reader->chunk->used, memory_order_acquire);
+    if (reader->position < reader->used) continue;
+    if (!next) return NULL;
+    chunk_release(reader->chunk);
+    reader->chunk = next;
+    reader->position = reader->used = 0;
+  }
+}
+
+/* Takes in definitions up to the next op. */
+static const struct op_item *next_op(struct op_rows *rows, struct op_reader *reader) {
+  const struct item *item;
+  while ((item = current_item(reader)) && item->kind != ITEM_OP) {
+    read_definition(rows, reader, item);
+    reader->position += item->units * 16u;
+  }
+  return (const struct op_item *)item;
+}
+
+static struct op_reader *reader_of(struct op_rows *rows, unsigned number) {
+  struct capture_thread *thread = thread_of_number(number);
+  if (!thread) return NULL;
+  struct op_reader *reader = rows->readers[number - 1];
+  if (!reader) {
+    reader = calloc(1, sizeof *reader);
+    if (!reader) return NULL;
+    reader->thread = thread;
+    reader->row = -1;
+    rows->readers[number - 1] = reader;
+  }
+  return reader;
+}
+
+/* The row of the thread in `threads`. The name is the one it has now: threads are named after they have begun. */
+static int64_t thread_row(struct op_rows *rows, struct op_reader *reader) {
+  if (reader->row >= 0) return reader->row;
+  const struct capture_thread *thread = reader->thread;
+  uint32_t row = row_add(&rows->threads);
+  if (row == UINT32_MAX) return -1;
+  char path[64], name[32];
+  snprintf(path, sizeof path, "/proc/self/task/%u/comm", thread->tid);
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t length = descriptor < 0 ? -1 : read(descriptor, name, sizeof name - 1);
+  if (descriptor >= 0) close(descriptor);
+  if (length > 0 && name[length - 1] == '\n') length--;
+  uint32_t string = length > 0 ? dump_writer_string(rows->writer, name, (size_t)length)
+                               : dump_writer_string(rows->writer, thread->name, strnlen(thread->name, sizeof thread->name));
+  if (string) row_set(&rows->threads, row, THREAD_NAME, string);
+  row_set(&rows->threads, row, THREAD_KIND, rows->host_kind);
+  row_set(&rows->threads, row, THREAD_PID, rows->pid);
+  row_set(&rows->threads, row, THREAD_TID, thread->tid);
+  row_set(&rows->threads, row, THREAD_LOGICAL, (int64_t)thread->logical_thread);
+  reader->row = (int64_t)(rows->threads.first_row + row);
+  return reader->row;
+}
+
+/* ---- Rows. */
+
+static void add_op(struct op_rows *rows, const struct op_item *item) {
+  struct op_reader *owner = reader_of(rows, item->owner);
+  if (!owner) {
+    rows->unresolved++;
+    return;
+  }
+  struct pinned numbers;
+  if (item->pin && owner->pins) {
+    numbers = owner->pins[item->pin - 1];
+  } else {
+    numbers.name = (uint32_t)id_value(&owner->names, item->head.id);
+    numbers.inputs = id_value(&owner->inputs, item->inputs);
+    numbers.node = id_value(&owner->nodes, item->node);
+  }
+  int64_t thread = thread_row(rows, owner);
+  uint32_t row = thread < 0 || !numbers.name ? UINT32_MAX : row_add(&rows->ops);
+  if (row == UINT32_MAX) {
+    rows->unresolved++;
+    return;
+  }
+  int64_t end = clock_map_ns(&rows->clock, item->end_ticks), start = clock_map_ns(&rows->clock, item->start_ticks);
+  struct row_buffer *ops = &rows->ops;
+  row_set(ops, row, OP_NAME, numbers.name);
+  row_set(ops, row, OP_CATEGORY, rows->categories[item->head.scope == SCOPE_BACKWARD_FUNCTION ? 1 : item->head.scope == SCOPE_USER ? 2 : 0]);
+  row_set(ops, row, OP_THREAD, thread);
+  row_set(ops, row, OP_END, end);
+  row_set(ops, row, OP_DURATION, end - start);
+  if (item->sequence >= 0) row_set(ops, row, OP_SEQUENCE, item->sequence);
+  if (item->forward_thread) row_set(ops, row, OP_FORWARD_THREAD, item->forward_thread);
+  if (numbers.inputs >> 32) row_set(ops, row, OP_SHAPES, (int64_t)(numbers.inputs >> 32));
+  if ((uint32_t)numbers.inputs) row_set(ops, row, OP_TYPES, (int64_t)(uint32_t)numbers.inputs);
+  if (numbers.node) row_set(ops, row, OP_TRACE, (int64_t)numbers.node - 1);
+}
+
+/* The names of an op that another thread ended may still lie unread in the chunks of the one that began it. */
+static void keep_for_later(struct op_rows *rows, const struct op_item *item) {
+  if (rows->late_count == rows->late_capacity) {
+    uint32_t capacity = rows->late_capacity ? rows->late_capacity * 2 : 64;
+    struct op_item *late = capacity <= LATE_MAXIMUM ? realloc(rows->late, capacity * sizeof *late) : NULL;
+    if (!late) {
+      rows->unresolved++;
+      return;
+    }
+    rows->late = late;
+    rows->late_capacity = capacity;
+  }
+  rows->late[rows->late_count++] = *item;
+}
+
+static bool is_full(const struct op_rows *rows) {
+  return rows->ops.rows >= DUMP_FRAME_ROWS || rows->stacks.traces.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2 ||
+         rows->stacks.frames.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2 || rows->threads.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2;
+}
+
+/* An ended thread whose chunks are read: its structure can serve another one. The state was read before the chunks. Another thread may
+** have ended an op of it a moment ago: that is seen, too, when a whole drain has passed. */
+static void recycle_if_done(struct op_rows *rows, struct op_reader *reader, uint32_t state) {
+  if (state != THREAD_ENDED || thread_has_open_ops(reader->thread)) return;
+  if (reader->ended_drains++ < 2 || rows->late_count) return;
+  struct capture_thread *thread = reader->thread;
+  if (reader->chunk) chunk_release(reader->chunk);
+  reader_forget_thread(reader);
+  thread_recycle(thread);
+}
+
+uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, void *context) {
+  uint64_t done = 0;
+  uint32_t late_before = rows->late_count;
+  struct op_reader *active[THREAD_MAXIMUM];
+  unsigned active_count = 0, count = thread_count();
+  for (unsigned number = 1; number <= count; number++) {
+    struct op_reader *reader = reader_of(rows, number);
+    if (!reader) continue;
+    uint32_t state = atomic_load_explicit(&reader->thread->state, memory_order_acquire);
+    if (state == THREAD_FREE) continue;
+    reader->next = next_op(rows, reader);
+    if (reader->next) active[active_count++] = reader;
+    else recycle_if_done(rows, reader, state);
+  }
+  while (active_count && done < limit) {
+    struct op_reader *first = active[0];
+    uint64_t second_end = UINT64_MAX;
+    unsigned place = 0;
+    for (unsigned i = 1; i < active_count; i++) {
+      uint64_t end = active[i]->next->end_ticks;
+      if (end < first->next->end_ticks) {
+        second_end = first->next->end_ticks;
+        first = active[i];
+        place = i;
+      } else if (end < second_end) {
+        second_end = end;
+      }
+    }
+    while (first->next && first->next->end_ticks <= second_end && done < limit) {
+      const struct op_item *item = first->next;
+      if (item->owner == first->thread->number) add_op(rows, item);
+      else keep_for_later(rows, item);
+      if (is_full(rows)) full(context);
+      done++;
+      first->position += sizeof *item;
+      first->next = next_op(rows, first);
+    }
+    if (!first->next) active[place] = active[--active_count];
+  }
+  if (active_count) return done;
+  /* Those of an earlier drain: everything that they refer to has been read since. */
+  for (uint32_t i = 0; i < late_before; i++) {
+    add_op(rows, &rows->late[i]);
+    if (is_full(rows)) full(context);
+  }
+  rows->late_count -= late_before;
+  memmove(rows->late, rows->late + late_before, rows->late_count * sizeof *rows->late);
+  return done;
+}
+
+void op_rows_finish(struct op_rows *rows, op_rows_full full, void *context) {
+  for (uint32_t i = 0; i < rows->late_count; i++) {
+    add_op(rows, &rows->late[i]);
+    if (is_full(rows)) full(context);
+  }
+  rows->late_count = 0;
+}
+
+void op_rows_losses(const struct op_rows *rows, struct op_losses *losses) {
+  *losses = (struct op_losses){.no_thread = threads_refused(), .no_room = rows->unresolved};
+  for (unsigned number = 1; number <= thread_count(); number++) {
+    struct capture_thread *thread = thread_of_number(number);
+    if (!thread) continue;
+    losses->no_room += atomic_load_explicit(&thread->lost, memory_order_relaxed);
+    losses->too_deep += atomic_load_explicit(&thread->too_deep, memory_order_relaxed);
+    losses->cut += atomic_load_explicit(&thread->cut, memory_order_relaxed);
+    for (uint32_t i = 0, depth = atomic_load(&thread->depth); i < depth && i < OPEN_MAXIMUM; i++)
+      if (!atomic_load_explicit(&thread->open[i].is_done, memory_order_relaxed)) losses->still_open++;
+  }
+}

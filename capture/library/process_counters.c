@@ -1,0 +1,112 @@
+/* process_counters.c: getrusage and three files of /proc (see process_counters.h). */
+#include "process_counters.h"
+
+#include "clock.h"
+#include "dump_ids.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { COUNTER_NAME, COUNTER_UNIT, COUNTER_TIME, COUNTER_VALUE, COUNTER_COLUMNS };
+static const struct row_column columns[COUNTER_COLUMNS] = {
+    {DUMP_counters_name, DUMP_UNORDERED, false},
+    {DUMP_counters_unit, DUMP_UNORDERED, false},
+    {DUMP_counters_time_ns, DUMP_ASCENDING, false},
+    {DUMP_counters_value, DUMP_UNORDERED, true},
+};
+
+bool process_counters_begin(struct process_counters *counters) {
+  memset(counters, 0, sizeof *counters);
+  return row_buffer_begin(&counters->rows, DUMP_TABLE_counters, columns, COUNTER_COLUMNS, 64);
+}
+
+void process_counters_end(struct process_counters *counters) { row_buffer_end(&counters->rows); }
+
+static bool read_text(const char *path, char *text, size_t size) {
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  ssize_t length = read(descriptor, text, size - 1);
+  close(descriptor);
+  if (length <= 0) return false;
+  text[length] = 0;
+  return true;
+}
+
+struct measurement {
+  struct process_counters *counters;
+  struct dump_writer *writer;
+  int64_t time_ns;
+};
+
+static void add(const struct measurement *now, const char *name, const char *unit, double value) {
+  struct row_buffer *rows = &now->counters->rows;
+  uint32_t row = row_add(rows);
+  if (row == UINT32_MAX) return;
+  row_set(rows, row, COUNTER_NAME, dump_writer_string(now->writer, name, strlen(name)));
+  row_set(rows, row, COUNTER_UNIT, dump_writer_string(now->writer, unit, strlen(unit)));
+  row_set(rows, row, COUNTER_TIME, now->time_ns);
+  row_set_real(rows, row, COUNTER_VALUE, value);
+}
+
+static double seconds(struct timeval time) { return (double)time.tv_sec + (double)time.tv_usec * 1e-6; }
+
+static void measure_usage(const struct measurement *now, double elapsed) {
+  struct rusage usage;
+  if (getrusage(RUSAGE_SELF, &usage)) return;
+  double user = seconds(usage.ru_utime), kernel = seconds(usage.ru_stime);
+  if (elapsed > 0) add(now, "process_cpu", "ratio", (user + kernel - now->counters->last_cpu) / elapsed);
+  now->counters->last_cpu = user + kernel;
+  add(now, "process_cpu_user_s", "s", user);
+  add(now, "process_cpu_system_s", "s", kernel);
+  add(now, "process_major_faults", "count", (double)usage.ru_majflt);
+  add(now, "process_voluntary_switches", "count", (double)usage.ru_nvcsw);
+  add(now, "process_involuntary_switches", "count", (double)usage.ru_nivcsw);
+}
+
+/* proc(5): after the name in parentheses, which may hold anything, field 3; num_threads is field 20, rss (in pages) field 24. */
+static void measure_status(const struct measurement *now) {
+  char text[2048];
+  if (!read_text("/proc/self/stat", text, sizeof text)) return;
+  const char *cursor = strrchr(text, ')');
+  for (int field = 3; cursor && field <= 24; field++) {
+    cursor = strchr(cursor + 1, ' ');
+    if (!cursor) return;
+    if (field == 20) add(now, "process_threads", "count", strtod(cursor, NULL));
+    if (field == 24) add(now, "process_resident_bytes", "bytes", strtod(cursor, NULL) * (double)sysconf(_SC_PAGESIZE));
+  }
+}
+
+/* The first line of /proc/stat: cpu user nice system idle iowait irq softirq steal ... in ticks of all processors. */
+static void measure_host(const struct measurement *now, double elapsed) {
+  char text[4096];
+  if (read_text("/proc/stat", text, sizeof text) && !strncmp(text, "cpu ", 4)) {
+    double total = 0, idle = 0;
+    char *cursor = text + 4;
+    for (int i = 0; i < 8; i++) {
+      double ticks = strtod(cursor, &cursor);
+      total += ticks;
+      if (i == 3 || i == 4) idle += ticks;
+    }
+    double busy = total - idle;
+    if (elapsed > 0 && total > now->counters->last_total)
+      add(now, "host_cpu", "ratio", (busy - now->counters->last_busy) / (total - now->counters->last_total));
+    now->counters->last_total = total;
+    now->counters->last_busy = busy;
+  }
+  const char *available = read_text("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
+  if (available) add(now, "host_available_bytes", "bytes", strtod(available + 13, NULL) * 1024);
+}
+
+void process_counters_measure(struct process_counters *counters, struct dump_writer *writer) {
+  uint64_t time_ns = clock_monotonic_ns();
+  double elapsed = counters->last_ns ? (double)(time_ns - counters->last_ns) * 1e-9 : 0;
+  struct measurement now = {counters, writer, (int64_t)time_ns};
+  measure_usage(&now, elapsed);
+  measure_status(&now);
+  measure_host(&now, elapsed);
+  counters->last_ns = time_ns;
+}

@@ -1,0 +1,30 @@
+/* process_counters.h: what the process and the host use, measured each second.
+**
+**   process_cpu                    ratio    processor time per wall time since the row before, over all threads: 1 is one busy core
+**   process_cpu_user_s             s        processor time so far, in the program's own code
+**   process_cpu_system_s           s        ... and in the kernel for it
+**   process_resident_bytes         bytes    memory of the process that is in RAM
+**   process_threads                count    threads of the process
+**   process_major_faults           count    pages that had to be read from disk so far
+**   process_voluntary_switches     count    times that a thread gave up its processor to wait, so far
+**   process_involuntary_switches   count    times that a thread was made to give up its processor, so far
+**   host_cpu                       ratio    share of all processors of the host that was busy since the row before, 0 to 1
+**   host_available_bytes           bytes    memory of the host that programs could still get without swapping
+*/
+#ifndef TFPROF_CAPTURE_PROCESS_COUNTERS_H
+#define TFPROF_CAPTURE_PROCESS_COUNTERS_H
+
+#include "row_buffer.h"
+
+struct process_counters {
+  struct row_buffer rows;
+  uint64_t last_ns;
+  double last_cpu, last_busy, last_total;
+};
+
+bool process_counters_begin(struct process_counters *counters);
+void process_counters_end(struct process_counters *counters);
+/* Adds a row for each counter that can be read; those over a time need a call before. */
+void process_counters_measure(struct process_counters *counters, struct dump_writer *writer);
+
+#endif

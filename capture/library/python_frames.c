@@ -1,0 +1,146 @@
+/* python_frames.c: offsets by version, the walk, and its proof (see python_frames.h). */
+#include "python_frames.h"
+
+#include "guarded_read.h"
+#include "python_code.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+struct python_layout python_layout;
+void *(*python_thread_state)(void);
+static const struct python_layout *candidate;
+
+/* From the headers of each version: PyThreadState (cpython/pystate.h), PyFrameObject or _PyInterpreterFrame (cpython/frameobject.h,
+** internal/pycore_frame.h), PyCodeObject (cpython/code.h), PyASCIIObject and PyCompactUnicodeObject (cpython/unicodeobject.h). */
+static const struct python_layout layouts[] = {
+    {.version = 308, .table = PYTHON_LNOTAB, .thread_cframe = -1, .current_frame = 24, .frame_code = 32, .frame_previous = 24,
+     .frame_instruction = 104, .frame_owner = -1, .code_first_line = 40, .code_file = 104, .code_function = 112, .code_table = 120,
+     .code_instructions = -1, .text_ascii = 48, .text_compact = 72},
+    {.version = 309, .table = PYTHON_LNOTAB, .thread_cframe = -1, .current_frame = 24, .frame_code = 32, .frame_previous = 24,
+     .frame_instruction = 104, .frame_owner = -1, .code_first_line = 40, .code_file = 104, .code_function = 112, .code_table = 120,
+     .code_instructions = -1, .text_ascii = 48, .text_compact = 72},
+    {.version = 310, .table = PYTHON_LINETABLE, .thread_cframe = -1, .current_frame = 24, .frame_code = 32, .frame_previous = 24,
+     .frame_instruction = 96, .frame_owner = -1, .code_first_line = 40, .code_file = 104, .code_function = 112, .code_table = 120,
+     .code_instructions = -1, .text_ascii = 48, .text_compact = 72},
+    {.version = 311, .table = PYTHON_LOCATIONS, .thread_cframe = 56, .current_frame = 8, .frame_code = 32, .frame_previous = 48,
+     .frame_instruction = 56, .frame_owner = 69, .code_first_line = 72, .code_file = 112, .code_function = 128, .code_table = 136,
+     .code_instructions = 184, .text_ascii = 48, .text_compact = 72},
+    {.version = 312, .table = PYTHON_LOCATIONS, .thread_cframe = 56, .current_frame = 0, .frame_code = 0, .frame_previous = 8,
+     .frame_instruction = 56, .frame_owner = 70, .code_first_line = 68, .code_file = 112, .code_function = 128, .code_table = 136,
+     .code_instructions = 192, .text_ascii = 40, .text_compact = 56},
+    {.version = 313, .table = PYTHON_LOCATIONS, .thread_cframe = -1, .current_frame = 72, .frame_code = 0, .frame_previous = 8,
+     .frame_instruction = 56, .frame_owner = 70, .code_first_line = 68, .code_file = 112, .code_function = 128, .code_table = 136,
+     .code_instructions = 200, .text_ascii = 40, .text_compact = 56},
+};
+
+bool python_find(unsigned version, char *reason, size_t size) {
+  candidate = NULL;
+  void *address = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+  if (!address) {
+    snprintf(reason, size, "this Python does not export PyGILState_GetThisThreadState");
+    return false;
+  }
+  memcpy(&python_thread_state, &address, sizeof address);
+  for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+    if (layouts[i].version == version) candidate = &layouts[i];
+  if (!candidate) snprintf(reason, size, "the frames of Python %u.%u are not known", version / 100, version % 100);
+  return candidate != NULL;
+}
+
+void python_believe(bool is_proved) {
+  if (is_proved && candidate) python_layout = *candidate;
+  else memset(&python_layout, 0, sizeof python_layout);
+}
+
+/* In bytes of code, as Python's f_lasti says from 3.10 on. */
+static uint32_t code_offset(const struct python_layout *layout, uintptr_t code, uintptr_t instruction) {
+  if (layout->code_instructions >= 0) return (uint32_t)(instruction - (code + (uintptr_t)layout->code_instructions));
+  return (uint32_t)instruction * (layout->table == PYTHON_LINETABLE ? 2 : 1);
+}
+
+uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) {
+  if (thread->deaths_seen != atomic_load_explicit(&python_code_deaths, memory_order_acquire)) python_notice_deaths(thread);
+  struct stack_frame *walk = thread->walks[!thread->last_walk], *last = thread->walks[thread->last_walk];
+  uint32_t depth = 0;
+  for (; frame && depth < STACK_MAXIMUM; frame = python_at(frame, python_layout.frame_previous)) {
+    if (python_layout.frame_owner >= 0 && frame[python_layout.frame_owner] == FRAME_OF_C_STACK) continue;
+    walk[depth++] = (struct stack_frame){(uintptr_t)python_at(frame, python_layout.frame_code), python_instruction(frame)};
+  }
+  if (!depth) return 0;
+  if (__builtin_expect(frame != NULL, 0)) atomic_fetch_add_explicit(&thread->cut, 1, memory_order_relaxed);
+
+  /* Most stacks differ from the one before only in their innermost frames. */
+  uint32_t common = 0, last_depth = thread->stack_depth, limit = depth < last_depth ? depth : last_depth;
+  while (common < limit && walk[depth - 1 - common].code == last[last_depth - 1 - common].code &&
+         walk[depth - 1 - common].instruction == last[last_depth - 1 - common].instruction)
+    common++;
+  uint32_t node = common ? thread->stack_nodes[common - 1] : 0;
+  for (uint32_t i = common; i < depth; i++) {
+    const struct stack_frame *place = &walk[depth - 1 - i];
+    uint32_t forgets = thread->forgets;
+    uint32_t code = python_code_number(thread, (const uint8_t *)place->code);
+    node = code ? thread_intern_node(thread, node, code, code_offset(&python_layout, place->code, place->instruction)) : 0;
+    if (forgets != thread->forgets || !node) {
+      /* The tables are full or were emptied on the way: what was found before is void. */
+      thread->stack_depth = 0;
+      return 0;
+    }
+    thread->stack_nodes[i] = node;
+  }
+  thread->last_walk = !thread->last_walk;
+  thread->stack_depth = depth;
+  return node;
+}
+
+/* ---- The proof. */
+
+struct description {
+  char *text;
+  size_t length, size;
+};
+
+static void describe_text(struct description *out, const uint8_t *bytes, uint32_t length, char end) {
+  for (uint32_t i = 0; i < length && out->length + 2 < out->size; i++) out->text[out->length++] = bytes[i] < 32 || bytes[i] == 127 ? '?' : (char)bytes[i];
+  if (out->length + 2 < out->size) out->text[out->length++] = end;
+}
+
+static bool describe_frame(struct description *out, const struct python_layout *layout, uint64_t code, uint64_t instruction) {
+  static uint8_t buffer[SCRATCH_SIZE]; /* with the GIL held there is one caller at a time */
+  struct python_code copy;
+  if (!python_copy_code(guarded_read, (const uint8_t *)(uintptr_t)code, buffer, sizeof buffer, &copy)) return false;
+  uint32_t offset = code_offset(layout, (uintptr_t)code, (uintptr_t)instruction);
+  int32_t line = python_line(layout->table, copy.bytes + copy.file_length + copy.function_length, copy.table_length, copy.first_line, offset);
+  int written = snprintf(out->text + out->length, out->size - out->length, "%llu %u %d %d ", (unsigned long long)code, offset, line, copy.first_line);
+  if (written < 0 || (size_t)written >= out->size - out->length) return false;
+  out->length += (size_t)written;
+  describe_text(out, copy.bytes, copy.file_length, '\t');
+  describe_text(out, copy.bytes + copy.file_length, copy.function_length, '\n');
+  return true;
+}
+
+size_t python_describe_stack(char *text, size_t size) {
+  struct description out = {text, 0, size};
+  struct python_layout believed = python_layout;
+  if (!candidate || size < 64) return 0;
+  const struct python_layout *layout = candidate;
+  python_layout = *candidate; /* python_copy_code goes by it; no op is recorded yet, or the two are the same */
+  uint64_t state = (uint64_t)(uintptr_t)python_thread_state(), frame = 0, code, instruction, previous;
+  bool is_read = state != 0;
+  if (is_read && layout->thread_cframe >= 0) is_read = guarded_word((const uint8_t *)(uintptr_t)state + layout->thread_cframe, &state);
+  is_read = is_read && guarded_word((const uint8_t *)(uintptr_t)state + layout->current_frame, &frame);
+  for (int depth = 0; is_read && frame && depth < STACK_MAXIMUM; depth++) {
+    const uint8_t *object = (const uint8_t *)(uintptr_t)frame;
+    uint8_t owner = 0;
+    is_read = guarded_word(object + layout->frame_code, &code) && guarded_word(object + layout->frame_instruction, &instruction) &&
+              guarded_word(object + layout->frame_previous, &previous) &&
+              (layout->frame_owner < 0 || guarded_read(object + layout->frame_owner, &owner, 1));
+    if (layout->code_instructions < 0) instruction = (uint64_t)(int64_t)(int32_t)instruction;
+    if (is_read && owner != FRAME_OF_C_STACK) is_read = describe_frame(&out, layout, code, instruction);
+    frame = previous;
+  }
+  python_layout = believed;
+  if (!is_read) return 0;
+  text[out.length] = 0;
+  return out.length;
+}

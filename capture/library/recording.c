@@ -1,0 +1,380 @@
+/* recording.c: the dump file and its writer thread (see recording.h). */
+#include "recording.h"
+
+#include "dump_ids.h"
+#include "op_rows.h"
+#include "process_counters.h"
+#include "session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+  BUSY_WAIT_MS = 20,
+  IDLE_WAIT_MS = 100,
+  FRAME_AGE_MS = 400, /* with the wait and the write itself, an op is in the file half a second after its end */
+  TICK_MS = 1000,
+  DRAIN_LIMIT = 200000,
+  FORK_WAIT_US = 20000,
+};
+
+enum { DIAGNOSTIC_SEVERITY, DIAGNOSTIC_REASON, DIAGNOSTIC_MESSAGE, DIAGNOSTIC_COUNT, DIAGNOSTIC_TABLE, DIAGNOSTIC_COLUMNS };
+static const struct row_column diagnostic_columns[DIAGNOSTIC_COLUMNS] = {
+    {DUMP_diagnostics_severity, DUMP_UNORDERED, false}, {DUMP_diagnostics_reason, DUMP_UNORDERED, false},
+    {DUMP_diagnostics_message, DUMP_UNORDERED, false},  {DUMP_diagnostics_count, DUMP_UNORDERED, false},
+    {DUMP_diagnostics_table_name, DUMP_UNORDERED, false},
+};
+
+static struct recording {
+  struct dump_writer *writer;
+  struct op_rows rows;
+  struct process_counters counters;
+  struct row_buffer diagnostics;
+  char path[4352];
+  uint64_t oldest_ms;   /* when the oldest row waiting in rows.ops came; 0: none waits */
+  uint64_t next_tick_ms;
+  bool is_blocked;      /* the disk did not take definitions: ops are given up until it does */
+  bool has_complained;
+  uint64_t rows_lost;   /* rows of ops that the disk did not take */
+  uint64_t dropped_told;
+} recording;
+
+static pthread_t thread;
+static bool has_thread;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake, progress;
+static uint64_t flush_wanted, flush_done;
+static bool stop_wanted, is_stopped;
+static const struct dump_profile *final_profile;
+
+static _Atomic int forks_waiting, writer_is_busy;
+
+static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
+
+const char *recording_path(void) { return recording.path; }
+
+/* ---- Writing. */
+
+static void complain(const struct tfprof_error *error) {
+  if (recording.has_complained) return;
+  recording.has_complained = true;
+  char text[2200];
+  error_text(error, text, sizeof text);
+  session_say("cannot write: %s; what was written before is kept, the program goes on, and recording goes on when there is room again", text);
+}
+
+/* Threads, frames and traces come first: ops refer to their rows. They are never given up, for their row numbers are already in use. */
+static bool write_definitions(void) {
+  struct tfprof_error error;
+  struct op_rows *rows = &recording.rows;
+  bool is_written = row_buffer_write(&rows->threads, recording.writer, &error) == TFPROF_OK &&
+                    row_buffer_write(&rows->stacks.frames, recording.writer, &error) == TFPROF_OK &&
+                    row_buffer_write(&rows->stacks.traces, recording.writer, &error) == TFPROF_OK;
+  if (!is_written) complain(&error);
+  recording.is_blocked = !is_written;
+  return is_written;
+}
+
+static void write_ops(void *context) {
+  struct tfprof_error error;
+  (void)context;
+  struct row_buffer *ops = &recording.rows.ops;
+  recording.oldest_ms = 0;
+  if (recording.is_blocked || !write_definitions()) {
+    recording.rows_lost += ops->rows;
+    ops->rows = 0;
+    return;
+  }
+  if (row_buffer_write(ops, recording.writer, &error) == TFPROF_OK) return;
+  complain(&error);
+  recording.rows_lost += ops->rows;
+  ops->rows = 0;
+}
+
+static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format, ...) {
+  char message[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  struct row_buffer *rows = &recording.diagnostics;
+  struct dump_writer *writer = recording.writer;
+  uint32_t row = row_add(rows);
+  if (row == UINT32_MAX) return;
+  row_set(rows, row, DIAGNOSTIC_SEVERITY, dump_writer_string(writer, severity, strlen(severity)));
+  row_set(rows, row, DIAGNOSTIC_REASON, dump_writer_string(writer, reason, strlen(reason)));
+  row_set(rows, row, DIAGNOSTIC_MESSAGE, dump_writer_string(writer, message, strlen(message)));
+  if (count) row_set(rows, row, DIAGNOSTIC_COUNT, count);
+  if (table) row_set(rows, row, DIAGNOSTIC_TABLE, dump_writer_string(writer, table, strlen(table)));
+}
+
+static void diagnose_parts(void) {
+  static const char *const reasons[] = {"capture_off", "capture_degraded", "capture_ok"};
+  static const char *const words[] = {"off", "degraded", "ok"};
+  for (int part = 0; part < PART_COUNT; part++) {
+    const struct session_part *state = &session_parts[part];
+    diagnose(state->state == PART_DEGRADED ? "warning" : "info", reasons[state->state], 0, NULL, "%s: %s%s%s", session_part_name(part),
+             words[state->state], state->reason[0] ? ": " : "", state->reason);
+  }
+}
+
+static void diagnose_losses(void) {
+  struct op_losses losses;
+  op_rows_losses(&recording.rows, &losses);
+  const struct {
+    uint64_t count;
+    const char *severity, *message;
+  } kinds[] = {
+      {losses.no_room, "warning", "ops were lost because the writer thread could not keep up"},
+      {losses.too_deep, "warning", "ops were lost because too many others were open on their thread"},
+      {losses.no_thread, "warning", "ops were lost because too many threads ran ops at the same time"},
+      {recording.rows_lost, "error", "ops were lost because the disk did not take them"},
+      {losses.cut, "info", "ops have no input shapes or only the inner part of their stack, which is too long to be kept"},
+      {recording.rows.stacks.refused, "info", "stacks were left out because there are too many different ones"},
+      {losses.still_open, "info", "ops and ranges were still running when the recording ended: they have no row"},
+  };
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    if (kinds[i].count) diagnose(kinds[i].severity, "capture_dropped", (int64_t)kinds[i].count, "ops", "%s", kinds[i].message);
+}
+
+static void write_dropped(void) {
+  struct op_losses losses;
+  op_rows_losses(&recording.rows, &losses);
+  uint64_t dropped = losses.no_room + losses.too_deep + losses.no_thread + recording.rows_lost;
+  if (dropped == recording.dropped_told) return;
+  if (dump_writer_dropped(recording.writer, DUMP_TABLE_ops, dropped, NULL) == TFPROF_OK) recording.dropped_told = dropped;
+}
+
+/* Each second. */
+static void tick(void) {
+  struct clock_reading reading;
+  struct tfprof_error error;
+  clock_read(&reading);
+  clock_map_steer(&recording.rows.clock, &reading);
+  if (recording.is_blocked) write_definitions();
+  const struct dump_clock clock = {reading.monotonic_ns, reading.realtime_ns, 0, reading.uncertainty_ns};
+  if (dump_writer_clock(recording.writer, &clock, &error) != TFPROF_OK) complain(&error);
+  process_counters_measure(&recording.counters, recording.writer);
+  if (row_buffer_write(&recording.counters.rows, recording.writer, &error) != TFPROF_OK) {
+    complain(&error);
+    recording.counters.rows.rows = 0;
+  }
+  write_dropped();
+  chunk_pool_trim();
+}
+
+static uint64_t drain(void) {
+  uint64_t count = op_rows_drain(&recording.rows, DRAIN_LIMIT, write_ops, NULL);
+  if (recording.rows.ops.rows && !recording.oldest_ms) recording.oldest_ms = now_ms();
+  return count;
+}
+
+static void drain_everything(void) {
+  while (drain() >= DRAIN_LIMIT) continue;
+  if (recording.rows.ops.rows || recording.rows.threads.rows || recording.rows.stacks.traces.rows) write_ops(NULL);
+}
+
+/* ---- The thread. */
+
+/* Structures are touched only between these two: a fork in between would give the child half of them. */
+static void become_busy(void) {
+  for (;;) {
+    atomic_store(&writer_is_busy, 1);
+    if (!atomic_load(&forks_waiting)) return;
+    atomic_store(&writer_is_busy, 0);
+    usleep(200);
+  }
+}
+static void become_idle(void) { atomic_store(&writer_is_busy, 0); }
+
+/* Sleeps until there may be work; true: everything has to be written now. */
+static bool wait_for_work(int milliseconds, uint64_t *flush, bool *stop) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += milliseconds * 1000000L;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  pthread_mutex_lock(&guard);
+  while (!stop_wanted && flush_wanted == flush_done)
+    if (pthread_cond_timedwait(&wake, &guard, &until)) break;
+  *flush = flush_wanted;
+  *stop = stop_wanted;
+  bool is_wanted = stop_wanted || flush_wanted != flush_done;
+  pthread_mutex_unlock(&guard);
+  return is_wanted;
+}
+
+static void close_file(void) {
+  struct tfprof_error error;
+  /* Twice: ops that ended on another thread than the one that began them wait for the second. */
+  for (int i = 0; i < 2; i++) drain_everything();
+  op_rows_finish(&recording.rows, write_ops, NULL);
+  drain_everything();
+  tick();
+  diagnose_losses();
+  row_buffer_write(&recording.diagnostics, recording.writer, NULL);
+  if (final_profile) dump_writer_profile(recording.writer, final_profile, NULL);
+  if (dump_writer_close(recording.writer, &error) != TFPROF_OK) complain(&error);
+  recording.writer = NULL;
+}
+
+static void release_recording(void) {
+  op_rows_end(&recording.rows);
+  process_counters_end(&recording.counters);
+  row_buffer_end(&recording.diagnostics);
+}
+
+static void *write_recording(void *argument) {
+  (void)argument;
+  prctl(PR_SET_NAME, "tfprof-writer");
+  become_busy();
+  tick();
+  diagnose_parts();
+  row_buffer_write(&recording.diagnostics, recording.writer, NULL);
+  become_idle();
+  recording.next_tick_ms = now_ms() + TICK_MS;
+  int wait_ms = BUSY_WAIT_MS;
+  for (bool stop = false; !stop;) {
+    uint64_t flush, count = 0;
+    bool is_wanted = wait_for_work(wait_ms, &flush, &stop);
+    become_busy();
+    if (stop) {
+      close_file();
+    } else if (is_wanted) {
+      for (int i = 0; i < 2; i++) drain_everything();
+    } else {
+      count = drain();
+      uint64_t now = now_ms();
+      if (recording.oldest_ms && now - recording.oldest_ms >= FRAME_AGE_MS) write_ops(NULL);
+      if (now >= recording.next_tick_ms) {
+        tick();
+        recording.next_tick_ms = now + TICK_MS;
+      }
+    }
+    become_idle();
+    wait_ms = count || recording.oldest_ms ? BUSY_WAIT_MS : wait_ms * 2 < IDLE_WAIT_MS ? wait_ms * 2 : IDLE_WAIT_MS;
+    pthread_mutex_lock(&guard);
+    if (is_wanted) flush_done = flush;
+    is_stopped = stop;
+    pthread_cond_broadcast(&progress);
+    pthread_mutex_unlock(&guard);
+  }
+  return NULL;
+}
+
+static bool start_thread(void) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&wake, &attributes);
+  pthread_cond_init(&progress, &attributes);
+  pthread_condattr_destroy(&attributes);
+  pthread_mutex_init(&guard, NULL);
+  flush_wanted = flush_done = 0;
+  stop_wanted = is_stopped = false;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits the mask: the program's signals are for the program's threads */
+  has_thread = pthread_create(&thread, NULL, write_recording, NULL) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return has_thread;
+}
+
+enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile, struct tfprof_error *error) {
+  memset(&recording, 0, sizeof recording);
+  char host[128];
+  snprintf(host, sizeof host, "%s", profile->host && profile->host[0] ? profile->host : "localhost");
+  for (char *letter = host; *letter; letter++)
+    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *letter)) *letter = '_';
+  enum tfprof_status status = TFPROF_IO;
+  for (int attempt = 1; attempt <= 1000; attempt++) {
+    char suffix[16] = "";
+    if (attempt > 1) snprintf(suffix, sizeof suffix, "-%d", attempt);
+    snprintf(recording.path, sizeof recording.path, "%s/%s-%u%s.tfprof", directory, host, profile->pid, suffix);
+    struct stat there;
+    if (!lstat(recording.path, &there)) continue;
+    status = dump_writer_create(recording.path, false, profile, &recording.writer, error);
+    if (status == TFPROF_OK || lstat(recording.path, &there)) break;
+  }
+  if (status != TFPROF_OK) return status;
+  bool is_ready = op_rows_begin(&recording.rows, recording.writer) && process_counters_begin(&recording.counters) &&
+                  row_buffer_begin(&recording.diagnostics, DUMP_TABLE_diagnostics, diagnostic_columns, DIAGNOSTIC_COLUMNS, 64);
+  if (is_ready && start_thread()) return TFPROF_OK;
+  release_recording();
+  dump_writer_close(recording.writer, NULL);
+  recording.writer = NULL;
+  return is_ready ? error_set(error, TFPROF_IO, "the writer thread cannot be started: %s", strerror(errno)) : error_no_memory(error);
+}
+
+/* ---- From other threads. */
+
+static void deadline(struct timespec *until, int milliseconds) {
+  clock_gettime(CLOCK_MONOTONIC, until);
+  until->tv_sec += milliseconds / 1000;
+  until->tv_nsec += milliseconds % 1000 * 1000000L;
+  until->tv_sec += until->tv_nsec / 1000000000;
+  until->tv_nsec %= 1000000000;
+}
+
+void recording_flush(int timeout_ms) {
+  if (!has_thread) return;
+  struct timespec until;
+  deadline(&until, timeout_ms);
+  pthread_mutex_lock(&guard);
+  uint64_t mine = ++flush_wanted;
+  pthread_cond_signal(&wake);
+  while (flush_done < mine && !is_stopped)
+    if (pthread_cond_timedwait(&progress, &guard, &until)) break;
+  pthread_mutex_unlock(&guard);
+}
+
+void recording_finish(const struct dump_profile *profile, int timeout_ms) {
+  if (!has_thread) return;
+  struct timespec until;
+  deadline(&until, timeout_ms);
+  pthread_mutex_lock(&guard);
+  final_profile = profile;
+  stop_wanted = true;
+  pthread_cond_signal(&wake);
+  while (!is_stopped)
+    if (pthread_cond_timedwait(&progress, &guard, &until)) break;
+  bool is_done = is_stopped;
+  pthread_mutex_unlock(&guard);
+  has_thread = false;
+  if (!is_done) {
+    session_say("the last data could not be written within %d s: %s has no proper end, all but the last second is there", timeout_ms / 1000,
+                recording.path);
+    return;
+  }
+  pthread_join(thread, NULL);
+  release_recording();
+}
+
+void recording_before_fork(void) {
+  atomic_fetch_add(&forks_waiting, 1);
+  for (int waited = 0; atomic_load(&writer_is_busy) && waited < FORK_WAIT_US; waited += 100) usleep(100);
+}
+
+void recording_after_fork_in_parent(void) { atomic_fetch_sub(&forks_waiting, 1); }
+
+/* The child has no writer thread, and the file is the parent's. If the thread was caught in the middle of something after all, what it
+** held stays allocated in the child: untouched memory costs nothing. */
+void recording_after_fork_in_child(void) {
+  if (recording.writer && !atomic_load(&writer_is_busy)) {
+    dump_writer_abandon(recording.writer);
+    release_recording();
+  }
+  memset(&recording, 0, sizeof recording);
+  has_thread = false;
+  atomic_store(&forks_waiting, 0);
+  atomic_store(&writer_is_busy, 0);
+}

@@ -1,0 +1,38 @@
+/* row_buffer.h: rows of one table of the dump, column by column, until they are written as a frame. */
+#ifndef TFPROF_CAPTURE_ROW_BUFFER_H
+#define TFPROF_CAPTURE_ROW_BUFFER_H
+
+#include "dump/writer.h"
+
+enum { ROW_COLUMNS = 12 };
+
+struct row_column {
+  uint16_t dump_id;
+  uint8_t order; /* enum dump_order */
+  bool is_real;
+};
+
+struct row_buffer {
+  uint16_t table;
+  unsigned column_count;
+  const struct row_column *columns;
+  uint32_t rows, capacity;
+  uint64_t first_row; /* the number of row 0: how many rows were written before */
+  int64_t *values[ROW_COLUMNS];
+  uint64_t *nulls[ROW_COLUMNS];
+};
+
+bool row_buffer_begin(struct row_buffer *buffer, uint16_t table, const struct row_column *columns, unsigned count, uint32_t capacity);
+void row_buffer_end(struct row_buffer *buffer);
+/* A new row, all NULL; its place in the buffer, or UINT32_MAX when there is no room even after growing. */
+uint32_t row_add(struct row_buffer *buffer);
+/* Writes the rows as one frame and empties the buffer. On an error the rows stay. */
+enum tfprof_status row_buffer_write(struct row_buffer *buffer, struct dump_writer *writer, struct tfprof_error *error);
+
+static inline void row_set(struct row_buffer *buffer, uint32_t row, unsigned column, int64_t value) {
+  buffer->values[column][row] = value;
+  buffer->nulls[column][row / 64] &= ~(1ull << row % 64);
+}
+void row_set_real(struct row_buffer *buffer, uint32_t row, unsigned column, double value);
+
+#endif

@@ -1,0 +1,283 @@
+/* session.c: the life of a recording (see session.h) and the entry points that the Python hook calls. */
+#include "session.h"
+
+#include "clock.h"
+#include "guarded_read.h"
+#include "op_callbacks.h"
+#include "python_code.h"
+#include "python_frames.h"
+#include "recording.h"
+#include "torch_inputs.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ENTRY_POINT __attribute__((visibility("default")))
+
+enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000 };
+
+struct session_part session_parts[PART_COUNT];
+static const char *const part_names[PART_COUNT] = {"ops", "shapes", "stacks", "steps", "clock", "counters"};
+static _Atomic int state = SESSION_NONE;
+static char directory[4096], framework_version[64], command[4096];
+static bool wants_shapes, wants_stacks, is_quiet;
+
+const char *session_part_name(int part) { return part_names[part]; }
+
+void session_say(const char *format, ...) {
+  if (is_quiet) return;
+  char line[3072] = "tfprof: ";
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(line + 8, sizeof line - 9, format, arguments);
+  va_end(arguments);
+  size_t used = 8 + (length < 0 ? 0 : (size_t)length < sizeof line - 9 ? (size_t)length : sizeof line - 10);
+  line[used++] = '\n';
+  if (write(STDERR_FILENO, line, used) < 0) return; /* nobody listens */
+}
+
+static void set_part(int part, enum part_state part_state, const char *reason) {
+  session_parts[part].state = part_state;
+  snprintf(session_parts[part].reason, sizeof session_parts[part].reason, "%s", reason);
+}
+
+/* ---- What is written about the process. */
+
+struct identity {
+  char host[128];
+  struct dump_profile profile;
+};
+
+static int32_t environment_number(const char *const *names, int32_t otherwise) {
+  for (; *names; names++) {
+    const char *text = getenv(*names);
+    char *end;
+    long number = text && *text ? strtol(text, &end, 10) : -1;
+    if (number >= 0 && number <= INT32_MAX && *end == 0) return (int32_t)number;
+  }
+  return otherwise;
+}
+
+static void identify(struct identity *identity) {
+  static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
+  static const char *const size_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
+  memset(identity, 0, sizeof *identity);
+  if (gethostname(identity->host, sizeof identity->host - 1)) identity->host[0] = 0;
+  struct dump_profile *profile = &identity->profile;
+  profile->host = identity->host;
+  profile->command = command[0] ? command : NULL;
+  profile->framework = "pytorch";
+  profile->framework_version = framework_version;
+  profile->recorder = "tfprof-capture " TFPROF_RELEASE;
+  profile->clock_domain = "monotonic";
+  profile->pid = (uint32_t)getpid();
+  profile->parent_pid = (uint32_t)getppid();
+  profile->rank = environment_number(rank_names, -1);
+  profile->world_size = (uint32_t)environment_number(size_names, 0);
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  profile->created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  /* 36 characters: 16 bytes in hexadecimal with dashes. */
+  char text[40] = "";
+  int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ssize_t length = read(descriptor, text, 36);
+  close(descriptor);
+  for (int i = 0, digits = 0; i < length && digits < 32; i++) {
+    const char *hexadecimal = "0123456789abcdef", *digit = text[i] ? strchr(hexadecimal, text[i]) : NULL;
+    if (!digit) continue;
+    profile->boot_id[digits / 2] = (uint8_t)(profile->boot_id[digits / 2] << 4 | (digit - hexadecimal));
+    digits++;
+  }
+}
+
+static void read_command(void) {
+  const char *given = getenv("TFPROF_COMMAND");
+  if (given && *given) {
+    snprintf(command, sizeof command, "%s", given);
+    return;
+  }
+  int descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  ssize_t length = descriptor < 0 ? 0 : read(descriptor, command, sizeof command - 1);
+  if (descriptor >= 0) close(descriptor);
+  for (ssize_t i = 0; i + 1 < length; i++)
+    if (!command[i]) command[i] = ' ';
+}
+
+static bool start_recording(void) {
+  struct identity identity;
+  struct tfprof_error error;
+  identify(&identity);
+  if (recording_begin(directory, &identity.profile, &error) == TFPROF_OK) return true;
+  char text[2200];
+  error_text(&error, text, sizeof text);
+  session_say("nothing is recorded of process %u: %s; the program goes on. Choose another directory with tfprof-capture -o DIR",
+              identity.profile.pid, text);
+  return false;
+}
+
+/* ---- fork. */
+
+static void before_fork(void) {
+  if (atomic_load(&state) == SESSION_RECORDING) recording_before_fork();
+}
+static void after_fork_in_parent(void) {
+  if (atomic_load(&state) == SESSION_RECORDING) recording_after_fork_in_parent();
+}
+static void after_fork_in_child(void) {
+  if (atomic_load(&state) != SESSION_RECORDING) return;
+  capture_session++;
+  thread_records_reset();
+  recording_after_fork_in_child();
+  atomic_store(&state, SESSION_INHERITED);
+}
+
+bool session_is_recording(void) {
+  int seen = atomic_load_explicit(&state, memory_order_acquire);
+  if (seen != SESSION_INHERITED) return seen == SESSION_RECORDING;
+  if (!atomic_compare_exchange_strong(&state, &seen, SESSION_STARTING)) return false;
+  bool is_started = start_recording();
+  atomic_store(&state, is_started ? SESSION_RECORDING : SESSION_ENDED);
+  return is_started;
+}
+
+/* ---- Entry points. They return 1 for yes and 0 for no. */
+
+/* The library is loaded, before PyTorch: the clocks begin to be compared. */
+ENTRY_POINT int tfprof_capture_load(void);
+/* PyTorch has been imported. 0: its ops cannot be recorded, and it has been said. */
+ENTRY_POINT int tfprof_capture_begin(const char *torch_version);
+/* Proofs; each may be left out, and then that part is off. */
+ENTRY_POINT int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count);
+ENTRY_POINT int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b);
+ENTRY_POINT int tfprof_capture_prove_inputs(void);
+/* With the GIL held (ctypes.PyDLL): */
+ENTRY_POINT int tfprof_capture_find_python(unsigned version);
+ENTRY_POINT unsigned long tfprof_capture_describe_stack(char *text, unsigned long size);
+ENTRY_POINT int tfprof_capture_code_died(const void *code);
+ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason);
+/* Recording begins. 0: it cannot, and it has been said. */
+ENTRY_POINT int tfprof_capture_arm(void);
+/* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes for calling any. */
+ENTRY_POINT int tfprof_capture_switch(int mode);
+ENTRY_POINT void tfprof_capture_flush(void);
+ENTRY_POINT void tfprof_capture_finish(void);
+ENTRY_POINT const char *tfprof_capture_path(void);
+
+static bool is_set(const char *name, bool otherwise) {
+  const char *text = getenv(name);
+  return text && *text ? strcmp(text, "0") != 0 : otherwise;
+}
+
+__attribute__((constructor)) static void library_loaded(void) { clock_begin(); }
+
+int tfprof_capture_load(void) {
+  const char *path = getenv("TFPROF_RUN_DIRECTORY");
+  if (!path || path[0] != '/' || strlen(path) >= sizeof directory) return 0;
+  memcpy(directory, path, strlen(path) + 1);
+  is_quiet = is_set("TFPROF_QUIET", false);
+  wants_shapes = is_set("TFPROF_SHAPES", true);
+  wants_stacks = is_set("TFPROF_STACKS", true);
+  read_command();
+  return 1;
+}
+
+int tfprof_capture_begin(const char *torch_version) {
+  char reason[256];
+  snprintf(framework_version, sizeof framework_version, "%s", torch_version);
+  set_part(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
+  set_part(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --no-stacks");
+  if (!guarded_read_begin() || !thread_records_begin()) {
+    session_say("nothing is recorded: out of memory or file descriptors; the program goes on");
+    return 0;
+  }
+  if (!torch_find(reason, sizeof reason) || !torch_self_test(reason, sizeof reason)) {
+    session_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", framework_version, reason);
+    return 0;
+  }
+  set_part(PART_OPS, torch_layout.has_details ? PART_OK : PART_DEGRADED, reason);
+  set_part(PART_STEPS, PART_OK, "");
+  set_part(PART_COUNTERS, PART_OK, "");
+  set_part(PART_CLOCK, PART_OK, clock_source());
+  return 1;
+}
+
+int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count) {
+  char reason[256];
+  if (!wants_shapes) return 0;
+  bool is_proved = torch_inputs_prove_tensors(samples, count, reason, sizeof reason);
+  if (!is_proved) set_part(PART_SHAPES, PART_OFF, reason);
+  return is_proved;
+}
+
+int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b) { return torch_inputs_watch(tensor_a, tensor_b); }
+
+int tfprof_capture_prove_inputs(void) {
+  char reason[256] = "";
+  bool is_proved = torch_inputs_prove_ops(reason, sizeof reason);
+  set_part(PART_SHAPES, is_proved ? PART_OK : PART_OFF, reason);
+  return is_proved;
+}
+
+int tfprof_capture_find_python(unsigned version) {
+  char reason[256];
+  if (!guarded_read_begin()) return 0;
+  if (python_find(version, reason, sizeof reason) && python_watch_code(reason, sizeof reason)) return 1;
+  set_part(PART_STACKS, PART_OFF, reason);
+  return 0;
+}
+
+unsigned long tfprof_capture_describe_stack(char *text, unsigned long size) { return python_describe_stack(text, size); }
+
+int tfprof_capture_code_died(const void *code) { return python_code_died(code); }
+
+void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
+  python_believe(is_proved);
+  set_part(PART_STACKS, is_proved ? PART_OK : PART_OFF, reason);
+}
+
+int tfprof_capture_arm(void) {
+  int expected = SESSION_NONE;
+  if (!atomic_compare_exchange_strong(&state, &expected, SESSION_STARTING)) return 0;
+  guarded_read_end();
+  static bool handles_forks;
+  if (!handles_forks) handles_forks = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+  if (!handles_forks || !start_recording()) {
+    atomic_store(&state, SESSION_ENDED);
+    return 0;
+  }
+  atomic_store(&state, SESSION_RECORDING);
+  if (ops_arm(wants_shapes, wants_stacks)) return 1;
+  session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on", framework_version);
+  tfprof_capture_finish();
+  return 0;
+}
+
+int tfprof_capture_switch(int mode) {
+  if (atomic_load(&state) != SESSION_RECORDING) return 0;
+  if (mode == 1) return ops_arm(wants_shapes, wants_stacks);
+  if (mode == 2) return ops_arm_empty(wants_shapes);
+  ops_disarm();
+  return 1;
+}
+
+void tfprof_capture_flush(void) {
+  if (atomic_load(&state) == SESSION_RECORDING) recording_flush(FLUSH_TIMEOUT_MS);
+}
+
+void tfprof_capture_finish(void) {
+  int expected = SESSION_RECORDING;
+  if (!atomic_compare_exchange_strong(&state, &expected, SESSION_ENDED)) return;
+  ops_disarm();
+  struct identity identity;
+  identify(&identity); /* the rank may have become known since */
+  recording_finish(&identity.profile, FINISH_TIMEOUT_MS);
+}
+
+const char *tfprof_capture_path(void) { return recording_path(); }
+
+__attribute__((destructor)) static void library_unloaded(void) { tfprof_capture_finish(); }

@@ -1,0 +1,226 @@
+/* thread_record.c: the list of threads, their chunks, and the rare paths of their tables (see thread_record.h). */
+#include "thread_record.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
+uint32_t capture_session;
+
+static _Atomic(struct capture_thread *) threads[THREAD_MAXIMUM];
+static _Atomic unsigned threads_made;
+static _Atomic uint64_t refused;
+static pthread_key_t end_of_thread;
+static bool has_key;
+
+unsigned thread_count(void) {
+  unsigned count = atomic_load(&threads_made);
+  return count < THREAD_MAXIMUM ? count : THREAD_MAXIMUM;
+}
+
+struct capture_thread *thread_of_number(unsigned number) {
+  return number && number <= THREAD_MAXIMUM ? atomic_load_explicit(&threads[number - 1], memory_order_acquire) : NULL;
+}
+
+uint64_t threads_refused(void) { return atomic_load(&refused); }
+
+static void thread_ended(void *pointer) {
+  struct capture_thread *thread = pointer;
+  capture_current_thread = NULL;
+  if (thread->session == capture_session) atomic_store_explicit(&thread->state, THREAD_ENDED, memory_order_release);
+}
+
+bool thread_records_begin(void) {
+  if (!has_key) has_key = pthread_key_create(&end_of_thread, thread_ended) == 0;
+  return has_key && chunk_pool_begin();
+}
+
+void thread_records_reset(void) {
+  capture_current_thread = NULL;
+  if (has_key) pthread_setspecific(end_of_thread, NULL);
+  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) atomic_store_explicit(&threads[i], NULL, memory_order_relaxed);
+  atomic_store(&threads_made, 0);
+  atomic_store(&refused, 0);
+  chunk_pool_reset();
+}
+
+/* A structure that a thread left behind, or a new one, which the system fills with zeros when its pages are touched. */
+static struct capture_thread *find_structure(void) {
+  unsigned count = thread_count();
+  for (unsigned i = 0; i < count; i++) {
+    struct capture_thread *thread = atomic_load_explicit(&threads[i], memory_order_acquire);
+    uint32_t expected = THREAD_FREE;
+    if (thread && atomic_compare_exchange_strong(&thread->state, &expected, THREAD_RUNNING)) return thread;
+  }
+  unsigned place = atomic_fetch_add(&threads_made, 1);
+  if (place >= THREAD_MAXIMUM) {
+    atomic_fetch_sub(&threads_made, 1);
+    return NULL;
+  }
+  size_t size = sizeof(struct capture_thread) + ARENA_SIZE;
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return NULL; /* the number stays unused */
+  struct capture_thread *thread = memory;
+  thread->number = place + 1;
+  thread->session = capture_session;
+  thread->arena = (struct arena){(uint8_t *)memory + sizeof *thread, 0, ARENA_SIZE};
+  return thread;
+}
+
+struct capture_thread *thread_enter(uint64_t logical_thread) {
+  struct capture_thread *thread = find_structure();
+  if (!thread) {
+    atomic_fetch_add(&refused, 1);
+    return NULL;
+  }
+  thread->tid = (uint32_t)syscall(SYS_gettid);
+  thread->logical_thread = logical_thread;
+  if (prctl(PR_GET_NAME, thread->name) != 0) thread->name[0] = 0;
+  atomic_fetch_add_explicit(&thread->life, 1, memory_order_release);
+  atomic_store_explicit(&threads[thread->number - 1], thread, memory_order_release);
+  pthread_setspecific(end_of_thread, thread);
+  capture_current_thread = thread;
+  return thread;
+}
+
+bool thread_has_open_ops(struct capture_thread *thread) {
+  for (uint32_t i = 0; i < atomic_load(&thread->depth); i++)
+    if (!atomic_load_explicit(&thread->open[i].is_done, memory_order_acquire)) return true;
+  return false;
+}
+
+void thread_recycle(struct capture_thread *thread) {
+  atomic_store(&thread->depth, 0);
+  thread->chunk = NULL;
+  thread->position = 0;
+  thread->stack_depth = 0;
+  atomic_store(&thread->first_chunk, NULL);
+  thread->arena.used = 0;
+  intern_forget(&thread->schemas);
+  intern_forget(&thread->names);
+  intern_forget(&thread->inputs);
+  intern_forget(&thread->codes);
+  intern_forget(&thread->nodes);
+  atomic_store_explicit(&thread->state, THREAD_FREE, memory_order_release);
+}
+
+void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes) {
+  if (bytes > CHUNK_CAPACITY) return NULL;
+  struct chunk *chunk = chunk_acquire();
+  if (!chunk) return NULL;
+  if (thread->chunk) atomic_store_explicit(&thread->chunk->next, chunk, memory_order_release);
+  else atomic_store_explicit(&thread->first_chunk, chunk, memory_order_release);
+  thread->chunk = chunk;
+  thread->position = 0;
+  return chunk->bytes;
+}
+
+static bool write_bytes_item(struct capture_thread *thread, enum item_kind kind, uint32_t id, const void *bytes, uint32_t length) {
+  uint32_t size = (uint32_t)(sizeof(struct bytes_item) + length + 15) & ~15u;
+  struct bytes_item *item = thread_reserve(thread, size);
+  if (!item) return false;
+  item->head = (struct item){(uint8_t)kind, 0, (uint16_t)(size / 16), id};
+  item->length = length;
+  item->padding = 0;
+  memcpy(item->bytes, bytes, length);
+  thread_commit(thread, size);
+  return true;
+}
+
+/* The item is written before the entry is made: an entry without its item would leave ops without names. */
+static uint32_t intern_item(struct capture_thread *thread, struct intern_table *table, enum item_kind kind, uint64_t hash, const void *bytes,
+                            uint32_t length, uint32_t *data) {
+  struct intern_slot *slot = intern_find_bytes(table, &thread->arena, hash, bytes, length);
+  if (!slot) {
+    if (!write_bytes_item(thread, kind, table->last_id + 1, bytes, length)) return 0;
+    slot = intern_add_bytes(table, &thread->arena, hash, bytes, length);
+    if (!slot) {
+      table->last_id++; /* its item is written */
+      if (!thread_forget(thread)) return 0;
+      if (!write_bytes_item(thread, kind, table->last_id + 1, bytes, length)) return 0;
+      slot = intern_add_bytes(table, &thread->arena, hash, bytes, length);
+      if (!slot) return 0;
+    }
+  }
+  if (data) *data = slot->data;
+  return slot->id;
+}
+
+uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length, uint32_t *data) {
+  return intern_item(thread, &thread->names, ITEM_NAME, hash, text, length, data);
+}
+
+uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length) {
+  return intern_item(thread, &thread->inputs, ITEM_INPUTS, hash, words, length, NULL);
+}
+
+/* The entry's data is the address of the text, for a quick comparison, and a copy, because operators can be unregistered and others be
+** registered at the same address. */
+uint32_t thread_intern_schema(struct capture_thread *thread, const void *schema, const char *text, uint32_t *data) {
+  struct intern_slot *old = intern_find(&thread->schemas, (uintptr_t)schema, NULL);
+  if (old) intern_remove(old);
+  uint32_t length = (uint32_t)strnlen(text, NAME_MAXIMUM);
+  uint32_t id = thread_intern_name(thread, intern_hash(text, length), text, length, NULL);
+  if (!id) return 0;
+  uint32_t offset = arena_take(&thread->arena, 8 + length + 1);
+  if (offset == UINT32_MAX) return id; /* the next op of this name forgets */
+  memcpy(thread->arena.base + offset, &text, sizeof text);
+  memcpy(thread->arena.base + offset + 8, text, length);
+  thread->arena.base[offset + 8 + length] = 0;
+  struct intern_slot *slot = intern_add(&thread->schemas, &thread->arena, (uintptr_t)schema, offset);
+  if (slot) {
+    slot->id = id;
+    *data = offset;
+  }
+  return id;
+}
+
+uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset) {
+  const uint32_t place[3] = {parent, code, offset};
+  uint64_t hash = intern_hash(place, sizeof place);
+  struct intern_slot *slot = intern_find_bytes(&thread->nodes, &thread->arena, hash, place, sizeof place);
+  if (slot) return slot->id;
+  struct node_item *item = thread_reserve(thread, sizeof *item);
+  if (!item) return 0;
+  slot = intern_add_bytes(&thread->nodes, &thread->arena, hash, place, sizeof place);
+  if (!slot) {
+    thread_forget(thread); /* the caller begins again */
+    return 0;
+  }
+  *item = (struct node_item){{ITEM_NODE, 0, sizeof *item / 16, slot->id}, parent, code, offset, {0}};
+  thread_commit(thread, sizeof *item);
+  return slot->id;
+}
+
+bool thread_forget(struct capture_thread *thread) {
+  uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
+  for (uint32_t i = 0; i < depth; i++) {
+    struct open_op *op = &thread->open[i];
+    if (op->pin || atomic_load_explicit(&op->is_done, memory_order_acquire)) continue;
+    struct pin_item *pin = thread_reserve(thread, sizeof *pin);
+    if (!pin) return false;
+    *pin = (struct pin_item){{ITEM_PIN, 0, sizeof *pin / 16, op->name}, op->inputs, op->node, i, 0};
+    thread_commit(thread, sizeof *pin);
+    op->pin = (uint16_t)(i + 1);
+    op->is_text = 0; /* its text leaves the arena */
+  }
+  struct item *item = thread_reserve(thread, 16);
+  if (!item) return false;
+  memset(item, 0, 16);
+  *item = (struct item){ITEM_FORGET, 0, 1, 0};
+  thread_commit(thread, 16);
+  thread->arena.used = 0;
+  thread->stack_depth = 0;
+  thread->forgets++;
+  intern_forget(&thread->schemas);
+  intern_forget(&thread->names);
+  intern_forget(&thread->inputs);
+  intern_forget(&thread->codes);
+  intern_forget(&thread->nodes);
+  return true;
+}

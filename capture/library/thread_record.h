@@ -1,0 +1,177 @@
+/* thread_record.h: what one thread of the program writes and the writer thread reads.
+**
+** A thread that runs an op for the first time gets a `struct capture_thread`.  It writes items of 16-byte multiples into chunks
+** (chunk_pool.h): one for each op that has ended, and before it one for each name, list of inputs, code object and stack frame that it
+** meets for the first time.  One producer, one consumer, acquire and release: no locks.  When no chunk is free an op is counted as lost.
+** The writer thread reuses the structure once the thread has ended and everything is read.
+*/
+#ifndef TFPROF_CAPTURE_THREAD_RECORD_H
+#define TFPROF_CAPTURE_THREAD_RECORD_H
+
+#include "chunk_pool.h"
+#include "intern.h"
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+enum item_kind {
+  ITEM_OP = 1, /* struct op_item; id is the name's */
+  ITEM_NAME,   /* struct bytes_item: text */
+  ITEM_INPUTS, /* struct bytes_item: words of torch_inputs.h */
+  ITEM_CODE,   /* struct code_item */
+  ITEM_NODE,   /* struct node_item: one frame of a stack */
+  ITEM_FORGET, /* struct item: numbers given before now are used only by ops that were pinned */
+  ITEM_PIN,    /* struct pin_item: what an op that is still running refers to, before ITEM_FORGET */
+};
+
+struct item {
+  uint8_t kind;
+  uint8_t scope;  /* ITEM_OP: RecordScope; ITEM_PIN: unused */
+  uint16_t units; /* size of the whole item in 16 bytes */
+  uint32_t id;
+};
+
+struct op_item {
+  struct item head;
+  uint64_t start_ticks, end_ticks;
+  int64_t sequence;
+  uint32_t inputs, node; /* 0: none */
+  uint32_t forward_thread;
+  uint16_t owner; /* number of the capture_thread that began it, whose numbers it uses */
+  uint16_t pin;   /* 1 + place of the ITEM_PIN that holds its numbers; 0: none */
+};
+_Static_assert(sizeof(struct op_item) == 48, "an op takes three units");
+
+struct bytes_item {
+  struct item head;
+  uint32_t length, padding;
+  uint8_t bytes[];
+};
+
+struct node_item {
+  struct item head;
+  uint32_t parent; /* the caller's node; 0: outermost */
+  uint32_t code, offset;
+  uint32_t padding[3];
+};
+
+struct code_item {
+  struct item head;
+  int32_t first_line;
+  uint32_t file_length, function_length, table_length;
+  uint32_t padding[2];
+  uint8_t bytes[]; /* file, function (both UTF-8), line table */
+};
+
+struct pin_item {
+  struct item head; /* id: name */
+  uint32_t inputs, node, place, padding;
+};
+
+struct capture_thread;
+
+/* An op that has begun. PyTorch hands its address to the end callback as ObserverContext, a class with a virtual destructor and nothing
+** else (ATen/record_function.h, torch 1.12 to 2.15), hence the first member. */
+struct open_op {
+  const void *const *vtable;
+  struct capture_thread *thread;
+  const void *frame;       /* the innermost Python frame then, and where it was in its code */
+  uintptr_t instruction;
+  uint64_t start_ticks;
+  int64_t sequence;
+  uint32_t name, inputs, node, forward_thread;
+  uint32_t name_data;      /* in the arena */
+  uint16_t pin;
+  uint8_t scope;
+  uint8_t is_text : 1;     /* the name is a text of the call, not an operator's */
+  uint8_t has_child : 1;   /* another op has begun inside it */
+  _Atomic uint32_t is_done; /* set by another thread that ended it */
+};
+
+enum {
+  OPEN_MAXIMUM = 512,         /* ops within ops on one thread */
+  STACK_MAXIMUM = 512,        /* Python frames of one stack */
+  SCRATCH_SIZE = 32 * 1024,   /* the inputs of one op, a name or a code object while it is copied */
+  ARENA_SIZE = 8 * 1024 * 1024,
+  THREAD_MAXIMUM = 512,       /* threads that run ops at the same time */
+  NAME_MAXIMUM = 4000,        /* bytes kept of an op's name */
+};
+
+enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };
+
+struct stack_frame { /* of the last stack of the thread, innermost first */
+  uintptr_t code, instruction;
+};
+
+struct capture_thread {
+  /* Read by the writer thread. */
+  uint32_t number; /* 1, 2, ... */
+  _Atomic uint32_t state;
+  _Atomic uint32_t life; /* counts the threads that had this structure */
+  _Atomic(struct chunk *) first_chunk;
+  _Atomic uint64_t lost;      /* ops for which there was no room */
+  _Atomic uint64_t too_deep;  /* ops beyond OPEN_MAXIMUM */
+  _Atomic uint64_t cut;       /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
+  uint32_t tid;
+  uint64_t logical_thread; /* RecordFunction's number of the thread */
+  char name[16];
+
+  /* The rest belongs to the thread alone. */
+  uint32_t session;
+  _Atomic uint32_t depth; /* of `open`; also read by the writer thread at the end */
+  struct chunk *chunk;
+  uint32_t position;
+  uint32_t stack_depth; /* of walks[last_walk]; 0: none is valid */
+  uint32_t last_walk;
+  uint32_t forgets;     /* how often the tables were emptied */
+  uint64_t deaths_seen; /* python_code.h */
+  struct arena arena;
+  struct intern_table schemas, names, inputs, codes, nodes; /* schemas and names share the numbers of names */
+  struct open_op open[OPEN_MAXIMUM];
+  struct stack_frame walks[2][STACK_MAXIMUM]; /* the last stack and the one being walked, in turn */
+  uint32_t stack_nodes[STACK_MAXIMUM];        /* of the last stack, by distance from the outermost frame */
+  _Alignas(16) uint8_t scratch[SCRATCH_SIZE];
+};
+
+extern _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
+
+/* Counts the sessions of this process and its ancestors: a thread structure of another session is not ours. */
+extern uint32_t capture_session;
+
+/* The threads of this session: numbers 1 ... thread_count(). NULL for a number that was never used. */
+unsigned thread_count(void);
+struct capture_thread *thread_of_number(unsigned number);
+/* Threads that could not be recorded because THREAD_MAXIMUM were there. */
+uint64_t threads_refused(void);
+
+/* Makes the calling thread known; NULL when it cannot be recorded. `logical_thread` is RecordFunction's number of it. */
+struct capture_thread *thread_enter(uint64_t logical_thread);
+bool thread_records_begin(void);
+/* In a forked child: what the parent recorded is not ours. */
+void thread_records_reset(void);
+/* By the writer thread: an op that the ended thread began is still to be ended by another thread. */
+bool thread_has_open_ops(struct capture_thread *thread);
+/* By the writer thread, when it has read everything of a thread that has ended and has no open ops. */
+void thread_recycle(struct capture_thread *thread);
+
+/* Room for an item of `bytes` (a multiple of 16) at the end of what the thread has written, or NULL when no chunk is free. */
+void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes);
+static inline void *thread_reserve(struct capture_thread *thread, uint32_t bytes) {
+  if (__builtin_expect(!thread->chunk || thread->position + bytes > CHUNK_CAPACITY, 0)) return thread_next_chunk(thread, bytes);
+  return thread->chunk->bytes + thread->position;
+}
+static inline void thread_commit(struct capture_thread *thread, uint32_t bytes) {
+  thread->position += bytes;
+  atomic_store_explicit(&thread->chunk->used, thread->position, memory_order_release);
+}
+
+/* The number of a text or a list of inputs; written as an item when it is new. 0: there was no room. */
+uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length, uint32_t *data);
+uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length);
+/* A new operator: its schema's address stands for the text from now on. */
+uint32_t thread_intern_schema(struct capture_thread *thread, const void *schema, const char *text, uint32_t *data);
+uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset);
+/* Empties all tables of the thread. false: there is no room to say so, and nothing was changed. */
+bool thread_forget(struct capture_thread *thread);
+
+#endif

@@ -1,0 +1,124 @@
+/* torch_inputs.h: the shapes and types of an op's inputs, read in the callback.
+**
+** An op's inputs arrive as an array of c10::IValue: 16 bytes, payload and tag (ATen/core/ivalue.h).  A tensor's payload is its
+** c10::TensorImpl, whose sizes are read where they lie: the accessors could call into Python for tensors of some subclasses, and would
+** throw for symbolic sizes.  Like Kineto, we take a tensor whose sizes are not plain numbers for an undefined one.
+** All of it is proved when recording begins, on tensors and ops that the Python hook makes for the purpose.
+**
+** The callback writes words, which the writer thread turns into JSON texts: one word for each input, followed by a tensor's sizes, or by
+** the tensors of a list.  Equal words have equal texts.
+*/
+#ifndef TFPROF_CAPTURE_TORCH_INPUTS_H
+#define TFPROF_CAPTURE_TORCH_INPUTS_H
+
+#include "torch_api.h"
+
+#include <string.h>
+
+enum input_kind { /* the low byte of a word */
+  INPUT_OTHER = 1,     /* undefined tensors, texts, None, ...: shape [] and no type */
+  INPUT_TENSOR,        /* bits 8...23: dtype; bits 32...: how many sizes follow */
+  INPUT_SCALAR,
+  INPUT_SCALAR_LIST,
+  INPUT_TENSOR_LIST,   /* bits 32...: how many tensors follow */
+  INPUT_LONG_LIST,     /* a list of tensors too long to be written out */
+};
+
+enum {
+  IVALUE_SIZE = 16,
+  IVALUE_TAG = 8,
+  TAG_TENSOR = 1, /* the tags up to Int are the same in torch 1.12 to 2.15 */
+  TAG_DOUBLE = 3,
+  TAG_COMPLEX = 4,
+  TAG_INT = 5,
+  INLINE_SIZES = 5,     /* C10_SIZES_AND_STRIDES_MAX_INLINE_SIZE */
+  LIST_MAXIMUM = 30,    /* TENSOR_LIST_DISPLAY_LENGTH_LIMIT and SCALAR_LIST_LENGTH_LIMIT of torch/csrc/profiler */
+  DIMENSION_MAXIMUM = 64,
+};
+
+struct input_layout {
+  bool is_proved;
+  uint16_t sizes;         /* in TensorImpl: c10::impl::SizesAndStrides, a count and then numbers or, above INLINE_SIZES, their address */
+  uint16_t dtype;         /* caffe2::TypeMeta: 16 bits that equal the ScalarType */
+  uint16_t policy_word;   /* the 8 bytes that hold sizes_strides_policy_, and its place in them */
+  uint8_t policy_shift;
+  uint32_t tag_list, tag_bool;
+  uint16_t list_begin;    /* in c10::detail::ListImpl: std::vector<IValue>; its element type follows */
+  const void *tensor_type; /* the element type of a list of tensors: one object in the process */
+};
+extern struct input_layout input_layout;
+
+/* Proof in two steps, called by the Python hook. `samples`: `count` times 12 numbers: address of the TensorImpl, dtype, policy (0 default,
+** 1 custom strides, 2 custom sizes; -1 not known), number of sizes, 8 sizes. false: `reason` is filled. */
+bool torch_inputs_prove_tensors(const int64_t *samples, unsigned count, char *reason, size_t size);
+/* Then the hook runs transpose(a, 0, 1), broadcast_tensors(a, b) and a.expand(2, 3), a being of 2 x 3, on this thread. */
+bool torch_inputs_watch(const void *tensor_a, const void *tensor_b);
+bool torch_inputs_prove_ops(char *reason, size_t size);
+
+static inline uint64_t torch_word(const uint8_t *object, unsigned offset) {
+  uint64_t word;
+  memcpy(&word, object + offset, sizeof word);
+  return word;
+}
+static inline const uint8_t *torch_pointer(const uint8_t *object, unsigned offset) {
+  return (const uint8_t *)(uintptr_t)torch_word(object, offset);
+}
+
+/* Bool's tag differs between versions; SymInt, SymFloat and SymBool are the (at most three) tags just below it. UInt, the tag after Int
+** in 2.13, is not a scalar for Kineto either. */
+static inline bool input_is_scalar(uint32_t tag) {
+  if (tag >= TAG_DOUBLE && tag <= TAG_INT) return true;
+  uint32_t first = input_layout.tag_bool >= TAG_INT + 4 ? input_layout.tag_bool - 3 : TAG_INT + 1;
+  return tag >= first && tag <= input_layout.tag_bool;
+}
+
+/* The words of one tensor; 0 when it is undefined or there is no room. */
+static inline uint32_t input_encode_tensor(const uint8_t *tensor, uint64_t *words, uint32_t room) {
+  if (!tensor || tensor == torch.undefined_tensor) return 0;
+  if ((torch_word(tensor, input_layout.policy_word) >> input_layout.policy_shift & 3) > 1) return 0;
+  uint64_t dimensions = torch_word(tensor, input_layout.sizes);
+  if (dimensions > DIMENSION_MAXIMUM || dimensions + 1 > room) return 0;
+  const uint8_t *sizes = tensor + input_layout.sizes + 8;
+  if (dimensions > INLINE_SIZES) sizes = torch_pointer(sizes, 0);
+  uint16_t dtype;
+  memcpy(&dtype, tensor + input_layout.dtype, sizeof dtype);
+  words[0] = INPUT_TENSOR | (uint64_t)dtype << 8 | dimensions << 32;
+  for (uint64_t i = 0; i < dimensions; i++) words[1 + i] = torch_word(sizes, (unsigned)(8 * i));
+  return (uint32_t)dimensions + 1;
+}
+
+/* The rare kinds: lists. */
+uint32_t input_encode_list(const uint8_t *list, uint64_t *words, uint32_t room);
+
+/* Returns how many words were written; 0: the op has no inputs, or UINT32_MAX: they do not fit. */
+static inline uint32_t torch_inputs_encode(const uint8_t *record_function, uint64_t *words, uint32_t room) {
+  const uint8_t *value = torch_pointer(record_function, torch_layout.inputs);
+  uint64_t count = torch_word(record_function, torch_layout.inputs + 8u);
+  uint32_t used = 0;
+  for (uint64_t i = 0; i < count; i++, value += IVALUE_SIZE) {
+    if (used == room) return UINT32_MAX;
+    uint32_t tag;
+    memcpy(&tag, value + IVALUE_TAG, sizeof tag);
+    uint32_t added = 0;
+    if (tag == TAG_TENSOR) {
+      added = input_encode_tensor(torch_pointer(value, 0), words + used, room - used);
+    } else if (input_is_scalar(tag)) {
+      words[used] = INPUT_SCALAR;
+      added = 1;
+    } else if (tag == input_layout.tag_list) {
+      added = input_encode_list(torch_pointer(value, 0), words + used, room - used);
+    }
+    if (!added) {
+      words[used] = INPUT_OTHER;
+      added = 1;
+    }
+    used += added;
+  }
+  return used;
+}
+
+/* ---- The writer thread's half (torch_input_text.c): JSON of the words. Returns the length, or 0 when `size` is too small. */
+size_t input_shapes_text(const uint64_t *words, uint32_t count, char *text, size_t size);
+size_t input_types_text(const uint64_t *words, uint32_t count, char *text, size_t size);
+
+#endif

@@ -1,0 +1,21 @@
+"""Runs at the start of every Python process of a recorded program: tfprof-capture puts this directory first on PYTHONPATH.
+
+It prepares the recording (_tfprof_hooks), takes its directory off sys.path so that no import of the program sees it, and hands over to
+the sitecustomize that Python would have run without us: the same import again finds it, or fails as it would have failed.
+PYTHONPATH in the environment stays as it is, so that child processes are recorded too.
+"""
+import sys
+
+try:
+    import _tfprof_hooks
+
+    _tfprof_hooks.start()
+except Exception as problem:  # the program must not notice
+    if sys.stderr:
+        sys.stderr.write("tfprof: this Python process is not recorded: %s: %s\n" % (type(problem).__name__, problem))
+
+_here = __file__.rpartition("/")[0]
+sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != _here]
+sys.path_importer_cache.pop(_here, None)
+del sys.modules["sitecustomize"]
+import sitecustomize  # noqa: E402, F401  (the next one on sys.path)

@@ -1,0 +1,127 @@
+"""What the tests of this directory share: running a program under the capture library, and reading the dump it leaves.
+
+The environment is what tfprof-capture sets, so these tests need only the library, the hooks and dump_print.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(HERE, "..", "..", "build")
+PYTHON = os.environ.get("TFPROF_PYTHON") or sys.executable
+LIBRARY = os.path.join(BUILD, "libtfprof_capture.so")
+HOOKS = os.path.join(BUILD, "python")
+DUMP_PRINT = os.path.join(BUILD, "tests", "dump_print")
+PROGRAMS = os.path.join(HERE, "programs")
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+def need_torch():
+    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+        skip("torch is not installed in %s" % PYTHON)
+
+
+def environment(directory, **settings):
+    result = dict(os.environ, TFPROF_RUN_DIRECTORY=os.path.abspath(directory), TFPROF_LIBRARY=os.path.abspath(LIBRARY))
+    result.update({"TFPROF_" + name.upper(): str(value) for name, value in settings.items()})
+    result["PYTHONPATH"] = os.pathsep.join(filter(None, [os.path.abspath(HOOKS), os.environ.get("PYTHONPATH")]))
+    return result
+
+
+def start(directory, arguments, **settings):
+    return subprocess.Popen([PYTHON] + arguments, env=environment(directory, **settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def run(directory, arguments, status=0, **settings):
+    """Runs to the end; returns (stdout, stderr)."""
+    result = subprocess.run([PYTHON] + arguments, env=environment(directory, **settings), capture_output=True, text=True, timeout=600)
+    if status is not None and result.returncode != status:
+        raise AssertionError("%s ended with %d\n%s%s" % (arguments, result.returncode, result.stdout, result.stderr))
+    return result.stdout, result.stderr
+
+
+def dumps(directory):
+    return sorted(glob.glob(os.path.join(directory, "*.tfprof")))
+
+
+def summary(path):
+    """{"closed": bool, "rows": {table: count}, "problems": [(severity, reason, count, message)]}"""
+    result = {"rows": {}, "problems": []}
+    for line in subprocess.run([DUMP_PRINT, path], capture_output=True, text=True, check=True).stdout.splitlines():
+        kind, *fields = line.split("\t")
+        if kind == "rows":
+            result["rows"][fields[0]] = int(fields[1])
+        elif kind == "problem":
+            result["problems"].append((fields[0], fields[1], int(fields[2]), fields[3]))
+        else:
+            result[kind] = fields
+    result["closed"] = result["closed"] == ["1"]
+    return result
+
+
+def table(path, name):
+    """A list of dictionaries; NULL is None. Numbers stay text where the column is text."""
+    lines = subprocess.run([DUMP_PRINT, path, name], capture_output=True, text=True, check=True).stdout.split("\n")
+    names = lines[0].split("\t")
+    rows = []
+    for line in lines[1:-1]:
+        row = {}
+        for column, text in zip(names, line.split("\t")):
+            row[column] = None if text == "\\N" else text.replace("\\t", "\t").replace("\\n", "\n").replace("\\\\", "\\")
+        rows.append(row)
+    return rows
+
+
+class Op:
+    def __init__(self, row):
+        self.name, self.category = row["name"], row["category"]
+        self.thread = int(row["thread_id"])
+        self.end, self.dur = int(row["end_ns"]), int(row["dur_ns"])
+        self.start = self.end - self.dur
+        self.shapes = None if row["input_shapes"] is None else json.loads(row["input_shapes"])
+        self.types = None if row["input_types"] is None else json.loads(row["input_types"])
+        self.sequence = None if row["sequence_number"] is None else int(row["sequence_number"])
+        self.forward_thread = None if row["forward_thread"] is None else int(row["forward_thread"])
+        self.trace = None if row["recorded_code_trace"] is None else int(row["recorded_code_trace"])
+
+    def __repr__(self):
+        return "%s %s %s seq %s" % (self.name, self.shapes, self.types, self.sequence)
+
+
+def ops(path):
+    return [Op(row) for row in table(path, "ops")]
+
+
+def parts(path):
+    """{part: (state, reason)} of the rows written when recording began."""
+    result = {}
+    for row in table(path, "diagnostics"):
+        part, _, rest = row["message"].partition(": ")
+        if row["reason"] in ("capture_ok", "capture_degraded", "capture_off"):
+            state, _, reason = rest.partition(": ")
+            result[part] = (state, reason)
+    return result
+
+
+def stacks(path):
+    """{row of code_traces: [(file, line, function) from the outermost frame inwards]}"""
+    frames = {int(row["row"]): (row["file"], int(row["line"] or 0), row["function"]) for row in table(path, "code_frames")}
+    result = {}
+    for row in table(path, "code_traces"):
+        outer = [] if row["parent_id"] is None else result[int(row["parent_id"])]
+        result[int(row["row"])] = outer + [frames[int(row["leaf_frame_id"])]]
+    return result
+
+
+class Directory(tempfile.TemporaryDirectory):
+    """A new run directory."""
+
+    def __init__(self):
+        super().__init__(prefix="tfprof-test-")

@@ -1,0 +1,47 @@
+"""drive.py PROGRAM MODE OUT: runs one of these programs once to warm up and then once within the range "compared".
+
+MODE capture: nothing else (the process runs under capture).  profiler: torch.profiler watches the second run and its events are written
+to OUT as JSON.  both: one under the other.
+"""
+import importlib
+import json
+import os
+import sys
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+
+def main():
+    program, mode, out = sys.argv[1:]
+    run = importlib.import_module(program).run
+    run()
+    if mode == "capture":
+        with record_function("compared"):
+            run()
+        return
+    config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True, experimental_config=config) as profiler:
+        with record_function("compared"):
+            run()
+    profiler.export_chrome_trace(out + ".trace")
+    with open(out + ".trace") as trace:
+        events = json.load(trace)["traceEvents"]
+    os.unlink(out + ".trace")
+    ops = []
+    for event in events:
+        if event.get("cat") in ("cpu_op", "user_annotation"):
+            arguments = event["args"]
+            ops.append({
+                "name": event["name"], "tid": event["tid"], "start": event["ts"], "dur": event["dur"],
+                "shapes": arguments.get("Input Dims"), "types": arguments.get("Input type"),
+                "sequence": arguments.get("Sequence number"), "forward_thread": arguments.get("Fwd thread id"),
+                "user": event["cat"] == "user_annotation",
+            })
+    with open(out, "w") as file:
+        json.dump(ops, file)
+
+
+main()

@@ -1,0 +1,302 @@
+"""tfprof-capture around programs that need no framework: exit statuses, signals, run directories, messages."""
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "shell"))
+from terminal import Terminal, plain, run_tests
+
+BUILD = os.path.abspath(os.environ.get("TFPROF_BUILD", "build"))
+CAPTURE = os.path.join(BUILD, "tfprof-capture")
+
+# Counts the signals it gets and says so; SIGTERM ends it with status 9.
+COUNTER = """
+import signal, sys, time
+counts = {}
+def count(number, frame):
+    counts[number] = counts.get(number, 0) + 1
+    print("got", signal.Signals(number).name, counts[number], flush=True)
+    if number == signal.SIGTERM:
+        time.sleep(0.3)  # a second one would come now
+        sys.exit(9)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH):
+    signal.signal(number, count)
+print("ready", flush=True)
+while True:
+    time.sleep(0.05)
+"""
+
+
+def folder():
+    return tempfile.mkdtemp(prefix="tfprof-test-")
+
+
+def capture(*arguments, directory=None, **more):
+    done = subprocess.run([CAPTURE, *arguments], stdin=more.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, cwd=directory or folder(), timeout=60, **more)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_exit_statuses_of_the_program():
+    for status in (0, 1, 2, 3, 77, 126, 255):
+        assert capture("--", "sh", "-c", f"exit {status}")[0] == status
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGINT):
+        assert capture("--", "sh", "-c", f"kill -{number.value} $$")[0] == -number, number
+    # As the shell sees it.
+    done = subprocess.run(["bash", "-c", f"{CAPTURE} -o {folder()} -- sh -c 'kill -9 $$'; echo $?"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    assert done.stdout == b"137\n", done
+
+
+def test_programs_that_cannot_be_run():
+    directory = folder()
+    with open(os.path.join(directory, "train.py"), "w") as file:
+        file.write("print('hello')\n")
+    with open(os.path.join(directory, "broken"), "w") as file:
+        file.write("#!/no/such/interpreter\n")
+    os.chmod(os.path.join(directory, "broken"), 0o755)
+    for command, status, words in (("no-such-program", 127, "no-such-program: there is no such program on PATH"),
+                                   ("/no/such/program", 127, "/no/such/program: there is no such program"),
+                                   ("train.py", 127, "it is a Python script: say  tfprof-capture … -- python3 train.py"),
+                                   ("./train.py", 126, "it is a Python script: say  tfprof-capture … -- python3 ./train.py"),
+                                   ("./broken", 126, "its first line names /no/such/interpreter, which does not exist"),
+                                   ("/", 126, "is a directory"), ("", 127, "there is no such program")):
+        got, out, error = capture("-o", "run", "--", command, directory=directory)
+        assert got == status and out == "" and words in error, (command, got, error)
+        assert not os.path.exists(os.path.join(directory, "run")), "an empty run directory was left behind"
+
+
+def test_wrong_usage():
+    for arguments, words in (([], "no program is given"), (["--"], "no program is given"), (["-o"], "no directory"),
+                             (["--frce", "true"], "did you mean --force?"), (["--ops=some", "true"], "--ops=all"),
+                             (["-x", "true"], "unknown option '-x'"), (["--output=", "true"], "no directory")):
+        directory = folder()
+        status, out, error = capture(*arguments, directory=directory)
+        assert status == 2 and out == "" and words in error and "--help" in error, (arguments, status, error)
+        assert os.listdir(directory) == []
+
+
+def test_help():
+    status, out, error = capture("--help")
+    assert status == 0 and error == "" and "tfprof-capture -o run -- python train.py" in out
+    assert max(map(len, out.split("\n"))) <= 80, max(out.split("\n"), key=len)
+
+
+def test_options_end_at_the_program():
+    status, out, error = capture("echo", "-o", "x", "--force", "--help")
+    assert status == 0 and out == "-o x --force --help\n"
+
+
+def test_run_directories():
+    directory = folder()
+    path = os.path.join(directory, "run")
+    assert capture("-o", "run", "--", "true", directory=directory)[0] == 0
+    assert capture("-o", "run", "--", "true", directory=directory)[0] == 0  # still nothing in it
+    for name in ("host-1.tfprof", "notes.txt"):
+        open(os.path.join(path, name), "w").close()
+    os.mkdir(os.path.join(path, "folder"))
+    status, out, error = capture("-o", "run", "--", "echo", "ran", directory=directory)
+    assert status == 2 and out == "" and "run holds a recording already (1 file)" in error and "--force" in error, error
+    status, out, error = capture("-o", "run", "--force", "--", "echo", "ran", directory=directory)
+    assert status == 0 and out == "ran\n"
+    assert sorted(os.listdir(path)) == ["folder", "notes.txt"]
+    # Parents are made; a trailing slash is fine; a file is refused.
+    assert capture("-o", "a/b/c/", "--", "true", directory=directory)[0] == 0 and os.path.isdir(os.path.join(directory, "a/b/c"))
+    status, out, error = capture("-o", "run/notes.txt", "--", "true", directory=directory)
+    assert status == 2 and "is a file" in error
+
+
+def test_default_directories_are_numbered():
+    directory = folder()
+    for expected in (["tfprof-run"], ["tfprof-run", "tfprof-run-2"], ["tfprof-run", "tfprof-run-2", "tfprof-run-3"]):
+        for _ in range(2):  # one without a recording is used again
+            assert capture("--", "true", directory=directory)[0] == 0
+            assert sorted(os.listdir(directory)) == expected
+        open(os.path.join(directory, expected[-1], "host-1.tfprof"), "w").close()
+
+
+def test_unwritable_directories():
+    status, out, error = capture("-o", "/proc/run", "--", "echo", "ran")
+    assert status == 125 and out == "" and "/proc/run: cannot make the run directory" in error and "-o" in error, error
+    directory = folder()
+    os.chmod(directory, 0o555)
+    more = {"user": 65534} if os.getuid() == 0 else {}
+    try:
+        status, out, error = capture("-o", directory, "--", "echo", "ran", directory="/", **more)
+    except PermissionError:
+        return  # nobody may not even see the build directory
+    assert status == 125 and out == "" and "cannot write into the run directory" in error, (status, error)
+
+
+def test_two_recordings_into_one_directory():
+    directory = folder()
+    lock = os.open(directory, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    status, out, error = capture("-o", directory, "--", "true")
+    assert status == 2 and "another tfprof-capture is recording into" in error, error
+    os.close(lock)
+
+
+def test_streams_are_left_alone():
+    data = bytes(range(256)) * 1000
+    done = subprocess.run([CAPTURE, "-o", folder(), "--", "cat"], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0 and done.stdout == data
+    done = subprocess.run(["bash", "-c", f"{CAPTURE} --quiet -o {folder()} -- yes | head -n 1"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60)
+    assert done.stdout == b"y\n"
+    # Nobody reads stderr; no stdin at all.
+    done = subprocess.run(["bash", "-c", f"{CAPTURE} -o {folder()} -- sh -c 'exit 5' 2>&- <&-; echo $?"], stdout=subprocess.PIPE)
+    assert done.stdout == b"5\n", done
+
+
+def test_environment():
+    code = "import os; print(os.environ['PYTHONPATH']); print(*[os.environ['TFPROF_' + n] for n in " \
+           "'RUN_DIRECTORY LIBRARY STACKS SHAPES OPS QUIET COMMAND'.split()], sep='\\n')"
+    directory = folder()
+    run = os.path.realpath(os.path.join(directory, "run"))
+    for more, path in (({"PYTHONPATH": "/a:/b"}, BUILD + "/python:/a:/b"), ({"PYTHONPATH": ""}, BUILD + "/python")):
+        status, out, error = capture("-o", "run", "--no-stacks", "--", sys.executable, "-c", code, directory=directory,
+                                     env={**os.environ, **more})
+        assert status == 0, error
+        values = out.split("\n")
+        assert values[0] == path, values
+        assert values[1:7] == [run, BUILD + "/libtfprof_capture.so", "0", "1", "all", "0"], values
+        assert values[7].startswith(sys.executable + " -c 'import os"), values
+
+
+def test_nothing_recorded_says_why():
+    for command, status, words in (
+            ([sys.executable, "-c", "pass"], 0, "the program did not import PyTorch"),
+            ([sys.executable, "-I", "-c", "pass"], 0, "Python was started with -I"),
+            ([sys.executable, "-uES", "-c", "pass"], 0, "Python was started with -E"),
+            ([sys.executable, "-W", "ignore", "-X", "utf8", "-S", "-c", "pass"], 0, "Python was started with -S"),
+            ([sys.executable, "-c", "pass", "-I"], 0, "the program did not import PyTorch"),
+            ([sys.executable, "-c", "import no_such_framework"], 1, "ended before it imported PyTorch"),
+            (["sleep", "0"], 0, "neither sleep nor what it started imported PyTorch")):
+        got, out, error = capture("-o", "run", "--", *command)
+        assert got == status and "nothing was recorded in run" in error and words in error, (command, error)
+    script = os.path.join(folder(), "isolated")
+    with open(script, "w") as file:
+        file.write(f"#!{sys.executable} -I\n")
+    os.chmod(script, 0o755)
+    assert "Python was started with -I" in capture("--", script)[2]
+
+
+def test_a_foreign_file_in_the_run_is_told():
+    directory = folder()
+    code = "open('run/zz-1.tfprof', 'w').write('something else')"
+    status, out, error = capture("-o", "run", "--quiet", "--", sys.executable, "-c", code, directory=directory)
+    assert status == 0 and "zz-1.tfprof cannot be read" in error, error
+
+
+def start_counter(*prefix, **more):
+    process = subprocess.Popen([*prefix, CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8", **more)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_signals_are_handed_on():
+    process = start_counter()
+    for name in ("SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGUSR1"):
+        process.send_signal(getattr(signal, name))
+        assert process.stdout.readline().startswith(f"got {name}")
+    process.send_signal(signal.SIGTERM)
+    out, error = process.communicate(timeout=20)
+    assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, error)
+
+
+def test_signals_to_the_group_arrive_once():
+    process = start_counter(start_new_session=True)
+    for count in (1, 2, 3):
+        os.killpg(process.pid, signal.SIGUSR1)
+        assert process.stdout.readline() == f"got SIGUSR1 {count}\n"
+        time.sleep(0.2)
+    os.kill(process.pid, signal.SIGUSR1)  # and one to the launcher alone
+    assert process.stdout.readline() == "got SIGUSR1 4\n"
+    os.killpg(process.pid, signal.SIGTERM)
+    out, error = process.communicate(timeout=20)
+    assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, error)
+
+
+def test_timeout_command():
+    process = start_counter("timeout", "1")
+    out, error = process.communicate(timeout=20)
+    assert out == "got SIGTERM 1\n" and process.returncode == 124, (out, process.returncode)
+
+
+def test_stop_and_continue():
+    process = start_counter()
+    process.send_signal(signal.SIGTSTP)
+    time.sleep(0.5)
+    states = subprocess.run(["ps", "-o", "stat=", "--pid", str(process.pid), "--ppid", str(process.pid)], stdout=subprocess.PIPE,
+                            encoding="utf-8").stdout.split()
+    process.send_signal(signal.SIGCONT)
+    process.send_signal(signal.SIGUSR1)
+    assert process.stdout.readline() == "got SIGUSR1 1\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=20) == 9
+    assert len(states) == 3, states  # we, the watcher, the program
+
+
+def test_keys_of_the_terminal():
+    with Terminal(["bash", "--norc", "-i"], environment={"PS1": "bash$ "}, directory=folder()) as t:
+        t.expect(r"bash\$ $")
+        with open("/proc/%d/cwd/counter.py" % t.pid, "w") as file:
+            file.write(COUNTER)
+        t.send(f"{CAPTURE} -- {sys.executable} counter.py\n")
+        t.expect("ready\n")
+        t.send("\x03")
+        t.expect("got SIGINT 1\n")
+        t.send("\x1a")
+        t.expect(r"Stopped[\s\S]*bash\$ $")
+        t.send("fg\n")
+        t.expect("counter.py\n")
+        time.sleep(0.3)
+        t.send("\x03")
+        t.expect("got SIGINT 2\n")
+        t.send("\x1c")
+        t.expect("got SIGQUIT 1\n")
+        time.sleep(0.3)
+        t.send("\x1a")
+        t.expect(r"Stopped[\s\S]*bash\$ $")
+        t.send("kill %1; fg\n")
+        t.expect(r"nothing was recorded[\s\S]*bash\$ $")  # bash's own lines come between the program's
+        t.send("echo status $?\n")
+        t.expect("status 9\n")
+        assert "SIGTERM 1\n" in plain(t.raw) and "SIGTERM 2" not in plain(t.raw) and "SIGINT 3" not in plain(t.raw)
+
+
+def test_nohup():
+    process = subprocess.Popen(["nohup", CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER.replace("signal.SIGHUP, ", "")],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, encoding="utf-8")
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=20)
+    assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, process.returncode)
+
+
+def test_a_killed_launcher_leaves_the_program_alone():
+    process = start_counter()
+    children = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, encoding="utf-8").stdout
+    program = next(int(line.split()[0]) for line in children.splitlines() if "-c" in line)
+    watcher = next(int(line.split()[0]) for line in children.splitlines() if "watch" in line)
+    process.kill()
+    process.wait()
+    time.sleep(0.3)
+    assert not os.path.exists(f"/proc/{watcher}") or "Z" in open(f"/proc/{watcher}/stat").read().split()[2]
+    os.kill(program, signal.SIGTERM)
+    assert process.stdout.readline() == "got SIGTERM 1\n"
+    process.stdout.close()
+    process.stderr.close()
+
+
+if __name__ == "__main__":
+    run_tests(globals())

@@ -1,0 +1,116 @@
+"""A program in a pseudo-terminal, for tests of what a person at a keyboard sees. Needs nothing but Python."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|\x1b\][^\x07]*\x07|\x07")
+
+
+def plain(text):
+    """The text without colours and cursor movements."""
+    return CONTROL.sub("", text).replace("\r\n", "\n").replace("\r", "")
+
+
+class Terminal:
+    """terminal = Terminal([program, ...], columns=80); terminal.send("text\\n"); terminal.expect("pattern")"""
+
+    def __init__(self, command, columns=80, lines=40, environment=None, directory=None):
+        self.raw = ""     # all that was printed
+        self.seen = 0     # how far expect() has come in it
+        self.status = None
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            try:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+                if directory:
+                    os.chdir(directory)
+                os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", **(environment or {})})
+            finally:
+                os._exit(127)
+
+    def resize(self, columns, lines=40):
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def send(self, text):
+        os.write(self.descriptor, text.encode())
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def _read(self, seconds):
+        ready, _, _ = select.select([self.descriptor], [], [], max(seconds, 0))
+        if not ready:
+            return True
+        try:
+            data = os.read(self.descriptor, 65536)
+        except OSError:
+            return False  # the other side is closed
+        self.raw += data.decode(errors="replace")
+        return bool(data)
+
+    def expect(self, pattern, seconds=20):
+        """Waits until the pattern appears after what the last call saw; returns the plain text up to its end."""
+        end, alive = time.monotonic() + seconds, True
+        while True:
+            text = plain(self.raw)
+            found = re.compile(pattern).search(text, self.seen)
+            if found:
+                before, self.seen = text[self.seen:found.end()], found.end()
+                return before
+            if not alive or time.monotonic() > end:
+                raise AssertionError(f"{pattern!r} did not appear; after {text[max(0, self.seen - 200):self.seen]!r} "
+                                     f"there is {text[self.seen:]!r}")
+            alive = self._read(min(0.2, end - time.monotonic()))
+
+    def wait(self, seconds=20):
+        """Reads until the program ends; returns its exit status, or minus the signal that ended it."""
+        end = time.monotonic() + seconds
+        while self.status is None:
+            self._read(0.05)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+            elif time.monotonic() > end:
+                raise AssertionError(f"still running; the last it printed is {plain(self.raw)[-400:]!r}")
+        while self._read(0.05) and select.select([self.descriptor], [], [], 0)[0]:
+            pass
+        return self.status
+
+    def close(self):
+        if self.status is None:
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+                os.waitpid(self.pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass
+        os.close(self.descriptor)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+
+def run_tests(names):
+    """Runs every function of the dictionary whose name begins with test_; ends the program with 0 or 1."""
+    import sys
+    import traceback
+    failures = 0
+    for name, function in list(names.items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            function()
+            print(f"ok      {name}", flush=True)
+        except Exception:  # each failure is told, the others still run
+            failures += 1
+            print(f"FAILED  {name}", flush=True)
+            traceback.print_exc(file=sys.stdout)
+    sys.exit(1 if failures else 0)

@@ -1,0 +1,141 @@
+"""What `tfprof` makes of its arguments and of standard input: exit statuses and messages."""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from terminal import Terminal, run_tests
+
+TFPROF = os.path.abspath(os.path.join(os.environ.get("TFPROF_BUILD", "build"), "tfprof"))
+
+
+def tfprof(*arguments, text=None, directory=None, **environment):
+    done = subprocess.run([TFPROF, *arguments], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                          cwd=directory, env={**os.environ, **environment}, timeout=60,
+                          **({} if text is not None else {"stdin": subprocess.DEVNULL}))
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_help_and_version():
+    status, out, error = tfprof("--help")
+    assert status == 0 and out.startswith("SQL on recordings") and error == ""
+    assert max(map(len, out.split("\n"))) <= 80
+    status, out, error = tfprof("--version")
+    assert status == 0 and out.startswith("tfprof ") and error == ""
+
+
+def test_wrong_usage():
+    for arguments, words in ((["--frmat", "csv"], "unknown option '--frmat'"), (["--format", "yaml", "SELECT 1"], "no format 'yaml'"),
+                             (["--format"], "no format ''"), (["--width", "wide"], "'wide' is no width"), (["--width=-1"], "no width"),
+                             (["SELECT 1", "run"], "stands after SQL")):
+        status, out, error = tfprof(*arguments)
+        assert status == 2 and out == "" and words in error and "--help" in error, (arguments, status, error)
+
+
+def test_no_run_at_a_terminal():
+    with Terminal([TFPROF]) as t:
+        assert t.wait() == 2
+        assert "no run is given" in t.raw and "usage" in t.raw
+
+
+def test_runs_that_cannot_be_opened():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    open(os.path.join(directory, "empty"), "w").close()
+    with open(os.path.join(directory, "text"), "w") as file:
+        file.write("this is no profile\n" * 20)
+    os.mkdir(os.path.join(directory, "folder"))
+    for path in ("missing", "empty", "text", "folder", "no*such", "a\nb"):
+        status, out, error = tfprof(path, "SELECT 1", directory=directory)
+        assert status == 3 and out == "" and error.startswith("tfprof: "), (path, status, error)
+        assert path in error, (path, error)
+    # Nothing is run when one of several cannot be opened.
+    status, out, error = tfprof("missing", "SELECT 1 AS x")
+    assert status == 3 and out == ""
+
+
+def test_statements():
+    assert tfprof("SELECT 1 AS x", "--format", "csv") == (0, "x\n1\n", "")
+    assert tfprof("--format", "csv", "SELECT 1 AS x", "SELECT 2 AS y; SELECT 3 AS z") == (0, "x\n1\ny\n2\nz\n3\n", "")
+    assert tfprof("--format", "csv", " /* comment */ SELECT 1 AS x") == (0, "x\n1\n", "")
+    assert tfprof("--format", "csv", "-- comment\nSELECT 1 AS x") == (0, "x\n1\n", "")
+    assert tfprof("--format", "csv", "CREATE TABLE t(a); INSERT INTO t VALUES (7); SELECT a FROM t") == (0, "a\n7\n", "")
+
+
+def test_failing_statements():
+    status, out, error = tfprof("--format", "csv", "SELECT 1 AS x; SELECT nothing_of_this_name; SELECT 2")
+    assert status == 1 and out == "x\n1\n" and "no such column: nothing_of_this_name" in error and "    ^" in error, error
+    status, out, error = tfprof("SELECT abs(-9223372036854775808)")
+    assert status == 1 and out == "" and "integer overflow" in error, error
+    status, out, error = tfprof("SELECT 1 +")
+    assert status == 1 and "incomplete input" in error, error
+
+
+def test_error_place():
+    status, out, error = tfprof("SELECT 'é😀',\n       nme FROM steps")
+    lines = error.split("\n")
+    assert lines[0].startswith("error: no such column: nme"), error
+    assert lines[1].index("nme") == lines[2].index("^"), error
+
+
+def test_standard_input():
+    text = "SELECT 1 AS x;\n-- a comment\nSELECT\n2 AS y\n;\nSELECT 3 AS z"
+    assert tfprof("--format", "csv", text=text) == (0, "x\n1\ny\n2\nz\n3\n", "")
+    status, out, error = tfprof("--format", "csv", text="SELECT 1 AS x;\n\nSELECT\n bad;\nSELECT 2;\n")
+    assert status == 1 and out == "x\n1\n" and "standard input:3" in error, error
+    assert tfprof("--format", "csv", text="format json\nSELECT 1 AS x;\nquit\nSELECT 2;\n") == (0, '[{"x":1}]\n', "")
+    assert tfprof(text="") == (0, "", "")
+    status, out, error = tfprof(text="SELECT 1;\0\n")
+    assert status == 1 and "not a text file" in error
+
+
+def test_read():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    with open(os.path.join(directory, "two words.sql"), "w") as file:
+        file.write("-- why\nSELECT 5 AS five\n")
+    for command in ("read two words.sql", ".read 'two words.sql'", 'read "two words.sql"'):
+        assert tfprof("--format", "csv", text=command + "\n", directory=directory) == (0, "five\n5\n", ""), command
+    status, out, error = tfprof(text="read missing.sql\n")
+    assert status == 1 and "missing.sql" in error and "No such file" in error
+    status, out, error = tfprof(text="read /\n")
+    assert status == 1 and "Is a directory" in error
+
+
+def test_commands_as_arguments():
+    status, out, error = tfprof("tables")
+    assert status == 0 and "collectives" in out, error
+    status, out, error = tfprof("columns ops")
+    assert status == 0 and "self_ns" in out, error
+    status, out, error = tfprof("advise")
+    assert status == 0, error
+
+
+def test_classic_words():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    for word in ("scope", "graph", "code", "op", "set"):
+        status, out, error = tfprof(word, "-max_depth", "3", directory=directory)
+        assert status == 2 and out == "" and "not in this release" in error, (word, status, error)
+    os.mkdir(os.path.join(directory, "scope"))
+    status, out, error = tfprof("scope", "SELECT 1", directory=directory)
+    assert status == 3 and "not in this release" not in error, error  # the path wins: an empty directory
+    status, out, error = tfprof("./graph", "SELECT 1", directory=directory)
+    assert status == 3 and "graph" in error and "not in this release" not in error, error
+
+
+def test_output_that_nobody_reads():
+    query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT i FROM n"
+    done = subprocess.run(["bash", "-c", f'{TFPROF} --format csv "{query}" | head -n 2; echo "${{PIPESTATUS[0]}}"'],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
+    assert done.stdout == "i\n1\n141\n" and done.stderr == "", done
+
+
+def test_full_disk():
+    if not os.path.exists("/dev/full"):
+        return
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([TFPROF, "SELECT 1"], stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
+    assert done.returncode == 1 and "No space left" in done.stderr, done
+
+
+if __name__ == "__main__":
+    run_tests(globals())

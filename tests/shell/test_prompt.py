@@ -1,0 +1,272 @@
+"""The prompt of build/tfprof, through a pseudo-terminal: statements, history, completion, signals, width."""
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from terminal import Terminal, plain, run_tests
+
+TFPROF = os.path.join(os.environ.get("TFPROF_BUILD", "build"), "tfprof")
+TFPROF = os.path.abspath(TFPROF)
+PROMPT = r"tfprof> $"
+# Far too slow to end by itself: what Ctrl-C is tried on.
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n;"
+
+
+def shell(state=None, columns=80, **more):
+    state = state or tempfile.mkdtemp(prefix="tfprof-test-")
+    # TFPROF_OPEN empty: the prompt appears though no run is named.
+    return Terminal([TFPROF], columns=columns, environment={"XDG_STATE_HOME": state, "TFPROF_OPEN": "", **more})
+
+
+def test_statement_and_count():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("SELECT 6 * 7 AS answer;\n")
+        text = t.expect(PROMPT)
+        assert re.search(r"│ +42 │", text), text
+        assert re.search(r"\(1 row, [0-9.]+ m?s\)", text), text
+
+
+def test_statement_over_several_lines():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("SELECT 'a;b' AS x, -- a comment; with a semicolon\n")
+        t.expect(r"   \.\.\.> $")
+        t.send("2 AS y\n")
+        t.expect(r"   \.\.\.> $")
+        t.send(";\n")
+        assert "a;b" in t.expect(PROMPT)
+
+
+def test_pasted_lines():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("\x1b[200~SELECT 'first' AS x;\nSELECT\n'second' AS y;\x1b[201~\n")
+        text = t.expect(r"second +│[\s\S]*" + PROMPT)
+        assert re.search(r"│ first +│", text), text
+
+
+def test_error_leaves_the_prompt():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("SELECT 1 +;\n")
+        text = t.expect(PROMPT)
+        assert "error" in text and "syntax error" in text and "^" in text, text
+        t.send("SELECT 'still here';\n")
+        t.expect("still here +│")
+
+
+def test_near_names_are_suggested():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("SELECT * FROM op;\n")  # not the word `op` alone: this is SQL
+        text = t.expect(PROMPT)
+        assert "did you mean ops?" in text, text
+        t.send("SELECT nmae FROM ops;\n")
+        text = t.expect(PROMPT)
+        assert "did you mean name?" in text, text
+
+
+def test_ctrl_c_stops_a_query_and_not_the_shell():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send(ENDLESS + "\n")
+        time.sleep(0.7)
+        t.send("\x03")
+        assert "interrupted" in t.expect(PROMPT, seconds=5)
+        t.send("SELECT 'alive';\n")
+        t.expect("alive +│")
+
+
+def test_ctrl_c_forgets_the_line_and_the_statement():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("SELECT 'unfinished'")
+        t.expect("unfinished'")
+        t.send("\x03")
+        t.expect(PROMPT)
+        t.send("SELECT 1,\n")
+        t.expect(r"   \.\.\.> $")
+        t.send("\x03")
+        t.expect(PROMPT)
+        t.send("SELECT 'fresh';\n")
+        t.expect("fresh +│")
+
+
+def test_ctrl_d_leaves():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("\x04")
+        assert t.wait() == 0
+
+
+def test_quit_leaves():
+    for word in ("quit", "exit", ".quit", "quit;"):
+        with shell() as t:
+            t.expect(PROMPT)
+            t.send(word + "\n")
+            assert t.wait() == 0, word
+
+
+def test_ctrl_z_and_back():
+    with Terminal(["bash", "--norc", "-i"], environment={"PS1": "bash$ ", "XDG_STATE_HOME": tempfile.mkdtemp(), "TFPROF_OPEN": ""}) as t:
+        t.expect(r"bash\$ $")
+        t.send(TFPROF + "\n")
+        t.expect(PROMPT)
+        t.send("SELECT 'kept")
+        t.expect("kept")
+        t.send("\x1a")
+        t.expect(r"Stopped[\s\S]*bash\$ $")
+        t.send("fg\n")
+        time.sleep(0.5)
+        t.send(" line' AS x;\n")
+        t.expect(r"kept line +│")
+        t.send("quit\n")
+        t.expect(r"bash\$ $")
+
+
+def test_history_is_kept_with_its_lines():
+    state = tempfile.mkdtemp(prefix="tfprof-test-")
+    with shell(state) as t:
+        t.expect(PROMPT)
+        t.send("SELECT 'remember'\n")
+        t.expect(r"\.\.\.> $")
+        t.send("AS me;\n")
+        t.expect(PROMPT)
+        t.send("SELECT 'last one';\n")
+        t.expect(PROMPT)
+        t.send("quit\n")
+        assert t.wait() == 0
+    path = os.path.join(state, "tfprof", "history")
+    assert os.stat(path).st_mode & 0o077 == 0, "others can read the history"
+    with shell(state) as t:
+        t.expect(PROMPT)
+        t.send("\x1b[A")  # up
+        t.expect("last one")
+        t.send("\x1b[A\n")
+        t.expect(r"remember +│")
+
+
+def test_history_survives_a_kill():
+    state = tempfile.mkdtemp(prefix="tfprof-test-")
+    with shell(state) as t:
+        t.expect(PROMPT)
+        t.send("SELECT 'before the kill';\n")
+        t.expect(PROMPT)
+        t.signal(signal.SIGKILL)
+    with open(os.path.join(state, "tfprof", "history")) as file:
+        assert "before the kill" in file.read()
+
+
+def test_unwritable_history_is_no_trouble():
+    with shell("/proc/none") as t:
+        t.expect(PROMPT)
+        t.send("SELECT 'works';\n")
+        t.expect("works +│")
+        t.send("\x04")
+        assert t.wait() == 0
+
+
+def completes(typed, pattern, **more):
+    with shell(**more) as t:
+        t.expect(PROMPT)
+        t.send(typed)
+        t.expect(re.escape(typed.rstrip("\t").split("\n")[-1])[:40])
+        return t.expect(pattern, seconds=5)
+
+
+def test_completion():
+    completes("SELECT * FROM collec\t", "tives ")
+    completes("select count(*) from ops where self_\t", "ns ")
+    completes("SELECT * FROM ops AS o, steps s WHERE s.num\t", "ber ")
+    completes("SEL\t", "ECT ")
+    completes("select format_by\t", r"tes\(")
+    completes("columns critic\t", "al_path ")
+    completes("forma\t", "t ")
+    completes("SELECT * FROM step_sum\t", "mary ")
+
+
+def test_completion_lists_several():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("SELECT * FROM memory_\t\t")
+        text = t.expect("memory_segments")
+        assert "memory_events" in text
+
+
+def test_completion_of_files():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    os.mkdir(os.path.join(directory, "a-long-run-name"))
+    with Terminal([TFPROF], environment={"XDG_STATE_HOME": directory, "TFPROF_OPEN": ""}, directory=directory) as t:
+        t.expect(PROMPT)
+        t.send("SELECT tfprof_open('a-lo\t")
+        t.expect("a-long-run-name")
+
+
+def result_lines(text):
+    """What follows the statement's echo: the lines of the table or of its blocks."""
+    lines = text.split("\n")
+    first = next(i for i, line in enumerate(lines) if line.startswith(("┌", "── row")))
+    return lines[first:]
+
+
+def test_width_follows_the_terminal():
+    query = ("SELECT 'some words of a text ' || hex(zeroblob(80)) AS first, "
+             "'and of another text, quite long, for a column' AS second, 123456789 AS n;\n")
+    for columns in (40, 80, 200):
+        with shell(columns=columns) as t:
+            t.expect(PROMPT)
+            t.send(query)
+            text = t.expect(r"\(1 row[\s\S]*" + PROMPT)
+            table = result_lines(text)
+            assert len(table) > 3 and max(map(len, table)) <= columns, (columns, table)
+            assert "123456789" in text
+    with shell(columns=200) as t:
+        t.expect(PROMPT)
+        t.resize(60)
+        time.sleep(0.2)
+        t.send(query)
+        table = result_lines(t.expect(r"\(1 row[\s\S]*" + PROMPT))
+        assert max(map(len, table)) <= 60, table
+
+
+def test_colour_only_where_wanted():
+    for more, wanted in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+        with shell(**more) as t:
+            t.expect(PROMPT)
+            t.send("SELECT NULL AS x;\n")
+            t.expect(r"\(1 row")
+            assert ("\x1b[1m" in t.raw) == wanted, more
+
+
+def test_commands():
+    with shell() as t:
+        t.expect(PROMPT)
+        for command, expected in (("help", "Ctrl-C stops a query"), (".help", "Ctrl-C stops a query"), ("tables", "collectives"),
+                                  ("views", "step_summary"), ("columns steps", "is_warmup"), (".schema steps", "is_warmup"),
+                                  ("COLUMNS step_summary", "column_name"), ("columns nothing", "no such table or view"),
+                                  (".nothing", "there is no command"), ("scope -max_depth 3", "not in this release"),
+                                  ("read /nonexistent.sql", "No such file"), ("format nothing", "there is no format")):
+            t.send(command + "\n")
+            assert expected in t.expect(PROMPT), command
+        t.send("format csv\n")
+        t.expect(PROMPT)
+        t.send("SELECT 1 AS a, 'x,y' AS b;\n")
+        t.expect('a,b\n1,"x,y"\n')
+
+
+def test_terminal_cannot_be_played_with():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("SELECT 'a' || char(27) || '[31mred' || char(7) || char(155) || 'x' AS x;\n")
+        t.expect(r"\(1 row")
+        assert "\x1b[31m" not in t.raw and "\x9b" not in t.raw, t.raw
+        assert "␛[31mred" in plain(t.raw)
+
+
+if __name__ == "__main__":
+    run_tests(globals())
