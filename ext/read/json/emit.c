@@ -175,6 +175,7 @@ static uint32_t host_lane(struct worker *w) {
   uint32_t pid_text, tid_text;
   uint64_t pid = lane_word(w, KEY_PID, LANE_PID_IS_TEXT, &flags, &pid_text);
   uint64_t tid = lane_word(w, KEY_TID, LANE_TID_IS_TEXT, &flags, &tid_text);
+  if (!has(w, KEY_TID) && !has(w, KEY_PID)) return INTERN_NONE;
   if (flags == LANE_HOST && w->host_cache.is_set && w->host_cache.pid == pid && w->host_cache.tid == tid) return w->host_cache.lane;
   uint32_t lane = lane_number(w, (struct lane_key){{flags, pid, tid}}, pid_text, tid_text, ROW_NULL);
   if (flags == LANE_HOST && !w->is_dry) {
@@ -394,6 +395,19 @@ static void emit_op(struct worker *w, enum category category) {
     row = op;
   }
   if (has(w, KEY_COLLECTIVE)) emit_collective(w, false, row, start, duration);
+  if (kind == LITERAL_user && !w->is_dry) { /* a range as well: as derive makes them of sources without any */
+    uint32_t op = row;
+    row = worker_row(w, ROWS_ranges);
+    if (row == UINT32_MAX) return;
+    SET(ranges_name, name);
+    SET(ranges_domain, LITERAL_torch);
+    SET(ranges_category, LITERAL_user);
+    SET(ranges_thread_id, as_value(lane));
+    SET(ranges_start_ns, start);
+    SET(ranges_dur_ns, duration);
+    SET(ranges_is_process_wide, 0);
+    row = op;
+  }
   if (category == CATEGORY_PYTHON) {
     int64_t id = peek_integer(w, KEY_PYTHON_ID), parent = peek_integer(w, KEY_PYTHON_PARENT);
     if (!w->is_dry && (!has(w, KEY_CALL_STACK) || !w->fields[KEY_CALL_STACK].length) && name != ROW_NULL) {
@@ -594,6 +608,7 @@ static void emit_range(struct worker *w, enum category category) {
   enum name_class name_class;
   SET(ranges_name, take_name(w, &name_class));
   SET(ranges_category, take_text(w, KEY_CAT));
+  if (category == CATEGORY_GPU_USER || category == CATEGORY_TRACE) SET(ranges_domain, LITERAL_torch);
   if (category == CATEGORY_GPU_USER || has(w, KEY_STREAM)) SET(ranges_thread_id, device_place(w, DEVICE_GPU, KEY_STREAM).lane);
   else SET(ranges_thread_id, as_value(host_lane(w)));
   SET(ranges_start_ns, start);
@@ -612,6 +627,7 @@ static void emit_memory(struct worker *w, bool is_failure) {
   int64_t bytes = take_integer(w, KEY_MEMORY_BYTES), type = take_integer(w, KEY_DEVICE_TYPE);
   int64_t ordinal = take_integer(w, KEY_DEVICE_ID);
   taken(w, KEY_NAME);
+  taken(w, KEY_CAT);
   taken(w, KEY_SCOPE);
   SET(memory_events_time_ns, time);
   SET(memory_events_kind, is_failure ? LITERAL_out_of_memory : bytes != ROW_NULL && bytes < 0 ? LITERAL_release : LITERAL_allocate);
@@ -706,11 +722,15 @@ static void emit_metadata(struct worker *w) {
 
 static void emit_half(struct worker *w, bool is_begin, bool is_async) {
   int64_t time;
-  if (w->is_dry || !take_time(w, &time)) return;
+  if (!take_time(w, &time)) return;
   struct half_event half = {.time_ns = time, .is_begin = is_begin, .is_async = is_async, .lane = host_lane(w)};
   half.offset = w->file_offset + (uint64_t)(w->event - w->data);
   half.name = take_text_number(w, KEY_NAME);
   half.category = take_text_number(w, KEY_CAT);
+  if (w->is_dry) {
+    w->row_table = ROWS_ranges;
+    return;
+  }
   if (is_async && has(w, KEY_ID)) half.id = text_hash(w->fields[KEY_ID].text, w->fields[KEY_ID].length);
   struct half_event *item = list_add(&w->halves, sizeof *item);
   if (item) *item = half;

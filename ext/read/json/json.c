@@ -251,6 +251,11 @@ static size_t chunk_size(const struct source *source) {
 }
 
 enum tfprof_status json_open(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error) {
+  return json_open_in_chunks(store, run_number, path, 0, error);
+}
+
+enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number, const char *path, size_t chunk_bytes,
+                                       struct tfprof_error *error) {
   struct trace trace;
   if (!trace_init(&trace, store, path, error)) return error_no_memory(error);
   enum tfprof_status status = source_open(path, &trace.source, error);
@@ -259,7 +264,7 @@ enum tfprof_status json_open(struct store *store, uint32_t run_number, const cha
     return status;
   }
   struct loading l = {.trace = &trace, .main_thread = pthread_self(), .state = PARSE_START};
-  l.chunk_bytes = chunk_size(trace.source);
+  l.chunk_bytes = chunk_bytes ? chunk_bytes : chunk_size(trace.source);
   pthread_mutex_init(&l.read_lock, NULL);
   pthread_mutex_init(&l.turn_lock, NULL);
   pthread_cond_init(&l.turn_changed, NULL);
@@ -278,8 +283,8 @@ enum tfprof_status json_open(struct store *store, uint32_t run_number, const cha
       status = error_at(error, TFPROF_CORRUPT, path, offset, "%s before any event", source_problem_text(problem));
     } else if (level->count) {
       status = error_at(error, TFPROF_CORRUPT, path, level->offset, "is no JSON trace");
-    } else if (trace.problems[PROBLEM_TRUNCATED].count && !trace.has_events) {
-      status = error_at(error, TFPROF_CORRUPT, path, trace.problems[PROBLEM_TRUNCATED].offset, "ends before its first event");
+    } else if (trace.problems[PROBLEM_TRUNCATED].count) {
+      status = error_at(error, TFPROF_CORRUPT, path, trace.problems[PROBLEM_TRUNCATED].offset, "ends before its first event is complete");
     } else if (!trace.has_events) {
       status = error_set(error, TFPROF_WRONG_KIND, "%s is JSON without traceEvents", path);
     }

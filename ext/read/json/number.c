@@ -9,7 +9,7 @@
 static const double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* A decimal number taken apart: digits * 10^exponent, with at most 19 significant digits kept. */
+/* A decimal number taken apart: digits * 10^exponent, with at least 19 significant digits kept. */
 struct decimal {
   uint64_t digits;
   int exponent;
@@ -28,7 +28,7 @@ static bool decimal_parse(const char *p, const char *end, struct decimal *d) {
     }
     if (*p < '0' || *p > '9') break;
     seen++;
-    if (d->digits < UINT64_C(1000000000000000000)) {
+    if (d->digits <= (UINT64_MAX - 9) / 10) {
       d->digits = d->digits * 10 + (uint64_t)(*p - '0');
       d->exponent -= in_fraction;
     } else {

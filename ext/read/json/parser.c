@@ -198,6 +198,7 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
   uint16_t at = 0;
   unsigned level = 0;
   struct field ignored, *last = NULL; /* the field read last */
+  const char *quote = NULL;            /* a text of this event that holds unescaped quotes */
   w->present = (struct key_set){{0, 0}};
   for (;;) {
     struct node *node = &w->nodes[at];
@@ -218,6 +219,8 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
         if (edge->flags & EDGE_ENDS_EVENT) {
           emit_event(w);
           w->present = (struct key_set){{0, 0}};
+          if (quote) worker_problem(w, PROBLEM_QUOTE, quote);
+          quote = NULL;
           done = p + edge->end_offset;
         }
         if (edge->flags & EDGE_BEGINS_EVENT) w->event = p + edge->begin_offset;
@@ -232,7 +235,7 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
       if (stop == STOP_ERROR && level && !s.end && last && last->kind == FIELD_TEXT && is_next(p, s.value)) {
         const char *q = extend_text(p, end, last);
         if (q) {
-          worker_problem(w, PROBLEM_QUOTE, last->text);
+          if (!quote) quote = last->text;
           p = q;
           continue;
         }
@@ -241,6 +244,8 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
         /* is_plain is false also for an event without members ("{}", which JAX writes last) */
         if (w->present.words[0] | w->present.words[1]) emit_event(w);
         w->present = (struct key_set){{0, 0}};
+        if (quote) worker_problem(w, PROBLEM_QUOTE, quote);
+        quote = NULL;
         done = s.end;
         level = 0;
       }
@@ -259,10 +264,11 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
         continue;
       }
       if (stop == STOP_ERROR) {
+        p = recover(s.value, end);
+        if (!p) return done; /* what follows may tell; the caller bounds how much */
         worker_problem(w, PROBLEM_MALFORMED, s.value);
         w->present = (struct key_set){{0, 0}};
-        p = recover(s.value, end);
-        if (!p) return end;
+        quote = NULL;
         done = p;
         at = 0, level = 0, last = NULL;
         continue;
@@ -326,7 +332,7 @@ static const char *parse_object(struct worker *w, const char *p, enum parse_stat
     memcpy(member->key, key.text, key.length);
     member->key[key.length] = '\0';
     member->key_length = key.length;
-    member->offset = w->file_offset + (uint64_t)(start - w->data);
+    member->offset = w->file_offset + (uint64_t)(key.text - 1 - w->data);
   }
 }
 
