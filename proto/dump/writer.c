@@ -286,7 +286,7 @@ static enum tfprof_status write_some_strings(struct dump_writer *writer, struct 
   int64_t *lengths = (int64_t *)(void *)writer->texts.bytes;
   for (uint32_t i = 0; i < count; i++) lengths[i] = entries[i].length;
   struct dump_column_data column = {.dump_id = DUMP_STRING_LENGTHS, .integers = lengths};
-  struct column_choice choice = {.encoding = DUMP_VARINT, .do_compress = true, .frames_until_trial = 2};
+  struct column_choice choice = {.encoding = DUMP_VARINT, .packing = PACKED_DEFLATE, .frames_until_trial = 2};
   if (column_encode(writer->encoder, &column, count, &choice, &blocks[0], &bytes, &is_absent) ||
       !buffer_append(&writer->body, bytes, blocks[0].stored_bytes)) {
     return error_no_memory(error);
