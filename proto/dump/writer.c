@@ -407,6 +407,17 @@ enum tfprof_status dump_writer_rows(struct dump_writer *writer, uint16_t table_d
   return TFPROF_OK;
 }
 
+enum tfprof_status dump_writer_skip(struct dump_writer *writer, uint16_t table_dump_id, uint64_t rows,
+                                    struct tfprof_error *error) {
+  uint64_t *first_row = table_rows(writer, table_dump_id);
+  if (!first_row) return error_no_memory(error);
+  if (*first_row > DUMP_MAXIMUM_ROW || rows > DUMP_MAXIMUM_ROW - *first_row) {
+    return error_set(error, TFPROF_LIMIT, "a table has more than 2^36 rows");
+  }
+  *first_row += rows;
+  return TFPROF_OK;
+}
+
 uint64_t dump_writer_rows_written(const struct dump_writer *writer, uint16_t table_dump_id) {
   for (size_t i = 0; i < writer->table_count; i++) {
     if (writer->tables[i].table_dump_id == table_dump_id) return writer->tables[i].rows;

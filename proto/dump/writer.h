@@ -63,6 +63,10 @@ enum tfprof_status dump_writer_rows(struct dump_writer *writer, uint16_t table_d
                                     const struct dump_column_data *columns, unsigned column_count,
                                     struct tfprof_error *error);
 
+/* Leaves out `rows` row numbers of the table, which were lost before: the rows written next come after them. */
+enum tfprof_status dump_writer_skip(struct dump_writer *writer, uint16_t table_dump_id, uint64_t rows,
+                                    struct tfprof_error *error);
+
 /* One simultaneous reading of the clocks, in ns (device_ns 0: none). */
 struct dump_clock {
   int64_t monotonic_ns, realtime_ns, device_ns;
