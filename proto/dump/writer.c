@@ -51,6 +51,7 @@ struct dump_writer {
   struct column_encoder *encoder;
   struct string_table strings;
   uint32_t strings_written;
+  uint64_t strings_refused;
   struct table_count *tables;
   size_t table_count, table_capacity;
   struct choice_slot *choices;
@@ -253,9 +254,13 @@ enum tfprof_status dump_writer_dropped(struct dump_writer *writer, uint16_t tabl
 /* ---- Strings ---- */
 
 uint32_t dump_writer_string(struct dump_writer *writer, const char *text, size_t length) {
-  if (!text || length > DUMP_MAXIMUM_RAW_BYTES) return 0;
-  return string_table_add(&writer->strings, text, length);
+  if (!text) return 0;
+  uint32_t id = length > DUMP_MAXIMUM_RAW_BYTES ? 0 : string_table_add(&writer->strings, text, length);
+  writer->strings_refused += id == 0;
+  return id;
 }
+
+uint64_t dump_writer_strings_refused(const struct dump_writer *writer) { return writer->strings_refused; }
 
 /* How many of the unwritten strings go into the next frame; at least one. */
 static uint32_t strings_for_a_frame(const struct dump_writer *writer, size_t *bytes) {
