@@ -64,7 +64,7 @@ static void say_how_it_ended(const struct recording *recording, const struct out
     if (recording->processes[i].last_ns > last_ns) last_ns = recording->processes[i].last_ns;
     if (!recording->processes[i].is_closed) is_closed = false;
   }
-  if (recording->process_count == 0)
+  if (recording->dropped) /* said below */
     fputs("\n", stderr);
   else if (is_closed)
     fputs("; what was recorded is complete\n", stderr);
@@ -176,9 +176,7 @@ static void say_problems(const struct recording *recording) {
     if (process->problem) fprintf(stderr, "tfprof: %s cannot be read: %s\n", process->path, process->problem);
   }
   if (recording->dropped) {
-    fprintf(stderr,
-            "tfprof: %s row%s lost: they came faster than they could be written, or the disk was full; the table "
-            "diagnostics tells which\n",
+    fprintf(stderr, "tfprof: %s row%s lost; the table diagnostics tells which and why\n",
             count_text(recording->dropped).bytes, recording->dropped == 1 ? " was" : "s were");
   }
   say_notes(recording);

@@ -182,6 +182,9 @@ void profile_seal(struct profile *profile) {
 
 /* ---- versions ---- */
 
+/* Keys of diagnostics: 0 and 1 for those that concern a profile as a whole, else which column of which segment. */
+enum { KEY_OF_PROFILE = 0, KEY_OF_SOURCE = 1 };
+
 static uint64_t diagnostic_key(const struct segment *segment, unsigned column) {
   /* 36 bits of row, 7 of column, 8 of table, and one so that it is never 0. */
   _Static_assert((int)SCHEMA_MAXIMUM_COLUMNS <= 128 && (int)TABLE_count <= 256, "the key is too small");
@@ -220,7 +223,7 @@ static void forget_diagnostics(struct profile *profile, const struct segment *se
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
     const struct diagnostic *diagnostic = &profile->diagnostics[i];
     bool is_forgotten = false;
-    for (unsigned column = 2; column < schema_tables[segment->table].column_count && diagnostic->key; column++) {
+    for (unsigned column = 2; column < schema_tables[segment->table].column_count; column++) {
       is_forgotten |= column_set_has(columns, column) && diagnostic->key == diagnostic_key(segment, column);
     }
     if (!is_forgotten) profile->diagnostics[kept++] = *diagnostic;
@@ -308,7 +311,25 @@ void profile_diagnose(struct profile *profile, const char *severity, const char 
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  diagnose(profile, 0, severity, reason, count, offset, table, message);
+  diagnose(profile, KEY_OF_PROFILE, severity, reason, count, offset, table, message);
+}
+
+void profile_diagnose_source(struct profile *profile, const char *severity, const char *reason, int64_t count,
+                             int64_t offset, int table, const char *format, ...) {
+  char message[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  diagnose(profile, KEY_OF_SOURCE, severity, reason, count, offset, table, message);
+}
+
+void profile_forget_source_diagnostics(struct profile *profile) {
+  size_t kept = 0;
+  for (size_t i = 0; i < profile->diagnostic_count; i++) {
+    if (profile->diagnostics[i].key != KEY_OF_SOURCE) profile->diagnostics[kept++] = profile->diagnostics[i];
+  }
+  profile->diagnostic_count = kept;
 }
 
 void segment_diagnose(struct segment *segment, unsigned column, const char *severity, const char *reason, int64_t count,

@@ -154,6 +154,16 @@ enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, c
   return TFPROF_OK;
 }
 
+void store_drop_profile(struct store *store, struct profile *profile) {
+  size_t kept = 0;
+  for (size_t i = 0; i < store->pending.count; i++) {
+    if (store->pending.items[i] != profile) store->pending.items[kept++] = store->pending.items[i];
+  }
+  if (kept == store->pending.count) return; /* not there, or published */
+  store->pending.count = kept;
+  profile_release(profile);
+}
+
 void store_publish_run(struct store *store, uint32_t run_number) {
   struct run *run = find_run(store, run_number);
   size_t kept = 0;

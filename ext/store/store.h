@@ -65,7 +65,9 @@ struct segment {
 struct profile_source {
   const char *format;         /* profiles.format */
   /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if this segment has no such column (NULL
-  ** means the same). May use threads of its own (store/parallel.h). What cannot be used is NULL and told with segment_diagnose. */
+  ** means the same). May use threads of its own (store/parallel.h). What cannot be used is NULL and told with segment_diagnose. Where other
+  ** raw columns come out of the same work they may be put into segment->columns where that is still NULL. References must lie below the number
+  ** of rows that the source has of their table, and those of code_traces to their parents below their own row. */
   enum tfprof_status (*load)(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
                              struct column **out, struct tfprof_error *error);
   /* Adds segments for rows that appeared since. *changed says whether anything did. `profile` is a new version that begins as a copy of the
@@ -87,7 +89,7 @@ struct diagnostic {
   int64_t count;
   int64_t offset; /* -1: none */
   int table;      /* -1: none */
-  uint64_t key;   /* which segment's column it came from when that was loaded; 0: another time */
+  uint64_t key;   /* the store's own: where it came from */
 };
 
 struct profile {
@@ -163,6 +165,8 @@ enum tfprof_status store_add_run(struct store *store, const char *path, const ch
 /* A new, empty profile in an unpublished run; the caller fills its fields and adds segments. Owned by the store, which calls source->free_profile. */
 enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source, void *source_data,
                                      struct profile **profile, struct tfprof_error *error);
+/* Takes a profile out of its unpublished run again, because reading it failed. */
+void store_drop_profile(struct store *store, struct profile *profile);
 /* A segment of `rows` rows starting at row number `first_row` (ascending, no overlap). `raw` are the columns that the source can load. Columns not in
 ** `raw` are absent or derived. Takes over source_data, also on failure. *segment may be NULL. */
 enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, uint64_t first_row, uint32_t rows,
@@ -172,6 +176,10 @@ void profile_remove_last_segment(struct profile *profile, unsigned table);
 /* Text may be any bytes; interned. offset -1, table -1: none. Never fails loudly: short of memory it is counted, not kept. */
 void profile_diagnose(struct profile *profile, const char *severity, const char *reason, int64_t count, int64_t offset, int table,
                       const char *format, ...) __attribute__((format(printf, 7, 8)));
+/* The same for what a source tells of its file as a whole, and what it takes back before it tells it anew after a refresh. */
+void profile_diagnose_source(struct profile *profile, const char *severity, const char *reason, int64_t count, int64_t offset, int table,
+                             const char *format, ...) __attribute__((format(printf, 7, 8)));
+void profile_forget_source_diagnostics(struct profile *profile);
 /* The same while `column` of a segment is loaded (offset -1: none). Loading it once more does not tell it again, and what is said alike of several
 ** segments becomes one row of diagnostics with the sum of the counts: the message should name the column, not the rows. */
 void segment_diagnose(struct segment *segment, unsigned column, const char *severity, const char *reason, int64_t count, int64_t offset,

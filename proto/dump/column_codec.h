@@ -12,11 +12,13 @@
 #include "dump/compress.h"
 #include "dump/reader.h"
 
+/* How the first part of a block is made smaller; the last two are the same to a reader. */
+enum column_packing { PACKED_NOT, PACKED_HUFFMAN, PACKED_DEFLATE };
+
 /* What served a column best so far. The encoder tries all that might do on some frames, ever more rarely, and repeats
 ** the best between. Start with all zero. */
 struct column_choice {
-  uint8_t encoding, low_width;
-  bool do_compress;
+  uint8_t encoding, low_width, packing;
   uint16_t frames_until_trial, period;
 };
 

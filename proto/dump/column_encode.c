@@ -8,6 +8,7 @@
 #include "dump/bytes.h"
 #include "dump/checksum.h"
 #include "dump/column_codec.h"
+#include "dump/huffman.h"
 
 #include <stdlib.h>
 
@@ -16,12 +17,12 @@ enum {
   COMPRESS_AT_LEAST = 64, /* bytes: less is not worth the call */
   DICTIONARY_SIZE = 256,
   DICTIONARY_SLOTS = 1024, /* of the hash table of distinct values */
+  CLOSE_RANGE = 16 << 10,  /* values that lie within this need no hash table */
 };
 
 struct stored { /* an encoded block, before it is told to the directory */
   uint8_t *bytes;
-  uint8_t encoding, low_width;
-  bool is_compressed;
+  uint8_t encoding, low_width, packing;
   uint32_t raw_bytes, stored_bytes, low_bytes;
 };
 
@@ -36,6 +37,7 @@ struct column_encoder {
   size_t plain_capacity;
   uint64_t slot_value[DICTIONARY_SLOTS];
   int16_t slot_code[DICTIONARY_SLOTS]; /* -1: free */
+  uint8_t close[CLOSE_RANGE + 8];
 };
 
 struct numbers {          /* the column to encode */
@@ -85,8 +87,8 @@ static bool reserve_rows(struct column_encoder *encoder, uint32_t rows) {
   encoder->packed = malloc((size_t)rows * sizeof *encoder->packed);
   encoder->steps = malloc((size_t)rows * sizeof *encoder->steps);
   encoder->raw = malloc(raw);
-  encoder->best.bytes = malloc(raw + 3 * (size_t)rows);
-  encoder->trial.bytes = malloc(raw + 3 * (size_t)rows);
+  encoder->best.bytes = malloc(raw + 3 * (size_t)rows + HUFFMAN_SLACK_BYTES);
+  encoder->trial.bytes = malloc(raw + 3 * (size_t)rows + HUFFMAN_SLACK_BYTES);
   if (!encoder->packed || !encoder->steps || !encoder->raw || !encoder->best.bytes || !encoder->trial.bytes) {
     free_row_buffers(encoder);
     return false;
@@ -159,6 +161,32 @@ static inline unsigned find_slot(const struct column_encoder *encoder, uint64_t 
   return slot;
 }
 
+/* The same as write_dictionary for values that lie close together: they are looked up by place, and found sorted. */
+static uint8_t *write_close_dictionary(struct column_encoder *encoder, uint8_t *to, const struct numbers *numbers) {
+  uint8_t *used = encoder->close, *rank = encoder->close; /* first whether a value occurs, then its place */
+  uint64_t minimum = (uint64_t)numbers->minimum, range = (uint64_t)numbers->maximum - minimum, before = 0;
+  uint8_t gaps[DICTIONARY_SIZE * 2], *gap = gaps;
+  unsigned size = 0;
+  memset(used, 0, (size_t)range + 8);
+  for (uint32_t row = 0; row < numbers->count; row++) used[numbers->values[row] - minimum] = 1;
+  for (uint64_t value = 0; value <= range; value++) {
+    if (value % 8 == 0 && load_u64(used + value) == 0) {
+      value += 7;
+      continue;
+    }
+    if (!used[value]) continue;
+    if (size == DICTIONARY_SIZE) return NULL;
+    gap = varint_write(gap, value - before);
+    before = value;
+    rank[value] = (uint8_t)size++;
+  }
+  to = varint_write(to, size);
+  memcpy(to, gaps, (size_t)(gap - gaps));
+  to += gap - gaps;
+  for (uint32_t row = 0; row < numbers->count; row++) *to++ = rank[numbers->values[row] - minimum];
+  return to;
+}
+
 /* Returns NULL when there are more than 256 distinct values. */
 static uint8_t *write_dictionary(struct column_encoder *encoder, uint8_t *to, const struct numbers *numbers) {
   struct entry entries[DICTIONARY_SIZE];
@@ -166,6 +194,9 @@ static uint8_t *write_dictionary(struct column_encoder *encoder, uint8_t *to, co
   uint8_t *codes = (uint8_t *)encoder->steps; /* free here, and longer than is needed */
   unsigned size = 0;
   uint32_t row;
+  if ((uint64_t)numbers->maximum - (uint64_t)numbers->minimum < CLOSE_RANGE) {
+    return write_close_dictionary(encoder, to, numbers);
+  }
   for (row = 0; row < numbers->count; row++) {
     uint64_t value = numbers->values[row] - (uint64_t)numbers->minimum;
     unsigned slot = find_slot(encoder, value);
@@ -195,14 +226,16 @@ static uint8_t *write_dictionary(struct column_encoder *encoder, uint8_t *to, co
 
 /* ---- Blocks ---- */
 
-/* Puts the raw bytes, compressed if wished and of use, and then the low bytes into `stored`. */
-static void store_raw(struct column_encoder *encoder, struct stored *stored, uint32_t raw_bytes, bool do_compress) {
-  size_t packed = 0;
-  if (do_compress && raw_bytes >= COMPRESS_AT_LEAST) {
-    packed = dump_compress(encoder->compressor, encoder->raw, raw_bytes, stored->bytes, raw_bytes - raw_bytes / 32);
+/* Puts the raw bytes, smaller if `packing` wishes so and can, and then the low bytes into `stored`. */
+static void store_raw(struct column_encoder *encoder, struct stored *stored, uint32_t raw_bytes, uint8_t packing) {
+  size_t packed = 0, worthwhile = raw_bytes - raw_bytes / 32;
+  if (raw_bytes < COMPRESS_AT_LEAST) packing = PACKED_NOT;
+  if (packing == PACKED_HUFFMAN) packed = dump_huffman(encoder->raw, raw_bytes, stored->bytes, worthwhile);
+  if (packing == PACKED_DEFLATE) {
+    packed = dump_compress(encoder->compressor, encoder->raw, raw_bytes, stored->bytes, worthwhile);
   }
   stored->raw_bytes = raw_bytes;
-  stored->is_compressed = packed > 0;
+  stored->packing = packed ? packing : PACKED_NOT;
   if (!packed) {
     memcpy(stored->bytes, encoder->raw, raw_bytes);
     packed = raw_bytes;
@@ -212,7 +245,7 @@ static void store_raw(struct column_encoder *encoder, struct stored *stored, uin
 }
 
 static bool encode_as(struct column_encoder *encoder, const struct numbers *numbers, uint8_t encoding,
-                      uint8_t low_width, bool do_compress, struct stored *stored) {
+                      uint8_t low_width, uint8_t packing, struct stored *stored) {
   uint8_t *to = encoder->raw + numbers->bitmap_bytes;
   switch (encoding) {
   case DUMP_CONSTANT: break;
@@ -223,7 +256,7 @@ static bool encode_as(struct column_encoder *encoder, const struct numbers *numb
     to = write_numbers(to, encoder->steps, numbers->count, low_width);
   }
   if (!to) return false;
-  store_raw(encoder, stored, (uint32_t)(to - encoder->raw), do_compress);
+  store_raw(encoder, stored, (uint32_t)(to - encoder->raw), packing);
   stored->encoding = encoding;
   stored->low_width = low_width;
   if (low_width) {
@@ -240,13 +273,16 @@ static void swap_stored(struct stored *left, struct stored *right) {
   *right = kept;
 }
 
-/* Tries one encoding; the smaller of it and encoder->best ends in encoder->best. A candidate that comes later costs
-** more time when read or written, and must be better by 1.5 %. */
+/* Tries one encoding, packed in both ways; the smallest ends in encoder->best.  What comes later costs more time when
+** it is written or read, and must be so much smaller. */
 static void try_encoding(struct column_encoder *encoder, const struct numbers *numbers, uint8_t encoding,
                          uint8_t low_width) {
-  if (encode_as(encoder, numbers, encoding, low_width, true, &encoder->trial) &&
-      encoder->trial.stored_bytes < encoder->best.stored_bytes - encoder->best.stored_bytes / 64) {
-    swap_stored(&encoder->best, &encoder->trial);
+  for (uint8_t packing = PACKED_HUFFMAN; packing <= PACKED_DEFLATE; packing++) {
+    if (!encode_as(encoder, numbers, encoding, low_width, packing, &encoder->trial)) return;
+    uint32_t best = encoder->best.stored_bytes;
+    if (encoder->trial.stored_bytes < best - best / (packing == PACKED_DEFLATE ? 16 : 64)) {
+      swap_stored(&encoder->best, &encoder->trial);
+    }
   }
 }
 
@@ -268,18 +304,18 @@ static void run_trial(struct column_encoder *encoder, const struct numbers *numb
 static void encode_numbers(struct column_encoder *encoder, const struct numbers *numbers, uint8_t order,
                            struct column_choice *choice) {
   if (numbers->minimum == numbers->maximum) {
-    encode_as(encoder, numbers, DUMP_CONSTANT, 0, true, &encoder->best);
+    encode_as(encoder, numbers, DUMP_CONSTANT, 0, PACKED_DEFLATE, &encoder->best);
     return; /* says nothing of what the next frame will be like */
   }
   if (choice->frames_until_trial > 0 && (choice->encoding != DUMP_RUNS || can_be_runs(numbers)) &&
-      encode_as(encoder, numbers, choice->encoding, choice->low_width, choice->do_compress, &encoder->best)) {
+      encode_as(encoder, numbers, choice->encoding, choice->low_width, choice->packing, &encoder->best)) {
     choice->frames_until_trial--;
     return;
   }
   run_trial(encoder, numbers, order);
   choice->encoding = encoder->best.encoding;
   choice->low_width = encoder->best.low_width;
-  choice->do_compress = encoder->best.is_compressed;
+  choice->packing = encoder->best.packing;
   choice->period = choice->period ? choice->period * 2 : 1;
   if (choice->period > LONGEST_PERIOD) choice->period = LONGEST_PERIOD;
   choice->frames_until_trial = choice->period;
@@ -298,7 +334,7 @@ static void encode_reals(struct column_encoder *encoder, const uint64_t *values,
       for (uint32_t i = 0; i < count; i++) *to++ = (uint8_t)(values[i] >> shift);
     }
   }
-  store_raw(encoder, &encoder->best, (uint32_t)(to - encoder->raw), true);
+  store_raw(encoder, &encoder->best, (uint32_t)(to - encoder->raw), PACKED_DEFLATE);
   encoder->best.encoding = DUMP_REAL;
   encoder->best.low_width = 0;
 }
@@ -339,7 +375,7 @@ static void describe(const struct stored *stored, uint16_t dump_id, struct dump_
   block->dump_id = dump_id;
   block->encoding = stored->encoding;
   block->low_width = stored->low_width;
-  block->is_compressed = stored->is_compressed;
+  block->is_compressed = stored->packing != PACKED_NOT;
   block->raw_bytes = stored->raw_bytes;
   block->stored_bytes = stored->stored_bytes;
   block->low_bytes = stored->low_bytes;
@@ -396,10 +432,12 @@ enum tfprof_status column_encode_bytes(struct column_encoder *encoder, const uin
       encoder->plain_capacity = length;
     }
     size_t packed = dump_compress(encoder->compressor, input, length, encoder->plain, length - length / 32);
-    stored.is_compressed = packed > 0;
-    if (packed) stored.stored_bytes = (uint32_t)packed;
+    if (packed) {
+      stored.packing = PACKED_DEFLATE;
+      stored.stored_bytes = (uint32_t)packed;
+    }
   }
-  stored.bytes = stored.is_compressed ? encoder->plain : (uint8_t *)(uintptr_t)input;
+  stored.bytes = stored.packing ? encoder->plain : (uint8_t *)(uintptr_t)input;
   describe(&stored, dump_id, block, bytes);
   return TFPROF_OK;
 }

@@ -3,7 +3,6 @@
 
 #include "dump/checksum.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 /* Level 1: the writer shares the processor with the program that it records, and higher levels gain under 5 % on
@@ -24,6 +23,8 @@ struct dump_decompressor {
 uint32_t dump_checksum(uint32_t before, const void *bytes, size_t length) {
   return libdeflate_crc32(before, bytes, length);
 }
+
+uint32_t dump_adler32(const void *bytes, size_t length) { return libdeflate_adler32(1, bytes, length); }
 
 struct dump_compressor *dump_compressor_create(void) {
   struct dump_compressor *compressor = malloc(sizeof *compressor);
@@ -85,16 +86,10 @@ struct dump_decompressor {
 };
 
 uint32_t dump_checksum(uint32_t before, const void *bytes, size_t length) {
-  const uint8_t *at = bytes;
-  uLong sum = before;
-  while (length) { /* zlib counts in 32 bits */
-    uInt part = length > 1u << 30 ? 1u << 30 : (uInt)length;
-    sum = crc32(sum, at, part);
-    at += part;
-    length -= part;
-  }
-  return (uint32_t)sum;
+  return (uint32_t)crc32_z(before, bytes, length);
 }
+
+uint32_t dump_adler32(const void *bytes, size_t length) { return (uint32_t)adler32_z(1, bytes, length); }
 
 struct dump_compressor *dump_compressor_create(void) {
   struct dump_compressor *compressor = calloc(1, sizeof *compressor);

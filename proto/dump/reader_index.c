@@ -44,6 +44,23 @@ static enum tfprof_status read_frame(struct index_reader *reader, uint64_t offse
   return TFPROF_OK;
 }
 
+/* Finds the block of entries; a later version may add others. */
+static bool read_directory(const uint8_t *at, size_t length, const struct dump_frame_header *header, uint64_t offset,
+                           struct dump_block *entries) {
+  struct dump_block blocks[DUMP_MAXIMUM_COLUMNS];
+  int count = dump_directory_count(at, length);
+  if (count < 0 || dump_directory_read(at, length, 0, offset + DUMP_FRAME_HEADER_BYTES + header->head_length,
+                                       header->body_length, blocks, (unsigned)count)) {
+    return false;
+  }
+  for (int i = 0; i < count; i++) {
+    if (blocks[i].dump_id != DUMP_INDEX_ENTRIES) continue;
+    *entries = blocks[i];
+    return true;
+  }
+  return false;
+}
+
 /* Follows the chain from the last INDEX frame to the first. */
 static enum tfprof_status read_chain(struct index_reader *reader, uint64_t offset, bool *is_right,
                                      struct tfprof_error *error) {
@@ -65,12 +82,7 @@ static enum tfprof_status read_chain(struct index_reader *reader, uint64_t offse
     }
     struct index_piece *piece = &reader->pieces[reader->piece_count];
     piece->offset = offset;
-    if (dump_directory_count(at, (size_t)(end - at)) != 1 ||
-        dump_directory_read(at, (size_t)(end - at), 0, offset + DUMP_FRAME_HEADER_BYTES + header.head_length,
-                            header.body_length, &piece->block, 1) ||
-        piece->block.dump_id != DUMP_INDEX_ENTRIES) {
-      return TFPROF_OK;
-    }
+    if (!read_directory(at, (size_t)(end - at), &header, offset, &piece->block)) return TFPROF_OK;
     /* An entry is shorter than the frame that it stands for. */
     raw_bytes += piece->block.raw_bytes;
     if (raw_bytes > reader->window->size) return TFPROF_OK;

@@ -51,6 +51,7 @@ struct dump_writer {
   struct column_encoder *encoder;
   struct string_table strings;
   uint32_t strings_written;
+  uint64_t strings_refused;
   struct table_count *tables;
   size_t table_count, table_capacity;
   struct choice_slot *choices;
@@ -253,9 +254,13 @@ enum tfprof_status dump_writer_dropped(struct dump_writer *writer, uint16_t tabl
 /* ---- Strings ---- */
 
 uint32_t dump_writer_string(struct dump_writer *writer, const char *text, size_t length) {
-  if (!text || length > DUMP_MAXIMUM_RAW_BYTES) return 0;
-  return string_table_add(&writer->strings, text, length);
+  if (!text) return 0;
+  uint32_t id = length > DUMP_MAXIMUM_RAW_BYTES ? 0 : string_table_add(&writer->strings, text, length);
+  writer->strings_refused += id == 0;
+  return id;
 }
+
+uint64_t dump_writer_strings_refused(const struct dump_writer *writer) { return writer->strings_refused; }
 
 /* How many of the unwritten strings go into the next frame; at least one. */
 static uint32_t strings_for_a_frame(const struct dump_writer *writer, size_t *bytes) {
@@ -286,7 +291,7 @@ static enum tfprof_status write_some_strings(struct dump_writer *writer, struct 
   int64_t *lengths = (int64_t *)(void *)writer->texts.bytes;
   for (uint32_t i = 0; i < count; i++) lengths[i] = entries[i].length;
   struct dump_column_data column = {.dump_id = DUMP_STRING_LENGTHS, .integers = lengths};
-  struct column_choice choice = {.encoding = DUMP_VARINT, .do_compress = true, .frames_until_trial = 2};
+  struct column_choice choice = {.encoding = DUMP_VARINT, .packing = PACKED_DEFLATE, .frames_until_trial = 2};
   if (column_encode(writer->encoder, &column, count, &choice, &blocks[0], &bytes, &is_absent) ||
       !buffer_append(&writer->body, bytes, blocks[0].stored_bytes)) {
     return error_no_memory(error);
@@ -404,6 +409,17 @@ enum tfprof_status dump_writer_rows(struct dump_writer *writer, uint16_t table_d
   *first_row += rows;
   writer->rows += rows;
   write_index_if_due(writer);
+  return TFPROF_OK;
+}
+
+enum tfprof_status dump_writer_skip(struct dump_writer *writer, uint16_t table_dump_id, uint64_t rows,
+                                    struct tfprof_error *error) {
+  uint64_t *first_row = table_rows(writer, table_dump_id);
+  if (!first_row) return error_no_memory(error);
+  if (*first_row > DUMP_MAXIMUM_ROW || rows > DUMP_MAXIMUM_ROW - *first_row) {
+    return error_set(error, TFPROF_LIMIT, "a table has more than 2^36 rows");
+  }
+  *first_row += rows;
   return TFPROF_OK;
 }
 

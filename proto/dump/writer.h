@@ -54,6 +54,8 @@ enum tfprof_status dump_writer_profile(struct dump_writer *writer, const struct 
 /* The id (1, 2, ...) of a text, the same for the same bytes; 0 for a NULL pointer, when memory is short, or when a
 ** limit is reached (16 MB a text, 4 M texts, 512 MB in all). The bytes are copied. */
 uint32_t dump_writer_string(struct dump_writer *writer, const char *text, size_t length);
+/* How many texts got 0 although they were not NULL: they will read as NULL, which the recorder should say. */
+uint64_t dump_writer_strings_refused(const struct dump_writer *writer);
 
 /* Writes the strings not yet written, then `rows` (1 ... DUMP_MAXIMUM_FRAME_ROWS) rows of the table. The first row's
 ** number is the count of rows written before to that table. The frame is one write(2); on a full disk the file is cut
@@ -61,6 +63,10 @@ uint32_t dump_writer_string(struct dump_writer *writer, const char *text, size_t
 ** as lost). */
 enum tfprof_status dump_writer_rows(struct dump_writer *writer, uint16_t table_dump_id, uint32_t rows,
                                     const struct dump_column_data *columns, unsigned column_count,
+                                    struct tfprof_error *error);
+
+/* Leaves out `rows` row numbers of the table, which were lost before: the rows written next come after them. */
+enum tfprof_status dump_writer_skip(struct dump_writer *writer, uint16_t table_dump_id, uint64_t rows,
                                     struct tfprof_error *error);
 
 /* One simultaneous reading of the clocks, in ns (device_ns 0: none). */

@@ -371,6 +371,7 @@ static void test_strings(void) {
   uint32_t largest_id = dump_writer_string(writer, large, largest_length);
   check(dump_writer_string(writer, large, largest_length + 1) == 0, "a text over 16 MB was taken");
   check(dump_writer_string(writer, NULL, 5) == 0, "NULL has an id");
+  check(dump_writer_strings_refused(writer) == 1, "the refused text was not counted");
   check_ok(dump_writer_close(writer, &error), &error, "close"); /* writes the last one */
 
   struct collected all = {.stop_at = 70000};

@@ -134,7 +134,7 @@ static size_t skip_element(struct loading *l, const char *data, size_t length) {
 
 /* The guess was wrong, or there was none: what was left over and this chunk together, from the true state. Returns the bytes
 ** dealt with and sets what the worker's rows belong to. */
-static bool parse_again(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset) {
+static bool parse_again(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset, bool is_last) {
   worker_clear(w);
   if (l->rest.length) {
     if (!buffer_reserve(&l->rest, l->rest.length + own->length)) return false;
@@ -153,6 +153,7 @@ static bool parse_again(struct loading *l, struct worker *w, struct buffer *own,
   }
   memset(own->bytes + own->length, '"', SCAN_PADDING);
   w->is_array = l->is_array;
+  w->is_last = is_last;
   size_t used = parse_chunk(w, own->bytes, own->length, offset + skipped, &l->state);
   l->rest_offset = offset + skipped + used;
   l->rest.length = own->length - used;
@@ -178,7 +179,7 @@ static struct chunk *take_turn(struct loading *l, struct worker *w, struct buffe
     l->state = guessed_after;
     l->rest_offset = offset + used;
     l->rest.length = own->length - used;
-  } else if (!parse_again(l, w, own, offset)) {
+  } else if (!parse_again(l, w, own, offset, is_last)) {
     w->no_memory = true;
   }
   size_t dealt_with = own->length - l->rest.length;
@@ -219,6 +220,7 @@ static void work(void *context, size_t i, unsigned number_of_worker) {
     bool is_guess_made = number == 0 || is_aligned;
     if (is_guess_made) {
       w.is_array = l->is_array;
+      w.is_last = is_last;
       used = parse_chunk(&w, own.bytes, own.length, offset, &after);
     }
     pthread_mutex_lock(&l->turn_lock);

@@ -169,8 +169,11 @@ size_t parse_find_cut(const char *data, size_t length) {
 
 /* libkineto escapes quotes in names only since 2026: a text may end early. p is behind the closing quote, where neither ',' nor
 ** '}' follows; the real closing quote is the first that is followed by '}' or by ',' and a quote. NULL: none near. */
+enum { REPAIR_BYTES = 4096 };
+
 static const char *extend_text(const char *p, const char *end, struct field *field) {
-  for (unsigned tries = 0; tries < 64; tries++) {
+  if (end - p > REPAIR_BYTES) end = p + REPAIR_BYTES;
+  for (;;) {
     const char *quote = memchr(p, '"', (size_t)(end - p));
     if (!quote) return NULL;
     const char *q = scan_space(quote + 1);
@@ -189,6 +192,16 @@ static bool is_next(const char *p, const char *where) {
   p = scan_space(p);
   if (p < where && *p == ',') p = scan_space(p + 1);
   return p == where;
+}
+
+/* The event is complete. Returns where it ends. */
+static const char *finish_event(struct worker *w, const struct segment_scan *s, const char **quote) {
+  /* Nothing is present also for an event without members ("{}", which JAX writes last). */
+  if (w->present.words[0] | w->present.words[1]) emit_event(w);
+  w->present = (struct key_set){{0, 0}};
+  if (*quote) worker_problem(w, PROBLEM_QUOTE, *quote);
+  *quote = NULL;
+  return s->end;
 }
 
 /* The array of events from p on. Sets *state when the array ends. Returns where it stopped: the end, behind the array, or behind the
@@ -232,6 +245,8 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
     } else {
       struct segment_scan s;
       enum segment_stop stop = segment_parse(p, end, level, &s);
+      /* What repairs see must not depend on where the chunk ends. */
+      if (stop == STOP_ERROR && end - s.value < REPAIR_BYTES && !w->is_last) return s.end ? finish_event(w, &s, &quote) : done;
       if (stop == STOP_ERROR && level && !s.end && last && last->kind == FIELD_TEXT && is_next(p, s.value)) {
         const char *q = extend_text(p, end, last);
         if (q) {
@@ -241,12 +256,7 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
         }
       }
       if (s.end) {
-        /* is_plain is false also for an event without members ("{}", which JAX writes last) */
-        if (w->present.words[0] | w->present.words[1]) emit_event(w);
-        w->present = (struct key_set){{0, 0}};
-        if (quote) worker_problem(w, PROBLEM_QUOTE, quote);
-        quote = NULL;
-        done = s.end;
+        done = finish_event(w, &s, &quote);
         level = 0;
       }
       if (stop == STOP_CHUNK) return (level || s.begin) ? done : end;

@@ -134,6 +134,7 @@ struct worker {
   const char *data, *end;
   uint64_t file_offset;     /* of data */
   bool has_events;          /* an array of events began */
+  bool is_last;             /* nothing comes behind this chunk */
   bool is_array;            /* the document is an array of events */
   bool is_dry;              /* for attributes: nothing is entered anywhere */
   bool no_memory;

@@ -1,0 +1,435 @@
+/* dump_reader.c: the source of profiles that tfprof-capture or tfprof_save wrote.
+**
+** Opening turns the frames that the codec (proto/dump/reader.h) found into segments: runs of frames of one table without a
+** gap between their rows, short enough that a query with a LIMIT need not decode everything.  Nothing is decoded here.
+*/
+#include "read/dump_reader.h"
+
+#include "read/dump_source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- frames to segments ---- */
+
+struct gathering { /* frames of one table that will be a segment */
+  uint32_t frames[SEGMENT_FRAMES];
+  unsigned frame_count;
+  uint64_t first_row, rows;
+  struct column_set raw;
+};
+
+/* Tables and columns of a later version, and how many rows they have. */
+struct unknown {
+  uint16_t table_dump_id, column_dump_id; /* column 0: the table itself */
+  uint64_t rows;
+};
+
+enum { MAXIMUM_UNKNOWN = 64 };
+
+struct scan {
+  struct profile *profile;
+  const struct dump_file *file;
+  struct gathering *tables; /* TABLE_count */
+  struct unknown unknown[MAXIMUM_UNKNOWN];
+  unsigned unknown_count;
+};
+
+static void note_unknown(struct scan *scan, const struct dump_frame *frame, uint16_t column_dump_id) {
+  for (unsigned i = 0; i < scan->unknown_count; i++) {
+    struct unknown *unknown = &scan->unknown[i];
+    if (unknown->table_dump_id == frame->table_dump_id && unknown->column_dump_id == column_dump_id) {
+      unknown->rows += frame->rows;
+      return;
+    }
+  }
+  if (scan->unknown_count == MAXIMUM_UNKNOWN) return; /* that many say enough */
+  scan->unknown[scan->unknown_count++] = (struct unknown){frame->table_dump_id, column_dump_id, frame->rows};
+}
+
+static void tell_unknown(const struct scan *scan) {
+  for (unsigned i = 0; i < scan->unknown_count; i++) {
+    const struct unknown *unknown = &scan->unknown[i];
+    int table = schema_table_of_dump_id(unknown->table_dump_id);
+    if (unknown->column_dump_id == 0) {
+      profile_diagnose(scan->profile, "warning", "unknown_table", (int64_t)unknown->rows, -1, -1,
+                       "table %u of the file is not one that this version can show; update tfprof to see it",
+                       unknown->table_dump_id);
+    } else {
+      profile_diagnose(scan->profile, "info", "unknown_column", (int64_t)unknown->rows, -1, table,
+                       "column %u of %s is not known to this version; update tfprof to see it", unknown->column_dump_id,
+                       schema_tables[table].name);
+    }
+  }
+}
+
+/* Makes a segment of what was gathered. */
+static enum tfprof_status flush(struct scan *scan, unsigned table, struct tfprof_error *error) {
+  struct gathering *gathering = &scan->tables[table];
+  if (gathering->frame_count == 0) return TFPROF_OK;
+  struct dump_segment *segment = malloc(sizeof *segment + gathering->frame_count * sizeof *segment->frames);
+  if (!segment) return error_no_memory(error);
+  segment->frame_count = gathering->frame_count;
+  memcpy(segment->frames, gathering->frames, gathering->frame_count * sizeof *segment->frames);
+  enum tfprof_status status = profile_add_segment(scan->profile, table, gathering->first_row, (uint32_t)gathering->rows,
+                                                  &gathering->raw, segment, NULL, error);
+  gathering->frame_count = 0;
+  return status;
+}
+
+/* Begins with the last segment of the table where that is not full and the frame continues it. */
+static void take_up_last(struct scan *scan, unsigned table, const struct dump_frame *frame) {
+  struct gathering *gathering = &scan->tables[table];
+  const struct profile_table *list = &scan->profile->tables[table];
+  gathering->first_row = frame->first_row;
+  gathering->rows = 0;
+  gathering->raw = (struct column_set){{0, 0}};
+  if (list->segment_count == 0 || list->rows != frame->first_row) return;
+  const struct segment *last = list->segments[list->segment_count - 1];
+  const struct dump_segment *frames = last->source_data;
+  if (frames->frame_count >= SEGMENT_FRAMES || last->rows >= SEGMENT_ROWS) return;
+  memcpy(gathering->frames, frames->frames, frames->frame_count * sizeof *frames->frames);
+  gathering->frame_count = frames->frame_count;
+  gathering->first_row = last->first_row;
+  gathering->rows = last->rows;
+  gathering->raw = last->is_raw;
+  profile_remove_last_segment(scan->profile, table);
+}
+
+/* The columns that a frame has. Any two of start, end and duration make the third. */
+static void add_columns(struct scan *scan, unsigned table, const struct dump_frame *frame) {
+  const struct table_spec *spec = &schema_tables[table];
+  struct column_set *raw = &scan->tables[table].raw;
+  for (unsigned i = 0; i < frame->block_count; i++) {
+    int column = schema_column_of_dump_id(spec, frame->blocks[i].dump_id);
+    if (column < 0) note_unknown(scan, frame, frame->blocks[i].dump_id);
+    else column_set_add(raw, (unsigned)column);
+  }
+  if (spec->start_column < 0) return;
+  unsigned start = (unsigned)spec->start_column, end = (unsigned)spec->end_column, dur = (unsigned)spec->dur_column;
+  if (column_set_has(raw, start) + column_set_has(raw, end) + column_set_has(raw, dur) < 2) return;
+  column_set_add(raw, start);
+  column_set_add(raw, end);
+  column_set_add(raw, dur);
+}
+
+static enum tfprof_status add_frame(struct scan *scan, uint32_t index, struct tfprof_error *error) {
+  const struct dump_frame *frame = &scan->file->frames[index];
+  int table = schema_table_of_dump_id(frame->table_dump_id);
+  if (table < 0 || table == TABLE_runs || table == TABLE_profiles) {
+    note_unknown(scan, frame, 0);
+    return TFPROF_OK;
+  }
+  struct gathering *gathering = &scan->tables[table];
+  bool is_full = gathering->frame_count == SEGMENT_FRAMES || gathering->rows >= SEGMENT_ROWS;
+  bool is_after_gap = frame->first_row != gathering->first_row + gathering->rows;
+  if (gathering->frame_count && (is_full || is_after_gap)) {
+    enum tfprof_status status = flush(scan, (unsigned)table, error);
+    if (status) return status;
+  }
+  if (gathering->frame_count == 0) take_up_last(scan, (unsigned)table, frame);
+  gathering->frames[gathering->frame_count++] = index;
+  gathering->rows += frame->rows;
+  add_columns(scan, (unsigned)table, frame);
+  return TFPROF_OK;
+}
+
+/* Makes segments of the frames that this version has not seen. */
+static enum tfprof_status add_frames(struct profile *profile, struct tfprof_error *error) {
+  const struct dump_source *source = profile->source_data;
+  struct scan *scan = calloc(1, sizeof *scan);
+  enum tfprof_status status = TFPROF_OK;
+  if (!scan || !(scan->tables = calloc(TABLE_count, sizeof *scan->tables))) {
+    free(scan);
+    return error_no_memory(error);
+  }
+  scan->profile = profile;
+  scan->file = source->file;
+  for (size_t i = profile->source_mark; i < source->file->frame_count && !status; i++) {
+    status = add_frame(scan, (uint32_t)i, error);
+  }
+  for (unsigned table = 0; table < TABLE_count && !status; table++) status = flush(scan, table, error);
+  if (!status) {
+    profile->source_mark = source->file->frame_count;
+    tell_unknown(scan);
+  }
+  free(scan->tables);
+  free(scan);
+  return status;
+}
+
+/* ---- what the file says of itself ---- */
+
+static void append_json(char *buffer, size_t size, const char *name, const char *text) {
+  size_t length = strlen(buffer);
+  if (length + strlen(name) + 6 * strlen(text) + 8 > size) return;
+  length += (size_t)sprintf(buffer + length, "%s\"%s\":\"", length > 1 ? "," : "", name);
+  for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+    if (*at == '"' || *at == '\\') buffer[length++] = '\\';
+    if (*at < ' ') length += (size_t)sprintf(buffer + length, "\\u%04x", *at);
+    else buffer[length++] = (char)*at;
+  }
+  strcpy(buffer + length, "\"");
+}
+
+static enum tfprof_status intern(struct profile *profile, const char *text, string_id *id, struct tfprof_error *error) {
+  enum tfprof_status status = pool_intern(store_pool(profile->store), text, text ? strlen(text) : 0, id);
+  return status ? error_set(error, status, "the strings of the profile cannot be kept") : TFPROF_OK;
+}
+
+static enum tfprof_status set_attributes(struct profile *profile, const struct dump_profile *from,
+                                         struct tfprof_error *error) {
+  char json[2048] = "{", digits[40] = "";
+  unsigned known = 0;
+  if (from->recorder) append_json(json, sizeof json, "recorder", from->recorder);
+  for (unsigned i = 0; i < sizeof from->boot_id; i++) {
+    known |= from->boot_id[i];
+    sprintf(digits + 2 * i, "%02x", from->boot_id[i]);
+  }
+  if (known) append_json(json, sizeof json, "boot_id", digits);
+  if (from->created_realtime_ns > 0) {
+    size_t length = strlen(json);
+    snprintf(json + length, sizeof json - length, "%s\"created_ns\":%lld", length > 1 ? "," : "",
+             (long long)from->created_realtime_ns);
+  }
+  if (strlen(json) == 1) return TFPROF_OK;
+  strcat(json, "}");
+  return intern(profile, json, &profile->attributes, error);
+}
+
+/* Times of a clock of its own, such as a monotonic one, are moved to the common one by the first reading of both; by how much later readings
+** differ from that is the error. */
+static void set_clock(struct profile *profile, const struct dump_file *file) {
+  const char *domain = file->profile.clock_domain;
+  bool is_common = !domain || strcmp(domain, "realtime") == 0;
+  int64_t offset = 0, largest = 0;
+  uint32_t uncertainty = 0;
+  profile->clock_offset_ns = 0;
+  profile->clock_error_ns = -1;
+  if (file->clock_count == 0) {
+    if (is_common || file->frame_count == 0) return;
+    profile_diagnose_source(profile, "warning", "no_clock", 1, -1, -1,
+                            "the file has no reading of the clocks; its times count from the start of the machine");
+    return;
+  }
+  for (size_t i = 0; i < file->clock_count; i++) {
+    const struct dump_clock *clock = &file->clocks[i];
+    int64_t difference, drift;
+    if (clock->uncertainty_ns > uncertainty) uncertainty = clock->uncertainty_ns;
+    if (is_common) continue;
+    bool is_wrong = __builtin_sub_overflow(clock->realtime_ns, clock->monotonic_ns, &difference) ||
+                    difference > DUMP_TIME_LIMIT || difference < -DUMP_TIME_LIMIT;
+    if (is_wrong) {
+      profile_diagnose_source(profile, "warning", "impossible_clock", 1, -1, -1,
+                              "a reading of the clocks is impossible and was left out");
+      if (i == 0) return;
+      continue;
+    }
+    if (i == 0) offset = difference;
+    drift = difference > offset ? difference - offset : offset - difference;
+    if (drift > largest) largest = drift;
+  }
+  profile->clock_offset_ns = offset;
+  profile->clock_error_ns = largest + uncertainty;
+}
+
+static void tell_problem(struct profile *profile, const struct dump_problem *problem) {
+  int64_t offset = problem->offset <= INT64_MAX ? (int64_t)problem->offset : -1;
+  int64_t count = problem->count <= INT64_MAX ? (int64_t)problem->count : INT64_MAX;
+  int table = problem->table_dump_id ? schema_table_of_dump_id(problem->table_dump_id) : -1;
+  profile_diagnose_source(profile, problem->severity, problem->reason, count, offset, table, "%s", problem->message);
+}
+
+void dump_tell_problems(struct profile *profile) {
+  struct dump_source *source = profile->source_data;
+  const struct dump_file *file = source->file;
+  for (; source->problems_told < file->problem_count; source->problems_told++) {
+    tell_problem(profile, &file->problems[source->problems_told]);
+  }
+}
+
+/* Everything that is said about the profile as a whole; after a refresh once more. */
+static enum tfprof_status describe(struct profile *profile, struct tfprof_error *error) {
+  struct dump_source *source = profile->source_data;
+  const struct dump_file *file = source->file;
+  const struct dump_profile *from = &file->profile;
+  const struct {
+    const char *text;
+    string_id *id;
+  } texts[] = {
+      {from->host, &profile->host},
+      {from->job, &profile->job},
+      {from->command, &profile->command},
+      {from->framework, &profile->framework},
+      {from->framework_version, &profile->framework_version},
+      {from->clock_domain, &profile->clock_domain},
+  };
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    enum tfprof_status status = intern(profile, texts[i].text, texts[i].id, error);
+    if (status) return status;
+  }
+  profile->pid = from->pid ? (int64_t)from->pid : -1;
+  profile->parent_pid = from->parent_pid ? (int64_t)from->parent_pid : -1;
+  profile->rank = from->rank;
+  profile->world_size = from->world_size ? (int64_t)from->world_size : -1;
+  profile->file_bytes = (int64_t)file->file_bytes;
+  profile->complete = file->is_closed;
+  profile_forget_source_diagnostics(profile);
+  source->problems_told = 0;
+  dump_tell_problems(profile);
+  set_clock(profile, file);
+  return set_attributes(profile, from, error);
+}
+
+/* ---- the span of a profile ---- */
+
+struct span {
+  const struct dump_source *source;
+  struct dump_cursor *cursor;
+  int64_t *values, *durations; /* of one frame */
+  uint64_t *value_nulls, *duration_nulls;
+  int64_t start, end;
+};
+
+static bool is_time(int64_t value) { return value >= -DUMP_TIME_LIMIT && value <= DUMP_TIME_LIMIT; }
+static bool is_tame(const struct dump_block *block) { return is_time(block->minimum) && is_time(block->maximum); }
+
+/* Decodes two blocks and looks at the rows: `sign` -1: starts are ends less durations, 1: ends are starts and
+** durations. */
+static enum tfprof_status look_closely(struct span *span, const struct dump_frame *frame,
+                                       const struct dump_block *times, const struct dump_block *durations, int sign,
+                                       struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  if (!span->cursor) {
+    span->values = malloc(2 * DUMP_MAXIMUM_FRAME_ROWS * sizeof *span->values);
+    span->value_nulls = malloc(2 * DUMP_MAXIMUM_FRAME_ROWS / 8);
+    if (!span->values || !span->value_nulls) return error_no_memory(error);
+    span->durations = span->values + DUMP_MAXIMUM_FRAME_ROWS;
+    span->duration_nulls = span->value_nulls + DUMP_MAXIMUM_FRAME_ROWS / 64;
+    status = dump_cursor_open(span->source->file, &span->cursor, error);
+  }
+  if (!status) status = dump_block_decode(span->cursor, frame, times, span->values, span->value_nulls, error);
+  if (!status) status = dump_block_decode(span->cursor, frame, durations, span->durations, span->duration_nulls, error);
+  /* A damaged block has no times to show. */
+  if (span->cursor && (status == TFPROF_CORRUPT || status == TFPROF_VERSION)) return TFPROF_OK;
+  for (uint32_t row = 0; row < frame->rows && !status; row++) {
+    bool is_null = (span->value_nulls[row >> 6] | span->duration_nulls[row >> 6]) >> (row & 63) & 1;
+    if (is_null || span->durations[row] < 0) continue;
+    int64_t value = span->values[row] + sign * span->durations[row]; /* both are tame */
+    if (sign < 0 && value < span->start && is_time(value)) span->start = value;
+    if (sign > 0 && value > span->end && is_time(value)) span->end = value;
+  }
+  return status;
+}
+
+static enum tfprof_status widen(struct span *span, const struct dump_frame *frame, const struct table_spec *spec,
+                                struct tfprof_error *error) {
+  const struct dump_block *start = NULL, *end = NULL, *dur = NULL;
+  for (unsigned i = 0; i < frame->block_count; i++) {
+    const struct dump_block *block = &frame->blocks[i];
+    int column = schema_column_of_dump_id(spec, block->dump_id);
+    if (column < 0 || block->encoding == DUMP_REAL || !is_tame(block)) continue;
+    if (spec->start_column >= 0 && column == spec->start_column) start = block;
+    if (spec->start_column >= 0 && column == spec->end_column) end = block;
+    if (spec->start_column >= 0 && column == spec->dur_column) dur = block;
+    if (spec->columns[column].type != TYPE_TIME) continue;
+    if (block->minimum < span->start) span->start = block->minimum;
+    if (block->maximum > span->end) span->end = block->maximum;
+  }
+  enum tfprof_status status = TFPROF_OK;
+  /* The directory bounds what is not in it; seldom does a frame have to be decoded. */
+  if (end && dur && !start && end->minimum - dur->maximum < span->start) {
+    status = look_closely(span, frame, end, dur, -1, error);
+  }
+  if (start && dur && !end && start->maximum + dur->maximum > span->end) {
+    status = look_closely(span, frame, start, dur, 1, error);
+  }
+  return status;
+}
+
+static enum tfprof_status find_span(struct profile *profile, int64_t *start, int64_t *end, struct tfprof_error *error) {
+  struct span span = {.source = profile->source_data, .start = *start, .end = *end};
+  const struct dump_file *file = span.source->file;
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < profile->source_mark && !status; i++) {
+    int table = schema_table_of_dump_id(file->frames[i].table_dump_id);
+    if (table < 0 || table == TABLE_runs || table == TABLE_profiles) continue;
+    status = widen(&span, &file->frames[i], &schema_tables[table], error);
+  }
+  dump_cursor_close(span.cursor);
+  free(span.values);
+  free(span.value_nulls);
+  *start = span.start;
+  *end = span.end;
+  return status;
+}
+
+/* ---- the source ---- */
+
+static enum tfprof_status refresh(struct profile *profile, bool *changed, struct tfprof_error *error) {
+  struct dump_source *source = profile->source_data;
+  enum tfprof_status status = dump_file_refresh(source->file, error);
+  if (status) return status;
+  bool has_more = source->file->frame_count != profile->source_mark;
+  bool is_longer = (int64_t)source->file->file_bytes != profile->file_bytes;
+  *changed = has_more || is_longer || source->file->is_closed != profile->complete;
+  if (!*changed) return TFPROF_OK;
+  status = add_frames(profile, error);
+  return status ? status : describe(profile, error);
+}
+
+static enum tfprof_status verify(struct profile *profile, struct tfprof_error *error) {
+  enum tfprof_status status = dump_load_strings(profile, error);
+  return status ? status : profile_load_all(profile, error);
+}
+
+static void free_profile(struct profile *profile) {
+  struct dump_source *source = profile->source_data;
+  dump_file_close(source->file);
+  free(source->strings);
+  free(source->ranges);
+  free(source);
+}
+
+static const struct profile_source dump_profile_source = {
+    .format = "tfprof",
+    .load = dump_load,
+    .refresh = refresh,
+    .verify = verify,
+    .span = find_span,
+    .free_segment = free,
+    .free_profile = free_profile,
+};
+
+static enum tfprof_status open_dump(struct store *store, uint32_t run_number, const char *path,
+                                    struct tfprof_error *error) {
+  struct dump_source *source = calloc(1, sizeof *source);
+  struct profile *profile;
+  if (!source) return error_no_memory(error);
+  enum tfprof_status status = dump_file_open(path, &source->file, error);
+  if (status) {
+    free(source);
+    return status;
+  }
+  status = store_add_profile(store, run_number, &dump_profile_source, source, &profile, error);
+  if (status) return status; /* the store has freed the source */
+  status = intern(profile, path, &profile->path, error);
+  if (!status) status = add_frames(profile, error);
+  if (!status) status = describe(profile, error);
+  if (status) store_drop_profile(store, profile);
+  return status;
+}
+
+static int probe(const char *path, const uint8_t *head, size_t length) {
+  static const uint8_t magic[8] = {0x89, 'T', 'F', 'P', 'R', 'O', 'F', '\n'};
+  (void)path;
+  return length >= sizeof magic && memcmp(head, magic, sizeof magic) == 0 ? 100 : 0;
+}
+
+const struct read_format dump_read_format = {
+    .name = "tfprof",
+    .description = "dump written by tfprof-capture or tfprof_save",
+    .probe = probe,
+    .open = open_dump,
+};

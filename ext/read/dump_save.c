@@ -1,0 +1,318 @@
+/* dump_save.c: see dump_save.h.
+**
+** The tables of a profile are written one after the other in frames of DUMP_FRAME_ROWS rows.  Texts get ids of the file when
+** they first occur; references are row numbers, which stay what they are, and so do times, with a reading of the clocks that
+** says by how much they are moved.  Of start, end and duration two are enough: see choose_span.
+*/
+#include "read/dump_save.h"
+
+#include "dump/writer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct saving {
+  struct store *store;
+  struct profile *profile;
+  struct dump_writer *writer;
+  int64_t time_offset; /* added to times that are written */
+  uint32_t *file_ids;  /* of the pool's strings, 0: not written yet */
+  size_t file_id_count;
+  int64_t (*values)[DUMP_FRAME_ROWS]; /* SCHEMA_MAXIMUM_COLUMNS of them; reals by their bits */
+  uint64_t (*nulls)[DUMP_FRAME_ROWS / 64];
+  struct dump_column_data columns[SCHEMA_MAXIMUM_COLUMNS];
+};
+
+/* ---- values ---- */
+
+static enum tfprof_status text_id(struct saving *saving, string_id id, int64_t *file_id, struct tfprof_error *error) {
+  const struct pool *pool = store_pool(saving->store);
+  if (id >= saving->file_id_count) { /* the pool has grown since: derived texts */
+    size_t count = (size_t)pool_count(pool) + 1;
+    uint32_t *ids = realloc(saving->file_ids, count * sizeof *ids);
+    if (!ids) return error_no_memory(error);
+    memset(ids + saving->file_id_count, 0, (count - saving->file_id_count) * sizeof *ids);
+    saving->file_ids = ids;
+    saving->file_id_count = count;
+  }
+  if (id && !saving->file_ids[id]) {
+    saving->file_ids[id] = dump_writer_string(saving->writer, pool_text(pool, id), pool_length(pool, id));
+    if (!saving->file_ids[id]) return error_set(error, TFPROF_LIMIT, "the texts are too many or too long for one file");
+  }
+  *file_id = saving->file_ids[id];
+  return TFPROF_OK;
+}
+
+static bool has_null(const uint64_t *nulls, uint32_t row) { return nulls[row >> 6] >> (row & 63) & 1; }
+static void set_null(uint64_t *nulls, uint32_t row) { nulls[row >> 6] |= (uint64_t)1 << (row & 63); }
+
+/* Reads one column of up to DUMP_FRAME_ROWS rows into its buffers, as the writer wants it. */
+static enum tfprof_status take_column(struct saving *saving, const struct segment *segment, unsigned column,
+                                      uint32_t first, uint32_t rows, struct tfprof_error *error) {
+  const struct column_spec *spec = &schema_tables[segment->table].columns[column];
+  const struct column *source = segment->columns[column];
+  int64_t *values = saving->values[column];
+  uint64_t *nulls = saving->nulls[column];
+  bool is_text = spec->type == TYPE_TEXT || spec->type == TYPE_JSON;
+  column_read(source, first, rows, values, nulls);
+  for (uint32_t row = 0; row < rows; row++) {
+    if (has_null(nulls, row)) continue;
+    if (is_text) {
+      enum tfprof_status status = text_id(saving, (string_id)values[row], &values[row], error);
+      if (status) return status;
+      if (!values[row]) set_null(nulls, row);
+    } else if (spec->type == TYPE_TIME) {
+      values[row] = (int64_t)((uint64_t)values[row] + (uint64_t)saving->time_offset);
+    } else if (spec->type == TYPE_REAL && !source->is_real) {
+      double real = (double)values[row];
+      memcpy(&values[row], &real, sizeof real);
+    }
+  }
+  struct dump_column_data *data = &saving->columns[column];
+  bool is_climbing = spec->type == TYPE_TIME || spec->type == TYPE_REFERENCE;
+  *data = (struct dump_column_data){.dump_id = spec->dump_id,
+                                    .order = is_climbing ? DUMP_ASCENDING : DUMP_UNORDERED,
+                                    .is_real = spec->type == TYPE_REAL,
+                                    .integers = values,
+                                    .reals = (const double *)(const void *)values,
+                                    .nulls = nulls};
+  return TFPROF_OK;
+}
+
+/* How far apart neighbouring values are, in all. */
+static double roughness(const int64_t *values, uint32_t rows) {
+  double sum = 0;
+  for (uint32_t row = 1; row < rows; row++) {
+    double step = (double)values[row] - (double)values[row - 1];
+    sum += step < 0 ? -step : step;
+  }
+  return sum;
+}
+
+/* Leaves out of a frame what a reader adds up by itself: end_ns mostly, or start_ns where the rows come in the order of
+** their ends, which then have the smaller differences. An end that stands alone is written. */
+static void choose_span(struct saving *saving, const struct table_spec *spec, uint32_t rows) {
+  if (spec->start_column < 0) return;
+  unsigned start = (unsigned)spec->start_column, end = (unsigned)spec->end_column, dur = (unsigned)spec->dur_column;
+  bool has_end_alone = false, has_null_duration = false;
+  for (uint32_t row = 0; row < rows; row++) {
+    bool is_incomplete = has_null(saving->nulls[start], row) || has_null(saving->nulls[dur], row);
+    has_end_alone |= is_incomplete && !has_null(saving->nulls[end], row);
+    has_null_duration |= is_incomplete;
+  }
+  if (has_end_alone) {
+    for (uint32_t row = 0; row < rows; row++) {
+      bool is_sum = !has_null(saving->nulls[start], row) && !has_null(saving->nulls[dur], row);
+      if (is_sum) set_null(saving->nulls[end], row);
+    }
+  } else if (has_null_duration || roughness(saving->values[start], rows) <= roughness(saving->values[end], rows)) {
+    saving->columns[end].dump_id = 0;
+  } else {
+    saving->columns[start].dump_id = 0;
+  }
+}
+
+/* ---- tables ---- */
+
+static enum tfprof_status save_rows(struct saving *saving, const struct segment *segment, uint32_t first, uint32_t rows,
+                                    struct tfprof_error *error) {
+  const struct table_spec *spec = &schema_tables[segment->table];
+  struct dump_column_data written[SCHEMA_MAXIMUM_COLUMNS];
+  unsigned count = 0;
+  for (unsigned column = 2; column < spec->column_count; column++) {
+    saving->columns[column].dump_id = 0;
+    if (segment->columns[column]->form == COLUMN_ABSENT) {
+      memset(saving->nulls[column], 0xff, sizeof saving->nulls[column]);
+      continue;
+    }
+    enum tfprof_status status = take_column(saving, segment, column, first, rows, error);
+    if (status) return status;
+  }
+  choose_span(saving, spec, rows);
+  for (unsigned column = 2; column < spec->column_count; column++) {
+    if (saving->columns[column].dump_id) written[count++] = saving->columns[column];
+  }
+  return dump_writer_rows(saving->writer, spec->dump_id, rows, written, count, error);
+}
+
+/* Writes a segment; `keeps_numbers`: its rows keep their numbers, by leaving the gap before them. */
+static enum tfprof_status save_segment(struct saving *saving, const struct segment *segment, bool keeps_numbers,
+                                       struct tfprof_error *error) {
+  uint16_t table = schema_tables[segment->table].dump_id;
+  uint64_t written = dump_writer_rows_written(saving->writer, table);
+  if (keeps_numbers && segment->first_row > written) {
+    enum tfprof_status status = dump_writer_skip(saving->writer, table, segment->first_row - written, error);
+    if (status) return status;
+  }
+  for (uint32_t first = 0; first < segment->rows; first += DUMP_FRAME_ROWS) {
+    uint32_t rows = segment->rows - first < DUMP_FRAME_ROWS ? segment->rows - first : DUMP_FRAME_ROWS;
+    if (store_interrupted(saving->store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
+    enum tfprof_status status = save_rows(saving, segment, first, rows, error);
+    if (status) return status;
+  }
+  return TFPROF_OK;
+}
+
+static void add_all_columns(struct column_set *columns, unsigned table) {
+  for (unsigned column = 2; column < schema_tables[table].column_count; column++) column_set_add(columns, column);
+}
+
+static enum tfprof_status save_table(struct saving *saving, unsigned table, struct tfprof_error *error) {
+  const struct profile_table *list = &saving->profile->tables[table];
+  struct column_set all = {{0, 0}};
+  add_all_columns(&all, table);
+  enum tfprof_status status = profile_require(saving->profile, table, &all, error);
+  for (size_t i = 0; i < list->segment_count && !status; i++) {
+    status = save_segment(saving, list->segments[i], true, error);
+  }
+  return status;
+}
+
+/* The rows of the file and those that reading it added. The latter follow the others, wherever their numbers are now. */
+static enum tfprof_status save_diagnostics(struct saving *saving, struct tfprof_error *error) {
+  char selection[16];
+  struct snapshot *snapshot;
+  struct column_set all = {{0, 0}};
+  snprintf(selection, sizeof selection, "%u", saving->profile->number);
+  enum tfprof_status status = store_snapshot(saving->store, TABLE_diagnostics, selection, &snapshot, error);
+  if (status) return status;
+  add_all_columns(&all, TABLE_diagnostics);
+  status = snapshot_require(snapshot, &all, error);
+  for (size_t i = 0; i < snapshot->segment_count && !status; i++) {
+    const struct segment *segment = snapshot->segments[i];
+    status = save_segment(saving, segment, segment->first_row < DIAGNOSTIC_FIRST_ROW, error);
+  }
+  snapshot_release(snapshot);
+  return status;
+}
+
+static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned table = 0; table < TABLE_count && !status; table++) {
+    bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
+    if (is_of_store) continue;
+    store_progress(saving->store, "saving", (double)table / TABLE_count);
+    status = save_table(saving, table, error);
+  }
+  return status ? status : save_diagnostics(saving, error);
+}
+
+/* ---- files ---- */
+
+static const char *text_of(const struct saving *saving, string_id id) {
+  return pool_text(store_pool(saving->store), id);
+}
+
+static struct dump_profile describe(const struct saving *saving) {
+  const struct profile *profile = saving->profile;
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (struct dump_profile){
+      .host = text_of(saving, profile->host),
+      .job = text_of(saving, profile->job),
+      .command = text_of(saving, profile->command),
+      .framework = text_of(saving, profile->framework),
+      .framework_version = text_of(saving, profile->framework_version),
+      .recorder = "tfprof_save " TFPROF_RELEASE,
+      .clock_domain = text_of(saving, profile->clock_domain),
+      .pid = profile->pid > 0 && profile->pid <= UINT32_MAX ? (uint32_t)profile->pid : 0,
+      .parent_pid = profile->parent_pid > 0 && profile->parent_pid <= UINT32_MAX ? (uint32_t)profile->parent_pid : 0,
+      .rank = profile->rank >= 0 && profile->rank <= INT32_MAX ? (int32_t)profile->rank : -1,
+      .world_size = profile->world_size > 0 && profile->world_size <= UINT32_MAX ? (uint32_t)profile->world_size : 0,
+      .created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
+}
+
+/* A reading of the clocks that gives the profile the offset it has, and a second one where its error is too large for the
+** uncertainty of the first. Times of a clock that is the common one already are written as they are shown. */
+static enum tfprof_status save_clock(struct saving *saving, struct tfprof_error *error) {
+  const struct profile *profile = saving->profile;
+  const char *domain = text_of(saving, profile->clock_domain);
+  bool is_common = !domain || strcmp(domain, "realtime") == 0;
+  int64_t uncertainty = profile->clock_error_ns < 0 ? 0 : profile->clock_error_ns;
+  struct dump_clock clock = {.realtime_ns = profile->clock_offset_ns};
+  if (is_common) {
+    saving->time_offset = profile->clock_offset_ns;
+    clock.realtime_ns = 0;
+  }
+  if ((is_common || profile->clock_offset_ns == 0) && profile->clock_error_ns < 0) return TFPROF_OK;
+  if (uncertainty <= UINT32_MAX) clock.uncertainty_ns = (uint32_t)uncertainty;
+  enum tfprof_status status = dump_writer_clock(saving->writer, &clock, error);
+  if (status || uncertainty <= UINT32_MAX) return status;
+  if (__builtin_add_overflow(clock.realtime_ns, uncertainty, &clock.realtime_ns)) return TFPROF_OK;
+  return dump_writer_clock(saving->writer, &clock, error);
+}
+
+static enum tfprof_status save_profile(struct store *store, struct profile *profile, const char *path,
+                                       struct tfprof_error *error) {
+  struct saving *saving = calloc(1, sizeof *saving);
+  if (!saving) return error_no_memory(error);
+  saving->store = store;
+  saving->profile = profile;
+  saving->values = malloc(SCHEMA_MAXIMUM_COLUMNS * sizeof *saving->values);
+  saving->nulls = malloc(SCHEMA_MAXIMUM_COLUMNS * sizeof *saving->nulls);
+  struct dump_profile description = describe(saving);
+  enum tfprof_status status = saving->values && saving->nulls ? TFPROF_OK : error_no_memory(error);
+  if (!status) status = dump_writer_create(path, false, &description, &saving->writer, error);
+  if (!status) {
+    status = save_clock(saving, error);
+    if (!status) status = save_tables(saving, error);
+    if (status) dump_writer_abandon(saving->writer);
+    else status = dump_writer_close(saving->writer, error);
+    if (status) unlink(path);
+  }
+  free(saving->values);
+  free(saving->nulls);
+  free(saving->file_ids);
+  free(saving);
+  return status;
+}
+
+/* A name for the file of a profile within a directory: its own file's name with its number. */
+static void name_file(struct store *store, const struct profile *profile, const char *directory, char *name,
+                      size_t size) {
+  const char *path = pool_text(store_pool(store), profile->path);
+  const char *slash = path ? strrchr(path, '/') : NULL, *base = slash ? slash + 1 : path ? path : "profile";
+  size_t length = strcspn(base, ".");
+  if (length == 0 || length > 100) length = length ? 100 : strlen(base) > 100 ? 100 : strlen(base);
+  snprintf(name, size, "%s/%.*s-%u.tfprof", directory, (int)length, base, profile->number);
+}
+
+static bool is_directory(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+enum tfprof_status dump_save(struct store *store, const char *path, struct tfprof_error *error) {
+  size_t count = store_profile_count(store);
+  if (count == 0) return error_set(error, TFPROF_USAGE, "nothing is open that could be saved");
+  if (!*path) return error_set(error, TFPROF_USAGE, "the path to save to is empty");
+  if (count == 1 && !is_directory(path)) return save_profile(store, store_profile_at(store, 0), path, error);
+  size_t size = strlen(path) + 160;
+  char *name = malloc(size);
+  bool is_new = false;
+  enum tfprof_status status = TFPROF_OK;
+  if (!name) return error_no_memory(error);
+  if (!is_directory(path)) {
+    is_new = mkdir(path, 0777) == 0;
+    if (!is_new) status = error_io(error, path, "cannot make the directory");
+  }
+  size_t saved = 0;
+  while (saved < count && !status) {
+    const struct profile *profile = store_profile_at(store, saved);
+    name_file(store, profile, path, name, size);
+    status = save_profile(store, store_profile_at(store, saved), name, error);
+    saved += !status;
+  }
+  for (size_t i = 0; i < saved && status; i++) { /* all or nothing */
+    name_file(store, store_profile_at(store, i), path, name, size);
+    unlink(name);
+  }
+  if (status && is_new) rmdir(path);
+  free(name);
+  return status;
+}

@@ -1,0 +1,76 @@
+/* dump_source.h: what the parts of the dump reader share: dump_reader.c (files), dump_strings.c (texts), dump_load.c
+** (columns), dump_span.c (times that need more care). */
+#ifndef TFPROF_DUMP_SOURCE_H
+#define TFPROF_DUMP_SOURCE_H
+
+#include "dump/reader.h"
+#include "store/store.h"
+
+/* A segment is a run of frames without a gap. */
+enum { SEGMENT_FRAMES = 64, SEGMENT_ROWS = 1 << 18 };
+
+/* Times beyond this (the year 2116) are taken for damage, so that sums of two of them and an offset stay in 64 bits. */
+#define DUMP_TIME_LIMIT (((int64_t)1 << 62) - 1)
+
+struct string_range {
+  string_id minimum, maximum;
+};
+
+struct dump_source { /* source_data of a profile, shared by its versions */
+  struct dump_file *file;
+  /* The pool's id of each of the file's string ids, [0] for NULL; and the least and greatest of blocks of them, so that
+  ** the width of a column of texts is found without looking at all. */
+  string_id *strings;
+  uint32_t string_count, string_capacity; /* with [0] */
+  struct string_range *ranges;
+  size_t problems_told;
+};
+
+struct dump_segment { /* source_data of a segment */
+  uint32_t frame_count;
+  uint32_t frames[]; /* indexes of file->frames */
+};
+
+static inline bool is_dump_time(int64_t value) { return value >= -DUMP_TIME_LIMIT && value <= DUMP_TIME_LIMIT; }
+
+/* ---- dump_reader.c ---- */
+/* Tells the problems of the file that were not told yet. */
+void dump_tell_problems(struct profile *profile);
+
+/* ---- dump_strings.c ---- */
+/* Publishes the file's strings that are not in the pool yet, and tells what was wrong with them. */
+enum tfprof_status dump_load_strings(struct profile *profile, struct tfprof_error *error);
+/* The least and greatest pool id of the file's ids minimum ... maximum, which must be below string_count. A least of 0:
+** some of these texts were lost. */
+struct string_range dump_string_range(const struct dump_source *source, uint32_t minimum, uint32_t maximum);
+
+/* ---- dump_load.c ---- */
+enum tfprof_status dump_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
+                             struct column **out, struct tfprof_error *error);
+static inline const struct dump_frame *dump_segment_frame(const struct dump_source *source,
+                                                          const struct segment *segment, size_t i) {
+  return &source->file->frames[((const struct dump_segment *)segment->source_data)->frames[i]];
+}
+/* Whether decoding failed for what the file holds and not for want of memory or of the file. */
+static inline bool dump_is_damage(enum tfprof_status status) {
+  return status == TFPROF_CORRUPT || status == TFPROF_VERSION || status == TFPROF_IO;
+}
+/* What dump_block_decode says is wrong, without the numbers of column and table, of which we tell the names. */
+const char *dump_damage_text(const struct tfprof_error *reason);
+void dump_tell_damage(struct segment *segment, unsigned column, const struct dump_frame *frame,
+                      enum tfprof_status status, uint64_t offset, const char *text);
+void dump_tell_refused(struct segment *segment, unsigned column, int64_t count);
+
+/* ---- dump_span.c ---- */
+struct span_blocks { /* of one frame, NULL: it has none */
+  const struct dump_block *start, *end, *dur;
+};
+struct span_blocks dump_span_blocks(const struct table_spec *spec, const struct dump_frame *frame);
+/* Whether all frames of the segment have start or end with the duration, and values that can neither be negative where
+** they must not nor overflow when added up: judged by the directory alone. */
+bool dump_span_is_even(const struct dump_source *source, const struct segment *segment);
+/* Loads the three columns of any other segment: columns[0 ... 2] are start, end, duration. */
+enum tfprof_status dump_load_odd_span(struct profile *profile, struct segment *segment, struct column **columns,
+                                      struct tfprof_error *error);
+
+#endif

@@ -1,0 +1,175 @@
+/* recognise.c: see recognise.h. */
+#include "read/recognise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static bool begins_with(const struct file_head *head, const char *bytes, size_t length) {
+  return head->length >= length && memcmp(head->bytes, bytes, length) == 0;
+}
+
+/* Puts the decompressed beginning in the place of a gzip file's own. A file that only looks like gzip stays as it is. */
+static void unzip(struct file_head *head) {
+  uint8_t output[RECOGNISE_HEAD_BYTES];
+  z_stream stream;
+  memset(&stream, 0, sizeof stream);
+  if (!begins_with(head, "\x1f\x8b\x08", 3) || inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) return;
+  stream.next_in = head->bytes;
+  stream.avail_in = (uInt)head->length;
+  stream.next_out = output;
+  stream.avail_out = sizeof output;
+  int result = inflate(&stream, Z_SYNC_FLUSH);
+  size_t length = sizeof output - stream.avail_out;
+  inflateEnd(&stream);
+  if (length == 0 || (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)) return;
+  memcpy(head->bytes, output, length);
+  head->length = length;
+  head->is_gzip = true;
+}
+
+static enum tfprof_status read_head(int fd, const char *path, struct file_head *head, struct tfprof_error *error) {
+  while (head->length < sizeof head->bytes) {
+    ssize_t count = pread(fd, head->bytes + head->length, sizeof head->bytes - head->length, (off_t)head->length);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return error_io(error, path, "cannot read");
+    if (count == 0) break;
+    head->length += (size_t)count;
+  }
+  return TFPROF_OK;
+}
+
+enum tfprof_status recognise_read(const char *path, struct file_head *head, struct tfprof_error *error) {
+  struct stat info;
+  memset(head, 0, sizeof *head);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe of that name must not make us wait */
+  if (fd < 0) return error_io(error, path, "cannot open");
+  enum tfprof_status status = TFPROF_OK;
+  if (fstat(fd, &info) != 0) {
+    status = error_io(error, path, "cannot examine");
+  } else if (!S_ISREG(info.st_mode)) {
+    status = error_at(error, TFPROF_WRONG_KIND, path, 0, "this is not a regular file");
+    if (error) error->has_offset = false;
+  } else {
+    head->file_bytes = (uint64_t)info.st_size;
+    status = read_head(fd, path, head, error);
+  }
+  close(fd);
+  if (!status) unzip(head);
+  return status;
+}
+
+const struct read_format *recognise_format(const char *path, const struct file_head *head) {
+  const struct read_format *best = NULL;
+  int surest = 0;
+  for (unsigned i = 0; i < read_format_count; i++) {
+    int sure = read_formats[i]->probe(path, head->bytes, head->length);
+    if (sure <= surest) continue;
+    surest = sure;
+    best = read_formats[i];
+  }
+  return best;
+}
+
+/* ---- what it is instead ---- */
+
+static const struct {
+  const char *bytes;
+  size_t length;
+  const char *name;
+} signatures[] = {
+    {"\x7f" "ELF", 4, "a program or library (ELF)"},
+    {"SQLite format 3", 16, "an SQLite database"},
+    {"PK\x03\x04", 4, "a zip archive"},
+    {"\x1f\x8b", 2, "a damaged gzip file"},
+    {"\x28\xb5\x2f\xfd", 4, "a file compressed with zstd; unpack it first"},
+    {"\xfd" "7zXZ", 5, "a file compressed with xz; unpack it first"},
+    {"BZh", 3, "a file compressed with bzip2; unpack it first"},
+    {"\x04\x22\x4d\x18", 4, "a file compressed with lz4; unpack it first"},
+    {"\x89PNG", 4, "a picture (PNG)"},
+    {"%PDF", 4, "a PDF document"},
+    {"\x89HDF", 4, "an HDF5 file"},
+    {"\xff\xfe", 2, "text in UTF-16"},
+    {"#!", 2, "a script"},
+    {"\x80\x02", 2, "a Python pickle"},
+    {"\x80\x03", 2, "a Python pickle"},
+    {"\x80\x04", 2, "a Python pickle"},
+    {"\x80\x05", 2, "a Python pickle"},
+    {"QDSTRM", 6, "a raw recording of Nsight Systems; export it to SQLite first"},
+    {"PERFILE2", 8, "a recording of perf"},
+};
+
+static bool looks_like_text(const struct file_head *head) {
+  for (size_t i = 0; i < head->length; i++) {
+    uint8_t byte = head->bytes[i];
+    bool is_space = byte == '\t' || byte == '\n' || byte == '\r' || byte == '\f';
+    if ((byte < ' ' && !is_space) || byte == 0x7f) return false;
+  }
+  return head->length > 0;
+}
+
+static bool is_zero(const struct file_head *head) {
+  for (size_t i = 0; i < head->length; i++) {
+    if (head->bytes[i]) return false;
+  }
+  return true;
+}
+
+/* The first line, short enough for a message. */
+static void quote(const struct file_head *head, char *to, size_t size) {
+  size_t length = 0, at = 0;
+  while (at < head->length && strchr(" \t\r\n", head->bytes[at])) at++;
+  while (at < head->length && length + 4 < size && head->bytes[at] >= ' ') to[length++] = (char)head->bytes[at++];
+  /* Not in the middle of a character. */
+  while (length > 0 && at < head->length && (head->bytes[at] & 0xc0) == 0x80) {
+    length--;
+    at--;
+  }
+  strcpy(to + length, at < head->length && head->bytes[at] >= ' ' ? "..." : "");
+}
+
+static void describe(const struct file_head *head, char *to, size_t size) {
+  char line[48];
+  size_t first = 0;
+  while (first < head->length && strchr(" \t\r\n", head->bytes[first])) first++;
+  for (size_t i = 0; i < sizeof signatures / sizeof signatures[0]; i++) {
+    if (begins_with(head, signatures[i].bytes, signatures[i].length)) {
+      snprintf(to, size, "%s", signatures[i].name);
+      return;
+    }
+  }
+  if (is_zero(head)) {
+    snprintf(to, size, "a file of zeros");
+  } else if (looks_like_text(head)) {
+    bool is_json = first < head->length && (head->bytes[first] == '{' || head->bytes[first] == '[');
+    quote(head, line, sizeof line);
+    snprintf(to, size, "%s that begins with '%s'", is_json ? "JSON" : "text", line);
+  } else {
+    size_t length = (size_t)snprintf(to, size, "a file that begins with the bytes");
+    for (size_t i = 0; i < 8 && i < head->length; i++) {
+      length += (size_t)snprintf(to + length, size - length, " %02x", head->bytes[i]);
+    }
+  }
+}
+
+enum tfprof_status recognise_refuse(const char *path, const struct file_head *head, struct tfprof_error *error) {
+  char description[128], known[512] = "";
+  size_t length = 0;
+  if (head->length == 0) {
+    error_at(error, TFPROF_WRONG_KIND, path, 0, "the file is empty; the program that should write it may not have begun");
+  } else {
+    describe(head, description, sizeof description);
+    for (unsigned i = 0; i < read_format_count && length < sizeof known; i++) {
+      length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
+                                 read_formats[i]->description);
+    }
+    error_at(error, TFPROF_WRONG_KIND, path, 0, "this is no profile but %s%s; what can be opened: %s",
+             head->is_gzip ? "(within gzip) " : "", description, known);
+  }
+  if (error) error->has_offset = false;
+  return TFPROF_WRONG_KIND;
+}

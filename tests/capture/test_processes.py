@@ -1,0 +1,204 @@
+"""Which processes leave which dumps: forks, workers, spawned and replaced processes, ends of all kinds, programs without a framework."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import capturing
+
+STEP = """
+import os, sys, time, torch
+x = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([x], 0.1)
+def step(count=1):
+    for _ in range(count):
+        x.sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+def steps(path):
+    return sum(op.name == "Optimizer.step#SGD.step" for op in capturing.ops(path))
+
+
+def record(program, status=0, arguments=(), **settings):
+    """Runs the text; returns {pid: (steps, closed)}, stdout, stderr, diagnostics by pid."""
+    with capturing.Directory() as directory:
+        out, error = capturing.run(directory, ["-c", program] + list(arguments), status, **settings)
+        result, diagnostics = {}, {}
+        for path in capturing.dumps(directory):
+            name = os.path.basename(path)[:-len(".tfprof")].split("-", 1)[1]
+            assert not capturing.summary(path)["problems"], capturing.summary(path)["problems"]
+            result[name] = (steps(path), capturing.summary(path)["closed"])
+            diagnostics[name] = [(row["reason"], row["message"], row["count"]) for row in capturing.table(path, "diagnostics")]
+        return result, out, error, diagnostics
+
+
+def expect(what, result, counts, is_closed=True):
+    found = sorted(count for count, _ in result.values())
+    assert found == sorted(counts), "%s: %s and not %s" % (what, result, counts)
+    assert all(closed == is_closed for _, closed in result.values()), (what, result)
+    print("%-40s %s" % (what, found))
+
+
+def test_ends():
+    result, _, error, _ = record(STEP + "step(7)")
+    expect("the usual end", result, [7])
+    assert error == "", error
+    expect("an exception", record(STEP + "step(5)\nraise SystemExit(3)", 3)[0], [5])
+    expect("an error", record(STEP + "step(5)\n1/0", 1)[0], [5])
+    expect("os._exit", record(STEP + "step(6)\nos._exit(4)", 4)[0], [6])
+    expect("os.abort loses at most half a second", record(STEP + "step(6)\ntime.sleep(0.7)\nos.abort()", -6)[0], [6], False)
+    expect("steps in atexit", record(STEP + "import atexit\natexit.register(step, 3)\nstep()")[0], [4])
+    # PyTorch itself ends this program with an abort, after the dump was closed.
+    result = record(STEP + "import threading\nthreading.Thread(target=step, args=(10**9,), daemon=True).start()\ntime.sleep(0.5)", None)[0]
+    ((count, is_closed),) = result.values()
+    assert count > 10 and is_closed, result
+    expect("keyboard interrupt", record(STEP + "import signal\nstep(4)\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)", -2)[0], [4])
+    _, _, _, diagnostics = record(STEP + "r = torch.profiler.record_function('open')\nr.__enter__()\nstep()")
+    (rows,) = diagnostics.values()
+    assert ("capture_dropped", "ops and ranges were still running when the recording ended: they have no row", "1") in rows, rows
+
+
+def test_forks():
+    child = STEP + "step(2)\npid = os.fork()\nif not pid:\n    {child}\nos.waitpid(pid, 0)\nstep(3)"
+    expect("a child without ops", record(child.format(child="os._exit(0)"))[0], [5])
+    expect("a child with ops", record(child.format(child="step(4); os._exit(0)"))[0], [5, 4])
+    expect("a child that ends as Python does", record(child.format(child="step(4); sys.exit(0)"))[0], [5, 4])
+    expect("a grandchild", record(child.format(child="step(4); p = os.fork(); step(1); p and os.waitpid(p, 0); os._exit(0)"))[0], [5, 5, 1])
+    expect("a fork in a range", record(STEP + """
+with torch.profiler.record_function("around"):
+    step()
+    pid = os.fork()
+    step()
+if pid: os.waitpid(pid, 0)
+""")[0], [2, 1])
+    expect("many forks while ops run", record(STEP + """
+import threading
+thread = threading.Thread(target=step, args=(3000,))
+thread.start()
+import signal
+for number in range(40):
+    pid = os.fork()
+    if not pid:
+        y = torch.ones(2, requires_grad=True)
+        o = torch.optim.SGD([y], 0.1)
+        for _ in range(number):
+            y.sum().backward(); o.step()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+thread.join()
+""")[0], [3000] + list(range(40)))
+    result = record(STEP + """
+import multiprocessing
+context = multiprocessing.get_context("fork")
+with context.Pool(2) as pool:
+    pool.map(step, [3, 3, 3, 3], chunksize=1)
+    pool.close()
+    pool.join()
+step()
+""")[0]
+    assert sum(count for count, _ in result.values()) == 13 and all(closed for _, closed in result.values()), result
+
+
+def test_new_processes():
+    with tempfile.TemporaryDirectory() as scripts:
+        path = os.path.join(scripts, "program.py")
+        with open(path, "w") as file:
+            file.write(STEP + """
+import multiprocessing, subprocess
+if __name__ == "__main__":
+    step(2)
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=step, args=(3,))
+    process.start()
+    process.join()
+    subprocess.run([sys.executable, "-c", "print('no framework')"], check=True)
+    subprocess.run(["true"], check=True)
+    subprocess.run([sys.executable, "-c", open(__file__).read().split("import multiprocessing")[0] + "step(4)"], check=True)
+""")
+        with capturing.Directory() as directory:
+            capturing.run(directory, [path])
+            found = sorted(steps(dump) for dump in capturing.dumps(directory))
+            assert found == [2, 3, 4], found
+            print("%-40s %s" % ("spawned processes", found))
+    result = record(STEP + "step(2)\nif len(sys.argv) < 2: os.execv(sys.executable, [sys.executable, '-c', open('/proc/self/cmdline')"
+                           ".read().split(chr(0))[2], 'again'])")[0]
+    assert sorted(result.values()) == [(2, False), (2, True)], result
+    assert sorted(name.count("-") for name in result) == [0, 1], result  # the same process number: a second file
+    print("%-40s %s" % ("exec", sorted(result.values())))
+
+
+def test_without_framework():
+    with capturing.Directory() as directory:
+        out, error = capturing.run(directory, ["-c", "import json; print(json.dumps(1))"])
+        assert (out, error, os.listdir(directory)) == ("1\n", "", [])
+        out, error = capturing.run(directory, ["-c", "import sys\ntry:\n  import torch.nothing\nexcept ImportError as e: print(e.name)"])
+        assert out == "torch.nothing\n" and error == "", (out, error)
+    print("no framework: nothing is written")
+
+
+def test_chain():
+    """The program's own sitecustomize runs, its errors show, and sys.path is as without us."""
+    look = "import sys, builtins; print([p for p in sys.path], getattr(builtins, 'mine', None), 'sitecustomize' in sys.modules)"
+    with tempfile.TemporaryDirectory() as mine, capturing.Directory() as directory:
+        for text, shown in (("import builtins; builtins.mine = 42", ""), ("raise ValueError('my error')", "my error"), (None, "")):
+            path = os.path.join(mine, "sitecustomize.py")
+            if os.path.exists(path):
+                os.unlink(path)
+            if text is not None:
+                with open(path, "w") as file:
+                    file.write(text)
+            plain = dict(os.environ, PYTHONPATH=mine, PYTHONDONTWRITEBYTECODE="1")
+            without = subprocess.run([capturing.PYTHON, "-c", look], env=plain, capture_output=True, text=True)
+            environment = capturing.environment(directory)
+            environment.update(PYTHONPATH=capturing.HOOKS + os.pathsep + mine, PYTHONDONTWRITEBYTECODE="1")
+            recorded = subprocess.run([capturing.PYTHON, "-c", look], env=environment, capture_output=True, text=True)
+            assert (recorded.returncode, recorded.stdout) == (0, without.stdout), (recorded.stdout, without.stdout)
+            assert (shown in recorded.stderr) and (shown in without.stderr), recorded.stderr
+            assert recorded.stderr == without.stderr, (recorded.stderr, without.stderr)
+    print("sitecustomize is chained")
+
+
+def test_import_leaves_no_trace():
+    program = """
+import sys, torch, os, importlib.util
+assert not any("_tfprof" in type(f).__module__ for f in sys.meta_path), sys.meta_path
+assert "exec_module" not in vars(torch.__loader__), vars(torch.__loader__)
+assert type(torch.__loader__).__name__ == "SourceFileLoader"
+assert not torch.is_grad_enabled() is False and torch.get_default_dtype() == torch.float32
+a = torch.random.get_rng_state()
+torch.manual_seed(torch.initial_seed())
+print(torch.initial_seed() == torch.default_generator.initial_seed(), os._exit.__name__, os.execv.__name__)
+print(torch.equal(a, torch.random.get_rng_state()))
+"""
+    _, out, error, _ = record(program)
+    assert out.split("\n")[:2] == ["True _exit execv", "True"] and not error, (out, error)
+    print("the import is as without us")
+
+
+def test_many_threads():
+    result, _, _, diagnostics = record(STEP + """
+import threading
+def work():
+    for _ in range(20): torch.ones(2)
+for _ in range(60):
+    threads = [threading.Thread(target=work) for _ in range(20)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+step()
+""")
+    expect("1,200 threads", result, [1])
+    (rows,) = diagnostics.values()
+    assert not [row for row in rows if row[0] == "capture_dropped"], rows
+
+
+def main():
+    capturing.need_torch()
+    for name, test in sorted(globals().items()):
+        if name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv[1:]):
+            test()
+
+
+main()

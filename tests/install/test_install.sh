@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# test_install.sh: `cmake --install` into a folder of its own: every part is there, finds the others, and works from there.
+set -eu
+build=${TFPROF_BUILD:-build}
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+cmake --install "$build" --prefix "$prefix" >/dev/null
+
+fail() {
+  printf 'test_install.sh: %s\n' "$*"
+  (cd "$prefix" && find . -type f | sort)
+  exit 1
+}
+for file in bin/tfprof bin/tfprof-capture; do
+  [ -x "$prefix/$file" ] || fail "$file is missing"
+done
+extension=$(find "$prefix" -name tfprof.so)
+library=$(find "$prefix" -name libtfprof_capture.so)
+[ -n "$extension" ] || fail "tfprof.so is missing"
+case $library in */tfprof/libtfprof_capture.so) ;; *) fail "libtfprof_capture.so is not in lib/tfprof" ;; esac
+[ -f "$(dirname "$library")/python/sitecustomize.py" ] || fail "the Python hooks are missing"
+[ -f "$prefix/share/tfprof/sql/views/op_summary.sql" ] || fail "share/tfprof/sql is missing"
+
+# sqlite3 finds the extension by its name when its folder is on the loader's path.
+version=$(LD_LIBRARY_PATH=$(dirname "$extension") sqlite3 -cmd '.load tfprof' :memory: 'SELECT tfprof_version()')
+[ -n "$version" ] || fail "sqlite3 does not load tfprof"
+[ "$("$prefix/bin/tfprof" --version)" = "tfprof $version" ] || fail "tfprof and tfprof.so are of different versions"
+[ "$("$prefix/bin/tfprof" --format csv 'SELECT count(*) > 10 AS x FROM tfprof_views')" = "$(printf 'x\n1')" ] ||
+  fail "tfprof has no views"
+
+# tfprof-capture finds its library and hooks; the summary names what to load by its short name.
+cd "$prefix"
+# shellcheck disable=SC2016  # the program expands them
+bin/tfprof-capture -o run -- sh -c 'echo "$TFPROF_LIBRARY"; echo "$PYTHONPATH"' >out 2>/dev/null
+[ "$(sed -n 1p out)" = "$(realpath "$library")" ] || fail "TFPROF_LIBRARY is $(sed -n 1p out)"
+case $(sed -n 2p out) in "$(realpath "$(dirname "$library")")/python"*) ;; *) fail "PYTHONPATH is $(sed -n 2p out)" ;; esac
+
+# An installation that lacks a part says which.
+rm "$library"
+status=0
+bin/tfprof-capture -o run2 -- true 2>out || status=$?
+[ $status = 125 ] || fail "the exit status without the library is $status"
+grep -q 'libtfprof_capture.so' out || fail "the message does not name the library: $(cat out)"
+[ ! -e run2 ] || fail "a run directory was left behind"
+
+if "${TFPROF_PYTHON:-python3}" -c 'import torch' 2>/dev/null; then
+  cmake --install "$build" --prefix "$prefix" >/dev/null
+  bin/tfprof-capture --quiet -o run3 -- "${TFPROF_PYTHON:-python3}" -c 'import torch; torch.ones(3) + 1'
+  [ "$(bin/tfprof --format csv run3 "SELECT count(*) AS n FROM ops WHERE name = 'aten::add'")" = "$(printf 'n\n1')" ] ||
+    fail "the installed parts recorded nothing"
+fi
+echo "installed parts work"
