@@ -1,6 +1,7 @@
 /* commands.c: the few commands of the prompt. Each but `read` and `format` is a SELECT on the tables that describe. */
 #include "commands.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static bool parse(const char *line, struct command_line *parsed) {
   *parsed = (struct command_line){.has_dot = *at == '.', .command = UNKNOWN};
   at += parsed->has_dot;
   size_t length = strcspn(at, " \t;\r\n");
-  if (length == 0 || length >= sizeof parsed->word) return false;
+  if (length == 0 || length >= sizeof parsed->word || !isalpha((unsigned char)*at)) return false; /* ./path is none */
   memcpy(parsed->word, at, length);
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     bool needs_dot = words[i].command == FORMAT && strcmp(words[i].word, "mode") == 0;

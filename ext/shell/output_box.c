@@ -455,14 +455,14 @@ static bool is_several_lines(const struct output *output, const struct cell *cel
   return false;
 }
 
-/* Prints the kept rows and forgets them. Rows of several lines have a rule between them. */
+/* Prints the kept rows and forgets them. Where many rows have several lines, rules keep them apart. */
 static void print_kept(struct output *output, uint64_t first_number) {
   struct box *box = output->box;
-  size_t count = (size_t)output->column_count;
-  bool is_ruled = false;
+  size_t count = (size_t)output->column_count, wrapped = 0;
   for (size_t row = 0; row < box->kept && box->is_wrapped && !box->is_blocks; row++) {
-    if (is_several_lines(output, &box->cells[row * count])) is_ruled = true;
+    wrapped += is_several_lines(output, &box->cells[row * count]);
   }
+  bool is_ruled = wrapped * 4 > box->kept;
   for (size_t row = 0; row < box->kept; row++) {
     struct cell *cells = &box->cells[row * count];
     if (box->is_blocks)

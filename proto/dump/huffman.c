@@ -3,7 +3,6 @@
 ** Code lengths come from Huffman's own construction; where one gets too long for the format, the counts are flattened
 ** and it is done again, which costs nothing measurable in size.  The exact size is known before the first byte is
 ** written.
-**
 */
 #include "dump/huffman.h"
 

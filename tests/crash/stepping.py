@@ -3,6 +3,7 @@
 After each optimizer step it appends the step's number and the time (ns since 1970) to LOG, with one write.  After SECONDS it
 ends in the way that ENDING says: exit, status, exception, os_exit, abort, segv, or never (until somebody kills it).
 """
+
 import os
 import sys
 import time
@@ -36,4 +37,5 @@ elif ending == "abort":
     os.abort()
 elif ending == "segv":
     import ctypes
+
     ctypes.string_at(0)

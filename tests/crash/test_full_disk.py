@@ -1,4 +1,5 @@
 """The disk is full while a program is recorded: the program goes on unharmed, what was recorded before is served."""
+
 import json
 import os
 import resource
@@ -8,9 +9,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shell"))
-from terminal import run_tests
+from terminal import program, run_tests
 
-BUILD = os.path.abspath(os.environ.get("TFPROF_BUILD", "build"))
+TFPROF, CAPTURE = program("tfprof"), program("tfprof-capture")
 PYTHON = os.environ.get("TFPROF_PYTHON", sys.executable)
 LIMIT = 65536
 TRAIN = """
@@ -28,8 +29,13 @@ sys.exit(6)
 
 
 def query(run, sql):
-    done = subprocess.run([os.path.join(BUILD, "tfprof"), "--format", "json", run, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          encoding="utf-8", stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [TFPROF, "--format", "json", run, sql],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -47,9 +53,15 @@ def check(run, done):
 def test_limit_on_the_file():
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     run = os.path.join(directory, "run")
-    done = subprocess.run([os.path.join(BUILD, "tfprof-capture"), "-o", run, "--", PYTHON, "-c", TRAIN], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, encoding="utf-8", timeout=120, stdin=subprocess.DEVNULL,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT)))
+    done = subprocess.run(
+        [CAPTURE, "-o", run, "--", PYTHON, "-c", TRAIN],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, LIMIT)),
+    )
     check(run, done)
     assert all(os.path.getsize(os.path.join(run, name)) <= LIMIT for name in os.listdir(run))
 
@@ -59,13 +71,24 @@ def test_small_file_system():
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     run, copy, small = os.path.join(directory, "run"), os.path.join(directory, "copy"), f"size={2 * LIMIT}"
     os.mkdir(run)
-    if os.getuid() != 0 or subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "-o", small, "none", run],
-                                          stderr=subprocess.DEVNULL).returncode != 0:
+    if (
+        os.getuid() != 0
+        or subprocess.run(
+            ["unshare", "-m", "mount", "-t", "tmpfs", "-o", small, "none", run], stderr=subprocess.DEVNULL
+        ).returncode
+        != 0
+    ):
         print("        (not root, or no mounts here: left out)")
         return
     script = f'mount -t tmpfs -o {small} none "$1"; status=0; "$3" -o "$1" -- "$4" -c "$5" || status=$?; cp -r "$1" "$2"; exit $status'
-    done = subprocess.run(["unshare", "-m", "bash", "-c", script, "bash", run, copy, os.path.join(BUILD, "tfprof-capture"), PYTHON, TRAIN],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=120, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        ["unshare", "-m", "bash", "-c", script, "bash", run, copy, CAPTURE, PYTHON, TRAIN],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+    )
     assert "are free for" in done.stderr, done.stderr  # said before the program begins
     check(copy, done)
 

@@ -2,6 +2,7 @@
 
 TFPROF_CRASH_ROUNDS says how many random kills are tried (6).
 """
+
 import json
 import os
 import random
@@ -13,19 +14,25 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shell"))
-from terminal import run_tests
+from terminal import program, run_tests
 
-BUILD = os.path.abspath(os.environ.get("TFPROF_BUILD", "build"))
+TFPROF, CAPTURE = program("tfprof"), program("tfprof-capture")
 PYTHON = os.environ.get("TFPROF_PYTHON", sys.executable)
 ROUNDS = int(os.environ.get("TFPROF_CRASH_ROUNDS", "6"))
-SECOND = 10 ** 9
+SECOND = 10**9
 
 
 def start(ending, seconds=0):
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
-    process = subprocess.Popen([os.path.join(BUILD, "tfprof-capture"), "-o", "run", "--", PYTHON, os.path.join(HERE, "stepping.py"), "log",
-                                ending, str(seconds)], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               stdin=subprocess.DEVNULL, start_new_session=True, encoding="utf-8")
+    process = subprocess.Popen(
+        [CAPTURE, "-o", "run", "--", PYTHON, os.path.join(HERE, "stepping.py"), "log", ending, str(seconds)],
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        encoding="utf-8",
+    )
     return directory, process
 
 
@@ -46,13 +53,21 @@ def wait_for_steps(directory, process, count=20, seconds=120):
 
 def program_of(process):
     """The pid of the program under the launcher."""
-    children = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, encoding="utf-8").stdout
+    children = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, encoding="utf-8"
+    ).stdout
     return next(int(line.split()[0]) for line in children.splitlines() if "stepping.py" in line)
 
 
 def query(directory, sql):
-    done = subprocess.run([os.path.join(BUILD, "tfprof"), "--format", "json", "run", sql], cwd=directory, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, encoding="utf-8", stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [TFPROF, "--format", "json", "run", sql],
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -61,11 +76,18 @@ def check(directory, until_ns):
     """Every logged step that ended before `until_ns` is a row of steps, with all of its ops."""
     logged = logged_steps(directory)
     old = sum(1 for time_ns in logged if time_ns <= until_ns)
-    steps = query(directory, "SELECT number, end_ns, (SELECT count(*) FROM ops WHERE step_id = steps.id) AS ops FROM steps ORDER BY id")
+    steps = query(
+        directory,
+        "SELECT number, end_ns, (SELECT count(*) FROM ops WHERE step_id = steps.id) AS ops FROM steps ORDER BY id",
+    )
     assert len(steps) >= old, f"{old} steps ended in time, {len(steps)} were recorded"
     for i in range(1, old):
         # The optimizer's step ends before the program logs it, and after the step before was logged.
-        assert logged[i - 1] - SECOND // 1000 < steps[i]["end_ns"] < logged[i] + SECOND // 1000, (i, logged[i - 1:i + 1], steps[i])
+        assert logged[i - 1] - SECOND // 1000 < steps[i]["end_ns"] < logged[i] + SECOND // 1000, (
+            i,
+            logged[i - 1 : i + 1],
+            steps[i],
+        )
     usual = sorted(step["ops"] for step in steps)[len(steps) // 2]
     assert usual > 20, usual
     for step in steps[3:old]:
@@ -100,8 +122,14 @@ def test_kill_of_the_whole_group():
 
 
 def test_ends_of_all_kinds():
-    for ending, status, is_complete in (("exit", 0, True), ("status", 3, True), ("exception", 1, True), ("os_exit", 4, False),
-                                        ("abort", -signal.SIGABRT, False), ("segv", -signal.SIGSEGV, False)):
+    for ending, status, is_complete in (
+        ("exit", 0, True),
+        ("status", 3, True),
+        ("exception", 1, True),
+        ("os_exit", 4, False),
+        ("abort", -signal.SIGABRT, False),
+        ("segv", -signal.SIGSEGV, False),
+    ):
         directory, process = start(ending, 1.5)
         out, error = process.communicate(timeout=120)
         ended = time.time_ns()

@@ -1,4 +1,5 @@
 """tfprof-capture around programs that need no framework: exit statuses, signals, run directories, messages."""
+
 import fcntl
 import os
 import signal
@@ -9,10 +10,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shell"))
-from terminal import Terminal, plain, run_tests
+from terminal import Terminal, plain, program, run_tests
 
-BUILD = os.path.abspath(os.environ.get("TFPROF_BUILD", "build"))
-CAPTURE = os.path.join(BUILD, "tfprof-capture")
+CAPTURE = program("tfprof-capture")
+BUILD = os.path.dirname(CAPTURE)
 
 # Counts the signals it gets and says so; SIGTERM ends it with status 9.
 COUNTER = """
@@ -37,8 +38,15 @@ def folder():
 
 
 def capture(*arguments, directory=None, **more):
-    done = subprocess.run([CAPTURE, *arguments], stdin=more.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, cwd=directory or folder(), timeout=60, **more)
+    done = subprocess.run(
+        [CAPTURE, *arguments],
+        stdin=more.pop("stdin", subprocess.DEVNULL),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=directory or folder(),
+        timeout=60,
+        **more,
+    )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -48,8 +56,11 @@ def test_exit_statuses_of_the_program():
     for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGINT):
         assert capture("--", "sh", "-c", f"kill -{number.value} $$")[0] == -number, number
     # As the shell sees it.
-    done = subprocess.run(["bash", "-c", f"{CAPTURE} -o {folder()} -- sh -c 'kill -9 $$'; echo $?"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL)
+    done = subprocess.run(
+        ["bash", "-c", f"{CAPTURE} -o {folder()} -- sh -c 'kill -9 $$'; echo $?"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
     assert done.stdout == b"137\n", done
 
 
@@ -60,21 +71,30 @@ def test_programs_that_cannot_be_run():
     with open(os.path.join(directory, "broken"), "w") as file:
         file.write("#!/no/such/interpreter\n")
     os.chmod(os.path.join(directory, "broken"), 0o755)
-    for command, status, words in (("no-such-program", 127, "no-such-program: there is no such program on PATH"),
-                                   ("/no/such/program", 127, "/no/such/program: there is no such program"),
-                                   ("train.py", 127, "it is a Python script: say  tfprof-capture … -- python3 train.py"),
-                                   ("./train.py", 126, "it is a Python script: say  tfprof-capture … -- python3 ./train.py"),
-                                   ("./broken", 126, "its first line names /no/such/interpreter, which does not exist"),
-                                   ("/", 126, "is a directory"), ("", 127, "there is no such program")):
+    for command, status, words in (
+        ("no-such-program", 127, "no-such-program: there is no such program on PATH"),
+        ("/no/such/program", 127, "/no/such/program: there is no such program"),
+        ("train.py", 127, "it is a Python script: say  tfprof-capture … -- python3 train.py"),
+        ("./train.py", 126, "it is a Python script: say  tfprof-capture … -- python3 ./train.py"),
+        ("./broken", 126, "its first line names /no/such/interpreter, which does not exist"),
+        ("/", 126, "is a directory"),
+        ("", 127, "there is no such program"),
+    ):
         got, out, error = capture("-o", "run", "--", command, directory=directory)
         assert got == status and out == "" and words in error, (command, got, error)
         assert not os.path.exists(os.path.join(directory, "run")), "an empty run directory was left behind"
 
 
 def test_wrong_usage():
-    for arguments, words in (([], "no program is given"), (["--"], "no program is given"), (["-o"], "no directory"),
-                             (["--frce", "true"], "did you mean --force?"), (["--ops=some", "true"], "--ops=all"),
-                             (["-x", "true"], "unknown option '-x'"), (["--output=", "true"], "no directory")):
+    for arguments, words in (
+        ([], "no program is given"),
+        (["--"], "no program is given"),
+        (["-o"], "no directory"),
+        (["--frce", "true"], "did you mean --force?"),
+        (["--ops=some", "true"], "--ops=all"),
+        (["-x", "true"], "unknown option '-x'"),
+        (["--output=", "true"], "no directory"),
+    ):
         directory = folder()
         status, out, error = capture(*arguments, directory=directory)
         assert status == 2 and out == "" and words in error and "--help" in error, (arguments, status, error)
@@ -106,7 +126,9 @@ def test_run_directories():
     assert status == 0 and out == "ran\n"
     assert sorted(os.listdir(path)) == ["folder", "notes.txt"]
     # Parents are made; a trailing slash is fine; a file is refused.
-    assert capture("-o", "a/b/c/", "--", "true", directory=directory)[0] == 0 and os.path.isdir(os.path.join(directory, "a/b/c"))
+    assert capture("-o", "a/b/c/", "--", "true", directory=directory)[0] == 0 and os.path.isdir(
+        os.path.join(directory, "a/b/c")
+    )
     status, out, error = capture("-o", "run/notes.txt", "--", "true", directory=directory)
     assert status == 2 and "is a file" in error
 
@@ -144,24 +166,43 @@ def test_two_recordings_into_one_directory():
 
 def test_streams_are_left_alone():
     data = bytes(range(256)) * 1000
-    done = subprocess.run([CAPTURE, "-o", folder(), "--", "cat"], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [CAPTURE, "-o", folder(), "--", "cat"], input=data, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert done.returncode == 0 and done.stdout == data
-    done = subprocess.run(["bash", "-c", f"{CAPTURE} --quiet -o {folder()} -- yes | head -n 1"], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", f"{CAPTURE} --quiet -o {folder()} -- yes | head -n 1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=60,
+    )
     assert done.stdout == b"y\n"
     # Nobody reads stderr; no stdin at all.
-    done = subprocess.run(["bash", "-c", f"{CAPTURE} -o {folder()} -- sh -c 'exit 5' 2>&- <&-; echo $?"], stdout=subprocess.PIPE)
+    done = subprocess.run(
+        ["bash", "-c", f"{CAPTURE} -o {folder()} -- sh -c 'exit 5' 2>&- <&-; echo $?"], stdout=subprocess.PIPE
+    )
     assert done.stdout == b"5\n", done
 
 
 def test_environment():
-    code = "import os; print(os.environ['PYTHONPATH']); print(*[os.environ['TFPROF_' + n] for n in " \
-           "'RUN_DIRECTORY LIBRARY STACKS SHAPES OPS QUIET COMMAND'.split()], sep='\\n')"
+    code = (
+        "import os; print(os.environ['PYTHONPATH']); print(*[os.environ['TFPROF_' + n] for n in "
+        "'RUN_DIRECTORY LIBRARY STACKS SHAPES OPS QUIET COMMAND'.split()], sep='\\n')"
+    )
     directory = folder()
     run = os.path.realpath(os.path.join(directory, "run"))
     for more, path in (({"PYTHONPATH": "/a:/b"}, BUILD + "/python:/a:/b"), ({"PYTHONPATH": ""}, BUILD + "/python")):
-        status, out, error = capture("-o", "run", "--no-stacks", "--", sys.executable, "-c", code, directory=directory,
-                                     env={**os.environ, **more})
+        status, out, error = capture(
+            "-o",
+            "run",
+            "--no-stacks",
+            "--",
+            sys.executable,
+            "-c",
+            code,
+            directory=directory,
+            env={**os.environ, **more},
+        )
         assert status == 0, error
         values = out.split("\n")
         assert values[0] == path, values
@@ -171,13 +212,14 @@ def test_environment():
 
 def test_nothing_recorded_says_why():
     for command, status, words in (
-            ([sys.executable, "-c", "pass"], 0, "the program did not import PyTorch"),
-            ([sys.executable, "-I", "-c", "pass"], 0, "Python was started with -I"),
-            ([sys.executable, "-uES", "-c", "pass"], 0, "Python was started with -E"),
-            ([sys.executable, "-W", "ignore", "-X", "utf8", "-S", "-c", "pass"], 0, "Python was started with -S"),
-            ([sys.executable, "-c", "pass", "-I"], 0, "the program did not import PyTorch"),
-            ([sys.executable, "-c", "import no_such_framework"], 1, "ended before it imported PyTorch"),
-            (["sleep", "0"], 0, "neither sleep nor what it started imported PyTorch")):
+        ([sys.executable, "-c", "pass"], 0, "the program did not import PyTorch"),
+        ([sys.executable, "-I", "-c", "pass"], 0, "Python was started with -I"),
+        ([sys.executable, "-uES", "-c", "pass"], 0, "Python was started with -E"),
+        ([sys.executable, "-W", "ignore", "-X", "utf8", "-S", "-c", "pass"], 0, "Python was started with -S"),
+        ([sys.executable, "-c", "pass", "-I"], 0, "the program did not import PyTorch"),
+        ([sys.executable, "-c", "import no_such_framework"], 1, "ended before it imported PyTorch"),
+        (["sleep", "0"], 0, "neither sleep nor what it started imported PyTorch"),
+    ):
         got, out, error = capture("-o", "run", "--", *command)
         assert got == status and "nothing was recorded in run" in error and words in error, (command, error)
     script = os.path.join(folder(), "isolated")
@@ -195,8 +237,14 @@ def test_a_foreign_file_in_the_run_is_told():
 
 
 def start_counter(*prefix, **more):
-    process = subprocess.Popen([*prefix, CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, encoding="utf-8", **more)
+    process = subprocess.Popen(
+        [*prefix, CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        encoding="utf-8",
+        **more,
+    )
     assert process.stdout.readline() == "ready\n"
     return process
 
@@ -234,8 +282,11 @@ def test_stop_and_continue():
     process = start_counter()
     process.send_signal(signal.SIGTSTP)
     time.sleep(0.5)
-    states = subprocess.run(["ps", "-o", "stat=", "--pid", str(process.pid), "--ppid", str(process.pid)], stdout=subprocess.PIPE,
-                            encoding="utf-8").stdout.split()
+    states = subprocess.run(
+        ["ps", "-o", "stat=", "--pid", str(process.pid), "--ppid", str(process.pid)],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    ).stdout.split()
     process.send_signal(signal.SIGCONT)
     process.send_signal(signal.SIGUSR1)
     assert process.stdout.readline() == "got SIGUSR1 1\n"
@@ -273,8 +324,13 @@ def test_keys_of_the_terminal():
 
 
 def test_nohup():
-    process = subprocess.Popen(["nohup", CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER.replace("signal.SIGHUP, ", "")],
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, encoding="utf-8")
+    process = subprocess.Popen(
+        ["nohup", CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER.replace("signal.SIGHUP, ", "")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        encoding="utf-8",
+    )
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGHUP)
     time.sleep(0.3)
@@ -285,7 +341,9 @@ def test_nohup():
 
 def test_a_killed_launcher_leaves_the_program_alone():
     process = start_counter()
-    children = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, encoding="utf-8").stdout
+    children = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, encoding="utf-8"
+    ).stdout
     program = next(int(line.split()[0]) for line in children.splitlines() if "-c" in line)
     watcher = next(int(line.split()[0]) for line in children.splitlines() if "watch" in line)
     process.kill()

@@ -1,4 +1,5 @@
 """A program in a pseudo-terminal, for tests of what a person at a keyboard sees. Needs nothing but Python."""
+
 import fcntl
 import os
 import pty
@@ -21,8 +22,8 @@ class Terminal:
     """terminal = Terminal([program, ...], columns=80); terminal.send("text\\n"); terminal.expect("pattern")"""
 
     def __init__(self, command, columns=80, lines=40, environment=None, directory=None):
-        self.raw = ""     # all that was printed
-        self.seen = 0     # how far expect() has come in it
+        self.raw = ""  # all that was printed
+        self.seen = 0  # how far expect() has come in it
         self.status = None
         self.pid, self.descriptor = pty.fork()
         if self.pid == 0:
@@ -61,11 +62,13 @@ class Terminal:
             text = plain(self.raw)
             found = re.compile(pattern).search(text, self.seen)
             if found:
-                before, self.seen = text[self.seen:found.end()], found.end()
+                before, self.seen = text[self.seen : found.end()], found.end()
                 return before
             if not alive or time.monotonic() > end:
-                raise AssertionError(f"{pattern!r} did not appear; after {text[max(0, self.seen - 200):self.seen]!r} "
-                                     f"there is {text[self.seen:]!r}")
+                raise AssertionError(
+                    f"{pattern!r} did not appear; after {text[max(0, self.seen - 200):self.seen]!r} "
+                    f"there is {text[self.seen:]!r}"
+                )
             alive = self._read(min(0.2, end - time.monotonic()))
 
     def wait(self, seconds=20):
@@ -98,10 +101,19 @@ class Terminal:
         self.close()
 
 
+def program(name):
+    """A program of the build that is tested: $TFPROF_BUILD/name, or build/name."""
+    path = os.path.abspath(os.path.join(os.environ.get("TFPROF_BUILD", "build"), name))
+    if not os.path.exists(path):
+        raise SystemExit(f"{path} does not exist; build it first, or name the build directory with TFPROF_BUILD")
+    return path
+
+
 def run_tests(names):
     """Runs every function of the dictionary whose name begins with test_; ends the program with 0 or 1."""
     import sys
     import traceback
+
     failures = 0
     for name, function in list(names.items()):
         if not name.startswith("test_"):

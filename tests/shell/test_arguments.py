@@ -1,19 +1,28 @@
 """What `tfprof` makes of its arguments and of standard input: exit statuses and messages."""
+
 import os
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from terminal import Terminal, run_tests
+from terminal import Terminal, program, run_tests
 
-TFPROF = os.path.abspath(os.path.join(os.environ.get("TFPROF_BUILD", "build"), "tfprof"))
+TFPROF = program("tfprof")
 
 
 def tfprof(*arguments, text=None, directory=None, **environment):
-    done = subprocess.run([TFPROF, *arguments], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                          cwd=directory, env={**os.environ, **environment}, timeout=60,
-                          **({} if text is not None else {"stdin": subprocess.DEVNULL}))
+    done = subprocess.run(
+        [TFPROF, *arguments],
+        input=text,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        cwd=directory,
+        env={**os.environ, **environment},
+        timeout=60,
+        **({} if text is not None else {"stdin": subprocess.DEVNULL}),
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -26,9 +35,14 @@ def test_help_and_version():
 
 
 def test_wrong_usage():
-    for arguments, words in ((["--frmat", "csv"], "unknown option '--frmat'"), (["--format", "yaml", "SELECT 1"], "no format 'yaml'"),
-                             (["--format"], "no format ''"), (["--width", "wide"], "'wide' is no width"), (["--width=-1"], "no width"),
-                             (["SELECT 1", "run"], "stands after SQL")):
+    for arguments, words in (
+        (["--frmat", "csv"], "unknown option '--frmat'"),
+        (["--format", "yaml", "SELECT 1"], "no format 'yaml'"),
+        (["--format"], "no format ''"),
+        (["--width", "wide"], "'wide' is no width"),
+        (["--width=-1"], "no width"),
+        (["SELECT 1", "run"], "stands after SQL"),
+    ):
         status, out, error = tfprof(*arguments)
         assert status == 2 and out == "" and words in error and "--help" in error, (arguments, status, error)
 
@@ -59,12 +73,18 @@ def test_statements():
     assert tfprof("--format", "csv", "SELECT 1 AS x", "SELECT 2 AS y; SELECT 3 AS z") == (0, "x\n1\ny\n2\nz\n3\n", "")
     assert tfprof("--format", "csv", " /* comment */ SELECT 1 AS x") == (0, "x\n1\n", "")
     assert tfprof("--format", "csv", "-- comment\nSELECT 1 AS x") == (0, "x\n1\n", "")
-    assert tfprof("--format", "csv", "CREATE TABLE t(a); INSERT INTO t VALUES (7); SELECT a FROM t") == (0, "a\n7\n", "")
+    assert tfprof("--format", "csv", "CREATE TABLE t(a); INSERT INTO t VALUES (7); SELECT a FROM t") == (
+        0,
+        "a\n7\n",
+        "",
+    )
 
 
 def test_failing_statements():
     status, out, error = tfprof("--format", "csv", "SELECT 1 AS x; SELECT nothing_of_this_name; SELECT 2")
-    assert status == 1 and out == "x\n1\n" and "no such column: nothing_of_this_name" in error and "    ^" in error, error
+    assert (
+        status == 1 and out == "x\n1\n" and "no such column: nothing_of_this_name" in error and "    ^" in error
+    ), error
     status, out, error = tfprof("SELECT abs(-9223372036854775808)")
     assert status == 1 and out == "" and "integer overflow" in error, error
     status, out, error = tfprof("SELECT 1 +")
@@ -124,8 +144,13 @@ def test_classic_words():
 
 def test_output_that_nobody_reads():
     query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT i FROM n"
-    done = subprocess.run(["bash", "-c", f'{TFPROF} --format csv "{query}" | head -n 2; echo "${{PIPESTATUS[0]}}"'],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=60)
+    done = subprocess.run(
+        ["bash", "-c", f'{TFPROF} --format csv "{query}" | head -n 2; echo "${{PIPESTATUS[0]}}"'],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=60,
+    )
     assert done.stdout == "i\n1\n141\n" and done.stderr == "", done
 
 

@@ -1,4 +1,5 @@
 """The formats of `tfprof --format`: exact texts, validity, widths."""
+
 import csv
 import io
 import json
@@ -8,17 +9,46 @@ import sys
 import unicodedata
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from terminal import run_tests
+from terminal import program, run_tests
 
-TFPROF = os.path.abspath(os.path.join(os.environ.get("TFPROF_BUILD", "build"), "tfprof"))
-MIXED = ("SELECT 1 AS id, 'aten::addmm' AS name, NULL AS unknown, 0.1 AS ratio UNION ALL "
-         "SELECT 9223372036854775807, 'a \"b\", ''c''|`d`', 'x' || char(10) || 'y' || char(9) || 'z', -1e300")
-NASTY = ["", " ", "'", '"', '""', ",", "a,b", "a\nb", "a\r\nb", "\t", "|", "\\", "\x1b[31m", "\x7f", "é", "日本語", "😀", "a\u0301",
-         "\u202eevil", "</script>", "{}", "null", "1", "x" * 500, "many words " * 40]
+TFPROF = program("tfprof")
+MIXED = (
+    "SELECT 1 AS id, 'aten::addmm' AS name, NULL AS unknown, 0.1 AS ratio UNION ALL "
+    "SELECT 9223372036854775807, 'a \"b\", ''c''|`d`', 'x' || char(10) || 'y' || char(9) || 'z', -1e300"
+)
+NASTY = [
+    "",
+    " ",
+    "'",
+    '"',
+    '""',
+    ",",
+    "a,b",
+    "a\nb",
+    "a\r\nb",
+    "\t",
+    "|",
+    "\\",
+    "\x1b[31m",
+    "\x7f",
+    "é",
+    "日本語",
+    "😀",
+    "a\u0301",
+    "\u202eevil",
+    "</script>",
+    "{}",
+    "null",
+    "1",
+    "x" * 500,
+    "many words " * 40,
+]
 
 
 def run(sql, *options, binary=False):
-    done = subprocess.run([TFPROF, *options, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        [TFPROF, *options, sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr == b"", done.stderr.decode()
     return done.stdout if binary else done.stdout.decode()
@@ -30,8 +60,10 @@ def quoted(text):
 
 def columns_of(line):
     """Columns on a terminal."""
-    return sum(0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-               for c in line)
+    return sum(
+        0 if unicodedata.category(c) in ("Mn", "Me", "Cf") else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in line
+    )
 
 
 def test_box():
@@ -75,8 +107,10 @@ def test_box_becomes_blocks():
 
 
 def test_box_cuts_the_middle_in_long_results():
-    query = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) "
-             "SELECT i, 'void at::native::vectorized_elementwise_kernel<4, at::native::functor<' || i || '>, float>' AS name FROM n")
+    query = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) "
+        "SELECT i, 'void at::native::vectorized_elementwise_kernel<4, at::native::functor<' || i || '>, float>' AS name FROM n"
+    )
     text = run(query, "--width", "50")
     lines = text.split("\n")[3:-2]
     assert len(lines) == 60 and all("…" in line and line.startswith("│") for line in lines), text
@@ -86,14 +120,18 @@ def test_box_cuts_the_middle_in_long_results():
 def test_box_stays_in_its_width():
     for width in (30, 40, 80, 200):
         for text in NASTY:
-            for query in (f"SELECT {quoted(text)} AS name, 1 AS n",
-                          f"SELECT 123456 AS total_ns, {quoted(text)} AS first_name, {quoted(text)} AS second_name"):
+            for query in (
+                f"SELECT {quoted(text)} AS name, 1 AS n",
+                f"SELECT 123456 AS total_ns, {quoted(text)} AS first_name, {quoted(text)} AS second_name",
+            ):
                 for line in run(query, "--width", str(width)).split("\n"):
                     assert columns_of(line) <= width, (width, text, line)
 
 
 def test_box_lines_are_even():
-    query = " UNION ALL ".join(f"SELECT {quoted(text)} AS name, {i} AS n" for i, text in enumerate(NASTY) if "\u202e" not in text)
+    query = " UNION ALL ".join(
+        f"SELECT {quoted(text)} AS name, {i} AS n" for i, text in enumerate(NASTY) if "\u202e" not in text
+    )
     lines = run(query, "--width", "100").rstrip("\n").split("\n")
     assert {columns_of(line) for line in lines} == {100}, sorted({columns_of(line) for line in lines})
 
@@ -111,13 +149,19 @@ def test_box_streams():
 
 def test_numbers_are_never_cut():
     for width in (20, 40):
-        assert "-9223372036854775808" in run("SELECT -9223372036854775808 AS n, 'abc def ghi' AS t", "--width", str(width))
+        assert "-9223372036854775808" in run(
+            "SELECT -9223372036854775808 AS n, 'abc def ghi' AS t", "--width", str(width)
+        )
 
 
 def test_csv():
-    assert run(MIXED, "--format", "csv") == ('id,name,unknown,ratio\n1,aten::addmm,,0.1\n'
-                                             '9223372036854775807,"a ""b"", \'c\'|`d`","x\ny\tz",-1e+300\n')
-    assert run("SELECT '' AS empty, NULL AS unknown, x'00ff' AS bytes", "--format=csv") == 'empty,unknown,bytes\n"",,00ff\n'
+    assert run(MIXED, "--format", "csv") == (
+        "id,name,unknown,ratio\n1,aten::addmm,,0.1\n" '9223372036854775807,"a ""b"", \'c\'|`d`","x\ny\tz",-1e+300\n'
+    )
+    assert (
+        run("SELECT '' AS empty, NULL AS unknown, x'00ff' AS bytes", "--format=csv")
+        == 'empty,unknown,bytes\n"",,00ff\n'
+    )
     query = "SELECT " + ", ".join(f"{quoted(text)} AS c{i}" for i, text in enumerate(NASTY))
     rows = list(csv.reader(io.StringIO(run(query, "--format", "csv"), newline="")))
     assert rows[1] == NASTY, rows[1]
@@ -125,11 +169,14 @@ def test_csv():
 
 def test_json():
     value = json.loads(run(MIXED, "--format", "json"))
-    assert value == [{"id": 1, "name": "aten::addmm", "unknown": None, "ratio": 0.1},
-                     {"id": 9223372036854775807, "name": "a \"b\", 'c'|`d`", "unknown": "x\ny\tz", "ratio": -1e300}]
+    assert value == [
+        {"id": 1, "name": "aten::addmm", "unknown": None, "ratio": 0.1},
+        {"id": 9223372036854775807, "name": "a \"b\", 'c'|`d`", "unknown": "x\ny\tz", "ratio": -1e300},
+    ]
     assert json.loads(run("SELECT 1 AS x WHERE 0", "--format", "json")) == []
-    assert json.loads(run("SELECT 9e999 AS a, -9e999 AS b, 2.0 AS c, x'c0ff' AS d, 1 AS a, 2 AS a", "--format", "json")) == [
-        {"a": None, "b": None, "c": 2.0, "d": "c0ff", "a:1": 1, "a:2": 2}]
+    assert json.loads(
+        run("SELECT 9e999 AS a, -9e999 AS b, 2.0 AS c, x'c0ff' AS d, 1 AS a, 2 AS a", "--format", "json")
+    ) == [{"a": None, "b": None, "c": 2.0, "d": "c0ff", "a:1": 1, "a:2": 2}]
     query = "SELECT " + ", ".join(f"{quoted(text)} AS c{i}" for i, text in enumerate(NASTY))
     assert list(json.loads(run(query, "--format", "json"))[0].values()) == NASTY
     # Bytes that are no UTF-8, and a NUL inside.
@@ -152,7 +199,8 @@ def test_jsonl():
 def test_markdown():
     assert run(MIXED, "--format", "markdown") == (
         "| id | name | unknown | ratio |\n|---:|---|---|---:|\n| 1 | aten::addmm |  | 0.1 |\n"
-        "| 9223372036854775807 | a \"b\", 'c'\\|\\`d\\` | x<br>y z | -1e+300 |\n")
+        "| 9223372036854775807 | a \"b\", 'c'\\|\\`d\\` | x<br>y z | -1e+300 |\n"
+    )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,187 @@
+/* tfprof.c: the extension, and its manual.  The only file that registers anything.
+**
+** tfprof makes profiles of training jobs a set of SQL tables.  It is loaded into any SQLite from 3.38 on:
+**
+**     $ sqlite3 -cmd '.load ./tfprof' -cmd "SELECT tfprof_open('run')"
+**     sqlite> SELECT name, count(*), sum(dur_ns) FROM kernels GROUP BY name ORDER BY 3 DESC LIMIT 10;
+**     sqlite> SELECT * FROM tfprof_tables;
+**
+** The path needs a slash, so that the system does not look for it elsewhere.  The environment variable TFPROF_OPEN names what is opened
+** on loading, several paths separated by colons; when one of them cannot be opened loading fails and says so.
+**
+** TABLES
+**
+**   profiles, steps, ops, kernels and some thirty more exist as soon as the extension is loaded and show what is open.  Reading them reads
+**   nothing but the columns and rows that a query needs, decoded on first use and kept.
+**
+**   tfprof_tables(name, rows, title)                                     what there is
+**   tfprof_columns(table_name, column_name, type, unit, description)     what it means
+**   tfprof_views(name, kind, title, parameters, sql, message)            the stored SELECTs, and whether they can be used
+**
+**   id joins with xs.id: kernels.op_id = ops.id.  Ids are unique over everything open and say nothing else.  _ns are nanoseconds, since
+**   1970 for start_ns and end_ns; unknown is NULL.
+**
+**   Every table takes a hidden argument that selects among what is open: the id of a profile, a path, or a glob over paths, as in
+**   SELECT count(*) FROM kernels('*rank3*') or ... WHERE profile = 3.  Only = is understood, and NULL selects nothing.
+**
+**   =, <>, <, <=, >, >=, BETWEEN, IS, IN, LIKE, GLOB, REGEXP, ORDER BY, GROUP BY and DISTINCT are done by the tables themselves; EXPLAIN QUERY
+**   PLAN shows how (the words are explained in vtab/plan.h).  With the environment variable TFPROF_VERIFY_CONSTRAINTS=1 SQLite checks every
+**   row again.
+**
+** FUNCTIONS
+**
+**   tfprof_open(path)           opens a profile, a run directory or all that a glob matches; the id of the run
+**   tfprof_close(run_id)        closes a run; queries that are reading it finish undisturbed
+**   tfprof_refresh()            reads what was recorded since; the number of new rows
+**   tfprof_save(path)           writes what is open as a dump; the number of profiles
+**   tfprof_views_create()       makes the views that are missing (see below); how many
+**     These five have effects and cannot be used in views and triggers of a database.  The others are pure:
+**   tfprof_version()            the version
+**   union_ns(start, end)        aggregate: how much time the intervals cover, overlaps counted once
+**   overlap_ns(a0, a1, b0, b1)  how much time two intervals have in common
+**   percentile(x, p), median(x), stddev(x)
+**                               aggregates; p is 0 ... 100, stddev that of a sample.  The first two only where SQLite has none
+**   format_ns(x), format_bytes(x), format_count(x)
+**                               for people to read
+**   regexp(pattern, text)       search, makes REGEXP work; only where there is none.  regexp_full_match(pattern, text) matches it all
+**
+** VIEWS
+**
+**   The SELECTs of sql/views and sql/advise are TEMP views: op_summary, step_summary, ... and advise, which is all findings together.
+**   One with :parameters is a function instead: SELECT * FROM op_diff('runA', 'runB').  When loading could not make the views, because of PRAGMA
+**   query_only or because the transaction in which it happened was rolled back, SELECT tfprof_views_create() does.  A view of your own with
+**   the same name is left alone.
+**
+** TRUST
+**
+**   Tables show what is open and nothing else, so they may be used in views of a database that is not trusted.  Only the functions with
+**   effects reach the file system.
+**
+** Loading a second time into the same connection changes nothing; two connections share nothing.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "func/functions.h"
+#include "read/read.h"
+#include "vtab/connection.h"
+#include "vtab/listing.h"
+#include "vtab/stored_views.h"
+#include "vtab/table_module.h"
+#include "vtab/view_function.h"
+
+SQLITE_EXTENSION_INIT1
+
+enum { OLDEST_SQLITE = 3038000 }; /* sqlite3_vtab_in, sqlite3_vtab_distinct */
+
+__attribute__((visibility("default"))) int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+
+/* Opens what TFPROF_OPEN names. */
+static int open_from_environment(struct connection *connection, char **message) {
+  const char *paths = getenv("TFPROF_OPEN");
+  int result = SQLITE_OK;
+  while (paths && *paths && !result) {
+    size_t length = strcspn(paths, ":");
+    struct tfprof_error error;
+    uint32_t run;
+    char *path = sqlite3_mprintf("%.*s", (int)length, paths);
+    if (!path) return SQLITE_NOMEM;
+    connection_begin(connection);
+    if (length && read_open(connection->store, path, &run, &error)) {
+      char text[2200];
+      error_text(&error, text, sizeof text);
+      *message = sqlite3_mprintf("TFPROF_OPEN: %s", text);
+      result = SQLITE_ERROR;
+    }
+    connection_end(connection);
+    sqlite3_free(path);
+    paths += length + (paths[length] == ':');
+  }
+  return result;
+}
+
+static bool is_there(sqlite3 *db, const struct function_spec *spec) {
+  sqlite3_stmt *statement = NULL;
+  char *sql = sqlite3_mprintf("SELECT %s(%s)", spec->name, spec->argument_count == 1 ? "NULL" : "NULL, NULL");
+  bool is_prepared = sql && sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK;
+  sqlite3_finalize(statement);
+  sqlite3_free(sql);
+  return is_prepared;
+}
+
+static int register_function(struct connection *connection, const struct function_spec *spec) {
+  int flags = SQLITE_UTF8 | (spec->has_effects ? SQLITE_DIRECTONLY : SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
+  void *data = connection;
+  void (*destroy)(void *) = connection_release;
+  if (spec->only_if_absent && is_there(connection->db, spec)) return SQLITE_OK;
+  if (spec->make_data) {
+    data = spec->make_data();
+    destroy = spec->free_data;
+    if (!data) return SQLITE_NOMEM;
+  } else {
+    connection_retain(connection);
+  }
+  /* On failure SQLite calls the destructor itself. */
+  if (spec->value) {
+    return sqlite3_create_window_function(connection->db, spec->name, spec->argument_count, flags, data, spec->step, spec->final,
+                                          spec->value, spec->inverse, destroy);
+  }
+  return sqlite3_create_function_v2(connection->db, spec->name, spec->argument_count, flags, data, spec->function, spec->step,
+                                    spec->final, destroy);
+}
+
+static int register_functions(struct connection *connection) {
+  const struct function_spec *const all[] = {profile_functions, interval_functions, statistics_functions, format_functions,
+                                             regexp_functions};
+  int result = SQLITE_OK;
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    for (const struct function_spec *spec = all[i]; spec->name && !result; spec++) result = register_function(connection, spec);
+  }
+  return result;
+}
+
+static int register_all(struct connection *connection, char **message) {
+  int result = open_from_environment(connection, message);
+  if (!result) result = connection_publish(connection);
+  if (!result) result = register_functions(connection);
+  if (!result) result = table_module_register(connection);
+  if (!result) result = listing_register(connection);
+  if (!result) result = view_function_register(connection->db);
+  if (result && !*message) *message = sqlite3_mprintf("tfprof: %s", sqlite3_errstr(result));
+  return result;
+}
+
+/* The entry point. The library stays in memory for good (linked with -z nodelete), so that nothing dangles when this fails half-way. */
+int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+#ifndef SQLITE_CORE
+  /* SQLite is called through this pointer, which all connections of a process share. */
+  const sqlite3_api_routines *none = NULL;
+  if (!__atomic_compare_exchange_n(&sqlite3_api, &none, api, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && none != api) {
+    *message = api->mprintf("tfprof: another SQLite library in this process has loaded it already");
+    return SQLITE_ERROR;
+  }
+#else
+  (void)api;
+#endif
+  if (sqlite3_libversion_number() < OLDEST_SQLITE) {
+    *message = sqlite3_mprintf("tfprof needs SQLite 3.38 or newer, this is %s", sqlite3_libversion());
+    return SQLITE_ERROR;
+  }
+  int result = SQLITE_OK;
+  struct connection *connection = connection_find(db);
+  if (connection) {
+    connection_retain(connection);
+  } else {
+    connection = connection_create(db);
+    result = connection ? register_all(connection, message) : SQLITE_NOMEM;
+  }
+  if (!result) {
+    /* Without views everything else works, and tfprof_views tells. */
+    unsigned created;
+    char *trouble = NULL;
+    stored_views_create(connection, &created, &trouble);
+    sqlite3_free(trouble);
+  }
+  connection_release(connection);
+  return result;
+}

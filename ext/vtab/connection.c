@@ -1,0 +1,135 @@
+/* connection.c: see connection.h. */
+#include "vtab/connection.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "derive/derive.h"
+
+SQLITE_EXTENSION_INIT3
+
+/* How a second load finds the store of the first: a function of this name, called with a pointer that only C code can bind, writes
+** the connection through it. The pointer's type carries the version, because another build's struct may differ. */
+#define FINDER_NAME "tfprof_connection_"
+#define FINDER_TYPE "tfprof connection " TFPROF_RELEASE
+
+/* Polled by long loops. SQLite before 3.41 cannot be asked, but every statement that it steps looks at the same flag. */
+static bool is_interrupted(void *context) {
+  struct connection *connection = context;
+  /* SQLite's own locks are held by the thread that called us; a worker thread of the store would wait for them for ever. */
+  if (!connection->depth || !pthread_equal(connection->thread, pthread_self())) return false;
+#if SQLITE_VERSION_NUMBER >= 3041000
+  if (sqlite3_libversion_number() >= 3041000) return sqlite3_is_interrupted(connection->db);
+#endif
+  if (!connection->probe && sqlite3_prepare_v2(connection->db, "SELECT 1", -1, &connection->probe, NULL)) return false;
+  int result = sqlite3_step(connection->probe);
+  sqlite3_reset(connection->probe);
+  return result == SQLITE_INTERRUPT;
+}
+
+struct connection *connection_create(sqlite3 *db) {
+  struct connection *connection = calloc(1, sizeof *connection);
+  if (!connection) return NULL;
+  connection->references = 1;
+  connection->db = db;
+  connection->store = store_create(derive_passes, derive_pass_count);
+  if (!connection->store) {
+    free(connection);
+    return NULL;
+  }
+  const char *verify = getenv("TFPROF_VERIFY_CONSTRAINTS");
+  connection->verify_constraints = verify && *verify && strcmp(verify, "0") != 0;
+  store_set_hooks(connection->store, &(struct store_hooks){.is_interrupted = is_interrupted, .context = connection});
+  return connection;
+}
+
+struct connection *connection_retain(struct connection *connection) {
+  connection->references++;
+  return connection;
+}
+
+void connection_release(void *pointer) {
+  struct connection *connection = pointer;
+  if (!connection || --connection->references) return;
+  store_set_hooks(connection->store, &(struct store_hooks){0}); /* a snapshot may keep the store longer */
+  store_release(connection->store);
+  free(connection);
+}
+
+static void finder_function(sqlite3_context *context, int count, sqlite3_value **values) {
+  struct connection **found = sqlite3_value_pointer(values[0], FINDER_TYPE);
+  (void)count;
+  if (found) *found = sqlite3_user_data(context);
+}
+
+struct connection *connection_find(sqlite3 *db) {
+  struct connection *found = NULL;
+  sqlite3_stmt *statement;
+  if (sqlite3_prepare_v2(db, "SELECT " FINDER_NAME "(?1)", -1, &statement, NULL)) return NULL;
+  if (sqlite3_bind_pointer(statement, 1, &found, FINDER_TYPE, NULL) == SQLITE_OK) sqlite3_step(statement);
+  sqlite3_finalize(statement);
+  return found;
+}
+
+int connection_publish(struct connection *connection) {
+  return sqlite3_create_function_v2(connection->db, FINDER_NAME, 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection_retain(connection),
+                                    finder_function, NULL, NULL, connection_release);
+}
+
+void connection_begin(struct connection *connection) {
+  connection->thread = pthread_self();
+  connection->depth++;
+}
+
+void connection_end(struct connection *connection) {
+  if (--connection->depth) return;
+  sqlite3_finalize(connection->probe);
+  connection->probe = NULL;
+}
+
+int connection_result(enum tfprof_status status) {
+  switch (status) {
+    case TFPROF_OK: return SQLITE_OK;
+    case TFPROF_NO_MEMORY: return SQLITE_NOMEM;
+    case TFPROF_INTERRUPTED: return SQLITE_INTERRUPT;
+    case TFPROF_NOT_FOUND: return SQLITE_CANTOPEN;
+    case TFPROF_LIMIT: return SQLITE_TOOBIG;
+    /* SQLITE_IOERR and SQLITE_CORRUPT would be truer names, but they make SQLite roll back or distrust the user's own database. */
+    case TFPROF_IO:
+    case TFPROF_WRONG_KIND:
+    case TFPROF_CORRUPT:
+    case TFPROF_VERSION:
+    case TFPROF_USAGE: break;
+  }
+  return SQLITE_ERROR;
+}
+
+void connection_result_error(sqlite3_context *context, const struct tfprof_error *error) {
+  char text[2200];
+  if (error->status == TFPROF_NO_MEMORY) {
+    sqlite3_result_error_nomem(context);
+    return;
+  }
+  error_text(error, text, sizeof text);
+  sqlite3_result_error(context, text, -1);
+  sqlite3_result_error_code(context, connection_result(error->status));
+}
+
+int connection_table_error(sqlite3_vtab *table, const char *name, const struct tfprof_error *error) {
+  char text[2200];
+  error_text(error, text, sizeof text);
+  connection_table_message(table, name, "%s", text);
+  return connection_result(error->status);
+}
+
+int connection_table_message(sqlite3_vtab *table, const char *name, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  char *message = sqlite3_vmprintf(format, arguments);
+  va_end(arguments);
+  sqlite3_free(table->zErrMsg);
+  table->zErrMsg = message ? sqlite3_mprintf("%s: %s", name, message) : NULL;
+  sqlite3_free(message);
+  return SQLITE_ERROR;
+}

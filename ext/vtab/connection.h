@@ -1,0 +1,51 @@
+/* connection.h: what one SQLite connection shares among everything that the extension registers on it.
+**
+** There is one `struct connection` for each database connection, with one store.  Every module, function, virtual table and cursor
+** holds a reference, so that it lives until the last of them is gone: a module may be replaced, or the connection closed, in any
+** order.  It is used by one thread at a time, as the database connection is; nothing here is shared between connections.
+*/
+#ifndef TFPROF_CONNECTION_H
+#define TFPROF_CONNECTION_H
+
+#include <pthread.h>
+#include <sqlite3ext.h>
+
+#include "store/store.h"
+
+struct connection {
+  unsigned references;
+  sqlite3 *db;
+  struct store *store;
+  bool verify_constraints; /* TFPROF_VERIFY_CONSTRAINTS=1: SQLite checks every constraint again */
+  /* For noticing Ctrl-C, see connection_begin(). */
+  unsigned depth;
+  pthread_t thread;
+  sqlite3_stmt *probe;
+};
+
+/* One reference; NULL: no memory. */
+struct connection *connection_create(sqlite3 *db);
+struct connection *connection_retain(struct connection *connection);
+void connection_release(void *connection); /* void *, so that it is a destructor for SQLite as it is */
+
+/* The one that an earlier load registered on this database connection, or NULL. Not retained. */
+struct connection *connection_find(sqlite3 *db);
+/* Lets connection_find() find it. */
+int connection_publish(struct connection *connection);
+
+/* Around every call into the store that may take long: lets it notice an interrupt, which needs a statement of this connection that
+** must be gone again before SQLite can close it. */
+void connection_begin(struct connection *connection);
+void connection_end(struct connection *connection);
+
+/* The result code for a status: SQLITE_NOMEM and SQLITE_INTERRUPT are themselves, most others SQLITE_ERROR. */
+int connection_result(enum tfprof_status status);
+/* Makes the error the result of a function. */
+void connection_result_error(sqlite3_context *context, const struct tfprof_error *error);
+/* Makes it the message of a virtual table, after its name, and returns the code. */
+int connection_table_error(sqlite3_vtab *table, const char *name, const struct tfprof_error *error);
+/* The same with a message of our own. */
+int connection_table_message(sqlite3_vtab *table, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,236 @@
+/* cursor.c: see cursor.h. The methods of sqlite3_module that belong to a cursor; the walk itself is in walk.c. */
+#include "vtab/cursor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vtab/outer_join.h"
+
+SQLITE_EXTENSION_INIT3
+
+static struct table *table_of(const struct cursor *cursor) { return (struct table *)cursor->base.pVtab; }
+
+static int fail(struct cursor *cursor, const struct tfprof_error *error) {
+  return connection_table_error(cursor->base.pVtab, table_of(cursor)->spec->name, error);
+}
+
+int cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **opened) {
+  struct cursor *cursor = calloc(1, sizeof *cursor);
+  (void)table;
+  if (!cursor) return SQLITE_NOMEM;
+  cursor->is_at_end = true;
+  *opened = &cursor->base;
+  return SQLITE_OK;
+}
+
+/* Forgets which columns are in use. */
+static void drop_readers(struct cursor *cursor) {
+  if (cursor->bound) {
+    for (size_t i = 0; i < cursor->snapshot->segment_count; i++) free(cursor->bound[i]);
+  }
+  free(cursor->bound);
+  cursor->bound = NULL;
+  cursor->current = NULL;
+  cursor->segment_rows = 0;
+  cursor->own_is_order = false;
+}
+
+static void drop_snapshot(struct cursor *cursor) {
+  if (!cursor->snapshot) return;
+  drop_readers(cursor);
+  free(cursor->seek);
+  cursor->seek = NULL;
+  snapshot_release(cursor->snapshot);
+  cursor->snapshot = NULL;
+}
+
+int cursor_close(sqlite3_vtab_cursor *base) {
+  struct cursor *cursor = (struct cursor *)base;
+  drop_snapshot(cursor);
+  for (unsigned i = 0; i < PLAN_MAXIMUM_TERMS; i++) filter_clear(&cursor->filters[i]);
+  sqlite3_value_free(cursor->selection);
+  free(cursor->own_positions);
+  free(cursor);
+  return SQLITE_OK;
+}
+
+/* Gives every column that the plan reads a place among the readers. */
+static void assign_slots(struct cursor *cursor) {
+  const struct table *table = table_of(cursor);
+  int16_t slots[SCHEMA_MAXIMUM_COLUMNS];
+  cursor->slot_count = 0;
+  for (unsigned column = 0; column < table->spec->column_count; column++) {
+    slots[column] = -1;
+    if (!column_set_has(&cursor->plan.reads, column)) continue;
+    slots[column] = (int16_t)cursor->slot_count;
+    cursor->slot_columns[cursor->slot_count++] = (uint16_t)column;
+  }
+  for (int i = 0; i < table->sql_column_count - 1; i++) cursor->slot_of_sql[i] = slots[table->sql_columns[i]];
+  for (unsigned i = 0; i < cursor->plan.term_count; i++) cursor->filters[i].slot = (uint16_t)slots[cursor->plan.terms[i].column];
+}
+
+static int take_plan(struct cursor *cursor, int access, const char *text) {
+  for (unsigned i = 0; i < cursor->plan.term_count; i++) filter_clear(&cursor->filters[i]);
+  cursor->plan_text = NULL;
+  if (!plan_parse(table_of(cursor)->spec, access, text, &cursor->plan)) {
+    return connection_table_message(cursor->base.pVtab, table_of(cursor)->spec->name, "cannot read its own plan: %s", text);
+  }
+  assign_slots(cursor);
+  if (cursor->snapshot) drop_readers(cursor);
+  bool is_concerned = false;
+  for (unsigned i = 0; i < cursor->plan.term_count; i++) {
+    is_concerned |= outer_join_concerns((enum term_operator)cursor->plan.terms[i].operator);
+  }
+  cursor->has_outer_join = is_concerned && outer_join_is_mistaken() && outer_join_is_running(table_of(cursor)->connection->db);
+  cursor->plan_text = text;
+  return SQLITE_OK;
+}
+
+static bool same_value(sqlite3_value *left, sqlite3_value *right) {
+  int type = sqlite3_value_type(left);
+  if (type != sqlite3_value_type(right)) return false;
+  if (type == SQLITE_INTEGER) return sqlite3_value_int64(left) == sqlite3_value_int64(right);
+  if (type != SQLITE_TEXT) return false;
+  int length = sqlite3_value_bytes(left);
+  return length == sqlite3_value_bytes(right) && memcmp(sqlite3_value_text(left), sqlite3_value_text(right), (size_t)length) == 0;
+}
+
+/* The hidden argument: finds out what it selects. */
+static int take_selection(struct cursor *cursor, sqlite3_value *value) {
+  const struct table *table = table_of(cursor);
+  int type = sqlite3_value_type(value);
+  if (cursor->snapshot && cursor->selection && same_value(cursor->selection, value)) return SQLITE_OK;
+  drop_snapshot(cursor);
+  sqlite3_value_free(cursor->selection);
+  cursor->selection = sqlite3_value_dup(value);
+  if (!cursor->selection) return SQLITE_NOMEM;
+  if (type == SQLITE_NULL) return SQLITE_OK; /* equals nothing */
+  if (type == SQLITE_BLOB || (type == SQLITE_FLOAT && sqlite3_value_double(value) != (double)sqlite3_value_int64(value))) {
+    return connection_table_message(cursor->base.pVtab, table->spec->name,
+                                    "profile must be a profile's id, a path or a glob over paths");
+  }
+  char number[24];
+  const char *selection = (const char *)sqlite3_value_text(value);
+  if (type == SQLITE_FLOAT) selection = sqlite3_snprintf(sizeof number, number, "%lld", sqlite3_value_int64(value));
+  if (!selection) return SQLITE_NOMEM;
+  struct tfprof_error error;
+  connection_begin(table->connection);
+  enum tfprof_status status = store_snapshot(table->connection->store, table->table, selection, &cursor->snapshot, &error);
+  connection_end(table->connection);
+  return status ? fail(cursor, &error) : SQLITE_OK;
+}
+
+static int take_snapshot(struct cursor *cursor) {
+  const struct table *table = table_of(cursor);
+  struct tfprof_error error;
+  if (cursor->selection) { /* another branch of an OR had the argument */
+    drop_snapshot(cursor);
+    sqlite3_value_free(cursor->selection);
+    cursor->selection = NULL;
+  }
+  if (cursor->snapshot) return SQLITE_OK;
+  connection_begin(table->connection);
+  enum tfprof_status status = store_snapshot(table->connection->store, table->table, NULL, &cursor->snapshot, &error);
+  connection_end(table->connection);
+  return status ? fail(cursor, &error) : SQLITE_OK;
+}
+
+static int skip_rows(struct cursor *cursor, int64_t count) {
+  if (count <= 0 || cursor->is_at_end) return SQLITE_OK;
+  if (cursor->active_count == 0 && !cursor->plan.skips_duplicates) {
+    /* The first of them is the current row; the others lie ahead. */
+    uint64_t ahead = cursor->step == 1 ? cursor->stop - cursor->index : cursor->index - cursor->stop;
+    uint64_t skipped = (uint64_t)count - 1 < ahead ? (uint64_t)count - 1 : ahead;
+    cursor->index += cursor->step * skipped;
+    return walk_next(cursor);
+  }
+  int result = SQLITE_OK;
+  for (; count > 0 && !cursor->is_at_end && !result; count--) result = walk_next(cursor);
+  return result;
+}
+
+int cursor_filter(sqlite3_vtab_cursor *base, int access, const char *plan_text, int count, sqlite3_value **values) {
+  struct cursor *cursor = (struct cursor *)base;
+  struct plan *plan = &cursor->plan;
+  int result = SQLITE_OK;
+  (void)count;
+  cursor->is_at_end = true;
+  /* The texts live as long as the statement does, and so the same pointer is the same plan. */
+  if (plan_text != cursor->plan_text) result = take_plan(cursor, access, plan_text);
+  if (!result && plan->lacks_profile) {
+    const char *name = table_of(cursor)->spec->name;
+    return connection_table_message(base->pVtab, name, "profile must be given as profile = value, or as %s(value)", name);
+  }
+  if (!result) result = plan->profile_argument >= 0 ? take_selection(cursor, values[plan->profile_argument]) : take_snapshot(cursor);
+  if (result || !cursor->snapshot) return result;
+  if (!cursor->bound) {
+    cursor->bound = calloc(cursor->snapshot->segment_count + 1, sizeof(struct bound_segment *));
+    if (!cursor->bound) return SQLITE_NOMEM;
+  }
+  struct pool *pool = store_pool(cursor->snapshot->store);
+  for (unsigned i = 0; i < plan->term_count && !result; i++) {
+    const struct plan_term *term = &plan->terms[i];
+    result = filter_prepare(&cursor->filters[i], table_of(cursor)->spec, term, values[term->argument], pool);
+    if (cursor->has_outer_join && outer_join_concerns((enum term_operator)term->operator)) cursor->filters[i].kind = FILTER_EVERYTHING;
+  }
+  if (!result) result = walk_start(cursor);
+  if (!result && plan->skip_argument >= 0) result = skip_rows(cursor, sqlite3_value_int64(values[plan->skip_argument]));
+  return result;
+}
+
+int cursor_next(sqlite3_vtab_cursor *cursor) { return walk_next((struct cursor *)cursor); }
+
+int cursor_eof(sqlite3_vtab_cursor *cursor) { return ((struct cursor *)cursor)->is_at_end; }
+
+static void give_text(const struct cursor *cursor, sqlite3_context *context, string_id id) {
+  const struct pool *pool = store_pool(cursor->snapshot->store);
+  /* Texts live as long as the store. Without a length SQLite knows that a NUL ends them, which saves it a copy later. */
+  int length = pool_has_nul(pool, id) ? (int)pool_length(pool, id) : -1;
+  sqlite3_result_text(context, pool_text(pool, id), length, SQLITE_STATIC);
+}
+
+static void give_value(const struct cursor *cursor, sqlite3_context *context, struct value value) {
+  switch (value.kind) {
+    case VALUE_NULL: break;
+    case VALUE_INTEGER: sqlite3_result_int64(context, value.integer); break;
+    case VALUE_REAL: sqlite3_result_double(context, value.real); break;
+    case VALUE_TEXT: give_text(cursor, context, value.text); break;
+  }
+}
+
+/* A column that the plan did not expect. */
+static int give_unexpected(struct cursor *cursor, sqlite3_context *context, unsigned column) {
+  const struct table *table = table_of(cursor);
+  struct column_set columns = {{0, 0}};
+  struct tfprof_error error;
+  size_t segment = 0;
+  column_set_add(&columns, column);
+  while (cursor->snapshot->positions[segment] != cursor->segment_begin) segment++;
+  while (cursor->snapshot->positions[segment + 1] == cursor->segment_begin) segment++; /* empty segments before it */
+  connection_begin(table->connection);
+  enum tfprof_status status = snapshot_require_segment(cursor->snapshot, segment, &columns, &error);
+  connection_end(table->connection);
+  if (status) return fail(cursor, &error);
+  give_value(cursor, context, segment_value(cursor->current->segment, column, cursor->row));
+  return SQLITE_OK;
+}
+
+int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int sql_column) {
+  struct cursor *cursor = (struct cursor *)base;
+  const struct table *table = table_of(cursor);
+  if (sql_column == table->sql_column_count - 1) {
+    if (cursor->selection) sqlite3_result_value(context, cursor->selection);
+    return SQLITE_OK;
+  }
+  int slot = cursor->slot_of_sql[sql_column];
+  if (slot < 0) return give_unexpected(cursor, context, (unsigned)table->sql_columns[sql_column]);
+  give_value(cursor, context, reader_value(&cursor->current->readers[slot], cursor->row));
+  return SQLITE_OK;
+}
+
+int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
+  const struct cursor *cursor = (struct cursor *)base;
+  const struct segment *segment = cursor->current->segment;
+  *rowid = id_make(segment->profile->number, segment->first_row + cursor->row);
+  return SQLITE_OK;
+}

@@ -1,0 +1,166 @@
+/* embed_sql.c: makes a C array of SQL files: see stored_select.h.
+**
+**   embed_sql OUTPUT.c FILE.sql ...
+**
+** The name of the directory says the kind: files of a directory `advise` are checks, all others views.
+*/
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAXIMUM_FILE = 1 << 20, MAXIMUM_PARAMETERS = 16, MAXIMUM_NAME = 64 };
+
+struct file {
+  const char *path;
+  char name[MAXIMUM_NAME];
+  const char *kind;
+};
+
+static void fail(const char *path, const char *what) {
+  fprintf(stderr, "embed_sql: %s: %s\n", path, what);
+  exit(1);
+}
+
+static void take_path(struct file *file, const char *path) {
+  const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *end = strstr(base, ".sql");
+  file->path = path;
+  file->kind = slash && slash - path >= 6 && strncmp(slash - 6, "advise", 6) == 0 ? "check" : "view";
+  if (!end || end[4] || end == base || (size_t)(end - base) >= sizeof file->name) fail(path, "not a file name.sql");
+  memcpy(file->name, base, (size_t)(end - base));
+  file->name[end - base] = 0;
+  for (const char *at = file->name; *at; at++) {
+    if (!islower((unsigned char)*at) && !isdigit((unsigned char)*at) && *at != '_') fail(path, "its name is not in lower case");
+  }
+}
+
+static int compare_files(const void *left, const void *right) {
+  const struct file *a = left, *b = right;
+  int order = strcmp(b->kind, a->kind); /* views first */
+  return order ? order : strcmp(a->name, b->name);
+}
+
+static char *read_file(const char *path) {
+  static char text[MAXIMUM_FILE];
+  FILE *file = fopen(path, "rb");
+  if (!file) fail(path, "cannot be opened");
+  size_t length = fread(text, 1, sizeof text - 1, file);
+  if (ferror(file) || length == sizeof text - 1 || memchr(text, 0, length)) fail(path, "cannot be read as a text of less than 1 MiB");
+  fclose(file);
+  while (length && (isspace((unsigned char)text[length - 1]) || text[length - 1] == ';')) length--;
+  text[length] = 0;
+  return text;
+}
+
+static void write_string(FILE *out, const char *text, size_t length) {
+  fputc('"', out);
+  for (size_t i = 0; i < length; i++) {
+    unsigned char byte = (unsigned char)text[i];
+    if (byte == '\n') {
+      fputs("\\n\"\n    \"", out);
+    } else if (byte == '"' || byte == '\\') {
+      fprintf(out, "\\%c", byte);
+    } else if (byte < 32 || byte > 126 || byte == '?') {
+      fprintf(out, "\\%03o", byte);
+    } else {
+      fputc(byte, out);
+    }
+  }
+  fputc('"', out);
+}
+
+/* "-- op_summary: what each op cost" and "-- What each op cost." both have a title. */
+static void write_title(FILE *out, const char *text, const char *name) {
+  while (isspace((unsigned char)*text)) text++;
+  if (strncmp(text, "--", 2) != 0) {
+    fputs("\"\"", out);
+    return;
+  }
+  text += 2;
+  while (*text == ' ' || *text == '-') text++;
+  size_t name_length = strlen(name);
+  if (strncmp(text, name, name_length) == 0 && text[name_length] == ':') {
+    text += name_length + 1;
+    while (*text == ' ') text++;
+  }
+  write_string(out, text, strcspn(text, "\r\n"));
+}
+
+/* The end of a string, quoted name or comment that begins at `at`; `at` itself where none does. */
+static const char *skip_quoted(const char *at) {
+  if (at[0] == '-' && at[1] == '-') return at + strcspn(at, "\n");
+  if (at[0] == '/' && at[1] == '*') {
+    const char *end = strstr(at + 2, "*/");
+    return end ? end + 2 : at + strlen(at);
+  }
+  if (*at == '\'' || *at == '"' || *at == '`' || *at == '[') {
+    char close = *at == '[' ? ']' : *at;
+    for (at++; *at && *at != close; at++) continue;
+    return *at ? at + 1 : at;
+  }
+  return at;
+}
+
+static void write_parameters(FILE *out, const char *text, const char *path) {
+  char names[MAXIMUM_PARAMETERS][MAXIMUM_NAME];
+  int count = 0;
+  for (const char *at = text; *at;) {
+    const char *end = skip_quoted(at);
+    if (end != at) {
+      at = end;
+      continue;
+    }
+    if (*at == '?' || *at == '@' || *at == '$') fail(path, "has a parameter that is not written :name");
+    if (*at++ != ':') continue;
+    size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    if (length == 0) continue;
+    if (length >= MAXIMUM_NAME) fail(path, "has a parameter with too long a name");
+    bool is_known = false;
+    for (int i = 0; i < count; i++) is_known |= strlen(names[i]) == length && strncmp(names[i], at, length) == 0;
+    if (!is_known) {
+      if (count == MAXIMUM_PARAMETERS) fail(path, "has too many parameters");
+      memcpy(names[count], at, length);
+      names[count++][length] = 0;
+    }
+    at += length;
+  }
+  if (count == 0) fputs("NULL", out);
+  if (count) fputc('"', out);
+  for (int i = 0; i < count; i++) fprintf(out, "%s%s", i ? ", " : "", names[i]);
+  if (count) fputc('"', out);
+}
+
+int main(int count, char **arguments) {
+  if (count < 2) {
+    fputs("usage: embed_sql OUTPUT.c FILE.sql ...\n", stderr);
+    return 2;
+  }
+  int file_count = count - 2;
+  struct file *files = calloc((size_t)file_count + 1, sizeof *files);
+  if (!files) fail(arguments[1], "no memory");
+  for (int i = 0; i < file_count; i++) take_path(&files[i], arguments[i + 2]);
+  qsort(files, (size_t)file_count, sizeof *files, compare_files);
+  FILE *out = fopen(arguments[1], "wb");
+  if (!out) fail(arguments[1], "cannot be written");
+  fputs("/* Made by embed_sql. */\n#include <stddef.h>\n\n#include \"vtab/stored_select.h\"\n\n", out);
+  fputs("const struct stored_select stored_selects[] = {\n", out);
+  for (int i = 0; i < file_count; i++) {
+    for (int j = 0; j < i; j++) {
+      if (strcmp(files[i].name, files[j].name) == 0) fail(files[i].path, "another file has this name");
+    }
+    const char *text = read_file(files[i].path);
+    if (!*text) fail(files[i].path, "empty");
+    fprintf(out, "  {\"%s\", \"%s\", ", files[i].name, files[i].kind);
+    write_title(out, text, files[i].name);
+    fputs(", ", out);
+    write_parameters(out, text, files[i].path);
+    fputs(",\n    ", out);
+    write_string(out, text, strlen(text));
+    fputs("},\n", out);
+  }
+  fputs("  {NULL, NULL, NULL, NULL, NULL},\n};\n", out);
+  if (ferror(out) || fclose(out)) fail(arguments[1], "cannot be written");
+  free(files);
+  return 0;
+}

@@ -1,0 +1,270 @@
+/* listing.c: see listing.h.
+**
+**   tfprof_tables   name, rows, title                                      rows is what a query plan counts with: a table that is
+**                                                                         derived on first use may have fewer
+**   tfprof_columns  table_name, column_name, type, unit, description       in the order of SELECT *
+**   tfprof_views    name, kind, title, parameters, sql, message            kind is view, check, function (a SELECT with parameters),
+**                                                                         or broken; message says why it cannot be used
+**
+** One module serves all: a listing is made as a whole when it is read, as an array of cells.
+*/
+#include "vtab/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vtab/stored_views.h"
+
+SQLITE_EXTENSION_INIT3
+
+struct cell { char *text; bool is_integer; sqlite3_int64 integer; }; /* text from sqlite3_mprintf; NULL and no integer: NULL */
+
+struct rows {
+  struct cell *cells;
+  size_t count, capacity;
+  bool is_out_of_memory;
+};
+
+struct listing {
+  const char *name, *declaration;
+  int column_count;
+  void (*list)(struct connection *connection, struct rows *rows);
+};
+
+struct registration {
+  struct connection *connection; /* retained */
+  const struct listing *listing;
+};
+
+struct listing_table {
+  sqlite3_vtab base;
+  struct connection *connection; /* retained */
+  const struct listing *listing;
+};
+
+struct listing_cursor {
+  sqlite3_vtab_cursor base;
+  struct rows rows;
+  size_t row;
+};
+
+/* ---- what is listed ---- */
+
+static struct cell *add_cell(struct rows *rows) {
+  if (rows->count == rows->capacity) {
+    size_t capacity = rows->capacity ? rows->capacity * 2 : 256;
+    struct cell *cells = realloc(rows->cells, capacity * sizeof *cells);
+    if (!cells) {
+      rows->is_out_of_memory = true;
+      return NULL;
+    }
+    rows->cells = cells;
+    rows->capacity = capacity;
+  }
+  rows->cells[rows->count] = (struct cell){0};
+  return &rows->cells[rows->count++];
+}
+
+static void add_text(struct rows *rows, const char *text) {
+  struct cell *cell = add_cell(rows);
+  if (!cell || !text) return;
+  cell->text = sqlite3_mprintf("%s", text);
+  rows->is_out_of_memory |= !cell->text;
+}
+
+static void add_integer(struct rows *rows, sqlite3_int64 integer) {
+  struct cell *cell = add_cell(rows);
+  if (cell) *cell = (struct cell){.is_integer = true, .integer = integer};
+}
+
+static void list_tables(struct connection *connection, struct rows *rows) {
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    add_text(rows, schema_tables[table].name);
+    add_integer(rows, (sqlite3_int64)store_estimate_rows(connection->store, table));
+    add_text(rows, schema_tables[table].title);
+  }
+}
+
+static const char *type_name(enum column_type type) {
+  if (type == TYPE_REAL) return "REAL";
+  return type == TYPE_TEXT || type == TYPE_JSON ? "TEXT" : "INTEGER";
+}
+
+static void list_columns(struct connection *connection, struct rows *rows) {
+  (void)connection;
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    for (unsigned column = 0; column < schema_tables[table].column_count; column++) {
+      const struct column_spec *spec = &schema_tables[table].columns[column];
+      if (spec->visibility != VISIBLE) continue;
+      add_text(rows, schema_tables[table].name);
+      add_text(rows, spec->name);
+      add_text(rows, type_name((enum column_type)spec->type));
+      add_text(rows, *spec->unit ? spec->unit : NULL);
+      add_text(rows, spec->doc);
+    }
+  }
+}
+
+static void add_view(struct connection *connection, struct rows *rows, const struct stored_select *select) {
+  bool is_missing;
+  char *trouble = stored_view_trouble(connection->db, select->name, select->parameters, &is_missing);
+  const char *kind = select->parameters ? "function" : select->kind;
+  add_text(rows, select->name);
+  add_text(rows, trouble && !is_missing ? "broken" : kind);
+  add_text(rows, select->title);
+  add_text(rows, select->parameters);
+  add_text(rows, select->sql);
+  add_text(rows, trouble);
+  sqlite3_free(trouble);
+}
+
+/* The text of the view that loading made, as there is no file of it. */
+static char *advise_text(sqlite3 *db) {
+  sqlite3_stmt *statement;
+  char *text = NULL;
+  const char *sql = "SELECT sql FROM sqlite_temp_master WHERE type = 'view' AND name = '" ADVISE_VIEW "'";
+  if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL)) return NULL;
+  if (sqlite3_step(statement) == SQLITE_ROW) text = sqlite3_mprintf("%s", sqlite3_column_text(statement, 0));
+  sqlite3_finalize(statement);
+  return text;
+}
+
+static void list_views(struct connection *connection, struct rows *rows) {
+  bool has_check = false;
+  for (const struct stored_select *select = stored_selects; select->name; select++) {
+    add_view(connection, rows, select);
+    has_check |= strcmp(select->kind, "check") == 0;
+  }
+  if (!has_check) return;
+  char *text = advise_text(connection->db);
+  add_view(connection, rows, &(struct stored_select){.name = ADVISE_VIEW, .kind = "view", .title = ADVISE_TITLE, .sql = text});
+  sqlite3_free(text);
+}
+
+static const struct listing listings[] = {
+    {"tfprof_tables", "CREATE TABLE x(name TEXT, rows INTEGER, title TEXT)", 3, list_tables},
+    {"tfprof_columns", "CREATE TABLE x(table_name TEXT, column_name TEXT, type TEXT, unit TEXT, description TEXT)", 5, list_columns},
+    {"tfprof_views", "CREATE TABLE x(name TEXT, kind TEXT, title TEXT, parameters TEXT, sql TEXT, message TEXT)", 6, list_views},
+};
+
+/* ---- the module ---- */
+
+static void registration_free(void *pointer) {
+  struct registration *registration = pointer;
+  connection_release(registration->connection);
+  free(registration);
+}
+
+static int listing_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made, char **message) {
+  const struct registration *registration = data;
+  (void)count;
+  (void)arguments;
+  (void)message;
+  int result = sqlite3_declare_vtab(db, registration->listing->declaration);
+  if (!result) result = sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+  if (result) return result;
+  struct listing_table *table = calloc(1, sizeof *table);
+  if (!table) return SQLITE_NOMEM;
+  table->listing = registration->listing;
+  table->connection = connection_retain(registration->connection);
+  *made = &table->base;
+  return SQLITE_OK;
+}
+
+static int listing_disconnect(sqlite3_vtab *base) {
+  connection_release(((struct listing_table *)base)->connection);
+  free(base);
+  return SQLITE_OK;
+}
+
+static int listing_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
+  (void)base;
+  info->estimatedCost = 500;
+  info->estimatedRows = 500;
+  return SQLITE_OK;
+}
+
+static int listing_open(sqlite3_vtab *base, sqlite3_vtab_cursor **opened) {
+  struct listing_cursor *cursor = calloc(1, sizeof *cursor);
+  (void)base;
+  if (!cursor) return SQLITE_NOMEM;
+  *opened = &cursor->base;
+  return SQLITE_OK;
+}
+
+static void clear_rows(struct rows *rows) {
+  for (size_t i = 0; i < rows->count; i++) sqlite3_free(rows->cells[i].text);
+  free(rows->cells);
+  *rows = (struct rows){0};
+}
+
+static int listing_close(sqlite3_vtab_cursor *base) {
+  struct listing_cursor *cursor = (struct listing_cursor *)base;
+  clear_rows(&cursor->rows);
+  free(cursor);
+  return SQLITE_OK;
+}
+
+static int listing_filter(sqlite3_vtab_cursor *base, int number, const char *text, int count, sqlite3_value **values) {
+  struct listing_cursor *cursor = (struct listing_cursor *)base;
+  const struct listing_table *table = (const struct listing_table *)base->pVtab;
+  (void)number;
+  (void)text;
+  (void)count;
+  (void)values;
+  cursor->row = 0;
+  clear_rows(&cursor->rows);
+  table->listing->list(table->connection, &cursor->rows);
+  return cursor->rows.is_out_of_memory ? SQLITE_NOMEM : SQLITE_OK;
+}
+
+static int listing_next(sqlite3_vtab_cursor *base) {
+  ((struct listing_cursor *)base)->row++;
+  return SQLITE_OK;
+}
+
+static int listing_eof(sqlite3_vtab_cursor *base) {
+  const struct listing_cursor *cursor = (const struct listing_cursor *)base;
+  const struct listing_table *table = (const struct listing_table *)base->pVtab;
+  return cursor->row * (size_t)table->listing->column_count >= cursor->rows.count;
+}
+
+static int listing_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
+  const struct listing_cursor *cursor = (const struct listing_cursor *)base;
+  const struct listing_table *table = (const struct listing_table *)base->pVtab;
+  const struct cell *cell = &cursor->rows.cells[cursor->row * (size_t)table->listing->column_count + (size_t)column];
+  /* Copied: a text may be asked for after the next xFilter has freed it. */
+  if (cell->is_integer) sqlite3_result_int64(context, cell->integer);
+  if (cell->text) sqlite3_result_text(context, cell->text, -1, SQLITE_TRANSIENT);
+  return SQLITE_OK;
+}
+
+static int listing_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
+  *rowid = (sqlite3_int64)((const struct listing_cursor *)base)->row + 1;
+  return SQLITE_OK;
+}
+
+static const sqlite3_module listing_module = {
+    .iVersion = 0,
+    .xConnect = listing_connect,
+    .xBestIndex = listing_best_index,
+    .xDisconnect = listing_disconnect,
+    .xOpen = listing_open,
+    .xClose = listing_close,
+    .xFilter = listing_filter,
+    .xNext = listing_next,
+    .xEof = listing_eof,
+    .xColumn = listing_column,
+    .xRowid = listing_rowid,
+};
+
+int listing_register(struct connection *connection) {
+  for (size_t i = 0; i < sizeof listings / sizeof listings[0]; i++) {
+    struct registration *registration = malloc(sizeof *registration);
+    if (!registration) return SQLITE_NOMEM;
+    *registration = (struct registration){connection_retain(connection), &listings[i]};
+    int result = sqlite3_create_module_v2(connection->db, listings[i].name, &listing_module, registration, registration_free);
+    if (result) return result;
+  }
+  return SQLITE_OK;
+}

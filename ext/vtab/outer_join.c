@@ -1,0 +1,116 @@
+/* outer_join.c: see outer_join.h. */
+#include "vtab/outer_join.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+SQLITE_EXTENSION_INIT3
+
+enum { REPAIRED_IN = 3051000 };
+
+bool outer_join_is_mistaken(void) { return sqlite3_libversion_number() < REPAIRED_IN; }
+
+bool outer_join_concerns(enum term_operator operator) {
+  switch (operator) {
+    case TERM_NOT_EQUAL:
+    case TERM_IS_NOT:
+    case TERM_NOT_NULL:
+    case TERM_LIKE:
+    case TERM_GLOB:
+    case TERM_REGEXP: return true;
+    default: return false;
+  }
+}
+
+/* Whether `word` occurs in the text, without regard to case. */
+static bool contains(const char *text, const char *word) {
+  int length = (int)strlen(word);
+  for (; *text; text++) {
+    if (sqlite3_strnicmp(text, word, length) == 0) return true;
+  }
+  return false;
+}
+
+static bool has_outer_join(const char *text) {
+  return contains(text, "LEFT") || contains(text, "RIGHT") || contains(text, "FULL");
+}
+
+struct view { char *name, *sql; bool is_trigger, is_seen; };
+struct views { struct view *items; size_t count, capacity; };
+
+static bool add_views(sqlite3 *db, const char *schema, struct views *views) {
+  sqlite3_stmt *statement = NULL;
+  char *sql = sqlite3_mprintf("SELECT name, sql, type = 'trigger' FROM \"%w\".sqlite_master WHERE type IN ('view', 'trigger')", schema);
+  bool is_complete = sql && sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK;
+  while (is_complete && sqlite3_step(statement) == SQLITE_ROW) {
+    if (views->count == views->capacity) {
+      size_t capacity = views->capacity ? views->capacity * 2 : 64;
+      struct view *items = realloc(views->items, capacity * sizeof *items);
+      if (!items) {
+        is_complete = false;
+        break;
+      }
+      views->items = items;
+      views->capacity = capacity;
+    }
+    struct view *view = &views->items[views->count++];
+    *view = (struct view){.name = sqlite3_mprintf("%s", sqlite3_column_text(statement, 0)),
+                          .sql = sqlite3_mprintf("%s", sqlite3_column_text(statement, 1)),
+                          .is_trigger = sqlite3_column_int(statement, 2)};
+    is_complete = view->name && view->sql;
+  }
+  if (sqlite3_finalize(statement)) is_complete = false;
+  sqlite3_free(sql);
+  return is_complete;
+}
+
+/* False: not all could be read. */
+static bool read_views(sqlite3 *db, struct views *views) {
+  sqlite3_stmt *statement;
+  bool is_complete = sqlite3_prepare_v2(db, "PRAGMA database_list", -1, &statement, NULL) == SQLITE_OK;
+  bool has_temp = false;
+  while (is_complete && sqlite3_step(statement) == SQLITE_ROW) {
+    const char *schema = (const char *)sqlite3_column_text(statement, 1);
+    has_temp |= schema && strcmp(schema, "temp") == 0;
+    is_complete = schema && add_views(db, schema, views);
+  }
+  if (sqlite3_finalize(statement)) is_complete = false;
+  return is_complete && (has_temp || add_views(db, "temp", views));
+}
+
+/* The text, or a view named in it, or in that ... */
+static bool reaches_outer_join(const char *text, struct views *views, bool reaches_triggers) {
+  if (has_outer_join(text)) return true;
+  for (size_t i = 0; i < views->count; i++) {
+    struct view *view = &views->items[i];
+    if (view->is_seen || !(view->is_trigger ? reaches_triggers : contains(text, view->name))) continue;
+    view->is_seen = true; /* once is enough, and ends the recursion */
+    if (reaches_outer_join(view->sql, views, reaches_triggers)) return true;
+  }
+  return false;
+}
+
+static bool is_query(const char *sql) {
+  sql += strspn(sql, " \t\r\n");
+  return sqlite3_strnicmp(sql, "SELECT", 6) == 0;
+}
+
+bool outer_join_is_running(sqlite3 *db) {
+  struct views views = {0};
+  bool is_found = false;
+  /* The texts of the statements alone answer most often. */
+  for (sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL); statement && !is_found; statement = sqlite3_next_stmt(db, statement)) {
+    if (sqlite3_stmt_busy(statement)) is_found = !sqlite3_sql(statement) || has_outer_join(sqlite3_sql(statement));
+  }
+  if (!is_found) is_found = !read_views(db, &views);
+  for (sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL); statement && !is_found; statement = sqlite3_next_stmt(db, statement)) {
+    if (!sqlite3_stmt_busy(statement)) continue;
+    is_found = reaches_outer_join(sqlite3_sql(statement), &views, !is_query(sqlite3_sql(statement)));
+  }
+  for (size_t i = 0; i < views.count; i++) {
+    sqlite3_free(views.items[i].name);
+    sqlite3_free(views.items[i].sql);
+  }
+  free(views.items);
+  return is_found;
+}

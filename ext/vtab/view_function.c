@@ -1,0 +1,208 @@
+/* view_function.c: a stored SELECT with :parameters becomes an eponymous virtual table: op_diff('a', 'b').
+**
+** Its visible columns are those of the SELECT, its hidden ones the parameters in the order in which they first appear.  All must be given,
+** by = (or as arguments), because a SELECT without its parameter would answer another question: what is missing is an error, and what
+** the order of joined tables cannot supply yet makes SQLite look for another order.
+*/
+#include "vtab/view_function.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "vtab/stored_select.h"
+
+SQLITE_EXTENSION_INIT3
+
+struct view {
+  sqlite3_vtab base;
+  sqlite3 *db;
+  const struct stored_select *select;
+  int column_count, parameter_count;
+};
+
+struct view_cursor {
+  sqlite3_vtab_cursor base;
+  sqlite3_stmt *statement; /* belongs to the cursor: the connection must have none left when it is closed */
+  sqlite3_value **parameters;
+  bool is_at_end;
+  sqlite3_int64 row;
+};
+
+static char *declaration(sqlite3 *db, sqlite3_stmt *statement) {
+  sqlite3_str *text = sqlite3_str_new(db);
+  sqlite3_str_appendall(text, "CREATE TABLE x(");
+  for (int i = 0; i < sqlite3_column_count(statement); i++) {
+    const char *type = sqlite3_column_decltype(statement, i);
+    sqlite3_str_appendf(text, "%s\"%w\" %s", i ? ", " : "", sqlite3_column_name(statement, i), type ? type : "");
+  }
+  for (int i = 1; i <= sqlite3_bind_parameter_count(statement); i++) {
+    sqlite3_str_appendf(text, ", \"%w\" HIDDEN", sqlite3_bind_parameter_name(statement, i) + 1);
+  }
+  sqlite3_str_appendall(text, ")");
+  return sqlite3_str_finish(text);
+}
+
+static int view_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made, char **message) {
+  sqlite3_stmt *statement = NULL;
+  (void)count;
+  (void)arguments;
+  struct view *view = calloc(1, sizeof *view);
+  if (!view) return SQLITE_NOMEM;
+  view->db = db;
+  view->select = data;
+  int result = sqlite3_prepare_v2(db, view->select->sql, -1, &statement, NULL);
+  if (!result) {
+    char *sql = declaration(db, statement);
+    view->column_count = sqlite3_column_count(statement);
+    view->parameter_count = sqlite3_bind_parameter_count(statement);
+    result = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+  }
+  if (!result) result = sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+  if (result) {
+    *message = sqlite3_mprintf("%s: %s", view->select->name, sqlite3_errmsg(db));
+    free(view);
+  } else {
+    *made = &view->base;
+  }
+  sqlite3_finalize(statement);
+  return result;
+}
+
+static int view_disconnect(sqlite3_vtab *base) {
+  free(base);
+  return SQLITE_OK;
+}
+
+/* The values of xFilter are the parameters, in their order; number 1: one of them is missing. */
+static int view_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
+  const struct view *view = (const struct view *)base;
+  bool is_unusable = false, is_missing = false;
+  int count = 0;
+  for (int parameter = 0; parameter < view->parameter_count; parameter++) {
+    int found = -1;
+    bool is_offered = false;
+    for (int i = 0; i < info->nConstraint; i++) {
+      const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+      if (constraint->iColumn != view->column_count + parameter) continue;
+      if (constraint->op != SQLITE_INDEX_CONSTRAINT_EQ) {
+        return connection_table_message(base, view->select->name, "parameters take = only, as in %s(%s)", view->select->name,
+                                        view->select->parameters);
+      }
+      is_offered = true;
+      if (constraint->usable && found < 0) found = i;
+      is_unusable |= !constraint->usable;
+    }
+    is_missing |= !is_offered;
+    if (found < 0) continue;
+    info->aConstraintUsage[found].argvIndex = ++count;
+    info->aConstraintUsage[found].omit = 1;
+  }
+  if (is_unusable) return SQLITE_CONSTRAINT;
+  /* Not an error yet: when SQLite weighs up the parts of an OR it offers only them, and adds the rest when it comes to the final plan. */
+  info->idxNum = is_missing;
+  info->estimatedCost = is_missing ? 1e12 : 100000;
+  info->estimatedRows = 100;
+  return SQLITE_OK;
+}
+
+static int view_open(sqlite3_vtab *base, sqlite3_vtab_cursor **opened) {
+  const struct view *view = (const struct view *)base;
+  struct view_cursor *cursor = calloc(1, sizeof *cursor);
+  if (!cursor) return SQLITE_NOMEM;
+  cursor->parameters = calloc((size_t)view->parameter_count + 1, sizeof *cursor->parameters);
+  if (!cursor->parameters) {
+    free(cursor);
+    return SQLITE_NOMEM;
+  }
+  *opened = &cursor->base;
+  return SQLITE_OK;
+}
+
+static int view_close(sqlite3_vtab_cursor *base) {
+  struct view_cursor *cursor = (struct view_cursor *)base;
+  const struct view *view = (const struct view *)base->pVtab;
+  sqlite3_finalize(cursor->statement);
+  for (int i = 0; i < view->parameter_count; i++) sqlite3_value_free(cursor->parameters[i]);
+  free(cursor->parameters);
+  free(cursor);
+  return SQLITE_OK;
+}
+
+static int fail(struct view_cursor *cursor, int result) {
+  const struct view *view = (const struct view *)cursor->base.pVtab;
+  cursor->is_at_end = true;
+  connection_table_message(cursor->base.pVtab, view->select->name, "%s", sqlite3_errmsg(view->db));
+  return result;
+}
+
+static int view_next(sqlite3_vtab_cursor *base) {
+  struct view_cursor *cursor = (struct view_cursor *)base;
+  int result = sqlite3_step(cursor->statement);
+  if (result != SQLITE_ROW && result != SQLITE_DONE) return fail(cursor, result);
+  cursor->is_at_end = result == SQLITE_DONE;
+  cursor->row++;
+  return SQLITE_OK;
+}
+
+static int view_filter(sqlite3_vtab_cursor *base, int number, const char *text, int count, sqlite3_value **values) {
+  struct view_cursor *cursor = (struct view_cursor *)base;
+  const struct view *view = (const struct view *)base->pVtab;
+  (void)text;
+  if (number) {
+    return connection_table_message(base->pVtab, view->select->name, "a parameter is missing: use %s(%s)", view->select->name,
+                                    view->select->parameters);
+  }
+  sqlite3_reset(cursor->statement);
+  if (!cursor->statement) {
+    int result = sqlite3_prepare_v2(view->db, view->select->sql, -1, &cursor->statement, NULL);
+    if (result) return fail(cursor, result);
+  }
+  for (int i = 0; i < count; i++) {
+    int result = sqlite3_bind_value(cursor->statement, i + 1, values[i]);
+    if (result) return fail(cursor, result);
+    sqlite3_value_free(cursor->parameters[i]);
+    cursor->parameters[i] = sqlite3_value_dup(values[i]);
+    if (!cursor->parameters[i]) return SQLITE_NOMEM;
+  }
+  cursor->row = 0;
+  return view_next(base);
+}
+
+static int view_eof(sqlite3_vtab_cursor *base) { return ((struct view_cursor *)base)->is_at_end; }
+
+static int view_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
+  struct view_cursor *cursor = (struct view_cursor *)base;
+  const struct view *view = (const struct view *)base->pVtab;
+  int parameter = column - view->column_count;
+  sqlite3_result_value(context, parameter < 0 ? sqlite3_column_value(cursor->statement, column) : cursor->parameters[parameter]);
+  return SQLITE_OK;
+}
+
+static int view_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
+  *rowid = ((struct view_cursor *)base)->row;
+  return SQLITE_OK;
+}
+
+static const sqlite3_module view_module = {
+    .iVersion = 0,
+    .xConnect = view_connect,
+    .xBestIndex = view_best_index,
+    .xDisconnect = view_disconnect,
+    .xOpen = view_open,
+    .xClose = view_close,
+    .xFilter = view_filter,
+    .xNext = view_next,
+    .xEof = view_eof,
+    .xColumn = view_column,
+    .xRowid = view_rowid,
+};
+
+int view_function_register(sqlite3 *db) {
+  for (const struct stored_select *select = stored_selects; select->name; select++) {
+    if (!select->parameters) continue;
+    int result = sqlite3_create_module_v2(db, select->name, &view_module, (void *)(uintptr_t)select, NULL);
+    if (result) return result;
+  }
+  return SQLITE_OK;
+}
