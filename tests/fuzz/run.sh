@@ -31,10 +31,13 @@ for target in "${targets[@]}"; do
     seed=$corpus/seed-$rows
     [ -e "$seed" ] || build-fuzz/tests/make_ops_dump "$seed" "$rows" >/dev/null
   done
+  # Inputs kept with the source: only read from.
+  kept=()
+  if [ -d "tests/fuzz/corpus/${target#fuzz_}" ]; then kept=("tests/fuzz/corpus/${target#fuzz_}"); fi
   echo "== $target, $seconds s"
   status=0
   "build-fuzz/tests/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
-    -artifact_prefix=build-fuzz/ "$corpus" 2>"build-fuzz/$target.log" || status=$?
+    -artifact_prefix=build-fuzz/ "$corpus" "${kept[@]}" 2>"build-fuzz/$target.log" || status=$?
   grep -E 'ERROR|SUMMARY|runtime error|number_of_executed_units|new_units_added' "build-fuzz/$target.log" || true
   if [ $status -ne 0 ]; then
     tail -n 40 "build-fuzz/$target.log"
