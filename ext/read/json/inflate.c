@@ -49,9 +49,12 @@ enum inflater_status inflater_step(struct inflater *inflater, const uint8_t **in
   state->next_out = *out;
   state->avail_out = (uint32_t)out_step;
   int status = isal_inflate(state);
-  size_t used = in_step - state->avail_in, made = out_step - state->avail_out;
+  /* Bits that it had read ahead are given back at the end of a member, also those of an earlier call. */
+  ptrdiff_t used = (ptrdiff_t)in_step - (ptrdiff_t)state->avail_in;
+  size_t made = out_step - state->avail_out;
+  if (used < -INFLATER_GIVES_BACK) return INFLATER_DAMAGED;
   *in += used;
-  *in_length -= used;
+  *in_length = (size_t)((ptrdiff_t)*in_length - used);
   *out += made;
   *out_length -= made;
   if (status != ISAL_DECOMP_OK && status != ISAL_END_INPUT && status != ISAL_OUT_OVERFLOW) return INFLATER_DAMAGED;

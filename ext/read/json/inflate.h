@@ -25,7 +25,9 @@ void inflater_free(struct inflater *inflater);
 size_t inflater_bytes(void);
 /* For the next member. */
 void inflater_reset(struct inflater *inflater);
-/* Moves *in and *out forward by what was used and made. */
+/* Moves *in and *out forward by what was used and made. *in may also go back, by up to INFLATER_GIVES_BACK bytes, into what earlier calls
+** were given: so many bytes before *in must be those that came before it. */
+enum { INFLATER_GIVES_BACK = 16 };
 enum inflater_status inflater_step(struct inflater *inflater, const uint8_t **in, size_t *in_length, uint8_t **out,
                                    size_t *out_length);
 

@@ -106,6 +106,22 @@ uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t lengt
   return index;
 }
 
+bool text_forget(struct text_table *table) {
+  if (table->count == table->published) return true;
+  struct text_slot *slots = calloc((size_t)table->mask + 1, sizeof *slots);
+  if (!slots) return false;
+  for (uint64_t i = 0; i <= table->mask; i++) {
+    if (!table->slots[i].index || table->slots[i].index > table->published) continue;
+    uint64_t at = table->slots[i].hash & table->mask;
+    while (slots[at].index) at = (at + 1) & table->mask;
+    slots[at] = table->slots[i];
+  }
+  free(table->slots);
+  table->slots = slots;
+  table->count = table->published;
+  return true;
+}
+
 bool lane_table_init(struct lane_table *table) {
   memset(table, 0, sizeof *table);
   table->mask = 255;
@@ -123,6 +139,26 @@ void lane_table_free(struct lane_table *table) {
 static uint32_t lane_hash(struct lane_key key) {
   return (uint32_t)mix(key.words[0] ^ 0xa0761d6478bd642full ^ mix(key.words[1], 0xe7037ed1a0b428dbull),
                        key.words[2] ^ 0x8ebc6af09c88c6e3ull);
+}
+
+static bool lane_rebuild(struct lane_table *table, uint32_t mask) {
+  uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+  if (!slots) return false;
+  for (uint32_t i = 0; i < table->count; i++) {
+    uint32_t place = lane_hash(table->keys[i]) & mask;
+    while (slots[place]) place = (place + 1) & mask;
+    slots[place] = i + 1;
+  }
+  free(table->slots);
+  table->slots = slots;
+  table->mask = mask;
+  return true;
+}
+
+bool lane_forget(struct lane_table *table) {
+  if (table->count == table->published) return true;
+  table->count = table->published;
+  return lane_rebuild(table, table->mask);
 }
 
 uint32_t lane_intern(struct lane_table *table, struct lane_key key) {
@@ -144,20 +180,7 @@ uint32_t lane_intern(struct lane_table *table, struct lane_key key) {
   table->globals[table->count] = 0;
   table->slots[at] = ++table->count;
   if (table->count * 2 > table->mask) {
-    uint32_t mask = table->mask * 2 + 1;
-    uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
-    if (slots) {
-      for (uint32_t i = 0; i < table->count; i++) {
-        uint32_t place = lane_hash(table->keys[i]) & mask;
-        while (slots[place]) place = (place + 1) & mask;
-        slots[place] = i + 1;
-      }
-      free(table->slots);
-      table->slots = slots;
-      table->mask = mask;
-    } else if (table->count >= table->mask) {
-      return INTERN_NONE;
-    }
+    if (!lane_rebuild(table, table->mask * 2 + 1) && table->count >= table->mask) return INTERN_NONE;
   }
   return table->count - 1;
 }

@@ -72,9 +72,13 @@ uint64_t text_table_bytes(const struct text_table *table);
 /* INTERN_NONE: no memory. `bytes` must stay until the chunk is published; 8 bytes after them are readable. */
 uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t length, enum text_form form);
 
+/* Removes what is not published: its bytes are about to go. False: no memory, the table is unusable. */
+bool text_forget(struct text_table *table);
+
 bool lane_table_init(struct lane_table *table);
 void lane_table_free(struct lane_table *table);
 uint32_t lane_intern(struct lane_table *table, struct lane_key key);
+bool lane_forget(struct lane_table *table);
 
 uint64_t text_hash(const char *bytes, uint32_t length);
 

@@ -135,7 +135,7 @@ static size_t skip_element(struct loading *l, const char *data, size_t length) {
 /* The guess was wrong, or there was none: what was left over and this chunk together, from the true state. Returns the bytes
 ** dealt with and sets what the worker's rows belong to. */
 static bool parse_again(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset, bool is_last) {
-  worker_clear(w);
+  worker_forget(w);
   if (l->rest.length) {
     if (!buffer_reserve(&l->rest, l->rest.length + own->length)) return false;
     memcpy(l->rest.bytes + l->rest.length, own->bytes, own->length);

@@ -76,7 +76,9 @@ static enum segment_stop segment_parse(const char *p, const char *end, unsigned 
   }
 }
 
+/* The value must follow at once: with more white space before it, it is another segment. */
 static inline bool edge_fits(const struct edge *edge, const char *p) {
+  if (scan_is_space(p[edge->length])) return false;
 #ifdef __SSE2__
   unsigned length = edge->length;
   for (unsigned at = 0;; at += 16) {

@@ -107,7 +107,7 @@ enum tfprof_status source_open(const char *path, struct source **out, struct tfp
     if (read_fully(fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b) {
       index->is_gzip = true;
       source->inflater = inflater_create();
-      source->input_buffer = malloc(INPUT_BYTES);
+      source->input_buffer = malloc(INFLATER_GIVES_BACK + INPUT_BYTES);
       source->next_mark = SOURCE_MARK_BYTES;
     }
     if (!index->is_gzip || (source->inflater && source->input_buffer)) {
@@ -183,12 +183,13 @@ static size_t read_plain(struct source *source, char *buffer, size_t capacity) {
 /* False at the end of the file or when it cannot be read. */
 static bool more_input(struct source *source, bool *failed) {
   if (source->input_length) return true;
-  ssize_t n = read_fully(source->fd, source->input_buffer, INPUT_BYTES, source->file_offset);
+  size_t back = source->file_offset < INFLATER_GIVES_BACK ? (size_t)source->file_offset : INFLATER_GIVES_BACK;
+  ssize_t n = read_fully(source->fd, source->input_buffer, back + INPUT_BYTES, source->file_offset - back);
   *failed = n < 0;
-  if (n <= 0) return false;
-  source->file_offset += (uint64_t)n;
-  source->input = source->input_buffer;
-  source->input_length = (size_t)n;
+  if (n <= (ssize_t)back) return false;
+  source->input = source->input_buffer + back;
+  source->input_length = (size_t)n - back;
+  source->file_offset += source->input_length;
   return true;
 }
 

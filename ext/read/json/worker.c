@@ -84,6 +84,13 @@ void worker_clear(struct worker *w) {
   w->event_count = w->tensorflow_count = 0;
 }
 
+void worker_forget(struct worker *w) {
+  worker_clear(w);
+  w->lane_texts.count = w->lanes.published;
+  w->host_cache.is_set = w->stream_cache.is_set = false;
+  if (!text_forget(&w->texts) || !lane_forget(&w->lanes) || !lane_forget(&w->devices)) w->no_memory = true;
+}
+
 void worker_problem(struct worker *w, enum problem problem, const char *where) {
   struct problem_tally *tally = &w->problems[problem];
   if (tally->count++ == 0) tally->offset = w->file_offset + (uint64_t)(where - w->data);

@@ -165,6 +165,8 @@ bool worker_init(struct worker *worker);
 void worker_free(struct worker *worker);
 /* Forgets rows and lists, keeps texts and lanes. */
 void worker_clear(struct worker *worker);
+/* Forgets also the texts and lanes that were never published: the chunk that they were found in goes. */
+void worker_forget(struct worker *worker);
 void worker_problem(struct worker *worker, enum problem problem, const char *where);
 /* A row of the table, all values ROW_NULL. UINT32_MAX: no memory (and no_memory is set). */
 uint32_t worker_row(struct worker *worker, enum row_table table);
