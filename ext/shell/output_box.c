@@ -160,15 +160,14 @@ static size_t next_line(const char *text, size_t length, int width, size_t *rest
   }
   size_t space = taken;
   while (space > 0 && text[space] != ' ') space--;
-  if (space == 0) { /* one long word: after a separator, if there is one in its second half */
-    for (size_t i = taken; i > taken / 2; i--) {
-      if (strchr(",/_:;)", text[i - 1])) {
-        *rest = i;
-        return i;
+  if (space == 0) { /* one long word: after a separator in its second half, a plain one rather than an underscore */
+    static const char *const separators[] = {",/:;)", "_"};
+    for (int kind = 0; kind < 2; kind++) {
+      for (size_t i = taken; i > taken / 2; i--) {
+        if (strchr(separators[kind], text[i - 1])) return *rest = i;
       }
     }
-    *rest = taken;
-    return taken;
+    return *rest = taken;
   }
   *rest = space + 1;
   return space;
