@@ -1,16 +1,20 @@
 -- Advice: answers that rest on less than everything.
 --
 -- One row for each profile and reason among the diagnostics that are warnings or errors (parts of the capture that were
--- degraded, rows that were dropped, damaged or torn files), one for a profile that was not closed in order, and one for
--- a profile with ops in which no step was recognised, since most other checks need steps.
+-- degraded, rows that were dropped, damaged or torn files, a file that was not closed in order), and one for a run with
+-- ops in which no step was recognised, since most other checks need steps.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: reads and verifies every profile whole.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'missing_data';
 WITH told AS (
   SELECT profile_id, severity, reason, min(message) AS message, sum(coalesce(count, 1)) AS times, count(*) AS row_count
   FROM temp.diagnostics WHERE severity IN ('warning', 'error') GROUP BY profile_id, severity, reason
 ), without_steps AS (
-  SELECT ops.profile_id AS profile_id, count(*) AS op_count
-  FROM temp.ops AS ops WHERE ops.profile_id NOT IN (SELECT profile_id FROM temp.steps) GROUP BY ops.profile_id
+  SELECT min(profiles.id) AS profile_id, sum(op_counts.op_count) AS op_count
+  FROM (SELECT profile_id, count(*) AS op_count FROM temp.ops GROUP BY profile_id) AS op_counts
+  JOIN temp.profiles AS profiles ON profiles.id = op_counts.profile_id
+  WHERE profiles.run_id NOT IN (
+    SELECT with_steps.run_id FROM temp.steps AS steps JOIN temp.profiles AS with_steps ON with_steps.id = steps.profile_id)
+  GROUP BY profiles.run_id
 ), found AS (
   SELECT profile_id, CASE severity WHEN 'error' THEN 'critical' ELSE 'warning' END AS severity,
     reason || ': ' || message || CASE WHEN row_count > 1 THEN ' (and ' || (row_count - 1) || ' more)' ELSE '' END
