@@ -33,6 +33,10 @@ static const char help_text[] =
     "\n"
     "Tab completes names. Ctrl-C stops a query and leaves the prompt as it is.\n";
 
+/* Those that hold something come first. A title is "Name: sentence". */
+static const char tables_sql[] =
+    "SELECT name, rows, substr(title, instr(title, ': ') + 2) AS holds FROM tfprof_tables ORDER BY rows = 0";
+
 enum command { HELP, TABLES, VIEWS, COLUMNS, ADVISE, READ, FORMAT, QUIT, CLASSIC, UNKNOWN };
 
 static const struct {
@@ -191,7 +195,7 @@ bool command_run(struct session *session, const char *line, enum script_result *
   *result = SCRIPT_OK;
   switch (parsed.command) {
     case HELP: fputs(help_text, stdout); break;
-    case TABLES: *result = run_select(session, "SELECT name, rows, title FROM tfprof_tables", NULL); break;
+    case TABLES: *result = run_select(session, tables_sql, NULL); break;
     case VIEWS: *result = run_select(session, "SELECT name, title FROM tfprof_views", NULL); break;
     case COLUMNS: *result = show_columns(session, parsed.argument); break;
     case ADVISE: *result = advise(session); break;

@@ -64,8 +64,22 @@ static void append(char **end, uint32_t c, const char *text, size_t size) {
   }
 }
 
+/* Bytes at the beginning that are printable ASCII: nearly always all of them. */
+static size_t plain_length(const char *text, size_t length) {
+  size_t plain = 0;
+  while (plain < length && text[plain] >= 0x20 && text[plain] < 0x7f) plain++;
+  return plain;
+}
+
 /* A copy with nothing in it that a terminal would act on, except line feeds. */
 static bool make_printable(const char *text, size_t length, struct cell *cell) {
+  size_t plain = plain_length(text, length);
+  if (plain == length) {
+    cell->length = (uint32_t)length;
+    cell->text = malloc(length + 1);
+    if (cell->text) memcpy(cell->text, text, length), cell->text[length] = '\0';
+    return cell->text != NULL;
+  }
   char *end = cell->text = malloc(3 * length + 1);
   if (!end) return false;
   while (length) {
@@ -105,7 +119,10 @@ static bool make_cell(sqlite3_stmt *statement, int column, struct cell *cell) {
 }
 
 static int text_width(const char *text, size_t length) {
-  int width = 0;
+  size_t plain = plain_length(text, length);
+  int width = (int)plain;
+  text += plain;
+  length -= plain;
   while (length) {
     uint32_t c;
     size_t size = display_decode(text, length, &c);
@@ -143,15 +160,14 @@ static size_t next_line(const char *text, size_t length, int width, size_t *rest
   }
   size_t space = taken;
   while (space > 0 && text[space] != ' ') space--;
-  if (space == 0) { /* one long word: after a separator, if there is one in its second half */
-    for (size_t i = taken; i > taken / 2; i--) {
-      if (strchr(",/_:;)", text[i - 1])) {
-        *rest = i;
-        return i;
+  if (space == 0) { /* one long word: after a separator in its second half, a plain one rather than an underscore */
+    static const char *const separators[] = {",/:;)", "_"};
+    for (int kind = 0; kind < 2; kind++) {
+      for (size_t i = taken; i > taken / 2; i--) {
+        if (strchr(separators[kind], text[i - 1])) return *rest = i;
       }
     }
-    *rest = taken;
-    return taken;
+    return *rest = taken;
   }
   *rest = space + 1;
   return space;
@@ -160,7 +176,10 @@ static size_t next_line(const char *text, size_t length, int width, size_t *rest
 /* ---- printing pieces ---- */
 
 static void spaces(FILE *file, int count) {
-  for (; count > 0; count--) putc(' ', file);
+  static const char many[] = "                                                                ";
+  for (; count > 0; count -= (int)sizeof many - 1) {
+    fwrite(many, 1, (size_t)count < sizeof many ? (size_t)count : sizeof many - 1, file);
+  }
 }
 
 static void paint(const struct output *output, const char *sequence) {
@@ -240,6 +259,10 @@ static void print_header(const struct output *output) {
 /* Into one line of `width` columns: line feeds become pictures, and what is too long loses its middle. */
 static void print_cut(const struct output *output, const struct column_layout *column, const struct cell *cell,
                       const char *colour) {
+  if (cell->length <= (size_t)column->width && plain_length(cell->text, cell->length) == cell->length) {
+    piece(output, column, cell->text, cell->length, colour);
+    return;
+  }
   char *flat = malloc(3 * (size_t)cell->length + 1), *end = flat;
   if (!flat) return;
   for (uint32_t i = 0; i < cell->length; i++) {

@@ -175,9 +175,10 @@ static void take_line(char *line) {
 
 /* Ctrl-C at the prompt: the line and the statement that it belongs to are forgotten. */
 static void forget_line(void) {
+  fputs("^C\n", stdout); /* first: giving the terminal back moves the cursor */
+  fflush(stdout);
   rl_callback_sigcleanup();
   rl_callback_handler_remove();
-  fputs("^C\n", stdout);
   script_forget(&prompt.script);
   free(prompt.entry);
   prompt.entry = NULL;

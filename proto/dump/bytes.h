@@ -86,4 +86,16 @@ static inline const uint8_t *varint_read(const uint8_t *at, const uint8_t *end, 
   return NULL;
 }
 
+/* The same where at least eight bytes can be read, without a loop; NULL for a varint longer than eight bytes, which is
+** then varint_read's. */
+static inline const uint8_t *varint_read_ahead(const uint8_t *at, uint64_t *value) {
+  uint64_t bytes = load_u64(at), ends = ~bytes & 0x8080808080808080u;
+  if (!ends) return NULL;
+  bytes &= ends ^ (ends - 1); /* up to the first byte that ends a varint */
+  bytes = (bytes & 0x7f007f007f007f00u) >> 1 | (bytes & 0x007f007f007f007fu);
+  bytes = (bytes & 0x3fff00003fff0000u) >> 2 | (bytes & 0x00003fff00003fffu);
+  *value = (bytes & 0x0fffffff00000000u) >> 4 | (bytes & 0x000000000fffffffu);
+  return at + (__builtin_ctzll(ends) >> 3) + 1;
+}
+
 #endif

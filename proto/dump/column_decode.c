@@ -66,12 +66,12 @@ static bool read_varints(const uint8_t *at, const uint8_t *end, uint32_t count, 
     } else if (!(bytes & 0x8000)) {
       values[i++] = (bytes & 0x7f) | (bytes >> 1 & 0x3f80);
       at += 2;
-    } else if (!(bytes & 0x800000)) {
-      values[i++] = (bytes & 0x7f) | (bytes >> 1 & 0x3f80) | (bytes >> 2 & 0x1fc000);
-      at += 3;
     } else {
-      at = varint_read(at, end, &values[i++]);
-      if (!at) return false;
+      const uint8_t *next = varint_read_ahead(at, &values[i]);
+      if (!next) next = varint_read(at, end, &values[i]);
+      if (!next) return false;
+      at = next;
+      i++;
     }
   }
   for (; i < count; i++) {

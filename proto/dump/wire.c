@@ -91,22 +91,6 @@ bool wire_next_slow(struct wire_reader *reader, struct wire_field *field) {
   return false;
 }
 
-struct wire_reader wire_enter(const struct wire_reader *reader, const struct wire_field *field) {
-  struct wire_reader child = {.at = reader->at,
-                              .end = reader->at,
-                              .origin = reader->origin,
-                              .depth = reader->depth + 1};
-  if (field->type != WIRE_BYTES) return child;
-  child.at = field->bytes;
-  if (child.depth > WIRE_MAXIMUM_DEPTH) {
-    child.end = child.at;
-    child.wrong = "messages nest too deeply";
-  } else {
-    child.end = field->bytes + field->length;
-  }
-  return child;
-}
-
 struct wire_packed wire_unpack(const struct wire_field *field, enum wire_type element_type) {
   struct wire_packed packed = {.type = element_type};
   if (field->type == WIRE_BYTES) {
@@ -128,7 +112,8 @@ bool wire_packed_next(struct wire_packed *packed, uint64_t *value) {
   if (packed->at == packed->end) return false;
   size_t left = (size_t)(packed->end - packed->at), width = packed->type == WIRE_FIXED64 ? 8 : 4;
   if (packed->type == WIRE_VARINT) {
-    const uint8_t *at = varint_read(packed->at, packed->end, value);
+    const uint8_t *at = left >= 8 ? varint_read_ahead(packed->at, value) : NULL;
+    if (!at) at = varint_read(packed->at, packed->end, value);
     packed->at = at ? at : packed->end;
     return at != NULL;
   }

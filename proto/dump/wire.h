@@ -69,31 +69,46 @@ bool wire_next_slow(struct wire_reader *reader, struct wire_field *field);
 /* Reads the next field; false at the end and when something is wrong. */
 static inline bool wire_next(struct wire_reader *reader, struct wire_field *field) {
   const uint8_t *at = reader->at;
-  /* The common case: a tag of one byte, then a number or length of one byte. */
-  if (reader->end - at >= 2 && at[0] >= 8 && at[0] < 0x80 && at[1] < 0x80) {
-    field->type = at[0] & 7;
-    if (field->type == WIRE_VARINT) {
-      field->number = at[0] >> 3;
-      field->value = at[1];
-      field->bytes = NULL;
-      field->length = 0;
-      reader->at = at + 2;
-      return true;
-    }
-    if (field->type == WIRE_BYTES && at[1] <= reader->end - at - 2) {
-      field->number = at[0] >> 3;
-      field->value = 0;
-      field->bytes = at + 2;
-      field->length = at[1];
-      reader->at = at + 2 + at[1];
-      return true;
+  /* The common case: a tag of one or two bytes, then a number or length of at most eight. */
+  if (reader->end - at >= 10 && (at[0] < 0x80 || at[1] < 0x80)) {
+    uint32_t tag = *at++;
+    uint64_t value = 0;
+    if (tag >= 0x80) tag = (tag & 0x7f) | (uint32_t)*at++ << 7;
+    field->number = tag >> 3;
+    field->type = tag & 7;
+    if (field->number != 0 && (field->type == WIRE_VARINT || field->type == WIRE_BYTES)) {
+      at = varint_read_ahead(at, &value); /* no branch on the length: it is not to be foreseen */
+      if (at && field->type == WIRE_VARINT) {
+        field->value = value;
+        field->bytes = NULL;
+        field->length = 0;
+        reader->at = at;
+        return true;
+      }
+      if (at && value <= (size_t)(reader->end - at)) {
+        field->value = 0;
+        field->bytes = at;
+        field->length = (size_t)value;
+        reader->at = at + value;
+        return true;
+      }
     }
   }
   return wire_next_slow(reader, field);
 }
 
 /* A reader of the message in a field; empty when the field is no message, `wrong` when messages nest too deeply. */
-struct wire_reader wire_enter(const struct wire_reader *reader, const struct wire_field *field);
+static inline struct wire_reader wire_enter(const struct wire_reader *reader, const struct wire_field *field) {
+  struct wire_reader child = {.at = reader->at,
+                              .end = reader->at,
+                              .origin = reader->origin,
+                              .depth = reader->depth + 1};
+  if (field->type != WIRE_BYTES) return child;
+  child.at = child.end = field->bytes;
+  if (child.depth > WIRE_MAXIMUM_DEPTH) child.wrong = "messages nest too deeply";
+  else child.end += field->length;
+  return child;
+}
 
 /* Bytes from the start of the outermost message, for error messages. */
 static inline uint64_t wire_offset(const struct wire_reader *reader) { return (uint64_t)(reader->at - reader->origin); }

@@ -1,7 +1,8 @@
 """A training program that keeps its own log: `stepping.py LOG ENDING SECONDS`.
 
-After each optimizer step it appends the step's number and the time (ns since 1970) to LOG, with one write.  After SECONDS it
-ends in the way that ENDING says: exit, status, exception, os_exit, abort, segv, or never (until somebody kills it).
+After each optimizer step it appends the step's number and the time (ns since 1970) to LOG, with one write.  After
+SECONDS it ends in the way that ENDING says: exit, status, exception, os_exit, abort, segv, or never (until somebody
+kills it).
 """
 
 import os

@@ -80,7 +80,10 @@ def test_small_file_system():
     ):
         print("        (not root, or no mounts here: left out)")
         return
-    script = f'mount -t tmpfs -o {small} none "$1"; status=0; "$3" -o "$1" -- "$4" -c "$5" || status=$?; cp -r "$1" "$2"; exit $status'
+    script = (
+        f'mount -t tmpfs -o {small} none "$1"; status=0; "$3" -o "$1" -- "$4" -c "$5" || status=$?; '
+        'cp -r "$1" "$2"; exit $status'
+    )
     done = subprocess.run(
         ["unshare", "-m", "bash", "-c", script, "bash", run, copy, CAPTURE, PYTHON, TRAIN],
         stdout=subprocess.PIPE,

@@ -109,7 +109,8 @@ def test_box_becomes_blocks():
 def test_box_cuts_the_middle_in_long_results():
     query = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) "
-        "SELECT i, 'void at::native::vectorized_elementwise_kernel<4, at::native::functor<' || i || '>, float>' AS name FROM n"
+        "SELECT i, 'void at::native::vectorized_elementwise_kernel<4, at::native::functor<' || i || '>, float>' AS name "
+        "FROM n"
     )
     text = run(query, "--width", "50")
     lines = text.split("\n")[3:-2]
@@ -142,7 +143,8 @@ def test_box_hides_control_characters():
 
 
 def test_box_streams():
-    query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT i, 'name ' || i AS name FROM n"
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
+    query = numbers + "SELECT i, 'name ' || i AS name FROM n"
     lines = run(query, "--width", "80").rstrip("\n").split("\n")
     assert len(lines) == 3004 and "name 3000" in lines[-2]
 

@@ -1,0 +1,36 @@
+-- Advice: steps that wait for their input.
+--
+-- For each profile the share of the measured steps (no warm-up, ops recorded) that their own thread spent in the
+-- input pipeline: the outermost input_events of that thread, such as the DataLoader's __next__.  Work that loader
+-- processes or threads do meanwhile does not count, since nobody waits for it.
+-- Thresholds: 5 % is moderately and 20 % highly input-bound, as in the TensorFlow 2 Profiler.
+-- Columns: those of every check, see sql/README.md.  Cost: linear in input_events.
+-- Example: SELECT subject, value, saves_ns FROM advise WHERE check_name = 'input_loading';
+WITH measured AS (
+  SELECT profile_id, thread_id, id AS step_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+), step_time AS (
+  SELECT profile_id, count(*) AS step_count, sum(dur_ns) AS step_ns FROM measured GROUP BY profile_id
+), input_time AS (
+  SELECT measured.profile_id AS profile_id, sum(input_events.dur_ns) AS input_ns
+  FROM temp.input_events AS input_events JOIN measured ON measured.step_id = input_events.step_id
+  WHERE input_events.parent_id IS NULL AND input_events.thread_id = measured.thread_id
+  GROUP BY measured.profile_id
+)
+SELECT
+  'input_loading' AS check_name,
+  CASE WHEN input_ns >= 0.20 * step_ns THEN 'critical' ELSE 'warning' END AS severity,
+  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
+  format('%.0f %% of the step time is spent waiting for input: %s of %s per step', 100.0 * input_ns / step_ns,
+    format_ns(input_ns / step_count), format_ns(step_ns / step_count)) AS message,
+  1.0 * input_ns / step_ns AS value,
+  0.05 AS threshold,
+  input_ns AS saves_ns,
+  'Load in the background: DataLoader(num_workers=…, persistent_workers=True, prefetch_factor=…), or make the '
+    || 'samples cheaper (decode once, cache, batch the transforms).' AS suggestion,
+  'SELECT name, step_id, dur_ns FROM temp.input_events WHERE parent_id IS NULL AND profile_id = '
+    || step_time.profile_id || ' ORDER BY dur_ns DESC, id' AS evidence
+FROM step_time
+JOIN input_time ON input_time.profile_id = step_time.profile_id
+JOIN temp.profiles AS profiles ON profiles.id = step_time.profile_id
+WHERE step_ns > 0 AND input_ns >= 0.05 * step_ns
+ORDER BY saves_ns DESC, step_time.profile_id

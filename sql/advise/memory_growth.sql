@@ -1,0 +1,34 @@
+-- Advice: a process whose memory keeps growing.
+--
+-- For each profile the counter process_resident_bytes: its mean over the second quarter of the recording against its
+-- mean over the last quarter, so that start-up and single peaks do not count.  The check speaks when there are at least
+-- 20 readings (about as many seconds) and the growth is above 10 % and 64 MiB.
+-- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: linear in counters.
+-- Example: SELECT message FROM advise WHERE check_name = 'memory_growth';
+WITH readings AS (
+  SELECT profile_id, time_ns, value, ntile(4) OVER (PARTITION BY profile_id ORDER BY time_ns, id) AS quarter
+  FROM temp.counters WHERE name = 'process_resident_bytes'
+), growth AS (
+  SELECT profile_id, count(*) AS reading_count,
+    avg(CASE WHEN quarter = 2 THEN value END) AS early_bytes,
+    avg(CASE WHEN quarter = 4 THEN value END) AS late_bytes,
+    avg(CASE WHEN quarter = 4 THEN time_ns / 1000000000 END) - avg(CASE WHEN quarter = 2 THEN time_ns / 1000000000 END)
+      AS between_s
+  FROM readings GROUP BY profile_id
+)
+SELECT
+  'memory_growth' AS check_name,
+  'warning' AS severity,
+  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
+  format('Resident memory grew by %s within %.0f s, to %s', format_bytes(CAST(late_bytes - early_bytes AS INTEGER)),
+    between_s, format_bytes(CAST(late_bytes AS INTEGER))) AS message,
+  (late_bytes - early_bytes) / early_bytes AS value,
+  0.10 AS threshold,
+  NULL AS saves_ns,
+  'Something is kept from step to step: losses appended with their graph (use loss.item() or detach()), caches '
+    || 'without a bound, lists of outputs.' AS suggestion,
+  'SELECT time_ns, value FROM temp.counters WHERE name = ''process_resident_bytes'' AND profile_id = '
+    || growth.profile_id || ' ORDER BY time_ns, id' AS evidence
+FROM growth JOIN temp.profiles AS profiles ON profiles.id = growth.profile_id
+WHERE reading_count >= 20 AND late_bytes - early_bytes > 0.10 * early_bytes AND late_bytes - early_bytes > 67108864
+ORDER BY value DESC, growth.profile_id

@@ -1,0 +1,37 @@
+-- Advice: one line of the program that most of the op time comes from.
+--
+-- For each profile the line of code_summary with the largest self time, when that is more than a quarter of the time of
+-- all ops with a stack and the line is the program's own.  A line loss.backward() is left out when it is the first: it
+-- stands for all lines of the forward pass; then the line whose forward and backward time together is largest is named.
+-- It saves nothing by itself (saves_ns is NULL): it says where to look first.
+-- Columns: those of every check, see sql/README.md.  Cost: that of code_summary.
+-- Example: SELECT subject, message FROM advise WHERE check_name = 'slowest_source_line';
+WITH program_lines AS (
+  SELECT profile_id, location, text, self_ns + coalesce(backward_ns, 0) AS cost_ns, self_ns, backward_ns, file, line
+  FROM temp.code_summary
+  WHERE is_library = 0 AND NOT coalesce(text GLOB '*.backward(*', 0)
+), all_time AS (
+  SELECT profile_id, sum(self_ns) AS all_ns FROM temp.code_summary GROUP BY profile_id
+), ranked AS (
+  SELECT program_lines.*, row_number() OVER (PARTITION BY profile_id ORDER BY cost_ns DESC, file, line) AS position
+  FROM program_lines
+)
+SELECT
+  'slowest_source_line' AS check_name,
+  'info' AS severity,
+  ranked.location AS subject,
+  format('%.0f %% of the op time comes from this line (%s forward, %s backward)%s', 100.0 * cost_ns / all_ns,
+    format_ns(self_ns), format_ns(coalesce(backward_ns, 0)), coalesce(': ' || trim(text), '')) AS message,
+  1.0 * cost_ns / all_ns AS value,
+  0.25 AS threshold,
+  NULL AS saves_ns,
+  'Look at the ops that it calls before anything else: the evidence lists them.' AS suggestion,
+  'SELECT ops.name AS name, count(*) AS count, sum(ops.self_ns) AS self_ns FROM temp.ops AS ops WHERE '
+    || 'ops.code_trace_id IN (WITH RECURSIVE below(id) AS (SELECT traces.id FROM temp.code_traces AS traces JOIN '
+    || 'temp.code_frames AS frames ON frames.id = traces.leaf_frame_id WHERE frames.file = ' || quote(file)
+    || ' AND frames.line = ' || line || ' UNION SELECT traces.id FROM below JOIN temp.code_traces AS traces ON '
+    || 'traces.parent_id = below.id) SELECT id FROM below) GROUP BY ops.name ORDER BY 3 DESC, 1 LIMIT 20' AS evidence
+FROM ranked
+JOIN all_time ON all_time.profile_id = ranked.profile_id
+WHERE position = 1 AND cost_ns >= 0.25 * all_ns
+ORDER BY value DESC, ranked.profile_id

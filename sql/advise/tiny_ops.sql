@@ -1,0 +1,41 @@
+-- Advice: a step made of so many tiny ops that calling them costs more than what they compute.
+--
+-- For each profile the outermost ops (those with no recorded op around them, user ranges left aside) on the thread of
+-- the measured steps (no warm-up, ops recorded).  An op under 20 microseconds does little else than be dispatched: on
+-- current processors an eager PyTorch op costs 1 to 10 microseconds before it computes anything.  The check speaks when
+-- such ops are more than half of all and take more than a tenth of the step time.
+-- What it would save: half of their time, which is what fusing neighbours in pairs would spare.
+-- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
+-- Example: SELECT message, suggestion FROM advise WHERE check_name = 'tiny_ops';
+WITH measured AS (
+  SELECT profile_id, id, thread_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+), step_time AS (
+  SELECT profile_id, count(*) AS step_count, sum(dur_ns) AS step_ns FROM measured GROUP BY profile_id
+), launched AS (
+  SELECT ops.profile_id AS profile_id, count(*) AS op_count, sum(ops.dur_ns < 20000) AS tiny_count,
+    sum(CASE WHEN ops.dur_ns < 20000 THEN ops.dur_ns ELSE 0 END) AS tiny_ns
+  FROM temp.ops AS ops
+  LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
+  JOIN measured ON measured.id = ops.step_id
+  WHERE ops.category IN ('op', 'autograd') AND ops.thread_id = measured.thread_id
+    AND (ops.parent_id IS NULL OR enclosing.category NOT IN ('op', 'autograd'))
+  GROUP BY ops.profile_id
+)
+SELECT
+  'tiny_ops' AS check_name,
+  CASE WHEN tiny_ns >= 0.30 * step_ns THEN 'critical' ELSE 'warning' END AS severity,
+  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
+  format('%.0f %% of the %d ops called in a step take less than 20 us, together %.0f %% of the step time',
+    100.0 * tiny_count / op_count, op_count / step_count, 100.0 * tiny_ns / step_ns) AS message,
+  1.0 * tiny_ns / step_ns AS value,
+  0.10 AS threshold,
+  tiny_ns / 2 AS saves_ns,
+  'Call fewer and larger ops: torch.compile the model, use a larger batch, the foreach or fused optimizer, and '
+    || 'operate on stacked tensors instead of looping over them in Python.' AS suggestion,
+  'SELECT name, count(*) AS count, sum(dur_ns) AS sum_ns FROM temp.ops WHERE dur_ns < 20000 AND profile_id = '
+    || step_time.profile_id || ' GROUP BY name ORDER BY 3 DESC, 1 LIMIT 20' AS evidence
+FROM step_time
+JOIN launched ON launched.profile_id = step_time.profile_id
+JOIN temp.profiles AS profiles ON profiles.id = step_time.profile_id
+WHERE tiny_count > 0.5 * op_count AND tiny_ns >= 0.10 * step_ns
+ORDER BY saves_ns DESC, step_time.profile_id

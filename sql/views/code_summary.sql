@@ -1,0 +1,92 @@
+-- Time by source line: which lines of the program call the ops that cost.
+--
+-- One row for each profile and line that lies on the Python stack of an op.  An op's self time goes to one line only, the
+-- innermost one of the program itself, that is outside installed packages and Python's own library (the innermost of all
+-- where the whole stack lies in those), so self_ns of all lines together is the time of all ops that have a stack.
+-- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
+-- ops.sample_weight.
+--   profile_id, rank      the profile
+--   location              file:line, the file without its directories
+--   text                  the source line, where it could be read
+--   count                 ops that count for this line (weighed)
+--   self_ns, self_ratio   their self time; share of all lines of the profile
+--   sum_ns                self time of all ops with this line anywhere on their stack, so lines of main() have nearly all
+--   backward_ns           time of the autograd nodes that answer forward ops of this line, spent where backward() runs
+--   function, file, line  of the frame
+--   is_library            1: a line of an installed package or of Python's library
+-- Cost: one pass over ops, then traces times their depth.  Example: SELECT * FROM code_summary LIMIT 10;
+WITH RECURSIVE measured AS (
+  SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+), by_trace AS (
+  SELECT profile_id, code_trace_id, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns
+  FROM temp.ops
+  WHERE code_trace_id IS NOT NULL AND category <> 'user'
+    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  GROUP BY profile_id, code_trace_id
+), backward_by_trace AS (
+  SELECT forward.code_trace_id AS code_trace_id, sum(backward.dur_ns * backward.sample_weight) AS backward_ns
+  FROM temp.ops AS backward
+  JOIN temp.ops AS forward ON forward.id = backward.forward_op_id
+  LEFT JOIN temp.ops AS enclosing ON enclosing.id = backward.parent_id
+  WHERE backward.forward_op_id IS NOT NULL AND enclosing.forward_op_id IS NULL
+    AND (backward.step_id IN (SELECT id FROM measured) OR backward.profile_id NOT IN (SELECT profile_id FROM measured))
+  GROUP BY forward.code_trace_id
+), walked(trace_id, at_trace_id, distance) AS (
+  SELECT code_trace_id, code_trace_id, 0 FROM by_trace
+  UNION ALL
+  SELECT walked.trace_id, code_traces.parent_id, walked.distance + 1
+  FROM walked JOIN temp.code_traces AS code_traces ON code_traces.id = walked.at_trace_id
+  WHERE code_traces.parent_id IS NOT NULL
+), frame_kinds AS MATERIALIZED (
+  SELECT id, file GLOB '*/site-packages/*' OR file GLOB '*/dist-packages/*' OR file GLOB '*/lib/python[0-9]*/*'
+    OR file GLOB '<frozen *' AS is_library
+  FROM temp.code_frames
+), on_stack AS MATERIALIZED (
+  SELECT walked.trace_id AS trace_id, code_traces.leaf_frame_id AS frame_id, min(walked.distance) AS distance,
+    frame_kinds.is_library AS is_library
+  FROM walked
+  JOIN temp.code_traces AS code_traces ON code_traces.id = walked.at_trace_id
+  JOIN frame_kinds ON frame_kinds.id = code_traces.leaf_frame_id
+  GROUP BY walked.trace_id, code_traces.leaf_frame_id
+), innermost AS (
+  SELECT trace_id, coalesce(min(CASE WHEN NOT is_library THEN distance END), 0) AS distance
+  FROM on_stack GROUP BY trace_id
+), lines AS (
+  SELECT by_trace.profile_id AS profile_id, on_stack.frame_id AS frame_id, max(on_stack.is_library) AS is_library,
+    sum(CASE WHEN on_stack.distance = innermost.distance THEN by_trace.count ELSE 0 END) AS count,
+    sum(CASE WHEN on_stack.distance = innermost.distance THEN by_trace.self_ns ELSE 0 END) AS self_ns,
+    sum(by_trace.self_ns) AS sum_ns,
+    sum(CASE WHEN on_stack.distance = innermost.distance THEN backward_by_trace.backward_ns END) AS backward_ns
+  FROM by_trace
+  JOIN on_stack ON on_stack.trace_id = by_trace.code_trace_id
+  JOIN innermost ON innermost.trace_id = by_trace.code_trace_id
+  LEFT JOIN backward_by_trace ON backward_by_trace.code_trace_id = by_trace.code_trace_id
+  GROUP BY by_trace.profile_id, on_stack.frame_id
+), by_place AS (
+  SELECT lines.profile_id AS profile_id, code_frames.file AS file, code_frames.line AS line,
+    min(code_frames.function) AS function, min(code_frames.text) AS text, max(lines.is_library) AS is_library,
+    sum(lines.count) AS count, sum(lines.self_ns) AS self_ns, sum(lines.sum_ns) AS sum_ns,
+    sum(lines.backward_ns) AS backward_ns
+  FROM lines JOIN temp.code_frames AS code_frames ON code_frames.id = lines.frame_id
+  GROUP BY lines.profile_id, code_frames.file, code_frames.line
+), totals AS (
+  SELECT profile_id, sum(self_ns) AS all_self_ns FROM by_trace GROUP BY profile_id
+)
+SELECT
+  by_place.profile_id AS profile_id,
+  profiles.rank AS rank,
+  replace(by_place.file, rtrim(by_place.file, replace(by_place.file, '/', '')), '') || ':' || by_place.line AS location,
+  by_place.text AS text,
+  CAST(round(by_place.count) AS INTEGER) AS count,
+  CAST(by_place.self_ns AS INTEGER) AS self_ns,
+  by_place.self_ns / nullif(totals.all_self_ns, 0) AS self_ratio,
+  CAST(by_place.sum_ns AS INTEGER) AS sum_ns,
+  CAST(by_place.backward_ns AS INTEGER) AS backward_ns,
+  by_place.function AS function,
+  by_place.file AS file,
+  by_place.line AS line,
+  by_place.is_library AS is_library
+FROM by_place
+JOIN totals ON totals.profile_id = by_place.profile_id
+JOIN temp.profiles AS profiles ON profiles.id = by_place.profile_id
+ORDER BY self_ns DESC, sum_ns DESC, profile_id, file, line

@@ -1,0 +1,63 @@
+-- Coverage: how much the other answers rest on.
+--
+-- One row for each profile.  Shares are NULL where there is nothing to take a share of.
+--   profile_id, rank
+--   steps_recorded_ratio      steps whose ops were recorded, among all steps
+--   step_time_in_ops_ratio    time of recorded, measured steps in which an op or range ran on the step's own thread
+--   ops_in_steps_ratio        ops that lie in a step
+--   ops_with_stack_ratio      ops (but ranges) with a Python stack, their own, inherited, or of their forward op
+--   ops_with_shapes_ratio     ops (but ranges) with input shapes
+--   backward_linked_ratio     outermost autograd nodes that were linked to their forward op
+--   kernels_with_op_ratio     kernels linked to the op that launched them
+--   ops_with_flops_ratio      self time of ops whose flops are known, among the self time of all
+--   rows_dropped              rows that were lost while recording or reading
+--   complete                  1: the file was closed in order
+-- Cost: two passes over ops, one over kernels.  Example: SELECT * FROM coverage;
+WITH op_shares AS (
+  SELECT ops.profile_id AS profile_id, count(*) AS row_count, sum(ops.step_id IS NOT NULL) AS in_steps,
+    sum(ops.category <> 'user') AS op_count,
+    sum(ops.category <> 'user' AND ops.code_trace_id IS NOT NULL) AS with_stack,
+    sum(ops.category <> 'user' AND ops.input_shapes IS NOT NULL) AS with_shapes,
+    sum(ops.self_ns) AS self_ns, sum(CASE WHEN ops.flops IS NOT NULL THEN ops.self_ns ELSE 0 END) AS flops_self_ns
+  FROM temp.ops AS ops GROUP BY ops.profile_id
+), autograd_nodes AS (
+  SELECT ops.profile_id AS profile_id, count(*) AS node_count, sum(ops.forward_op_id IS NOT NULL) AS linked_count
+  FROM temp.ops AS ops LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
+  WHERE ops.category = 'autograd' AND coalesce(enclosing.category, '') <> 'autograd'
+  GROUP BY ops.profile_id
+), step_shares AS (
+  SELECT profile_id, count(*) AS step_count, sum(ops_recorded) AS recorded_count,
+    sum(CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+  FROM temp.steps GROUP BY profile_id
+), in_ops AS (
+  SELECT ops.profile_id AS profile_id, sum(ops.dur_ns) AS op_ns
+  FROM temp.ops AS ops JOIN temp.steps AS steps ON steps.id = ops.step_id
+  WHERE ops.parent_id IS NULL AND ops.thread_id = steps.thread_id AND steps.is_warmup = 0
+  GROUP BY ops.profile_id
+), kernel_shares AS (
+  SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels GROUP BY profile_id
+), dropped AS (
+  SELECT profile_id, sum(count) AS row_count FROM temp.diagnostics
+  WHERE reason IN ('dropped_rows', 'capture_dropped') GROUP BY profile_id
+)
+SELECT
+  profiles.id AS profile_id,
+  profiles.rank AS rank,
+  1.0 * step_shares.recorded_count / nullif(step_shares.step_count, 0) AS steps_recorded_ratio,
+  1.0 * in_ops.op_ns / nullif(step_shares.step_ns, 0) AS step_time_in_ops_ratio,
+  1.0 * op_shares.in_steps / nullif(op_shares.row_count, 0) AS ops_in_steps_ratio,
+  1.0 * op_shares.with_stack / nullif(op_shares.op_count, 0) AS ops_with_stack_ratio,
+  1.0 * op_shares.with_shapes / nullif(op_shares.op_count, 0) AS ops_with_shapes_ratio,
+  1.0 * autograd_nodes.linked_count / nullif(autograd_nodes.node_count, 0) AS backward_linked_ratio,
+  1.0 * kernel_shares.with_op / nullif(kernel_shares.kernel_count, 0) AS kernels_with_op_ratio,
+  1.0 * op_shares.flops_self_ns / nullif(op_shares.self_ns, 0) AS ops_with_flops_ratio,
+  coalesce(dropped.row_count, 0) AS rows_dropped,
+  profiles.complete AS complete
+FROM temp.profiles AS profiles
+LEFT JOIN op_shares ON op_shares.profile_id = profiles.id
+LEFT JOIN autograd_nodes ON autograd_nodes.profile_id = profiles.id
+LEFT JOIN step_shares ON step_shares.profile_id = profiles.id
+LEFT JOIN in_ops ON in_ops.profile_id = profiles.id
+LEFT JOIN kernel_shares ON kernel_shares.profile_id = profiles.id
+LEFT JOIN dropped ON dropped.profile_id = profiles.id
+ORDER BY profile_id

@@ -1,0 +1,49 @@
+-- Time by op: what each op name costs, in all and per step.
+--
+-- One row for each profile and op name.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile
+-- without such steps every op counts.  Where a capture recorded ops only in some steps, counts and times are weighed by
+-- ops.sample_weight, so that they stand for all steps.  Ranges of the program (category user) are left to range_summary.
+--   profile_id, rank              the profile
+--   name, category                of the op; the category is op, autograd, module, python, runtime or input
+--   count                         calls (weighed)
+--   self_ns, self_ratio           time in the op itself without the ops inside it; share of all self time of the profile
+--   sum_ns, mean_ns               time from its start to its end, in all and per call
+--   min_ns, max_ns                the shortest and the longest call
+--   per_step_count, per_step_self_ns   per measured step; NULL without steps
+--   device_self_ns                time of the kernels that it launched itself; NULL without a device
+-- Cost: one pass over ops.  Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
+WITH measured AS (
+  SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+), step_counts AS (
+  SELECT profile_id, count(*) AS step_count FROM measured GROUP BY profile_id
+), sums AS (
+  SELECT profile_id, name, category, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
+    sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+    sum(device_self_ns * sample_weight) AS device_self_ns
+  FROM temp.ops
+  WHERE category <> 'user'
+    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  GROUP BY profile_id, name, category
+), totals AS (
+  SELECT profile_id, sum(self_ns) AS all_self_ns FROM sums GROUP BY profile_id
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.name AS name,
+  sums.category AS category,
+  CAST(round(sums.count) AS INTEGER) AS count,
+  CAST(sums.self_ns AS INTEGER) AS self_ns,
+  sums.self_ns / nullif(totals.all_self_ns, 0) AS self_ratio,
+  CAST(sums.sum_ns AS INTEGER) AS sum_ns,
+  CAST(sums.sum_ns / sums.count AS INTEGER) AS mean_ns,
+  sums.min_ns AS min_ns,
+  sums.max_ns AS max_ns,
+  sums.count / step_counts.step_count AS per_step_count,
+  CAST(sums.self_ns / step_counts.step_count AS INTEGER) AS per_step_self_ns,
+  CAST(sums.device_self_ns AS INTEGER) AS device_self_ns
+FROM sums
+JOIN totals ON totals.profile_id = sums.profile_id
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN step_counts ON step_counts.profile_id = sums.profile_id
+ORDER BY self_ns DESC, profile_id, name, category

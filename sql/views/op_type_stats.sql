@@ -1,0 +1,34 @@
+-- Time by op type: host ops summed over what kind of op they are.
+--
+-- One row for each profile and op_type (for PyTorch the name of the op, with its namespace).  Counted are the ops of
+-- measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by ops.sample_weight.
+--   profile_id, rank, op_type
+--   name_count                how many op names have that type
+--   count, self_ns            calls and their self time (weighed)
+--   self_ratio, cumulative_ratio   share of all self time of the profile, and with all rows before
+-- Cost: one pass over ops.  Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats LIMIT 10;
+WITH measured AS (
+  SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+), by_name AS (
+  SELECT profile_id, op_type, name, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns
+  FROM temp.ops
+  WHERE category <> 'user'
+    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  GROUP BY profile_id, op_type, name
+), by_type AS (
+  SELECT profile_id, coalesce(op_type, name) AS op_type, count(DISTINCT name) AS name_count, sum(count) AS count,
+    sum(self_ns) AS self_ns
+  FROM by_name GROUP BY profile_id, coalesce(op_type, name)
+)
+SELECT
+  by_type.profile_id AS profile_id,
+  profiles.rank AS rank,
+  by_type.op_type AS op_type,
+  by_type.name_count AS name_count,
+  CAST(round(by_type.count) AS INTEGER) AS count,
+  CAST(by_type.self_ns AS INTEGER) AS self_ns,
+  by_type.self_ns / nullif(sum(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS self_ratio,
+  sum(by_type.self_ns) OVER (PARTITION BY by_type.profile_id ORDER BY by_type.self_ns DESC, by_type.op_type)
+    / nullif(sum(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS cumulative_ratio
+FROM by_type JOIN temp.profiles AS profiles ON profiles.id = by_type.profile_id
+ORDER BY profile_id, self_ns DESC, op_type

@@ -1,0 +1,32 @@
+-- Ranges: what the program and its libraries marked by name.
+--
+-- One row for each profile, domain and range name.  Ranges are recorded in every step, so nothing is weighed; those that
+-- lie in warm-up steps are left out, those outside any step count.  ProfilerStep#N counts as one name.
+--   profile_id, rank, domain, name, category
+--   count, sum_ns, mean_ns, min_ns, max_ns   of their durations
+--   step_count                               in how many steps
+-- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns FROM range_summary;
+WITH named AS (
+  SELECT profile_id, domain, category, step_id, dur_ns,
+    CASE WHEN name GLOB 'ProfilerStep#[0-9]*' THEN 'ProfilerStep#' ELSE name END AS name
+  FROM temp.ranges
+  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+), sums AS (
+  SELECT profile_id, domain, name, min(category) AS category, count(*) AS count, sum(dur_ns) AS sum_ns,
+    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, count(DISTINCT step_id) AS step_count
+  FROM named GROUP BY profile_id, domain, name
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.domain AS domain,
+  sums.name AS name,
+  sums.category AS category,
+  sums.count AS count,
+  sums.sum_ns AS sum_ns,
+  sums.sum_ns / sums.count AS mean_ns,
+  sums.min_ns AS min_ns,
+  sums.max_ns AS max_ns,
+  sums.step_count AS step_count
+FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+ORDER BY sum_ns DESC, profile_id, domain, name

@@ -1,0 +1,63 @@
+-- Steps at a glance: how many, how long, how regular, and where their time goes.
+--
+-- One row for each profile that has steps.  Statistics are over measured steps (no warm-up); what ops did over those of
+-- them whose ops were recorded.
+--   profile_id, rank                        the profile
+--   step_count, warmup_count, recorded_count   all steps; those left out as warm-up; measured ones with ops recorded
+--   mean_ns, median_ns, stddev_ns           of the durations of measured steps
+--   min_ns, max_ns, p95_ns
+--   steps_per_second                        measured steps by their time
+--   in_ops_ratio                            share of the step time in which an op or range ran on the step's own thread
+--   in_input_ratio                          share spent in input_events on that thread
+--   in_optimizer_ratio                      share spent in Optimizer.step
+--   ops_per_step                            ops (all categories but user) that started in a step, on any thread
+-- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
+WITH measured AS (
+  SELECT profile_id, id, thread_id, dur_ns, ops_recorded FROM temp.steps WHERE is_warmup = 0
+), counted AS (
+  SELECT profile_id, count(*) AS step_count, sum(is_warmup) AS warmup_count,
+    sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
+  FROM temp.steps GROUP BY profile_id
+), durations AS (
+  SELECT profile_id, sum(dur_ns) AS sum_ns, avg(dur_ns) AS mean_ns, median(dur_ns) AS median_ns,
+    stddev(dur_ns) AS stddev_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, percentile(dur_ns, 95) AS p95_ns,
+    count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS recorded_ns
+  FROM measured GROUP BY profile_id
+), op_time AS (
+  SELECT ops.profile_id AS profile_id,
+    sum(CASE WHEN ops.parent_id IS NULL AND ops.thread_id = measured.thread_id THEN ops.dur_ns ELSE 0 END) AS in_ops_ns,
+    sum(CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN ops.dur_ns ELSE 0 END)
+      AS in_optimizer_ns,
+    sum(ops.category <> 'user') AS op_count
+  FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
+  WHERE measured.ops_recorded = 1
+  GROUP BY ops.profile_id
+), input_time AS (
+  SELECT input_events.profile_id AS profile_id, sum(input_events.dur_ns) AS in_input_ns
+  FROM temp.input_events AS input_events JOIN measured ON measured.id = input_events.step_id
+  WHERE input_events.parent_id IS NULL AND input_events.thread_id = measured.thread_id
+  GROUP BY input_events.profile_id
+)
+SELECT
+  counted.profile_id AS profile_id,
+  profiles.rank AS rank,
+  counted.step_count AS step_count,
+  counted.warmup_count AS warmup_count,
+  counted.recorded_count AS recorded_count,
+  CAST(durations.mean_ns AS INTEGER) AS mean_ns,
+  CAST(durations.median_ns AS INTEGER) AS median_ns,
+  CAST(durations.stddev_ns AS INTEGER) AS stddev_ns,
+  durations.min_ns AS min_ns,
+  durations.max_ns AS max_ns,
+  CAST(durations.p95_ns AS INTEGER) AS p95_ns,
+  1e9 * durations.step_count / nullif(durations.sum_ns, 0) AS steps_per_second,
+  1.0 * op_time.in_ops_ns / nullif(durations.recorded_ns, 0) AS in_ops_ratio,
+  1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0) AS in_input_ratio,
+  1.0 * op_time.in_optimizer_ns / nullif(durations.recorded_ns, 0) AS in_optimizer_ratio,
+  1.0 * op_time.op_count / nullif(counted.recorded_count, 0) AS ops_per_step
+FROM counted
+JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id
+LEFT JOIN durations ON durations.profile_id = counted.profile_id
+LEFT JOIN op_time ON op_time.profile_id = counted.profile_id
+LEFT JOIN input_time ON input_time.profile_id = counted.profile_id
+ORDER BY profile_id

@@ -1,0 +1,52 @@
+-- Threads: what each host thread and device stream was busy with.
+--
+-- One row for each profile and thread that ran ops, kernels or transfers.  Warm-up counts here: the view is about what
+-- ran where, not about averages.  Counts are of recorded rows, not weighed.
+--   profile_id, rank, thread_id   joins threads.id
+--   thread, kind                  its name and tid, or its stream; host or stream
+--   op_count, op_ns               ops on it and the time covered by outermost ones
+--   autograd_count                of them autograd nodes
+--   kernel_count, kernel_ns       kernels on the stream and their durations
+--   transfer_count, transfer_ns   copies and fills on the stream and their durations
+--   start_ms, end_ms              first start and last end, from the start of the run
+--   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them
+-- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
+WITH rows_of AS (
+  SELECT thread_id, count(*) AS op_count, sum(category = 'autograd') AS autograd_count,
+    sum(CASE WHEN parent_id IS NULL THEN dur_ns ELSE 0 END) AS op_ns, 0 AS kernel_count, 0 AS kernel_ns,
+    0 AS transfer_count, 0 AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+  FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id
+  UNION ALL
+  SELECT thread_id, 0, 0, 0, count(*), sum(dur_ns), 0, 0, min(start_ns), max(end_ns)
+  FROM temp.kernels WHERE thread_id IS NOT NULL GROUP BY thread_id
+  UNION ALL
+  SELECT thread_id, 0, 0, 0, 0, 0, count(*), sum(dur_ns), min(start_ns), max(end_ns)
+  FROM temp.transfers WHERE thread_id IS NOT NULL GROUP BY thread_id
+), sums AS (
+  SELECT thread_id, sum(op_count) AS op_count, sum(autograd_count) AS autograd_count, sum(op_ns) AS op_ns,
+    sum(kernel_count) AS kernel_count, sum(kernel_ns) AS kernel_ns, sum(transfer_count) AS transfer_count,
+    sum(transfer_ns) AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+  FROM rows_of GROUP BY thread_id
+)
+SELECT
+  threads.profile_id AS profile_id,
+  profiles.rank AS rank,
+  threads.id AS thread_id,
+  CASE threads.kind WHEN 'stream' THEN 'stream ' || threads.stream
+    ELSE coalesce(threads.name || ' ', '') || coalesce(threads.tid, '') END AS thread,
+  threads.kind AS kind,
+  sums.op_count AS op_count,
+  sums.op_ns AS op_ns,
+  sums.autograd_count AS autograd_count,
+  sums.kernel_count AS kernel_count,
+  sums.kernel_ns AS kernel_ns,
+  sums.transfer_count AS transfer_count,
+  sums.transfer_ns AS transfer_ns,
+  (sums.start_ns - runs.start_ns) / 1e6 AS start_ms,
+  (sums.end_ns - runs.start_ns) / 1e6 AS end_ms,
+  1.0 * (sums.op_ns + sums.kernel_ns + sums.transfer_ns) / nullif(sums.end_ns - sums.start_ns, 0) AS busy_ratio
+FROM sums
+JOIN temp.threads AS threads ON threads.id = sums.thread_id
+JOIN temp.profiles AS profiles ON profiles.id = threads.profile_id
+JOIN temp.runs AS runs ON runs.id = profiles.run_id
+ORDER BY profile_id, op_ns + kernel_ns + transfer_ns DESC, thread_id

@@ -1,0 +1,173 @@
+"""What goes wrong harms neither the program nor what was recorded before: sudden death, no room, no directory, no library."""
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import capturing
+
+# A program that prints, each time it has finished a step, its number and when (CLOCK_MONOTONIC, ns).
+PROGRAM = """
+import sys, time, torch
+x = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([x], 0.1)
+number = 0
+until = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < until:
+    x.sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    number += 1
+    if number % 20 == 0:
+        print(number, time.monotonic_ns(), flush=True)
+"""
+
+
+def steps(path):
+    return sorted((op.start, op.end) for op in capturing.ops(path) if op.name == "Optimizer.step#SGD.step")
+
+
+def test_kill():
+    """Every step that ended a second before the program was killed is in the dump."""
+    random.seed(int(os.environ.get("TFPROF_TEST_SEED", "1")))
+    for attempt in range(int(os.environ.get("TFPROF_TEST_KILLS", "6"))):
+        with capturing.Directory() as directory:
+            process = capturing.start(directory, ["-c", PROGRAM, "60"])
+            process.stdout.readline()
+            time.sleep(random.uniform(0.2, 4))
+            killed = time.monotonic_ns()
+            process.send_signal(signal.SIGKILL)
+            told = [tuple(map(int, line.split())) for line in process.communicate()[0].splitlines() if line.count(" ") == 1]
+            (path,) = capturing.dumps(directory)
+            summary = capturing.summary(path)
+            recorded = steps(path)
+            expected = max([number for number, when in told if when < killed - 1_000_000_000], default=0)
+            assert not summary["closed"] and len(recorded) >= expected, (len(recorded), expected)
+            age = (killed - recorded[-1][1]) / 1e6 if recorded else 0
+            print("killed: %d steps told, %d recorded, the last one ended %.0f ms before" % (told[-1][0] if told else 0, len(recorded), age))
+            assert age < 1000
+
+
+def test_clock():
+    """Times are those of CLOCK_MONOTONIC: what the program reads before and after a range lies around the range."""
+    program = """
+import sys, time, torch
+from torch.profiler import record_function
+until = time.monotonic() + 5
+number = 0
+while time.monotonic() < until:
+    before = time.monotonic_ns()
+    with record_function("range %d" % number):
+        torch.ones(1)
+    print(number, before, time.monotonic_ns())
+    number += 1
+    time.sleep(0.003)
+"""
+    with capturing.Directory() as directory:
+        out, _ = capturing.run(directory, ["-c", program])
+        (path,) = capturing.dumps(directory)
+        ranges = {op.name: op for op in capturing.ops(path) if op.category == "user"}
+        worst = 0
+        for line in out.splitlines():
+            number, before, after = map(int, line.split())
+            op = ranges["range %d" % number]
+            worst = max(worst, before - op.start, op.end - after)
+        print("%d ranges; the farthest outside what the program itself measured: %d ns" % (len(ranges), worst))
+        assert len(ranges) == len(out.splitlines()) and worst < 20_000, worst
+
+
+def test_no_directory():
+    with tempfile.TemporaryDirectory() as parent:
+        for directory, reason in ((os.path.join(parent, "absent"), "No such file or directory"), ("/proc", "")):
+            out, error = capturing.run(directory, ["-c", PROGRAM, "0.1"])
+            assert out and error.count("\n") == 1 and error.startswith("tfprof: nothing is recorded") and reason in error, error
+            print("one line:", error.strip())
+        out, error = capturing.run(os.path.join(parent, "absent"), ["-c", PROGRAM, "0.1"], quiet=1)
+        assert out and not error
+        environment = capturing.environment(parent)
+        environment["TFPROF_LIBRARY"] = os.path.join(parent, "none.so")
+        result = subprocess.run([capturing.PYTHON, "-c", PROGRAM, "0.1"], env=environment, capture_output=True, text=True)
+        assert result.returncode == 0 and result.stderr.count("\n") == 1 and result.stderr.startswith("tfprof: "), result.stderr
+        print("one line:", result.stderr.strip())
+
+
+def check_full(directory, error):
+    (path,) = capturing.dumps(directory)
+    summary = capturing.summary(path)
+    recorded = steps(path)
+    lost = [(row["reason"], row["count"]) for row in capturing.table(path, "diagnostics") if "disk" in row["message"]]
+    print("a full disk: %d steps in %d bytes, closed: %s, lost: %s, problems: %s" % (
+        len(recorded), os.path.getsize(path), summary["closed"], lost, [p[:3] for p in summary["problems"]]))
+    assert error.count("\n") == 1 and error.startswith("tfprof: cannot write"), error
+    assert len(recorded) > 100
+    assert not [problem for problem in summary["problems"] if problem[1] not in ("torn_tail", "dropped_rows", "not_closed")], summary
+    return path, summary
+
+
+def test_full_disk():
+    """A file that may not grow any more; then, where we may mount one, a full disk that gets room again."""
+    limit = 100_000
+    with capturing.Directory() as directory:
+        result = subprocess.run([capturing.PYTHON, "-c", PROGRAM, "4"], env=capturing.environment(directory), capture_output=True, text=True,
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        assert result.returncode == 0, result.stderr
+        check_full(directory, result.stderr)
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", directory], capture_output=True)
+        if mount.returncode:
+            print("no right to mount a small disk: that part is left out")
+            return
+        try:
+            process = capturing.start(directory, ["-c", PROGRAM, "12"])
+            deadline = time.monotonic() + 60
+            while os.statvfs(directory).f_bavail * os.statvfs(directory).f_frsize > 8192 and time.monotonic() < deadline:
+                time.sleep(0.1)
+            time.sleep(2)
+            subprocess.run(["mount", "-o", "remount,size=64m", directory], check=True)
+            out, error = process.communicate()
+            assert process.returncode == 0, error
+            path, summary = check_full(directory, error)
+            assert summary["closed"] and [problem for problem in summary["problems"] if problem[1] == "dropped_rows"], summary
+        finally:
+            subprocess.run(["umount", directory], check=True)
+
+
+def test_memory():
+    """The library's own memory stays small, however much the program does."""
+    program = """
+import os, sys, torch
+def resident(): return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
+x = torch.ones(4)
+def work(count):
+    for number in range(count):
+        torch.relu_(x)
+work(1000)
+before = resident()
+work(1500000)
+after = resident()
+for number in range(60000):
+    torch.empty(number % 20011, 2).t()
+    with torch.profiler.record_function("range %d" % number): pass
+print(after - before, resident() - after)
+"""
+    with capturing.Directory() as directory:
+        out, error = capturing.run(directory, ["-c", program])
+        many, varied = map(int, out.split())
+        print("3 million ops took %.1f MB, 60,000 names and 20,000 shapes %.1f MB more" % (many / 1e6, varied / 1e6))
+        assert many < 32e6 and varied < 64e6, (many, varied)
+        (path,) = capturing.dumps(directory)
+        assert not capturing.summary(path)["problems"], capturing.summary(path)
+
+
+def main():
+    capturing.need_torch()
+    for name, test in sorted(globals().items()):
+        if name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv[1:]):
+            test()
+
+
+main()
