@@ -20,9 +20,15 @@ show() { # title, query
   build/tfprof --format box run "$2"
 }
 
-show "The steps" "SELECT number, is_warmup, dur_ns / 1e6 AS dur_ms, ops_recorded FROM steps ORDER BY dur_ns DESC, id LIMIT 5"
-show "The most expensive ops" "SELECT name, count, self_ns / 1e6 AS self_ms, self_ratio FROM op_summary LIMIT 10"
-show "Time by source line" "SELECT location, text, self_ns / 1e6 AS self_ms, self_ratio FROM code_summary LIMIT 10"
+show "The steps" \
+  "SELECT step_count AS steps, round(median_ns / 1e6, 1) AS median_ms, round(max_ns / 1e6, 1) AS longest_ms,
+  round(steps_per_second, 1) AS per_second, round(100 * in_input_ratio, 1) AS input_percent,
+  round(100 * in_optimizer_ratio, 1) AS optimizer_percent, round(ops_per_step) AS ops_per_step FROM step_summary"
+show "The most expensive ops" \
+  "SELECT name, count, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent FROM op_summary LIMIT 10"
+show "Time by source line" \
+  "SELECT location, trim(text) AS text, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent,
+  round(backward_ns / 1e6, 1) AS backward_ms FROM code_summary WHERE self_ns > 0 LIMIT 8"
 show "Advice" "SELECT severity, check_name, message, suggestion FROM advise"
 
 cat <<'TEXT'

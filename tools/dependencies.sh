@@ -70,8 +70,8 @@ build_release() {
 
 install_pytorch() { # into .venv; the small CPU build where its own index can be reached, else what the configured index has
   .venv/bin/python -m pip install -q --retries 0 --timeout 10 --index-url https://download.pytorch.org/whl/cpu \
-    "torch==$pytorch_release" >/dev/null 2>&1 ||
-    .venv/bin/python -m pip install -q "torch==$pytorch_release" ||
+    "torch==$pytorch_release" numpy >/dev/null 2>&1 ||
+    .venv/bin/python -m pip install -q "torch==$pytorch_release" numpy ||
     fail "PyTorch $pytorch_release could not be installed into .venv; see pip's message above"
 }
 

@@ -9,7 +9,7 @@ enum {
   KEPT_CHUNKS = 64, /* 4 MiB stay resident between bursts */
 };
 _Static_assert(CHUNK_COUNT % 64 == 0, "whole words");
-_Static_assert(sizeof(struct chunk) == CHUNK_SIZE, "header and bytes fill a chunk");
+_Static_assert(sizeof(struct chunk) == CHUNK_SIZE && offsetof(struct chunk, bytes) == CHUNK_HEADER, "header and bytes fill a chunk");
 
 static struct chunk *region;
 static _Atomic uint64_t in_use[WORD_COUNT];

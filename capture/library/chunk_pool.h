@@ -22,7 +22,7 @@ enum {
 struct chunk {
   _Atomic(struct chunk *) next;
   _Atomic uint32_t used;
-  uint8_t padding[CHUNK_HEADER - 16];
+  uint8_t padding[CHUNK_HEADER - 12];
   uint8_t bytes[CHUNK_CAPACITY];
 };
 

@@ -139,12 +139,14 @@ void clock_map_steer(struct clock_map *map, const struct clock_reading *reading)
   double measured = (double)(reading->monotonic_ns - map->last.monotonic_ns) / elapsed;
   int64_t value = clock_map_ns(map, reading->ticks);
   int64_t error = reading->monotonic_ns - value;
-  if (error > JUMP_NS) {
+  /* Where one of the clocks has jumped, the slope measured across the jump means nothing. */
+  bool has_jumped = measured < old->rate * 0.999 || measured > old->rate * 1.001;
+  if (has_jumped && error > JUMP_NS) {
     value += error;
     error = 0;
   }
   /* The mean of the old and the measured slope steadies it against noise of single readings. */
-  double rate = (old->rate + measured) / 2;
+  double rate = has_jumped ? old->rate : (old->rate + measured) / 2;
   double steered = rate + (double)error / elapsed;
   if (steered < rate / 2) steered = rate / 2;
   if (steered > rate * 2) steered = rate * 2;

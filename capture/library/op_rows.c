@@ -375,7 +375,7 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
     if (is_full(rows)) full(context);
   }
   rows->late_count -= late_before;
-  memmove(rows->late, rows->late + late_before, rows->late_count * sizeof *rows->late);
+  if (rows->late_count) memmove(rows->late, rows->late + late_before, rows->late_count * sizeof *rows->late);
   return done;
 }
 

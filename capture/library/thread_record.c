@@ -204,7 +204,7 @@ bool thread_forget(struct capture_thread *thread) {
     if (op->pin || atomic_load_explicit(&op->is_done, memory_order_acquire)) continue;
     struct pin_item *pin = thread_reserve(thread, sizeof *pin);
     if (!pin) return false;
-    *pin = (struct pin_item){{ITEM_PIN, 0, sizeof *pin / 16, op->name}, op->inputs, op->node, i, 0};
+    *pin = (struct pin_item){{ITEM_PIN, 0, sizeof *pin / 16, op->name}, op->inputs, op->node, i, {0}};
     thread_commit(thread, sizeof *pin);
     op->pin = (uint16_t)(i + 1);
     op->is_text = 0; /* its text leaves the arena */

@@ -65,8 +65,9 @@ struct code_item {
 
 struct pin_item {
   struct item head; /* id: name */
-  uint32_t inputs, node, place, padding;
+  uint32_t inputs, node, place, padding[3];
 };
+_Static_assert(sizeof(struct node_item) == 32 && sizeof(struct pin_item) == 32, "whole units");
 
 struct capture_thread;
 

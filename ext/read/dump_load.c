@@ -36,7 +36,7 @@ struct trouble { /* of one job in one frame */
   uint8_t status; /* enum tfprof_status of decoding */
   uint32_t refused;
   uint64_t offset;
-  char *text; /* NULL: told elsewhere */
+  char *text; /* what is wrong */
 };
 
 struct worker { /* made by the thread that uses it */
@@ -269,11 +269,12 @@ static enum tfprof_status decode_start(struct loading *loading, struct worker *w
   if (!status) {
     status = decode(worker, frame, blocks.dur, worker->durations, worker->duration_nulls, duration_trouble);
   }
-  if (!status && duration_trouble->status) {
-    trouble->status = duration_trouble->status; /* no start without the duration; told of that one if it is asked for */
+  if (!status && duration_trouble->status) { /* no start without the duration */
+    trouble->status = duration_trouble->status;
     trouble->offset = duration_trouble->offset;
     trouble->text = unwanted.text;
-    return TFPROF_OK;
+    if (!trouble->text) trouble->text = strdup(duration_trouble->text);
+    return trouble->text ? TFPROF_OK : error_no_memory(&worker->error);
   }
   if (!status && job->duration_job >= 0) {
     struct column_builder *builder = &loading->jobs[job->duration_job].builder;
@@ -475,10 +476,8 @@ static enum tfprof_status settle_job(struct loading *loading, unsigned index, st
     if (!trouble->status) continue;
     if (column_builder_allow_nulls(&job->builder)) return error_no_memory(error);
     put_all_null(&job->builder, row_of_frame(loading, frame), frame->rows);
-    if (trouble->text) {
-      dump_tell_damage(loading->segment, job->column, frame, (enum tfprof_status)trouble->status, trouble->offset,
-                       trouble->text);
-    }
+    dump_tell_damage(loading->segment, job->column, frame, (enum tfprof_status)trouble->status, trouble->offset,
+                     trouble->text);
   }
   if (refused) dump_tell_refused(loading->segment, job->column, refused);
   return TFPROF_OK;

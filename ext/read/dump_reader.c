@@ -292,60 +292,83 @@ struct span {
   int64_t start, end;
 };
 
-static bool is_time(int64_t value) { return value >= -DUMP_TIME_LIMIT && value <= DUMP_TIME_LIMIT; }
-static bool is_tame(const struct dump_block *block) { return is_time(block->minimum) && is_time(block->maximum); }
+/* Decodes a block; *is_damaged: it has no values to show. */
+static enum tfprof_status decode(struct span *span, const struct dump_frame *frame, const struct dump_block *block,
+                                 int64_t *values, uint64_t *nulls, bool *is_damaged, struct tfprof_error *error) {
+  enum tfprof_status status = dump_block_decode(span->cursor, frame, block, values, nulls, error);
+  *is_damaged = dump_is_damage(status);
+  return *is_damaged ? TFPROF_OK : status;
+}
 
-/* Decodes two blocks and looks at the rows: `sign` -1: starts are ends less durations, 1: ends are starts and
-** durations. */
+static enum tfprof_status prepare(struct span *span, struct tfprof_error *error) {
+  if (span->cursor) return TFPROF_OK;
+  span->values = malloc(2 * DUMP_MAXIMUM_FRAME_ROWS * sizeof *span->values);
+  span->value_nulls = malloc(2 * DUMP_MAXIMUM_FRAME_ROWS / 8);
+  if (!span->values || !span->value_nulls) return error_no_memory(error);
+  span->durations = span->values + DUMP_MAXIMUM_FRAME_ROWS;
+  span->duration_nulls = span->value_nulls + DUMP_MAXIMUM_FRAME_ROWS / 64;
+  return dump_cursor_open(span->source->file, &span->cursor, error);
+}
+
+/* Looks at the rows of a frame: their times, or with `durations` what these make of them: starts of ends (sign -1), ends
+** of starts (1). */
 static enum tfprof_status look_closely(struct span *span, const struct dump_frame *frame,
                                        const struct dump_block *times, const struct dump_block *durations, int sign,
                                        struct tfprof_error *error) {
-  enum tfprof_status status = TFPROF_OK;
-  if (!span->cursor) {
-    span->values = malloc(2 * DUMP_MAXIMUM_FRAME_ROWS * sizeof *span->values);
-    span->value_nulls = malloc(2 * DUMP_MAXIMUM_FRAME_ROWS / 8);
-    if (!span->values || !span->value_nulls) return error_no_memory(error);
-    span->durations = span->values + DUMP_MAXIMUM_FRAME_ROWS;
-    span->duration_nulls = span->value_nulls + DUMP_MAXIMUM_FRAME_ROWS / 64;
-    status = dump_cursor_open(span->source->file, &span->cursor, error);
+  bool is_damaged = false, is_duration_damaged = false;
+  enum tfprof_status status = prepare(span, error);
+  if (!status) status = decode(span, frame, times, span->values, span->value_nulls, &is_damaged, error);
+  if (!status && durations) {
+    status = decode(span, frame, durations, span->durations, span->duration_nulls, &is_duration_damaged, error);
   }
-  if (!status) status = dump_block_decode(span->cursor, frame, times, span->values, span->value_nulls, error);
-  if (!status) status = dump_block_decode(span->cursor, frame, durations, span->durations, span->duration_nulls, error);
-  /* A damaged block has no times to show. */
-  if (span->cursor && (status == TFPROF_CORRUPT || status == TFPROF_VERSION)) return TFPROF_OK;
-  for (uint32_t row = 0; row < frame->rows && !status; row++) {
-    bool is_null = (span->value_nulls[row >> 6] | span->duration_nulls[row >> 6]) >> (row & 63) & 1;
-    if (is_null || span->durations[row] < 0) continue;
-    int64_t value = span->values[row] + sign * span->durations[row]; /* both are tame */
-    if (sign < 0 && value < span->start && is_time(value)) span->start = value;
-    if (sign > 0 && value > span->end && is_time(value)) span->end = value;
+  if (status || is_damaged || is_duration_damaged) return status;
+  for (uint32_t row = 0; row < frame->rows; row++) {
+    int64_t value = span->values[row];
+    bool is_null = span->value_nulls[row >> 6] >> (row & 63) & 1;
+    if (is_null || !is_dump_time(value)) continue;
+    if (durations) {
+      int64_t duration = span->durations[row];
+      if (span->duration_nulls[row >> 6] >> (row & 63) & 1 || duration < 0 || !is_dump_time(duration)) continue;
+      value += sign * duration;
+      if (!is_dump_time(value)) continue;
+    }
+    if (value < span->start) span->start = value;
+    if (value > span->end) span->end = value;
   }
-  return status;
+  return TFPROF_OK;
 }
 
+static bool is_tame(const struct dump_block *block) {
+  return is_dump_time(block->minimum) && is_dump_time(block->maximum);
+}
+
+/* The directory tells the least and the greatest of a block; where it does not tell enough the block is decoded, which is
+** seldom. */
 static enum tfprof_status widen(struct span *span, const struct dump_frame *frame, const struct table_spec *spec,
                                 struct tfprof_error *error) {
-  const struct dump_block *start = NULL, *end = NULL, *dur = NULL;
-  for (unsigned i = 0; i < frame->block_count; i++) {
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned i = 0; i < frame->block_count && !status; i++) {
     const struct dump_block *block = &frame->blocks[i];
     int column = schema_column_of_dump_id(spec, block->dump_id);
-    if (column < 0 || block->encoding == DUMP_REAL || !is_tame(block)) continue;
-    if (spec->start_column >= 0 && column == spec->start_column) start = block;
-    if (spec->start_column >= 0 && column == spec->end_column) end = block;
-    if (spec->start_column >= 0 && column == spec->dur_column) dur = block;
-    if (spec->columns[column].type != TYPE_TIME) continue;
-    if (block->minimum < span->start) span->start = block->minimum;
-    if (block->maximum > span->end) span->end = block->maximum;
+    if (column < 0 || block->encoding == DUMP_REAL || spec->columns[column].type != TYPE_TIME) continue;
+    if (!is_tame(block)) {
+      status = look_closely(span, frame, block, NULL, 0, error);
+    } else {
+      if (block->minimum < span->start) span->start = block->minimum;
+      if (block->maximum > span->end) span->end = block->maximum;
+    }
   }
-  enum tfprof_status status = TFPROF_OK;
-  /* The directory bounds what is not in it; seldom does a frame have to be decoded. */
-  if (end && dur && !start && end->minimum - dur->maximum < span->start) {
-    status = look_closely(span, frame, end, dur, -1, error);
+  if (status || spec->start_column < 0) return status;
+  struct span_blocks blocks = dump_span_blocks(spec, frame);
+  const struct dump_block *times = blocks.start ? blocks.start : blocks.end;
+  if (!times || !blocks.dur || times->encoding == DUMP_REAL || blocks.dur->encoding == DUMP_REAL) return TFPROF_OK;
+  bool is_clear = is_tame(times) && is_tame(blocks.dur);
+  if (times == blocks.end) {
+    if (is_clear) is_clear = times->minimum - blocks.dur->maximum >= span->start;
+    return is_clear ? TFPROF_OK : look_closely(span, frame, times, blocks.dur, -1, error);
   }
-  if (start && dur && !end && start->maximum + dur->maximum > span->end) {
-    status = look_closely(span, frame, start, dur, 1, error);
-  }
-  return status;
+  if (is_clear) is_clear = times->maximum + blocks.dur->maximum <= span->end;
+  return is_clear ? TFPROF_OK : look_closely(span, frame, times, blocks.dur, 1, error);
 }
 
 static enum tfprof_status find_span(struct profile *profile, int64_t *start, int64_t *end, struct tfprof_error *error) {

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -470,6 +471,9 @@ enum tfprof_status dump_writer_create(const char *path, bool replace, const stru
   enum tfprof_status status = write_file_header(writer, profile, error);
   if (!status) status = dump_writer_profile(writer, profile, error);
   if (status) {
+    struct stat info;
+    /* Nothing is in it that anybody could read.  A device of that name stays. */
+    if (fstat(writer->fd, &info) == 0 && S_ISREG(info.st_mode)) unlink(path);
     free_writer(writer);
     return status;
   }

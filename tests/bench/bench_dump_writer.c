@@ -8,7 +8,6 @@
 ** sequence numbers on a third of the rows, shared by forward and backward; a Python stack on 40 % of the rows.  A
 ** twentieth of the ops is out of pattern. Time is that of this thread only (CLOCK_THREAD_CPUTIME_ID), from columns in
 ** memory to bytes in the page cache.
-**
 */
 #include "dump/reader.h"
 

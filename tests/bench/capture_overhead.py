@@ -156,4 +156,5 @@ def main():
             print("%s: %d ops in the dump, %d lost, %.2f bytes each, closed in order: %s" % (inside, rows, lost, size / rows, summary["closed"]))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,6 @@
 ** Checksums would stop nearly every mutation at the door, so a file whose last byte is odd first gets right ones: that
 ** of the file header, of every frame that can be walked to, and of every block.  What a forger could write is then read
 ** as well.
-**
 */
 #include "dump/bytes.h"
 #include "dump/checksum.h"

@@ -3,7 +3,6 @@
 **
 ** Prints a line for each thing that is wrong; exit status 0 when there is none, else 1.  Damage is
 ** test_dump_damage.c's.
-**
 */
 #include "dump_test.h"
 

@@ -4,7 +4,6 @@
 ** served is true: each value equals the one that was written for that row, or the block is refused.  Only forged
 ** checksums can make a reader show other values, and then these lie within the range that the directory states. Prints
 ** a line for each thing that is wrong; exit status 0 when there is none, else 1.
-**
 */
 #include "dump_test.h"
 
@@ -567,8 +566,15 @@ static void test_full_disk(void) {
   }
   struct dump_profile profile = {.rank = -1};
   struct dump_writer *writer;
+  limit = unlimited;
+  limit.rlim_cur = 40;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  check(dump_writer_create(path, true, &profile, &writer, &error) == TFPROF_IO && access(path, F_OK) != 0,
+        "a file that could not even be begun is left behind");
+  setrlimit(RLIMIT_FSIZE, &unlimited);
   if (access("/dev/full", W_OK) == 0) {
     check(dump_writer_create("/dev/full", true, &profile, &writer, &error) == TFPROF_IO && !writer, "/dev/full");
+    check(access("/dev/full", W_OK) == 0, "/dev/full was removed");
   }
 }
 

@@ -1,12 +1,10 @@
 /* test_dump_format.c: the example of proto/FORMAT.md, byte for byte.
 **
-**   test_dump_format [FORMAT.md]
+**   test_dump_format [FORMAT.md | -p]
 **
-** Writes the example's rows and compares the file with the bytes below, and reads the bytes below: whatever version
-** this is, it writes what the specification shows and still reads what version 1 wrote.  Given FORMAT.md, it checks
-** that the example there is this one. Without arguments but with -p as the only one it prints the example as FORMAT.md
-** shows it.
-**
+** Writes the example's rows and compares the file with dump_example.h, and reads dump_example.h: whatever version this
+** is, it writes what the specification shows and still reads what version 1 wrote.  Then checks that the example in
+** FORMAT.md is this one; -p prints it as it stands there.
 */
 #include "dump_test.h"
 
@@ -114,6 +112,9 @@ int main(int count, char **arguments) {
         "what is written is not the example any more: %zu and %zu bytes", written.length, sizeof example);
   read_example();
   if (count > 1) check_document(arguments[1]);
+#ifdef TFPROF_SOURCE_DIRECTORY
+  else check_document(TFPROF_SOURCE_DIRECTORY "/proto/FORMAT.md");
+#endif
   free(written.at);
   remove_test_directory();
   printf("test_dump_format: %s\n", failures ? "failed" : "ok");

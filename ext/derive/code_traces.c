@@ -1,0 +1,121 @@
+/* code_traces.c: ops.code_trace_id: the place in the program that called an op.
+**
+** Stacks are recorded only at ops that no other recorded op encloses (recorded_code_trace), since everything inside
+** came from the same line of the program.  So:
+**   1. an op has the trace that was recorded at itself, else that of the nearest op around it;
+**   2. a backward op without one, as on autograd's own threads, where there are no Python frames, has that of its
+**      forward op: the line that made the work, not the line of the loss's backward();
+**   3. what lies around such a backward op and has no trace of its own (the engine's task) has it too, of several the
+**      first; what lies inside inherits it by 1.
+** On the CPU the engine runs in the calling thread; there the line that called backward() was recorded, and is kept.
+** Gradients of gradients have forward ops that are backward ops themselves: 2 and 3 are repeated until nothing
+** changes, at most as many times as anyone differentiates.
+*/
+#include "derive/passes.h"
+#include "derive/rows.h"
+
+#include <stdlib.h>
+
+enum { MAXIMUM_ROUNDS = 8 };
+
+struct link {
+  uint32_t backward, forward;
+};
+
+/* One round of 2 and 3. Returns whether anything changed. */
+static bool inherit_from_forward(const struct link *links, uint32_t count, const uint32_t *parents, uint32_t *traces) {
+  bool is_changed = false;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t trace = traces[links[i].forward];
+    if (traces[links[i].backward] != NO_ROW || trace == NO_ROW) continue;
+    is_changed = true;
+    for (uint32_t up = links[i].backward; up != NO_ROW && traces[up] == NO_ROW; up = parents[up]) traces[up] = trace;
+  }
+  return is_changed;
+}
+
+/* The rows that have a forward op, in row order. The caller frees *links. */
+static enum tfprof_status find_links(const struct profile *profile, uint32_t rows, struct link **links, uint32_t *count,
+                                     struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  uint32_t capacity = 0;
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct column *forwards = ops->segments[s]->columns[COLUMN_ops_forward_op_id];
+    uint32_t row = derive_find_value(forwards, 0);
+    for (; row < forwards->rows; row = derive_find_value(forwards, row + 1)) {
+      int64_t forward = column_integer(forwards, row);
+      if ((uint64_t)forward >= rows) continue;
+      if (*count == capacity) {
+        capacity = capacity ? capacity * 2 : 1024;
+        struct link *grown = realloc(*links, (size_t)capacity * sizeof *grown);
+        if (!grown) return error_no_memory(error);
+        *links = grown;
+      }
+      (*links)[(*count)++] = (struct link){(uint32_t)ops->segments[s]->first_row + row, (uint32_t)forward};
+    }
+  }
+  return TFPROF_OK;
+}
+
+static bool has_recorded(const struct profile *profile) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    if (ops->segments[s]->columns[COLUMN_ops_recorded_code_trace]->form != COLUMN_ABSENT) return true;
+  }
+  return false;
+}
+
+static enum tfprof_status all_recorded(struct profile *profile, uint32_t rows, uint32_t **traces,
+                                       struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  uint32_t trace_count;
+  enum tfprof_status status = derive_row_count(profile, TABLE_code_traces, &trace_count, error);
+  if (status) return status;
+  uint32_t *all = malloc((size_t)rows * sizeof *all);
+  if (!all) return error_no_memory(error);
+  for (uint32_t row = 0; row < rows; row++) all[row] = NO_ROW;
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      derive_references(segment->columns[COLUMN_ops_recorded_code_trace], first, count, trace_count,
+                        all + segment->first_row + first);
+    }
+  }
+  *traces = all;
+  return TFPROF_OK;
+}
+
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  uint32_t rows, *traces = NULL, *parents = NULL, link_count = 0;
+  struct link *links = NULL;
+  if (!has_recorded(profile)) return TFPROF_OK;
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
+  if (!status) status = all_recorded(profile, rows, &traces, error);
+  if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_parent_id, &parents, error);
+  if (!status) status = find_links(profile, rows, &links, &link_count, error);
+  if (!status) {
+    derive_inherit(parents, traces, rows);
+    for (int round = 0; round < MAXIMUM_ROUNDS && !status; round++) {
+      if (!inherit_from_forward(links, link_count, parents, traces)) break;
+      derive_inherit(parents, traces, rows);
+      status = derive_poll(profile, error);
+    }
+  }
+  if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, traces, error);
+  free(traces);
+  free(parents);
+  free(links);
+  return status;
+}
+
+const struct derive_pass derive_code_traces = {
+    .name = "code traces",
+    .summary = "The trace recorded at an op or around it; for backward ops without one that of the forward op.",
+    .makes_table = -1,
+    .reads = {{TABLE_ops, COLUMN_ops_recorded_code_trace},
+              {TABLE_ops, COLUMN_ops_parent_id},
+              {TABLE_ops, COLUMN_ops_forward_op_id}},
+    .writes = {{TABLE_ops, COLUMN_ops_code_trace_id}},
+    .run = run,
+};

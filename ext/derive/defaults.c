@@ -1,0 +1,28 @@
+/* defaults.c: columns of ops that say something simple where the source says nothing.
+**
+** op_type is the name: without a graph, ops have no other type.  sample_weight is 1: a source that takes samples says
+** so itself.  Both cost no memory to speak of, as op_type shares the array of names and a constant has none.
+*/
+#include "derive/passes.h"
+#include "derive/rows.h"
+
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    struct segment *segment = ops->segments[s];
+    struct column *names = column_retain(segment->columns[COLUMN_ops_name]);
+    if (segment_set_column(segment, COLUMN_ops_op_type, names)) return error_no_memory(error);
+    struct column *weights = column_constant_real(segment->rows, 1.0);
+    if (segment_set_column(segment, COLUMN_ops_sample_weight, weights)) return error_no_memory(error);
+  }
+  return TFPROF_OK;
+}
+
+const struct derive_pass derive_defaults = {
+    .name = "op types",
+    .summary = "An op's type is its name and its weight 1 where the source says nothing else.",
+    .makes_table = -1,
+    .reads = {{TABLE_ops, COLUMN_ops_name}},
+    .writes = {{TABLE_ops, COLUMN_ops_op_type}, {TABLE_ops, COLUMN_ops_sample_weight}},
+    .run = run,
+};

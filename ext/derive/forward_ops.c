@@ -1,0 +1,222 @@
+/* forward_ops.c: ops.forward_op_id: which forward op a backward op differentiates.
+**
+** Autograd numbers the nodes of its graph for each thread.  Ops record the number that the next node of their thread
+** will get, so all ops since the last node carry the same one, and the op that makes the node is the one of them that
+** began last.  A backward op carries the number of its node and the logical number of the thread that made it
+** (forward_thread). Its forward op is therefore, among the ops of that thread with that number, the one with the
+** latest start before its own; of equal starts the later row.  This is the rule by which Kineto draws its arrows
+** between forward and backward ops.
+**
+** A hash table of the numbers that backward ops ask for picks the forward ops that matter; they are grouped by number
+** (counting sort), each group is sorted by start and searched.  Groups are small, and no group is gone through more
+** than once.  Rows of any order will do.
+*/
+#include "derive/passes.h"
+#include "derive/rows.h"
+
+#include <stdlib.h>
+
+struct backward {
+  int64_t sequence, thread, start;
+  uint32_t row, key;
+};
+
+struct candidate {
+  int64_t start;
+  uint32_t row, key;
+};
+
+struct join {
+  struct profile *profile;
+  uint32_t thread_count;
+  int64_t *logical; /* by thread row; NO_VALUE: not known */
+  struct backward *backwards;
+  uint32_t backward_count, backward_capacity;
+  struct candidate *candidates, *grouped;
+  uint32_t candidate_count, candidate_capacity;
+  uint32_t *slots; /* hash table: 1 + index of the first backward op with the key; 0: free */
+  uint32_t slot_mask, key_count;
+  int64_t first_sequence, last_sequence; /* of all backward ops */
+};
+
+static enum tfprof_status find_backwards(struct join *join, struct tfprof_error *error) {
+  const struct profile_table *ops = &join->profile->tables[TABLE_ops];
+  join->first_sequence = INT64_MAX;
+  join->last_sequence = -1;
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    const struct column *threads = segment->columns[COLUMN_ops_forward_thread];
+    const struct column *sequences = segment->columns[COLUMN_ops_sequence_number];
+    const struct column *starts = segment->columns[COLUMN_ops_start_ns];
+    uint32_t row = derive_find_value(threads, 0);
+    for (; row < segment->rows; row = derive_find_value(threads, row + 1)) {
+      int64_t thread = column_integer(threads, row), sequence = column_integer(sequences, row);
+      if (thread <= 0 || column_is_null(sequences, row) || sequence < 0 || column_is_null(starts, row)) continue;
+      if (join->backward_count == join->backward_capacity) {
+        uint32_t capacity = join->backward_capacity ? join->backward_capacity * 2 : 1024;
+        struct backward *grown = realloc(join->backwards, (size_t)capacity * sizeof *grown);
+        if (!grown) return error_no_memory(error);
+        join->backwards = grown;
+        join->backward_capacity = capacity;
+      }
+      join->backwards[join->backward_count++] = (struct backward){
+          sequence, thread, column_integer(starts, row), (uint32_t)segment->first_row + row, 0};
+      if (sequence < join->first_sequence) join->first_sequence = sequence;
+      if (sequence > join->last_sequence) join->last_sequence = sequence;
+    }
+    enum tfprof_status status = derive_poll(join->profile, error);
+    if (status) return status;
+  }
+  return TFPROF_OK;
+}
+
+/* The slot of a key, or the free one where it would be. */
+static uint32_t find_slot(const struct join *join, int64_t sequence, int64_t thread) {
+  uint64_t hash = ((uint64_t)sequence + (uint64_t)thread * 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u;
+  uint32_t slot = (uint32_t)(hash >> 32) & join->slot_mask;
+  while (join->slots[slot]) {
+    const struct backward *there = &join->backwards[join->slots[slot] - 1];
+    if (there->sequence == sequence && there->thread == thread) break;
+    slot = (slot + 1) & join->slot_mask;
+  }
+  return slot;
+}
+
+static bool make_keys(struct join *join) {
+  uint32_t size = 16;
+  while (size < (uint64_t)join->backward_count * 2 && size < (uint32_t)1 << 31) size *= 2;
+  join->slots = calloc(size, sizeof *join->slots);
+  if (!join->slots) return false;
+  join->slot_mask = size - 1;
+  for (uint32_t i = 0; i < join->backward_count; i++) {
+    struct backward *backward = &join->backwards[i];
+    uint32_t *slot = &join->slots[find_slot(join, backward->sequence, backward->thread)];
+    if (*slot) {
+      backward->key = join->backwards[*slot - 1].key;
+    } else {
+      backward->key = join->key_count++;
+      *slot = i + 1;
+    }
+  }
+  return true;
+}
+
+static enum tfprof_status find_candidates(struct join *join, struct tfprof_error *error) {
+  const struct profile_table *ops = &join->profile->tables[TABLE_ops];
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    const struct column *forwards = segment->columns[COLUMN_ops_forward_thread];
+    const struct column *sequences = segment->columns[COLUMN_ops_sequence_number];
+    const struct column *threads = segment->columns[COLUMN_ops_thread_id];
+    const struct column *starts = segment->columns[COLUMN_ops_start_ns];
+    uint32_t row = derive_find_value(sequences, 0);
+    for (; row < segment->rows; row = derive_find_value(sequences, row + 1)) {
+      int64_t sequence = column_integer(sequences, row);
+      if (sequence < join->first_sequence || sequence > join->last_sequence) continue;
+      if (!column_is_null(forwards, row) && column_integer(forwards, row) > 0) continue;
+      uint64_t thread = (uint64_t)column_integer(threads, row);
+      if (column_is_null(threads, row) || thread >= join->thread_count || join->logical[thread] <= 0) continue;
+      uint32_t slot = join->slots[find_slot(join, sequence, join->logical[thread])];
+      if (!slot || column_is_null(starts, row)) continue;
+      if (join->candidate_count == join->candidate_capacity) {
+        uint32_t capacity = join->candidate_capacity ? join->candidate_capacity * 2 : 1024;
+        struct candidate *grown = realloc(join->candidates, (size_t)capacity * sizeof *grown);
+        if (!grown) return error_no_memory(error);
+        join->candidates = grown;
+        join->candidate_capacity = capacity;
+      }
+      join->candidates[join->candidate_count++] = (struct candidate){
+          column_integer(starts, row), (uint32_t)segment->first_row + row, join->backwards[slot - 1].key};
+    }
+    enum tfprof_status status = derive_poll(join->profile, error);
+    if (status) return status;
+  }
+  return TFPROF_OK;
+}
+
+static int by_start(const void *left, const void *right) {
+  const struct candidate *a = left, *b = right;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Groups the candidates by key; group k is groups[k] ... groups[k + 1]. */
+static bool group_candidates(struct join *join, uint32_t *groups) {
+  join->grouped = malloc(((size_t)join->candidate_count + 1) * sizeof *join->grouped);
+  if (!join->grouped) return false;
+  for (uint32_t i = 0; i < join->candidate_count; i++) groups[join->candidates[i].key + 1]++;
+  for (uint32_t key = 0; key < join->key_count; key++) groups[key + 1] += groups[key];
+  for (uint32_t i = join->candidate_count; i-- > 0;) {
+    /* groups[key + 1] moves down to the group's beginning and is put right below. */
+    join->grouped[--groups[join->candidates[i].key + 1]] = join->candidates[i];
+  }
+  for (uint32_t key = 0; key < join->key_count; key++) groups[key] = groups[key + 1];
+  groups[join->key_count] = join->candidate_count;
+  for (uint32_t key = 0; key < join->key_count; key++) {
+    uint32_t count = groups[key + 1] - groups[key];
+    if (count > 1) qsort(join->grouped + groups[key], count, sizeof *join->grouped, by_start);
+  }
+  return true;
+}
+
+static void match(const struct join *join, const uint32_t *groups, uint32_t *forward_ops) {
+  for (uint32_t i = 0; i < join->backward_count; i++) {
+    const struct backward *backward = &join->backwards[i];
+    uint32_t first = groups[backward->key], low = first, high = groups[backward->key + 1];
+    while (low < high) {
+      uint32_t middle = low + (high - low) / 2;
+      if (join->grouped[middle].start < backward->start) low = middle + 1; else high = middle;
+    }
+    if (low > first) forward_ops[backward->row] = join->grouped[low - 1].row;
+  }
+}
+
+static enum tfprof_status join_ops(struct join *join, uint32_t rows, struct tfprof_error *error) {
+  enum tfprof_status status = find_backwards(join, error);
+  if (status || join->backward_count == 0) return status;
+  if (!make_keys(join)) return error_no_memory(error);
+  status = find_candidates(join, error);
+  if (status) return status;
+  uint32_t *groups = calloc((size_t)join->key_count + 2, sizeof *groups);
+  uint32_t *forward_ops = malloc((size_t)rows * sizeof *forward_ops);
+  if (groups && forward_ops && group_candidates(join, groups)) {
+    for (uint32_t row = 0; row < rows; row++) forward_ops[row] = NO_ROW;
+    match(join, groups, forward_ops);
+    status = derive_set_references(join->profile, TABLE_ops, COLUMN_ops_forward_op_id, forward_ops, error);
+  } else {
+    status = error_no_memory(error);
+  }
+  free(groups);
+  free(forward_ops);
+  return status;
+}
+
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  struct join join = {.profile = profile};
+  uint32_t rows;
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
+  if (!status) status = derive_row_count(profile, TABLE_threads, &join.thread_count, error);
+  if (!status) {
+    status = derive_all_integers(profile, TABLE_threads, COLUMN_threads_logical_thread, &join.logical, error);
+  }
+  if (!status) status = join_ops(&join, rows, error);
+  free(join.logical);
+  free(join.backwards);
+  free(join.candidates);
+  free(join.grouped);
+  free(join.slots);
+  return status;
+}
+
+const struct derive_pass derive_forward_ops = {
+    .name = "forward ops",
+    .summary = "Backward ops joined to forward ops by sequence number and thread; the latest start wins, as in Kineto.",
+    .makes_table = -1,
+    .reads = {{TABLE_ops, COLUMN_ops_sequence_number},
+              {TABLE_ops, COLUMN_ops_forward_thread},
+              {TABLE_ops, COLUMN_ops_thread_id},
+              {TABLE_ops, COLUMN_ops_start_ns},
+              {TABLE_threads, COLUMN_threads_logical_thread}},
+    .writes = {{TABLE_ops, COLUMN_ops_forward_op_id}},
+    .run = run,
+};

@@ -1,0 +1,22 @@
+/* passes.c: the list of derive passes.
+**
+** The order says nothing about the order in which they run (the store goes by what they read and write), only which
+** one writes a column that several could: the first.
+*/
+#include "derive/passes.h"
+
+const struct derive_pass *const derive_passes[] = {
+    &derive_nesting,
+    &derive_steps,
+    &derive_step_marks,
+    &derive_steps_of_ops,
+    &derive_steps_of_api_calls,
+    &derive_steps_of_compilations,
+    &derive_steps_of_instants,
+    &derive_forward_ops,
+    &derive_code_traces,
+    &derive_ranges,
+    &derive_input_events,
+    &derive_defaults,
+};
+const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

@@ -1,0 +1,20 @@
+/* passes.h: the passes of this directory, one for each file. */
+#ifndef TFPROF_DERIVE_PASSES_H
+#define TFPROF_DERIVE_PASSES_H
+
+#include "derive/derive.h"
+
+extern const struct derive_pass derive_code_traces;
+extern const struct derive_pass derive_defaults;
+extern const struct derive_pass derive_forward_ops;
+extern const struct derive_pass derive_input_events;
+extern const struct derive_pass derive_nesting;
+extern const struct derive_pass derive_ranges;
+extern const struct derive_pass derive_step_marks;
+extern const struct derive_pass derive_steps;
+extern const struct derive_pass derive_steps_of_api_calls;
+extern const struct derive_pass derive_steps_of_compilations;
+extern const struct derive_pass derive_steps_of_instants;
+extern const struct derive_pass derive_steps_of_ops;
+
+#endif

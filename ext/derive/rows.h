@@ -1,0 +1,78 @@
+/* rows.h: the columns of a profile's table as plain values for derive passes, and back.
+**
+** A pass goes through a table segment by segment in blocks of ROWS_BLOCK rows: derive_integers() and
+** derive_references() unpack a block of one column into an array on the stack, whatever form the column has, so that
+** the loops of the passes themselves know nothing of forms, widths and null bitmaps.  What a pass makes it collects
+** in arrays indexed by row number and hands over with derive_set_*().
+**
+** Row numbers are 32 bits here (NO_ROW: none); derive_row_count() refuses a table with more rows.
+*/
+#ifndef TFPROF_DERIVE_ROWS_H
+#define TFPROF_DERIVE_ROWS_H
+
+#include "derive/derive.h"
+
+enum { ROWS_BLOCK = 2048 };
+#define NO_ROW UINT32_MAX
+/* What derive_integers() writes for NULL and what derive_set_integers() takes as NULL. */
+#define NO_VALUE INT64_MIN
+
+/* out[i] = the value of row first + i, NO_VALUE for NULL. count is at most ROWS_BLOCK. */
+void derive_integers(const struct column *column, uint32_t first, uint32_t count, int64_t *out);
+/* The same for references to a table of `limit` rows; NO_ROW for NULL and for what is outside the table. */
+void derive_references(const struct column *column, uint32_t first, uint32_t count, uint32_t limit, uint32_t *out);
+/* The same for text; 0 for NULL. */
+void derive_texts(const struct column *column, uint32_t first, uint32_t count, string_id *out);
+
+/* The smallest and the largest value; false when there is a NO_VALUE among them or none at all. */
+static inline bool derive_range(const int64_t *values, uint32_t count, int64_t *smallest, int64_t *largest) {
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (uint32_t i = 0; i < count; i++) {
+    low = values[i] < low ? values[i] : low;
+    high = values[i] > high ? values[i] : high;
+  }
+  *smallest = low;
+  *largest = high;
+  return count && low != NO_VALUE;
+}
+
+/* The first row from `row` on that has this text, or the number of rows. Passes over rows of a rare text quickly. */
+uint32_t derive_find_text(const struct column *column, uint32_t row, string_id text);
+
+/* The first row from `row` on that is not NULL, or the number of rows. */
+uint32_t derive_find_value(const struct column *column, uint32_t row);
+
+/* The number after the last row number of the table; TFPROF_LIMIT when it does not fit. */
+enum tfprof_status derive_row_count(const struct profile *profile, unsigned table, uint32_t *rows,
+                                    struct tfprof_error *error);
+/* A whole column, indexed by row number; the caller frees it. Rows that no segment holds get NO_VALUE or NO_ROW. */
+enum tfprof_status derive_all_integers(const struct profile *profile, unsigned table, unsigned column, int64_t **values,
+                                       struct tfprof_error *error);
+enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
+                                         uint32_t **values, struct tfprof_error *error);
+
+/* Makes a column of every segment from values by row number; NO_VALUE, NO_ROW and text 0 become NULL. */
+enum tfprof_status derive_set_integers(struct profile *profile, unsigned table, unsigned column, const int64_t *values,
+                                       struct tfprof_error *error);
+enum tfprof_status derive_set_references(struct profile *profile, unsigned table, unsigned column,
+                                         const uint32_t *values, struct tfprof_error *error);
+enum tfprof_status derive_set_texts(struct profile *profile, unsigned table, unsigned column, const string_id *values,
+                                    struct tfprof_error *error);
+
+/* The one segment of a table that a pass makes; its columns are then set with derive_set_*(). No rows, no segment. */
+enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,
+                                     struct tfprof_error *error);
+
+/* Gives each row whose value is NO_ROW that of its nearest ancestor that has one; NO_ROW stays where none has. Linear,
+** and one step for each row where parents come after their children. Values must be below NO_ROW - 1. */
+void derive_inherit(const uint32_t *parents, uint32_t *values, uint32_t rows);
+
+/* The id of a text that the pool may hold, else an id that no column has. */
+string_id derive_known_text(const struct profile *profile, const char *text);
+/* The id of a text, which is put into the pool. */
+enum tfprof_status derive_text(struct profile *profile, const char *text, string_id *id, struct tfprof_error *error);
+
+/* TFPROF_INTERRUPTED when the user asked to stop: to be called once a block. */
+enum tfprof_status derive_poll(const struct profile *profile, struct tfprof_error *error);
+
+#endif

@@ -1,0 +1,118 @@
+/* step_marks.c: steps.ops_recorded and steps.is_warmup, for steps of any origin.
+**
+** ops_recorded.  A recording may leave the ops of most steps out and keep only the ranges that mark steps.  The ops
+** of a step were recorded when at least one op of another category than `user` began in it.  NULL in a profile
+** without ops.
+**
+** is_warmup.  A recording of our own begins with the program, so its first steps allocate memory, choose algorithms
+** and fill caches.  The first three are warm-up; but never more than half of all steps, nor more than half of those
+** whose ops were recorded, so that a short run is not left without statistics: of 5 steps 2 are, of a single one
+** none.  A trace that another profiler took is a window that its user chose after a warm-up: none of its steps is
+** left out.
+*/
+#include "derive/passes.h"
+#include "derive/step_lookup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARMUP_STEPS = 3, FEW = 128 };
+
+static enum tfprof_status find_recorded(struct profile *profile, struct step_lookup *lookup, int64_t *recorded,
+                                        struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  string_id user = derive_known_text(profile, "user");
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += FEW) {
+      uint32_t count = segment->rows - first < FEW ? segment->rows - first : FEW;
+      string_id categories[FEW];
+      int64_t starts[FEW], earliest, latest;
+      uint32_t only;
+      derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
+      if (derive_range(starts, count, &earliest, &latest) && step_lookup_is_one(lookup, earliest, latest, &only) &&
+          (only == NO_ROW || recorded[only])) {
+        continue; /* nothing new here, which is so most of the time */
+      }
+      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
+      for (uint32_t i = 0; i < count; i++) {
+        if (categories[i] == user || starts[i] == NO_VALUE) continue;
+        uint32_t step = step_lookup_find(lookup, starts[i]);
+        if (step != NO_ROW) recorded[step] = 1;
+      }
+    }
+    enum tfprof_status status = derive_poll(profile, error);
+    if (status) return status;
+  }
+  return TFPROF_OK;
+}
+
+struct step_start {
+  int64_t start;
+  uint32_t step;
+};
+
+static int by_start(const void *left, const void *right) {
+  const struct step_start *a = left, *b = right;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->step < b->step ? -1 : a->step > b->step;
+}
+
+/* How many of the first steps in `order` are warm-up. */
+static uint32_t count_warmup(const struct step_start *order, uint32_t count, const int64_t *recorded) {
+  uint32_t all_recorded = 0, warmup = 0, warmup_recorded = 0;
+  for (uint32_t i = 0; i < count; i++) all_recorded += recorded[i] == 1;
+  while (warmup < WARMUP_STEPS && warmup < count / 2) {
+    warmup_recorded += recorded[order[warmup].step] == 1;
+    if (warmup_recorded > all_recorded / 2) break;
+    warmup++;
+  }
+  return warmup;
+}
+
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  struct step_lookup lookup;
+  struct step_start *order = NULL;
+  int64_t *starts = NULL, *recorded = NULL, *warmup = NULL;
+  uint32_t count;
+  enum tfprof_status status = derive_row_count(profile, TABLE_steps, &count, error);
+  if (status || count == 0) return status;
+  status = step_lookup_of_profile(&lookup, profile, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
+  if (!status) {
+    recorded = calloc(count, sizeof *recorded);
+    warmup = calloc(count, sizeof *warmup);
+    order = malloc(count * sizeof *order);
+    if (!recorded || !warmup || !order) status = error_no_memory(error);
+  }
+  if (!status) status = find_recorded(profile, &lookup, recorded, error);
+  if (!status) {
+    for (uint32_t i = 0; i < count; i++) order[i] = (struct step_start){starts[i], i};
+    qsort(order, count, sizeof *order, by_start);
+    bool is_from_beginning = strcmp(profile->source->format, "tfprof") == 0;
+    uint32_t left_out = is_from_beginning ? count_warmup(order, count, recorded) : 0;
+    for (uint32_t i = 0; i < left_out; i++) warmup[order[i].step] = 1;
+    if (profile->tables[TABLE_ops].segment_count) {
+      status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, recorded, error);
+    }
+    if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, warmup, error);
+  }
+  free(order);
+  free(starts);
+  free(recorded);
+  free(warmup);
+  step_lookup_free(&lookup);
+  return status;
+}
+
+const struct derive_pass derive_step_marks = {
+    .name = "kinds of steps",
+    .summary = "Which steps have ops, from the starts of ops; which are warm-up, the first three at most.",
+    .makes_table = -1,
+    .reads = {{TABLE_steps, COLUMN_steps_start_ns},
+              {TABLE_steps, COLUMN_steps_end_ns},
+              {TABLE_ops, COLUMN_ops_category},
+              {TABLE_ops, COLUMN_ops_start_ns}},
+    .writes = {{TABLE_steps, COLUMN_steps_is_warmup}, {TABLE_steps, COLUMN_steps_ops_recorded}},
+    .run = run,
+};

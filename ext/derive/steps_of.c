@@ -1,0 +1,76 @@
+/* steps_of.c: step_id of rows on host threads: the step in whose span they began, whatever their thread.
+**
+** Threads other than that of the step (autograd, data loading) work for the step that is going on, so time decides
+** alone. Rows come roughly in the order of time and mostly find the step of the row before them (step_lookup.h).
+*/
+#include "derive/passes.h"
+#include "derive/step_lookup.h"
+
+#include <stdlib.h>
+
+/* So many rows that most of the time all of them are in one step. */
+enum { FEW = 128 };
+
+static void find_few(struct step_lookup *lookup, const int64_t *times, uint32_t count, uint32_t *steps) {
+  int64_t earliest, latest;
+  uint32_t step;
+  if (derive_range(times, count, &earliest, &latest) && step_lookup_is_one(lookup, earliest, latest, &step)) {
+    for (uint32_t i = 0; i < count; i++) steps[i] = step;
+  } else {
+    for (uint32_t i = 0; i < count; i++) {
+      steps[i] = times[i] == NO_VALUE ? NO_ROW : step_lookup_find(lookup, times[i]);
+    }
+  }
+}
+
+static enum tfprof_status steps_of(struct profile *profile, unsigned table, unsigned time_column, unsigned step_column,
+                                   struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[table];
+  struct step_lookup lookup;
+  uint32_t rows, *steps = NULL;
+  enum tfprof_status status = derive_row_count(profile, table, &rows, error);
+  if (status || rows == 0) return status;
+  status = step_lookup_of_profile(&lookup, profile, error);
+  if (!status && lookup.count) {
+    steps = malloc((size_t)rows * sizeof *steps);
+    if (!steps) status = error_no_memory(error);
+  }
+  for (size_t s = 0; s < content->segment_count && steps && !status; s++) {
+    const struct segment *segment = content->segments[s];
+    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
+      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t *out = steps + segment->first_row + first;
+      int64_t times[ROWS_BLOCK];
+      derive_integers(segment->columns[time_column], first, count, times);
+      for (uint32_t i = 0; i < count; i += FEW) {
+        find_few(&lookup, times + i, count - i < FEW ? count - i : FEW, out + i);
+      }
+      status = derive_poll(profile, error);
+    }
+  }
+  if (steps && !status) status = derive_set_references(profile, table, step_column, steps, error);
+  free(steps);
+  step_lookup_free(&lookup);
+  return status;
+}
+
+#define SUMMARY "The step in whose span a row began, found by a sweep over the steps in the order of time."
+#define PASS(table, time_column) \
+  static enum tfprof_status run_##table(struct profile *profile, struct tfprof_error *error) { \
+    return steps_of(profile, TABLE_##table, COLUMN_##table##_##time_column, COLUMN_##table##_step_id, error); \
+  } \
+  const struct derive_pass derive_steps_of_##table = { \
+      .name = "steps of " #table, \
+      .summary = SUMMARY, \
+      .makes_table = -1, \
+      .reads = {{TABLE_##table, COLUMN_##table##_##time_column}, \
+                {TABLE_steps, COLUMN_steps_start_ns}, \
+                {TABLE_steps, COLUMN_steps_end_ns}}, \
+      .writes = {{TABLE_##table, COLUMN_##table##_step_id}}, \
+      .run = run_##table, \
+  };
+
+PASS(ops, start_ns)
+PASS(api_calls, start_ns)
+PASS(compilations, start_ns)
+PASS(instants, time_ns)

@@ -1,0 +1,142 @@
+/* user_rows.c: see user_rows.h.
+**
+** Rows stay in the order of ops, so that a refresh, which only adds ops at the end, does not renumber them.  The
+** nearest one around each is found by going up the tree of ops, past no op twice.
+*/
+#include "derive/user_rows.h"
+
+#include <stdlib.h>
+
+enum answer { NOT_ASKED, NO, YES };
+
+/* Fills rows->ops. */
+static enum tfprof_status select_rows(struct user_rows *rows, struct profile *profile, bool (*wanted)(const char *name),
+                                      struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  struct pool *pool = store_pool(profile->store);
+  string_id user = derive_known_text(profile, "user");
+  uint32_t capacity = 0;
+  enum tfprof_status status = TFPROF_OK;
+  uint8_t *answers = calloc((size_t)pool_count(pool) + 1, 1); /* enum answer by name */
+  if (!answers) return error_no_memory(error);
+  for (size_t s = 0; s < ops->segment_count && !status; s++) {
+    const struct segment *segment = ops->segments[s];
+    const struct column *categories = segment->columns[COLUMN_ops_category];
+    uint32_t row = derive_find_text(categories, 0, user);
+    for (; row < segment->rows && !status; row = derive_find_text(categories, row + 1, user)) {
+      if (wanted) {
+        string_id name;
+        derive_texts(segment->columns[COLUMN_ops_name], row, 1, &name);
+        if (answers[name] == NOT_ASKED) answers[name] = name && wanted(pool_text(pool, name)) ? YES : NO;
+        if (answers[name] == NO) continue;
+      }
+      if (rows->count == capacity) {
+        capacity = capacity ? capacity * 2 : 256;
+        uint32_t *grown = realloc(rows->ops, (size_t)capacity * sizeof *grown);
+        if (grown) rows->ops = grown;
+        else status = error_no_memory(error);
+      }
+      if (!status) rows->ops[rows->count++] = (uint32_t)segment->first_row + row;
+    }
+    if (!status) status = derive_poll(profile, error);
+  }
+  free(answers);
+  return status;
+}
+
+/* The row of ops above a row of ops, or NO_ROW. *hint is the segment of the row before. */
+static uint32_t op_parent(const struct profile_table *ops, uint32_t op, size_t *hint) {
+  uint32_t parent;
+  while (op < ops->segments[*hint]->first_row) --*hint;
+  while (op >= ops->segments[*hint]->first_row + ops->segments[*hint]->rows) ++*hint;
+  const struct segment *segment = ops->segments[*hint];
+  derive_references(segment->columns[COLUMN_ops_parent_id], op - (uint32_t)segment->first_row, 1, (uint32_t)ops->rows,
+                    &parent);
+  return parent;
+}
+
+/* The way up from each row ends at the first op whose answer is known, and all ops on it are told the answer, so that
+** no op is passed twice. Few ops are ever touched, and of `nearest` only their pages. */
+static void find_nearest(struct user_rows *rows, const struct profile_table *ops, uint32_t *nearest) {
+  enum { UNKNOWN = 0, NONE = 1, FIRST = 2 }; /* FIRST + i: row i */
+  size_t hint = 0;
+  for (uint32_t i = 0; i < rows->count; i++) nearest[rows->ops[i]] = FIRST + i;
+  for (uint32_t i = 0; i < rows->count; i++) {
+    uint32_t first = op_parent(ops, rows->ops[i], &hint), op = first;
+    while (op != NO_ROW && nearest[op] == UNKNOWN) op = op_parent(ops, op, &hint);
+    uint32_t answer = op == NO_ROW ? NONE : nearest[op];
+    for (op = first; op != NO_ROW && nearest[op] == UNKNOWN; op = op_parent(ops, op, &hint)) nearest[op] = answer;
+    rows->parents[i] = answer == NONE ? NO_ROW : answer - FIRST;
+  }
+}
+
+static enum tfprof_status find_parents(struct user_rows *rows, struct profile *profile, struct tfprof_error *error) {
+  int64_t *op_depths = NULL;
+  uint32_t op_count = 0;
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &op_count, error);
+  if (!status) status = user_rows_values(rows, profile, COLUMN_ops_depth, &op_depths, error);
+  if (status) return status;
+  uint32_t *nearest = calloc(op_count, sizeof *nearest);
+  rows->parents = malloc(rows->count * sizeof *rows->parents);
+  rows->depths = malloc(rows->count * sizeof *rows->depths);
+  if (nearest && rows->parents && rows->depths) {
+    find_nearest(rows, &profile->tables[TABLE_ops], nearest);
+    for (uint32_t i = 0; i < rows->count; i++) rows->depths[i] = op_depths[i] == NO_VALUE ? NO_VALUE : -1;
+    /* Along each path up to the first row whose depth is known, then down again. */
+    for (uint32_t i = rows->count; i-- > 0;) {
+      int64_t depth = 0;
+      uint32_t row = i;
+      for (; row != NO_ROW && rows->depths[row] == -1; row = rows->parents[row]) depth++;
+      if (row != NO_ROW && rows->depths[row] != NO_VALUE) depth += rows->depths[row] + 1;
+      for (row = i; row != NO_ROW && rows->depths[row] == -1; row = rows->parents[row]) rows->depths[row] = --depth;
+    }
+  } else {
+    status = error_no_memory(error);
+  }
+  free(op_depths);
+  free(nearest);
+  return status;
+}
+
+enum tfprof_status user_rows_find(struct user_rows *rows, struct profile *profile, bool (*wanted)(const char *name),
+                                  struct tfprof_error *error) {
+  *rows = (struct user_rows){.count = 0};
+  enum tfprof_status status = select_rows(rows, profile, wanted, error);
+  if (!status && rows->count) status = find_parents(rows, profile, error);
+  return status;
+}
+
+void user_rows_free(struct user_rows *rows) {
+  free(rows->ops);
+  free(rows->parents);
+  free(rows->depths);
+  *rows = (struct user_rows){.count = 0};
+}
+
+enum tfprof_status user_rows_values(const struct user_rows *rows, const struct profile *profile, unsigned op_column,
+                                    int64_t **values, struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  size_t s = 0;
+  int64_t *all = malloc(((size_t)rows->count + 1) * sizeof *all);
+  if (!all) return error_no_memory(error);
+  for (uint32_t i = 0; i < rows->count; i++) {
+    while (rows->ops[i] >= ops->segments[s]->first_row + ops->segments[s]->rows) s++;
+    uint32_t row = rows->ops[i] - (uint32_t)ops->segments[s]->first_row;
+    derive_integers(ops->segments[s]->columns[op_column], row, 1, &all[i]);
+  }
+  *values = all;
+  return TFPROF_OK;
+}
+
+enum tfprof_status user_rows_copy(const struct user_rows *rows, struct profile *profile, unsigned op_column,
+                                  unsigned table, unsigned column, struct tfprof_error *error) {
+  int64_t *values = NULL;
+  enum tfprof_status status = user_rows_values(rows, profile, op_column, &values, error);
+  bool is_text = schema_tables[table].columns[column].type == TYPE_TEXT;
+  for (uint32_t i = 0; i < rows->count && is_text && !status; i++) {
+    if (values[i] == 0) values[i] = NO_VALUE;
+  }
+  if (!status) status = derive_set_integers(profile, table, column, values, error);
+  free(values);
+  return status;
+}

@@ -1,0 +1,73 @@
+/* bench_capture_callbacks.c: processor time of our callbacks alone, on a made-up step, with a working set as that of a real one.
+**
+** 120 operators, 400 different calls with two tensors and a number each, two levels of nesting; between calls 0 or 200 kB of other memory is
+** touched, as a real program would.  Python stacks are not part of it (tests/capture/test_python_stacks.py looks at those).
+*/
+#include "../unit/fake_torch.h"
+
+#include <time.h>
+
+enum { OPERATORS = 120, CALLS = 400, REPEATS = 2000, OTHER_BYTES = 200 * 1024 };
+
+static struct fake_schema schemas[OPERATORS];
+static char names[OPERATORS][32];
+static struct fake_tensor tensors[CALLS][2];
+static struct fake_value inputs[CALLS][3];
+static uint8_t other[OTHER_BYTES];
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static uint64_t touch_other(void) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < OTHER_BYTES; i += 64) sum += other[i]++;
+  return sum;
+}
+
+static double run(bool is_cold, bool has_callbacks) {
+  double best = 1e18;
+  volatile uint64_t sink = 0;
+  for (int repeat = 0; repeat < REPEATS / (is_cold ? 20 : 1); repeat++) {
+    double begin = now();
+    for (int call = 0; call < CALLS; call++) {
+      struct fake_op outer, inner;
+      const struct fake_schema *schema = &schemas[call % OPERATORS];
+      if (has_callbacks) fake_begin(&outer, SCOPE_FUNCTION, schema, true, call, inputs[call], 3);
+      if (is_cold) sink += touch_other();
+      if (has_callbacks) {
+        fake_begin(&inner, SCOPE_FUNCTION, &schemas[(call + 7) % OPERATORS], true, -1, inputs[(call + 1) % CALLS], 3);
+        fake_end(&inner);
+      }
+      if (is_cold) sink += touch_other();
+      if (has_callbacks) fake_end(&outer);
+    }
+    double taken = (now() - begin) / (2 * CALLS);
+    if (taken < best) best = taken;
+  }
+  return best;
+}
+
+int main(void) {
+  char directory[] = "/tmp/tfprof-bench-XXXXXX";
+  fake_torch_begin(directory);
+  for (int i = 0; i < OPERATORS; i++) {
+    snprintf(names[i], sizeof names[i], "aten::operator_%d", i * 7919);
+    schemas[i].text = names[i];
+  }
+  for (int i = 0; i < CALLS; i++) {
+    for (int t = 0; t < 2; t++)
+      tensors[i][t] = (struct fake_tensor){.dimensions = (uint64_t)(1 + (i + t) % 4), .sizes = {8, (uint64_t)i, 3, 2}, .dtype = 6};
+    inputs[i][0] = (struct fake_value){&tensors[i][0], TAG_TENSOR, 0};
+    inputs[i][1] = (struct fake_value){&tensors[i][1], TAG_TENSOR, 0};
+    inputs[i][2] = (struct fake_value){NULL, TAG_INT, 0};
+  }
+  check(tfprof_capture_arm(), "the library does not arm");
+  double warm = run(false, true), cold = run(true, true) - run(true, false);
+  printf("ns per op: %.0f with warm caches, %.0f with 200 kB of other work at each level\n", warm, cold);
+  tfprof_capture_finish();
+  remove_directory(directory);
+  return 0;
+}
