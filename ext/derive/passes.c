@@ -18,5 +18,11 @@ const struct derive_pass *const derive_passes[] = {
     &derive_ranges,
     &derive_input_events,
     &derive_defaults,
+    &derive_calling_ops,
+    &derive_links_of_kernels,
+    &derive_links_of_transfers,
+    &derive_links_of_syncs,
+    &derive_graph_launches,
+    &derive_allocations,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

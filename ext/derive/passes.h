@@ -4,10 +4,16 @@
 
 #include "derive/derive.h"
 
+extern const struct derive_pass derive_allocations;
+extern const struct derive_pass derive_calling_ops;
 extern const struct derive_pass derive_code_traces;
 extern const struct derive_pass derive_defaults;
 extern const struct derive_pass derive_forward_ops;
+extern const struct derive_pass derive_graph_launches;
 extern const struct derive_pass derive_input_events;
+extern const struct derive_pass derive_links_of_kernels;
+extern const struct derive_pass derive_links_of_syncs;
+extern const struct derive_pass derive_links_of_transfers;
 extern const struct derive_pass derive_nesting;
 extern const struct derive_pass derive_ranges;
 extern const struct derive_pass derive_step_marks;

@@ -64,7 +64,11 @@ static inline struct opened open_fixture(const char *name) {
 }
 
 static inline uint64_t row_count(struct opened *o, unsigned table) {
-  return store_profile_count(o->store) ? store_profile_at(o->store, 0)->tables[table].rows : 0;
+  struct snapshot *snapshot;
+  if (store_snapshot(o->store, table, NULL, &snapshot, &o->error)) abort();
+  uint64_t rows = snapshot->rows;
+  snapshot_release(snapshot);
+  return rows;
 }
 
 static inline struct value cell(struct opened *o, unsigned table, unsigned column, uint64_t row) {

@@ -38,9 +38,6 @@ static void test_base_time(void) {
 static void test_old_format(void) {
   struct opened o = open_fixture("old_2021.json");
   ROWS(ops, 2);
-  ROWS(steps, 1);
-  INTEGER(steps, number, 0, 7);
-  TEXT(steps, origin, 0, "profiler");
   TEXT(ops, category, 0, "user");
   TEXT(ops, category, 1, "op");
   TEXT(ops, input_shapes, 1, "[[],[64,3]]");
@@ -161,7 +158,6 @@ static void test_python(void) {
   TEXT(ops, category, 8, "autograd");
   INTEGER(ops, sequence_number, 8, 9);
   INTEGER(ops, forward_thread, 8, 1);
-  INTEGER(steps, number, 0, 12);
   /* Stacks from ids: forward lies in Linear_0, that in the module of train.py. */
   int64_t trace = CELL(&o, ops, recorded_code_trace, 3).integer;
   INTEGER(code_traces, depth, (uint64_t)trace, 4);

@@ -284,7 +284,7 @@ static bool starts(const struct field *f, const char *head) {
 static enum name_class classify(const struct field *f) {
   if (f->kind != FIELD_TEXT || f->length == 0) return NAME_PLAIN;
   switch (f->text[0]) {
-    case 'P': return starts(f, "ProfilerStep#") ? NAME_STEP : starts(f, "ProfilerStep") ? NAME_USER : NAME_PLAIN;
+    case 'P': return starts(f, "ProfilerStep") ? NAME_USER : NAME_PLAIN;
     case 'O': return starts(f, "Optimizer.") ? NAME_USER : NAME_PLAIN;
     case 'e': return starts(f, "enumerate(DataLoader)") ? NAME_INPUT : NAME_PLAIN;
     case 'a': return starts(f, "autograd::engine::") ? NAME_AUTOGRAD : NAME_PLAIN;
@@ -336,12 +336,6 @@ static void emit_collective(struct worker *w, bool is_kernel, uint64_t row, int6
   else w->no_memory = true;
 }
 
-static int64_t step_number(const struct field *f) {
-  struct field digits = {f->text + 13, f->length - 13, FIELD_TEXT, false, 0, 0, 0}; /* behind "ProfilerStep#" */
-  int64_t number;
-  return number_integer(&digits, &number) ? number : ROW_NULL;
-}
-
 static void emit_op(struct worker *w, enum category category) {
   int64_t start, duration;
   if (!take_span(w, &start, &duration)) return;
@@ -354,7 +348,7 @@ static void emit_op(struct worker *w, enum category category) {
     kind = name_class == NAME_MODULE ? LITERAL_module : LITERAL_python;
   } else if (name_class == NAME_INPUT) {
     kind = LITERAL_input;
-  } else if (category == CATEGORY_USER || name_class == NAME_USER || name_class == NAME_STEP) {
+  } else if (category == CATEGORY_USER || name_class == NAME_USER) {
     kind = LITERAL_user;
   } else if (name_class == NAME_AUTOGRAD) {
     kind = LITERAL_autograd;
@@ -380,19 +374,6 @@ static void emit_op(struct worker *w, enum category category) {
   if (has(w, KEY_MODULE_HIERARCHY)) {
     if (w->fields[KEY_MODULE_HIERARCHY].length) SET(ops_module, take_text(w, KEY_MODULE_HIERARCHY));
     else taken(w, KEY_MODULE_HIERARCHY);
-  }
-  if (name_class == NAME_STEP && !w->is_dry) {
-    const struct field *f = &w->fields[KEY_NAME];
-    uint32_t op = row;
-    row = worker_row(w, ROWS_steps);
-    if (row == UINT32_MAX) return;
-    SET(steps_number, step_number(f));
-    SET(steps_name, name);
-    SET(steps_origin, LITERAL_profiler);
-    SET(steps_thread_id, as_value(lane));
-    SET(steps_start_ns, start);
-    SET(steps_dur_ns, duration);
-    row = op;
   }
   if (has(w, KEY_COLLECTIVE)) emit_collective(w, false, row, start, duration);
   if (kind == LITERAL_user && !w->is_dry) { /* a range as well: as derive makes them of sources without any */

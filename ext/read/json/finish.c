@@ -120,7 +120,7 @@ static struct column *op_types(struct column *types, struct column *names) {
 }
 
 static bool has_texts(enum row_table table) {
-  return table != ROWS_steps && table != ROWS_counters; /* steps: the op's row has them; counters: the args are the rows */
+  return table != ROWS_counters; /* their args are the rows */
 }
 
 static enum tfprof_status add_segment(struct trace *trace, struct profile *profile, struct chunk *chunk, enum row_table table,

@@ -107,18 +107,19 @@ uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t lengt
 }
 
 bool text_forget(struct text_table *table) {
-  if (table->count == table->published) return true;
+  uint32_t kept = table->published > table->permanent ? table->published : table->permanent;
+  if (table->count == kept) return true;
   struct text_slot *slots = calloc((size_t)table->mask + 1, sizeof *slots);
   if (!slots) return false;
   for (uint64_t i = 0; i <= table->mask; i++) {
-    if (!table->slots[i].index || table->slots[i].index > table->published) continue;
+    if (!table->slots[i].index || table->slots[i].index > kept) continue;
     uint64_t at = table->slots[i].hash & table->mask;
     while (slots[at].index) at = (at + 1) & table->mask;
     slots[at] = table->slots[i];
   }
   free(table->slots);
   table->slots = slots;
-  table->count = table->published;
+  table->count = kept;
   return true;
 }
 

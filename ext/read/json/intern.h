@@ -25,9 +25,8 @@ enum text_form {
 enum name_class {
   NAME_UNKNOWN, /* not looked at yet */
   NAME_PLAIN,
-  NAME_STEP,      /* ProfilerStep#7 */
   NAME_INPUT,     /* enumerate(DataLoader)#... */
-  NAME_USER,      /* Optimizer.step#... and others that old traces file under ops */
+  NAME_USER,      /* ProfilerStep#7, Optimizer.step#... and others that old traces file under ops */
   NAME_AUTOGRAD,  /* autograd::engine::evaluate_function: ... */
   NAME_MODULE,    /* nn.Module: ... */
   NAME_MEMORY,    /* [memory] */
@@ -51,6 +50,7 @@ struct text_slot {
 struct text_table {
   struct text *texts;
   uint32_t count, capacity, published;
+  uint32_t permanent; /* the first so many have bytes that stay: they are never forgotten */
   struct text_slot *slots;
   uint64_t mask;
 };

@@ -48,6 +48,7 @@ bool worker_init(struct worker *w) {
       return false;
     }
   }
+  w->texts.permanent = LITERAL_COUNT;
   return true;
 }
 

@@ -1,0 +1,45 @@
+/* match.h: finding rows by a number that they share, and rows that lie inside others in time.
+**
+** Sources give each call into a driver a number (correlation) that what it launched carries too, and each op one that its
+** calls carry.  Such numbers are mostly dense: an array indexed by them is used where it is not much larger than the rows,
+** else a hash table.  Of several rows with one number the first is found.
+*/
+#ifndef TFPROF_DERIVE_MATCH_H
+#define TFPROF_DERIVE_MATCH_H
+
+#include "derive/rows.h"
+
+struct match {
+  int64_t base;
+  uint64_t range;  /* of the array; 0: hash table */
+  uint32_t *rows;  /* row + 1 */
+  int64_t *keys;   /* hash table only */
+  uint64_t mask;
+};
+
+/* From all rows of a column. Rows with NULL or 0 (which sources write for "none") are left out. Free with match_free,
+** also after a failure. */
+enum tfprof_status match_make(struct match *match, const struct profile *profile, unsigned table, unsigned column,
+                              struct tfprof_error *error);
+void match_free(struct match *match);
+
+uint32_t match_search(const struct match *match, int64_t key);
+/* The row or NO_ROW. */
+static inline uint32_t match_find(const struct match *match, int64_t key) {
+  if (match->range) {
+    uint64_t at = (uint64_t)key - (uint64_t)match->base;
+    return at < match->range ? match->rows[at] - 1 : NO_ROW; /* 0 - 1 is NO_ROW */
+  }
+  return match_search(match, key);
+}
+
+/* A moment or a span on a lane. */
+struct lane_span {
+  int64_t start, end;
+  uint32_t lane, row;
+};
+/* By lane, then start, then the later end first, then row: what encloses comes before what it encloses. A merge sort of
+** the runs that are there already: linear for rows in order, never worse than n log n. */
+enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct tfprof_error *error);
+
+#endif
