@@ -183,7 +183,7 @@ def test_box_leaves_out_columns_without_values():
     assert "always_unknown" in run(query) and "always NULL" not in run(query)
     text = run(query, "--width", "27")
     assert text.endswith("always NULL: always_unknown\n") and text.startswith("┌"), text
-    text = run("SELECT NULL AS first_name, NULL AS second_name", "--width", "20")
+    text = run("SELECT NULL AS first_name, NULL AS second_name", "--width", "16")
     assert "first_name" in text and "second_name" in text and "always" not in text, text
 
 
