@@ -14,10 +14,12 @@ need_python_environment
 say "Training examples/train_cnn.py under tfprof-capture"
 build/tfprof-capture --force -o run -- "$PYTHON" examples/train_cnn.py
 
-show() { # title, query
+width=()
+[ -t 1 ] || width=(--width 120) # a log has no width of its own
+show() {                         # title, query
   say "$1"
   printf '%s\n' "$2"
-  build/tfprof --format box run "$2"
+  build/tfprof --format box "${width[@]}" run "$2"
 }
 
 show "The steps" \

@@ -6,26 +6,33 @@
 **     sqlite> SELECT name, count(*), sum(dur_ns) FROM kernels GROUP BY name ORDER BY 3 DESC LIMIT 10;
 **     sqlite> SELECT * FROM tfprof_tables;
 **
-** The path needs a slash, so that the system does not look for it elsewhere.  The environment variable TFPROF_OPEN names what is opened
-** on loading, several paths separated by colons; when one of them cannot be opened loading fails and says so.
+** The path needs a slash, so that the system does not look for it elsewhere.  The environment variable TFPROF_OPEN
+** names what is opened on loading, several paths separated by colons; when one of them cannot be opened loading fails
+** and says so.
 **
 ** TABLES
 **
-**   profiles, steps, ops, kernels and some thirty more exist as soon as the extension is loaded and show what is open.  Reading them reads
+**   profiles, steps, ops, kernels and some thirty more exist as soon as the extension is loaded and show what is open. 
+**   Reading them reads
 **   nothing but the columns and rows that a query needs, decoded on first use and kept.
 **
 **   tfprof_tables(name, rows, title)                                     what there is
 **   tfprof_columns(table_name, column_name, type, unit, description)     what it means
-**   tfprof_views(name, kind, title, parameters, sql, message)            the stored SELECTs, and whether they can be used
+**   tfprof_views(name, kind, title, parameters, sql, message)            the stored SELECTs, and whether they can be
+**   used
 **
-**   id joins with xs.id: kernels.op_id = ops.id.  Ids are unique over everything open and say nothing else.  _ns are nanoseconds, since
+**   id joins with xs.id: kernels.op_id = ops.id.  Ids are unique over everything open and say nothing else.  _ns are
+**   nanoseconds, since
 **   1970 for start_ns and end_ns; unknown is NULL.
 **
-**   Every table takes a hidden argument that selects among what is open: the id of a profile, a path, or a glob over paths, as in
+**   Every table takes a hidden argument that selects among what is open: the id of a profile, a path, or a glob over
+**   paths, as in
 **   SELECT count(*) FROM kernels('*rank3*') or ... WHERE profile = 3.  Only = is understood, and NULL selects nothing.
 **
-**   =, <>, <, <=, >, >=, BETWEEN, IS, IN, LIKE, GLOB, REGEXP, ORDER BY, GROUP BY and DISTINCT are done by the tables themselves; EXPLAIN QUERY
-**   PLAN shows how (the words are explained in vtab/plan.h).  With the environment variable TFPROF_VERIFY_CONSTRAINTS=1 SQLite checks every
+**   =, <>, <, <=, >, >=, BETWEEN, IS, IN, LIKE, GLOB, REGEXP, ORDER BY, GROUP BY and DISTINCT are done by the tables
+**   themselves; EXPLAIN QUERY
+**   PLAN shows how (the words are explained in vtab/plan.h).  With the environment variable TFPROF_VERIFY_CONSTRAINTS=1
+**   SQLite checks every
 **   row again.
 **
 ** FUNCTIONS
@@ -40,21 +47,27 @@
 **   union_ns(start, end)        aggregate: how much time the intervals cover, overlaps counted once
 **   overlap_ns(a0, a1, b0, b1)  how much time two intervals have in common
 **   percentile(x, p), median(x), stddev(x)
-**                               aggregates; p is 0 ... 100, stddev that of a sample.  The first two only where SQLite has none
+**                               aggregates; p is 0 ... 100, stddev that of a sample.  The first two only where SQLite
+**                               has none
 **   format_ns(x), format_bytes(x), format_count(x)
 **                               for people to read
-**   regexp(pattern, text)       search, makes REGEXP work; only where there is none.  regexp_full_match(pattern, text) matches it all
+**   regexp(pattern, text)       search, makes REGEXP work; only where there is none.  regexp_full_match(pattern, text)
+**   matches it all
 **
 ** VIEWS
 **
-**   The SELECTs of sql/views and sql/advise are TEMP views: op_summary, step_summary, ... and advise, which is all findings together.
-**   One with :parameters is a function instead: SELECT * FROM op_diff('runA', 'runB').  When loading could not make the views, because of PRAGMA
-**   query_only or because the transaction in which it happened was rolled back, SELECT tfprof_views_create() does.  A view of your own with
+**   The SELECTs of sql/views and sql/advise are TEMP views: op_summary, step_summary, ... and advise, which is all
+**   findings together.
+**   One with :parameters is a function instead: SELECT * FROM op_diff('runA', 'runB').  When loading could not make the
+**   views, because of PRAGMA
+**   query_only or because the transaction in which it happened was rolled back, SELECT tfprof_views_create() does.  A
+**   view of your own with
 **   the same name is left alone.
 **
 ** TRUST
 **
-**   Tables show what is open and nothing else, so they may be used in views of a database that is not trusted.  Only the functions with
+**   Tables show what is open and nothing else, so they may be used in views of a database that is not trusted.  Only
+**   the functions with
 **   effects reach the file system.
 **
 ** Loading a second time into the same connection changes nothing; two connections share nothing.
@@ -74,7 +87,8 @@ SQLITE_EXTENSION_INIT1
 
 enum { OLDEST_SQLITE = 3038000 }; /* sqlite3_vtab_in, sqlite3_vtab_distinct */
 
-__attribute__((visibility("default"))) int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
+__attribute__((visibility("default"))) int sqlite3_tfprof_init(sqlite3 *db, char **message,
+                                                               const sqlite3_api_routines *api);
 
 /* Opens what TFPROF_OPEN names. */
 static int open_from_environment(struct connection *connection, char **message) {
@@ -123,19 +137,20 @@ static int register_function(struct connection *connection, const struct functio
   }
   /* On failure SQLite calls the destructor itself. */
   if (spec->value) {
-    return sqlite3_create_window_function(connection->db, spec->name, spec->argument_count, flags, data, spec->step, spec->final,
-                                          spec->value, spec->inverse, destroy);
+    return sqlite3_create_window_function(connection->db, spec->name, spec->argument_count, flags, data, spec->step,
+                                          spec->final, spec->value, spec->inverse, destroy);
   }
-  return sqlite3_create_function_v2(connection->db, spec->name, spec->argument_count, flags, data, spec->function, spec->step,
-                                    spec->final, destroy);
+  return sqlite3_create_function_v2(connection->db, spec->name, spec->argument_count, flags, data, spec->function,
+                                    spec->step, spec->final, destroy);
 }
 
 static int register_functions(struct connection *connection) {
-  const struct function_spec *const all[] = {profile_functions, interval_functions, statistics_functions, format_functions,
-                                             regexp_functions};
+  const struct function_spec *const all[] = {profile_functions, interval_functions, statistics_functions,
+                                             format_functions, regexp_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    for (const struct function_spec *spec = all[i]; spec->name && !result; spec++) result = register_function(connection, spec);
+    for (const struct function_spec *spec = all[i]; spec->name && !result; spec++)
+      result = register_function(connection, spec);
   }
   return result;
 }
@@ -151,7 +166,8 @@ static int register_all(struct connection *connection, char **message) {
   return result;
 }
 
-/* The entry point. The library stays in memory for good (linked with -z nodelete), so that nothing dangles when this fails half-way. */
+/* The entry point. The library stays in memory for good (linked with -z nodelete), so that nothing dangles when this
+** fails half-way. */
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
 #ifndef SQLITE_CORE
   /* SQLite is called through this pointer, which all connections of a process share. */

@@ -21,15 +21,18 @@ for marker in "$begin" "$end"; do
     exit 1
   fi
 done
-fresh=$(mktemp)
-trap 'rm -f "$fresh"' EXIT
-{
-  sed "/^$(printf '%s' "$begin" | sed 's/[][()\.*^$/]/\\&/g')\$/q" README.md
-  echo
-  "$build/schema_reference"
-  echo
-  sed -n "/^$(printf '%s' "$end" | sed 's/[][()\.*^$/]/\\&/g')\$/,\$p" README.md
-} >"$fresh"
+fresh=$(mktemp) reference=$(mktemp)
+trap 'rm -f "$fresh" "$reference"' EXIT
+"$build/schema_reference" >"$reference"
+awk -v begin="$begin" -v end="$end" -v reference="$reference" '
+  $0 == end { skipped = 0 }
+  !skipped { print }
+  $0 == begin {
+    print ""
+    while ((getline line < reference) > 0) print line
+    print ""
+    skipped = 1
+  }' README.md >"$fresh"
 if $check; then
   if ! diff -u README.md "$fresh"; then
     echo 'update_readme.sh: the table reference in README.md is not up to date; run tools/update_readme.sh' >&2

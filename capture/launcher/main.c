@@ -34,6 +34,7 @@ struct installation {
   char library[PATH_MAX];   /* libtfprof_capture.so */
   char hooks[PATH_MAX];     /* the directory of sitecustomize.py */
   char extension[PATH_MAX]; /* what .load of sqlite3 takes */
+  bool is_built;            /* in a build tree, not installed */
 };
 
 static bool join(char *path, const char *directory, const char *name) {
@@ -55,8 +56,15 @@ static bool find_installation(struct installation *found) {
       continue;
     if (access(found->library, R_OK) != 0 || !join(hook, found->hooks, "sitecustomize.py") || access(hook, R_OK) != 0)
       continue;
-    if (i == 0) return join(found->extension, directory, "tfprof");
-    strcpy(found->extension, "tfprof");
+    if (i == 0) {
+      found->is_built = true;
+      return join(found->extension, directory, "tfprof");
+    }
+    *strrchr(directory, '/') = '\0'; /* from lib/tfprof to lib */
+    if (strncmp(directory, "/usr/lib", strlen("/usr/lib")) != 0 && strncmp(directory, "/lib", strlen("/lib")) != 0) {
+      return join(found->extension, directory, "tfprof");
+    }
+    strcpy(found->extension, "tfprof"); /* where the loader looks by itself */
     return true;
   }
   fprintf(stderr,
@@ -129,6 +137,9 @@ int main(int argc, char **argv) {
     return program_explain_failure(options.command, &program, outcome.start_error);
   }
   find_tools(argv[0], tools);
+  if (parts.is_built && *tools && strlen(tools) + sizeof "tfprof" <= sizeof parts.extension) {
+    sprintf(parts.extension, "%stfprof", tools); /* build/tfprof, as short as it was typed */
+  }
   report(&options, &directory, &program, &outcome, tools, parts.extension);
   end_as(outcome.wait_status);
 }

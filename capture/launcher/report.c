@@ -119,9 +119,10 @@ static void say_next(const char *directory, const char *tools, const char *exten
   char *words[] = {(char *)directory, NULL};
   char *quoted = program_quote(words);
   const char *run = quoted ? quoted : directory;
+  int width = (int)(strlen(run) + strlen(" advise"));
   fputs("tfprof: look at it with\n", stderr);
-  fprintf(stderr, "  %stfprof %s                  an SQL prompt; try  SELECT * FROM step_summary;\n", tools, run);
-  fprintf(stderr, "  %stfprof %s advise           what to improve first\n", tools, run);
+  fprintf(stderr, "  %stfprof %-*s    an SQL prompt; try  SELECT * FROM step_summary;\n", tools, width, run);
+  fprintf(stderr, "  %stfprof %s advise    what to improve first\n", tools, run);
   /* Inside SQL inside the shell only a plain name needs no quotes of its own. */
   if (strcmp(run, directory) == 0) {
     fprintf(stderr, "  sqlite3 -box -cmd '.load %s' -cmd \"SELECT tfprof_open('%s')\"\n", extension, directory);

@@ -48,7 +48,8 @@ struct intern_slot *intern_add(struct intern_table *table, struct arena *arena, 
 struct intern_slot *intern_add_bytes(struct intern_table *table, struct arena *arena, uint64_t hash, const void *bytes, uint32_t length) {
   uint32_t offset = arena_take(arena, 8 + length);
   if (offset == UINT32_MAX) return NULL;
-  memcpy(arena->base + offset, &length, 4);
+  const uint64_t stored = length;
+  memcpy(arena->base + offset, &stored, 8);
   memcpy(arena->base + offset + 8, bytes, length);
   return intern_add(table, arena, hash, offset);
 }

@@ -29,17 +29,25 @@ static uint32_t text_name(struct capture_thread *thread, struct open_op *op, con
   return slot->id;
 }
 
+/* Operators can be unregistered and others be registered at the same address, so the key holds the name, too: the words of the string
+** object, which holds short names itself, and the text of a long one. */
+static inline uint64_t schema_key(const uint8_t *schema) {
+  const uint8_t *text = torch_pointer(schema, 0);
+  uint64_t length = torch_word(schema, 8);
+  uint64_t key = intern_mix((uintptr_t)schema, length);
+  if (text == schema + 16) return intern_mix(intern_mix(key, torch_word(text, 0)), length > 8 ? torch_word(text, 8) : 0);
+  for (; length >= 8; length -= 8, text += 8) key = intern_mix(key, torch_word(text, 0));
+  uint64_t rest = 0;
+  memcpy(&rest, text, length);
+  return intern_mix(key, rest);
+}
+
 static uint32_t op_name(struct capture_thread *thread, struct open_op *op, const uint8_t *object) {
+  if (!torch_layout.schema_begins_with_text || object[torch_layout.name_kind] != 1) return text_name(thread, op, torch.name(object));
+  uint64_t key = schema_key(torch_pointer(object, torch_layout.name));
+  struct intern_slot *slot = intern_find(&thread->schemas, key, NULL);
   op->is_text = 0;
-  if (!torch_layout.has_name_object || object[torch_layout.name_kind] != 1) return text_name(thread, op, torch.name(object));
-  const uint8_t *schema = torch_pointer(object, torch_layout.name);
-  const char *text = torch_layout.schema_begins_with_text ? (const char *)torch_pointer(schema, 0) : torch.name(object);
-  struct intern_slot *slot = intern_find(&thread->schemas, (uintptr_t)schema, NULL);
-  if (slot) {
-    const uint8_t *known = thread->arena.base + slot->data;
-    if ((const char *)torch_pointer(known, 0) == text && !strcmp(text, (const char *)known + 8)) return slot->id;
-  }
-  return thread_intern_schema(thread, schema, text, &op->name_data);
+  return slot ? slot->id : thread_intern_schema(thread, key, torch.name(object));
 }
 
 static uint32_t op_inputs(struct capture_thread *thread, const uint8_t *object) {
@@ -50,8 +58,8 @@ static uint32_t op_inputs(struct capture_thread *thread, const uint8_t *object) 
     atomic_fetch_add_explicit(&thread->cut, 1, memory_order_relaxed);
     return 0;
   }
-  uint64_t hash = intern_hash(words, count * 8u);
-  struct intern_slot *slot = intern_find_bytes(&thread->inputs, &thread->arena, hash, words, count * 8u);
+  uint64_t hash = intern_hash_words(words, count);
+  struct intern_slot *slot = intern_find_words(&thread->inputs, &thread->arena, hash, words, count);
   return slot ? slot->id : thread_intern_inputs(thread, hash, words, count * 8u);
 }
 
@@ -144,6 +152,7 @@ static inline void write_op(struct capture_thread *thread, const struct open_op 
   item->owner = (uint16_t)owner;
   item->pin = op->pin;
   thread_commit(thread, sizeof *item);
+  __builtin_prefetch(item + 3, 1); /* the writer thread had it last */
 }
 
 /* Ranges of the user may end in any order and on any thread: the others never do. What lies open above the range stays where it is, and

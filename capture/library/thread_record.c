@@ -159,24 +159,11 @@ uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, cons
   return intern_item(thread, &thread->inputs, ITEM_INPUTS, hash, words, length, NULL);
 }
 
-/* The entry's data is the address of the text, for a quick comparison, and a copy, because operators can be unregistered and others be
-** registered at the same address. */
-uint32_t thread_intern_schema(struct capture_thread *thread, const void *schema, const char *text, uint32_t *data) {
-  struct intern_slot *old = intern_find(&thread->schemas, (uintptr_t)schema, NULL);
-  if (old) intern_remove(old);
+uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text) {
   uint32_t length = (uint32_t)strnlen(text, NAME_MAXIMUM);
   uint32_t id = thread_intern_name(thread, intern_hash(text, length), text, length, NULL);
-  if (!id) return 0;
-  uint32_t offset = arena_take(&thread->arena, 8 + length + 1);
-  if (offset == UINT32_MAX) return id; /* the next op of this name forgets */
-  memcpy(thread->arena.base + offset, &text, sizeof text);
-  memcpy(thread->arena.base + offset + 8, text, length);
-  thread->arena.base[offset + 8 + length] = 0;
-  struct intern_slot *slot = intern_add(&thread->schemas, &thread->arena, (uintptr_t)schema, offset);
-  if (slot) {
-    slot->id = id;
-    *data = offset;
-  }
+  struct intern_slot *slot = id ? intern_add(&thread->schemas, &thread->arena, key, 0) : NULL;
+  if (slot) slot->id = id; /* if the arena is full the next new name empties it */
   return id;
 }
 

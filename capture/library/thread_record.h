@@ -169,8 +169,8 @@ static inline void thread_commit(struct capture_thread *thread, uint32_t bytes) 
 /* The number of a text or a list of inputs; written as an item when it is new. 0: there was no room. */
 uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length, uint32_t *data);
 uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length);
-/* A new operator: its schema's address stands for the text from now on. */
-uint32_t thread_intern_schema(struct capture_thread *thread, const void *schema, const char *text, uint32_t *data);
+/* A new operator: `key`, made of the address and the contents of its schema, stands for the text from now on. */
+uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text);
 uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset);
 /* Empties all tables of the thread. false: there is no room to say so, and nothing was changed. */
 bool thread_forget(struct capture_thread *thread);

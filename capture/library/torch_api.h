@@ -67,7 +67,8 @@ struct torch_layout {
   uint16_t scope, name, name_kind, sequence, inputs, forward_thread;
   bool has_details;        /* sequence, scope and forward_thread were found; without them only name and time are recorded */
   bool has_name_object;    /* name_kind 1: the word at `name` is the operator's schema, a stable key */
-  bool schema_begins_with_text; /* the first word of a schema is the address of its name: proved by the first op of torch_inputs */
+  bool schema_begins_with_text; /* a schema begins with a std::string {address, length, up to 15 characters}, its name: proved by an
+                                   op of torch_inputs */
 };
 extern struct torch_layout torch_layout;
 

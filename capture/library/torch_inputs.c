@@ -138,12 +138,14 @@ static bool read_arguments(const uint8_t *object, unsigned count, uint64_t value
 }
 
 static bool prove_transpose(const uint8_t *object) {
-  uint64_t values[3][2], text;
+  uint64_t values[3][2], text[2];
   const char *name = torch.name(object);
   if (object[torch_layout.name_kind] != 1 || strcmp(name, "aten::transpose") || !read_arguments(object, 3, values)) return false;
-  /* c10::FunctionSchema begins with its OperatorName, which begins with std::string name. */
-  torch_layout.schema_begins_with_text =
-      guarded_word(torch_pointer(object, torch_layout.name), &text) && (const char *)(uintptr_t)text == name;
+  /* c10::FunctionSchema begins with its OperatorName, which begins with std::string name. This one has 15 characters, the most that lie
+  ** within the string object itself. */
+  const uint8_t *schema = torch_pointer(object, torch_layout.name);
+  torch_layout.schema_begins_with_text = guarded_read(schema, text, sizeof text) && (const char *)(uintptr_t)text[0] == name &&
+                                         (const uint8_t *)name == schema + 16 && text[1] == strlen(name);
   return (const void *)(uintptr_t)values[0][0] == watch.a && (uint32_t)values[0][1] == TAG_TENSOR && values[1][0] == 0 &&
          (uint32_t)values[1][1] == TAG_INT && values[2][0] == 1 && (uint32_t)values[2][1] == TAG_INT;
 }

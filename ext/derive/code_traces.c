@@ -92,7 +92,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!has_recorded(profile)) return TFPROF_OK;
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
   if (!status) status = all_recorded(profile, rows, &traces, error);
-  if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_parent_id, &parents, error);
+  if (!status) status = derive_all_op_parents(profile, &parents, error);
   if (!status) status = find_links(profile, rows, &links, &link_count, error);
   if (!status) {
     derive_inherit(parents, traces, rows);

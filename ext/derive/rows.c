@@ -204,6 +204,40 @@ enum tfprof_status derive_all_references(const struct profile *profile, unsigned
   return TFPROF_OK;
 }
 
+bool derive_may_have_circles(const struct profile *profile) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  return ops->segment_count && column_set_has(&ops->segments[0]->is_raw, COLUMN_ops_parent_id);
+}
+
+/* Every row is passed once: the way up from a row ends at one that was passed before, and if that was on the same way,
+** it closes a circle. */
+static bool cut_circles(uint32_t *parents, uint32_t rows) {
+  uint32_t *passed_from = calloc((size_t)rows + 1, sizeof *passed_from); /* 1 + row; 0: not passed */
+  if (!passed_from) return false;
+  for (uint32_t i = 0; i < rows; i++) {
+    uint32_t row = i, last = NO_ROW;
+    for (; row != NO_ROW && !passed_from[row]; row = parents[row]) {
+      passed_from[row] = i + 1;
+      last = row;
+    }
+    if (row != NO_ROW && last != NO_ROW && passed_from[row] == i + 1) parents[last] = NO_ROW;
+  }
+  free(passed_from);
+  return true;
+}
+
+enum tfprof_status derive_all_op_parents(const struct profile *profile, uint32_t **parents,
+                                         struct tfprof_error *error) {
+  uint32_t *all = NULL;
+  enum tfprof_status status = derive_all_references(profile, TABLE_ops, COLUMN_ops_parent_id, &all, error);
+  if (!status && derive_may_have_circles(profile) && !cut_circles(all, (uint32_t)profile->tables[TABLE_ops].rows)) {
+    free(all);
+    return error_no_memory(error);
+  }
+  *parents = all;
+  return status;
+}
+
 /* The values of one segment, of whichever kind the caller has. */
 struct packed {
   const int64_t *integers;    /* NO_VALUE is NULL */

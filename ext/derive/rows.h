@@ -51,6 +51,11 @@ enum tfprof_status derive_all_integers(const struct profile *profile, unsigned t
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
                                          uint32_t **values, struct tfprof_error *error);
 
+/* The same for ops.parent_id, where ways up that lead round in a circle, as only a damaged file has them, are cut. */
+enum tfprof_status derive_all_op_parents(const struct profile *profile, uint32_t **parents, struct tfprof_error *error);
+/* Whether that is needed: false when the parents were derived, which makes no circles. */
+bool derive_may_have_circles(const struct profile *profile);
+
 /* Makes a column of every segment from values by row number; NO_VALUE, NO_ROW and text 0 become NULL. */
 enum tfprof_status derive_set_integers(struct profile *profile, unsigned table, unsigned column, const int64_t *values,
                                        struct tfprof_error *error);

@@ -44,43 +44,57 @@ static enum tfprof_status select_rows(struct user_rows *rows, struct profile *pr
   return status;
 }
 
-/* The row of ops above a row of ops, or NO_ROW. *hint is the segment of the row before. */
-static uint32_t op_parent(const struct profile_table *ops, uint32_t op, size_t *hint) {
+/* Which ops are above which: read where they lie, or all of them where circles had to be cut. */
+struct op_tree {
+  const struct profile_table *ops;
+  uint32_t *parents; /* or NULL */
+  size_t hint;       /* the segment of the op before */
+};
+
+/* The row of ops above a row of ops, or NO_ROW. */
+static uint32_t op_parent(struct op_tree *tree, uint32_t op) {
+  struct segment *const *segments = tree->ops->segments;
   uint32_t parent;
-  while (op < ops->segments[*hint]->first_row) --*hint;
-  while (op >= ops->segments[*hint]->first_row + ops->segments[*hint]->rows) ++*hint;
-  const struct segment *segment = ops->segments[*hint];
-  derive_references(segment->columns[COLUMN_ops_parent_id], op - (uint32_t)segment->first_row, 1, (uint32_t)ops->rows,
-                    &parent);
+  if (tree->parents) return tree->parents[op];
+  while (tree->hint && op < segments[tree->hint]->first_row) tree->hint--;
+  while (op >= segments[tree->hint]->first_row + segments[tree->hint]->rows) tree->hint++;
+  const struct segment *segment = segments[tree->hint];
+  if (op < segment->first_row) return NO_ROW; /* a row number between two segments, which no row has */
+  derive_references(segment->columns[COLUMN_ops_parent_id], op - (uint32_t)segment->first_row, 1,
+                    (uint32_t)tree->ops->rows, &parent);
   return parent;
 }
 
 /* The way up from each row ends at the first op whose answer is known, and all ops on it are told the answer, so that
 ** no op is passed twice. Few ops are ever touched, and of `nearest` only their pages. */
-static void find_nearest(struct user_rows *rows, const struct profile_table *ops, uint32_t *nearest) {
+static void find_nearest(struct user_rows *rows, struct op_tree *tree, uint32_t *nearest) {
   enum { UNKNOWN = 0, NONE = 1, FIRST = 2 }; /* FIRST + i: row i */
-  size_t hint = 0;
   for (uint32_t i = 0; i < rows->count; i++) nearest[rows->ops[i]] = FIRST + i;
   for (uint32_t i = 0; i < rows->count; i++) {
-    uint32_t first = op_parent(ops, rows->ops[i], &hint), op = first;
-    while (op != NO_ROW && nearest[op] == UNKNOWN) op = op_parent(ops, op, &hint);
+    uint32_t first = op_parent(tree, rows->ops[i]), op = first;
+    while (op != NO_ROW && nearest[op] == UNKNOWN) op = op_parent(tree, op);
     uint32_t answer = op == NO_ROW ? NONE : nearest[op];
-    for (op = first; op != NO_ROW && nearest[op] == UNKNOWN; op = op_parent(ops, op, &hint)) nearest[op] = answer;
+    for (op = first; op != NO_ROW && nearest[op] == UNKNOWN; op = op_parent(tree, op)) nearest[op] = answer;
     rows->parents[i] = answer == NONE ? NO_ROW : answer - FIRST;
   }
 }
 
 static enum tfprof_status find_parents(struct user_rows *rows, struct profile *profile, struct tfprof_error *error) {
+  struct op_tree tree = {.ops = &profile->tables[TABLE_ops]};
   int64_t *op_depths = NULL;
   uint32_t op_count = 0;
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &op_count, error);
   if (!status) status = user_rows_values(rows, profile, COLUMN_ops_depth, &op_depths, error);
-  if (status) return status;
+  if (!status && derive_may_have_circles(profile)) status = derive_all_op_parents(profile, &tree.parents, error);
+  if (status) {
+    free(op_depths);
+    return status;
+  }
   uint32_t *nearest = calloc(op_count, sizeof *nearest);
   rows->parents = malloc(rows->count * sizeof *rows->parents);
   rows->depths = malloc(rows->count * sizeof *rows->depths);
   if (nearest && rows->parents && rows->depths) {
-    find_nearest(rows, &profile->tables[TABLE_ops], nearest);
+    find_nearest(rows, &tree, nearest);
     for (uint32_t i = 0; i < rows->count; i++) rows->depths[i] = op_depths[i] == NO_VALUE ? NO_VALUE : -1;
     /* Along each path up to the first row whose depth is known, then down again. */
     for (uint32_t i = rows->count; i-- > 0;) {
@@ -95,6 +109,7 @@ static enum tfprof_status find_parents(struct user_rows *rows, struct profile *p
   }
   free(op_depths);
   free(nearest);
+  free(tree.parents);
   return status;
 }
 

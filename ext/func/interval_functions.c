@@ -1,11 +1,12 @@
 /* interval_functions.c: how much time intervals cover.
 **
-**   union_ns(start, end)         aggregate: the length of the union of all [start, end), overlaps counted once; 0 without intervals.
+**   union_ns(start, end)         aggregate: the length of the union of all [start, end), overlaps counted once; 0
+**   without intervals.
 **                                Rows where either is NULL, or that end before they start, cover nothing.
 **   overlap_ns(a0, a1, b0, b1)   the length of what [a0, a1) and [b0, b1) have in common; NULL when any is NULL
 **
-** union_ns keeps a list of disjoint intervals.  Rows that come in order of their start, as most do, extend its last one or follow it, so
-** that overlapping intervals take no memory; rows that do not are appended, and sorted at the end.
+** union_ns keeps a list of disjoint intervals.  Rows that come in order of their start, as most do, extend its last one
+** or follow it, so that overlapping intervals take no memory; rows that do not are appended, and sorted at the end.
 */
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
 **   tfprof_close(run_id)       closes a run; returns its id
 **   tfprof_refresh()           reads what was recorded since; returns how many rows that are
 **   tfprof_save(path)          writes everything that is open as dumps; returns how many profiles that are
-**   tfprof_views_create()      makes the stored views, where loading the extension could not; returns how many there are
+**   tfprof_views_create()      makes the stored views, where loading the extension could not; returns how many there
+**   are
 **   tfprof_version()           the version of the extension
 **
 ** All but the last have effects outside the query, and so cannot be called from views and triggers of a database.
@@ -49,8 +50,10 @@ static void open_function(sqlite3_context *context, int count, sqlite3_value **v
     open_path(context, values[1]);
     return;
   }
-  char *message = key && count % 2 == 0 ? sqlite3_mprintf("tfprof_open: there is no key '%q'; the supported key is: path", key)
-                                        : sqlite3_mprintf("tfprof_open takes a path, or keys each with a value; the supported key is: path");
+  char *message =
+      key && count % 2 == 0
+          ? sqlite3_mprintf("tfprof_open: there is no key '%q'; the supported key is: path", key)
+          : sqlite3_mprintf("tfprof_open takes a path, or keys each with a value; the supported key is: path");
   sqlite3_result_error(context, message ? message : "tfprof_open: no memory", -1);
   sqlite3_free(message);
 }

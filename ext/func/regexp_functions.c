@@ -1,11 +1,12 @@
 /* regexp_functions.c: regular expressions, by PCRE2.
 **
-**   regexp(pattern, text)              1 when the pattern matches anywhere in the text; makes `text REGEXP pattern` work. Registered
+**   regexp(pattern, text)              1 when the pattern matches anywhere in the text; makes `text REGEXP pattern`
+**   work. Registered
 **                                      only where there is none: the sqlite3 shell has its own.
 **   regexp_full_match(pattern, text)   1 when it matches the whole text
 **
-** NULL in, NULL out.  A pattern that is no expression is an error.  Matching is bounded in time and memory: a pattern that backtracks
-** without end is an error too, not a hang.
+** NULL in, NULL out.  A pattern that is no expression is an error.  Matching is bounded in time and memory: a pattern
+** that backtracks without end is an error too, not a hang.
 */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -24,8 +25,8 @@ enum {
   MAXIMUM_PATTERN = 32 * 1024,
 };
 
-/* Compiled patterns of one function on one connection. SQLite would keep one for as long as a statement runs, but tables evaluate REGEXP
-** by a statement for each distinct text. */
+/* Compiled patterns of one function on one connection. SQLite would keep one for as long as a statement runs, but
+** tables evaluate REGEXP by a statement for each distinct text. */
 struct patterns {
   pcre2_compile_context *compile_context;
   pcre2_match_context *match_context;
@@ -73,7 +74,8 @@ static void fail(sqlite3_context *context, const char *what, const char *pattern
 }
 
 /* NULL: an error was set. */
-static struct kept *compile(sqlite3_context *context, struct patterns *patterns, const char *text, size_t length, uint32_t options) {
+static struct kept *compile(sqlite3_context *context, struct patterns *patterns, const char *text, size_t length,
+                            uint32_t options) {
   for (unsigned i = 0; i < KEPT_PATTERNS; i++) {
     struct kept *kept = &patterns->kept[i];
     if (kept->code && kept->length == length && memcmp(kept->text, text, length) == 0) return kept;
@@ -82,9 +84,10 @@ static struct kept *compile(sqlite3_context *context, struct patterns *patterns,
   int code;
   size_t offset;
   forget(kept);
-  kept->code = pcre2_compile((PCRE2_SPTR)text, length,
-                             options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C, &code,
-                             &offset, patterns->compile_context);
+  kept->code =
+      pcre2_compile((PCRE2_SPTR)text, length,
+                    options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C,
+                    &code, &offset, patterns->compile_context);
   if (!kept->code) {
     fail(context, "not a regular expression:", text, code);
     return NULL;
@@ -130,9 +133,16 @@ static void full_match_function(sqlite3_context *context, int count, sqlite3_val
 }
 
 const struct function_spec regexp_functions[] = {
-    {.name = "regexp", .argument_count = 2, .only_if_absent = true, .function = regexp_function, .make_data = make_patterns,
+    {.name = "regexp",
+     .argument_count = 2,
+     .only_if_absent = true,
+     .function = regexp_function,
+     .make_data = make_patterns,
      .free_data = free_patterns},
-    {.name = "regexp_full_match", .argument_count = 2, .function = full_match_function, .make_data = make_patterns,
+    {.name = "regexp_full_match",
+     .argument_count = 2,
+     .function = full_match_function,
+     .make_data = make_patterns,
      .free_data = free_patterns},
     {0},
 };

@@ -1,11 +1,12 @@
 /* statistics_functions.c: what SQLite before 3.51 lacks for looking at distributions.
 **
-**   percentile(x, p)   the value below which p percent (0 ... 100) of the values lie, interpolated between the two nearest
+**   percentile(x, p)   the value below which p percent (0 ... 100) of the values lie, interpolated between the two
+**   nearest
 **   median(x)          percentile(x, 50)
 **   stddev(x)          standard deviation of a sample (divided by n - 1); NULL for fewer than two values
 **
-** NULLs are left out.  percentile and median mean what they do where SQLite has them built in, errors included, and are registered only
-** where it does not.
+** NULLs are left out.  percentile and median mean what they do where SQLite has them built in, errors included, and are
+** registered only where it does not.
 */
 #include <math.h>
 #include <stdint.h>
@@ -156,10 +157,20 @@ static void stddev_final(sqlite3_context *context) {
 }
 
 const struct function_spec statistics_functions[] = {
-    {.name = "percentile", .argument_count = 2, .only_if_absent = true, .step = percentile_step, .final = percentile_final,
-     .value = percentile_value, .inverse = percentile_inverse},
-    {.name = "median", .argument_count = 1, .only_if_absent = true, .step = percentile_step, .final = percentile_final,
-     .value = percentile_value, .inverse = percentile_inverse},
+    {.name = "percentile",
+     .argument_count = 2,
+     .only_if_absent = true,
+     .step = percentile_step,
+     .final = percentile_final,
+     .value = percentile_value,
+     .inverse = percentile_inverse},
+    {.name = "median",
+     .argument_count = 1,
+     .only_if_absent = true,
+     .step = percentile_step,
+     .final = percentile_final,
+     .value = percentile_value,
+     .inverse = percentile_inverse},
     {.name = "stddev", .argument_count = 1, .step = stddev_step, .final = stddev_final},
     {0},
 };

@@ -10,7 +10,7 @@
 **
 ** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
 **
-** Files: session (the connection), output and output_box (formats), script (lines to statements), commands, prompt
+** Files: session (the connection), output, output_box and cell (formats), script (lines to statements), commands, prompt
 ** (readline), complete and vocabulary (names), ticker (the line while one waits), display_width (columns of a text).
 */
 #include "commands.h"

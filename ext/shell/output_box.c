@@ -7,12 +7,14 @@
 **   - Else text columns are narrowed, the widest first, and headers are broken at their underscores.  In a short result
 **     the text is then wrapped; in a long one each row stays one line and a text that is too long loses its middle,
 **     since the two ends of a kernel's or a file's name tell it best.
+**   - Where that does not fit, columns that hold nothing but NULL are left out and named below.
 **   - Where not even that fits, each row becomes a block with one line for each column.
 **
-** Numbers stand to the right and are never cut.  Control characters, which could play tricks on the terminal, are shown
-** as their pictures (␛, ␉).  Without a terminal (width 0) nothing is narrowed.
+** Numbers stand to the right and are never cut; reals are rounded to six digits (the other formats give all).  Control
+** characters, which could play tricks on the terminal, are shown as their pictures.  Without a terminal (width 0)
+** nothing is narrowed.
 */
-#include "display_width.h"
+#include "cell.h"
 #include "output_private.h"
 
 #include <stdlib.h>
@@ -27,151 +29,22 @@ enum {
   BLOCK_VALUE = 12,   /* least width of the values in blocks */
 };
 
-struct cell {
-  char *text; /* printable UTF-8 */
-  uint32_t length;
-  uint8_t type; /* SQLITE_INTEGER ... */
-};
-
 struct column_layout {
   struct cell header;
   int width;
   bool is_number; /* every value of the sample is a number or NULL */
+  bool is_null;   /* every one is NULL */
 };
 
 struct box {
   struct column_layout *columns;
   struct cell *cells; /* the kept rows */
   size_t kept, room;
+  int *shown; /* indexes of the columns that are shown */
+  int shown_count;
   bool is_laid_out, is_wrapped, is_blocks;
   int name_width; /* blocks: of the longest column name */
 };
-
-/* ---- texts ---- */
-
-static void append(char **end, uint32_t c, const char *text, size_t size) {
-  if (c < 0x20) { /* U+2400 ... */
-    *(*end)++ = '\xe2';
-    *(*end)++ = '\x90';
-    *(*end)++ = (char)(0x80 + c);
-  } else if (c == 0x7f || (c >= 0x80 && c < 0xa0) || c == DISPLAY_INVALID || (c >= 0x202a && c <= 0x202e) ||
-             (c >= 0x2066 && c <= 0x2069)) {
-    memcpy(*end, "\xef\xbf\xbd", 3);
-    *end += 3;
-  } else {
-    memcpy(*end, text, size);
-    *end += size;
-  }
-}
-
-/* Bytes at the beginning that are printable ASCII: nearly always all of them. */
-static size_t plain_length(const char *text, size_t length) {
-  size_t plain = 0;
-  while (plain < length && text[plain] >= 0x20 && text[plain] < 0x7f) plain++;
-  return plain;
-}
-
-/* A copy with nothing in it that a terminal would act on, except line feeds. */
-static bool make_printable(const char *text, size_t length, struct cell *cell) {
-  size_t plain = plain_length(text, length);
-  if (plain == length) {
-    cell->length = (uint32_t)length;
-    cell->text = malloc(length + 1);
-    if (cell->text) memcpy(cell->text, text, length), cell->text[length] = '\0';
-    return cell->text != NULL;
-  }
-  char *end = cell->text = malloc(3 * length + 1);
-  if (!end) return false;
-  while (length) {
-    uint32_t c;
-    size_t size = display_decode(text, length, &c);
-    if (c == '\n')
-      *end++ = '\n';
-    else
-      append(&end, c, text, size);
-    text += size;
-    length -= size;
-  }
-  *end = '\0';
-  cell->length = (uint32_t)(end - cell->text);
-  char *smaller = realloc(cell->text, cell->length + 1);
-  if (smaller) cell->text = smaller;
-  return true;
-}
-
-static bool make_cell(sqlite3_stmt *statement, int column, struct cell *cell) {
-  cell->type = (uint8_t)sqlite3_column_type(statement, column);
-  if (cell->type == SQLITE_NULL) return make_printable("NULL", 4, cell);
-  if (cell->type != SQLITE_BLOB) {
-    const char *text = (const char *)sqlite3_column_text(statement, column);
-    return text && make_printable(text, (size_t)sqlite3_column_bytes(statement, column), cell);
-  }
-  const unsigned char *bytes = sqlite3_column_blob(statement, column);
-  int length = sqlite3_column_bytes(statement, column);
-  char *end = cell->text = malloc((size_t)length * 2 + 4);
-  if (!end) return false;
-  end += sprintf(end, "x'");
-  for (int i = 0; i < length; i++) end += sprintf(end, "%02x", bytes[i]);
-  *end++ = '\'';
-  *end = '\0';
-  cell->length = (uint32_t)(end - cell->text);
-  return true;
-}
-
-static int text_width(const char *text, size_t length) {
-  size_t plain = plain_length(text, length);
-  int width = (int)plain;
-  text += plain;
-  length -= plain;
-  while (length) {
-    uint32_t c;
-    size_t size = display_decode(text, length, &c);
-    width += display_width(c);
-    text += size;
-    length -= size;
-  }
-  return width;
-}
-
-/* Bytes of `text` that fit into `width` columns; at least one character, so that loops go on. *used: their columns. */
-static size_t fitting(const char *text, size_t length, int width, int *used) {
-  size_t taken = 0;
-  *used = 0;
-  while (taken < length) {
-    uint32_t c;
-    size_t size = display_decode(text + taken, length - taken, &c);
-    if (taken > 0 && *used + display_width(c) > width) break;
-    *used += display_width(c);
-    taken += size;
-  }
-  return taken;
-}
-
-/* The next line of a wrapped text: up to a line feed, else as many whole words as fit, else as many characters.
-** *rest is where the following line begins. */
-static size_t next_line(const char *text, size_t length, int width, size_t *rest) {
-  const char *feed = memchr(text, '\n', length);
-  size_t line = feed ? (size_t)(feed - text) : length;
-  int used;
-  size_t taken = fitting(text, line, width, &used);
-  if (taken == line) {
-    *rest = feed ? line + 1 : line;
-    return taken;
-  }
-  size_t space = taken;
-  while (space > 0 && text[space] != ' ') space--;
-  if (space == 0) { /* one long word: after a separator in its second half, a plain one rather than an underscore */
-    static const char *const separators[] = {",/:;)", "_"};
-    for (int kind = 0; kind < 2; kind++) {
-      for (size_t i = taken; i > taken / 2; i--) {
-        if (strchr(separators[kind], text[i - 1])) return *rest = i;
-      }
-    }
-    return *rest = taken;
-  }
-  *rest = space + 1;
-  return space;
-}
 
 /* ---- printing pieces ---- */
 
@@ -192,9 +65,9 @@ static void paint(const struct output *output, const char *sequence) {
 static void rule(const struct output *output, const char *left, const char *middle, const char *right) {
   FILE *file = output->file;
   paint(output, DIM);
-  for (int i = 0; i < output->column_count; i++) {
-    fputs(i == 0 ? left : middle, file);
-    for (int n = 0; n < output->box->columns[i].width + 2; n++) fputs("─", file);
+  for (int n = 0; n < output->box->shown_count; n++) {
+    fputs(n == 0 ? left : middle, file);
+    for (int x = 0; x < output->box->columns[output->box->shown[n]].width + 2; x++) fputs("─", file);
   }
   fputs(right, file);
   paint(output, PLAIN);
@@ -204,7 +77,7 @@ static void rule(const struct output *output, const char *left, const char *midd
 /* One line of one cell, padded. With a colour the padding is inside, which no terminal shows. */
 static void piece(const struct output *output, const struct column_layout *column, const char *text, size_t length,
                   const char *colour) {
-  int padding = column->width - text_width(text, length);
+  int padding = column->width - cell_width(text, length);
   paint(output, DIM);
   fputs("│", output->file);
   paint(output, PLAIN);
@@ -227,7 +100,7 @@ static void end_of_line(const struct output *output) {
 /* A header's next line: as many of its words between underscores as fit. */
 static size_t next_header_line(const char *text, size_t length, int width) {
   int used;
-  size_t taken = fitting(text, length, width, &used);
+  size_t taken = cell_fitting(text, length, width, &used);
   if (taken == length) return taken;
   size_t whole = taken;
   while (whole > 0 && text[whole - 1] != '_') whole--;
@@ -241,7 +114,8 @@ static void print_header(const struct output *output) {
   rule(output, "┌", "┬", "┐");
   for (bool more = true; more;) {
     more = false;
-    for (int i = 0; i < output->column_count; i++) {
+    for (int n = 0; n < box->shown_count; n++) {
+      int i = box->shown[n];
       const struct column_layout *column = &box->columns[i];
       const char *text = column->header.text + done[i];
       size_t length = column->header.length - done[i];
@@ -259,7 +133,7 @@ static void print_header(const struct output *output) {
 /* Into one line of `width` columns: line feeds become pictures, and what is too long loses its middle. */
 static void print_cut(const struct output *output, const struct column_layout *column, const struct cell *cell,
                       const char *colour) {
-  if (cell->length <= (size_t)column->width && plain_length(cell->text, cell->length) == cell->length) {
+  if (cell->length <= (size_t)column->width && cell_plain_length(cell->text, cell->length) == cell->length) {
     piece(output, column, cell->text, cell->length, colour);
     return;
   }
@@ -267,12 +141,12 @@ static void print_cut(const struct output *output, const struct column_layout *c
   if (!flat) return;
   for (uint32_t i = 0; i < cell->length; i++) {
     if (cell->text[i] == '\n')
-      append(&end, '\n', NULL, 0);
+      end = cell_append(end, '\n', NULL, 0);
     else
       *end++ = cell->text[i];
   }
   size_t length = (size_t)(end - flat);
-  int width = text_width(flat, length);
+  int width = cell_width(flat, length);
   bool is_number = cell->type == SQLITE_INTEGER || cell->type == SQLITE_FLOAT;
   if (width <= column->width || column->width < 3 || is_number) {
     piece(output, column, flat, length, colour);
@@ -280,11 +154,11 @@ static void print_cut(const struct output *output, const struct column_layout *c
     return;
   }
   int used, head = (column->width - 1) * 2 / 3, skipped;
-  size_t first = fitting(flat, length, head, &used);
-  size_t last = first + fitting(flat + first, length - first, width - column->width + 1, &skipped);
+  size_t first = cell_fitting(flat, length, head, &used);
+  size_t last = first + cell_fitting(flat + first, length - first, width - column->width + 1, &skipped);
   while (width - skipped + 1 > column->width && last < length) { /* a wide character straddled the place */
     int more;
-    last += fitting(flat + last, length - last, 1, &more);
+    last += cell_fitting(flat + last, length - last, 1, &more);
     skipped += more;
   }
   char *text = malloc(length + 4);
@@ -301,7 +175,8 @@ static void print_cut(const struct output *output, const struct column_layout *c
 static void print_row(const struct output *output, const struct cell *cells) {
   struct box *box = output->box;
   if (!box->is_wrapped) {
-    for (int i = 0; i < output->column_count; i++) {
+    for (int n = 0; n < box->shown_count; n++) {
+      int i = box->shown[n];
       print_cut(output, &box->columns[i], &cells[i], cells[i].type == SQLITE_NULL ? DIM : NULL);
     }
     end_of_line(output);
@@ -312,11 +187,12 @@ static void print_row(const struct output *output, const struct cell *cells) {
   bool more = true;
   for (int line = 0; more && line < MAXIMUM_LINES; line++) {
     more = false;
-    for (int i = 0; i < output->column_count; i++) {
+    for (int n = 0; n < box->shown_count; n++) {
+      int i = box->shown[n];
       const struct column_layout *column = &box->columns[i];
       const char *text = cells[i].text + done[i];
       size_t length = cells[i].length - done[i], rest = 0;
-      size_t taken = length ? next_line(text, length, column->width, &rest) : 0;
+      size_t taken = length ? cell_next_line(text, length, column->width, &rest) : 0;
       bool is_cut = line == MAXIMUM_LINES - 1 && rest < length;
       piece(output, column, is_cut ? "…" : text, is_cut ? 3 : taken, cells[i].type == SQLITE_NULL ? DIM : NULL);
       done[i] += rest;
@@ -337,9 +213,10 @@ static void print_block(const struct output *output, const struct cell *cells, u
   for (; used < output->style.width; used++) fputs("─", file);
   paint(output, PLAIN);
   putc('\n', file);
-  for (int i = 0; i < output->column_count; i++) {
+  for (int n = 0; n < box->shown_count; n++) {
+    int i = box->shown[n];
     const struct cell *header = &box->columns[i].header;
-    spaces(file, box->name_width - text_width(header->text, header->length));
+    spaces(file, box->name_width - cell_width(header->text, header->length));
     paint(output, BOLD);
     fwrite(header->text, 1, header->length, file);
     paint(output, PLAIN);
@@ -350,7 +227,7 @@ static void print_block(const struct output *output, const struct cell *cells, u
     for (int line = 0; line == 0 || length; line++) {
       size_t rest = length, taken = length;
       bool is_number = cells[i].type == SQLITE_INTEGER || cells[i].type == SQLITE_FLOAT;
-      if (length && !is_number) taken = next_line(text, length, value_width, &rest);
+      if (length && !is_number) taken = cell_next_line(text, length, value_width, &rest);
       if (line > 0) spaces(file, box->name_width + 2);
       if (line == MAXIMUM_LINES) {
         fputs("…\n", file);
@@ -375,12 +252,12 @@ struct demand {
 };
 
 static int widest_line(const struct cell *cell, bool is_wrapped) {
-  if (!is_wrapped) return text_width(cell->text, cell->length);
+  if (!is_wrapped) return cell_width(cell->text, cell->length);
   int widest = 0;
   for (size_t at = 0; at <= cell->length;) {
     const char *feed = memchr(cell->text + at, '\n', cell->length - at);
     size_t line = feed ? (size_t)(feed - cell->text) - at : cell->length - at;
-    int width = text_width(cell->text + at, line);
+    int width = cell_width(cell->text + at, line);
     if (width > widest) widest = width;
     at += line + 1;
   }
@@ -397,11 +274,11 @@ static struct demand measure(const struct output *output, int index) {
   }
   /* Rows that are still to come may be a little wider. */
   if (box->kept >= SAMPLE_ROWS) demand.cells += column->is_number ? 1 : 2 + demand.cells / 8;
-  demand.header = text_width(column->header.text, column->header.length);
+  demand.header = cell_width(column->header.text, column->header.length);
   for (size_t at = 0; at < column->header.length;) {
     const char *mark = memchr(column->header.text + at, '_', column->header.length - at);
     size_t word = mark ? (size_t)(mark - column->header.text) + 1 - at : column->header.length - at;
-    int width = text_width(column->header.text + at, word);
+    int width = cell_width(column->header.text + at, word);
     if (width > demand.word) demand.word = width;
     at += word;
   }
@@ -412,66 +289,114 @@ static struct demand measure(const struct output *output, int index) {
   return demand;
 }
 
-/* Gives each column its least width and then what is left, a column at a time to the narrowest that wants more: first for
-** cells, then for headers. */
-static bool narrow(struct output *output, const struct demand *demands, int space) {
-  struct column_layout *columns = output->box->columns;
-  for (int i = 0; i < output->column_count; i++) {
-    columns[i].width = demands[i].least;
+/* Gives each shown column its least width and then what is left, a column at a time to the narrowest that wants more:
+** first for cells, then for headers. */
+static bool narrow(struct output *output, const struct demand *demands) {
+  struct box *box = output->box;
+  int space = output->style.width - 3 * box->shown_count - 1;
+  for (int n = 0; n < box->shown_count; n++) {
+    int i = box->shown[n];
+    box->columns[i].width = demands[i].least;
     space -= demands[i].least;
   }
   if (space < 0) return false;
   for (int pass = 0; pass < 2; pass++) {
     while (space > 0) {
-      int chosen = -1;
-      for (int i = 0; i < output->column_count; i++) {
-        int wanted = pass == 0 ? demands[i].cells : demands[i].header;
-        if (columns[i].width < wanted && (chosen < 0 || columns[i].width < columns[chosen].width)) chosen = i;
+      struct column_layout *chosen = NULL;
+      for (int n = 0; n < box->shown_count; n++) {
+        struct column_layout *column = &box->columns[box->shown[n]];
+        int wanted = pass == 0 ? demands[box->shown[n]].cells : demands[box->shown[n]].header;
+        if (column->width < wanted && (!chosen || column->width < chosen->width)) chosen = column;
       }
-      if (chosen < 0) break;
-      columns[chosen].width++;
+      if (!chosen) break;
+      chosen->width++;
       space--;
     }
   }
   return true;
 }
 
+/* Of a whole result, columns without any value need not take room; they are named below the table. */
+static void leave_out_nulls(struct box *box) {
+  int count = 0;
+  for (int n = 0; n < box->shown_count; n++) {
+    if (!box->columns[box->shown[n]].is_null) box->shown[count++] = box->shown[n];
+  }
+  if (count > 0 && box->kept > 0 && box->kept < SAMPLE_ROWS) box->shown_count = count;
+}
+
+static void judge_types(struct output *output, int index) {
+  struct box *box = output->box;
+  struct column_layout *column = &box->columns[index];
+  column->is_number = box->kept > 0;
+  column->is_null = true;
+  for (size_t row = 0; row < box->kept; row++) {
+    uint8_t type = box->cells[row * (size_t)output->column_count + (size_t)index].type;
+    if (type != SQLITE_NULL) column->is_null = false;
+    if (type == SQLITE_TEXT || type == SQLITE_BLOB) column->is_number = false;
+  }
+}
+
 static bool lay_out(struct output *output) {
   struct box *box = output->box;
-  int count = output->column_count;
+  int count = output->column_count, natural = 3 * count + 1, width = output->style.width;
   struct demand *demands = calloc((size_t)count, sizeof *demands);
-  if (!demands) return false;
+  box->shown = calloc((size_t)count, sizeof *box->shown);
+  if (!demands || !box->shown) {
+    free(demands);
+    return false;
+  }
   box->is_laid_out = true;
   box->is_wrapped = box->kept <= WRAPPED_ROWS;
-  int natural = 3 * count + 1;
+  box->shown_count = count;
   for (int i = 0; i < count; i++) {
-    bool is_number = box->kept > 0;
-    for (size_t row = 0; row < box->kept && is_number; row++) {
-      uint8_t type = box->cells[row * (size_t)count + (size_t)i].type;
-      is_number = type == SQLITE_INTEGER || type == SQLITE_FLOAT || type == SQLITE_NULL;
-    }
-    box->columns[i].is_number = is_number;
+    box->shown[i] = i;
+    judge_types(output, i);
     demands[i] = measure(output, i);
     box->columns[i].width = demands[i].cells > demands[i].header ? demands[i].cells : demands[i].header;
     natural += box->columns[i].width;
-    if (demands[i].header > box->name_width) box->name_width = demands[i].header;
   }
-  int width = output->style.width;
-  if (width > 0 && natural > width && !narrow(output, demands, width - 3 * count - 1)) {
-    /* A block needs room for its names, too; where even that is missing, lines run over. */
-    box->is_blocks = true;
-    if (output->style.width < box->name_width + 3 + BLOCK_VALUE)
-      output->style.width = box->name_width + 3 + BLOCK_VALUE;
+  if (width > 0 && natural > width && !narrow(output, demands)) {
+    leave_out_nulls(box);
+    box->is_blocks = !narrow(output, demands);
   }
+  for (int n = 0; n < box->shown_count; n++) {
+    if (demands[box->shown[n]].header > box->name_width) box->name_width = demands[box->shown[n]].header;
+  }
+  /* A block needs room for its names, too; where even that is missing, lines run over. */
+  int needed = box->name_width + 3 + BLOCK_VALUE;
+  if (box->is_blocks && width < needed) output->style.width = needed;
   free(demands);
   if (!box->is_blocks) print_header(output);
   return true;
 }
 
+/* The columns that leave_out_nulls() left out. */
+static void name_nulls(const struct output *output) {
+  const struct box *box = output->box;
+  if (box->shown_count == output->column_count) return;
+  int used = 0;
+  paint(output, DIM);
+  for (int i = 0, left = output->column_count - box->shown_count; left > 0; i++) {
+    if (!box->columns[i].is_null) continue;
+    const struct cell *header = &box->columns[i].header;
+    int width = cell_width(header->text, header->length) + 2;
+    if (used == 0)
+      used = fprintf(output->file, "always NULL: ");
+    else if (used + width > output->style.width)
+      used = 4 + fprintf(output->file, "\n    ") - 5;
+    fprintf(output->file, "%s%s", header->text, --left > 0 ? ", " : "");
+    used += width;
+  }
+  paint(output, PLAIN);
+  putc('\n', output->file);
+}
+
 static bool is_several_lines(const struct output *output, const struct cell *cells) {
-  for (int i = 0; i < output->column_count; i++) {
+  for (int n = 0; n < output->box->shown_count; n++) {
+    int i = output->box->shown[n];
     size_t rest;
-    if (cells[i].length && next_line(cells[i].text, cells[i].length, output->box->columns[i].width, &rest) &&
+    if (cells[i].length && cell_next_line(cells[i].text, cells[i].length, output->box->columns[i].width, &rest) &&
         rest < cells[i].length)
       return true;
   }
@@ -507,7 +432,7 @@ static bool box_begin(struct output *output) {
   if (!box->columns) return false;
   for (int i = 0; i < output->column_count; i++) {
     const char *name = sqlite3_column_name(output->statement, i);
-    if (!name || !make_printable(name, strlen(name), &box->columns[i].header)) return false;
+    if (!name || !cell_make_text(name, strlen(name), &box->columns[i].header)) return false;
     for (char *c = box->columns[i].header.text; *c; c++) {
       if (*c == '\n') *c = ' ';
     }
@@ -529,7 +454,7 @@ static bool box_row(struct output *output) {
   memset(cells, 0, count * sizeof *cells);
   box->kept++; /* print_kept and box_end free whatever was made */
   for (size_t i = 0; i < count; i++) {
-    if (make_cell(output->statement, (int)i, &cells[i])) continue;
+    if (cell_make(output->statement, (int)i, &cells[i])) continue;
     box->kept--;
     for (size_t made = 0; made <= i; made++) free(cells[made].text);
     return false;
@@ -550,8 +475,10 @@ static void box_end(struct output *output) {
     if (lay_out(output)) print_kept(output, first_number);
   }
   if (is_whole && box->is_laid_out && !box->is_blocks) rule(output, "└", "┴", "┘");
+  if (is_whole && box->is_laid_out) name_nulls(output);
   for (int i = 0; box->columns && i < output->column_count; i++) free(box->columns[i].header.text);
   for (size_t i = 0; i < box->kept * (size_t)output->column_count; i++) free(box->cells[i].text);
+  free(box->shown);
   free(box->columns);
   free(box->cells);
   free(box);

@@ -37,14 +37,10 @@ static void set_null(struct chunk *chunk, uint32_t i) {
 static void make_sortable(struct chunk *chunk, bool is_real) {
   for (uint32_t i = 0; i < chunk->count; i++) {
     double real;
-    uint64_t bits;
     if (is_real) memcpy(&real, &chunk->values[i], sizeof real);
     else real = (double)chunk->values[i];
     if (real != real) set_null(chunk, i);
-    if (real == 0) real = 0; /* -0.0 equals 0.0 */
-    memcpy(&bits, &real, sizeof bits);
-    bits = bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
-    memcpy(&chunk->values[i], &bits, sizeof bits);
+    chunk->values[i] = sortable_bits(real);
   }
 }
 
@@ -138,10 +134,7 @@ static void mark_text(struct keys *keys, const struct chunk *chunk, void *contex
 static enum tfprof_status number_texts(struct snapshot *snapshot, unsigned column, struct keys *keys,
                                        const struct range *range, struct tfprof_error *error) {
   struct key_space *space = &keys->space;
-  if (range->minimum > range->maximum) {
-    space->size = 1;
-    return TFPROF_OK;
-  }
+  if (space->is_empty) return TFPROF_OK;
   const struct pool *pool = store_pool(snapshot->store);
   space->first_id = (string_id)range->minimum;
   space->dense_count = (size_t)(range->maximum - range->minimum) + 1;
@@ -160,26 +153,19 @@ static enum tfprof_status number_texts(struct snapshot *snapshot, unsigned colum
   if (pool_sort(pool, ids, count)) status = error_no_memory(error);
   for (size_t i = 0; i < count && !status; i++) space->dense[ids[i] - space->first_id] = (uint32_t)i + 1;
   free(ids);
-  space->size = count + 1;
+  space->range = count - 1;
   return status;
 }
 
-static void choose_width(struct key_space *space, bool is_empty) {
-  space->is_wide = space->kind == KEY_REAL || space->range > UINT32_MAX - 2;
-  space->size = is_empty ? 1 : space->range + 2;
-  if (space->is_wide) space->size = 0;
-}
-
-static void number_references(const struct snapshot *snapshot, struct key_space *space, const struct range *range) {
+static void number_references(const struct snapshot *snapshot, struct key_space *space) {
   size_t groups = snapshot->private_state->group_count;
   uint64_t base = 0;
   for (size_t i = 0; i <= groups; i++) { /* in place: counts become their sums */
-    uint64_t rows = i < groups ? range->group_rows[i] : 0;
+    uint64_t rows = i < groups ? space->group_base[i] : 0;
     space->group_base[i] = base;
     base += rows;
   }
-  space->range = base ? base - 1 : 0;
-  choose_width(space, base == 0);
+  if (base) space->range = base - 1;
 }
 
 static enum tfprof_status find_space(struct snapshot *snapshot, unsigned column, struct keys *keys,
@@ -193,19 +179,20 @@ static enum tfprof_status find_space(struct snapshot *snapshot, unsigned column,
   }
   enum tfprof_status status = walk(snapshot, column, keys, find_range, &range, error);
   if (status) return status;
-  bool is_empty = range.minimum > range.maximum;
+  space->is_empty = range.minimum > range.maximum;
   switch (space->kind) {
-  case KEY_TEXT: return number_texts(snapshot, column, keys, &range, error);
-  case KEY_REFERENCE: number_references(snapshot, space, &range); return TFPROF_OK;
-  case KEY_REAL: space->range = UINT64_MAX; break; /* equal digits are noticed when sorting */
+  case KEY_TEXT: status = number_texts(snapshot, column, keys, &range, error); break;
+  case KEY_REFERENCE: number_references(snapshot, space); break;
+  case KEY_REAL:
   case KEY_INTEGER:
-    space->minimum = is_empty ? 0 : range.minimum;
-    space->range = is_empty ? 0 : (uint64_t)range.maximum - (uint64_t)range.minimum;
+    if (space->is_empty) break;
+    space->minimum = range.minimum;
+    space->range = (uint64_t)range.maximum - (uint64_t)range.minimum;
     break;
   case KEY_ASCENDING: break;
   }
-  choose_width(space, is_empty);
-  return TFPROF_OK;
+  space->is_wide = space->range > UINT32_MAX - 2;
+  return status;
 }
 
 /* ---- the second walk ---- */
@@ -218,10 +205,10 @@ struct writing {
 static uint64_t key_of(const struct key_space *space, const struct chunk *chunk, uint32_t i) {
   uint64_t value = (uint64_t)chunk->values[i];
   switch (space->kind) {
-  case KEY_INTEGER: return value - (uint64_t)space->minimum;
+  case KEY_INTEGER:
+  case KEY_REAL: return value - (uint64_t)space->minimum;
   case KEY_TEXT: return space->dense[(string_id)value - space->first_id] - 1;
   case KEY_REFERENCE: return space->group_base[chunk->group] + value;
-  case KEY_REAL:
   case KEY_ASCENDING: break;
   }
   return value;
@@ -257,8 +244,8 @@ static enum tfprof_status number_groups(const struct snapshot *snapshot, unsigne
   if (column == 0) return TFPROF_OK;
   keys->narrow = malloc((snapshot->rows + 1) * sizeof *keys->narrow);
   if (!keys->narrow) return error_no_memory(error);
-  keys->space.size = state->group_count + 2;
-  if (snapshot->table == TABLE_profiles) keys->space.size = snapshot->rows + 2; /* each belongs to itself */
+  keys->space.range = state->group_count;
+  if (snapshot->table == TABLE_profiles) keys->space.range = snapshot->rows; /* each belongs to itself */
   if (snapshot->table == TABLE_runs) keys->space.null_count = snapshot->rows;
   for (size_t group = 0; group < state->group_count; group++) {
     uint64_t begin = state->groups[group].first_position, end = begin + state->groups[group].rows;

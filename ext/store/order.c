@@ -2,7 +2,8 @@
 **
 ** Each column becomes an array of integer keys that sort as its values do (keys.c), and the positions are sorted by these:
 ** by counting where the keys are few (names, references, enums), else by radix, with as many digits as the keys need.
-** Both are stable, so that several columns are sorted from the last to the first.
+** Both are stable, so that several columns are sorted from the last to the first.  Times, which come nearly sorted, take one
+** pass by their highest digits and are put right within these.
 */
 #include "store/keys.h"
 
@@ -23,16 +24,15 @@ struct sort {
 
 static uint32_t position_at(const struct sort *sort, uint32_t i) { return sort->from ? sort->from[i] : i; }
 
-/* Leaves `starts` (size + 1 entries) as struct order has it. */
 static bool sort_by_counting(const struct sort *sort, uint32_t *starts, uint64_t size) {
   const uint32_t *keys = sort->keys->narrow;
-  memset(starts, 0, (size + 1) * sizeof *starts);
+  memset(starts, 0, size * sizeof *starts);
   for (uint32_t i = 0; i < sort->count; i++) {
     if (interrupted_at(sort->store, i)) return false;
     starts[keys[i]]++;
   }
   uint32_t sum = 0;
-  for (uint64_t key = 0; key <= size; key++) {
+  for (uint64_t key = 0; key < size; key++) {
     uint32_t count = starts[key];
     starts[key] = sum;
     sum += count;
@@ -42,9 +42,6 @@ static bool sort_by_counting(const struct sort *sort, uint32_t *starts, uint64_t
     uint32_t position = position_at(sort, i);
     sort->to[starts[keys[position]]++] = position;
   }
-  /* Each entry has moved on to the start of the next key. */
-  memmove(starts + 1, starts, size * sizeof *starts);
-  starts[0] = 0;
   return true;
 }
 
@@ -98,7 +95,7 @@ static void write_identity(uint32_t *positions, uint32_t count) {
 static bool sort_by_radix(struct store *store, const struct keys *keys, uint32_t count, bool is_fresh,
                           uint32_t *positions, uint32_t *other) {
   uint32_t *from = is_fresh ? NULL : positions, *to = is_fresh ? positions : other;
-  uint64_t largest = keys->wide ? keys->space.range : keys->space.size - 1;
+  uint64_t largest = keys->wide ? keys->space.range : keys_size(keys) - 1;
   struct sort sort = {.store = store, .keys = keys, .count = count};
   for (unsigned shift = 0; shift < 64 && largest >> shift; shift += DIGIT_BITS) {
     bool is_needless;
@@ -120,38 +117,30 @@ static bool sort_by_radix(struct store *store, const struct keys *keys, uint32_t
   return true;
 }
 
-/* Whether an array of the starts of all keys is worth its memory: for good, or while sorting. */
-static bool has_few_keys(const struct keys *keys, uint64_t rows, bool is_kept) {
-  if (keys->wide) return false;
-  if (!is_kept) return keys->space.size <= 4 * rows + 65536;
-  if (keys->space.kind == KEY_ASCENDING) return false; /* their lookups need none */
-  if (keys->space.kind == KEY_REFERENCE) return keys->space.size <= 16 * rows + (1 << 20);
-  return keys->space.size <= 2 * rows + 1024;
-}
-
-/* Sorts `positions`, in their own order where is_fresh, stably by one column. `starts` (may be NULL) receives the starts
-** of the keys where these are kept. */
+/* Sorts `positions`, in their own order where is_fresh, stably by one column. */
 static enum tfprof_status sort_positions(struct store *store, const struct keys *keys, uint32_t count, bool is_fresh,
-                                         uint32_t *positions, uint32_t **starts, struct tfprof_error *error) {
-  bool is_kept = starts && has_few_keys(keys, count, true), is_done = true;
-  bool is_by_id = keys->space.kind == KEY_ASCENDING && !keys->narrow;
-  if (is_by_id || (is_fresh && keys->is_ascending && !is_kept)) {
+                                         uint32_t *positions, struct tfprof_error *error) {
+  bool is_by_id = keys->space.kind == KEY_ASCENDING && !keys->narrow, is_done = true;
+  if (is_by_id || (is_fresh && keys->is_ascending)) {
     write_identity(positions, count);
     return TFPROF_OK;
   }
-  uint32_t *other = is_fresh && is_kept ? NULL : malloc(((size_t)count + 1) * sizeof *other);
-  if (!other && !(is_fresh && is_kept)) return error_no_memory(error);
-  if (is_kept || has_few_keys(keys, count, false)) {
-    uint32_t *counts = malloc((keys->space.size + 1) * sizeof *counts);
-    if (!counts) {
+  bool has_few_keys = !keys->wide && keys_size(keys) <= 4 * (uint64_t)count + 65536;
+  uint32_t *other = NULL;
+  if (!is_fresh || !has_few_keys) {
+    other = malloc(((size_t)count + 1) * sizeof *other);
+    if (!other) return error_no_memory(error);
+  }
+  if (has_few_keys) {
+    uint32_t *starts = malloc(keys_size(keys) * sizeof *starts);
+    if (!starts) {
       free(other);
       return error_no_memory(error);
     }
     if (!is_fresh) memcpy(other, positions, (size_t)count * sizeof *other);
     struct sort sort = {store, keys, count, is_fresh ? NULL : other, positions};
-    is_done = sort_by_counting(&sort, counts, keys->space.size);
-    if (is_kept && is_done) *starts = counts;
-    else free(counts);
+    is_done = sort_by_counting(&sort, starts, keys_size(keys));
+    free(starts);
   } else {
     is_done = sort_by_radix(store, keys, count, is_fresh, positions, other);
   }
@@ -183,7 +172,7 @@ uint64_t index_bytes(const struct snapshot *snapshot) {
   if (!snapshot->indexes) return 0;
   for (const struct order *order = snapshot->indexes->orders; order; order = order->next) {
     bytes += sizeof *order + snapshot->rows * sizeof *order->positions + order->space.dense_count * sizeof(uint32_t);
-    if (order->starts) bytes += (order->space.size + 1) * sizeof *order->starts;
+    if (order->starts) bytes += (order->bucket_count + 1) * sizeof *order->starts;
   }
   return bytes;
 }
@@ -199,11 +188,6 @@ static enum tfprof_status require_columns(struct snapshot *snapshot, const uint1
     column_set_add(&set, columns[i]);
   }
   return snapshot_require(snapshot, &set, error);
-}
-
-static void count_distinct(struct order *order) {
-  if (!order->starts) return;
-  for (uint64_t key = 0; key < order->space.size; key++) order->distinct += order->starts[key] < order->starts[key + 1];
 }
 
 /* Fills order->positions, and what belongs to the order of a single column. */
@@ -222,14 +206,15 @@ static enum tfprof_status sort_order(struct snapshot *snapshot, struct order *or
     }
     status = keys_build(snapshot, column, &keys, error);
     if (status) break;
-    status = sort_positions(snapshot->store, &keys, rows, is_fresh, order->positions, is_single ? &order->starts : NULL,
-                            error);
+    status = sort_positions(snapshot->store, &keys, rows, is_fresh, order->positions, error);
     is_fresh = false;
     if (is_single && !status) {
       order->space = keys.space;
       keys.space = (struct key_space){0};
       order->null_count = order->space.null_count;
-      count_distinct(order);
+      if (order->space.kind == KEY_TEXT && !order->space.is_empty) {
+        order->distinct = order->space.range + 1 + (order->null_count != 0);
+      }
     }
     keys_clear(&keys);
   }
@@ -237,7 +222,7 @@ static enum tfprof_status sort_order(struct snapshot *snapshot, struct order *or
 }
 
 static enum tfprof_status make_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
-                                     const struct order **result, struct tfprof_error *error) {
+                                     struct order **result, struct tfprof_error *error) {
   if (snapshot->rows > UINT32_MAX) {
     return error_set(error, TFPROF_LIMIT, "table %s has more rows than can be sorted",
                      schema_tables[snapshot->table].name);
@@ -263,7 +248,7 @@ static enum tfprof_status make_order(struct snapshot *snapshot, const uint16_t *
   return TFPROF_OK;
 }
 
-enum tfprof_status order_of_column(struct snapshot *snapshot, unsigned column, const struct order **order,
+enum tfprof_status order_of_column(struct snapshot *snapshot, unsigned column, struct order **order,
                                    struct tfprof_error *error) {
   uint16_t columns[1] = {(uint16_t)column};
   if (snapshot->indexes && column < SCHEMA_MAXIMUM_COLUMNS && snapshot->indexes->single[column]) {
@@ -276,7 +261,7 @@ enum tfprof_status order_of_column(struct snapshot *snapshot, unsigned column, c
 
 enum tfprof_status snapshot_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
                                   const uint32_t **positions, struct tfprof_error *error) {
-  const struct order *order = NULL;
+  struct order *order = NULL;
   enum tfprof_status status = TFPROF_OK;
   if (count == 0 || count > ORDER_MAXIMUM_COLUMNS) {
     return error_set(error, TFPROF_USAGE, "rows are ordered by 1 to %d columns", ORDER_MAXIMUM_COLUMNS);

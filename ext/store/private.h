@@ -102,32 +102,44 @@ const struct snapshot_group *snapshot_find_group(const struct snapshot *snapshot
 /* ---- order.c, lookup.c ---- */
 enum { ORDER_MAXIMUM_COLUMNS = 4, INTERRUPT_ROWS = 1 << 16 };
 
-/* How the values of one column become integers that sort as SQL would have it: 0 is NULL, values begin at 1. Where this
-** needs more than 32 bits (is_wide) values begin at 0 and NULLs are told apart by a bitmap. */
+/* How the values of one column become integers that sort as SQL would have it: value keys, from 0. Arrays of keys are narrow
+** where they can be: 32 bits, value key + 1, and 0 for NULL. Else they are wide, with the value keys themselves and a bitmap
+** of NULLs. */
 struct key_space {
   enum { KEY_INTEGER, KEY_REAL, KEY_TEXT, KEY_REFERENCE, KEY_ASCENDING } kind;
   bool is_wide;
+  bool is_empty;      /* there are only NULLs */
   uint64_t null_count;
-  uint64_t size;      /* keys are 0 ... size - 1, unless is_wide */
-  int64_t minimum;    /* KEY_INTEGER: the smallest value */
-  uint64_t range;     /* largest key, values beginning at 0 */
-  string_id first_id; /* KEY_TEXT: dense[id - first_id] is the key */
+  uint64_t range;     /* the largest value key */
+  int64_t minimum;    /* KEY_INTEGER, KEY_REAL: what becomes value key 0; of reals their sortable bits */
+  string_id first_id; /* KEY_TEXT: dense[id - first_id] is the value key + 1, 0 for texts that do not occur */
   uint32_t *dense;
   size_t dense_count;
-  uint64_t *group_base; /* KEY_REFERENCE: group_count + 1 entries; row r in group g is value group_base[g] + r */
+  uint64_t *group_base; /* KEY_REFERENCE: group_count + 1 entries; the value key of row r in group g is group_base[g] + r */
 };
-
 void key_space_clear(struct key_space *space);
+/* A double's bits as an integer that compares as the double does; -0.0 as 0.0. */
+static inline int64_t sortable_bits(double real) {
+  int64_t bits;
+  if (real == 0) real = 0;
+  memcpy(&bits, &real, sizeof bits);
+  return bits < 0 ? bits ^ INT64_MAX : bits;
+}
 
 struct order {
   struct order *next;
   uint16_t columns[ORDER_MAXIMUM_COLUMNS];
   unsigned column_count;
   uint32_t *positions;
-  uint64_t null_count; /* of the first column */
-  uint64_t distinct;   /* values of a single column, NULL included; 0: not counted */
-  struct key_space space; /* of a single column */
-  uint32_t *starts;       /* where the keys are few: space.size + 1 entries; key k is positions[starts[k] ... starts[k + 1]] */
+  /* The rest only of the order of a single column. */
+  uint64_t null_count;
+  uint64_t distinct;      /* values, NULL included; 0: not counted */
+  struct key_space space;
+  /* For lookups, made with the first of them: where the rows of value keys b << shift ... begin in `positions`, for
+  ** bucket_count buckets and one entry more. With shift 0 a bucket is one value. */
+  uint32_t *starts;
+  uint64_t bucket_count;
+  unsigned shift, searches;
 };
 
 struct index {
@@ -136,7 +148,7 @@ struct index {
 };
 
 /* The order of a single column, made when it is not there yet. */
-enum tfprof_status order_of_column(struct snapshot *snapshot, unsigned column, const struct order **order,
+enum tfprof_status order_of_column(struct snapshot *snapshot, unsigned column, struct order **order,
                                    struct tfprof_error *error);
 void index_free(struct index *index);
 uint64_t index_bytes(const struct snapshot *snapshot);

@@ -9,15 +9,18 @@
 
 SQLITE_EXTENSION_INIT3
 
-/* How a second load finds the store of the first: a function of this name, called with a pointer that only C code can bind, writes
-** the connection through it. The pointer's type carries the version, because another build's struct may differ. */
+/* How a second load finds the store of the first: a function of this name, called with a pointer that only C code can
+** bind, writes the connection through it. The pointer's type carries the version, because another build's struct may
+** differ. */
 #define FINDER_NAME "tfprof_connection_"
 #define FINDER_TYPE "tfprof connection " TFPROF_RELEASE
 
-/* Polled by long loops. SQLite before 3.41 cannot be asked, but every statement that it steps looks at the same flag. */
+/* Polled by long loops. SQLite before 3.41 cannot be asked, but every statement that it steps looks at the same flag.
+** */
 static bool is_interrupted(void *context) {
   struct connection *connection = context;
-  /* SQLite's own locks are held by the thread that called us; a worker thread of the store would wait for them for ever. */
+  /* SQLite's own locks are held by the thread that called us; a worker thread of the store would wait for them for
+  ** ever. */
   if (!connection->depth || !pthread_equal(connection->thread, pthread_self())) return false;
 #if SQLITE_VERSION_NUMBER >= 3041000
   if (sqlite3_libversion_number() >= 3041000) return sqlite3_is_interrupted(connection->db);
@@ -73,8 +76,8 @@ struct connection *connection_find(sqlite3 *db) {
 }
 
 int connection_publish(struct connection *connection) {
-  return sqlite3_create_function_v2(connection->db, FINDER_NAME, 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, connection_retain(connection),
-                                    finder_function, NULL, NULL, connection_release);
+  return sqlite3_create_function_v2(connection->db, FINDER_NAME, 1, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                    connection_retain(connection), finder_function, NULL, NULL, connection_release);
 }
 
 void connection_begin(struct connection *connection) {
@@ -95,7 +98,8 @@ int connection_result(enum tfprof_status status) {
     case TFPROF_INTERRUPTED: return SQLITE_INTERRUPT;
     case TFPROF_NOT_FOUND: return SQLITE_CANTOPEN;
     case TFPROF_LIMIT: return SQLITE_TOOBIG;
-    /* SQLITE_IOERR and SQLITE_CORRUPT would be truer names, but they make SQLite roll back or distrust the user's own database. */
+    /* SQLITE_IOERR and SQLITE_CORRUPT would be truer names, but they make SQLite roll back or distrust the user's own
+    ** database. */
     case TFPROF_IO:
     case TFPROF_WRONG_KIND:
     case TFPROF_CORRUPT:

@@ -1,8 +1,9 @@
 /* connection.h: what one SQLite connection shares among everything that the extension registers on it.
 **
-** There is one `struct connection` for each database connection, with one store.  Every module, function, virtual table and cursor
-** holds a reference, so that it lives until the last of them is gone: a module may be replaced, or the connection closed, in any
-** order.  It is used by one thread at a time, as the database connection is; nothing here is shared between connections.
+** There is one `struct connection` for each database connection, with one store.  Every module, function, virtual table
+** and cursor holds a reference, so that it lives until the last of them is gone: a module may be replaced, or the
+** connection closed, in any order.  It is used by one thread at a time, as the database connection is; nothing here is
+** shared between connections.
 */
 #ifndef TFPROF_CONNECTION_H
 #define TFPROF_CONNECTION_H
@@ -33,8 +34,8 @@ struct connection *connection_find(sqlite3 *db);
 /* Lets connection_find() find it. */
 int connection_publish(struct connection *connection);
 
-/* Around every call into the store that may take long: lets it notice an interrupt, which needs a statement of this connection that
-** must be gone again before SQLite can close it. */
+/* Around every call into the store that may take long: lets it notice an interrupt, which needs a statement of this
+** connection that must be gone again before SQLite can close it. */
 void connection_begin(struct connection *connection);
 void connection_end(struct connection *connection);
 

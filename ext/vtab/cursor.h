@@ -1,11 +1,11 @@
 /* cursor.h: walks over the rows of a table that a query asked for.
 **
-** A walk goes over positions of a snapshot: a stretch of them, or a list (a permutation, a slice of an index, the rows of an IN), up or
-** down, and stops where all active filters match.
+** A walk goes over positions of a snapshot: a stretch of them, or a list (a permutation, a slice of an index, the rows
+** of an IN), up or down, and stops where all active filters match.
 **
-** Columns are loaded segment by segment when the walk first enters one, so that a query with LIMIT loads little; for each entered segment
-** the cursor keeps the readers of the columns in use.  The inner side of a join starts a new walk for each outer row: that reuses
-** everything, and allocates nothing once it has seen all segments.
+** Columns are loaded segment by segment when the walk first enters one, so that a query with LIMIT loads little; for
+** each entered segment the cursor keeps the readers of the columns in use.  The inner side of a join starts a new walk
+** for each outer row: that reuses everything, and allocates nothing once it has seen all segments.
 */
 #ifndef TFPROF_CURSOR_H
 #define TFPROF_CURSOR_H
@@ -35,41 +35,46 @@ enum { CURSOR_MAXIMUM_PREFETCH = 8 };
 struct bound_segment {
   const struct segment *segment;
   unsigned prefetch_count;
-  struct { const char *elements; unsigned shift; } prefetch[CURSOR_MAXIMUM_PREFETCH]; /* shift: log2 of the element's size */
+  struct {
+    const char *elements;
+    unsigned shift;
+  } prefetch[CURSOR_MAXIMUM_PREFETCH]; /* shift: log2 of the element's size */
   struct column_reader readers[]; /* by slot */
 };
 
 struct cursor {
   sqlite3_vtab_cursor base;
+  /* Where it is. */
+  bool is_at_end;
+  bool is_plain; /* the walk goes up, over every position */
+  uint32_t row;
+  uint64_t segment_begin, segment_rows;
+  struct bound_segment *current;
+  struct pool *pool;
+  int16_t slot_of_sql[SCHEMA_MAXIMUM_COLUMNS + 1]; /* reader of each SQL column, -1: not expected to be read */
+  /* The walk. */
+  const uint32_t *list;         /* NULL: indexes are positions */
+  uint64_t index, stop, step;   /* step is 1, or -1 modulo 2^64 */
+  struct filter *active[PLAN_MAXIMUM_TERMS];
+  unsigned active_count;
+  bool has_last;                /* for plan.skips_duplicates: the row handed out last */
+  struct value last[PLAN_MAXIMUM_ORDER];
+  uint32_t *own_positions;      /* for IN, and for orders with both directions */
+  size_t own_capacity;
+  bool own_is_order;            /* they are what the plan orders by, of this snapshot */
+  /* What is read; kept for the whole life of the cursor, so that one statement sees one state. */
+  struct snapshot *snapshot;
+  sqlite3_value *selection;     /* the hidden argument */
+  struct bound_segment **bound; /* by segment, NULL: not entered yet */
+  uint32_t *seek;               /* segment of the first position of each stretch of 2^seek_shift positions */
+  unsigned seek_shift;
   /* The plan, read again only when SQLite comes with another. */
   const char *plan_text;
   struct plan plan;
-  bool has_outer_join;                            /* see outer_join.h */
-  unsigned slot_count;                            /* the columns that the plan reads */
+  bool has_outer_join;          /* see outer_join.h */
+  unsigned slot_count;          /* the columns that the plan reads */
   uint16_t slot_columns[SCHEMA_MAXIMUM_COLUMNS];
-  int16_t slot_of_sql[SCHEMA_MAXIMUM_COLUMNS + 1]; /* slot of each SQL column, -1: not expected to be read */
-  struct filter filters[PLAN_MAXIMUM_TERMS];      /* by term of the plan */
-  /* What is read; kept for the whole life of the cursor, so that one statement sees one state. */
-  struct snapshot *snapshot;
-  sqlite3_value *selection;                       /* the hidden argument */
-  struct bound_segment **bound;                   /* by segment, NULL: not entered yet */
-  uint32_t *seek;                                 /* segment of the first position of each stretch of 2^seek_shift positions */
-  unsigned seek_shift;
-  /* The walk. */
-  const uint32_t *list;                           /* NULL: indexes are positions */
-  uint64_t index, stop, step;                     /* step is 1, or -1 modulo 2^64 */
-  struct filter *active[PLAN_MAXIMUM_TERMS];
-  unsigned active_count;
-  bool has_last;                                  /* for plan.skips_duplicates: the row handed out last */
-  struct value last[PLAN_MAXIMUM_ORDER];
-  uint32_t *own_positions;                        /* for IN, and for orders with both directions */
-  bool own_is_order;                              /* they are what the plan orders by, of this snapshot */
-  size_t own_capacity;
-  /* Where it is. */
-  bool is_at_end;
-  struct bound_segment *current;
-  uint64_t segment_begin, segment_rows;
-  uint32_t row;
+  struct filter filters[PLAN_MAXIMUM_TERMS]; /* by term of the plan */
 };
 
 /* xOpen, xClose, xFilter ... of the module in table_module.c. */

@@ -31,7 +31,8 @@ static void take_path(struct file *file, const char *path) {
   memcpy(file->name, base, (size_t)(end - base));
   file->name[end - base] = 0;
   for (const char *at = file->name; *at; at++) {
-    if (!islower((unsigned char)*at) && !isdigit((unsigned char)*at) && *at != '_') fail(path, "its name is not in lower case");
+    if (!islower((unsigned char)*at) && !isdigit((unsigned char)*at) && *at != '_')
+      fail(path, "its name is not in lower case");
   }
 }
 
@@ -46,7 +47,8 @@ static char *read_file(const char *path) {
   FILE *file = fopen(path, "rb");
   if (!file) fail(path, "cannot be opened");
   size_t length = fread(text, 1, sizeof text - 1, file);
-  if (ferror(file) || length == sizeof text - 1 || memchr(text, 0, length)) fail(path, "cannot be read as a text of less than 1 MiB");
+  if (ferror(file) || length == sizeof text - 1 || memchr(text, 0, length))
+    fail(path, "cannot be read as a text of less than 1 MiB");
   fclose(file);
   while (length && (isspace((unsigned char)text[length - 1]) || text[length - 1] == ';')) length--;
   text[length] = 0;

@@ -61,7 +61,8 @@ static bool interval_for_integer(enum term_operator operator, int64_t value, int
   }
 }
 
-/* The doubles for which `double operator value` holds, likewise; an integer that no double equals lies between two of them. */
+/* The doubles for which `double operator value` holds, likewise; an integer that no double equals lies between two of
+** them. */
 static bool real_interval(enum term_operator operator, sqlite3_value *value, double *minimum, double *maximum) {
   bool is_integer = sqlite3_value_type(value) == SQLITE_INTEGER;
   int64_t integer = is_integer ? sqlite3_value_int64(value) : 0;
@@ -79,8 +80,8 @@ static bool real_interval(enum term_operator operator, sqlite3_value *value, dou
   }
 }
 
-/* What a comparison of a number with something that is no number gives, for every number alike: texts and blobs come after all
-** numbers. */
+/* What a comparison of a number with something that is no number gives, for every number alike: texts and blobs come
+** after all numbers. */
 static enum filter_kind against_text(enum term_operator operator) {
   switch (operator) {
     case TERM_LESS:
@@ -138,7 +139,9 @@ static int reserve(void **array, size_t *capacity, size_t count, size_t size) {
   return SQLITE_OK;
 }
 
-static size_t place_of(int64_t value, size_t mask) { return (size_t)((uint64_t)value * 0x9e3779b97f4a7c15u >> 20) & mask; }
+static size_t place_of(int64_t value, size_t mask) {
+  return (size_t)((uint64_t)value * 0x9e3779b97f4a7c15u >> 20) & mask;
+}
 
 static int build_places(struct filter *filter) {
   size_t count = 16;
@@ -195,7 +198,8 @@ static int add_number(struct filter *filter, bool is_real, sqlite3_value *value)
                       ? interval_for_integer(TERM_EQUAL, sqlite3_value_int64(value), &minimum, &maximum)
                       : interval_for_real(TERM_EQUAL, sqlite3_value_double(value), &minimum, &maximum);
   if (!is_found) return SQLITE_OK;
-  result = reserve((void **)&filter->integers, &filter->integer_capacity, filter->integer_count, sizeof *filter->integers);
+  result =
+      reserve((void **)&filter->integers, &filter->integer_capacity, filter->integer_count, sizeof *filter->integers);
   if (!result) filter->integers[filter->integer_count++] = minimum;
   return result;
 }
@@ -236,7 +240,8 @@ void filter_look_again(struct filter *filter) {
   if (filter->kind != FILTER_TEXT_EQUAL && filter->kind != FILTER_TEXT_NOT) return;
   if (filter->text || pool_count(filter->pool) == filter->pool_count_seen) return;
   filter->pool_count_seen = pool_count(filter->pool);
-  filter->text = pool_find(filter->pool, filter->texts.bytes + filter->texts.items[0].offset, filter->texts.items[0].length);
+  filter->text =
+      pool_find(filter->pool, filter->texts.bytes + filter->texts.items[0].offset, filter->texts.items[0].length);
 }
 
 /* By length first: most texts then differ without a look at their bytes. */
@@ -272,7 +277,8 @@ static bool is_in_range(const struct filter *filter, const char *text, uint32_t 
 
 /* Asks the connection's own function, which may be another than SQLite's; -1: it failed. */
 static int ask_function(struct filter *filter, sqlite3 *db, string_id id) {
-  static const char *const questions[] = {"SELECT (?2 LIKE ?1) IS TRUE", "SELECT (?2 GLOB ?1) IS TRUE", "SELECT (?2 REGEXP ?1) IS TRUE"};
+  static const char *const questions[] = {"SELECT (?2 LIKE ?1) IS TRUE", "SELECT (?2 GLOB ?1) IS TRUE",
+                                          "SELECT (?2 REGEXP ?1) IS TRUE"};
   const char *question = questions[filter->operator - TERM_LIKE];
   if (!filter->statement) {
     if (sqlite3_prepare_v2(db, question, -1, &filter->statement, NULL)) return -1;
@@ -317,7 +323,8 @@ static void forget_answers(struct filter *filter) {
 static bool same_pattern(sqlite3_value *left, sqlite3_value *right) {
   if (!left || sqlite3_value_type(left) != SQLITE_TEXT || sqlite3_value_type(right) != SQLITE_TEXT) return false;
   int length = sqlite3_value_bytes(left);
-  return length == sqlite3_value_bytes(right) && memcmp(sqlite3_value_text(left), sqlite3_value_text(right), (size_t)length) == 0;
+  return length == sqlite3_value_bytes(right) &&
+         memcmp(sqlite3_value_text(left), sqlite3_value_text(right), (size_t)length) == 0;
 }
 
 static int prepare_pattern(struct filter *filter, sqlite3_value *value) {
@@ -360,7 +367,8 @@ static int prepare_in(struct filter *filter, const struct table_spec *spec, sqli
   filter->integer_count = filter->real_count = 0;
   empty_texts(&filter->texts);
   filter->kind = is_text ? FILTER_TEXT_MEMO : is_real ? FILTER_REAL_SET : FILTER_INTEGER_SET;
-  for (result = sqlite3_vtab_in_first(values, &value); result == SQLITE_OK && value; result = sqlite3_vtab_in_next(values, &value)) {
+  for (result = sqlite3_vtab_in_first(values, &value); result == SQLITE_OK && value;
+       result = sqlite3_vtab_in_next(values, &value)) {
     int type = sqlite3_value_type(value), added = SQLITE_OK;
     if (!is_text) {
       added = add_number(filter, is_real, value);
@@ -379,8 +387,8 @@ static int prepare_in(struct filter *filter, const struct table_spec *spec, sqli
   return SQLITE_OK;
 }
 
-int filter_prepare(struct filter *filter, const struct table_spec *spec, const struct plan_term *term, sqlite3_value *value,
-                   struct pool *pool) {
+int filter_prepare(struct filter *filter, const struct table_spec *spec, const struct plan_term *term,
+                   sqlite3_value *value, struct pool *pool) {
   filter->operator = term->operator;
   filter->column = term->column;
   filter->pool = pool;

@@ -1,7 +1,7 @@
 /* filter.h: one constraint of a query with its value, evaluated on the column arrays row by row.
 **
-** Numbers become closed intervals or sets, whatever the type of the value, so that a row costs two comparisons.  Texts become string
-** ids, or a memo: one answer for each distinct string, found out when the string first turns up.
+** Numbers become closed intervals or sets, whatever the type of the value, so that a row costs two comparisons.  Texts
+** become string ids, or a memo: one answer for each distinct string, found out when the string first turns up.
 **
 ** A filter is prepared anew for every xFilter and keeps its memory, so that the inner side of a join allocates nothing.
 */
@@ -54,9 +54,10 @@ struct filter {
   sqlite3_stmt *statement;   /* LIKE, GLOB, REGEXP */
 };
 
-/* Takes the value of xFilter. db is where LIKE and the like are looked up. SQLITE_OK, SQLITE_NOMEM, or what sqlite3_vtab_in_first says. */
-int filter_prepare(struct filter *filter, const struct table_spec *spec, const struct plan_term *term, sqlite3_value *value,
-                   struct pool *pool);
+/* Takes the value of xFilter. db is where LIKE and the like are looked up. SQLITE_OK, SQLITE_NOMEM, or what
+** sqlite3_vtab_in_first says. */
+int filter_prepare(struct filter *filter, const struct table_spec *spec, const struct plan_term *term,
+                   sqlite3_value *value, struct pool *pool);
 void filter_clear(struct filter *filter);
 
 /* To be called after columns were loaded: a text that was not in the pool may be there now. */

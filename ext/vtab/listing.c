@@ -1,9 +1,11 @@
 /* listing.c: see listing.h.
 **
-**   tfprof_tables   name, rows, title                                      rows is what a query plan counts with: a table that is
+**   tfprof_tables   name, rows, title                                      rows is what a query plan counts with: a
+**   table that is
 **                                                                         derived on first use may have fewer
 **   tfprof_columns  table_name, column_name, type, unit, description       in the order of SELECT *
-**   tfprof_views    name, kind, title, parameters, sql, message            kind is view, check, function (a SELECT with parameters),
+**   tfprof_views    name, kind, title, parameters, sql, message            kind is view, check, function (a SELECT with
+**   parameters),
 **                                                                         or broken; message says why it cannot be used
 **
 ** One module serves all: a listing is made as a whole when it is read, as an array of cells.
@@ -17,7 +19,11 @@
 
 SQLITE_EXTENSION_INIT3
 
-struct cell { char *text; bool is_integer; sqlite3_int64 integer; }; /* text from sqlite3_mprintf; NULL and no integer: NULL */
+struct cell {
+  char *text;
+  bool is_integer;
+  sqlite3_int64 integer;
+}; /* text from sqlite3_mprintf; NULL and no integer: NULL */
 
 struct rows {
   struct cell *cells;
@@ -137,14 +143,17 @@ static void list_views(struct connection *connection, struct rows *rows) {
   }
   if (!has_check) return;
   char *text = advise_text(connection->db);
-  add_view(connection, rows, &(struct stored_select){.name = ADVISE_VIEW, .kind = "view", .title = ADVISE_TITLE, .sql = text});
+  add_view(connection, rows,
+           &(struct stored_select){.name = ADVISE_VIEW, .kind = "view", .title = ADVISE_TITLE, .sql = text});
   sqlite3_free(text);
 }
 
 static const struct listing listings[] = {
     {"tfprof_tables", "CREATE TABLE x(name TEXT, rows INTEGER, title TEXT)", 3, list_tables},
-    {"tfprof_columns", "CREATE TABLE x(table_name TEXT, column_name TEXT, type TEXT, unit TEXT, description TEXT)", 5, list_columns},
-    {"tfprof_views", "CREATE TABLE x(name TEXT, kind TEXT, title TEXT, parameters TEXT, sql TEXT, message TEXT)", 6, list_views},
+    {"tfprof_columns", "CREATE TABLE x(table_name TEXT, column_name TEXT, type TEXT, unit TEXT, description TEXT)", 5,
+     list_columns},
+    {"tfprof_views", "CREATE TABLE x(name TEXT, kind TEXT, title TEXT, parameters TEXT, sql TEXT, message TEXT)", 6,
+     list_views},
 };
 
 /* ---- the module ---- */
@@ -155,7 +164,8 @@ static void registration_free(void *pointer) {
   free(registration);
 }
 
-static int listing_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made, char **message) {
+static int listing_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made,
+                           char **message) {
   const struct registration *registration = data;
   (void)count;
   (void)arguments;
@@ -263,7 +273,8 @@ int listing_register(struct connection *connection) {
     struct registration *registration = malloc(sizeof *registration);
     if (!registration) return SQLITE_NOMEM;
     *registration = (struct registration){connection_retain(connection), &listings[i]};
-    int result = sqlite3_create_module_v2(connection->db, listings[i].name, &listing_module, registration, registration_free);
+    int result =
+        sqlite3_create_module_v2(connection->db, listings[i].name, &listing_module, registration, registration_free);
     if (result) return result;
   }
   return SQLITE_OK;

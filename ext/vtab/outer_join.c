@@ -40,7 +40,8 @@ struct views { struct view *items; size_t count, capacity; };
 
 static bool add_views(sqlite3 *db, const char *schema, struct views *views) {
   sqlite3_stmt *statement = NULL;
-  char *sql = sqlite3_mprintf("SELECT name, sql, type = 'trigger' FROM \"%w\".sqlite_master WHERE type IN ('view', 'trigger')", schema);
+  char *sql = sqlite3_mprintf(
+      "SELECT name, sql, type = 'trigger' FROM \"%w\".sqlite_master WHERE type IN ('view', 'trigger')", schema);
   bool is_complete = sql && sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK;
   while (is_complete && sqlite3_step(statement) == SQLITE_ROW) {
     if (views->count == views->capacity) {
@@ -99,11 +100,13 @@ bool outer_join_is_running(sqlite3 *db) {
   struct views views = {0};
   bool is_found = false;
   /* The texts of the statements alone answer most often. */
-  for (sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL); statement && !is_found; statement = sqlite3_next_stmt(db, statement)) {
+  for (sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL); statement && !is_found;
+       statement = sqlite3_next_stmt(db, statement)) {
     if (sqlite3_stmt_busy(statement)) is_found = !sqlite3_sql(statement) || has_outer_join(sqlite3_sql(statement));
   }
   if (!is_found) is_found = !read_views(db, &views);
-  for (sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL); statement && !is_found; statement = sqlite3_next_stmt(db, statement)) {
+  for (sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL); statement && !is_found;
+       statement = sqlite3_next_stmt(db, statement)) {
     if (!sqlite3_stmt_busy(statement)) continue;
     is_found = reaches_outer_join(sqlite3_sql(statement), &views, !is_query(sqlite3_sql(statement)));
   }

@@ -7,15 +7,16 @@
 
 #include "vtab/plan.h"
 
-/* In `a LEFT JOIN b ON ... AND a.name LIKE 'x%'` the LIKE decides which rows of b join, and drops none of a.  SQLite before 3.51 offers it to
-** the virtual table a as if it stood in WHERE: <>, IS NOT, IS NOT NULL, LIKE, GLOB and REGEXP.  xBestIndex cannot tell the two apart.
-** So on these versions a table leaves such a constraint to SQLite as well, and evaluates it itself only while no statement that is
+/* In `a LEFT JOIN b ON ... AND a.name LIKE 'x%'` the LIKE decides which rows of b join, and drops none of a.  SQLite
+** before 3.51 offers it to the virtual table a as if it stood in WHERE: <>, IS NOT, IS NOT NULL, LIKE, GLOB and REGEXP.
+**  xBestIndex cannot tell the two apart. So on these versions a table leaves such a constraint to SQLite as well, and
+**  evaluates it itself only while no statement that is
 ** running contains an outer join. */
 bool outer_join_is_mistaken(void);
 bool outer_join_concerns(enum term_operator operator);
 
-/* Whether a statement that is running on the connection may contain an outer join, in its own text or in a view or trigger: decided by
-** the words in it, so that a column called `left` is enough. */
+/* Whether a statement that is running on the connection may contain an outer join, in its own text or in a view or
+** trigger: decided by the words in it, so that a column called `left` is enough. */
 bool outer_join_is_running(sqlite3 *db);
 
 #endif

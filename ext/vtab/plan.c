@@ -2,16 +2,19 @@
 **
 ** What is pushed down, by the type of the column:
 **
-**   numbers (ids, times, REAL ...)  = IS <> IS NOT < <= > >= IN IS NULL, IS NOT NULL: always exact, because the comparison turns the
+**   numbers (ids, times, REAL ...)  = IS <> IS NOT < <= > >= IN IS NULL, IS NOT NULL: always exact, because the
+**   comparison turns the
 **                                   other side into a number whatever it is, and collations do not matter
-**   text                            = IS <> IS NOT IN: SQLite checks again unless the other side is known to be text, because a number
+**   text                            = IS <> IS NOT IN: SQLite checks again unless the other side is known to be text,
+**   because a number
 **                                   there is compared in a way that depends on where it comes from
 **                                   < <= > >=: only with a text that is known when the query is prepared
-**                                   LIKE GLOB REGEXP: by calling the connection's own function, once for each distinct string
+**                                   LIKE GLOB REGEXP: by calling the connection's own function, once for each distinct
+**                                   string
 **   before SQLite 3.51, <> IS NOT LIKE GLOB REGEXP and IS NOT NULL are checked by SQLite too: see outer_join.h
 **
-** One constraint becomes the access path, the rest filter its rows.  An order is made by the table unless the access path leaves so
-** few rows that SQLite sorts them faster than a permutation of the whole table is built.
+** One constraint becomes the access path, the rest filter its rows.  An order is made by the table unless the access
+** path leaves so few rows that SQLite sorts them faster than a permutation of the whole table is built.
 */
 #include "vtab/plan.h"
 
@@ -86,7 +89,8 @@ static int column_of(const struct choice *choice, int sql_column) {
   return sql_column < 0 ? 0 : choice->table->sql_columns[sql_column]; /* the rowid is the id */
 }
 
-/* A guess at the number of different values, from what the column means: the true number costs a pass over the table. */
+/* A guess at the number of different values, from what the column means: the true number costs a pass over the table.
+** */
 static double distinct_values(const struct choice *choice, unsigned column) {
   const struct column_spec *spec = &choice->table->spec->columns[column];
   double rows = choice->rows < 1 ? 1 : choice->rows, distinct = rows;
@@ -134,15 +138,18 @@ static bool starts_with_wildcard(sqlite3_index_info *info, int index) {
   return text && (*text == '%' || *text == '_');
 }
 
-/* Whether the operator can be evaluated here for this column, and whether so exactly that SQLite need not check again. */
-static bool can_push(const struct choice *choice, int index, enum term_operator operator, unsigned column, bool *is_exact) {
+/* Whether the operator can be evaluated here for this column, and whether so exactly that SQLite need not check again.
+** */
+static bool can_push(const struct choice *choice, int index, enum term_operator operator, unsigned column,
+                     bool *is_exact) {
   sqlite3_value *constant = NULL;
   *is_exact = !(outer_join_is_mistaken() && outer_join_concerns(operator));
   if (operator == TERM_OPERATORS) return false;
   if (!takes_value(operator)) return true;
   if (!column_is_text(choice->table->spec, column)) return !is_pattern(operator);
   if (is_pattern(operator)) {
-    /* Where SQLite could turn a LIKE into a range it takes half notice of omit, and checks rows of an outer join too late. */
+    /* Where SQLite could turn a LIKE into a range it takes half notice of omit, and checks rows of an outer join too
+    ** late. */
     if (operator == TERM_LIKE && !starts_with_wildcard(choice->info, index)) *is_exact = false;
     return true;
   }
@@ -190,9 +197,9 @@ static int choose_profile(struct choice *choice, char **message) {
     info->aConstraintUsage[i].argvIndex = ++choice->argument_count;
     info->aConstraintUsage[i].omit = 1;
   }
-  /* `+profile = 3`, `profile = 3 OR ...` and the like are not offered, and would silently select everything. Not an error yet: when
-  ** SQLite weighs up the parts of an OR it offers only them, and adds the rest when it comes to the final plan. Bit 63 of colUsed stands
-  ** for all columns from 63 on, so wider tables cannot tell. */
+  /* `+profile = 3`, `profile = 3 OR ...` and the like are not offered, and would silently select everything. Not an
+  ** error yet: when SQLite weighs up the parts of an OR it offers only them, and adds the rest when it comes to the
+  ** final plan. Bit 63 of colUsed stands for all columns from 63 on, so wider tables cannot tell. */
   choice->plan->lacks_profile = !is_offered && profile < 63 && info->colUsed >> profile & 1;
   size_t profiles = store_profile_count(choice->table->store);
   if (is_offered && profiles > 1) choice->rows /= (double)profiles;
@@ -248,7 +255,8 @@ static void choose_access(struct choice *choice) {
     if (is_range(operator) && !column_is_text(choice->table->spec, column)) {
       access = ACCESS_RANGE;
       for (unsigned j = 0; j < plan->term_count; j++) { /* the other bound of a BETWEEN */
-        if (j != i && plan->terms[j].column == column && is_range((enum term_operator)plan->terms[j].operator)) part *= 0.3;
+        if (j != i && plan->terms[j].column == column && is_range((enum term_operator)plan->terms[j].operator))
+          part *= 0.3;
       }
     }
     /* Rows lie in the order of ids and profiles, so bounds on these cut the scan itself short. */
@@ -264,8 +272,8 @@ static void choose_access(struct choice *choice) {
 
 /* The columns to sort by for what SQLite asks, natural order being {id}. False: this cannot be served.
 **
-** GROUP BY and DISTINCT need equal values together and no order, but SQLite does not tell when it counts on the order as well, for an
-** ORDER BY of the same columns. So all are served alike, to the letter. */
+** GROUP BY and DISTINCT need equal values together and no order, but SQLite does not tell when it counts on the order
+** as well, for an ORDER BY of the same columns. So all are served alike, to the letter. */
 static bool order_columns(const struct choice *choice, struct plan *plan) {
   const sqlite3_index_info *info = choice->info;
   for (int i = 0; i < info->nOrderBy; i++) {
@@ -282,7 +290,8 @@ static bool order_columns(const struct choice *choice, struct plan *plan) {
   }
   unsigned last = plan->order_count - 1u;
   /* Equal values lie in the order of ids anyway. */
-  if (last > 0 && plan->order[last] == 0 && plan->is_descending[last] == plan->is_descending[last - 1]) plan->order_count--;
+  if (last > 0 && plan->order[last] == 0 && plan->is_descending[last] == plan->is_descending[last - 1])
+    plan->order_count--;
   if (plan->order_count == 1 && plan->order[0] == 1) plan->order[0] = 0; /* profiles lie one after the other */
   return true;
 }
@@ -296,7 +305,8 @@ static void choose_order(struct choice *choice) {
   bool is_of_access = ordered.order_count == 1 && ordered.order[0] == plan->column &&
                       (plan->access == ACCESS_RANGE || plan->access == ACCESS_EQUAL);
   if (is_natural) {
-    /* What is found through an index of equal values comes in the order of ids too; bounds give the order of their column. */
+    /* What is found through an index of equal values comes in the order of ids too; bounds give the order of their
+    ** column. */
     if (plan->access == ACCESS_RANGE) return;
   } else if (!is_of_access) {
     if (plan->access != ACCESS_SCAN && choice->access_part < ORDER_THRESHOLD) return;
@@ -401,7 +411,8 @@ static char *plan_text(const struct plan *plan, const struct table_spec *spec, i
       sqlite3_str_appendf(text, " %s%s", spec->columns[term->column].name, operator_words[term->operator]);
     }
   }
-  if (plan->access != ACCESS_SCAN && plan->access != ACCESS_ORDER) write_columns(text, spec, "by", &plan->column, NULL, 1);
+  if (plan->access != ACCESS_SCAN && plan->access != ACCESS_ORDER)
+    write_columns(text, spec, "by", &plan->column, NULL, 1);
   if (plan->order_count) {
     const char *word = plan->skips_duplicates ? "distinct" : distinct == 1 || distinct == 2 ? "group" : "order";
     write_columns(text, spec, word, plan->order, plan->is_descending, plan->order_count);
@@ -415,7 +426,8 @@ static char *plan_text(const struct plan *plan, const struct table_spec *spec, i
 
 int plan_choose(const struct plan_table *table, sqlite3_index_info *info, char **message) {
   struct plan plan = {.profile_argument = -1, .skip_argument = -1};
-  struct choice choice = {.table = table, .info = info, .plan = &plan, .is_complete = true, .part = 1, .access_part = 1};
+  struct choice choice = {
+      .table = table, .info = info, .plan = &plan, .is_complete = true, .part = 1, .access_part = 1};
   choice.rows = (double)store_estimate_rows(table->store, (unsigned)(table->spec - schema_tables));
   int result = choose_profile(&choice, message);
   if (result) return result;
@@ -440,8 +452,8 @@ static int find_column(const struct table_spec *spec, const char *name, size_t l
 }
 
 /* Reads "name,-name" into columns; the number of them, or -1. */
-static int parse_columns(const struct table_spec *spec, const char *text, size_t length, uint16_t *columns, bool *is_descending,
-                         int room) {
+static int parse_columns(const struct table_spec *spec, const char *text, size_t length, uint16_t *columns,
+                         bool *is_descending, int room) {
   int count = 0;
   while (length) {
     bool has_sign = is_descending && *text == '-';
@@ -460,7 +472,8 @@ static int parse_columns(const struct table_spec *spec, const char *text, size_t
   return count;
 }
 
-static bool parse_word(const struct table_spec *spec, const char *word, size_t length, int *argument, struct plan *plan) {
+static bool parse_word(const struct table_spec *spec, const char *word, size_t length, int *argument,
+                       struct plan *plan) {
   uint16_t columns[SCHEMA_MAXIMUM_COLUMNS];
   size_t name = strcspn(word, "=<>: ");
   if (name >= length) return false;
@@ -506,7 +519,8 @@ static bool parse_word(const struct table_spec *spec, const char *word, size_t l
   int column = find_column(spec, word, name);
   if (column < 0 || plan->term_count == PLAN_MAXIMUM_TERMS) return false;
   for (int operator = 0; operator < TERM_OPERATORS; operator++) {
-    if (strlen(operator_words[operator]) != length - name || memcmp(operator_words[operator], word + name, length - name) != 0) continue;
+    if (strlen(operator_words[operator]) != length - name || memcmp(operator_words[operator], word + name, length - name) != 0)
+      continue;
     plan->terms[plan->term_count++] = (struct plan_term){
         .operator = (uint8_t)operator, .column = (uint16_t)column, .argument = (int8_t)(*argument)++};
     return true;

@@ -2,12 +2,17 @@
 **
 ** The text is idxStr, so EXPLAIN QUERY PLAN shows it.  Its words, separated by spaces:
 **
-**   dur_ns>=?      a constraint that the table evaluates; `?` stands for the next value handed to xFilter, counted from the left
-**   name:like?     the same for operators without a sign: is, isnot, in, like, glob, regexp; null and notnull (their value is NULL)
-**   profile=?      the hidden argument; profile:missing: the query uses it in a way that cannot be honoured, which xFilter says
+**   dur_ns>=?      a constraint that the table evaluates; `?` stands for the next value handed to xFilter, counted from
+**   the left
+**   name:like?     the same for operators without a sign: is, isnot, in, like, glob, regexp; null and notnull (their
+**   value is NULL)
+**   profile=?      the hidden argument; profile:missing: the query uses it in a way that cannot be honoured, which
+**   xFilter says
 **   skip:?         OFFSET
-**   by:step_id     the rows are found through this column; without it all rows are passed over (by:id is one row, or a few)
-**   order:-dur_ns  rows come in this order, descending with the sign; group: and distinct: likewise, for GROUP BY and DISTINCT, the
+**   by:step_id     the rows are found through this column; without it all rows are passed over (by:id is one row, or a
+**   few)
+**   order:-dur_ns  rows come in this order, descending with the sign; group: and distinct: likewise, for GROUP BY and
+**   DISTINCT, the
 **                  latter without repeating rows
 **   reads:name     the columns that the query reads; reads:* all
 **
@@ -66,7 +71,8 @@ struct plan_table {
   bool verify_constraints;     /* never tell SQLite that it need not check again */
 };
 
-/* xBestIndex. SQLITE_OK, SQLITE_NOMEM, SQLITE_CONSTRAINT, or SQLITE_ERROR with a message (to be freed with sqlite3_free). */
+/* xBestIndex. SQLITE_OK, SQLITE_NOMEM, SQLITE_CONSTRAINT, or SQLITE_ERROR with a message (to be freed with
+** sqlite3_free). */
 int plan_choose(const struct plan_table *table, sqlite3_index_info *info, char **message);
 
 /* Reads idxStr. False: not a plan of ours. */

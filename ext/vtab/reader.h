@@ -1,7 +1,7 @@
 /* reader.h: one column of one segment, ready to be read row by row as SQL sees it.
 **
-** The same values as segment_value() of store.h, but what that decides for each value is decided here once for each segment: the form
-** of the column, and the constant that turns row numbers into ids and clock readings into times.
+** The same values as segment_value() of store.h, but what that decides for each value is decided here once for each
+** segment: the form of the column, and the constant that turns row numbers into ids and clock readings into times.
 */
 #ifndef TFPROF_READER_H
 #define TFPROF_READER_H
@@ -62,7 +62,8 @@ static inline double reader_real(const struct column_reader *reader, uint32_t ro
 static inline struct value reader_value(const struct column_reader *reader, uint32_t row) {
   const struct value nothing = {.kind = VALUE_NULL};
   if (reader_is_null(reader, row)) return nothing;
-  if (reader->value_kind == VALUE_INTEGER) return (struct value){.kind = VALUE_INTEGER, .integer = reader_integer(reader, row)};
+  if (reader->value_kind == VALUE_INTEGER)
+    return (struct value){.kind = VALUE_INTEGER, .integer = reader_integer(reader, row)};
   if (reader->value_kind == VALUE_TEXT) {
     string_id text = (string_id)reader_integer(reader, row);
     return text ? (struct value){.kind = VALUE_TEXT, .text = text} : nothing;

@@ -1,4 +1,5 @@
-/* stored_select.h: the files of sql/views and sql/advise, as data: embed_sql makes it from them when the extension is built. */
+/* stored_select.h: the files of sql/views and sql/advise, as data: embed_sql makes it from them when the extension is
+** built. */
 #ifndef TFPROF_STORED_SELECT_H
 #define TFPROF_STORED_SELECT_H
 

@@ -1,7 +1,7 @@
 /* stored_views.c: see stored_views.h.
 **
-** A TEMP view needs no trust in the database and leaves no trace in it.  Its SQL names our tables as temp.ops: SQLite finds the virtual
-** table under that name, and never a table `ops` of the user's database.
+** A TEMP view needs no trust in the database and leaves no trace in it.  Its SQL names our tables as temp.ops: SQLite
+** finds the virtual table under that name, and never a table `ops` of the user's database.
 **
 ** Where TEMP views cannot be made (PRAGMA query_only, no room for temporary files) the extension loads all the same.
 */
@@ -14,8 +14,10 @@ SQLITE_EXTENSION_INIT3
 static bool has_temp_view(sqlite3 *db, const char *name) {
   sqlite3_stmt *statement;
   bool has = false;
-  if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_temp_master WHERE name = ?1 COLLATE NOCASE", -1, &statement, NULL)) return false;
-  if (sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC) == SQLITE_OK) has = sqlite3_step(statement) == SQLITE_ROW;
+  if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_temp_master WHERE name = ?1 COLLATE NOCASE", -1, &statement, NULL))
+    return false;
+  if (sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC) == SQLITE_OK)
+    has = sqlite3_step(statement) == SQLITE_ROW;
   sqlite3_finalize(statement);
   return has;
 }
@@ -45,22 +47,25 @@ static int create_view(sqlite3 *db, const char *name, const char *sql, unsigned 
 /* The SELECT of the view `advise`, of all checks that can be used; NULL: no memory, or no check. */
 static char *advise_sql(sqlite3 *db) {
   sqlite3_str *text = sqlite3_str_new(db);
-  const char *joint = "SELECT check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence\nFROM (";
+  const char *joint =
+      "SELECT check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence\nFROM (";
   for (const struct stored_select *select = stored_selects; select->name; select++) {
     bool is_missing;
     if (strcmp(select->kind, "check") != 0) continue;
     char *trouble = stored_view_trouble(db, select->name, select->parameters, &is_missing);
     if (!trouble) {
-      sqlite3_str_appendf(text,
-                          "%sSELECT check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
-                          "\n  FROM temp.%s",
-                          joint, select->name);
+      sqlite3_str_appendf(
+          text,
+          "%sSELECT check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
+          "\n  FROM temp.%s",
+          joint, select->name);
       joint = "\n  UNION ALL ";
     }
     sqlite3_free(trouble);
   }
   if (sqlite3_str_length(text)) {
-    sqlite3_str_appendall(text, ")\nORDER BY saves_ns DESC NULLS LAST, check_name, subject, message, severity, value, evidence");
+    sqlite3_str_appendall(
+        text, ")\nORDER BY saves_ns DESC NULLS LAST, check_name, subject, message, severity, value, evidence");
   }
   return sqlite3_str_finish(text);
 }
@@ -75,7 +80,8 @@ int stored_views_create(struct connection *connection, unsigned *created, char *
   bool has_savepoint = run(db, "SAVEPOINT tfprof_views", &first) == SQLITE_OK;
   for (const struct stored_select *select = stored_selects; select->name; select++) {
     if (select->parameters) continue;
-    /* A file with an error concerns nobody but who reads tfprof_views; any other failure would be repeated by all others. */
+    /* A file with an error concerns nobody but who reads tfprof_views; any other failure would be repeated by all
+    ** others. */
     int outcome = create_view(db, select->name, select->sql, created, message);
     if (outcome == SQLITE_ERROR) {
       sqlite3_free(*message);
@@ -103,7 +109,8 @@ char *stored_view_trouble(sqlite3 *db, const char *name, const char *parameters,
   if (parameters) {
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_str_appendf(text, "SELECT * FROM temp.%s(NULL", name);
-    for (const char *comma = strchr(parameters, ','); comma; comma = strchr(comma + 1, ',')) sqlite3_str_appendall(text, ", NULL");
+    for (const char *comma = strchr(parameters, ','); comma; comma = strchr(comma + 1, ','))
+      sqlite3_str_appendall(text, ", NULL");
     sqlite3_str_appendall(text, ")");
     sql = sqlite3_str_finish(text);
   } else {

@@ -9,11 +9,12 @@
 #define ADVISE_VIEW "advise"
 #define ADVISE_TITLE "What to do about it: the findings of all checks, those that save most first."
 
-/* Makes those that are missing; *created counts them. A view of that name that is there already stays. On failure *message says why
-** (to be freed with sqlite3_free), and what could not be made can be made later. */
+/* Makes those that are missing; *created counts them. A view of that name that is there already stays. On failure
+** *message says why (to be freed with sqlite3_free), and what could not be made can be made later. */
 int stored_views_create(struct connection *connection, unsigned *created, char **message);
 
-/* NULL: the stored SELECT can be used, else why not (to be freed with sqlite3_free). *is_missing: only because its view is not there. */
+/* NULL: the stored SELECT can be used, else why not (to be freed with sqlite3_free). *is_missing: only because its view
+** is not there. */
 char *stored_view_trouble(sqlite3 *db, const char *name, const char *parameters, bool *is_missing);
 
 #endif

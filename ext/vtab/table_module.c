@@ -1,8 +1,9 @@
 /* table_module.c: one sqlite3_module for all tables of the schema, told apart by what it is registered with.
 **
-** The tables exist without CREATE VIRTUAL TABLE (eponymous; there is no xCreate, so nobody can write one into a database file), are
-** read-only, and show nothing but what the connection has opened.  That makes them innocuous: they may be used in views of a database
-** that is not trusted.  They take the hidden argument `profile`, as in kernels('*rank3*').
+** The tables exist without CREATE VIRTUAL TABLE (eponymous; there is no xCreate, so nobody can write one into a
+** database file), are read-only, and show nothing but what the connection has opened.  That makes them innocuous: they
+** may be used in views of a database that is not trusted.  They take the hidden argument `profile`, as in
+** kernels('*rank3*').
 */
 #include "vtab/table_module.h"
 
@@ -31,12 +32,14 @@ static bool is_utf8(sqlite3 *db) {
   sqlite3_stmt *statement;
   bool is_other = false;
   if (sqlite3_prepare_v2(db, "PRAGMA encoding", -1, &statement, NULL)) return true;
-  if (sqlite3_step(statement) == SQLITE_ROW) is_other = strcmp((const char *)sqlite3_column_text(statement, 0), "UTF-8") != 0;
+  if (sqlite3_step(statement) == SQLITE_ROW)
+    is_other = strcmp((const char *)sqlite3_column_text(statement, 0), "UTF-8") != 0;
   sqlite3_finalize(statement);
   return !is_other;
 }
 
-static int table_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made, char **message) {
+static int table_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made,
+                         char **message) {
   const struct registration *registration = data;
   const struct table_spec *spec = &schema_tables[registration->table];
   char declaration[8192];
@@ -109,7 +112,8 @@ int table_module_register(struct connection *connection) {
     if (!registration) return SQLITE_NOMEM;
     *registration = (struct registration){connection_retain(connection), table};
     /* On failure SQLite calls the destructor itself. */
-    int result = sqlite3_create_module_v2(connection->db, schema_tables[table].name, &table_module, registration, registration_free);
+    int result = sqlite3_create_module_v2(connection->db, schema_tables[table].name, &table_module, registration,
+                                          registration_free);
     if (result) return result;
   }
   return SQLITE_OK;

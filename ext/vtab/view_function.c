@@ -1,8 +1,8 @@
 /* view_function.c: a stored SELECT with :parameters becomes an eponymous virtual table: op_diff('a', 'b').
 **
-** Its visible columns are those of the SELECT, its hidden ones the parameters in the order in which they first appear.  All must be given,
-** by = (or as arguments), because a SELECT without its parameter would answer another question: what is missing is an error, and what
-** the order of joined tables cannot supply yet makes SQLite look for another order.
+** Its visible columns are those of the SELECT, its hidden ones the parameters in the order in which they first appear. 
+** All must be given, by = (or as arguments), because a SELECT without its parameter would answer another question: what
+** is missing is an error, and what the order of joined tables cannot supply yet makes SQLite look for another order.
 */
 #include "vtab/view_function.h"
 
@@ -42,7 +42,8 @@ static char *declaration(sqlite3 *db, sqlite3_stmt *statement) {
   return sqlite3_str_finish(text);
 }
 
-static int view_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made, char **message) {
+static int view_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made,
+                        char **message) {
   sqlite3_stmt *statement = NULL;
   (void)count;
   (void)arguments;
@@ -86,8 +87,8 @@ static int view_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
       const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
       if (constraint->iColumn != view->column_count + parameter) continue;
       if (constraint->op != SQLITE_INDEX_CONSTRAINT_EQ) {
-        return connection_table_message(base, view->select->name, "parameters take = only, as in %s(%s)", view->select->name,
-                                        view->select->parameters);
+        return connection_table_message(base, view->select->name, "parameters take = only, as in %s(%s)",
+                                        view->select->name, view->select->parameters);
       }
       is_offered = true;
       if (constraint->usable && found < 0) found = i;
@@ -99,7 +100,8 @@ static int view_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
     info->aConstraintUsage[found].omit = 1;
   }
   if (is_unusable) return SQLITE_CONSTRAINT;
-  /* Not an error yet: when SQLite weighs up the parts of an OR it offers only them, and adds the rest when it comes to the final plan. */
+  /* Not an error yet: when SQLite weighs up the parts of an OR it offers only them, and adds the rest when it comes to
+  ** the final plan. */
   info->idxNum = is_missing;
   info->estimatedCost = is_missing ? 1e12 : 100000;
   info->estimatedRows = 100;
@@ -150,8 +152,8 @@ static int view_filter(sqlite3_vtab_cursor *base, int number, const char *text, 
   const struct view *view = (const struct view *)base->pVtab;
   (void)text;
   if (number) {
-    return connection_table_message(base->pVtab, view->select->name, "a parameter is missing: use %s(%s)", view->select->name,
-                                    view->select->parameters);
+    return connection_table_message(base->pVtab, view->select->name, "a parameter is missing: use %s(%s)",
+                                    view->select->name, view->select->parameters);
   }
   sqlite3_reset(cursor->statement);
   if (!cursor->statement) {
@@ -175,7 +177,8 @@ static int view_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int 
   struct view_cursor *cursor = (struct view_cursor *)base;
   const struct view *view = (const struct view *)base->pVtab;
   int parameter = column - view->column_count;
-  sqlite3_result_value(context, parameter < 0 ? sqlite3_column_value(cursor->statement, column) : cursor->parameters[parameter]);
+  sqlite3_result_value(context,
+                       parameter < 0 ? sqlite3_column_value(cursor->statement, column) : cursor->parameters[parameter]);
   return SQLITE_OK;
 }
 

@@ -1,8 +1,8 @@
 /* walk.c: where a walk begins, how it goes on, and what it leaves out.  See cursor.h.
 **
-** A lookup by a column other than id needs an index, which costs a pass over the whole column and memory for as long as nothing is
-** opened or closed.  For a single query a scan that compares is cheaper.  So the first lookups scan, and the index is built when a
-** column is looked up often enough: at once for what a join does, never for what is asked once.
+** A lookup by a column other than id needs an index, which costs a pass over the whole column and memory for as long as
+** nothing is opened or closed.  For a single query a scan that compares is cheaper.  So the first lookups scan, and the
+** index is built when a column is looked up often enough: at once for what a join does, never for what is asked once.
 */
 #include "vtab/cursor.h"
 
@@ -147,16 +147,53 @@ static unsigned slot_of(const struct cursor *cursor, unsigned column) {
   return slot;
 }
 
-/* Whether the row equals the last one in all columns of a DISTINCT; remembers it if not. */
-static bool is_duplicate(struct cursor *cursor, uint32_t row) {
-  bool is_same = cursor->has_last;
+/* Puts the cursor on a position of the list. */
+static int go_to(struct cursor *cursor, uint64_t index) {
+  uint64_t position = cursor->list[index];
+  if (position - cursor->segment_begin >= cursor->segment_rows) {
+    int result = walk_enter(cursor, position);
+    if (result) return result;
+  }
+  cursor->row = (uint32_t)(position - cursor->segment_begin);
+  return SQLITE_OK;
+}
+
+/* Whether the current row equals the last one handed out in all columns of a DISTINCT. */
+static bool equals_last(const struct cursor *cursor) {
   for (unsigned i = 0; i < cursor->plan.order_count; i++) {
-    struct value value = reader_value(&cursor->current->readers[slot_of(cursor, cursor->plan.order[i])], row);
-    is_same = is_same && same_value(&value, &cursor->last[i]);
-    cursor->last[i] = value;
+    const struct column_reader *reader = &cursor->current->readers[slot_of(cursor, cursor->plan.order[i])];
+    struct value value = reader_value(reader, cursor->row);
+    if (!same_value(&value, &cursor->last[i])) return false;
+  }
+  return true;
+}
+
+/* Goes past all rows that equal the one handed out last. They lie together, so that their end is found in steps that double, and
+** then by halving. */
+static int skip_duplicates(struct cursor *cursor) {
+  uint64_t left = cursor->step == 1 ? cursor->stop - cursor->index : cursor->index - cursor->stop;
+  uint64_t equal = 0, unequal = left; /* rows ahead that are known to be equal; the first known not to be */
+  for (uint64_t probe = 0; probe < unequal;) {
+    int result = go_to(cursor, cursor->index + cursor->step * probe);
+    if (result) return result;
+    if (equals_last(cursor)) {
+      equal = probe + 1;
+      probe = unequal == left && probe * 2 + 1 < left ? probe * 2 + 1 : equal + (unequal - equal) / 2;
+    } else {
+      unequal = probe;
+      probe = equal + (unequal - equal) / 2;
+    }
+  }
+  cursor->index += cursor->step * unequal;
+  return SQLITE_OK;
+}
+
+static void remember_last(struct cursor *cursor) {
+  for (unsigned i = 0; i < cursor->plan.order_count; i++) {
+    const struct column_reader *reader = &cursor->current->readers[slot_of(cursor, cursor->plan.order[i])];
+    cursor->last[i] = reader_value(reader, cursor->row);
   }
   cursor->has_last = true;
-  return is_same;
 }
 
 /* 1, 0, or -1: an error of a function. */
@@ -166,7 +203,7 @@ static int row_matches(struct cursor *cursor, uint32_t row) {
     int answer = filter_matches(filter, table_of(cursor)->connection->db, &cursor->current->readers[filter->slot], row);
     if (answer <= 0) return answer;
   }
-  return !(cursor->plan.skips_duplicates && is_duplicate(cursor, row));
+  return 1;
 }
 
 /* LIKE and the like failed, or there was no memory for their answers. */
@@ -174,13 +211,21 @@ static int filter_failed(struct cursor *cursor) {
   sqlite3 *db = table_of(cursor)->connection->db;
   int result = sqlite3_errcode(db);
   cursor->is_at_end = true;
-  if (result == SQLITE_OK || result == SQLITE_ROW || result == SQLITE_DONE || result == SQLITE_NOMEM) return SQLITE_NOMEM;
+  if (result == SQLITE_OK || result == SQLITE_ROW || result == SQLITE_DONE || result == SQLITE_NOMEM)
+    return SQLITE_NOMEM;
   sqlite3_free(cursor->base.pVtab->zErrMsg);
   cursor->base.pVtab->zErrMsg = sqlite3_mprintf("%s", sqlite3_errmsg(db));
   return result;
 }
 
 int walk_next(struct cursor *cursor) {
+  if (cursor->has_last) {
+    int result = skip_duplicates(cursor);
+    if (result) {
+      cursor->is_at_end = true;
+      return result;
+    }
+  }
   while (cursor->index != cursor->stop) {
     uint64_t index = cursor->index, position = index;
     cursor->index += cursor->step;
@@ -188,7 +233,8 @@ int walk_next(struct cursor *cursor) {
       uint64_t ahead = index + PREFETCH_DISTANCE * cursor->step;
       position = cursor->list[index];
       /* One comparison for both directions: beyond either end the distance is larger than what is left. */
-      if ((cursor->step == 1 ? ahead - index < cursor->stop - index : index - ahead < index - cursor->stop)) prefetch(cursor, ahead);
+      if ((cursor->step == 1 ? ahead - index < cursor->stop - index : index - ahead < index - cursor->stop))
+        prefetch(cursor, ahead);
     }
     if (position - cursor->segment_begin >= cursor->segment_rows) {
       int result = walk_enter(cursor, position);
@@ -198,12 +244,13 @@ int walk_next(struct cursor *cursor) {
       }
     }
     uint32_t row = (uint32_t)(position - cursor->segment_begin);
-    if (cursor->active_count || cursor->plan.skips_duplicates) {
+    if (cursor->active_count) {
       int answer = row_matches(cursor, row);
       if (answer < 0) return filter_failed(cursor);
       if (!answer) continue;
     }
     cursor->row = row;
+    if (cursor->plan.skips_duplicates) remember_last(cursor);
     return SQLITE_OK;
   }
   cursor->is_at_end = true;
@@ -218,8 +265,9 @@ static uint64_t first_position(const struct snapshot *snapshot, int64_t id) {
   while (low < high) { /* the first segment whose last id is not below */
     size_t middle = low + (high - low) / 2;
     const struct segment *segment = snapshot->segments[middle];
-    uint64_t rows = snapshot->positions[middle + 1] - snapshot->positions[middle];
-    if (rows == 0 || id_make(segment->profile->number, segment->first_row + rows - 1) < id) low = middle + 1; else high = middle;
+    int64_t rows = (int64_t)(snapshot->positions[middle + 1] - snapshot->positions[middle]);
+    if (id_make(segment->profile->number, segment->first_row) + rows - 1 < id) low = middle + 1;
+    else high = middle;
   }
   if (low == snapshot->segment_count) return snapshot->rows;
   const struct segment *segment = snapshot->segments[low];
@@ -263,6 +311,7 @@ static int walk_stretch(struct cursor *cursor, uint64_t begin, uint64_t end) {
   cursor->index = is_down ? end - 1 : begin;
   cursor->stop = is_down ? begin - 1 : end;
   cursor->step = is_down ? (uint64_t)-1 : 1;
+  cursor->is_plain = !is_down && cursor->active_count == 0 && !cursor->plan.skips_duplicates;
   cursor->is_at_end = false;
   return walk_next(cursor);
 }
@@ -271,6 +320,7 @@ static int walk_list(struct cursor *cursor, const uint32_t *list, uint64_t count
   int result = walk_stretch(cursor, 0, 0);
   if (result || count == 0) return result;
   bool is_down = cursor->plan.order_count && cursor->plan.is_descending[0];
+  cursor->is_plain = false;
   cursor->list = list;
   cursor->index = is_down ? count - 1 : 0;
   cursor->stop = is_down ? (uint64_t)-1 : count;
@@ -321,7 +371,8 @@ static struct filter *access_filter(struct cursor *cursor) {
     if (cursor->plan.access == ACCESS_IN) {
       if (filter->operator == TERM_IN && filter->kind != FILTER_EVERYTHING) return filter;
     } else if (filter->operator == TERM_EQUAL || filter->operator == TERM_IS) {
-      if (filter->kind == FILTER_INTEGER_RANGE || filter->kind == FILTER_TEXT_EQUAL || filter->kind == FILTER_NULL) return filter;
+      if (filter->kind == FILTER_INTEGER_RANGE || filter->kind == FILTER_TEXT_EQUAL || filter->kind == FILTER_NULL)
+        return filter;
     }
   }
   return NULL;
@@ -336,8 +387,8 @@ static int walk_id(struct cursor *cursor) {
 }
 
 /* The rows where a column equals the value: a slice of an index. */
-static enum tfprof_status look_up(struct cursor *cursor, unsigned column, struct value value, const uint32_t **list, uint64_t *count,
-                                  struct tfprof_error *error) {
+static enum tfprof_status look_up(struct cursor *cursor, unsigned column, struct value value, const uint32_t **list,
+                                  uint64_t *count, struct tfprof_error *error) {
   return snapshot_equal(cursor->snapshot, column, value, list, count, error);
 }
 
@@ -363,7 +414,8 @@ static int walk_equal(struct cursor *cursor) {
     filter_look_again(filter);
     value = (struct value){.kind = VALUE_TEXT, .text = filter->text};
   }
-  if (!status && (value.kind != VALUE_TEXT || value.text)) status = look_up(cursor, filter->column, value, &list, &count, &error);
+  if (!status && (value.kind != VALUE_TEXT || value.text))
+    status = look_up(cursor, filter->column, value, &list, &count, &error);
   int result = finish(cursor, status, &error);
   if (result) return result;
   deactivate(cursor, filter);
@@ -390,7 +442,8 @@ static enum tfprof_status append_positions(struct cursor *cursor, size_t *used, 
 }
 
 /* Collects the rows of one value of an IN. */
-static enum tfprof_status collect(struct cursor *cursor, unsigned column, struct value value, size_t *used, struct tfprof_error *error) {
+static enum tfprof_status collect(struct cursor *cursor, unsigned column, struct value value, size_t *used,
+                                  struct tfprof_error *error) {
   const uint32_t *list = NULL;
   uint64_t count = 0;
   if (column == 0) {
@@ -402,11 +455,13 @@ static enum tfprof_status collect(struct cursor *cursor, unsigned column, struct
   return status ? status : append_positions(cursor, used, list, count, error);
 }
 
-static enum tfprof_status collect_all(struct cursor *cursor, struct filter *filter, size_t *used, struct tfprof_error *error) {
+static enum tfprof_status collect_all(struct cursor *cursor, struct filter *filter, size_t *used,
+                                      struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   if (filter->kind == FILTER_INTEGER_SET) {
     for (size_t i = 0; i < filter->integer_count && !status; i++) {
-      status = collect(cursor, filter->column, (struct value){.kind = VALUE_INTEGER, .integer = filter->integers[i]}, used, error);
+      status = collect(cursor, filter->column, (struct value){.kind = VALUE_INTEGER, .integer = filter->integers[i]},
+                       used, error);
     }
     return status;
   }
@@ -431,7 +486,8 @@ static int walk_in(struct cursor *cursor) {
   /* In the order of ids, once each: SQLite may count on the former and two values may be equal (2 and 2.0). */
   if (used > 1) qsort(cursor->own_positions, used, sizeof *cursor->own_positions, compare_positions);
   for (size_t i = 0; i < used; i++) {
-    if (i == 0 || cursor->own_positions[i] != cursor->own_positions[i - 1]) cursor->own_positions[kept++] = cursor->own_positions[i];
+    if (i == 0 || cursor->own_positions[i] != cursor->own_positions[i - 1])
+      cursor->own_positions[kept++] = cursor->own_positions[i];
   }
   deactivate(cursor, filter);
   return walk_list(cursor, cursor->own_positions, kept);
@@ -454,7 +510,8 @@ static int walk_range(struct cursor *cursor) {
   }
   if (minimum > maximum) return walk_stretch(cursor, 0, 0);
   connection_begin(table_of(cursor)->connection);
-  int result = finish(cursor, snapshot_range(cursor->snapshot, column, minimum, maximum, &list, &count, &error), &error);
+  int result =
+      finish(cursor, snapshot_range(cursor->snapshot, column, minimum, maximum, &list, &count, &error), &error);
   return result ? result : walk_list(cursor, list, count);
 }
 
@@ -485,7 +542,8 @@ static int reverse_runs(struct cursor *cursor, uint32_t *list, unsigned count) {
   return SQLITE_OK;
 }
 
-/* An order with both directions: the ascending one, from which every change of direction is made by turning runs round. */
+/* An order with both directions: the ascending one, from which every change of direction is made by turning runs round.
+** */
 static int walk_mixed_order(struct cursor *cursor, const uint32_t *ascending) {
   const struct plan *plan = &cursor->plan;
   uint64_t rows = cursor->snapshot->rows;

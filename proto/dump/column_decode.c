@@ -193,10 +193,22 @@ static const char *decode_real(const uint8_t *raw, uint32_t raw_bytes, uint32_t 
 
 /* Moves `count` values at the start of the array to the rows that are not null. */
 static void spread(uint64_t *values, uint32_t rows, uint32_t count, const uint64_t *nulls, uint64_t filler) {
-  for (uint32_t row = rows; row-- > 0;) { /* from the end, for a value never moves down */
-    bool is_null = nulls[row / 64] >> (row % 64) & 1;
-    count -= !is_null;
-    values[row] = is_null ? filler : values[count];
+  for (uint32_t word = (rows + 63) / 64; word-- > 0;) { /* from the end, for a value never moves down */
+    uint64_t *to = values + (size_t)word * 64;
+    unsigned left = rows - word * 64 < 64 ? rows - word * 64 : 64;
+    uint64_t known = ~nulls[word] & ~(uint64_t)0 >> (64 - left);
+    unsigned known_count = (unsigned)__builtin_popcountll(known);
+    count -= known_count;
+    const uint64_t *from = values + count;
+    if (known_count == left) {
+      memmove(to, from, left * sizeof *to);
+      continue;
+    }
+    while (left-- > 0) { /* without a branch: whether a row is NULL is hard to foretell */
+      uint64_t is_known = known >> left & 1;
+      known_count -= (unsigned)is_known;
+      to[left] = filler ^ ((filler ^ from[known_count]) & (0 - is_known));
+    }
   }
 }
 

@@ -4,12 +4,15 @@
 -- input pipeline: the outermost input_events of that thread, such as the DataLoader's __next__.  Work that loader
 -- processes or threads do meanwhile does not count, since nobody waits for it.
 -- Thresholds: 5 % is moderately and 20 % highly input-bound, as in the TensorFlow 2 Profiler.
+-- What it would save: that time, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in input_events.
 -- Example: SELECT subject, value, saves_ns FROM advise WHERE check_name = 'input_loading';
 WITH measured AS (
   SELECT profile_id, thread_id, id AS step_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_time AS (
-  SELECT profile_id, count(*) AS step_count, sum(dur_ns) AS step_ns FROM measured GROUP BY profile_id
+  SELECT profile_id, sum(ops_recorded = 1) AS step_count, sum(dur_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), input_time AS (
   SELECT measured.profile_id AS profile_id, sum(input_events.dur_ns) AS input_ns
   FROM temp.input_events AS input_events JOIN measured ON measured.step_id = input_events.step_id
@@ -24,7 +27,7 @@ SELECT
     format_ns(input_ns / step_count), format_ns(step_ns / step_count)) AS message,
   1.0 * input_ns / step_ns AS value,
   0.05 AS threshold,
-  input_ns AS saves_ns,
+  CAST(1.0 * input_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
   'Load in the background: DataLoader(num_workers=…, persistent_workers=True, prefetch_factor=…), or make the '
     || 'samples cheaper (decode once, cache, batch the transforms).' AS suggestion,
   'SELECT name, step_id, dur_ns FROM temp.input_events WHERE parent_id IS NULL AND profile_id = '

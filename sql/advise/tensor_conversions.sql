@@ -3,13 +3,15 @@
 -- For each profile the self time, inside measured steps (no warm-up, ops recorded), of everything below an outermost
 -- conversion op (aten::to, aten::_to_copy, aten::contiguous, aten::clone): their share of the step time.
 -- Threshold: a tenth; a conversion now and then is normal, more means that the same tensors are converted in every step.
--- What it would save: half of it.
+-- What it would save: half of it, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'tensor_conversions';
 WITH measured AS (
   SELECT profile_id, id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_time AS (
-  SELECT profile_id, count(*) AS step_count, sum(dur_ns) AS step_ns FROM measured GROUP BY profile_id
+  SELECT profile_id, sum(ops_recorded = 1) AS step_count, sum(dur_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), conversions AS (
   SELECT ops.profile_id AS profile_id, count(*) AS conversion_count, sum(ops.dur_ns) AS conversion_ns
   FROM temp.ops AS ops LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
@@ -27,7 +29,7 @@ SELECT
     100.0 * conversion_ns / step_ns) AS message,
   1.0 * conversion_ns / step_ns AS value,
   0.10 AS threshold,
-  conversion_ns / 2 AS saves_ns,
+  CAST(0.5 * conversion_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
   'Keep tensors in the type, device and layout in which they are used: convert once outside the loop, create them '
     || 'with dtype= and device=, and avoid transposes that force contiguous copies.' AS suggestion,
   'SELECT name, input_shapes, input_types, count(*) AS count, sum(dur_ns) AS sum_ns FROM temp.ops WHERE name IN '

@@ -4,13 +4,16 @@
 -- the measured steps (no warm-up, ops recorded).  An op under 20 microseconds does little else than be dispatched: on
 -- current processors an eager PyTorch op costs 1 to 10 microseconds before it computes anything.  The check speaks when
 -- such ops are more than half of all and take more than a tenth of the step time.
--- What it would save: half of their time, which is what fusing neighbours in pairs would spare.
+-- What it would save: half of their time, which is what fusing neighbours in pairs would spare, in steps whose ops were
+-- not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
 -- Example: SELECT message, suggestion FROM advise WHERE check_name = 'tiny_ops';
 WITH measured AS (
   SELECT profile_id, id, thread_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_time AS (
-  SELECT profile_id, count(*) AS step_count, sum(dur_ns) AS step_ns FROM measured GROUP BY profile_id
+  SELECT profile_id, sum(ops_recorded = 1) AS step_count, sum(dur_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), launched AS (
   SELECT ops.profile_id AS profile_id, count(*) AS op_count, sum(ops.dur_ns < 20000) AS tiny_count,
     sum(CASE WHEN ops.dur_ns < 20000 THEN ops.dur_ns ELSE 0 END) AS tiny_ns
@@ -29,7 +32,7 @@ SELECT
     100.0 * tiny_count / op_count, op_count / step_count, 100.0 * tiny_ns / step_ns) AS message,
   1.0 * tiny_ns / step_ns AS value,
   0.10 AS threshold,
-  tiny_ns / 2 AS saves_ns,
+  CAST(0.5 * tiny_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
   'Call fewer and larger ops: torch.compile the model, use a larger batch, the foreach or fused optimizer, and '
     || 'operate on stacked tensors instead of looping over them in Python.' AS suggestion,
   'SELECT name, count(*) AS count, sum(dur_ns) AS sum_ns FROM temp.ops WHERE dur_ns < 20000 AND profile_id = '

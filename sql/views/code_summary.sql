@@ -11,7 +11,8 @@
 --   count                 ops that count for this line (weighed)
 --   self_ns, self_ratio   their self time; share of all lines of the profile
 --   sum_ns                self time of all ops with this line anywhere on their stack, so lines of main() have nearly all
---   backward_ns           time of the autograd nodes that answer forward ops of this line, spent where backward() runs
+--   backward_ns           time of the autograd nodes that answer forward ops of this line, spent where backward() runs;
+--                         on autograd's own threads, where no Python runs, their self time is part of self_ns already
 --   function, file, line  of the frame
 --   is_library            1: a line of an installed package or of Python's library
 -- Cost: one pass over ops, then traces times their depth.  Example: SELECT * FROM code_summary LIMIT 10;
@@ -29,6 +30,7 @@ WITH RECURSIVE measured AS (
   JOIN temp.ops AS forward ON forward.id = backward.forward_op_id
   LEFT JOIN temp.ops AS enclosing ON enclosing.id = backward.parent_id
   WHERE backward.forward_op_id IS NOT NULL AND enclosing.forward_op_id IS NULL
+    AND backward.code_trace_id IS NOT forward.code_trace_id
     AND (backward.step_id IN (SELECT id FROM measured) OR backward.profile_id NOT IN (SELECT profile_id FROM measured))
   GROUP BY forward.code_trace_id
 ), walked(trace_id, at_trace_id, distance) AS (

@@ -3,11 +3,11 @@
 -- One row for each profile.  Shares are NULL where there is nothing to take a share of.
 --   profile_id, rank
 --   steps_recorded_ratio      steps whose ops were recorded, among all steps
---   step_time_in_ops_ratio    time of recorded, measured steps in which an op or range ran on the step's own thread
+--   step_time_in_ops_ratio    time of recorded, measured steps in which an op ran on the step's own thread
 --   ops_in_steps_ratio        ops that lie in a step
 --   ops_with_stack_ratio      ops (but ranges) with a Python stack, their own, inherited, or of their forward op
 --   ops_with_shapes_ratio     ops (but ranges) with input shapes
---   backward_linked_ratio     outermost autograd nodes that were linked to their forward op
+--   backward_linked_ratio     autograd nodes with a sequence number that were linked to their forward op
 --   kernels_with_op_ratio     kernels linked to the op that launched them
 --   ops_with_flops_ratio      self time of ops whose flops are known, among the self time of all
 --   rows_dropped              rows that were lost while recording or reading
@@ -21,18 +21,17 @@ WITH op_shares AS (
     sum(ops.self_ns) AS self_ns, sum(CASE WHEN ops.flops IS NOT NULL THEN ops.self_ns ELSE 0 END) AS flops_self_ns
   FROM temp.ops AS ops GROUP BY ops.profile_id
 ), autograd_nodes AS (
-  SELECT ops.profile_id AS profile_id, count(*) AS node_count, sum(ops.forward_op_id IS NOT NULL) AS linked_count
-  FROM temp.ops AS ops LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
-  WHERE ops.category = 'autograd' AND coalesce(enclosing.category, '') <> 'autograd'
-  GROUP BY ops.profile_id
+  SELECT profile_id, count(*) AS node_count, sum(forward_op_id IS NOT NULL) AS linked_count
+  FROM temp.ops WHERE category = 'autograd' AND sequence_number IS NOT NULL
+  GROUP BY profile_id
 ), step_shares AS (
   SELECT profile_id, count(*) AS step_count, sum(ops_recorded) AS recorded_count,
     sum(CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
   FROM temp.steps GROUP BY profile_id
 ), in_ops AS (
-  SELECT ops.profile_id AS profile_id, sum(ops.dur_ns) AS op_ns
+  SELECT ops.profile_id AS profile_id, sum(ops.self_ns) AS op_ns
   FROM temp.ops AS ops JOIN temp.steps AS steps ON steps.id = ops.step_id
-  WHERE ops.parent_id IS NULL AND ops.thread_id = steps.thread_id AND steps.is_warmup = 0
+  WHERE ops.category <> 'user' AND ops.thread_id = steps.thread_id AND steps.is_warmup = 0
   GROUP BY ops.profile_id
 ), kernel_shares AS (
   SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels GROUP BY profile_id

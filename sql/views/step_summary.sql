@@ -7,7 +7,7 @@
 --   mean_ns, median_ns, stddev_ns           of the durations of measured steps
 --   min_ns, max_ns, p95_ns
 --   steps_per_second                        measured steps by their time
---   in_ops_ratio                            share of the step time in which an op or range ran on the step's own thread
+--   in_ops_ratio                            share of the step time in which an op ran on the step's own thread
 --   in_input_ratio                          share spent in input_events on that thread
 --   in_optimizer_ratio                      share spent in Optimizer.step
 --   ops_per_step                            ops (all categories but user) that started in a step, on any thread
@@ -25,7 +25,8 @@ WITH measured AS (
   FROM measured GROUP BY profile_id
 ), op_time AS (
   SELECT ops.profile_id AS profile_id,
-    sum(CASE WHEN ops.parent_id IS NULL AND ops.thread_id = measured.thread_id THEN ops.dur_ns ELSE 0 END) AS in_ops_ns,
+    sum(CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id THEN ops.self_ns ELSE 0 END)
+      AS in_ops_ns,
     sum(CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN ops.dur_ns ELSE 0 END)
       AS in_optimizer_ns,
     sum(ops.category <> 'user') AS op_count

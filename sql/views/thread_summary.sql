@@ -4,7 +4,7 @@
 -- ran where, not about averages.  Counts are of recorded rows, not weighed.
 --   profile_id, rank, thread_id   joins threads.id
 --   thread, kind                  its name and tid, or its stream; host or stream
---   op_count, op_ns               ops on it and the time covered by outermost ones
+--   op_count, op_ns               ops on it (ranges left aside) and the time in which one of them ran
 --   autograd_count                of them autograd nodes
 --   kernel_count, kernel_ns       kernels on the stream and their durations
 --   transfer_count, transfer_ns   copies and fills on the stream and their durations
@@ -12,8 +12,8 @@
 --   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them
 -- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH rows_of AS (
-  SELECT thread_id, count(*) AS op_count, sum(category = 'autograd') AS autograd_count,
-    sum(CASE WHEN parent_id IS NULL THEN dur_ns ELSE 0 END) AS op_ns, 0 AS kernel_count, 0 AS kernel_ns,
+  SELECT thread_id, sum(category <> 'user') AS op_count, sum(category = 'autograd') AS autograd_count,
+    sum(CASE WHEN category <> 'user' THEN self_ns ELSE 0 END) AS op_ns, 0 AS kernel_count, 0 AS kernel_ns,
     0 AS transfer_count, 0 AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id
   UNION ALL

@@ -54,8 +54,8 @@ int main(void) {
   char directory[] = "/tmp/tfprof-bench-XXXXXX";
   fake_torch_begin(directory);
   for (int i = 0; i < OPERATORS; i++) {
-    snprintf(names[i], sizeof names[i], "aten::operator_%d", i * 7919);
-    schemas[i].text = names[i];
+    snprintf(names[i], sizeof names[i], i % 2 ? "aten::operator_%d" : "aten::o%d", i * 7919);
+    fake_schema_make(&schemas[i], names[i]);
   }
   for (int i = 0; i < CALLS; i++) {
     for (int t = 0; t < 2; t++)

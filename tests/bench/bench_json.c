@@ -108,6 +108,38 @@ static struct figures load_apart(const char *path) {
   return figures;
 }
 
+static unsigned runs(void);
+
+/* simdjson's rate in MB/s, in a process of its own too. 0: not built with it. */
+static double dom_apart(const char *path) {
+  double best = 0;
+#ifdef BENCH_SIMDJSON
+  int ends[2];
+  if (pipe(ends)) fail("no pipe", path);
+  fflush(stdout);
+  pid_t child = fork();
+  if (child < 0) fail("no process", path);
+  if (child == 0) {
+    size_t length;
+    char *bytes = read_file(path, &length);
+    for (unsigned i = 0; i < runs() + 1; i++) { /* the first allocates */
+      double seconds = simdjson_dom_seconds(bytes, length);
+      if (seconds < 0) fail("simdjson does not take it", path);
+      if (i && (double)length / seconds / 1e6 > best) best = (double)length / seconds / 1e6;
+    }
+    _exit(write(ends[1], &best, sizeof best) == sizeof best ? 0 : 1);
+  }
+  close(ends[1]);
+  if (read(ends[0], &best, sizeof best) != sizeof best) fail("simdjson failed", path);
+  close(ends[0]);
+  waitpid(child, NULL, 0);
+  printf("  %-44s %7.0f MB/s (%s)\n", "simdjson DOM, one core, from memory", best, simdjson_dom_name());
+#else
+  (void)path;
+#endif
+  return best;
+}
+
 static unsigned runs(void) {
   const char *text = getenv("RUNS");
   return text && atoi(text) > 0 ? (unsigned)atoi(text) : 5;
@@ -135,16 +167,7 @@ static void bench_file(const char *path) {
   char compressed[4096];
   snprintf(compressed, sizeof compressed, "%s.gz", path);
   if (access(compressed, R_OK) == 0) gzip = bench_load(compressed, (double)length);
-#ifdef BENCH_SIMDJSON
-  char *bytes = read_file(path, &length);
-  for (unsigned i = 0; i < runs() + 1; i++) { /* the first allocates */
-    double seconds = simdjson_dom_seconds(bytes, length);
-    if (seconds < 0) fail("simdjson does not take it", path);
-    if (i && (double)length / seconds / 1e6 > dom) dom = (double)length / seconds / 1e6;
-  }
-  printf("  %-44s %7.0f MB/s (%s)\n", "simdjson DOM, one core, from memory", dom, simdjson_dom_name());
-  free(bytes);
-#endif
+  dom = dom_apart(path);
   if (dom > 0) printf("  load / simdjson DOM = %.2f\n", plain / dom);
   if (gzip > 0) printf("  gzip / plain = %.2f\n", gzip / plain);
 }

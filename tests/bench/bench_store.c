@@ -2,7 +2,8 @@
 **
 **   bench_store PATH        a dump, best made with make_ops_dump
 **
-** Prints one line for each measurement: what, milliseconds, and bytes where that is meant.
+** Prints one line for each measurement: what, milliseconds that passed and, in parentheses, that all threads worked: the
+** two agree on a machine with nothing else to do.
 */
 #include "read/read.h"
 
@@ -13,10 +14,23 @@
 #include <time.h>
 #include <unistd.h>
 
-static double now_ms(void) {
+struct moment {
+  double passed, worked;
+};
+
+static double read_clock(clockid_t clock) {
   struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static struct moment now(void) {
+  return (struct moment){read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
+static void print_since(const char *what, struct moment begin) {
+  struct moment end = now();
+  printf("%-36s %8.2f ms (%.2f)\n", what, end.passed - begin.passed, end.worked - begin.worked);
 }
 
 static double resident_bytes(void) {
@@ -48,10 +62,10 @@ static struct opened open_ops(const char *path) {
   malloc_trim(0);
   opened.begin_resident = resident_bytes();
   opened.store = store_create(NULL, 0);
-  double begin = now_ms();
+  struct moment begin = now();
   if (read_open(opened.store, path, &run, &error)) stop(&error);
   if (store_snapshot(opened.store, TABLE_ops, NULL, &opened.ops, &error)) stop(&error);
-  printf("open                               %8.2f ms\n", now_ms() - begin);
+  print_since("open", begin);
   return opened;
 }
 
@@ -60,13 +74,13 @@ static void close_ops(struct opened *opened) {
   store_release(opened->store);
 }
 
-static double require(struct opened *opened, const uint16_t *columns, unsigned count) {
+static void require(struct opened *opened, const uint16_t *columns, unsigned count, const char *what) {
   struct tfprof_error error;
   struct column_set set = {{0, 0}};
   for (unsigned i = 0; i < count; i++) column_set_add(&set, columns[i]);
-  double begin = now_ms();
+  struct moment begin = now();
   if (snapshot_require(opened->ops, &set, &error)) stop(&error);
-  return now_ms() - begin;
+  print_since(what, begin);
 }
 
 static void print_memory(const struct opened *opened) {
@@ -81,21 +95,21 @@ static void three_columns(const char *path) {
   struct opened opened = open_ops(path);
   struct tfprof_error error;
   const uint32_t *positions;
-  printf("require name, start_ns, dur_ns     %8.2f ms\n", require(&opened, columns, 3));
-  double begin = now_ms();
+  require(&opened, columns, 3, "require name, start_ns, dur_ns");
+  struct moment begin = now();
   if (snapshot_order(opened.ops, columns, 1, &positions, &error)) stop(&error);
-  printf("order by name                      %8.2f ms\n", now_ms() - begin);
+  print_since("order by name", begin);
   print_memory(&opened);
-  begin = now_ms();
+  begin = now();
   if (snapshot_order(opened.ops, columns + 1, 1, &positions, &error)) stop(&error);
-  printf("order by start_ns                  %8.2f ms\n", now_ms() - begin);
-  begin = now_ms();
+  print_since("order by start_ns", begin);
+  begin = now();
   if (snapshot_order(opened.ops, columns + 2, 1, &positions, &error)) stop(&error);
-  printf("order by dur_ns                    %8.2f ms\n", now_ms() - begin);
+  print_since("order by dur_ns", begin);
   static const uint16_t pair[] = {COLUMN_ops_name, COLUMN_ops_dur_ns};
-  begin = now_ms();
+  begin = now();
   if (snapshot_order(opened.ops, pair, 2, &positions, &error)) stop(&error);
-  printf("order by name, dur_ns              %8.2f ms\n", now_ms() - begin);
+  print_since("order by name, dur_ns", begin);
   close_ops(&opened);
 }
 
@@ -104,9 +118,9 @@ static void one_segment(const char *path) {
   struct tfprof_error error;
   struct column_set all = {{0, 0}};
   for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++) column_set_add(&all, column);
-  double begin = now_ms();
+  struct moment begin = now();
   if (snapshot_require_segment(opened.ops, 0, &all, &error)) stop(&error);
-  printf("require all of the first segment   %8.2f ms\n", now_ms() - begin);
+  print_since("require all of the first segment", begin);
   close_ops(&opened);
 }
 
@@ -115,7 +129,7 @@ static void all_columns(const char *path) {
   unsigned count = 0;
   struct opened opened = open_ops(path);
   for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++) columns[count++] = (uint16_t)column;
-  printf("require all columns                %8.2f ms\n", require(&opened, columns, count));
+  require(&opened, columns, count, "require all columns");
   print_memory(&opened);
   close_ops(&opened);
 }
@@ -128,9 +142,11 @@ static void lookups(const char *path, unsigned column, const char *name) {
   const uint32_t *positions;
   uint64_t count, found = 0, step = 7919 % ops->rows;
   uint16_t columns[1] = {(uint16_t)column};
-  double begin = now_ms();
+  struct moment begin = now();
   if (snapshot_order(ops, columns, 1, &positions, &error)) stop(&error);
-  printf("order by %-25s %8.2f ms\n", name, now_ms() - begin);
+  char what[64];
+  snprintf(what, sizeof what, "order by %s", name);
+  print_since(what, begin);
   struct value *values = malloc(ops->rows * sizeof *values);
   size_t hint = 0;
   uint32_t row;
@@ -138,19 +154,28 @@ static void lookups(const char *path, unsigned column, const char *name) {
     const struct segment *segment = snapshot_segment(ops, i * step % ops->rows, &hint, &row);
     values[i] = segment_value(segment, column, row);
   }
-  begin = now_ms();
+  begin = now();
   for (uint64_t i = 0; i < ops->rows; i++) {
     if (snapshot_equal(ops, column, values[i], &positions, &count, &error)) stop(&error);
     found += count != 0;
   }
-  printf("%8llu lookups by %-15s %8.2f ms, %llu found\n", (unsigned long long)ops->rows, name, now_ms() - begin,
-         (unsigned long long)found);
-  begin = now_ms();
-  int64_t sum = 0;
-  for (uint64_t i = 0; i < ops->rows; i++) sum += snapshot_find_id(ops, id_make(1, i * step % ops->rows));
-  printf("%8llu lookups by id              %8.2f ms (%lld)\n", (unsigned long long)ops->rows, now_ms() - begin,
-         (long long)(sum > 0));
+  snprintf(what, sizeof what, "%llu lookups by %s", (unsigned long long)ops->rows, name);
+  print_since(what, begin);
+  if (found != ops->rows) printf("  only %llu found\n", (unsigned long long)found);
   free(values);
+  close_ops(&opened);
+}
+
+static void ids(const char *path) {
+  struct opened opened = open_ops(path);
+  uint64_t step = 7919 % opened.ops->rows;
+  int64_t sum = 0;
+  struct moment begin = now();
+  for (uint64_t i = 0; i < opened.ops->rows; i++) {
+    sum += snapshot_find_id(opened.ops, id_make(1, i * step % opened.ops->rows)) >= 0;
+  }
+  print_since("a lookup by id for each row", begin);
+  if (sum != (int64_t)opened.ops->rows) printf("  only %lld found\n", (long long)sum);
   close_ops(&opened);
 }
 
@@ -162,8 +187,9 @@ int main(int argument_count, char **arguments) {
   three_columns(arguments[1]);
   one_segment(arguments[1]);
   all_columns(arguments[1]);
+  ids(arguments[1]);
   lookups(arguments[1], COLUMN_ops_name, "name");
-  lookups(arguments[1], COLUMN_ops_correlation, "correlation");
+  lookups(arguments[1], COLUMN_ops_sequence_number, "sequence_number");
   lookups(arguments[1], COLUMN_ops_thread_id, "thread_id");
   lookups(arguments[1], COLUMN_ops_start_ns, "start_ns");
   return 0;

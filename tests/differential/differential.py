@@ -99,6 +99,9 @@ class Generator:
         for table, column, kind in self.rows("SELECT table_name, column_name, type FROM tfprof_columns"):
             self.tables.setdefault(table, {})[column] = kind
         self.profiles = [row[0] for row in self.rows("SELECT id FROM profiles")]
+        for table in self.tables:
+            # What is read and derived on first use adds to the diagnostics, so once before anything is copied.
+            self.rows(f"SELECT count(*) FROM (SELECT * FROM {table} ORDER BY attributes DESC)")
         for table, columns in self.tables.items():
             _, error = self.engine.query(f"CREATE TABLE c_{table} AS SELECT * FROM {table}")
             if error:

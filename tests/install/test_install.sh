@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test_install.sh: `cmake --install` into a folder of its own: every part is there, finds the others, and works from there.
 set -eu
-build=${TFPROF_BUILD:-build}
+build=$(realpath "${TFPROF_BUILD:-build}")
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
 cmake --install "$build" --prefix "$prefix" >/dev/null

@@ -149,6 +149,44 @@ def test_box_streams():
     assert len(lines) == 3004 and "name 3000" in lines[-2]
 
 
+def test_box_rounds_reals():
+    values = [
+        "0.5",
+        "2.0",
+        "1e0/3",
+        "-123456.789",
+        "1234567.891",
+        "0.0123456789",
+        "0.000123456789",
+        "1e-9",
+        "1e300",
+        "0.0",
+    ]
+    text = run("SELECT " + ", ".join(f"{value} AS c{i}" for i, value in enumerate(values)))
+    shown = [cell.strip() for cell in text.split("\n")[3].strip("│").split("│")]
+    assert shown == [
+        "0.5",
+        "2.0",
+        "0.333333",
+        "-123456.8",
+        "1234567.9",
+        "0.0123457",
+        "0.000123457",
+        "1e-09",
+        "1e+300",
+        "0.0",
+    ], shown
+
+
+def test_box_leaves_out_columns_without_values():
+    query = "SELECT 'some words' AS name, NULL AS always_unknown, 12 AS n UNION ALL SELECT 'more words', NULL, NULL"
+    assert "always_unknown" in run(query) and "always NULL" not in run(query)
+    text = run(query, "--width", "27")
+    assert text.endswith("always NULL: always_unknown\n") and text.startswith("┌"), text
+    text = run("SELECT NULL AS first_name, NULL AS second_name", "--width", "16")
+    assert "first_name" in text and "second_name" in text and "always" not in text, text
+
+
 def test_numbers_are_never_cut():
     for width in (20, 40):
         assert "-9223372036854775808" in run(

@@ -42,9 +42,17 @@ struct fake_op {
   void *context;
 };
 
-struct fake_schema { /* c10::FunctionSchema begins with its name */
+struct fake_schema { /* c10::FunctionSchema begins with a std::string, its name */
   const char *text;
+  uint64_t length;
+  char within[16];
 };
+
+static inline void fake_schema_make(struct fake_schema *schema, const char *name) {
+  memset(schema, 0, sizeof *schema);
+  schema->length = strlen(name);
+  schema->text = schema->length < sizeof schema->within ? strcpy(schema->within, name) : name;
+}
 
 static struct torch_callback fake_callback;
 

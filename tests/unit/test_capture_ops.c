@@ -191,8 +191,8 @@ static void test_fork(const char *directory) {
 int main(void) {
   char directory[] = "/tmp/tfprof-test-XXXXXX", path[4352];
   fake_torch_begin(directory);
-  static const char *const names[THREADS] = {"aten::zero", "aten::one", "aten::two", "aten::three", "aten::four", "aten::five"};
-  for (int i = 0; i < THREADS; i++) schemas[i].text = names[i];
+  static const char *const names[THREADS] = {"aten::zero", "aten::one", "aten::two", "aten::three", "aten::four_and_longer_than_15", "aten::five"};
+  for (int i = 0; i < THREADS; i++) fake_schema_make(&schemas[i], names[i]);
   check(tfprof_capture_arm(), "the library does not arm");
   test_threads();
   test_starved_writer();

@@ -1,0 +1,194 @@
+"""Arms the capture library once PyTorch has been imported.
+
+Arming proves, on tensors and frames made for the purpose, that what the library knows of the insides of PyTorch and CPython holds here; what
+cannot be proved is not recorded, and the dump says so.
+"""
+import os
+import sys
+
+
+def load_library():
+    import ctypes
+
+    library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"], mode=ctypes.RTLD_GLOBAL)
+    return library if library.tfprof_capture_load() else None
+
+
+class Recording:
+    def __init__(self, library, torch, say_problem):
+        import ctypes
+
+        self.say_problem = say_problem
+        self.ctypes = ctypes
+        self.library = library
+        self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
+        self.torch = torch
+
+    def begin(self):
+        if not self.library.tfprof_capture_begin(str(self.torch.__version__).encode()):
+            return
+        if os.environ.get("TFPROF_SHAPES") != "0":
+            try:
+                self.prove_inputs()
+            except Exception as problem:
+                self.say_problem(problem)
+        if os.environ.get("TFPROF_STACKS") != "0":
+            try:
+                self.prove_stacks()
+            except Exception as problem:
+                self.believe_stacks(False, "%s: %s" % (type(problem).__name__, problem))
+        if self.library.tfprof_capture_arm():
+            self.end_in_order()
+
+    # ---- Input shapes.
+
+    def prove_inputs(self):
+        """Tensors of known shape, type and kind; then the three operators that the library expects. They make views: no kernel runs, no
+        random number is drawn, nothing that the program could set is touched."""
+        ctypes, torch = self.ctypes, self.torch
+        samples = self.sample_tensors()
+        numbers = []
+        for tensor, dtype, policy, shape in samples:
+            sizes = list(shape)
+            numbers += [tensor._cdata, dtype, policy, len(sizes)] + sizes + [0] * (8 - len(sizes))
+        array = (ctypes.c_int64 * len(numbers))(*numbers)
+        if not self.library.tfprof_capture_prove_tensors(array, len(samples)):
+            return
+        with torch.no_grad():
+            a = torch.empty((2, 3), dtype=torch.float32, device="cpu")
+            b = torch.empty((2, 3), dtype=torch.float32, device="cpu")
+            watch = self.library.tfprof_capture_watch_inputs
+            if watch(ctypes.c_void_p(a._cdata), ctypes.c_void_p(b._cdata)):
+                try:
+                    torch.transpose(a, 0, 1)
+                    torch.broadcast_tensors(a, b)
+                    a.expand(2, 3)
+                finally:
+                    self.library.tfprof_capture_prove_inputs()
+
+    def sample_tensors(self):
+        """(tensor, number of its dtype, policy of its sizes, shape): policy 0 is a plain tensor, 1 has strides of its own kind, 2 sizes."""
+        torch = self.torch
+
+        def empty(shape, dtype=torch.float32, **options):
+            return torch.empty(shape, dtype=dtype, device="cpu", **options)
+
+        samples = [
+            (empty((2, 3)), 6, 0, (2, 3)),
+            (empty((5, 7, 11), torch.int64), 4, 0, (5, 7, 11)),
+            (empty((), torch.bool), 11, 0, ()),
+            (empty((2, 1, 3, 1, 2), torch.float64), 7, 0, (2, 1, 3, 1, 2)),
+            (empty((1, 2, 3, 1, 2, 3), torch.bfloat16), 15, 0, (1, 2, 3, 1, 2, 3)),
+            (empty((1, 2, 3, 1, 2, 3, 2), torch.uint8), 0, 0, (1, 2, 3, 1, 2, 3, 2)),
+            (empty((3, 4)).t(), 6, 0, (4, 3)),
+            (empty((1, 3)).expand(4, 3), 6, 0, (4, 3)),
+            (empty((2, 3, 4, 5), memory_format=torch.channels_last), 6, 0, (2, 3, 4, 5)),
+            (empty((2, 3, 2, 4, 5), memory_format=torch.channels_last_3d), 6, 0, (2, 3, 2, 4, 5)),
+            (empty((3, 4), layout=torch.sparse_coo), 6, 1, (3, 4)),
+        ]
+
+        class Wrapped(torch.Tensor):
+            @classmethod
+            def __torch_dispatch__(cls, function, types, arguments=(), keywords=None):
+                return NotImplemented
+
+        for policy, number in (("strides", 1), ("sizes", 2)):
+            wrapped = torch.Tensor._make_wrapper_subclass(
+                Wrapped, (2, 3), dtype=torch.int64, device="cpu", dispatch_sizes_strides_policy=policy
+            )
+            samples.append((wrapped, 4, number, (2, 3)))
+        return samples
+
+    # ---- Python stacks.
+
+    def prove_stacks(self):
+        if sys.implementation.name != "cpython":
+            return self.believe_stacks(False, "only the frames of CPython are known")
+        if hasattr(sys, "_is_gil_enabled") and "free-threading" in sys.version:
+            return self.believe_stacks(False, "free-threaded Python is not supported")
+        if hasattr(sys, "getobjects"):
+            return self.believe_stacks(False, "this Python was built with Py_TRACE_REFS")
+        if not self.holding_gil.tfprof_capture_find_python(sys.version_info[0] * 100 + sys.version_info[1]):
+            return
+        self.code_died = self.holding_gil.tfprof_capture_code_died
+        if not self.sees_deaths():
+            return self.believe_stacks(False, "this Python does not tell when code objects are freed")
+        difference = self.compare_stacks()
+        self.believe_stacks(difference is None, difference or "")
+
+    def believe_stacks(self, is_proved, reason):
+        self.holding_gil.tfprof_capture_believe_stacks(int(is_proved), reason.encode("utf-8", "replace"))
+
+    def sees_deaths(self):
+        code = compile("0", "<tfprof>", "eval")
+        address = id(code)
+        del code
+        return bool(self.code_died(self.ctypes.c_void_p(address)))
+
+    def compare_stacks(self):
+        """None when the library reads the stack as Python tells it, else what differs. The functions have names of one, two and four
+        bytes a character; a generator and a lambda are in between."""
+        source = "def \u00fc(go):\n    return next(\u6570(go))\n\n\ndef \u6570(go):\n    yield (lambda:\n           go())()\n"
+        names = {}
+        exec(compile(source, "<tfprof \U0001f50d>", "exec"), names)
+        return names["\u00fc"](self.compare_stacks_here)
+
+    def compare_stacks_here(self):
+        size = 256 * 1024
+        buffer = self.ctypes.create_string_buffer(size)
+        describe = self.holding_gil.tfprof_capture_describe_stack
+        describe.restype = self.ctypes.c_ulong
+        told, length = self.told_by_python(sys._getframe()), describe(buffer, self.ctypes.c_ulong(size))
+        if not length:
+            return "the frames of this Python %s are laid out in another way" % sys.version.split()[0]
+        seen = [line.split(" ", 4) for line in buffer.raw[:length].decode("utf-8", "replace").splitlines()]
+        for number, (mine, its) in enumerate(zip(seen, told)):
+            if number == 0:
+                mine[1] = its[1]  # two calls on one line
+            if mine != its:
+                return "frame %d is read as %s and is %s" % (number, " ".join(mine), " ".join(its))
+        # A very deep stack is compared as far as it is described.
+        return None if len(seen) == len(told) or len(seen) >= 500 else "%d frames are read of %d" % (len(seen), len(told))
+
+    @staticmethod
+    def told_by_python(frame):
+        def plain(text):
+            return "".join("?" if ord(letter) < 32 or ord(letter) == 127 else letter for letter in text[:1000])
+
+        told = []
+        while frame is not None:
+            code = frame.f_code
+            name = getattr(code, "co_qualname", code.co_name)
+            told.append(
+                [str(id(code)), str(frame.f_lasti), str(frame.f_lineno or 0), str(code.co_firstlineno)]
+                + ["%s\t%s" % (plain(code.co_filename), plain(name))]
+            )
+            frame = frame.f_back
+        return told
+
+    # ---- The end.
+
+    def end_in_order(self):
+        """atexit for the usual end; os._exit, which skips atexit, is how forked workers of multiprocessing and DataLoader end; exec
+        leaves without any end."""
+        import atexit
+
+        finish, flush = self.library.tfprof_capture_finish, self.library.tfprof_capture_flush
+        atexit.register(finish)
+        os._exit = after(finish, os._exit)
+        os.execv = after(flush, os.execv)
+        os.execve = after(flush, os.execve)
+
+
+def after(first, function):
+    def wrapped(*arguments, **keywords):
+        try:
+            first()
+        finally:
+            return function(*arguments, **keywords)
+
+    wrapped.__name__ = wrapped.__qualname__ = function.__name__
+    wrapped.__doc__ = function.__doc__
+    wrapped.__module__ = function.__module__
+    wrapped.__wrapped__ = function
+    return wrapped

@@ -1,0 +1,31 @@
+-- Kernels by op: which op launched which kernels, and what they cost.
+--
+-- One row for each profile, op name and kernel name; kernels that no recorded op launched have a row without an op name.
+-- Kernels are recorded in every step, so nothing is weighed; those that a warm-up step launched are left out, those
+-- launched outside any step count.
+--   profile_id, rank
+--   op_name                 the innermost op that launched the kernel
+--   kernel_name, kind       of the kernel
+--   count, sum_ns           launches and their time on the device
+--   sum_ratio               share of all kernel time of the profile
+--   mean_ns                 of their durations
+-- Cost: one pass over kernels, one look-up of an op for each.  Example: SELECT * FROM kernel_by_op LIMIT 10;
+WITH sums AS (
+  SELECT kernels.profile_id AS profile_id, ops.name AS op_name, kernels.name AS kernel_name,
+    min(kernels.kind) AS kind, count(*) AS count, sum(kernels.dur_ns) AS sum_ns
+  FROM temp.kernels AS kernels LEFT JOIN temp.ops AS ops ON ops.id = kernels.op_id
+  WHERE kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  GROUP BY kernels.profile_id, ops.name, kernels.name
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.op_name AS op_name,
+  sums.kernel_name AS kernel_name,
+  sums.kind AS kind,
+  sums.count AS count,
+  sums.sum_ns AS sum_ns,
+  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
+  sums.sum_ns / sums.count AS mean_ns
+FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+ORDER BY sum_ns DESC, profile_id, op_name, kernel_name

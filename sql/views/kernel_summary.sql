@@ -1,0 +1,38 @@
+-- Time by kernel: what each kernel name costs on the devices.
+--
+-- One row for each profile, device and kernel name.  Kernels are recorded in every step, so nothing is weighed; those
+-- that a warm-up step launched are left out, those launched outside any step count.
+--   profile_id, rank, device_id, device   where it ran; device is the device's name
+--   name, kind                            of the kernel; the kind is compute or communication
+--   count, sum_ns, sum_ratio              launches, their time, its share of all kernel time of the device
+--   mean_ns, min_ns, max_ns               of their durations
+--   launch_delay_ns                       mean time from the end of the launching call to the start
+--   per_step_count                        launches by the number of steps that launched any of them
+-- Cost: one pass over kernels.  Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
+WITH sums AS (
+  SELECT profile_id, device_id, name, min(kind) AS kind, count(*) AS count, sum(dur_ns) AS sum_ns,
+    min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, avg(launch_delay_ns) AS launch_delay_ns, count(step_id) AS in_steps,
+    count(DISTINCT step_id) AS step_count
+  FROM temp.kernels
+  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  GROUP BY profile_id, device_id, name
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.device_id AS device_id,
+  devices.name AS device,
+  sums.name AS name,
+  sums.kind AS kind,
+  sums.count AS count,
+  sums.sum_ns AS sum_ns,
+  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id, sums.device_id), 0) AS sum_ratio,
+  sums.sum_ns / sums.count AS mean_ns,
+  sums.min_ns AS min_ns,
+  sums.max_ns AS max_ns,
+  CAST(sums.launch_delay_ns AS INTEGER) AS launch_delay_ns,
+  1.0 * sums.in_steps / nullif(sums.step_count, 0) AS per_step_count
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+ORDER BY sum_ns DESC, profile_id, device_id, name

@@ -1,0 +1,38 @@
+-- Memory by op: which ops allocate, how much, and what of it is still held at the end.
+--
+-- One row for each profile, device and name of the innermost allocating op; allocations outside any recorded op have a
+-- row without a name.  Allocations of warm-up steps count, since what they leave behind is held like any other.
+--   profile_id, rank, device_id, device, name
+--   count, bytes                allocations, and what they were given in all
+--   mean_bytes, max_bytes       of one allocation
+--   live_count, live_bytes      of them never released
+--   mean_held_ns                from allocation to release, of those released
+--   bytes_ratio                 share of all bytes that the profile allocated on the device
+-- Cost: one pass over allocations, one look-up of an op for each.  Example: SELECT name, live_bytes FROM memory_by_op;
+WITH sums AS (
+  SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, ops.name AS name,
+    count(*) AS count, sum(allocations.bytes) AS bytes, max(allocations.bytes) AS max_bytes,
+    sum(allocations.released_ns IS NULL) AS live_count,
+    sum(CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS live_bytes,
+    avg(allocations.released_ns - allocations.allocated_ns) AS mean_held_ns
+  FROM temp.allocations AS allocations LEFT JOIN temp.ops AS ops ON ops.id = allocations.op_id
+  GROUP BY allocations.profile_id, allocations.device_id, ops.name
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.device_id AS device_id,
+  devices.name AS device,
+  sums.name AS name,
+  sums.count AS count,
+  sums.bytes AS bytes,
+  sums.bytes / sums.count AS mean_bytes,
+  sums.max_bytes AS max_bytes,
+  sums.live_count AS live_count,
+  sums.live_bytes AS live_bytes,
+  CAST(sums.mean_held_ns AS INTEGER) AS mean_held_ns,
+  1.0 * sums.bytes / nullif(sum(sums.bytes) OVER (PARTITION BY sums.profile_id, sums.device_id), 0) AS bytes_ratio
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+ORDER BY bytes DESC, profile_id, device_id, name

@@ -1,0 +1,88 @@
+-- Op statistics: host and device time of each op in order of cost, as the TensorFlow 2 Profiler lists them.
+--
+-- One row for each profile, side and op; side host is time on the processor, side device the time of the kernels that
+-- ops launched (none without a device).  On the host one row IDLE says how long no op ran on the steps' own thread; it
+-- counts in no share.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps
+-- all; weighed by ops.sample_weight.
+--   profile_id, rank
+--   position                      place by self_ns among the ops of its side, from 1
+--   side                          host or device
+--   op_type, name                 of the op; the same for frameworks whose ops have no other type
+--   count                         calls (weighed)
+--   sum_ns, mean_ns               time from start to end with the ops inside, in all and per call
+--   self_ns, mean_self_ns         without the ops inside
+--   side_self_ratio               share of the self time of its side
+--   side_cumulative_ratio         that share added up from the first position to this
+--   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is
+--   bound_by                      compute or memory, where a roofline is known; NULL
+--   execution_mode                eager, function or graph
+--   is_idle                       1 for the row IDLE
+-- Cost: one pass over ops.  Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
+WITH measured AS (
+  SELECT profile_id, id, thread_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+), counted AS (
+  SELECT profile_id, coalesce(op_type, name) AS op_type, name, execution_mode, sum(sample_weight) AS count,
+    sum(dur_ns * sample_weight) AS sum_ns, sum(self_ns * sample_weight) AS self_ns,
+    sum(device_ns * sample_weight) AS device_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
+    sum(CASE WHEN device_self_ns > 0 THEN sample_weight END) AS device_count,
+    1e9 * sum(flops) / nullif(sum(CASE WHEN flops IS NOT NULL THEN dur_ns END), 0) AS host_flops_per_second,
+    1e9 * sum(bytes_accessed) / nullif(sum(CASE WHEN bytes_accessed IS NOT NULL THEN dur_ns END), 0)
+      AS host_bytes_per_second,
+    1e9 * sum(flops) / nullif(sum(CASE WHEN flops IS NOT NULL THEN device_ns END), 0) AS device_flops_per_second,
+    1e9 * sum(bytes_accessed) / nullif(sum(CASE WHEN bytes_accessed IS NOT NULL THEN device_ns END), 0)
+      AS device_bytes_per_second
+  FROM temp.ops
+  WHERE category <> 'user'
+    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  GROUP BY profile_id, coalesce(op_type, name), name, execution_mode
+), sides AS (
+  SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
+    host_flops_per_second AS flops_per_second, host_bytes_per_second AS bytes_per_second
+  FROM counted
+  UNION ALL
+  SELECT profile_id, 'device', op_type, name, execution_mode, device_count, device_ns, device_self_ns,
+    device_flops_per_second, device_bytes_per_second
+  FROM counted WHERE device_self_ns > 0
+), step_time AS (
+  SELECT profile_id, sum(dur_ns) AS all_ns, sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns,
+    sum(ops_recorded = 1) AS step_count
+  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+), in_ops AS (
+  SELECT ops.profile_id AS profile_id, sum(ops.self_ns) AS op_ns
+  FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
+  WHERE ops.category <> 'user' AND ops.thread_id = measured.thread_id
+  GROUP BY ops.profile_id
+), listed AS (
+  SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
+    self_ns / nullif(sum(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_self_ratio,
+    sum(self_ns) OVER of_side / nullif(sum(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_cumulative_ratio,
+    flops_per_second, bytes_per_second, execution_mode, 0 AS is_idle
+  FROM sides
+  WINDOW of_side AS (PARTITION BY profile_id, side ORDER BY self_ns DESC, name, op_type, execution_mode)
+  UNION ALL
+  SELECT step_time.profile_id, NULL, 'host', 'IDLE', 'IDLE', step_count, 1.0 * (step_ns - op_ns) / step_ns * all_ns,
+    1.0 * (step_ns - op_ns) / step_ns * all_ns, NULL, NULL, NULL, NULL, NULL, 1
+  FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id
+  WHERE step_ns > op_ns
+)
+SELECT
+  listed.profile_id AS profile_id,
+  profiles.rank AS rank,
+  listed.position AS position,
+  listed.side AS side,
+  listed.op_type AS op_type,
+  listed.name AS name,
+  CAST(round(listed.count) AS INTEGER) AS count,
+  CAST(listed.sum_ns AS INTEGER) AS sum_ns,
+  CAST(listed.sum_ns / listed.count AS INTEGER) AS mean_ns,
+  CAST(listed.self_ns AS INTEGER) AS self_ns,
+  CAST(listed.self_ns / listed.count AS INTEGER) AS mean_self_ns,
+  listed.side_self_ratio AS side_self_ratio,
+  listed.side_cumulative_ratio AS side_cumulative_ratio,
+  listed.flops_per_second AS flops_per_second,
+  listed.bytes_per_second AS bytes_per_second,
+  NULL AS bound_by,
+  listed.execution_mode AS execution_mode,
+  listed.is_idle AS is_idle
+FROM listed JOIN temp.profiles AS profiles ON profiles.id = listed.profile_id
+ORDER BY profile_id, side DESC, is_idle, position, name
