@@ -213,7 +213,7 @@ static inline const char *scan_number(const char *p, struct field *field) {
     }
     while (scan_is_number_byte(*q)) q++;
   }
-  field->number = is_negative ? -(int64_t)value : (int64_t)value;
+  field->number = (int64_t)(is_negative ? 0 - value : value);
   field->length = (uint32_t)(q - p);
   return q;
 }
