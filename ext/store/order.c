@@ -1,9 +1,9 @@
 /* order.c: permutations: the positions of a snapshot in the order of one or more columns.
 **
-** Each column becomes an array of integer keys that sort as its values do (keys.c), and the positions are sorted by these:
-** by counting where the keys are few (names, references, enums), else by radix, with as many digits as the keys need.
-** Both are stable, so that several columns are sorted from the last to the first.  Times, which come nearly sorted, take one
-** pass by their highest digits and are put right within these.
+** Each column becomes an array of integer keys that sort as its values do (keys.c), and the positions are sorted by
+** these: by counting where the keys are few (names, references, enums), else by radix, with as many digits as the
+** keys need. Both are stable, so that several columns are sorted from the last to the first.  Times, which come
+** nearly sorted, take one pass by their highest digits and are put right within these.
 */
 #include "store/keys.h"
 
@@ -12,7 +12,7 @@
 enum {
   DIGIT_BITS = 11,
   DIGITS = 1 << DIGIT_BITS,
-  PART_BITS = 14,     /* of sort_by_parts: at most so many parts */
+  PART_BITS = 14,      /* of sort_by_parts: at most so many parts */
   PART_ROWS = 1 << 12, /* in none of them more rows than this */
   RUN_ROWS = 16,
 };
@@ -109,7 +109,8 @@ static struct pair *sort_pairs(struct pair *pairs, struct pair *other, uint32_t 
       if (middle == end || pairs[middle - 1].key <= pairs[middle].key) left = middle; /* only to be copied */
       if (left == middle) memcpy(other + begin, pairs + begin, (middle - begin) * sizeof *pairs);
       if (left == middle) to = middle;
-      while (left < middle && right < end) other[to++] = pairs[right].key < pairs[left].key ? pairs[right++] : pairs[left++];
+      while (left < middle && right < end)
+        other[to++] = pairs[right].key < pairs[left].key ? pairs[right++] : pairs[left++];
       while (left < middle) other[to++] = pairs[left++];
       while (right < end) other[to++] = pairs[right++];
     }
@@ -122,7 +123,8 @@ static struct pair *sort_pairs(struct pair *pairs, struct pair *other, uint32_t 
 
 /* Sorts by the highest digits into parts of PART_ROWS at most, and these by merging. False: interrupted, or *is_unfit,
 ** where too many rows have the same digits; sort->to is then undefined. */
-static bool sort_by_parts(const struct sort *sort, unsigned shift, struct pair *pairs, uint32_t *starts, bool *is_unfit) {
+static bool sort_by_parts(const struct sort *sort, unsigned shift, struct pair *pairs, uint32_t *starts,
+                          bool *is_unfit) {
   const uint32_t parts = 1u << PART_BITS;
   memset(starts, 0, (parts + 1) * sizeof *starts);
   *is_unfit = false;

@@ -1,9 +1,9 @@
 /* snapshot.c: all rows of a table in some profiles at one moment, and the cache of such snapshots.
 **
-** A snapshot holds on to the profile versions that its segments belong to.  The store keeps the snapshots that it has
-** made, with their indexes, until something is opened, closed or refreshed; what a cursor still reads then lives on until
-** the cursor lets go.  A snapshot in use holds the store as well, so that closing the connection's last table does not
-** pull the rug from under a running statement; one that only the cache knows does not.
+** A snapshot holds on to the profile versions that its segments belong to.  The store keeps the snapshots that it
+** has made, with their indexes, until something is opened, closed or refreshed; what a cursor still reads then lives
+** on until the cursor lets go.  A snapshot in use holds the store as well, so that closing the connection's last
+** table does not pull the rug from under a running statement; one that only the cache knows does not.
 */
 #include "store/private.h"
 

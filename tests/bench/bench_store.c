@@ -2,8 +2,8 @@
 **
 **   bench_store PATH        a dump, best made with make_ops_dump
 **
-** Prints one line for each measurement: what, milliseconds that passed and, in parentheses, that all threads worked: the
-** two agree on a machine with nothing else to do.
+** Prints one line for each measurement: what, milliseconds that passed and, in parentheses, that all threads worked:
+** the two agree on a machine with nothing else to do.
 */
 #include "read/read.h"
 
@@ -128,7 +128,8 @@ static void all_columns(const char *path) {
   uint16_t columns[SCHEMA_MAXIMUM_COLUMNS];
   unsigned count = 0;
   struct opened opened = open_ops(path);
-  for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++) columns[count++] = (uint16_t)column;
+  for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++)
+    columns[count++] = (uint16_t)column;
   require(&opened, columns, count, "require all columns");
   print_memory(&opened);
   close_ops(&opened);
