@@ -389,6 +389,17 @@ static void test_growing(void) {
   check(snapshot_require(held, &set, &error) == TFPROF_OK || strstr(error.message, "replaced"), "error: %s",
         error.message);
   check(number_at(held, COLUMN_ops_dur_ns, 3) == model_of(3).dur, "what was loaded is gone");
+  check(diagnosed(store, "refresh_failed") == 1, "a failed refresh is not told");
+  snapshot_release(held);
+  store_release(store);
+  /* Before anything was read. */
+  store = open_store(path, NULL);
+  write_model_file(in_directory(1, "other.tfprof"));
+  rename(path_buffer[1], path);
+  held = take(store, TABLE_ops);
+  check(snapshot_require(held, &set, &error) == TFPROF_CORRUPT && strstr(error.message, "replaced"), "no error");
+  check(diagnosed(store, "unreadable_file") == 1, "an unreadable file is not told");
+  check(diagnosed(store, "unreadable_file") == 1, "an unreadable file is told again and again");
   snapshot_release(held);
   store_release(store);
 }
