@@ -562,6 +562,49 @@ static void test_made_again(void) {
   store_release(store);
 }
 
+static long interrupt_after;
+static bool is_interrupted_later(void *context) {
+  (void)context;
+  return interrupt_after >= 0 && interrupt_after-- == 0;
+}
+
+/* Wherever the user stops an order, it says so, and the next one is right. */
+static void test_interrupts(void) {
+  static const uint16_t columns[] = {COLUMN_ops_thread_id, COLUMN_ops_start_ns, COLUMN_ops_correlation};
+  struct store *store = create();
+  struct store_hooks hooks = {.is_interrupted = is_interrupted_later};
+  struct tfprof_error error;
+  unsigned freed = 0;
+  uint32_t run;
+  long stops = 0;
+  interrupt_after = -1;
+  store_set_hooks(store, &hooks);
+  open_run(store, "runs/a", 2, 70000, &freed, &run, &error);
+  for (enum tfprof_status status = TFPROF_INTERRUPTED; status; stops++) {
+    struct snapshot *ops = NULL;
+    const uint32_t *positions;
+    uint64_t count;
+    interrupt_after = stops;
+    status = store_snapshot(store, TABLE_ops, NULL, &ops, &error);
+    if (!status) status = snapshot_order(ops, columns, 3, &positions, &error);
+    struct value value = {.kind = VALUE_INTEGER, .integer = 12345};
+    for (unsigned i = 0; i < 12 && !status; i++) {
+      status = snapshot_equal(ops, COLUMN_ops_dur_ns, value, &positions, &count, &error);
+    }
+    check(!status || status == TFPROF_INTERRUPTED, "stop %ld: status %d", stops, status);
+    snapshot_release(ops);
+    if (stops > 2000) break;
+  }
+  interrupt_after = -1;
+  check(stops > 20 && stops < 2000, "%ld places to stop", stops);
+  struct snapshot *ops = take(store, TABLE_ops, NULL);
+  for (unsigned i = 0; i < 3; i++) require(ops, columns[i]);
+  check_order(ops, columns, 3);
+  check_order(ops, columns + 1, 1);
+  snapshot_release(ops);
+  store_release(store);
+}
+
 /* ---- versions ---- */
 
 static void grow(struct store *store, uint32_t rows) {
@@ -932,6 +975,7 @@ int main(void) {
   test_orders();
   test_passes();
   test_made_again();
+  test_interrupts();
   test_refresh();
   test_unsettled();
   test_catalogue();
