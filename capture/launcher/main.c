@@ -137,9 +137,10 @@ int main(int argc, char **argv) {
     return program_explain_failure(options.command, &program, outcome.start_error);
   }
   find_tools(argv[0], tools);
-  if (parts.is_built && *tools && strlen(tools) + sizeof "tfprof" <= sizeof parts.extension) {
-    sprintf(parts.extension, "%stfprof", tools); /* build/tfprof, as short as it was typed */
-  }
-  report(&options, &directory, &program, &outcome, tools, parts.extension);
+  char short_extension[PATH_MAX]; /* build/tfprof, as short as it was typed */
+  bool is_short =
+      parts.is_built && *tools &&
+      (size_t)snprintf(short_extension, sizeof short_extension, "%stfprof", tools) < sizeof short_extension;
+  report(&options, &directory, &program, &outcome, tools, is_short ? short_extension : parts.extension);
   end_as(outcome.wait_status);
 }

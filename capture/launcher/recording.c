@@ -151,7 +151,7 @@ static void read_process(struct process_recording *process) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   process->pid = file->profile.pid;
-  process->parent_pid = file->profile.parent_pid;
+  process->rank = file->profile.rank;
   process->command = file->profile.command ? strdup(file->profile.command) : NULL;
   process->bytes = file->file_bytes;
   process->is_closed = file->is_closed;

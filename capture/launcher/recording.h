@@ -18,7 +18,8 @@ struct process_recording {
   char *path;
   char *problem; /* why the file cannot be read; the rest is then 0 */
   char *command;
-  uint32_t pid, parent_pid;
+  uint32_t pid;
+  int32_t rank; /* -1: none */
   uint64_t ops, dropped, bytes;
   uint64_t steps;  /* of the optimizer that stepped most often */
   int64_t last_ns; /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */

@@ -86,6 +86,7 @@ static void say_process(const struct process_recording *process) {
   const char *command = process->command ? process->command : "";
   size_t length = strlen(command);
   fprintf(stderr, "  pid %-7u ", process->pid);
+  if (process->rank >= 0) fprintf(stderr, "rank %d: ", process->rank);
   say_counts(process->ops, process->steps);
   fprintf(stderr, ", %s  %.*s%s%s\n", bytes_text(process->bytes).bytes, MAXIMUM_COMMAND, command,
           length > MAXIMUM_COMMAND ? "…" : "", process->is_alive ? "  (still running and recording)" : "");

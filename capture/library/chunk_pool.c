@@ -9,15 +9,18 @@ enum {
   KEPT_CHUNKS = 64, /* 4 MiB stay resident between bursts */
 };
 _Static_assert(CHUNK_COUNT % 64 == 0, "whole words");
-_Static_assert(sizeof(struct chunk) == CHUNK_SIZE && offsetof(struct chunk, bytes) == CHUNK_HEADER, "header and bytes fill a chunk");
+_Static_assert(sizeof(struct chunk) == CHUNK_SIZE && offsetof(struct chunk, bytes) == CHUNK_HEADER,
+               "header and bytes fill a chunk");
 
 static struct chunk *region;
 static _Atomic uint64_t in_use[WORD_COUNT];
-static uint64_t touched[WORD_COUNT]; /* chunks given out since the last trim; written only by chunk_release, i.e. the writer thread */
+static uint64_t touched
+    [WORD_COUNT]; /* chunks given out since the last trim; written only by chunk_release, i.e. the writer thread */
 
 bool chunk_pool_begin(void) {
   if (region) return true;
-  void *memory = mmap(NULL, (size_t)CHUNK_COUNT * CHUNK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory = mmap(NULL, (size_t)CHUNK_COUNT * CHUNK_SIZE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   region = memory;
   return true;
@@ -33,7 +36,9 @@ struct chunk *chunk_acquire(void) {
     uint64_t bits = atomic_load_explicit(&in_use[word], memory_order_relaxed);
     while (~bits) {
       uint64_t bit = ~bits & (bits + 1); /* the lowest zero */
-      if (!atomic_compare_exchange_weak_explicit(&in_use[word], &bits, bits | bit, memory_order_acquire, memory_order_relaxed)) continue;
+      if (!atomic_compare_exchange_weak_explicit(&in_use[word], &bits, bits | bit, memory_order_acquire,
+                                                 memory_order_relaxed))
+        continue;
       struct chunk *chunk = region + word * 64 + __builtin_ctzll(bit);
       atomic_store_explicit(&chunk->next, NULL, memory_order_relaxed);
       atomic_store_explicit(&chunk->used, 0, memory_order_relaxed);

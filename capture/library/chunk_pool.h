@@ -1,8 +1,9 @@
 /* chunk_pool.h: the memory through which records travel from the program's threads to the writer thread.
 **
-** A thread writes into a chunk of its own and takes the next one when it is full; the writer thread gives chunks back once it has read
-** them.  So memory follows the backlog of all threads together, whatever their number, and never exceeds CHUNK_COUNT chunks; pages
-** that were never needed are never touched.  Taking and giving back are one atomic operation on a bit map: no locks, no system calls.
+** A thread writes into a chunk of its own and takes the next one when it is full; the writer thread gives chunks back
+** once it has read them.  So memory follows the backlog of all threads together, whatever their number, and never
+** exceeds CHUNK_COUNT chunks; pages that were never needed are never touched.  Taking and giving back are one atomic
+** operation on a bit map: no locks, no system calls.
 */
 #ifndef TFPROF_CAPTURE_CHUNK_POOL_H
 #define TFPROF_CAPTURE_CHUNK_POOL_H
@@ -18,7 +19,8 @@ enum {
   CHUNK_CAPACITY = CHUNK_SIZE - CHUNK_HEADER,
 };
 
-/* Written by one thread, read by the writer thread: bytes below `used` are complete, and none follow once `next` is set. */
+/* Written by one thread, read by the writer thread: bytes below `used` are complete, and none follow once `next` is
+** set. */
 struct chunk {
   _Atomic(struct chunk *) next;
   _Atomic uint32_t used;
@@ -33,7 +35,8 @@ void chunk_pool_reset(void);
 /* NULL when all chunks are in use. */
 struct chunk *chunk_acquire(void);
 void chunk_release(struct chunk *chunk);
-/* Gives pages of free chunks that a burst had touched back to the system, but keeps some. Called by the writer thread now and then. */
+/* Gives pages of free chunks that a burst had touched back to the system, but keeps some. Called by the writer thread
+** now and then. */
 void chunk_pool_trim(void);
 /* How many chunks are in use, for tests. */
 unsigned chunk_pool_used(void);

@@ -29,8 +29,8 @@ static size_t read_file(const char *path, char *buffer, size_t size) {
   return (size_t)length;
 }
 
-/* The kernel trusts the counter on every processor when it is its own clocksource; the two flags say that its rate does not follow the
-** processor's frequency and that it runs on in deep sleep. */
+/* The kernel trusts the counter on every processor when it is its own clocksource; the two flags say that its rate
+** does not follow the processor's frequency and that it runs on in deep sleep. */
 static bool counter_is_steady(void) {
   char text[8192];
   if (!read_file("/sys/devices/system/clocksource/clocksource0/current_clocksource", text, sizeof text)) return false;
@@ -108,8 +108,8 @@ void clock_map_end(struct clock_map *map) {
   memset(map, 0, sizeof *map);
 }
 
-/* Room for one more piece. When the memory bound is reached every second old piece is given up: the bend it made is then straight, which
-** only ranges can notice that have been open for days. */
+/* Room for one more piece. When the memory bound is reached every second old piece is given up: the bend it made is
+** then straight, which only ranges can notice that have been open for days. */
 static bool reserve_piece(struct clock_map *map) {
   if (map->count < map->capacity) return true;
   if (map->capacity < MAXIMUM_PIECES) {
@@ -158,8 +158,10 @@ int64_t clock_map_search(const struct clock_map *map, uint64_t ticks) {
   size_t low = 0, high = map->count; /* the last piece that begins at or before ticks, or the first of all */
   while (high - low > 1) {
     size_t middle = low + (high - low) / 2;
-    if (map->pieces[middle].ticks <= ticks) low = middle;
-    else high = middle;
+    if (map->pieces[middle].ticks <= ticks)
+      low = middle;
+    else
+      high = middle;
   }
   const struct clock_piece *piece = &map->pieces[low];
   if (ticks < piece->ticks) return piece->ns - (int64_t)((double)(piece->ticks - ticks) * piece->rate);

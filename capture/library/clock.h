@@ -1,11 +1,13 @@
 /* clock.h: the time of an op, read in a few nanoseconds and later brought onto CLOCK_MONOTONIC.
 **
-** A callback stores raw ticks: the processor's own counter where the kernel itself keeps time by it (clocksource "tsc" with the flags
-** constant_tsc and nonstop_tsc, or "arch_sys_counter"), else CLOCK_MONOTONIC nanoseconds.  rdtsc takes 9 ns, clock_gettime 22 ns.
+** A callback stores raw ticks: the processor's own counter where the kernel itself keeps time by it (clocksource "tsc"
+** with the flags constant_tsc and nonstop_tsc, or "arch_sys_counter"), else CLOCK_MONOTONIC nanoseconds.  rdtsc takes
+** 9 ns, clock_gettime 22 ns.
 **
-** The writer thread maps ticks to nanoseconds by a continuous, increasing, piecewise linear function.  Each second a simultaneous
-** reading of both clocks begins a new piece at the value the map has there, with the slope that meets the next reading.  A piece never
-** changes once a tick after its beginning has been mapped, so a start and an end mapped at different moments still nest as they were.
+** The writer thread maps ticks to nanoseconds by a continuous, increasing, piecewise linear function.  Each second a
+** simultaneous reading of both clocks begins a new piece at the value the map has there, with the slope that meets the
+** next reading.  A piece never changes once a tick after its beginning has been mapped, so a start and an end mapped
+** at different moments still nest as they were.
 */
 #ifndef TFPROF_CAPTURE_CLOCK_H
 #define TFPROF_CAPTURE_CLOCK_H

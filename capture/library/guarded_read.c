@@ -18,7 +18,8 @@ void guarded_read_end(void) {
   pipe_ends[0] = pipe_ends[1] = -1;
 }
 
-/* A pipe takes up to 4096 bytes whole or not at all; bytes left over by a torn transfer are emptied before the next one. */
+/* A pipe takes up to 4096 bytes whole or not at all; bytes left over by a torn transfer are emptied before the next
+** one. */
 bool guarded_read(const void *address, void *copy, size_t bytes) {
   if (bytes == 0) return true;
   if (bytes > 4096 || (uintptr_t)address < 4096 || pipe_ends[0] < 0) return false;

@@ -1,8 +1,8 @@
 /* guarded_read.h: reads memory that may not be there.
 **
-** Whatever the layout tables say about the insides of PyTorch and CPython is proved once when recording begins, by following it with
-** these reads: a wrong table gives an error there, never a crash of somebody's program.  Each read is two system calls on a pipe, which
-** every sandbox allows.  Not for the path of an op.
+** Whatever the layout tables say about the insides of PyTorch and CPython is proved once when recording begins, by
+** following it with these reads: a wrong table gives an error there, never a crash of somebody's program.  Each read
+** is two system calls on a pipe, which every sandbox allows.  Not for the path of an op.
 */
 #ifndef TFPROF_CAPTURE_GUARDED_READ_H
 #define TFPROF_CAPTURE_GUARDED_READ_H
@@ -15,6 +15,8 @@ bool guarded_read_begin(void);
 void guarded_read_end(void);
 /* Copies at most 4096 bytes; false when they cannot be read. */
 bool guarded_read(const void *address, void *copy, size_t bytes);
-static inline bool guarded_word(const void *address, uint64_t *word) { return guarded_read(address, word, sizeof *word); }
+static inline bool guarded_word(const void *address, uint64_t *word) {
+  return guarded_read(address, word, sizeof *word);
+}
 
 #endif

@@ -45,7 +45,8 @@ struct intern_slot *intern_add(struct intern_table *table, struct arena *arena, 
   return slot;
 }
 
-struct intern_slot *intern_add_bytes(struct intern_table *table, struct arena *arena, uint64_t hash, const void *bytes, uint32_t length) {
+struct intern_slot *intern_add_bytes(struct intern_table *table, struct arena *arena, uint64_t hash, const void *bytes,
+                                     uint32_t length) {
   uint32_t offset = arena_take(arena, 8 + length);
   if (offset == UINT32_MAX) return NULL;
   const uint64_t stored = length;
@@ -54,9 +55,7 @@ struct intern_slot *intern_add_bytes(struct intern_table *table, struct arena *a
   return intern_add(table, arena, hash, offset);
 }
 
-void intern_remove(struct intern_slot *slot) {
-  slot->id = INTERN_DEAD;
-}
+void intern_remove(struct intern_slot *slot) { slot->id = INTERN_DEAD; }
 
 void intern_forget(struct intern_table *table) {
   uint32_t last_id = table->last_id;

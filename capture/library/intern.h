@@ -1,8 +1,9 @@
-/* intern.h: numbers for things that a thread meets again and again: op names, lists of input shapes, code objects, call stacks.
+/* intern.h: numbers for things that a thread meets again and again: op names, lists of input shapes, code objects,
+** call stacks.
 **
-** Each thread has its own tables, so nothing is shared and nothing is locked.  All tables of a thread live in one arena of bounded size;
-** when it is full everything is forgotten and begins anew (thread_record.c).  Numbers are never used twice in a thread's life.
-** 0 stands for "none".
+** Each thread has its own tables, so nothing is shared and nothing is locked.  All tables of a thread live in one
+** arena of bounded size; when it is full everything is forgotten and begins anew (thread_record.c).  Numbers are never
+** used twice in a thread's life. 0 stands for "none".
 */
 #ifndef TFPROF_CAPTURE_INTERN_H
 #define TFPROF_CAPTURE_INTERN_H
@@ -62,8 +63,10 @@ static inline uint64_t intern_hash(const void *bytes, size_t length) {
 
 static inline uint32_t intern_place(uint64_t key) { return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32); }
 
-/* The entry with this key, or NULL. With several of the same key (hashes), call again with `after` set to the last one. */
-static inline struct intern_slot *intern_find(const struct intern_table *table, uint64_t key, const struct intern_slot *after) {
+/* The entry with this key, or NULL. With several of the same key (hashes), call again with `after` set to the last
+** one. */
+static inline struct intern_slot *intern_find(const struct intern_table *table, uint64_t key,
+                                              const struct intern_slot *after) {
   if (!table->slots) return NULL;
   uint32_t place = after ? (uint32_t)(after - table->slots) + 1 : intern_place(key);
   for (;; place++) {
@@ -74,8 +77,8 @@ static inline struct intern_slot *intern_find(const struct intern_table *table, 
 }
 
 /* The entry whose bytes (a u32 length and then the bytes at `data`) are these. */
-static inline struct intern_slot *intern_find_bytes(const struct intern_table *table, const struct arena *arena, uint64_t hash,
-                                                    const void *bytes, uint32_t length) {
+static inline struct intern_slot *intern_find_bytes(const struct intern_table *table, const struct arena *arena,
+                                                    uint64_t hash, const void *bytes, uint32_t length) {
   struct intern_slot *slot = NULL;
   while ((slot = intern_find(table, hash, slot))) {
     const uint8_t *data = arena->base + slot->data;
@@ -87,8 +90,8 @@ static inline struct intern_slot *intern_find_bytes(const struct intern_table *t
 }
 
 /* As intern_find_bytes, for whole words. */
-static inline struct intern_slot *intern_find_words(const struct intern_table *table, const struct arena *arena, uint64_t hash,
-                                                    const uint64_t *words, uint32_t count) {
+static inline struct intern_slot *intern_find_words(const struct intern_table *table, const struct arena *arena,
+                                                    uint64_t hash, const uint64_t *words, uint32_t count) {
   struct intern_slot *slot = NULL;
   while ((slot = intern_find(table, hash, slot))) {
     const uint64_t *data = (const uint64_t *)(const void *)(arena->base + slot->data);
@@ -105,7 +108,8 @@ uint32_t arena_take(struct arena *arena, uint32_t bytes);
 /* A new entry with the next number. The key must not be there yet (but may, for hashes). NULL: the arena is full. */
 struct intern_slot *intern_add(struct intern_table *table, struct arena *arena, uint64_t key, uint32_t data);
 /* Copies the bytes into the arena and adds them. NULL: the arena is full. */
-struct intern_slot *intern_add_bytes(struct intern_table *table, struct arena *arena, uint64_t hash, const void *bytes, uint32_t length);
+struct intern_slot *intern_add_bytes(struct intern_table *table, struct arena *arena, uint64_t hash, const void *bytes,
+                                     uint32_t length);
 void intern_remove(struct intern_slot *slot);
 /* Nothing is known any more; numbers go on. The arena is reset by the caller. */
 void intern_forget(struct intern_table *table);

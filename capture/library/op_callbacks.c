@@ -1,8 +1,8 @@
 /* op_callbacks.c: the path of an op: start_op and end_op.
 **
-** Called by PyTorch on the program's threads, mostly without the GIL, 3,000 times in a 10 ms step.  Nothing here takes a lock, allocates
-** or calls the system, except when a thread runs its first op.  The time is read last at the start and first at the end, so that our own
-** work lies outside the op that it describes.
+** Called by PyTorch on the program's threads, mostly without the GIL, 3,000 times in a 10 ms step.  Nothing here takes
+** a lock, allocates or calls the system, except when a thread runs its first op.  The time is read last at the start
+** and first at the end, so that our own work lies outside the op that it describes.
 */
 #include "op_callbacks.h"
 
@@ -15,7 +15,8 @@
 static bool records_inputs, records_stacks;
 static uint64_t registered;
 
-/* PyTorch destroys the context after the end callback: at::ObserverContext has only a virtual destructor, two entries in its vtable. */
+/* PyTorch destroys the context after the end callback: at::ObserverContext has only a virtual destructor, two entries
+** in its vtable. */
 static void keep_context(void *context) { (void)context; }
 static const void *const context_vtable[2] = {(const void *)keep_context, (const void *)keep_context};
 
@@ -29,13 +30,14 @@ static uint32_t text_name(struct capture_thread *thread, struct open_op *op, con
   return slot->id;
 }
 
-/* Operators can be unregistered and others be registered at the same address, so the key holds the name, too: the words of the string
-** object, which holds short names itself, and the text of a long one. */
+/* Operators can be unregistered and others be registered at the same address, so the key holds the name, too: the
+** words of the string object, which holds short names itself, and the text of a long one. */
 static inline uint64_t schema_key(const uint8_t *schema) {
   const uint8_t *text = torch_pointer(schema, 0);
   uint64_t length = torch_word(schema, 8);
   uint64_t key = intern_mix((uintptr_t)schema, length);
-  if (text == schema + 16) return intern_mix(intern_mix(key, torch_word(text, 0)), length > 8 ? torch_word(text, 8) : 0);
+  if (text == schema + 16)
+    return intern_mix(intern_mix(key, torch_word(text, 0)), length > 8 ? torch_word(text, 8) : 0);
   for (; length >= 8; length -= 8, text += 8) key = intern_mix(key, torch_word(text, 0));
   uint64_t rest = 0;
   memcpy(&rest, text, length);
@@ -43,7 +45,8 @@ static inline uint64_t schema_key(const uint8_t *schema) {
 }
 
 static uint32_t op_name(struct capture_thread *thread, struct open_op *op, const uint8_t *object) {
-  if (!torch_layout.schema_begins_with_text || object[torch_layout.name_kind] != 1) return text_name(thread, op, torch.name(object));
+  if (!torch_layout.schema_begins_with_text || object[torch_layout.name_kind] != 1)
+    return text_name(thread, op, torch.name(object));
   uint64_t key = schema_key(torch_pointer(object, torch_layout.name));
   struct intern_slot *slot = intern_find(&thread->schemas, key, NULL);
   op->is_text = 0;
@@ -63,19 +66,21 @@ static uint32_t op_inputs(struct capture_thread *thread, const uint8_t *object) 
   return slot ? slot->id : thread_intern_inputs(thread, hash, words, count * 8u);
 }
 
-/* An op called by another op's C++ code has its caller's stack: the innermost frame stands where it stood then. (A range of the user can
-** be open while frames come and go.) */
+/* An op called by another op's C++ code has its caller's stack: the innermost frame stands where it stood then. (A
+** range of the user can be open while frames come and go.) */
 static uint32_t op_stack(struct capture_thread *thread, struct open_op *op, uint32_t depth) {
   const uint8_t *frame = python_current_frame();
   op->frame = frame;
   if (!frame) return 0;
   op->instruction = python_instruction(frame);
   const struct open_op *caller = op - 1;
-  if (depth && caller->frame == frame && caller->instruction == op->instruction && caller->scope != SCOPE_USER) return 0;
+  if (depth && caller->frame == frame && caller->instruction == op->instruction && caller->scope != SCOPE_USER)
+    return 0;
   return python_stack_node(thread, frame);
 }
 
-/* The engine's own range around a backward op comes first and has no sequence number. As Kineto does, it gets the one of the op. */
+/* The engine's own range around a backward op comes first and has no sequence number. As Kineto does, it gets the one
+** of the op. */
 static void tell_engine_range(struct capture_thread *thread, struct open_op *range, const struct open_op *op) {
   static const char prefix[] = "autograd::engine::evaluate_function: ";
   if (range->scope != SCOPE_FUNCTION || !range->is_text || range->has_child) return;
@@ -136,7 +141,8 @@ static void start_op(void **context, const uint8_t *object) {
 }
 TORCH_START_CALLBACK(start_op)
 
-static inline void write_op(struct capture_thread *thread, const struct open_op *op, uint64_t end_ticks, uint32_t owner) {
+static inline void write_op(struct capture_thread *thread, const struct open_op *op, uint64_t end_ticks,
+                            uint32_t owner) {
   struct op_item *item = thread_reserve(thread, sizeof *item);
   if (__builtin_expect(!item, 0)) {
     atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
@@ -155,11 +161,12 @@ static inline void write_op(struct capture_thread *thread, const struct open_op 
   __builtin_prefetch(item + 3, 1); /* the writer thread had it last */
 }
 
-/* Ranges of the user may end in any order and on any thread: the others never do. What lies open above the range stays where it is, and
-** its place becomes free when it is the last one. */
+/* Ranges of the user may end in any order and on any thread: the others never do. What lies open above the range stays
+** where it is, and its place becomes free when it is the last one. */
 static void end_elsewhere(struct open_op *op, uint64_t end_ticks) {
   struct capture_thread *owner = op->thread, *thread = capture_current_thread;
-  if (owner->session != capture_session || atomic_load_explicit(&op->is_done, memory_order_acquire)) return; /* begun before a fork */
+  if (owner->session != capture_session || atomic_load_explicit(&op->is_done, memory_order_acquire))
+    return; /* begun before a fork */
   if (!thread && !(thread = enter_thread())) return;
   write_op(thread, op, end_ticks, owner->number);
   atomic_store_explicit(&op->is_done, 1, memory_order_release);
@@ -195,7 +202,8 @@ static void end_nothing(const void *object, void *context) {
 
 static bool add_callbacks(void *start, void *end, bool needs_inputs) {
   ops_disarm();
-  struct torch_callback callback = {.start = start, .end = end, .sampling_probability = 1, .needs_inputs = needs_inputs};
+  struct torch_callback callback = {
+      .start = start, .end = end, .sampling_probability = 1, .needs_inputs = needs_inputs};
   memset(callback.scopes, 1, sizeof callback.scopes);
   registered = torch.add_global_callback(callback);
   return registered != 0;

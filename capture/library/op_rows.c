@@ -1,7 +1,8 @@
 /* op_rows.c: reading the threads' chunks (see op_rows.h and thread_record.h).
 **
-** Each thread's items come in the order in which its ops ended; the threads are merged by time.  An op item refers to names, inputs and
-** stacks by the numbers of the thread that began it, which an id_map turns into strings and rows of the dump.
+** Each thread's items come in the order in which its ops ended; the threads are merged by time.  An op item refers to
+** names, inputs and stacks by the numbers of the thread that began it, which an id_map turns into strings and rows of
+** the dump.
 */
 #include "op_rows.h"
 
@@ -14,20 +15,32 @@
 #include <unistd.h>
 
 enum {
-  OP_NAME, OP_CATEGORY, OP_THREAD, OP_END, OP_DURATION, OP_SEQUENCE, OP_FORWARD_THREAD, OP_SHAPES, OP_TYPES, OP_TRACE, OP_COLUMNS
+  OP_NAME,
+  OP_CATEGORY,
+  OP_THREAD,
+  OP_END,
+  OP_DURATION,
+  OP_SEQUENCE,
+  OP_FORWARD_THREAD,
+  OP_SHAPES,
+  OP_TYPES,
+  OP_TRACE,
+  OP_COLUMNS
 };
 static const struct row_column op_columns[OP_COLUMNS] = {
-    {DUMP_ops_name, DUMP_UNORDERED, false},          {DUMP_ops_category, DUMP_UNORDERED, false},
-    {DUMP_ops_thread_id, DUMP_UNORDERED, false},     {DUMP_ops_end_ns, DUMP_ASCENDING, false},
-    {DUMP_ops_dur_ns, DUMP_UNORDERED, false},        {DUMP_ops_sequence_number, DUMP_ASCENDING, false},
+    {DUMP_ops_name, DUMP_UNORDERED, false},           {DUMP_ops_category, DUMP_UNORDERED, false},
+    {DUMP_ops_thread_id, DUMP_UNORDERED, false},      {DUMP_ops_end_ns, DUMP_ASCENDING, false},
+    {DUMP_ops_dur_ns, DUMP_UNORDERED, false},         {DUMP_ops_sequence_number, DUMP_ASCENDING, false},
     {DUMP_ops_forward_thread, DUMP_UNORDERED, false}, {DUMP_ops_input_shapes, DUMP_UNORDERED, false},
-    {DUMP_ops_input_types, DUMP_UNORDERED, false},   {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false},
+    {DUMP_ops_input_types, DUMP_UNORDERED, false},    {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false},
 };
 
 enum { THREAD_KIND, THREAD_NAME, THREAD_PID, THREAD_TID, THREAD_LOGICAL, THREAD_COLUMNS };
 static const struct row_column thread_columns[THREAD_COLUMNS] = {
-    {DUMP_threads_kind, DUMP_UNORDERED, false}, {DUMP_threads_name, DUMP_UNORDERED, false},
-    {DUMP_threads_pid, DUMP_UNORDERED, false},  {DUMP_threads_tid, DUMP_UNORDERED, false},
+    {DUMP_threads_kind, DUMP_UNORDERED, false},
+    {DUMP_threads_name, DUMP_UNORDERED, false},
+    {DUMP_threads_pid, DUMP_UNORDERED, false},
+    {DUMP_threads_tid, DUMP_UNORDERED, false},
     {DUMP_threads_logical_thread, DUMP_UNORDERED, false},
 };
 
@@ -91,14 +104,14 @@ struct pinned {
 struct op_reader {
   struct capture_thread *thread;
   struct chunk *chunk;
-  uint32_t position, used; /* used: as last seen */
-  int64_t row;             /* in threads; -1: none yet */
-  struct id_map names;     /* string */
-  struct id_map inputs;    /* string of the shapes << 32 | string of the types */
-  struct id_map codes;     /* struct code_copy * */
-  struct id_map nodes;     /* row in code_traces + 1 */
-  struct pinned *pins;     /* OPEN_MAXIMUM, when needed */
-  unsigned ended_drains;   /* drains since the thread was seen to have ended */
+  uint32_t position, used;    /* used: as last seen */
+  int64_t row;                /* in threads; -1: none yet */
+  struct id_map names;        /* string */
+  struct id_map inputs;       /* string of the shapes << 32 | string of the types */
+  struct id_map codes;        /* struct code_copy * */
+  struct id_map nodes;        /* row in code_traces + 1 */
+  struct pinned *pins;        /* OPEN_MAXIMUM, when needed */
+  unsigned ended_drains;      /* drains since the thread was seen to have ended */
   const struct op_item *next; /* the op to come, or NULL */
 };
 
@@ -127,8 +140,8 @@ bool op_rows_begin(struct op_rows *rows, struct dump_writer *writer) {
   rows->categories[2] = dump_writer_string(writer, "user", 4);
   rows->host_kind = dump_writer_string(writer, "host", 4);
   return row_buffer_begin(&rows->ops, DUMP_TABLE_ops, op_columns, OP_COLUMNS, DUMP_FRAME_ROWS) &&
-         row_buffer_begin(&rows->threads, DUMP_TABLE_threads, thread_columns, THREAD_COLUMNS, 64) && stack_rows_begin(&rows->stacks) &&
-         clock_map_begin(&rows->clock);
+         row_buffer_begin(&rows->threads, DUMP_TABLE_threads, thread_columns, THREAD_COLUMNS, 64) &&
+         stack_rows_begin(&rows->stacks) && clock_map_begin(&rows->clock);
 }
 
 void op_rows_end(struct op_rows *rows) {
@@ -167,8 +180,9 @@ static void read_node(struct op_rows *rows, struct op_reader *reader, const stru
 static void read_pin(struct op_reader *reader, const struct pin_item *item) {
   if (!reader->pins) reader->pins = calloc(OPEN_MAXIMUM, sizeof *reader->pins);
   if (!reader->pins || item->place >= OPEN_MAXIMUM) return;
-  reader->pins[item->place] = (struct pinned){
-      (uint32_t)id_value(&reader->names, item->head.id), id_value(&reader->inputs, item->inputs), id_value(&reader->nodes, item->node)};
+  reader->pins[item->place] =
+      (struct pinned){(uint32_t)id_value(&reader->names, item->head.id), id_value(&reader->inputs, item->inputs),
+                      id_value(&reader->nodes, item->node)};
 }
 
 static void read_definition(struct op_rows *rows, struct op_reader *reader, const struct item *item) {
@@ -180,7 +194,8 @@ static void read_definition(struct op_rows *rows, struct op_reader *reader, cons
     }
     case ITEM_INPUTS: read_inputs(rows, reader, (const struct bytes_item *)item); break;
     case ITEM_CODE:
-      id_put(&reader->codes, item->id, (uint64_t)(uintptr_t)code_copy_make(rows->writer, (const struct code_item *)item));
+      id_put(&reader->codes, item->id,
+             (uint64_t)(uintptr_t)code_copy_make(rows->writer, (const struct code_item *)item));
       break;
     case ITEM_NODE: read_node(rows, reader, (const struct node_item *)item); break;
     case ITEM_PIN: read_pin(reader, (const struct pin_item *)item); break;
@@ -195,7 +210,8 @@ static void read_definition(struct op_rows *rows, struct op_reader *reader, cons
 
 /* ---- Items in order. */
 
-/* The item at the reader's place, or NULL when the thread has written no more yet. Chunks that are read to the end are given back. */
+/* The item at the reader's place, or NULL when the thread has written no more yet. Chunks that are read to the end are
+** given back. */
 static const struct item *current_item(struct op_reader *reader) {
   for (;;) {
     if (!reader->chunk) {
@@ -203,7 +219,8 @@ static const struct item *current_item(struct op_reader *reader) {
       reader->position = reader->used = 0;
       if (!reader->chunk) return NULL;
     }
-    if (reader->position < reader->used) return (const struct item *)(const void *)(reader->chunk->bytes + reader->position);
+    if (reader->position < reader->used)
+      return (const struct item *)(const void *)(reader->chunk->bytes + reader->position);
     /* Once `next` is set nothing is added to the chunk, so it is read before `used`. */
     struct chunk *next = atomic_load_explicit(&reader->chunk->next, memory_order_acquire);
     reader->used = atomic_load_explicit(&reader->chunk->used, memory_order_acquire);
@@ -251,8 +268,9 @@ static int64_t thread_row(struct op_rows *rows, struct op_reader *reader) {
   ssize_t length = descriptor < 0 ? -1 : read(descriptor, name, sizeof name - 1);
   if (descriptor >= 0) close(descriptor);
   if (length > 0 && name[length - 1] == '\n') length--;
-  uint32_t string = length > 0 ? dump_writer_string(rows->writer, name, (size_t)length)
-                               : dump_writer_string(rows->writer, thread->name, strnlen(thread->name, sizeof thread->name));
+  uint32_t string = length > 0
+                        ? dump_writer_string(rows->writer, name, (size_t)length)
+                        : dump_writer_string(rows->writer, thread->name, strnlen(thread->name, sizeof thread->name));
   if (string) row_set(&rows->threads, row, THREAD_NAME, string);
   row_set(&rows->threads, row, THREAD_KIND, rows->host_kind);
   row_set(&rows->threads, row, THREAD_PID, rows->pid);
@@ -287,7 +305,10 @@ static void add_op(struct op_rows *rows, const struct op_item *item) {
   int64_t end = clock_map_ns(&rows->clock, item->end_ticks), start = clock_map_ns(&rows->clock, item->start_ticks);
   struct row_buffer *ops = &rows->ops;
   row_set(ops, row, OP_NAME, numbers.name);
-  row_set(ops, row, OP_CATEGORY, rows->categories[item->head.scope == SCOPE_BACKWARD_FUNCTION ? 1 : item->head.scope == SCOPE_USER ? 2 : 0]);
+  row_set(ops, row, OP_CATEGORY,
+          rows->categories[item->head.scope == SCOPE_BACKWARD_FUNCTION ? 1
+                           : item->head.scope == SCOPE_USER            ? 2
+                                                                       : 0]);
   row_set(ops, row, OP_THREAD, thread);
   row_set(ops, row, OP_END, end);
   row_set(ops, row, OP_DURATION, end - start);
@@ -318,8 +339,8 @@ static bool is_full(const struct op_rows *rows) {
          rows->stacks.frames.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2 || rows->threads.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2;
 }
 
-/* An ended thread whose chunks are read: its structure can serve another one. The state was read before the chunks. Another thread may
-** have ended an op of it a moment ago: that is seen, too, when a whole drain has passed. */
+/* An ended thread whose chunks are read: its structure can serve another one. The state was read before the chunks.
+** Another thread may have ended an op of it a moment ago: that is seen, too, when a whole drain has passed. */
 static void recycle_if_done(struct op_rows *rows, struct op_reader *reader, uint32_t state) {
   if (state != THREAD_ENDED || thread_has_open_ops(reader->thread)) return;
   if (reader->ended_drains++ < 2 || rows->late_count) return;
@@ -340,8 +361,10 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
     uint32_t state = atomic_load_explicit(&reader->thread->state, memory_order_acquire);
     if (state == THREAD_FREE) continue;
     reader->next = next_op(rows, reader);
-    if (reader->next) active[active_count++] = reader;
-    else recycle_if_done(rows, reader, state);
+    if (reader->next)
+      active[active_count++] = reader;
+    else
+      recycle_if_done(rows, reader, state);
   }
   while (active_count && done < limit) {
     struct op_reader *first = active[0];
@@ -359,8 +382,10 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
     }
     while (first->next && first->next->end_ticks <= second_end && done < limit) {
       const struct op_item *item = first->next;
-      if (item->owner == first->thread->number) add_op(rows, item);
-      else keep_for_later(rows, item);
+      if (item->owner == first->thread->number)
+        add_op(rows, item);
+      else
+        keep_for_later(rows, item);
       if (is_full(rows)) full(context);
       done++;
       first->position += sizeof *item;

@@ -1,4 +1,5 @@
-/* op_rows.h: what the threads have written becomes rows of ops, threads, code_frames and code_traces.  On the writer thread only. */
+/* op_rows.h: what the threads have written becomes rows of ops, threads, code_frames and code_traces.  On the writer
+** thread only. */
 #ifndef TFPROF_CAPTURE_OP_ROWS_H
 #define TFPROF_CAPTURE_OP_ROWS_H
 
@@ -13,11 +14,11 @@ struct op_rows {
   struct stack_rows stacks;
   struct clock_map clock;
   struct op_reader *readers[THREAD_MAXIMUM];
-  struct op_item *late;        /* ops that ended on another thread than the one that began them: next time */
+  struct op_item *late; /* ops that ended on another thread than the one that began them: next time */
   uint32_t late_count, late_capacity;
   uint32_t pid;
   uint32_t categories[3], host_kind; /* strings */
-  uint64_t unresolved;         /* ops without a name or a thread: no row */
+  uint64_t unresolved;               /* ops without a name or a thread: no row */
 };
 
 /* false: no memory. The clock map begins with it. */
@@ -26,7 +27,8 @@ void op_rows_end(struct op_rows *rows);
 
 /* Called when `ops` holds DUMP_FRAME_ROWS rows or a definition table has grown large; it must empty `ops`. */
 typedef void (*op_rows_full)(void *context);
-/* Reads what the threads have written until nothing is left, or `limit` ops. Ops come in the order in which they ended. Returns how many. */
+/* Reads what the threads have written until nothing is left, or `limit` ops. Ops come in the order in which they
+** ended. Returns how many. */
 uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, void *context);
 /* Nothing will follow: ops that wait for the next drain are made rows too. */
 void op_rows_finish(struct op_rows *rows, op_rows_full full, void *context);

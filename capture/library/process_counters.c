@@ -67,7 +67,8 @@ static void measure_usage(const struct measurement *now, double elapsed) {
   add(now, "process_involuntary_switches", "count", (double)usage.ru_nivcsw);
 }
 
-/* proc(5): after the name in parentheses, which may hold anything, field 3; num_threads is field 20, rss (in pages) field 24. */
+/* proc(5): after the name in parentheses, which may hold anything, field 3; num_threads is field 20, rss (in pages)
+** field 24. */
 static void measure_status(const struct measurement *now) {
   char text[2048];
   if (!read_text("/proc/self/stat", text, sizeof text)) return;

@@ -1,6 +1,6 @@
 /* process_counters.h: what the process and the host use, measured each second.
 **
-**   process_cpu                    ratio    processor time per wall time since the row before, over all threads: 1 is one busy core
+**   process_cpu                    ratio    processor time per wall time since the row before; 1 is one busy core
 **   process_cpu_user_s             s        processor time so far, in the program's own code
 **   process_cpu_system_s           s        ... and in the kernel for it
 **   process_resident_bytes         bytes    memory of the process that is in RAM
@@ -8,7 +8,7 @@
 **   process_major_faults           count    pages that had to be read from disk so far
 **   process_voluntary_switches     count    times that a thread gave up its processor to wait, so far
 **   process_involuntary_switches   count    times that a thread was made to give up its processor, so far
-**   host_cpu                       ratio    share of all processors of the host that was busy since the row before, 0 to 1
+**   host_cpu                       ratio    share of the host's processors that was busy since the row before, 0 to 1
 **   host_available_bytes           bytes    memory of the host that programs could still get without swapping
 */
 #ifndef TFPROF_CAPTURE_PROCESS_COUNTERS_H

@@ -24,8 +24,8 @@ static int code_event(int event, void *code) {
   return 0;
 }
 
-/* Before 3.12: tp_dealloc is the seventh word of a type object (PyVarObject is three words, then tp_name, tp_basicsize and tp_itemsize;
-** object.h and cpython/object.h, 3.8 to 3.11). */
+/* Before 3.12: tp_dealloc is the seventh word of a type object (PyVarObject is three words, then tp_name, tp_basicsize
+** and tp_itemsize; object.h and cpython/object.h, 3.8 to 3.11). */
 static void (*original_deallocator)(void *);
 static void deallocate_code(void *code) {
   note_death(code);
@@ -107,8 +107,8 @@ static uint32_t put_utf8(uint8_t *out, uint32_t character) {
   return 4;
 }
 
-/* A str object (PyASCIIObject): length at 16, at 32 the state: interned 2 bits, kind 3 (bytes per character), compact 1, ascii 1.
-** Long texts are cut. */
+/* A str object (PyASCIIObject): length at 16, at 32 the state: interned 2 bits, kind 3 (bytes per character), compact
+** 1, ascii 1. Long texts are cut. */
 static bool copy_text(python_fetch fetch, const uint8_t *object, uint8_t *out, uint32_t room, uint32_t *length) {
   enum { TEXT_MAXIMUM = 1000 };
   uint64_t count;
@@ -120,7 +120,8 @@ static bool copy_text(python_fetch fetch, const uint8_t *object, uint8_t *out, u
   if (!is_compact || (kind != 1 && kind != 2 && kind != 4)) return false;
   if (count > TEXT_MAXIMUM) count = TEXT_MAXIMUM;
   if (room < count * 4) return false;
-  if (!fetch(object + (is_ascii ? python_layout.text_ascii : python_layout.text_compact), raw, (size_t)count * kind)) return false;
+  if (!fetch(object + (is_ascii ? python_layout.text_ascii : python_layout.text_compact), raw, (size_t)count * kind))
+    return false;
   uint32_t used = 0;
   for (uint32_t i = 0; i < count; i++) {
     uint32_t character = raw[i];
@@ -132,7 +133,8 @@ static bool copy_text(python_fetch fetch, const uint8_t *object, uint8_t *out, u
   return true;
 }
 
-/* A bytes object (PyBytesObject): length at 16, contents at 32. What is beyond the room is left out: those lines are then unknown. */
+/* A bytes object (PyBytesObject): length at 16, contents at 32. What is beyond the room is left out: those lines are
+** then unknown. */
 static bool copy_table(python_fetch fetch, const uint8_t *object, uint8_t *out, uint32_t room, uint32_t *length) {
   uint64_t count;
   if (!fetch(object + 16, &count, sizeof count)) return false;
@@ -146,17 +148,19 @@ static bool copy_table(python_fetch fetch, const uint8_t *object, uint8_t *out, 
   return true;
 }
 
-bool python_copy_code(python_fetch fetch, const uint8_t *object, uint8_t *buffer, uint32_t size, struct python_code *code) {
+bool python_copy_code(python_fetch fetch, const uint8_t *object, uint8_t *buffer, uint32_t size,
+                      struct python_code *code) {
   const uint8_t *file, *function, *table;
   memset(code, 0, sizeof *code);
   code->bytes = buffer;
-  return fetch(object + python_layout.code_file, &file, sizeof file) && fetch(object + python_layout.code_function, &function, sizeof function) &&
+  return fetch(object + python_layout.code_file, &file, sizeof file) &&
+         fetch(object + python_layout.code_function, &function, sizeof function) &&
          fetch(object + python_layout.code_table, &table, sizeof table) &&
          fetch(object + python_layout.code_first_line, &code->first_line, sizeof code->first_line) &&
          copy_text(fetch, file, buffer, size, &code->file_length) &&
          copy_text(fetch, function, buffer + code->file_length, size - code->file_length, &code->function_length) &&
-         copy_table(fetch, table, buffer + code->file_length + code->function_length, size - code->file_length - code->function_length,
-                    &code->table_length);
+         copy_table(fetch, table, buffer + code->file_length + code->function_length,
+                    size - code->file_length - code->function_length, &code->table_length);
 }
 
 uint32_t python_code_number(struct capture_thread *thread, const uint8_t *object) {
@@ -173,7 +177,12 @@ uint32_t python_code_number(struct capture_thread *thread, const uint8_t *object
     thread_forget(thread); /* the next stack begins with empty tables */
     return 0;
   }
-  *item = (struct code_item){{ITEM_CODE, 0, (uint16_t)(size / 16), slot->id}, code.first_line, code.file_length, code.function_length, code.table_length, {0}};
+  *item = (struct code_item){{ITEM_CODE, 0, (uint16_t)(size / 16), slot->id},
+                             code.first_line,
+                             code.file_length,
+                             code.function_length,
+                             code.table_length,
+                             {0}};
   memcpy(item->bytes, code.bytes, length);
   thread_commit(thread, size);
   return slot->id;

@@ -1,10 +1,11 @@
 /* python_code.h: what is kept of a Python code object, and when one dies.
 **
-** A code object may be freed and another take its address.  No reference can be taken without the GIL, so a code object is copied when
-** a thread meets it first: file, function, first line, line table.  That copy stands for its address until the object dies: CPython tells us
-** each death (PyCode_AddWatcher from 3.12 on; before, a wrapper around the deallocator of code objects) and the threads notice it before
-** their next stack.  A thread can only meet the new object after the GIL has passed from the one that freed the old to the one
-** that made the new, so none is mistaken for the other.
+** A code object may be freed and another take its address.  No reference can be taken without the GIL, so a code
+** object is copied when a thread meets it first: file, function, first line, line table.  That copy stands for its
+** address until the object dies: CPython tells us each death (PyCode_AddWatcher from 3.12 on; before, a wrapper around
+** the deallocator of code objects) and the threads notice it before their next stack.  A thread can only meet the new
+** object after the GIL has passed from the one that freed the old to the one that made the new, so none is mistaken
+** for the other.
 */
 #ifndef TFPROF_CAPTURE_PYTHON_CODE_H
 #define TFPROF_CAPTURE_PYTHON_CODE_H
@@ -30,7 +31,8 @@ struct python_code {
   uint32_t file_length, function_length, table_length;
   uint8_t *bytes; /* file, function, table */
 };
-bool python_copy_code(python_fetch fetch, const uint8_t *object, uint8_t *buffer, uint32_t size, struct python_code *code);
+bool python_copy_code(python_fetch fetch, const uint8_t *object, uint8_t *buffer, uint32_t size,
+                      struct python_code *code);
 
 /* The line of the instruction at `offset` bytes; 0 when it has none. `table` is an enum python_table. */
 int32_t python_line(unsigned table_kind, const uint8_t *table, uint32_t length, int32_t first_line, uint32_t offset);

@@ -11,27 +11,20 @@ struct python_layout python_layout;
 void *(*python_thread_state)(void);
 static const struct python_layout *candidate;
 
-/* From the headers of each version: PyThreadState (cpython/pystate.h), PyFrameObject or _PyInterpreterFrame (cpython/frameobject.h,
-** internal/pycore_frame.h), PyCodeObject (cpython/code.h), PyASCIIObject and PyCompactUnicodeObject (cpython/unicodeobject.h). */
+/* From the headers of each version: PyThreadState (cpython/pystate.h), PyFrameObject or _PyInterpreterFrame
+** (cpython/frameobject.h, internal/pycore_frame.h), PyCodeObject (cpython/code.h), PyASCIIObject and
+** PyCompactUnicodeObject (cpython/unicodeobject.h). */
 static const struct python_layout layouts[] = {
-    {.version = 308, .table = PYTHON_LNOTAB, .thread_cframe = -1, .current_frame = 24, .frame_code = 32, .frame_previous = 24,
-     .frame_instruction = 104, .frame_owner = -1, .code_first_line = 40, .code_file = 104, .code_function = 112, .code_table = 120,
-     .code_instructions = -1, .text_ascii = 48, .text_compact = 72},
-    {.version = 309, .table = PYTHON_LNOTAB, .thread_cframe = -1, .current_frame = 24, .frame_code = 32, .frame_previous = 24,
-     .frame_instruction = 104, .frame_owner = -1, .code_first_line = 40, .code_file = 104, .code_function = 112, .code_table = 120,
-     .code_instructions = -1, .text_ascii = 48, .text_compact = 72},
-    {.version = 310, .table = PYTHON_LINETABLE, .thread_cframe = -1, .current_frame = 24, .frame_code = 32, .frame_previous = 24,
-     .frame_instruction = 96, .frame_owner = -1, .code_first_line = 40, .code_file = 104, .code_function = 112, .code_table = 120,
-     .code_instructions = -1, .text_ascii = 48, .text_compact = 72},
-    {.version = 311, .table = PYTHON_LOCATIONS, .thread_cframe = 56, .current_frame = 8, .frame_code = 32, .frame_previous = 48,
-     .frame_instruction = 56, .frame_owner = 69, .code_first_line = 72, .code_file = 112, .code_function = 128, .code_table = 136,
-     .code_instructions = 184, .text_ascii = 48, .text_compact = 72},
-    {.version = 312, .table = PYTHON_LOCATIONS, .thread_cframe = 56, .current_frame = 0, .frame_code = 0, .frame_previous = 8,
-     .frame_instruction = 56, .frame_owner = 70, .code_first_line = 68, .code_file = 112, .code_function = 128, .code_table = 136,
-     .code_instructions = 192, .text_ascii = 40, .text_compact = 56},
-    {.version = 313, .table = PYTHON_LOCATIONS, .thread_cframe = -1, .current_frame = 72, .frame_code = 0, .frame_previous = 8,
-     .frame_instruction = 56, .frame_owner = 70, .code_first_line = 68, .code_file = 112, .code_function = 128, .code_table = 136,
-     .code_instructions = 200, .text_ascii = 40, .text_compact = 56},
+    /* version, table; thread: cframe, current frame; frame: code, previous, instruction, owner;
+       code: first line, file, function, table, instructions; text: ascii, compact */
+    /* clang-format off */
+    {308, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  40, 104, 112, 120,  -1,  48, 72},
+    {309, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  40, 104, 112, 120,  -1,  48, 72},
+    {310, PYTHON_LINETABLE, -1, 24,  32, 24,  96, -1,  40, 104, 112, 120,  -1,  48, 72},
+    {311, PYTHON_LOCATIONS, 56,  8,  32, 48,  56, 69,  72, 112, 128, 136, 184,  48, 72},
+    {312, PYTHON_LOCATIONS, 56,  0,   0,  8,  56, 70,  68, 112, 128, 136, 192,  40, 56},
+    {313, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 70,  68, 112, 128, 136, 200,  40, 56},
+    /* clang-format on */
 };
 
 bool python_find(unsigned version, char *reason, size_t size) {
@@ -49,8 +42,10 @@ bool python_find(unsigned version, char *reason, size_t size) {
 }
 
 void python_believe(bool is_proved) {
-  if (is_proved && candidate) python_layout = *candidate;
-  else memset(&python_layout, 0, sizeof python_layout);
+  if (is_proved && candidate)
+    python_layout = *candidate;
+  else
+    memset(&python_layout, 0, sizeof python_layout);
 }
 
 /* In bytes of code, as Python's f_lasti says from 3.10 on. */
@@ -60,12 +55,14 @@ static uint32_t code_offset(const struct python_layout *layout, uintptr_t code, 
 }
 
 uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) {
-  if (thread->deaths_seen != atomic_load_explicit(&python_code_deaths, memory_order_acquire)) python_notice_deaths(thread);
+  if (thread->deaths_seen != atomic_load_explicit(&python_code_deaths, memory_order_acquire))
+    python_notice_deaths(thread);
   struct stack_frame *walk = thread->walks[!thread->last_walk], *last = thread->walks[thread->last_walk];
   uint32_t depth = 0;
   for (; frame && depth < STACK_MAXIMUM; frame = python_at(frame, python_layout.frame_previous)) {
     if (python_layout.frame_owner >= 0 && frame[python_layout.frame_owner] == FRAME_OF_C_STACK) continue;
-    walk[depth++] = (struct stack_frame){(uintptr_t)python_at(frame, python_layout.frame_code), python_instruction(frame)};
+    walk[depth++] =
+        (struct stack_frame){(uintptr_t)python_at(frame, python_layout.frame_code), python_instruction(frame)};
   }
   if (!depth) return 0;
   if (__builtin_expect(frame != NULL, 0)) atomic_fetch_add_explicit(&thread->cut, 1, memory_order_relaxed);
@@ -80,7 +77,8 @@ uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) 
     const struct stack_frame *place = &walk[depth - 1 - i];
     uint32_t forgets = thread->forgets;
     uint32_t code = python_code_number(thread, (const uint8_t *)place->code);
-    node = code ? thread_intern_node(thread, node, code, code_offset(&python_layout, place->code, place->instruction)) : 0;
+    node =
+        code ? thread_intern_node(thread, node, code, code_offset(&python_layout, place->code, place->instruction)) : 0;
     if (forgets != thread->forgets || !node) {
       /* The tables are full or were emptied on the way: what was found before is void. */
       thread->stack_depth = 0;
@@ -101,17 +99,21 @@ struct description {
 };
 
 static void describe_text(struct description *out, const uint8_t *bytes, uint32_t length, char end) {
-  for (uint32_t i = 0; i < length && out->length + 2 < out->size; i++) out->text[out->length++] = bytes[i] < 32 || bytes[i] == 127 ? '?' : (char)bytes[i];
+  for (uint32_t i = 0; i < length && out->length + 2 < out->size; i++)
+    out->text[out->length++] = bytes[i] < 32 || bytes[i] == 127 ? '?' : (char)bytes[i];
   if (out->length + 2 < out->size) out->text[out->length++] = end;
 }
 
-static bool describe_frame(struct description *out, const struct python_layout *layout, uint64_t code, uint64_t instruction) {
+static bool describe_frame(struct description *out, const struct python_layout *layout, uint64_t code,
+                           uint64_t instruction) {
   static uint8_t buffer[SCRATCH_SIZE]; /* with the GIL held there is one caller at a time */
   struct python_code copy;
   if (!python_copy_code(guarded_read, (const uint8_t *)(uintptr_t)code, buffer, sizeof buffer, &copy)) return false;
   uint32_t offset = code_offset(layout, (uintptr_t)code, (uintptr_t)instruction);
-  int32_t line = python_line(layout->table, copy.bytes + copy.file_length + copy.function_length, copy.table_length, copy.first_line, offset);
-  int written = snprintf(out->text + out->length, out->size - out->length, "%llu %u %d %d ", (unsigned long long)code, offset, line, copy.first_line);
+  int32_t line = python_line(layout->table, copy.bytes + copy.file_length + copy.function_length, copy.table_length,
+                             copy.first_line, offset);
+  int written = snprintf(out->text + out->length, out->size - out->length, "%llu %u %d %d ", (unsigned long long)code,
+                         offset, line, copy.first_line);
   if (written < 0 || (size_t)written >= out->size - out->length) return false;
   out->length += (size_t)written;
   describe_text(out, copy.bytes, copy.file_length, '\t');
@@ -127,12 +129,14 @@ size_t python_describe_stack(char *text, size_t size) {
   python_layout = *candidate; /* python_copy_code goes by it; no op is recorded yet, or the two are the same */
   uint64_t state = (uint64_t)(uintptr_t)python_thread_state(), frame = 0, code, instruction, previous;
   bool is_read = state != 0;
-  if (is_read && layout->thread_cframe >= 0) is_read = guarded_word((const uint8_t *)(uintptr_t)state + layout->thread_cframe, &state);
+  if (is_read && layout->thread_cframe >= 0)
+    is_read = guarded_word((const uint8_t *)(uintptr_t)state + layout->thread_cframe, &state);
   is_read = is_read && guarded_word((const uint8_t *)(uintptr_t)state + layout->current_frame, &frame);
   for (int depth = 0; is_read && frame && depth < STACK_MAXIMUM; depth++) {
     const uint8_t *object = (const uint8_t *)(uintptr_t)frame;
     uint8_t owner = 0;
-    is_read = guarded_word(object + layout->frame_code, &code) && guarded_word(object + layout->frame_instruction, &instruction) &&
+    is_read = guarded_word(object + layout->frame_code, &code) &&
+              guarded_word(object + layout->frame_instruction, &instruction) &&
               guarded_word(object + layout->frame_previous, &previous) &&
               (layout->frame_owner < 0 || guarded_read(object + layout->frame_owner, &owner, 1));
     if (layout->code_instructions < 0) instruction = (uint64_t)(int64_t)(int32_t)instruction;

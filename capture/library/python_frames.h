@@ -1,42 +1,45 @@
 /* python_frames.h: the Python call stack of the calling thread, read without the GIL.
 **
-** The thread that is inside an op cannot change its own frames meanwhile, and frames keep their code objects alive, so the chain from its
-** thread state may be followed as it lies in memory: 1 to 2 ns a frame, where the public API takes the GIL and 10 ns (then 40 for a line).
-** Each minor version of CPython has a row of offsets.  A row is used only after the Python hook has compared our view of its own stack
-** with sys._getframe(), reading through guarded_read (python_describe_stack).  An unknown version means no stacks, never a guess.
+** The thread that is inside an op cannot change its own frames meanwhile, and frames keep their code objects alive, so
+** the chain from its thread state may be followed as it lies in memory: 1 to 2 ns a frame, where the public API takes
+** the GIL and 10 ns (then 40 for a line). Each minor version of CPython has a row of offsets.  A row is used only
+** after the Python hook has compared our view of its own stack with sys._getframe(), reading through guarded_read
+** (python_describe_stack).  An unknown version means no stacks, never a guess.
 */
 #ifndef TFPROF_CAPTURE_PYTHON_FRAMES_H
 #define TFPROF_CAPTURE_PYTHON_FRAMES_H
 
 #include "thread_record.h"
 
-enum python_table { /* how a code object says which instruction belongs to which line */
-  PYTHON_LNOTAB,    /* 3.8, 3.9: Objects/lnotab_notes.txt */
-  PYTHON_LINETABLE, /* 3.10: PEP 626 */
-  PYTHON_LOCATIONS, /* 3.11 on: Objects/locations.md */
+enum python_table {                   /* how a code object says which instruction belongs to which line */
+                    PYTHON_LNOTAB,    /* 3.8, 3.9: Objects/lnotab_notes.txt */
+                    PYTHON_LINETABLE, /* 3.10: PEP 626 */
+                    PYTHON_LOCATIONS, /* 3.11 on: Objects/locations.md */
 };
 
 struct python_layout {
-  uint16_t version;         /* 308 ... 313 */
+  uint16_t version; /* 308 ... 313 */
   uint8_t table;
-  int16_t thread_cframe;    /* PyThreadState to _PyCFrame; -1: there is none */
-  int16_t current_frame;    /* in the cframe, or else in the thread state */
+  int16_t thread_cframe; /* PyThreadState to _PyCFrame; -1: there is none */
+  int16_t current_frame; /* in the cframe, or else in the thread state */
   int16_t frame_code, frame_previous, frame_instruction, frame_owner; /* owner -1: there is none */
   int16_t code_first_line, code_file, code_function, code_table;
-  int16_t code_instructions; /* -1: frame_instruction holds an index (int32), not an address */
+  int16_t code_instructions;        /* -1: frame_instruction holds an index (int32), not an address */
   int16_t text_ascii, text_compact; /* where the characters of a str lie */
 };
 /* Row in use; version 0: no stacks. */
 extern struct python_layout python_layout;
-extern void *(*python_thread_state)(void); /* PyGILState_GetThisThreadState: the calling thread's, with or without the GIL */
+extern void *(*python_thread_state)(
+    void); /* PyGILState_GetThisThreadState: the calling thread's, with or without the GIL */
 
 /* FRAME_OWNED_BY_CSTACK (3.12, 3.13): an entry of C into the interpreter that belongs to no code. */
 enum { FRAME_OF_C_STACK = 3 };
 
 /* Takes the row of this version for the proof. false: `reason` says why there can be no stacks. */
 bool python_find(unsigned version, char *reason, size_t size);
-/* The stack of the caller as text, for the proof: one line a frame from the innermost outwards, "code-address offset line first_line file
-** function", the texts in UTF-8 with the characters of control replaced. Returns the length; 0: it could not be read. */
+/* The stack of the caller as text, for the proof: one line a frame from the innermost outwards, "code-address offset
+** line first_line file function", the texts in UTF-8 with the characters of control replaced. Returns the length; 0:
+** it could not be read. */
 size_t python_describe_stack(char *text, size_t size);
 /* From now on python_layout is believed (or not). */
 void python_believe(bool is_proved);

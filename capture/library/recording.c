@@ -25,10 +25,17 @@ enum {
   FORK_WAIT_US = 20000,
 };
 
-enum { DIAGNOSTIC_SEVERITY, DIAGNOSTIC_REASON, DIAGNOSTIC_MESSAGE, DIAGNOSTIC_COUNT, DIAGNOSTIC_TABLE, DIAGNOSTIC_COLUMNS };
+enum {
+  DIAGNOSTIC_SEVERITY,
+  DIAGNOSTIC_REASON,
+  DIAGNOSTIC_MESSAGE,
+  DIAGNOSTIC_COUNT,
+  DIAGNOSTIC_TABLE,
+  DIAGNOSTIC_COLUMNS
+};
 static const struct row_column diagnostic_columns[DIAGNOSTIC_COLUMNS] = {
-    {DUMP_diagnostics_severity, DUMP_UNORDERED, false}, {DUMP_diagnostics_reason, DUMP_UNORDERED, false},
-    {DUMP_diagnostics_message, DUMP_UNORDERED, false},  {DUMP_diagnostics_count, DUMP_UNORDERED, false},
+    {DUMP_diagnostics_severity, DUMP_UNORDERED, false},   {DUMP_diagnostics_reason, DUMP_UNORDERED, false},
+    {DUMP_diagnostics_message, DUMP_UNORDERED, false},    {DUMP_diagnostics_count, DUMP_UNORDERED, false},
     {DUMP_diagnostics_table_name, DUMP_UNORDERED, false},
 };
 
@@ -38,11 +45,11 @@ static struct recording {
   struct process_counters counters;
   struct row_buffer diagnostics;
   char path[4352];
-  uint64_t oldest_ms;   /* when the oldest row waiting in rows.ops came; 0: none waits */
+  uint64_t oldest_ms; /* when the oldest row waiting in rows.ops came; 0: none waits */
   uint64_t next_tick_ms;
-  bool is_blocked;      /* the disk did not take definitions: ops are given up until it does */
+  bool is_blocked; /* the disk did not take definitions: ops are given up until it does */
   bool has_complained;
-  uint64_t rows_lost;   /* rows of ops that the disk did not take */
+  uint64_t rows_lost; /* rows of ops that the disk did not take */
   uint64_t dropped_told;
 } recording;
 
@@ -67,10 +74,14 @@ static void complain(const struct tfprof_error *error) {
   recording.has_complained = true;
   char text[2200];
   error_text(error, text, sizeof text);
-  session_say("cannot write: %s; what was written before is kept, the program goes on, and recording goes on when there is room again", text);
+  session_say(
+      "cannot write: %s; what was written before is kept, the program goes on, and recording goes on when there is "
+      "room again",
+      text);
 }
 
-/* Threads, frames and traces come first: ops refer to their rows. They are never given up, for their row numbers are already in use. */
+/* Threads, frames and traces come first: ops refer to their rows. They are never given up, for their row numbers are
+** already in use. */
 static bool write_definitions(void) {
   struct tfprof_error error;
   struct op_rows *rows = &recording.rows;
@@ -98,9 +109,10 @@ static void write_ops(void *context) {
   ops->rows = 0;
 }
 
-static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format, ...) {
+static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format,
+                     ...) __attribute__((format(printf, 5, 6)));
+static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format,
+                     ...) {
   char message[512];
   va_list arguments;
   va_start(arguments, format);
@@ -122,8 +134,8 @@ static void diagnose_parts(void) {
   static const char *const words[] = {"off", "degraded", "ok"};
   for (int part = 0; part < PART_COUNT; part++) {
     const struct session_part *state = &session_parts[part];
-    diagnose(state->state == PART_DEGRADED ? "warning" : "info", reasons[state->state], 0, NULL, "%s: %s%s%s", session_part_name(part),
-             words[state->state], state->reason[0] ? ": " : "", state->reason);
+    diagnose(state->state == PART_DEGRADED ? "warning" : "info", reasons[state->state], 0, NULL, "%s: %s%s%s",
+             session_part_name(part), words[state->state], state->reason[0] ? ": " : "", state->reason);
   }
 }
 
@@ -138,12 +150,14 @@ static void diagnose_losses(void) {
       {losses.too_deep, "warning", "ops were lost because too many others were open on their thread"},
       {losses.no_thread, "warning", "ops were lost because too many threads ran ops at the same time"},
       {recording.rows_lost, "error", "ops were lost because the disk did not take them"},
-      {losses.cut, "info", "ops have no input shapes or only the inner part of their stack, which is too long to be kept"},
+      {losses.cut, "info",
+       "ops have no input shapes or only the inner part of their stack, which is too long to be kept"},
       {recording.rows.stacks.refused, "info", "stacks were left out because there are too many different ones"},
       {losses.still_open, "info", "ops and ranges were still running when the recording ended: they have no row"},
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-    if (kinds[i].count) diagnose(kinds[i].severity, "capture_dropped", (int64_t)kinds[i].count, "ops", "%s", kinds[i].message);
+    if (kinds[i].count)
+      diagnose(kinds[i].severity, "capture_dropped", (int64_t)kinds[i].count, "ops", "%s", kinds[i].message);
 }
 
 static void write_dropped(void) {
@@ -151,7 +165,8 @@ static void write_dropped(void) {
   op_rows_losses(&recording.rows, &losses);
   uint64_t dropped = losses.no_room + losses.too_deep + losses.no_thread + recording.rows_lost;
   if (dropped == recording.dropped_told) return;
-  if (dump_writer_dropped(recording.writer, DUMP_TABLE_ops, dropped, NULL) == TFPROF_OK) recording.dropped_told = dropped;
+  if (dump_writer_dropped(recording.writer, DUMP_TABLE_ops, dropped, NULL) == TFPROF_OK)
+    recording.dropped_told = dropped;
 }
 
 /* Each second. */
@@ -283,13 +298,15 @@ static bool start_thread(void) {
   stop_wanted = is_stopped = false;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits the mask: the program's signals are for the program's threads */
+  pthread_sigmask(SIG_SETMASK, &all,
+                  &before); /* the new thread inherits the mask: the program's signals are for the program's threads */
   has_thread = pthread_create(&thread, NULL, write_recording, NULL) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return has_thread;
 }
 
-enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile, struct tfprof_error *error) {
+enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
+                                   struct tfprof_error *error) {
   memset(&recording, 0, sizeof recording);
   char host[128];
   snprintf(host, sizeof host, "%s", profile->host && profile->host[0] ? profile->host : "localhost");
@@ -306,13 +323,15 @@ enum tfprof_status recording_begin(const char *directory, const struct dump_prof
     if (status == TFPROF_OK || lstat(recording.path, &there)) break;
   }
   if (status != TFPROF_OK) return status;
-  bool is_ready = op_rows_begin(&recording.rows, recording.writer) && process_counters_begin(&recording.counters) &&
-                  row_buffer_begin(&recording.diagnostics, DUMP_TABLE_diagnostics, diagnostic_columns, DIAGNOSTIC_COLUMNS, 64);
+  bool is_ready =
+      op_rows_begin(&recording.rows, recording.writer) && process_counters_begin(&recording.counters) &&
+      row_buffer_begin(&recording.diagnostics, DUMP_TABLE_diagnostics, diagnostic_columns, DIAGNOSTIC_COLUMNS, 64);
   if (is_ready && start_thread()) return TFPROF_OK;
   release_recording();
   dump_writer_close(recording.writer, NULL);
   recording.writer = NULL;
-  return is_ready ? error_set(error, TFPROF_IO, "the writer thread cannot be started: %s", strerror(errno)) : error_no_memory(error);
+  return is_ready ? error_set(error, TFPROF_IO, "the writer thread cannot be started: %s", strerror(errno))
+                  : error_no_memory(error);
 }
 
 /* ---- From other threads. */
@@ -351,8 +370,9 @@ void recording_finish(const struct dump_profile *profile, int timeout_ms) {
   pthread_mutex_unlock(&guard);
   has_thread = false;
   if (!is_done) {
-    session_say("the last data could not be written within %d s: %s has no proper end, all but the last second is there", timeout_ms / 1000,
-                recording.path);
+    session_say(
+        "the last data could not be written within %d s: %s has no proper end, all but the last second is there",
+        timeout_ms / 1000, recording.path);
     return;
   }
   pthread_join(thread, NULL);
@@ -366,8 +386,8 @@ void recording_before_fork(void) {
 
 void recording_after_fork_in_parent(void) { atomic_fetch_sub(&forks_waiting, 1); }
 
-/* The child has no writer thread, and the file is the parent's. If the thread was caught in the middle of something after all, what it
-** held stays allocated in the child: untouched memory costs nothing. */
+/* The child has no writer thread, and the file is the parent's. If the thread was caught in the middle of something
+** after all, what it held stays allocated in the child: untouched memory costs nothing. */
 void recording_after_fork_in_child(void) {
   if (recording.writer && !atomic_load(&writer_is_busy)) {
     dump_writer_abandon(recording.writer);

@@ -1,8 +1,8 @@
 /* recording.h: one dump file and the thread that writes it.
 **
-** The writer thread reads the threads' chunks every 20 ms (less often while nothing happens), writes a frame whenever 4096 ops are there or
-** the oldest is half a second old, and each second a reading of the clocks, the process counters and the counts of what was lost.
-** It blocks all signals and never runs Python.
+** The writer thread reads the threads' chunks every 20 ms (less often while nothing happens), writes a frame whenever
+** 4096 ops are there or the oldest is half a second old, and each second a reading of the clocks, the process counters
+** and the counts of what was lost. It blocks all signals and never runs Python.
 */
 #ifndef TFPROF_CAPTURE_RECORDING_H
 #define TFPROF_CAPTURE_RECORDING_H
@@ -10,12 +10,14 @@
 #include "dump/writer.h"
 
 /* Creates DIRECTORY/HOST-PID.tfprof (-2, -3, ... when that exists) and starts the thread. */
-enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile, struct tfprof_error *error);
+enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
+                                   struct tfprof_error *error);
 /* Returns when everything recorded before the call is in the file, or after `timeout_ms`. */
 void recording_flush(int timeout_ms);
 /* Writes everything, closes the file in order, ends the thread. `profile` (or NULL): fields that are known only now. */
 void recording_finish(const struct dump_profile *profile, int timeout_ms);
-/* Around a fork: the parent waits a moment until the writer thread is between two things, so that the child inherits whole structures. */
+/* Around a fork: the parent waits a moment until the writer thread is between two things, so that the child inherits
+** whole structures. */
 void recording_before_fork(void);
 void recording_after_fork_in_parent(void);
 void recording_after_fork_in_child(void);

@@ -17,7 +17,8 @@ static bool resize(struct row_buffer *buffer, uint32_t capacity) {
   return true;
 }
 
-bool row_buffer_begin(struct row_buffer *buffer, uint16_t table, const struct row_column *columns, unsigned count, uint32_t capacity) {
+bool row_buffer_begin(struct row_buffer *buffer, uint16_t table, const struct row_column *columns, unsigned count,
+                      uint32_t capacity) {
   memset(buffer, 0, sizeof *buffer);
   buffer->table = table;
   buffer->columns = columns;

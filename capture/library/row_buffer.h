@@ -22,7 +22,8 @@ struct row_buffer {
   uint64_t *nulls[ROW_COLUMNS];
 };
 
-bool row_buffer_begin(struct row_buffer *buffer, uint16_t table, const struct row_column *columns, unsigned count, uint32_t capacity);
+bool row_buffer_begin(struct row_buffer *buffer, uint16_t table, const struct row_column *columns, unsigned count,
+                      uint32_t capacity);
 void row_buffer_end(struct row_buffer *buffer);
 /* A new row, all NULL; its place in the buffer, or UINT32_MAX when there is no room even after growing. */
 uint32_t row_add(struct row_buffer *buffer);

@@ -115,8 +115,9 @@ static bool start_recording(void) {
   if (recording_begin(directory, &identity.profile, &error) == TFPROF_OK) return true;
   char text[2200];
   error_text(&error, text, sizeof text);
-  session_say("nothing is recorded of process %u: %s; the program goes on. Choose another directory with tfprof-capture -o DIR",
-              identity.profile.pid, text);
+  session_say(
+      "nothing is recorded of process %u: %s; the program goes on. Choose another directory with tfprof-capture -o DIR",
+      identity.profile.pid, text);
   return false;
 }
 
@@ -162,7 +163,8 @@ ENTRY_POINT int tfprof_capture_code_died(const void *code);
 ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason);
 /* Recording begins. 0: it cannot, and it has been said. */
 ENTRY_POINT int tfprof_capture_arm(void);
-/* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes for calling any. */
+/* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
+** for calling any. */
 ENTRY_POINT int tfprof_capture_switch(int mode);
 ENTRY_POINT void tfprof_capture_flush(void);
 ENTRY_POINT void tfprof_capture_finish(void);
@@ -214,7 +216,9 @@ int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count) {
   return is_proved;
 }
 
-int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b) { return torch_inputs_watch(tensor_a, tensor_b); }
+int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b) {
+  return torch_inputs_watch(tensor_a, tensor_b);
+}
 
 int tfprof_capture_prove_inputs(void) {
   char reason[256] = "";
@@ -231,7 +235,9 @@ int tfprof_capture_find_python(unsigned version) {
   return 0;
 }
 
-unsigned long tfprof_capture_describe_stack(char *text, unsigned long size) { return python_describe_stack(text, size); }
+unsigned long tfprof_capture_describe_stack(char *text, unsigned long size) {
+  return python_describe_stack(text, size);
+}
 
 int tfprof_capture_code_died(const void *code) { return python_code_died(code); }
 
@@ -252,7 +258,8 @@ int tfprof_capture_arm(void) {
   }
   atomic_store(&state, SESSION_RECORDING);
   if (ops_arm(wants_shapes, wants_stacks)) return 1;
-  session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on", framework_version);
+  session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
+              framework_version);
   tfprof_capture_finish();
   return 0;
 }

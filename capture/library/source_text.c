@@ -64,7 +64,11 @@ static struct source_file *find_file(const char *name) {
 static bool is_utf8(const unsigned char *text, size_t length) {
   for (size_t i = 0; i < length;) {
     unsigned char first = text[i++];
-    int more = first < 0x80 ? 0 : first >= 0xc2 && first < 0xe0 ? 1 : first >= 0xe0 && first < 0xf0 ? 2 : first >= 0xf0 && first < 0xf5 ? 3 : -1;
+    int more = first < 0x80                    ? 0
+               : first >= 0xc2 && first < 0xe0 ? 1
+               : first >= 0xe0 && first < 0xf0 ? 2
+               : first >= 0xf0 && first < 0xf5 ? 3
+                                               : -1;
     if (more < 0 || i + (size_t)more > length) return false;
     for (; more; more--)
       if ((text[i++] & 0xc0) != 0x80) return false;

@@ -59,7 +59,8 @@ struct code_copy *code_copy_make(struct dump_writer *writer, const struct code_i
 
 void code_copy_free(struct code_copy *code) { free(code); }
 
-static int64_t frame_row(struct stack_rows *rows, struct dump_writer *writer, const struct code_copy *code, int32_t line) {
+static int64_t frame_row(struct stack_rows *rows, struct dump_writer *writer, const struct code_copy *code,
+                         int32_t line) {
   struct row_map_entry *entry = row_map_entry(&rows->frame_map, (uint64_t)code->file << 32 | code->function,
                                               (uint64_t)(uint32_t)code->first_line << 32 | (uint32_t)line);
   if (!entry) return -1;
@@ -94,7 +95,8 @@ static bool reserve_trace(struct stack_rows *rows) {
   return true;
 }
 
-int64_t stack_trace_row(struct stack_rows *rows, struct dump_writer *writer, int64_t parent, const struct code_copy *code, uint32_t offset) {
+int64_t stack_trace_row(struct stack_rows *rows, struct dump_writer *writer, int64_t parent,
+                        const struct code_copy *code, uint32_t offset) {
   int32_t line = python_line(python_layout.table, code->table, code->table_length, code->first_line, offset);
   int64_t frame = frame_row(rows, writer, code, line);
   if (frame < 0) return -1;

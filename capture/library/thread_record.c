@@ -113,14 +113,17 @@ void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes) {
   if (bytes > CHUNK_CAPACITY) return NULL;
   struct chunk *chunk = chunk_acquire();
   if (!chunk) return NULL;
-  if (thread->chunk) atomic_store_explicit(&thread->chunk->next, chunk, memory_order_release);
-  else atomic_store_explicit(&thread->first_chunk, chunk, memory_order_release);
+  if (thread->chunk)
+    atomic_store_explicit(&thread->chunk->next, chunk, memory_order_release);
+  else
+    atomic_store_explicit(&thread->first_chunk, chunk, memory_order_release);
   thread->chunk = chunk;
   thread->position = 0;
   return chunk->bytes;
 }
 
-static bool write_bytes_item(struct capture_thread *thread, enum item_kind kind, uint32_t id, const void *bytes, uint32_t length) {
+static bool write_bytes_item(struct capture_thread *thread, enum item_kind kind, uint32_t id, const void *bytes,
+                             uint32_t length) {
   uint32_t size = (uint32_t)(sizeof(struct bytes_item) + length + 15) & ~15u;
   struct bytes_item *item = thread_reserve(thread, size);
   if (!item) return false;
@@ -133,8 +136,8 @@ static bool write_bytes_item(struct capture_thread *thread, enum item_kind kind,
 }
 
 /* The item is written before the entry is made: an entry without its item would leave ops without names. */
-static uint32_t intern_item(struct capture_thread *thread, struct intern_table *table, enum item_kind kind, uint64_t hash, const void *bytes,
-                            uint32_t length, uint32_t *data) {
+static uint32_t intern_item(struct capture_thread *thread, struct intern_table *table, enum item_kind kind,
+                            uint64_t hash, const void *bytes, uint32_t length, uint32_t *data) {
   struct intern_slot *slot = intern_find_bytes(table, &thread->arena, hash, bytes, length);
   if (!slot) {
     if (!write_bytes_item(thread, kind, table->last_id + 1, bytes, length)) return 0;
@@ -151,7 +154,8 @@ static uint32_t intern_item(struct capture_thread *thread, struct intern_table *
   return slot->id;
 }
 
-uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length, uint32_t *data) {
+uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length,
+                            uint32_t *data) {
   return intern_item(thread, &thread->names, ITEM_NAME, hash, text, length, data);
 }
 

@@ -1,9 +1,10 @@
 /* thread_record.h: what one thread of the program writes and the writer thread reads.
 **
-** A thread that runs an op for the first time gets a `struct capture_thread`.  It writes items of 16-byte multiples into chunks
-** (chunk_pool.h): one for each op that has ended, and before it one for each name, list of inputs, code object and stack frame that it
-** meets for the first time.  One producer, one consumer, acquire and release: no locks.  When no chunk is free an op is counted as lost.
-** The writer thread reuses the structure once the thread has ended and everything is read.
+** A thread that runs an op for the first time gets a `struct capture_thread`.  It writes items of 16-byte multiples
+** into chunks (chunk_pool.h): one for each op that has ended, and before it one for each name, list of inputs, code
+** object and stack frame that it meets for the first time.  One producer, one consumer, acquire and release: no locks.
+** When no chunk is free an op is counted as lost. The writer thread reuses the structure once the thread has ended and
+** everything is read.
 */
 #ifndef TFPROF_CAPTURE_THREAD_RECORD_H
 #define TFPROF_CAPTURE_THREAD_RECORD_H
@@ -71,31 +72,31 @@ _Static_assert(sizeof(struct node_item) == 32 && sizeof(struct pin_item) == 32, 
 
 struct capture_thread;
 
-/* An op that has begun. PyTorch hands its address to the end callback as ObserverContext, a class with a virtual destructor and nothing
-** else (ATen/record_function.h, torch 1.12 to 2.15), hence the first member. */
+/* An op that has begun. PyTorch hands its address to the end callback as ObserverContext, a class with a virtual
+** destructor and nothing else (ATen/record_function.h, torch 1.12 to 2.15), hence the first member. */
 struct open_op {
   const void *const *vtable;
   struct capture_thread *thread;
-  const void *frame;       /* the innermost Python frame then, and where it was in its code */
+  const void *frame; /* the innermost Python frame then, and where it was in its code */
   uintptr_t instruction;
   uint64_t start_ticks;
   int64_t sequence;
   uint32_t name, inputs, node, forward_thread;
-  uint32_t name_data;      /* in the arena */
+  uint32_t name_data; /* in the arena */
   uint16_t pin;
   uint8_t scope;
-  uint8_t is_text : 1;     /* the name is a text of the call, not an operator's */
-  uint8_t has_child : 1;   /* another op has begun inside it */
+  uint8_t is_text : 1;      /* the name is a text of the call, not an operator's */
+  uint8_t has_child : 1;    /* another op has begun inside it */
   _Atomic uint32_t is_done; /* set by another thread that ended it */
 };
 
 enum {
-  OPEN_MAXIMUM = 512,         /* ops within ops on one thread */
-  STACK_MAXIMUM = 512,        /* Python frames of one stack */
-  SCRATCH_SIZE = 32 * 1024,   /* the inputs of one op, a name or a code object while it is copied */
+  OPEN_MAXIMUM = 512,       /* ops within ops on one thread */
+  STACK_MAXIMUM = 512,      /* Python frames of one stack */
+  SCRATCH_SIZE = 32 * 1024, /* the inputs of one op, a name or a code object while it is copied */
   ARENA_SIZE = 8 * 1024 * 1024,
-  THREAD_MAXIMUM = 512,       /* threads that run ops at the same time */
-  NAME_MAXIMUM = 4000,        /* bytes kept of an op's name */
+  THREAD_MAXIMUM = 512, /* threads that run ops at the same time */
+  NAME_MAXIMUM = 4000,  /* bytes kept of an op's name */
 };
 
 enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };
@@ -110,9 +111,9 @@ struct capture_thread {
   _Atomic uint32_t state;
   _Atomic uint32_t life; /* counts the threads that had this structure */
   _Atomic(struct chunk *) first_chunk;
-  _Atomic uint64_t lost;      /* ops for which there was no room */
-  _Atomic uint64_t too_deep;  /* ops beyond OPEN_MAXIMUM */
-  _Atomic uint64_t cut;       /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
+  _Atomic uint64_t lost;     /* ops for which there was no room */
+  _Atomic uint64_t too_deep; /* ops beyond OPEN_MAXIMUM */
+  _Atomic uint64_t cut;      /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
   uint32_t tid;
   uint64_t logical_thread; /* RecordFunction's number of the thread */
   char name[16];
@@ -145,7 +146,8 @@ struct capture_thread *thread_of_number(unsigned number);
 /* Threads that could not be recorded because THREAD_MAXIMUM were there. */
 uint64_t threads_refused(void);
 
-/* Makes the calling thread known; NULL when it cannot be recorded. `logical_thread` is RecordFunction's number of it. */
+/* Makes the calling thread known; NULL when it cannot be recorded. `logical_thread` is RecordFunction's number of it.
+*/
 struct capture_thread *thread_enter(uint64_t logical_thread);
 bool thread_records_begin(void);
 /* In a forked child: what the parent recorded is not ours. */
@@ -155,10 +157,12 @@ bool thread_has_open_ops(struct capture_thread *thread);
 /* By the writer thread, when it has read everything of a thread that has ended and has no open ops. */
 void thread_recycle(struct capture_thread *thread);
 
-/* Room for an item of `bytes` (a multiple of 16) at the end of what the thread has written, or NULL when no chunk is free. */
+/* Room for an item of `bytes` (a multiple of 16) at the end of what the thread has written, or NULL when no chunk is
+** free. */
 void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes);
 static inline void *thread_reserve(struct capture_thread *thread, uint32_t bytes) {
-  if (__builtin_expect(!thread->chunk || thread->position + bytes > CHUNK_CAPACITY, 0)) return thread_next_chunk(thread, bytes);
+  if (__builtin_expect(!thread->chunk || thread->position + bytes > CHUNK_CAPACITY, 0))
+    return thread_next_chunk(thread, bytes);
   return thread->chunk->bytes + thread->position;
 }
 static inline void thread_commit(struct capture_thread *thread, uint32_t bytes) {
@@ -167,7 +171,8 @@ static inline void thread_commit(struct capture_thread *thread, uint32_t bytes) 
 }
 
 /* The number of a text or a list of inputs; written as an item when it is new. 0: there was no room. */
-uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length, uint32_t *data);
+uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length,
+                            uint32_t *data);
 uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length);
 /* A new operator: `key`, made of the address and the contents of its schema, stands for the text from now on. */
 uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text);

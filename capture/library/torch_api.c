@@ -11,8 +11,8 @@
 struct torch_functions torch;
 struct torch_layout torch_layout;
 
-/* std::variant<std::string_view, std::reference_wrapper<const FunctionSchema>>, the argument of RecordFunction::before in 2.10 and later;
-** libstdc++ stores a string_view as {length, text}. */
+/* std::variant<std::string_view, std::reference_wrapper<const FunctionSchema>>, the argument of RecordFunction::before
+** in 2.10 and later; libstdc++ stores a string_view as {length, text}. */
 struct name_argument {
   uint64_t length;
   const char *text;
@@ -33,12 +33,14 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *context) {
   struct library_search *search = context;
   (void)size;
   size_t length = info->dlpi_name ? strlen(info->dlpi_name) : 0, suffix = strlen(search->suffix);
-  if (length < suffix || length >= sizeof search->path || strcmp(info->dlpi_name + length - suffix, search->suffix)) return 0;
+  if (length < suffix || length >= sizeof search->path || strcmp(info->dlpi_name + length - suffix, search->suffix))
+    return 0;
   memcpy(search->path, info->dlpi_name, length + 1);
   return 1;
 }
 
-/* PyTorch's libraries are loaded RTLD_LOCAL: only a handle of their own finds their symbols. The handle is never closed. */
+/* PyTorch's libraries are loaded RTLD_LOCAL: only a handle of their own finds their symbols. The handle is never
+** closed. */
 static void *open_loaded(const char *suffix) {
   struct library_search search = {.suffix = suffix};
   if (!dl_iterate_phdr(note_library, &search)) return NULL;
@@ -68,8 +70,8 @@ bool torch_find(char *reason, size_t size) {
       {&construct, "_ZN2at14RecordFunctionC1ENS_11RecordScopeE", true},
       {&destroy, "_ZN2at14RecordFunctionD1Ev", true},
       {&before_variant,
-       "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17reference_wrapperIKN3c1014"
-       "FunctionSchemaEEEEl",
+       "_ZN2at14RecordFunction6beforeESt7variantIJSt17basic_string_viewIcSt11char_traitsIcEESt17reference_wrapperI"
+       "KN3c1014FunctionSchemaEEEEl",
        false},
       {&before_text, "_ZN2at14RecordFunction6beforeEPKcl", false},
   };
@@ -93,7 +95,7 @@ bool torch_find(char *reason, size_t size) {
 /* ---- The self-test: one range with known values, looked at from within its own callbacks. */
 
 enum {
-  OBJECT_SIZE = 1024,  /* more than any version's sizeof(at::RecordFunction) */
+  OBJECT_SIZE = 1024, /* more than any version's sizeof(at::RecordFunction) */
   SEARCHED = 512,
   MAXIMUM_HANDLE_STEP = 100000, /* other threads may take handles meanwhile */
 };
@@ -137,9 +139,12 @@ static void self_test_start(void **context, const uint8_t *object) {
       test.scope_places++;
     }
   }
-  /* fn_ lies before sequence_nr_: a variant of std::string (32 bytes, or 8 with the old string ABI) and a pointer, then its index. */
+  /* fn_ lies before sequence_nr_: a variant of std::string (32 bytes, or 8 with the old string ABI) and a pointer,
+  ** then its index. */
   for (uint16_t size = 16; test.sequence_places == 1 && size <= 40; size = (uint16_t)(size + 24)) {
-    if (test.sequence < size || word_at(object, test.sequence - size) != (uint64_t)(uintptr_t)name || object[test.sequence - 8] != 0) continue;
+    if (test.sequence < size || word_at(object, test.sequence - size) != (uint64_t)(uintptr_t)name ||
+        object[test.sequence - 8] != 0)
+      continue;
     test.name = (uint16_t)(test.sequence - size);
     test.name_kind = (uint16_t)(test.sequence - 8);
   }
@@ -156,18 +161,22 @@ static void run_test_range(bool needs_ids) {
   static _Alignas(64) uint8_t object[OBJECT_SIZE];
   memset(&test, 0, sizeof test);
   memset(object, 0, sizeof object);
-  struct torch_callback callback = {.start = (void *)self_test_start_entry, .end = (void *)self_test_end, .sampling_probability = 1};
+  struct torch_callback callback = {
+      .start = (void *)self_test_start_entry, .end = (void *)self_test_end, .sampling_probability = 1};
   memset(callback.scopes, 1, sizeof callback.scopes);
   callback.needs_ids = needs_ids;
   uint64_t handle = torch.add_thread_callback(callback);
   construct(object, SCOPE_USER);
-  if (before_variant) before_variant(object, (struct name_argument){.length = sizeof TEXT - 1, .text = TEXT}, SENTINEL);
-  else before_text(object, TEXT, SENTINEL);
+  if (before_variant)
+    before_variant(object, (struct name_argument){.length = sizeof TEXT - 1, .text = TEXT}, SENTINEL);
+  else
+    before_text(object, TEXT, SENTINEL);
   destroy(object);
   torch.remove_callback(handle);
 }
 
-/* handle_ follows fwd_thread_id_. With needs_ids each object gets the next number of the process; without, it stays 0. */
+/* handle_ follows fwd_thread_id_. With needs_ids each object gets the next number of the process; without, it stays 0.
+*/
 static uint16_t find_handle(void) {
   uint64_t first[SEARCHED / 8];
   uint16_t found = 0;
@@ -193,13 +202,15 @@ bool torch_self_test(char *reason, size_t size) {
     return false;
   }
   if (test.sequence_places != 1 || test.scope_places != 1) {
-    snprintf(reason, size, "sequence numbers, categories and shapes are unknown: this PyTorch's RecordFunction has another layout");
+    snprintf(reason, size,
+             "sequence numbers, categories and shapes are unknown: this PyTorch's RecordFunction has another layout");
     return true;
   }
   struct self_test plain = test;
   uint16_t handle = find_handle();
   if (!handle || test.sequence != plain.sequence || test.scope != plain.scope || plain.words[handle / 8] != 0) {
-    snprintf(reason, size, "sequence numbers, categories and shapes are unknown: RecordFunction's handle was not found");
+    snprintf(reason, size,
+             "sequence numbers, categories and shapes are unknown: RecordFunction's handle was not found");
     return true;
   }
   torch_layout.sequence = plain.sequence;

@@ -1,8 +1,9 @@
 /* torch_api.h: PyTorch's RecordFunction, from C.
 **
-** PyTorch calls a function of ours at the beginning and the end of every op (at::addGlobalCallback).  The functions are found by their
-** mangled names in libtorch_cpu.so; the fields of at::RecordFunction that have no exported accessor are read from the object.  Where
-** they lie is not believed but proved each time: torch_self_test sends a range of its own through PyTorch and finds its values.
+** PyTorch calls a function of ours at the beginning and the end of every op (at::addGlobalCallback).  The functions
+** are found by their mangled names in libtorch_cpu.so; the fields of at::RecordFunction that have no exported accessor
+** are read from the object.  Where they lie is not believed but proved each time: torch_self_test sends a range of its
+** own through PyTorch and finds its values.
 */
 #ifndef TFPROF_CAPTURE_TORCH_API_H
 #define TFPROF_CAPTURE_TORCH_API_H
@@ -11,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* at::RecordFunctionCallback (ATen/record_function.h): the same 40 bytes in torch 1.12 to 2.15; trivially copyable, passed by value. */
+/* at::RecordFunctionCallback (ATen/record_function.h): the same 40 bytes in torch 1.12 to 2.15; trivially copyable,
+** passed by value. */
 struct torch_callback {
   void *start, *end;
   double sampling_probability;
@@ -21,35 +23,39 @@ struct torch_callback {
 _Static_assert(sizeof(struct torch_callback) == 40, "at::RecordFunctionCallback");
 
 enum torch_scope { /* at::RecordScope */
-  SCOPE_FUNCTION = 0,
-  SCOPE_BACKWARD_FUNCTION = 1,
-  SCOPE_USER = 7,
+                   SCOPE_FUNCTION = 0,
+                   SCOPE_BACKWARD_FUNCTION = 1,
+                   SCOPE_USER = 7,
 };
 
-/* The start callback is `std::unique_ptr<at::ObserverContext> (*)(const at::RecordFunction &)`.  The result is an object with a
-** destructor, so the caller passes the address for it: on x86-64 as the first argument, which is also returned; on aarch64 in x8, which
-** C cannot name, hence the shim.  TORCH_START_CALLBACK(f) makes `f_entry` to register, which calls
-** void f(void **context, const uint8_t *record_function). */
+/* The start callback is `std::unique_ptr<at::ObserverContext> (*)(const at::RecordFunction &)`.  The result is an
+** object with a destructor, so the caller passes the address for it: on x86-64 as the first argument, which is also
+** returned; on aarch64 in x8, which C cannot name, hence the shim.  TORCH_START_CALLBACK(f) makes `f_entry` to
+** register, which calls void f(void **context, const uint8_t *record_function). */
 #if defined(__x86_64__)
 #define TORCH_CALLBACKS_SUPPORTED 1
-#define TORCH_START_CALLBACK(function)                                     \
+#define TORCH_START_CALLBACK(function)                                              \
   static void *function##_entry(void **context, const uint8_t *function##_record) { \
-    function(context, function##_record);                                  \
-    return context;                                                        \
+    function(context, function##_record);                                           \
+    return context;                                                                 \
   }
 #elif defined(__aarch64__)
 #define TORCH_CALLBACKS_SUPPORTED 1
-#define TORCH_START_CALLBACK(function)                                                                                 \
-  void function##_entry(void);                                                                                         \
-  void function##_body(void **context, const uint8_t *record_function);                                                \
-  __attribute__((used, visibility("hidden"))) void function##_body(void **context, const uint8_t *record_function) {   \
-    function(context, record_function);                                                                                \
-  }                                                                                                                    \
-  __asm__(".text\n.p2align 2\n.hidden " #function "_entry\n.globl " #function "_entry\n.type " #function "_entry,%function\n" \
-          #function "_entry:\n  mov x1, x0\n  mov x0, x8\n  b " #function "_body\n");
+#define TORCH_START_CALLBACK(function)                                                                               \
+  void function##_entry(void);                                                                                       \
+  void function##_body(void **context, const uint8_t *record_function);                                              \
+  __attribute__((used, visibility("hidden"))) void function##_body(void **context, const uint8_t *record_function) { \
+    function(context, record_function);                                                                              \
+  }                                                                                                                  \
+  __asm__(".text\n.p2align 2\n.hidden " #function "_entry\n.globl " #function "_entry\n.type " #function             \
+          "_entry,%function\n" #function "_entry:\n  mov x1, x0\n  mov x0, x8\n  b " #function "_body\n");
 #else
 #define TORCH_CALLBACKS_SUPPORTED 0
-#define TORCH_START_CALLBACK(function) static void *function##_entry(void) { (void)function; return NULL; }
+#define TORCH_START_CALLBACK(function)  \
+  static void *function##_entry(void) { \
+    (void)function;                     \
+    return NULL;                        \
+  }
 #endif
 
 struct torch_functions {
@@ -65,10 +71,10 @@ extern struct torch_functions torch;
 /* Offsets in at::RecordFunction, proved. */
 struct torch_layout {
   uint16_t scope, name, name_kind, sequence, inputs, forward_thread;
-  bool has_details;        /* sequence, scope and forward_thread were found; without them only name and time are recorded */
-  bool has_name_object;    /* name_kind 1: the word at `name` is the operator's schema, a stable key */
-  bool schema_begins_with_text; /* a schema begins with a std::string {address, length, up to 15 characters}, its name: proved by an
-                                   op of torch_inputs */
+  bool has_details; /* sequence, scope and forward_thread were found; without them only name and time are recorded */
+  bool has_name_object; /* name_kind 1: the word at `name` is the operator's schema, a stable key */
+  /* A schema begins with a std::string {address, length, up to 15 characters}, its name: proved by an op of torch_inputs. */
+  bool schema_begins_with_text;
 };
 extern struct torch_layout torch_layout;
 

@@ -1,7 +1,7 @@
 /* torch_input_text.c: the words of torch_inputs.h as the two JSON texts of a dump.
 **
-** They are what torch.profiler exports as "Input Dims" and "Input type": [] for whatever is no tensor, a list of shapes for a list of
-** tensors; the C++ names of the tensors' types, "Scalar", "ScalarList", "TensorList" or "".
+** They are what torch.profiler exports as "Input Dims" and "Input type": [] for whatever is no tensor, a list of
+** shapes for a list of tensors; the C++ names of the tensors' types, "Scalar", "ScalarList", "TensorList" or "".
 */
 #include "torch_inputs.h"
 
@@ -9,14 +9,52 @@
 
 /* caffe2::TypeMeta::name() by ScalarType (torch/headeronly/core/ScalarType.h), as g++ names the types. */
 static const char *const dtype_names[] = {
-    "unsigned char", "signed char", "short int", "int", "long int", "c10::Half", "float", "double", "c10::complex<c10::Half>",
-    "c10::complex<float>", "c10::complex<double>", "bool", "c10::qint8", "c10::quint8", "c10::qint32", "c10::BFloat16",
-    "c10::quint4x2", "c10::quint2x4", "c10::bits1x8", "c10::bits2x4", "c10::bits4x2", "c10::bits8", "c10::bits16",
-    "c10::Float8_e5m2", "c10::Float8_e4m3fn", "c10::Float8_e5m2fnuz", "c10::Float8_e4m3fnuz", "short unsigned int", "unsigned int",
-    "long unsigned int", "c10::dummy_uint1_7_t<1>", "c10::dummy_uint1_7_t<2>", "c10::dummy_uint1_7_t<3>", "c10::dummy_uint1_7_t<4>",
-    "c10::dummy_uint1_7_t<5>", "c10::dummy_uint1_7_t<6>", "c10::dummy_uint1_7_t<7>", "c10::dummy_int1_7_t<1>", "c10::dummy_int1_7_t<2>",
-    "c10::dummy_int1_7_t<3>", "c10::dummy_int1_7_t<4>", "c10::dummy_int1_7_t<5>", "c10::dummy_int1_7_t<6>", "c10::dummy_int1_7_t<7>",
-    "c10::Float8_e8m0fnu", "c10::Float4_e2m1fn_x2",
+    "unsigned char",
+    "signed char",
+    "short int",
+    "int",
+    "long int",
+    "c10::Half",
+    "float",
+    "double",
+    "c10::complex<c10::Half>",
+    "c10::complex<float>",
+    "c10::complex<double>",
+    "bool",
+    "c10::qint8",
+    "c10::quint8",
+    "c10::qint32",
+    "c10::BFloat16",
+    "c10::quint4x2",
+    "c10::quint2x4",
+    "c10::bits1x8",
+    "c10::bits2x4",
+    "c10::bits4x2",
+    "c10::bits8",
+    "c10::bits16",
+    "c10::Float8_e5m2",
+    "c10::Float8_e4m3fn",
+    "c10::Float8_e5m2fnuz",
+    "c10::Float8_e4m3fnuz",
+    "short unsigned int",
+    "unsigned int",
+    "long unsigned int",
+    "c10::dummy_uint1_7_t<1>",
+    "c10::dummy_uint1_7_t<2>",
+    "c10::dummy_uint1_7_t<3>",
+    "c10::dummy_uint1_7_t<4>",
+    "c10::dummy_uint1_7_t<5>",
+    "c10::dummy_uint1_7_t<6>",
+    "c10::dummy_uint1_7_t<7>",
+    "c10::dummy_int1_7_t<1>",
+    "c10::dummy_int1_7_t<2>",
+    "c10::dummy_int1_7_t<3>",
+    "c10::dummy_int1_7_t<4>",
+    "c10::dummy_int1_7_t<5>",
+    "c10::dummy_int1_7_t<6>",
+    "c10::dummy_int1_7_t<7>",
+    "c10::Float8_e8m0fnu",
+    "c10::Float4_e2m1fn_x2",
 };
 
 struct text {
@@ -66,9 +104,7 @@ size_t input_shapes_text(const uint64_t *words, uint32_t count, char *bytes, siz
         add(&text, "]");
         break;
       }
-      default:
-        add(&text, "[]");
-        at++;
+      default: add(&text, "[]"); at++;
     }
   }
   add(&text, "]");

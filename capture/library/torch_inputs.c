@@ -9,7 +9,8 @@ struct input_layout input_layout;
 
 uint32_t input_encode_list(const uint8_t *list, uint64_t *words, uint32_t room) {
   if (!list) return 0;
-  const uint8_t *begin = torch_pointer(list, input_layout.list_begin), *end = torch_pointer(list, input_layout.list_begin + 8u);
+  const uint8_t *begin = torch_pointer(list, input_layout.list_begin),
+                *end = torch_pointer(list, input_layout.list_begin + 8u);
   uint64_t count = (uint64_t)(end - begin) / IVALUE_SIZE;
   uint32_t tag = 0;
   if (torch_pointer(list, input_layout.list_begin + 24u) != input_layout.tensor_type) {
@@ -72,7 +73,8 @@ static bool policy_matches(const struct sample *sample, uint16_t bit) {
   return (word >> bit % 64 & 3) == (uint64_t)sample->expected[SAMPLE_POLICY];
 }
 
-/* The only place between `first` and `last` where every sample has what it must have; 0 when there is none or more than one. */
+/* The only place between `first` and `last` where every sample has what it must have; 0 when there is none or more
+** than one. */
 static uint16_t only_place(const struct sample *samples, unsigned count, uint16_t first, uint16_t last, uint16_t step,
                            bool (*matches)(const struct sample *, uint16_t)) {
   uint16_t found = 0;
@@ -107,15 +109,20 @@ bool torch_inputs_prove_tensors(const int64_t *numbers, unsigned count, char *re
     }
   }
   input_layout.sizes = only_place(samples, count, 8, 128, 8, sizes_match);
-  /* Sizes and strides take a count and two times five numbers; data_type_ follows behind offset and number of elements. */
+  /* Sizes and strides take a count and two times five numbers; data_type_ follows behind offset and number of
+  ** elements. */
   if (input_layout.sizes)
-    input_layout.dtype = only_place(samples, count, (uint16_t)(input_layout.sizes + 88), TENSOR_SEARCHED - 2, 2, dtype_matches);
+    input_layout.dtype =
+        only_place(samples, count, (uint16_t)(input_layout.sizes + 88), TENSOR_SEARCHED - 2, 2, dtype_matches);
   uint16_t bit = 0;
   if (input_layout.dtype)
-    bit = only_place(samples, count, (uint16_t)(input_layout.dtype * 8 + 16), (uint16_t)(input_layout.dtype * 8 + 64), 1, policy_matches);
+    bit = only_place(samples, count, (uint16_t)(input_layout.dtype * 8 + 16), (uint16_t)(input_layout.dtype * 8 + 64),
+                     1, policy_matches);
   if (!bit || bit % 64 == 63) {
     snprintf(reason, size, "this PyTorch's tensors are laid out in another way (%s not found)",
-             !input_layout.sizes ? "sizes" : !input_layout.dtype ? "type" : "size policy");
+             !input_layout.sizes   ? "sizes"
+             : !input_layout.dtype ? "type"
+                                   : "size policy");
     return false;
   }
   input_layout.policy_word = (uint16_t)(bit / 64 * 8);
@@ -140,14 +147,17 @@ static bool read_arguments(const uint8_t *object, unsigned count, uint64_t value
 static bool prove_transpose(const uint8_t *object) {
   uint64_t values[3][2], text[2];
   const char *name = torch.name(object);
-  if (object[torch_layout.name_kind] != 1 || strcmp(name, "aten::transpose") || !read_arguments(object, 3, values)) return false;
-  /* c10::FunctionSchema begins with its OperatorName, which begins with std::string name. This one has 15 characters, the most that lie
-  ** within the string object itself. */
+  if (object[torch_layout.name_kind] != 1 || strcmp(name, "aten::transpose") || !read_arguments(object, 3, values))
+    return false;
+  /* c10::FunctionSchema begins with its OperatorName, which begins with std::string name. This one has 15 characters,
+  ** the most that lie within the string object itself. */
   const uint8_t *schema = torch_pointer(object, torch_layout.name);
-  torch_layout.schema_begins_with_text = guarded_read(schema, text, sizeof text) && (const char *)(uintptr_t)text[0] == name &&
+  torch_layout.schema_begins_with_text = guarded_read(schema, text, sizeof text) &&
+                                         (const char *)(uintptr_t)text[0] == name &&
                                          (const uint8_t *)name == schema + 16 && text[1] == strlen(name);
-  return (const void *)(uintptr_t)values[0][0] == watch.a && (uint32_t)values[0][1] == TAG_TENSOR && values[1][0] == 0 &&
-         (uint32_t)values[1][1] == TAG_INT && values[2][0] == 1 && (uint32_t)values[2][1] == TAG_INT;
+  return (const void *)(uintptr_t)values[0][0] == watch.a && (uint32_t)values[0][1] == TAG_TENSOR &&
+         values[1][0] == 0 && (uint32_t)values[1][1] == TAG_INT && values[2][0] == 1 &&
+         (uint32_t)values[2][1] == TAG_INT;
 }
 
 /* c10::detail::ListImpl: a vtable, reference counts, std::vector<IValue>, the element type. */
@@ -158,7 +168,8 @@ static bool prove_list(const uint8_t *object) {
   for (uint16_t i = 1; i + 3 < 8; i++) {
     if (list[i + 1] - list[i] != sizeof elements || list[i + 2] < list[i + 1]) continue;
     if (!guarded_read((const void *)(uintptr_t)list[i], elements, sizeof elements)) continue;
-    if ((const void *)(uintptr_t)elements[0][0] != watch.a || (const void *)(uintptr_t)elements[1][0] != watch.b) continue;
+    if ((const void *)(uintptr_t)elements[0][0] != watch.a || (const void *)(uintptr_t)elements[1][0] != watch.b)
+      continue;
     if ((uint32_t)elements[0][1] != TAG_TENSOR || (uint32_t)elements[1][1] != TAG_TENSOR) continue;
     input_layout.tag_list = (uint32_t)values[0][1];
     input_layout.list_begin = (uint16_t)(i * 8);
@@ -170,11 +181,14 @@ static bool prove_list(const uint8_t *object) {
 
 static bool prove_expand(const uint8_t *object) {
   uint64_t values[3][2], list[8], elements[2][2];
-  if (!input_layout.tensor_type || strcmp(torch.name(object), "aten::expand") || !read_arguments(object, 3, values)) return false;
+  if (!input_layout.tensor_type || strcmp(torch.name(object), "aten::expand") || !read_arguments(object, 3, values))
+    return false;
   if ((uint32_t)values[1][1] != input_layout.tag_list) return false;
   if (!guarded_read((const void *)(uintptr_t)values[1][0], list, sizeof list)) return false;
   unsigned begin = input_layout.list_begin / 8;
-  if (list[begin + 1] - list[begin] != sizeof elements || (const void *)(uintptr_t)list[begin + 3] == input_layout.tensor_type) return false;
+  if (list[begin + 1] - list[begin] != sizeof elements ||
+      (const void *)(uintptr_t)list[begin + 3] == input_layout.tensor_type)
+    return false;
   if (!guarded_read((const void *)(uintptr_t)list[begin], elements, sizeof elements)) return false;
   if (elements[0][0] != 2 || elements[1][0] != 3 || (uint32_t)elements[0][1] != TAG_INT) return false;
   input_layout.tag_bool = (uint32_t)values[2][1];
@@ -203,7 +217,8 @@ bool torch_inputs_watch(const void *tensor_a, const void *tensor_b) {
   memset(&watch, 0, sizeof watch);
   watch.a = tensor_a;
   watch.b = tensor_b;
-  struct torch_callback callback = {.start = (void *)watch_start_entry, .end = (void *)watch_end, .sampling_probability = 1, .needs_inputs = 1};
+  struct torch_callback callback = {
+      .start = (void *)watch_start_entry, .end = (void *)watch_end, .sampling_probability = 1, .needs_inputs = 1};
   callback.scopes[SCOPE_FUNCTION] = 1;
   watch.callback = torch.add_thread_callback(callback);
   return true;

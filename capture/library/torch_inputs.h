@@ -1,12 +1,13 @@
 /* torch_inputs.h: the shapes and types of an op's inputs, read in the callback.
 **
-** An op's inputs arrive as an array of c10::IValue: 16 bytes, payload and tag (ATen/core/ivalue.h).  A tensor's payload is its
-** c10::TensorImpl, whose sizes are read where they lie: the accessors could call into Python for tensors of some subclasses, and would
-** throw for symbolic sizes.  Like Kineto, we take a tensor whose sizes are not plain numbers for an undefined one.
-** All of it is proved when recording begins, on tensors and ops that the Python hook makes for the purpose.
+** An op's inputs arrive as an array of c10::IValue: 16 bytes, payload and tag (ATen/core/ivalue.h).  A tensor's
+** payload is its c10::TensorImpl, whose sizes are read where they lie: the accessors could call into Python for
+** tensors of some subclasses, and would throw for symbolic sizes.  Like Kineto, we take a tensor whose sizes are not
+** plain numbers for an undefined one. All of it is proved when recording begins, on tensors and ops that the Python
+** hook makes for the purpose.
 **
-** The callback writes words, which the writer thread turns into JSON texts: one word for each input, followed by a tensor's sizes, or by
-** the tensors of a list.  Equal words have equal texts.
+** The callback writes words, which the writer thread turns into JSON texts: one word for each input, followed by a
+** tensor's sizes, or by the tensors of a list.  Equal words have equal texts.
 */
 #ifndef TFPROF_CAPTURE_TORCH_INPUTS_H
 #define TFPROF_CAPTURE_TORCH_INPUTS_H
@@ -15,13 +16,13 @@
 
 #include <string.h>
 
-enum input_kind { /* the low byte of a word */
-  INPUT_OTHER = 1,     /* undefined tensors, texts, None, ...: shape [] and no type */
-  INPUT_TENSOR,        /* bits 8...23: dtype; bits 32...: how many sizes follow */
-  INPUT_SCALAR,
-  INPUT_SCALAR_LIST,
-  INPUT_TENSOR_LIST,   /* bits 32...: how many tensors follow */
-  INPUT_LONG_LIST,     /* a list of tensors too long to be written out */
+enum input_kind {                  /* the low byte of a word */
+                  INPUT_OTHER = 1, /* undefined tensors, texts, None, ...: shape [] and no type */
+                  INPUT_TENSOR,    /* bits 8...23: dtype; bits 32...: how many sizes follow */
+                  INPUT_SCALAR,
+                  INPUT_SCALAR_LIST,
+                  INPUT_TENSOR_LIST, /* bits 32...: how many tensors follow */
+                  INPUT_LONG_LIST,   /* a list of tensors too long to be written out */
 };
 
 enum {
@@ -31,27 +32,30 @@ enum {
   TAG_DOUBLE = 3,
   TAG_COMPLEX = 4,
   TAG_INT = 5,
-  INLINE_SIZES = 5,     /* C10_SIZES_AND_STRIDES_MAX_INLINE_SIZE */
-  LIST_MAXIMUM = 30,    /* TENSOR_LIST_DISPLAY_LENGTH_LIMIT and SCALAR_LIST_LENGTH_LIMIT of torch/csrc/profiler */
+  INLINE_SIZES = 5,  /* C10_SIZES_AND_STRIDES_MAX_INLINE_SIZE */
+  LIST_MAXIMUM = 30, /* TENSOR_LIST_DISPLAY_LENGTH_LIMIT and SCALAR_LIST_LENGTH_LIMIT of torch/csrc/profiler */
   DIMENSION_MAXIMUM = 64,
 };
 
 struct input_layout {
   bool is_proved;
-  uint16_t sizes;         /* in TensorImpl: c10::impl::SizesAndStrides, a count and then numbers or, above INLINE_SIZES, their address */
-  uint16_t dtype;         /* caffe2::TypeMeta: 16 bits that equal the ScalarType */
-  uint16_t policy_word;   /* the 8 bytes that hold sizes_strides_policy_, and its place in them */
+  /* In TensorImpl: c10::impl::SizesAndStrides, a count and then numbers or, above INLINE_SIZES, their address. */
+  uint16_t sizes;
+  uint16_t dtype;       /* caffe2::TypeMeta: 16 bits that equal the ScalarType */
+  uint16_t policy_word; /* the 8 bytes that hold sizes_strides_policy_, and its place in them */
   uint8_t policy_shift;
   uint32_t tag_list, tag_bool;
-  uint16_t list_begin;    /* in c10::detail::ListImpl: std::vector<IValue>; its element type follows */
+  uint16_t list_begin;     /* in c10::detail::ListImpl: std::vector<IValue>; its element type follows */
   const void *tensor_type; /* the element type of a list of tensors: one object in the process */
 };
 extern struct input_layout input_layout;
 
-/* Proof in two steps, called by the Python hook. `samples`: `count` times 12 numbers: address of the TensorImpl, dtype, policy (0 default,
-** 1 custom strides, 2 custom sizes; -1 not known), number of sizes, 8 sizes. false: `reason` is filled. */
+/* Proof in two steps, called by the Python hook. `samples`: `count` times 12 numbers: address of the TensorImpl,
+** dtype, policy (0 default, 1 custom strides, 2 custom sizes; -1 not known), number of sizes, 8 sizes. false: `reason`
+** is filled. */
 bool torch_inputs_prove_tensors(const int64_t *samples, unsigned count, char *reason, size_t size);
-/* Then the hook runs transpose(a, 0, 1), broadcast_tensors(a, b) and a.expand(2, 3), a being of 2 x 3, on this thread. */
+/* Then the hook runs transpose(a, 0, 1), broadcast_tensors(a, b) and a.expand(2, 3), a being of 2 x 3, on this thread.
+*/
 bool torch_inputs_watch(const void *tensor_a, const void *tensor_b);
 bool torch_inputs_prove_ops(char *reason, size_t size);
 
@@ -64,8 +68,8 @@ static inline const uint8_t *torch_pointer(const uint8_t *object, unsigned offse
   return (const uint8_t *)(uintptr_t)torch_word(object, offset);
 }
 
-/* Bool's tag differs between versions; SymInt, SymFloat and SymBool are the (at most three) tags just below it. UInt, the tag after Int
-** in 2.13, is not a scalar for Kineto either. */
+/* Bool's tag differs between versions; SymInt, SymFloat and SymBool are the (at most three) tags just below it. UInt,
+** the tag after Int in 2.13, is not a scalar for Kineto either. */
 static inline bool input_is_scalar(uint32_t tag) {
   if (tag >= TAG_DOUBLE && tag <= TAG_INT) return true;
   uint32_t first = input_layout.tag_bool >= TAG_INT + 4 ? input_layout.tag_bool - 3 : TAG_INT + 1;
@@ -117,7 +121,8 @@ static inline uint32_t torch_inputs_encode(const uint8_t *record_function, uint6
   return used;
 }
 
-/* ---- The writer thread's half (torch_input_text.c): JSON of the words. Returns the length, or 0 when `size` is too small. */
+/* ---- The writer thread's half (torch_input_text.c): JSON of the words. Returns the length, or 0 when `size` is too
+** small. */
 size_t input_shapes_text(const uint64_t *words, uint32_t count, char *text, size_t size);
 size_t input_types_text(const uint64_t *words, uint32_t count, char *text, size_t size);
 

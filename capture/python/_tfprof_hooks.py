@@ -1,10 +1,12 @@
 """Waits for PyTorch to be imported: the small part of the hooks, which every Python process runs at its start.
 
-Nothing is imported here that Python has not loaded by itself, and torch least of all.  When the program imports torch, the capture library is
-loaded with RTLD_GLOBAL before it, so that it can take the place of functions of torch, and armed after it (_tfprof_recording).
+Nothing is imported here that Python has not loaded by itself, and torch least of all.  When the program imports torch,
+the capture library is loaded with RTLD_GLOBAL before it, so that it can take the place of functions of torch, and armed
+after it (_tfprof_recording).
 
 Whatever goes wrong in here ends here: one line on stderr, and the program runs on unrecorded.
 """
+
 import os
 import sys
 

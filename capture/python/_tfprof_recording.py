@@ -1,8 +1,9 @@
 """Arms the capture library once PyTorch has been imported.
 
-Arming proves, on tensors and frames made for the purpose, that what the library knows of the insides of PyTorch and CPython holds here; what
-cannot be proved is not recorded, and the dump says so.
+Arming proves, on tensors and frames made for the purpose, that what the library knows of the insides of PyTorch and
+CPython holds here; what cannot be proved is not recorded, and the dump says so.
 """
+
 import os
 import sys
 
@@ -43,8 +44,9 @@ class Recording:
     # ---- Input shapes.
 
     def prove_inputs(self):
-        """Tensors of known shape, type and kind; then the three operators that the library expects. They make views: no kernel runs, no
-        random number is drawn, nothing that the program could set is touched."""
+        """Tensors of known shape, type and kind; then the three operators that the library expects. They make views: no
+        kernel runs, no random number is drawn, nothing that the program could set is touched.
+        """
         ctypes, torch = self.ctypes, self.torch
         samples = self.sample_tensors()
         numbers = []
@@ -67,7 +69,9 @@ class Recording:
                     self.library.tfprof_capture_prove_inputs()
 
     def sample_tensors(self):
-        """(tensor, number of its dtype, policy of its sizes, shape): policy 0 is a plain tensor, 1 has strides of its own kind, 2 sizes."""
+        """(tensor, number of its dtype, policy of its sizes, shape): policy 0 is a plain tensor, 1 has strides of its
+        own kind, 2 sizes.
+        """
         torch = self.torch
 
         def empty(shape, dtype=torch.float32, **options):
@@ -126,9 +130,11 @@ class Recording:
         return bool(self.code_died(self.ctypes.c_void_p(address)))
 
     def compare_stacks(self):
-        """None when the library reads the stack as Python tells it, else what differs. The functions have names of one, two and four
-        bytes a character; a generator and a lambda are in between."""
-        source = "def \u00fc(go):\n    return next(\u6570(go))\n\n\ndef \u6570(go):\n    yield (lambda:\n           go())()\n"
+        """None when the library reads the stack as Python tells it, else what differs. The functions have names of one,
+        two and four bytes a character; a generator and a lambda are in between.
+        """
+        source = "def \u00fc(go):\n    return next(\u6570(go))\n\n\n"
+        source += "def \u6570(go):\n    yield (lambda:\n           go())()\n"
         names = {}
         exec(compile(source, "<tfprof \U0001f50d>", "exec"), names)
         return names["\u00fc"](self.compare_stacks_here)
@@ -148,7 +154,9 @@ class Recording:
             if mine != its:
                 return "frame %d is read as %s and is %s" % (number, " ".join(mine), " ".join(its))
         # A very deep stack is compared as far as it is described.
-        return None if len(seen) == len(told) or len(seen) >= 500 else "%d frames are read of %d" % (len(seen), len(told))
+        if len(seen) == len(told) or len(seen) >= 500:
+            return None
+        return "%d frames are read of %d" % (len(seen), len(told))
 
     @staticmethod
     def told_by_python(frame):
@@ -169,8 +177,9 @@ class Recording:
     # ---- The end.
 
     def end_in_order(self):
-        """atexit for the usual end; os._exit, which skips atexit, is how forked workers of multiprocessing and DataLoader end; exec
-        leaves without any end."""
+        """atexit for the usual end; os._exit, which skips atexit, is how forked workers of multiprocessing and
+        DataLoader end; exec leaves without any end.
+        """
         import atexit
 
         finish, flush = self.library.tfprof_capture_finish, self.library.tfprof_capture_flush

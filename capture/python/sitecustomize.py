@@ -1,9 +1,11 @@
-"""Runs at the start of every Python process of a recorded program: tfprof-capture puts this directory first on PYTHONPATH.
+"""Runs at the start of every Python process of a recorded program: tfprof-capture puts this directory first on
+PYTHONPATH.
 
-It prepares the recording (_tfprof_hooks), takes its directory off sys.path so that no import of the program sees it, and hands over to
-the sitecustomize that Python would have run without us: the same import again finds it, or fails as it would have failed.
-PYTHONPATH in the environment stays as it is, so that child processes are recorded too.
+It prepares the recording (_tfprof_hooks), takes its directory off sys.path so that no import of the program sees it,
+and hands over to the sitecustomize that Python would have run without us: the same import again finds it, or fails as
+it would have failed. PYTHONPATH in the environment stays as it is, so that child processes are recorded too.
 """
+
 import sys
 
 try:

@@ -129,8 +129,28 @@ static void percentile_final(sqlite3_context *context) {
 
 /* ---- stddev ---- */
 
-/* Welford's running mean and sum of squared differences from it: exact enough for values far from 0, such as times. */
-struct moments { int64_t count; double mean, squares; };
+/* Welford's running mean and sum of squared differences from it, of the distances from the first value: those are exact
+** for values that lie close together far from 0, such as times. */
+struct moments {
+  int64_t count;
+  bool first_is_integer;
+  int64_t first_integer;
+  double first, mean, squares;
+};
+
+static double distance_from_first(struct moments *moments, sqlite3_value *value, int type) {
+  int64_t difference;
+  if (moments->count == 0) {
+    moments->first_is_integer = type == SQLITE_INTEGER;
+    moments->first_integer = sqlite3_value_int64(value);
+    moments->first = sqlite3_value_double(value);
+  }
+  if (moments->first_is_integer && type == SQLITE_INTEGER &&
+      !__builtin_sub_overflow(sqlite3_value_int64(value), moments->first_integer, &difference)) {
+    return (double)difference;
+  }
+  return sqlite3_value_double(value) - moments->first;
+}
 
 static void stddev_step(sqlite3_context *context, int count, sqlite3_value **values) {
   struct moments *moments = sqlite3_aggregate_context(context, sizeof *moments);
@@ -145,7 +165,7 @@ static void stddev_step(sqlite3_context *context, int count, sqlite3_value **val
     sqlite3_result_error(context, "input to stddev() is not numeric", -1);
     return;
   }
-  double value = sqlite3_value_double(values[0]), difference = value - moments->mean;
+  double value = distance_from_first(moments, values[0], type), difference = value - moments->mean;
   moments->mean += difference / (double)++moments->count;
   moments->squares += difference * (value - moments->mean);
 }

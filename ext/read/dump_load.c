@@ -1,13 +1,14 @@
 /* dump_load.c: decodes columns of a segment of a dump.
 **
-** Each column wanted is a job; its array is allocated first, as narrow as the directory's minima and maxima allow, and then
-** all frames of all jobs are decoded side by side, straight into the arrays.  What the file says is checked on the way, once:
-** strings must exist, references must lie within the table they point to, booleans are 0 or 1, times are this side of the
-** year 2116.  What does not pass, or cannot be decoded at all, is NULL and becomes a diagnostic.
+** Each column wanted is a job; its array is allocated first, as narrow as the directory's minima and maxima allow,
+** and then all frames of all jobs are decoded side by side, straight into the arrays.  What the file says is checked
+** on the way, once: strings must exist, references must lie within the table they point to, booleans are 0 or 1,
+** times are this side of the year 2116.  What does not pass, or cannot be decoded at all, is NULL and becomes a
+** diagnostic.
 **
-** Of start_ns, end_ns and dur_ns any two make the third: end_ns is added up from the other two when it is read, and start_ns
-** is computed here where the file has end_ns instead, whose differences are smaller.  Segments where this is not so simple
-** are left to dump_span.c.
+** Of start_ns, end_ns and dur_ns any two make the third: end_ns is added up from the other two when it is read, and
+** start_ns is computed here where the file has end_ns instead, whose differences are smaller.  Segments where this
+** is not so simple are left to dump_span.c.
 */
 #include "read/dump_source.h"
 
@@ -27,12 +28,12 @@ struct job {
   int64_t minimum, maximum; /* what values may be; of text: the file's ids */
   bool is_parent;           /* values must lie below their own row */
   bool has_lost_texts;
-  int duration_job;         /* JOB_START: the job that wants the durations decoded on the way, or -1 */
-  bool is_done_by_start;    /* its frames without start are such durations */
+  int duration_job;      /* JOB_START: the job that wants the durations decoded on the way, or -1 */
+  bool is_done_by_start; /* its frames without start are such durations */
   struct column_builder builder;
 };
 
-struct trouble { /* of one job in one frame */
+struct trouble {  /* of one job in one frame */
   uint8_t status; /* enum tfprof_status of decoding */
   uint32_t refused;
   uint64_t offset;
@@ -102,7 +103,7 @@ void dump_tell_refused(struct segment *segment, unsigned column, int64_t count) 
 
 /* ---- writing into arrays ---- */
 
-#define PUT_AS(type) \
+#define PUT_AS(type)                                                                                                   \
   for (uint32_t i = 0; i < count; i++) ((type *)builder->elements)[first + i] = (type)((uint64_t)values[i] - base)
 
 static void put_values(struct column_builder *builder, uint32_t first, uint32_t count, const int64_t *values) {
@@ -247,8 +248,8 @@ static enum tfprof_status decode_plain(const struct loading *loading, struct wor
   }
   if (is_checked) trouble->refused = refuse(job, frame, worker->values, worker->nulls);
   if (job->kind == JOB_TEXT) {
-    trouble->refused += map_texts(loading->source->strings, job->has_lost_texts, frame->rows, worker->values,
-                                  worker->nulls);
+    trouble->refused +=
+        map_texts(loading->source->strings, job->has_lost_texts, frame->rows, worker->values, worker->nulls);
   }
   if (job->kind == JOB_REAL && block->encoding != DUMP_REAL) reals_of_integers(frame->rows, worker->values);
   put_values(&job->builder, first, frame->rows, worker->values);
@@ -395,8 +396,7 @@ static enum tfprof_status start_builder(struct loading *loading, struct job *job
   *is_absent = !extent.has_blocks;
   if (*is_absent) return TFPROF_OK;
   if (job->kind == JOB_TEXT && extent.has_values) {
-    struct string_range range =
-        dump_string_range(loading->source, (uint32_t)extent.minimum, (uint32_t)extent.maximum);
+    struct string_range range = dump_string_range(loading->source, (uint32_t)extent.minimum, (uint32_t)extent.maximum);
     job->has_lost_texts = range.minimum == 0;
     extent.may_have_nulls |= job->has_lost_texts;
     extent.minimum = range.minimum;
@@ -412,7 +412,9 @@ static enum tfprof_status add_job(struct loading *loading, unsigned column, stru
   const struct column_spec *spec = &loading->spec->columns[column];
   bool is_text = spec->type == TYPE_TEXT || spec->type == TYPE_JSON, is_absent;
   struct job *job = &loading->jobs[loading->job_count];
-  *job = (struct job){.kind = is_text ? JOB_TEXT : spec->type == TYPE_REAL ? JOB_REAL : JOB_INTEGER,
+  *job = (struct job){.kind = is_text                   ? JOB_TEXT
+                              : spec->type == TYPE_REAL ? JOB_REAL
+                                                        : JOB_INTEGER,
                       .column = column,
                       .dump_id = spec->dump_id,
                       .duration_job = -1};

@@ -1,7 +1,8 @@
 /* dump_reader.c: the source of profiles that tfprof-capture or tfprof_save wrote.
 **
-** Opening turns the frames that the codec (proto/dump/reader.h) found into segments: runs of frames of one table without a
-** gap between their rows, short enough that a query with a LIMIT need not decode everything.  Nothing is decoded here.
+** Opening turns the frames that the codec (proto/dump/reader.h) found into segments: runs of frames of one table
+** without a gap between their rows, short enough that a query with a LIMIT need not decode everything.  Nothing is
+** decoded here.
 */
 #include "read/dump_reader.h"
 
@@ -198,8 +199,8 @@ static enum tfprof_status set_attributes(struct profile *profile, const struct d
   return intern(profile, json, &profile->attributes, error);
 }
 
-/* Times of a clock of its own, such as a monotonic one, are moved to the common one by the first reading of both; by how much later readings
-** differ from that is the error. */
+/* Times of a clock of its own, such as a monotonic one, are moved to the common one by the first reading of both; by
+** how much later readings differ from that is the error. */
 static void set_clock(struct profile *profile, const struct dump_file *file) {
   const char *domain = file->profile.clock_domain;
   bool is_common = !domain || strcmp(domain, "realtime") == 0;
@@ -310,8 +311,8 @@ static enum tfprof_status prepare(struct span *span, struct tfprof_error *error)
   return dump_cursor_open(span->source->file, &span->cursor, error);
 }
 
-/* Looks at the rows of a frame: their times, or with `durations` what these make of them: starts of ends (sign -1), ends
-** of starts (1). */
+/* Looks at the rows of a frame: their times, or with `durations` what these make of them: starts of ends (sign -1),
+** ends of starts (1). */
 static enum tfprof_status look_closely(struct span *span, const struct dump_frame *frame,
                                        const struct dump_block *times, const struct dump_block *durations, int sign,
                                        struct tfprof_error *error) {
@@ -342,8 +343,8 @@ static bool is_tame(const struct dump_block *block) {
   return is_dump_time(block->minimum) && is_dump_time(block->maximum);
 }
 
-/* The directory tells the least and the greatest of a block; where it does not tell enough the block is decoded, which is
-** seldom. */
+/* The directory tells the least and the greatest of a block; where it does not tell enough the block is decoded,
+** which is seldom. */
 static enum tfprof_status widen(struct span *span, const struct dump_frame *frame, const struct table_spec *spec,
                                 struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;

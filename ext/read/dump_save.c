@@ -1,8 +1,8 @@
 /* dump_save.c: see dump_save.h.
 **
-** The tables of a profile are written one after the other in frames of DUMP_FRAME_ROWS rows.  Texts get ids of the file when
-** they first occur; references are row numbers, which stay what they are, and so do times, with a reading of the clocks that
-** says by how much they are moved.  Of start, end and duration two are enough: see choose_span.
+** The tables of a profile are written one after the other in frames of DUMP_FRAME_ROWS rows.  Texts get ids of the
+** file when they first occur; references are row numbers, which stay what they are, and so do times, with a reading
+** of the clocks that says by how much they are moved.  Of start, end and duration two are enough: see choose_span.
 */
 #include "read/dump_save.h"
 
@@ -173,7 +173,8 @@ static enum tfprof_status save_table(struct saving *saving, unsigned table, stru
   return status;
 }
 
-/* The rows of the file and those that reading it added. The latter follow the others, wherever their numbers are now. */
+/* The rows of the file and those that reading it added. The latter follow the others, wherever their numbers are
+** now. */
 static enum tfprof_status save_diagnostics(struct saving *saving, struct tfprof_error *error) {
   char selection[16];
   struct snapshot *snapshot;
@@ -227,8 +228,8 @@ static struct dump_profile describe(const struct saving *saving) {
       .created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
 }
 
-/* A reading of the clocks that gives the profile the offset it has, and a second one where its error is too large for the
-** uncertainty of the first. Times of a clock that is the common one already are written as they are shown. */
+/* A reading of the clocks that gives the profile the offset it has, and a second one where its error is too large
+** for the uncertainty of the first. Times of a clock that is the common one already are written as they are shown. */
 static enum tfprof_status save_clock(struct saving *saving, struct tfprof_error *error) {
   const struct profile *profile = saving->profile;
   const char *domain = text_of(saving, profile->clock_domain);

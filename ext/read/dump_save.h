@@ -4,10 +4,10 @@
 
 #include "store/store.h"
 
-/* One open profile becomes the file `path`, several become a directory `path` with a file each; where `path` is a directory already they
-** are put into it. Files that exist are not overwritten. All columns are written, derived ones too, so that opening the result shows the
-** same rows with the same row numbers; what reading the profiles added to diagnostics is written as well. After a failure no half-written
-** file is left. */
+/* One open profile becomes the file `path`, several become a directory `path` with a file each; where `path` is a
+** directory already they are put into it. Files that exist are not overwritten. All columns are written, derived
+** ones too, so that opening the result shows the same rows with the same row numbers; what reading the profiles
+** added to diagnostics is written as well. After a failure no half-written file is left. */
 enum tfprof_status dump_save(struct store *store, const char *path, struct tfprof_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* dump_span.c: start_ns, end_ns and dur_ns of segments where they do not simply fit together.
 **
-** Nearly all segments are even (see dump_span_is_even) and are left to dump_load.c.  The others are decoded here as a
-** whole, row by row with every check: frames that store start and end, rows of which only the end is known, values that a
-** damaged file or a hostile hand has put there.
+** Nearly all segments are even (see dump_span_is_even) and are left to dump_load.c.  The others are decoded here as
+** a whole, row by row with every check: frames that store start and end, rows of which only the end is known, values
+** that a damaged file or a hostile hand has put there.
 */
 #include "read/dump_source.h"
 

@@ -1,7 +1,7 @@
 /* read.c: from a path to the files it names, and from those to a run.
 **
-** A directory gives its files (not those of directories within it), a glob all that it matches.  Where there are dumps among
-** several files, the others are left alone: what lies beside a recording is mostly not one.
+** A directory gives its files (not those of directories within it), a glob all that it matches.  Where there are
+** dumps among several files, the others are left alone: what lies beside a recording is mostly not one.
 */
 #include "read/read.h"
 
@@ -210,8 +210,8 @@ static enum tfprof_status open_single(struct opening *opening, const char *path,
   enum tfprof_status status = recognise_read(path, head, error);
   if (!status) {
     const struct read_format *format = recognise_format(path, head);
-    status = format ? format->open(opening->store, opening->run_number, path, error)
-                    : recognise_refuse(path, head, error);
+    status =
+        format ? format->open(opening->store, opening->run_number, path, error) : recognise_refuse(path, head, error);
   }
   free(head);
   return status;

@@ -1,7 +1,8 @@
 /* read.h: opens any profile, whatever wrote it.
 **
-** One reader per source format; each recognises its files by content and fills the store through the functions of store.h.  read_open() looks
-** at what a path names (file, run directory, glob), asks each reader of read_formats[] and adds one run with a profile per file.
+** One reader per source format; each recognises its files by content and fills the store through the functions of
+** store.h.  read_open() looks at what a path names (file, run directory, glob), asks each reader of read_formats[]
+** and adds one run with a profile per file.
 */
 #ifndef TFPROF_READ_H
 #define TFPROF_READ_H
@@ -11,7 +12,8 @@
 struct read_format {
   const char *name;        /* as in profiles.format */
   const char *description; /* "dump written by tfprof-capture or tfprof_save" */
-  /* 0: not this format; higher: surer. `head` is the file's first bytes (at most 4096, fewer when it is shorter), already decompressed when gzip. */
+  /* 0: not this format; higher: surer. `head` is the file's first bytes (at most 4096, fewer when it is shorter),
+  ** already decompressed when gzip. */
   int (*probe)(const char *path, const uint8_t *head, size_t length);
   /* Adds one profile to the unpublished run. */
   enum tfprof_status (*open)(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error);
@@ -19,9 +21,10 @@ struct read_format {
 extern const struct read_format *const read_formats[];
 extern const unsigned read_format_count;
 
-/* Opens `path`: a file; a directory (every dump in it; other profiles if it has no dump); a glob. *run_number is the new run.
-** Fails with nothing opened when there is no readable profile at all; a file among several that cannot be opened is a diagnostic of the run's first profile.
-** Errors: not found (with the nearest existing parent), empty file, directory without dumps, unknown kind (says what the bytes look like), newer version. */
+/* Opens `path`: a file; a directory (every dump in it; other profiles if it has no dump); a glob. *run_number is the
+** new run. Fails with nothing opened when there is no readable profile at all; a file among several that cannot be
+** opened is a diagnostic of the run's first profile. Errors: not found (with the nearest existing parent), empty
+** file, directory without dumps, unknown kind (says what the bytes look like), newer version. */
 enum tfprof_status read_open(struct store *store, const char *path, uint32_t *run_number, struct tfprof_error *error);
 
 #endif

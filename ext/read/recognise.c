@@ -13,7 +13,8 @@ static bool begins_with(const struct file_head *head, const char *bytes, size_t 
   return head->length >= length && memcmp(head->bytes, bytes, length) == 0;
 }
 
-/* Puts the decompressed beginning in the place of a gzip file's own. A file that only looks like gzip stays as it is. */
+/* Puts the decompressed beginning in the place of a gzip file's own. A file that only looks like gzip stays as it
+** is. */
 static void unzip(struct file_head *head) {
   uint8_t output[RECOGNISE_HEAD_BYTES];
   z_stream stream;
@@ -82,12 +83,16 @@ static const struct {
   size_t length;
   const char *name;
 } signatures[] = {
-    {"\x7f" "ELF", 4, "a program or library (ELF)"},
+    {"\x7f"
+     "ELF",
+     4, "a program or library (ELF)"},
     {"SQLite format 3", 16, "an SQLite database"},
     {"PK\x03\x04", 4, "a zip archive"},
     {"\x1f\x8b", 2, "a damaged gzip file"},
     {"\x28\xb5\x2f\xfd", 4, "a file compressed with zstd; unpack it first"},
-    {"\xfd" "7zXZ", 5, "a file compressed with xz; unpack it first"},
+    {"\xfd"
+     "7zXZ",
+     5, "a file compressed with xz; unpack it first"},
     {"BZh", 3, "a file compressed with bzip2; unpack it first"},
     {"\x04\x22\x4d\x18", 4, "a file compressed with lz4; unpack it first"},
     {"\x89PNG", 4, "a picture (PNG)"},
@@ -160,12 +165,13 @@ enum tfprof_status recognise_refuse(const char *path, const struct file_head *he
   char description[128], known[512] = "";
   size_t length = 0;
   if (head->length == 0) {
-    error_at(error, TFPROF_WRONG_KIND, path, 0, "the file is empty; the program that should write it may not have begun");
+    error_at(error, TFPROF_WRONG_KIND, path, 0,
+             "the file is empty; the program that should write it may not have begun");
   } else {
     describe(head, description, sizeof description);
     for (unsigned i = 0; i < read_format_count && length < sizeof known; i++) {
-      length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "",
-                                 read_formats[i]->description);
+      length +=
+          (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "", read_formats[i]->description);
     }
     error_at(error, TFPROF_WRONG_KIND, path, 0, "this is no profile but %s%s; what can be opened: %s",
              head->is_gzip ? "(within gzip) " : "", description, known);

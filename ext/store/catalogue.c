@@ -231,8 +231,7 @@ static size_t count_diagnostics(const struct profile *profile) {
   return count + (profile->diagnostics_lost != 0);
 }
 
-static struct cell diagnostic_cell(const struct diagnostic *diagnostic, unsigned column,
-                                   const string_id *table_names) {
+static struct cell diagnostic_cell(const struct diagnostic *diagnostic, unsigned column, const string_id *table_names) {
   switch (column) {
   case COLUMN_diagnostics_severity: return text(diagnostic->severity);
   case COLUMN_diagnostics_reason: return text(diagnostic->reason);

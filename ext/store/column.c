@@ -36,7 +36,9 @@ uint64_t column_bytes(const struct column *column) {
   return bytes;
 }
 
-struct column *column_absent(uint32_t rows) { return column_new(rows, COLUMN_ABSENT); }
+struct column *column_absent(uint32_t rows) {
+  return column_new(rows, COLUMN_ABSENT);
+}
 
 struct column *column_constant(uint32_t rows, int64_t value) {
   struct column *column = column_new(rows, COLUMN_CONSTANT);

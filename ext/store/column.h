@@ -5,8 +5,9 @@
 **   COLUMN_CONSTANT  every row has the same value
 **   COLUMN_ARRAY     value = base + unsigned element of 1, 2, 4 or 8 bytes; or 8-byte doubles (is_real)
 **   COLUMN_SUM       value = left[row] + right[row]: end_ns is start_ns + dur_ns; either NULL: NULL
-** with an optional null bitmap (bit r set: row r is NULL).  Text is pool ids (0 is NULL as well); references are row numbers in the
-** target table; times are in the profile's own clock.  What SQL sees (ids, epoch times) is made by snapshot_value() in store.h.
+** with an optional null bitmap (bit r set: row r is NULL).  Text is pool ids (0 is NULL as well); references are row
+** numbers in the target table; times are in the profile's own clock.  What SQL sees (ids, epoch times) is made by
+** snapshot_value() in store.h.
 **
 ** Columns are reference-counted, because a refreshed profile shares them with cursors that still read the older one.
 */
@@ -20,10 +21,10 @@ enum column_form { COLUMN_ABSENT, COLUMN_CONSTANT, COLUMN_ARRAY, COLUMN_SUM };
 struct column {
   uint32_t references;
   uint32_t rows;
-  uint8_t form;          /* enum column_form */
-  uint8_t width;         /* bytes per element of an array */
+  uint8_t form;  /* enum column_form */
+  uint8_t width; /* bytes per element of an array */
   bool is_real;
-  int64_t base;          /* COLUMN_CONSTANT: the value (the bits of the double if is_real); COLUMN_ARRAY: added to each element */
+  int64_t base;          /* COLUMN_CONSTANT: the value, or the double's bits; COLUMN_ARRAY: added to each element */
   const void *elements;  /* owned */
   const uint64_t *nulls; /* owned; NULL: no nulls */
   struct column *left, *right; /* COLUMN_SUM: retained */
@@ -42,16 +43,17 @@ struct column *column_sum(struct column *left, struct column *right); /* retains
 struct column *column_from_integers(const int64_t *values, const uint64_t *nulls, uint32_t rows);
 struct column *column_from_reals(const double *values, const uint64_t *nulls, uint32_t rows);
 
-/* For a writer that knows the range before it has the values: elements zeroed, to be filled by column_builder_put from several threads
-** at disjoint rows; nulls set by bit (word-aligned row ranges may be set from different threads). Finish with column_builder_done.
-** A minimum that equals the maximum makes a constant, where put does nothing; the two are ignored for reals, which are always an array. */
+/* For a writer that knows the range before it has the values: elements zeroed, to be filled by column_builder_put
+** from several threads at disjoint rows; nulls set by bit (word-aligned row ranges may be set from different
+** threads). Finish with column_builder_done. A minimum that equals the maximum makes a constant, where put does
+** nothing; the two are ignored for reals, which are always an array. */
 struct column_builder {
   struct column *column;
   void *elements;
-  uint64_t *nulls;       /* allocated when may_have_nulls */
+  uint64_t *nulls; /* allocated when may_have_nulls */
 };
-enum tfprof_status column_builder_start(struct column_builder *builder, uint32_t rows, int64_t minimum, int64_t maximum, bool is_real,
-                                        bool may_have_nulls);
+enum tfprof_status column_builder_start(struct column_builder *builder, uint32_t rows, int64_t minimum, int64_t maximum,
+                                        bool is_real, bool may_have_nulls);
 static inline void column_builder_put(struct column_builder *builder, uint32_t row, int64_t value);
 static inline void column_builder_put_real(struct column_builder *builder, uint32_t row, double value);
 static inline void column_builder_put_null(struct column_builder *builder, uint32_t row);
@@ -67,15 +69,16 @@ static inline bool column_is_null(const struct column *c, uint32_t row) {
   return c->nulls && (c->nulls[row >> 6] >> (row & 63) & 1);
 }
 
-/* The stored integer; meaningless where column_is_null. Arithmetic wraps (the store checks sums of untrusted times when reading). */
+/* The stored integer; meaningless where column_is_null. Arithmetic wraps (the store checks sums of untrusted times
+** when reading). */
 static inline int64_t column_integer(const struct column *c, uint32_t row) {
   uint64_t element = 0;
   if (c->form == COLUMN_ARRAY) {
     switch (c->width) {
-      case 1: element = ((const uint8_t *)c->elements)[row]; break;
-      case 2: element = ((const uint16_t *)c->elements)[row]; break;
-      case 4: element = ((const uint32_t *)c->elements)[row]; break;
-      default: element = ((const uint64_t *)c->elements)[row]; break;
+    case 1: element = ((const uint8_t *)c->elements)[row]; break;
+    case 2: element = ((const uint16_t *)c->elements)[row]; break;
+    case 4: element = ((const uint32_t *)c->elements)[row]; break;
+    default: element = ((const uint64_t *)c->elements)[row]; break;
     }
   } else if (c->form == COLUMN_SUM) {
     return (int64_t)((uint64_t)column_integer(c->left, row) + (uint64_t)column_integer(c->right, row));
@@ -83,12 +86,16 @@ static inline int64_t column_integer(const struct column *c, uint32_t row) {
   return (int64_t)((uint64_t)c->base + element);
 }
 
-/* Copies rows first ... first + count - 1 (`first` a multiple of 64) into `values`, of real columns the bits of the doubles, and their null bits
-** into `nulls` ((count + 63) / 64 words, bits past the last row 0). Faster than asking row by row. Returns whether there are nulls. */
+/* Copies rows first ... first + count - 1 (`first` a multiple of 64) into `values`, of real columns the bits of the
+** doubles, and their null bits into `nulls` ((count + 63) / 64 words, bits past the last row 0). Faster than asking
+** row by row. Returns whether there are nulls. */
 bool column_read(const struct column *column, uint32_t first, uint32_t count, int64_t *values, uint64_t *nulls);
 
 static inline double column_real(const struct column *c, uint32_t row) {
-  union { uint64_t bits; double real; } value;
+  union {
+    uint64_t bits;
+    double real;
+  } value;
   value.bits = c->form == COLUMN_ARRAY ? ((const uint64_t *)c->elements)[row] : (uint64_t)c->base;
   return value.real;
 }
@@ -96,11 +103,11 @@ static inline double column_real(const struct column *c, uint32_t row) {
 static inline void column_builder_put(struct column_builder *b, uint32_t row, int64_t value) {
   uint64_t element = (uint64_t)value - (uint64_t)b->column->base;
   switch (b->column->width) {
-    case 0: break; /* constant */
-    case 1: ((uint8_t *)b->elements)[row] = (uint8_t)element; break;
-    case 2: ((uint16_t *)b->elements)[row] = (uint16_t)element; break;
-    case 4: ((uint32_t *)b->elements)[row] = (uint32_t)element; break;
-    default: ((uint64_t *)b->elements)[row] = element; break;
+  case 0: break; /* constant */
+  case 1: ((uint8_t *)b->elements)[row] = (uint8_t)element; break;
+  case 2: ((uint16_t *)b->elements)[row] = (uint16_t)element; break;
+  case 4: ((uint32_t *)b->elements)[row] = (uint32_t)element; break;
+  default: ((uint64_t *)b->elements)[row] = element; break;
   }
 }
 

@@ -44,12 +44,18 @@ static void make_sortable(struct chunk *chunk, bool is_real) {
   }
 }
 
+/* A number that can be no row is shown as NULL, and so is text 0. */
 static void hide_nulls(struct chunk *chunk, const struct key_space *space) {
-  if (space->kind != KEY_TEXT && space->kind != KEY_REFERENCE) return;
-  /* Id 0 is NULL; a number that can be no row is shown as NULL. */
-  uint64_t first = space->kind == KEY_TEXT ? 1 : 0, limit = (uint64_t)1 << ID_ROW_BITS;
-  for (uint32_t i = 0; i < chunk->count; i++) {
-    if ((uint64_t)chunk->values[i] < first || (uint64_t)chunk->values[i] >= limit) set_null(chunk, i);
+  uint64_t limit = (uint64_t)1 << ID_ROW_BITS, all = 0;
+  if (space->kind == KEY_TEXT) {
+    for (uint32_t i = 0; i < chunk->count; i++) {
+      if (chunk->values[i] == 0) set_null(chunk, i);
+    }
+  } else if (space->kind == KEY_REFERENCE) {
+    for (uint32_t i = 0; i < chunk->count; i++) all |= (uint64_t)chunk->values[i];
+    for (uint32_t i = 0; i < chunk->count && all >= limit; i++) {
+      if ((uint64_t)chunk->values[i] >= limit) set_null(chunk, i);
+    }
   }
 }
 
@@ -120,36 +126,46 @@ static void find_range(struct keys *keys, const struct chunk *chunk, void *conte
   }
 }
 
-/* ---- between the walks: what a value's key is ---- */
-
-static void mark_text(struct keys *keys, const struct chunk *chunk, void *context) {
-  struct key_space *space = &keys->space;
+/* Of texts the first walk marks which occur. */
+static void mark_texts(struct keys *keys, const struct chunk *chunk, void *context) {
+  uint32_t *dense = keys->space.dense;
   (void)context;
+  if (!chunk->has_nulls) {
+    for (uint32_t i = 0; i < chunk->count; i++) dense[chunk->values[i]] = 1;
+    return;
+  }
   for (uint32_t i = 0; i < chunk->count; i++) {
-    if (!is_null_at(chunk, i)) space->dense[(uint32_t)chunk->values[i] - space->first_id] = 1;
+    if (is_null_at(chunk, i)) keys->space.null_count++;
+    else dense[chunk->values[i]] = 1;
   }
 }
 
-/* Numbers the texts that occur in their order. */
+/* ---- between the walks: what a value's key is ---- */
+
+/* Numbers the texts that occur in their order, and forgets those before and after them. */
 static enum tfprof_status number_texts(struct snapshot *snapshot, unsigned column, struct keys *keys,
-                                       const struct range *range, struct tfprof_error *error) {
+                                       struct tfprof_error *error) {
   struct key_space *space = &keys->space;
-  if (space->is_empty) return TFPROF_OK;
   const struct pool *pool = store_pool(snapshot->store);
-  space->first_id = (string_id)range->minimum;
-  space->dense_count = (size_t)(range->maximum - range->minimum) + 1;
-  space->dense = calloc(space->dense_count, sizeof *space->dense);
+  size_t known = (size_t)pool_count(pool) + 1, count = 0;
+  space->dense = calloc(known, sizeof *space->dense);
   if (!space->dense) return error_no_memory(error);
-  enum tfprof_status status = walk(snapshot, column, keys, mark_text, NULL, error);
+  enum tfprof_status status = walk(snapshot, column, keys, mark_texts, NULL, error);
   if (status) return status;
-  size_t count = 0;
-  for (size_t i = 0; i < space->dense_count; i++) count += space->dense[i];
+  for (size_t i = 0; i < known; i++) count += space->dense[i];
+  space->is_empty = count == 0;
+  if (count == 0) return TFPROF_OK;
   string_id *ids = malloc(count * sizeof *ids);
   if (!ids) return error_no_memory(error);
   count = 0;
-  for (size_t i = 0; i < space->dense_count; i++) {
-    if (space->dense[i]) ids[count++] = (string_id)(space->first_id + i);
+  for (size_t i = 0; i < known; i++) {
+    if (space->dense[i]) ids[count++] = (string_id)i;
   }
+  space->first_id = ids[0];
+  space->dense_count = ids[count - 1] - ids[0] + 1;
+  memmove(space->dense, space->dense + space->first_id, space->dense_count * sizeof *space->dense);
+  uint32_t *shorter = realloc(space->dense, space->dense_count * sizeof *shorter);
+  if (shorter) space->dense = shorter;
   if (pool_sort(pool, ids, count)) status = error_no_memory(error);
   for (size_t i = 0; i < count && !status; i++) space->dense[ids[i] - space->first_id] = (uint32_t)i + 1;
   free(ids);
@@ -177,11 +193,11 @@ static enum tfprof_status find_space(struct snapshot *snapshot, unsigned column,
     if (!space->group_base) return error_no_memory(error);
     range.group_rows = space->group_base;
   }
+  if (space->kind == KEY_TEXT) return number_texts(snapshot, column, keys, error);
   enum tfprof_status status = walk(snapshot, column, keys, find_range, &range, error);
   if (status) return status;
   space->is_empty = range.minimum > range.maximum;
   switch (space->kind) {
-  case KEY_TEXT: status = number_texts(snapshot, column, keys, &range, error); break;
   case KEY_REFERENCE: number_references(snapshot, space); break;
   case KEY_REAL:
   case KEY_INTEGER:
@@ -189,6 +205,7 @@ static enum tfprof_status find_space(struct snapshot *snapshot, unsigned column,
     space->minimum = range.minimum;
     space->range = (uint64_t)range.maximum - (uint64_t)range.minimum;
     break;
+  case KEY_TEXT:
   case KEY_ASCENDING: break;
   }
   space->is_wide = space->range > UINT32_MAX - 2;
@@ -196,11 +213,6 @@ static enum tfprof_status find_space(struct snapshot *snapshot, unsigned column,
 }
 
 /* ---- the second walk ---- */
-
-struct writing {
-  uint64_t last;
-  bool has_value; /* one that is not NULL was seen */
-};
 
 static uint64_t key_of(const struct key_space *space, const struct chunk *chunk, uint32_t i) {
   uint64_t value = (uint64_t)chunk->values[i];
@@ -214,27 +226,54 @@ static uint64_t key_of(const struct key_space *space, const struct chunk *chunk,
   return value;
 }
 
-static void write_keys(struct keys *keys, const struct chunk *chunk, void *context) {
-  struct writing *writing = context;
-  struct writing now = *writing;
-  bool is_ascending = keys->is_ascending;
+/* Narrow keys of a chunk without NULLs. */
+static void write_narrow(const struct keys *keys, const struct chunk *chunk) {
+  uint32_t *to = keys->narrow + chunk->position;
+  const struct key_space *space = &keys->space;
+  if (space->kind == KEY_TEXT) {
+    const uint32_t *dense = space->dense;
+    for (uint32_t i = 0; i < chunk->count; i++) to[i] = dense[(string_id)chunk->values[i] - space->first_id];
+  } else {
+    uint64_t first = space->kind == KEY_REFERENCE ? 0 - space->group_base[chunk->group] : (uint64_t)space->minimum;
+    for (uint32_t i = 0; i < chunk->count; i++) to[i] = (uint32_t)((uint64_t)chunk->values[i] - first) + 1;
+  }
+}
+
+static void write_with_nulls(const struct keys *keys, const struct chunk *chunk) {
   for (uint32_t i = 0; i < chunk->count; i++) {
-    uint64_t position = chunk->position + i, key = 0;
-    bool is_null = chunk->has_nulls && is_null_at(chunk, i);
-    if (!is_null) {
-      key = key_of(&keys->space, chunk, i);
-      is_ascending &= key >= now.last;
-      now.last = key;
-      now.has_value = true;
-    } else {
-      is_ascending &= !now.has_value;
-    }
+    uint64_t position = chunk->position + i;
+    bool is_null = is_null_at(chunk, i);
+    uint64_t key = is_null ? 0 : key_of(&keys->space, chunk, i);
     if (keys->narrow) keys->narrow[position] = is_null ? 0 : (uint32_t)key + 1;
     else keys->wide[position] = key;
-    if (keys->null_bits && is_null) keys->null_bits[position >> 6] |= (uint64_t)1 << (position & 63);
+    if (is_null && keys->null_bits) keys->null_bits[position >> 6] |= (uint64_t)1 << (position & 63);
   }
-  keys->is_ascending = is_ascending;
-  *writing = now;
+}
+
+/* Whether the chunk goes on as everything before it did. */
+static bool goes_on_ascending(const struct keys *keys, const struct chunk *chunk) {
+  uint64_t begin = chunk->position ? chunk->position : 1, end = chunk->position + chunk->count;
+  for (uint64_t position = begin; position < end; position++) {
+    if (keys->narrow) {
+      if (keys->narrow[position] < keys->narrow[position - 1]) return false;
+    } else {
+      bool is_null = keys_is_null(keys, position), was_null = keys_is_null(keys, position - 1);
+      if (is_null ? !was_null : !was_null && keys->wide[position] < keys->wide[position - 1]) return false;
+    }
+  }
+  return true;
+}
+
+static void write_keys(struct keys *keys, const struct chunk *chunk, void *context) {
+  (void)context;
+  if (chunk->has_nulls) {
+    write_with_nulls(keys, chunk);
+  } else if (keys->narrow) {
+    write_narrow(keys, chunk);
+  } else {
+    for (uint32_t i = 0; i < chunk->count; i++) keys->wide[chunk->position + i] = key_of(&keys->space, chunk, i);
+  }
+  if (keys->is_ascending) keys->is_ascending = goes_on_ascending(keys, chunk);
 }
 
 /* For id, which needs no keys, and profile_id. */
@@ -283,8 +322,7 @@ enum tfprof_status keys_build(struct snapshot *snapshot, unsigned column, struct
     if (needs_bits) keys->null_bits = calloc(rows / 64 + 1, sizeof *keys->null_bits);
     if ((!keys->wide && !keys->narrow) || (needs_bits && !keys->null_bits)) status = error_no_memory(error);
   }
-  struct writing writing = {0, false};
-  if (!status) status = walk(snapshot, column, keys, write_keys, &writing, error);
+  if (!status) status = walk(snapshot, column, keys, write_keys, NULL, error);
   if (status) keys_clear(keys);
   return status;
 }

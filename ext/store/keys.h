@@ -13,9 +13,7 @@ struct keys { /* one for each position */
 };
 
 /* How many keys a narrow array may have: the NULL and the values. */
-static inline uint64_t keys_size(const struct keys *keys) {
-  return keys->space.is_empty ? 1 : keys->space.range + 2;
-}
+static inline uint64_t keys_size(const struct keys *keys) { return keys->space.is_empty ? 1 : keys->space.range + 2; }
 /* The value key at a position that is not NULL. */
 static inline uint64_t keys_at(const struct keys *keys, uint64_t position) {
   return keys->wide ? keys->wide[position] : keys->narrow[position] - 1u;

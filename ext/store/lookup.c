@@ -1,8 +1,8 @@
 /* lookup.c: finding the rows with a value, or in a range of values, in the order of a column.
 **
-** The order is searched by halving.  From the SEARCHES_BEFORE_BUCKETS-th lookup on an array says where in it the rows of each
-** value key begin, or of each 2, 4, 8 ... keys where they lie far apart, so that a lookup is two loads, or these and a short
-** search.
+** The order is searched by halving.  From the SEARCHES_BEFORE_BUCKETS-th lookup on an array says where in it the
+** rows of each value key begin, or of each 2, 4, 8 ... keys where they lie far apart, so that a lookup is two loads,
+** or these and a short search.
 */
 #include "store/keys.h"
 
@@ -104,7 +104,8 @@ static enum tfprof_status make_buckets(struct snapshot *snapshot, unsigned colum
 }
 
 /* The value key of a value; false: no row has it. */
-static bool key_of_value(const struct snapshot *snapshot, const struct order *order, struct value value, uint64_t *key) {
+static bool key_of_value(const struct snapshot *snapshot, const struct order *order, struct value value,
+                         uint64_t *key) {
   const struct key_space *space = &order->space;
   const struct snapshot_private *state = snapshot->private_state;
   int64_t number = value.integer;

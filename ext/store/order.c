@@ -1,15 +1,21 @@
 /* order.c: permutations: the positions of a snapshot in the order of one or more columns.
 **
-** Each column becomes an array of integer keys that sort as its values do (keys.c), and the positions are sorted by these:
-** by counting where the keys are few (names, references, enums), else by radix, with as many digits as the keys need.
-** Both are stable, so that several columns are sorted from the last to the first.  Times, which come nearly sorted, take one
-** pass by their highest digits and are put right within these.
+** Each column becomes an array of integer keys that sort as its values do (keys.c), and the positions are sorted by
+** these: by counting where the keys are few (names, references, enums), else by radix, with as many digits as the
+** keys need. Both are stable, so that several columns are sorted from the last to the first.  Times, which come
+** nearly sorted, take one pass by their highest digits and are put right within these.
 */
 #include "store/keys.h"
 
 #include <stdlib.h>
 
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+enum {
+  DIGIT_BITS = 11,
+  DIGITS = 1 << DIGIT_BITS,
+  PART_BITS = 14,      /* of sort_by_parts: at most so many parts */
+  PART_ROWS = 1 << 12, /* in none of them more rows than this */
+  RUN_ROWS = 16,
+};
 
 /* ---- sorting ---- */
 
@@ -45,9 +51,12 @@ static bool sort_by_counting(const struct sort *sort, uint32_t *starts, uint64_t
   return true;
 }
 
+static uint64_t key_at(const struct keys *keys, uint32_t position) {
+  return keys->wide ? keys->wide[position] : keys->narrow[position];
+}
+
 static unsigned digit_at(const struct keys *keys, uint32_t position, unsigned shift) {
-  uint64_t key = keys->wide ? keys->wide[position] : keys->narrow[position];
-  return (unsigned)(key >> shift) & (DIGITS - 1);
+  return (unsigned)(key_at(keys, position) >> shift) & (DIGITS - 1);
 }
 
 /* One stable pass by one digit. *is_needless: all have the same digit and nothing was written. */
@@ -74,6 +83,84 @@ static bool sort_by_digit(const struct sort *sort, unsigned shift, bool *is_need
   return true;
 }
 
+struct pair {
+  uint64_t key;
+  uint32_t position;
+};
+
+static void sort_run(struct pair *pairs, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) {
+    struct pair pair = pairs[i];
+    uint32_t at = i;
+    for (; at > 0 && pairs[at - 1].key > pair.key; at--) pairs[at] = pairs[at - 1];
+    pairs[at] = pair;
+  }
+}
+
+/* Merge sort; runs that follow each other as they should are not touched. Returns the array with the result. */
+static struct pair *sort_pairs(struct pair *pairs, struct pair *other, uint32_t count) {
+  for (uint32_t begin = 0; begin < count; begin += RUN_ROWS) {
+    sort_run(pairs + begin, count - begin < RUN_ROWS ? count - begin : RUN_ROWS);
+  }
+  for (uint32_t width = RUN_ROWS; width < count; width *= 2) {
+    for (uint32_t begin = 0; begin < count; begin += 2 * width) {
+      uint32_t middle = begin + width < count ? begin + width : count;
+      uint32_t end = begin + 2 * width < count ? begin + 2 * width : count, left = begin, right = middle, to = begin;
+      if (middle == end || pairs[middle - 1].key <= pairs[middle].key) left = middle; /* only to be copied */
+      if (left == middle) memcpy(other + begin, pairs + begin, (middle - begin) * sizeof *pairs);
+      if (left == middle) to = middle;
+      while (left < middle && right < end)
+        other[to++] = pairs[right].key < pairs[left].key ? pairs[right++] : pairs[left++];
+      while (left < middle) other[to++] = pairs[left++];
+      while (right < end) other[to++] = pairs[right++];
+    }
+    struct pair *swap = pairs;
+    pairs = other;
+    other = swap;
+  }
+  return pairs;
+}
+
+/* Sorts by the highest digits into parts of PART_ROWS at most, and these by merging. False: interrupted, or *is_unfit,
+** where too many rows have the same digits; sort->to is then undefined. */
+static bool sort_by_parts(const struct sort *sort, unsigned shift, struct pair *pairs, uint32_t *starts,
+                          bool *is_unfit) {
+  const uint32_t parts = 1u << PART_BITS;
+  memset(starts, 0, (parts + 1) * sizeof *starts);
+  *is_unfit = false;
+  for (uint32_t i = 0; i < sort->count; i++) {
+    if (interrupted_at(sort->store, i)) return false;
+    uint32_t *count = &starts[key_at(sort->keys, i) >> shift];
+    if (++*count > PART_ROWS) {
+      *is_unfit = true;
+      return false;
+    }
+  }
+  uint32_t sum = 0;
+  for (uint32_t part = 0; part <= parts; part++) {
+    uint32_t count = starts[part];
+    starts[part] = sum;
+    sum += count;
+  }
+  for (uint32_t i = 0; i < sort->count; i++) {
+    if (interrupted_at(sort->store, i)) return false;
+    uint32_t position = position_at(sort, i);
+    sort->to[starts[key_at(sort->keys, position) >> shift]++] = position;
+  }
+  for (uint32_t part = 0, begin = 0; part < parts; part++) {
+    uint32_t count = starts[part] - begin; /* it has moved on to the next part */
+    for (uint32_t i = 0; i < count; i++) {
+      uint32_t position = sort->to[begin + i];
+      pairs[i] = (struct pair){key_at(sort->keys, position), position};
+    }
+    const struct pair *sorted = sort_pairs(pairs, pairs + PART_ROWS, count);
+    for (uint32_t i = 0; i < count; i++) sort->to[begin + i] = sorted[i].position;
+    begin += count;
+    if (part % 256 == 0 && store_interrupted(sort->store)) return false;
+  }
+  return true;
+}
+
 /* NULLs to the front, where keys do not tell them apart. */
 static bool sort_nulls_first(const struct sort *sort) {
   uint32_t nulls = 0, values = (uint32_t)sort->keys->space.null_count;
@@ -90,30 +177,49 @@ static void write_identity(uint32_t *positions, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) positions[i] = i;
 }
 
+/* sort_by_parts with its memory; without that the digits are sorted one by one, which needs none. */
+static bool try_parts(const struct sort *sort, uint64_t largest, bool *is_unfit) {
+  unsigned bits = 64 - (unsigned)__builtin_clzll(largest);
+  struct pair *pairs = malloc(2 * PART_ROWS * sizeof *pairs);
+  uint32_t *starts = malloc((((size_t)1 << PART_BITS) + 1) * sizeof *starts);
+  bool is_done = false;
+  *is_unfit = !pairs || !starts;
+  if (!*is_unfit) is_done = sort_by_parts(sort, bits - PART_BITS, pairs, starts, is_unfit);
+  free(pairs);
+  free(starts);
+  return is_done;
+}
+
 /* Sorts the positions in `positions` (in their own order where is_fresh) in several passes, `other` being of the same
 ** size. */
 static bool sort_by_radix(struct store *store, const struct keys *keys, uint32_t count, bool is_fresh,
                           uint32_t *positions, uint32_t *other) {
-  uint32_t *from = is_fresh ? NULL : positions, *to = is_fresh ? positions : other;
   uint64_t largest = keys->wide ? keys->space.range : keys_size(keys) - 1;
-  struct sort sort = {.store = store, .keys = keys, .count = count};
-  for (unsigned shift = 0; shift < 64 && largest >> shift; shift += DIGIT_BITS) {
+  struct sort sort = {.store = store,
+                      .keys = keys,
+                      .count = count,
+                      .from = is_fresh ? NULL : positions,
+                      .to = is_fresh ? positions : other};
+  bool is_sorted = false;
+  if (largest >> (2 * DIGIT_BITS)) { /* three passes or more */
+    bool is_unfit;
+    is_sorted = try_parts(&sort, largest, &is_unfit);
+    if (!is_sorted && !is_unfit) return false;
+    if (is_sorted) sort.from = sort.to;
+  }
+  for (unsigned shift = 0; shift < 64 && largest >> shift && !is_sorted; shift += DIGIT_BITS) {
     bool is_needless;
-    sort.from = from;
-    sort.to = to;
+    if (sort.from == sort.to) sort.to = sort.to == positions ? other : positions;
     if (!sort_by_digit(&sort, shift, &is_needless)) return false;
-    if (is_needless) continue;
-    from = to;
-    to = from == positions ? other : positions;
+    if (!is_needless) sort.from = sort.to;
   }
   if (keys->wide && keys->space.null_count) {
-    sort.from = from;
-    sort.to = to;
+    if (sort.from == sort.to) sort.to = sort.to == positions ? other : positions;
     if (!sort_nulls_first(&sort)) return false;
-    from = to;
+    sort.from = sort.to;
   }
-  if (!from) write_identity(positions, count);
-  else if (from == other) memcpy(positions, other, (size_t)count * sizeof *positions);
+  if (!sort.from) write_identity(positions, count);
+  else if (sort.from == other) memcpy(positions, other, (size_t)count * sizeof *positions);
   return true;
 }
 

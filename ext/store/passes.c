@@ -1,7 +1,7 @@
 /* passes.c: how columns come to be: loaded by the source, derived by a pass, or absent.
 **
-** Everything here works on one version of a profile.  A pass runs at most once for a version; before it runs, all that it
-** reads is made, by other passes where necessary.
+** Everything here works on one version of a profile.  A pass runs at most once for a version; before it runs, all
+** that it reads is made, by other passes where necessary.
 */
 #include "store/private.h"
 

@@ -1,9 +1,9 @@
 /* pool.c: see pool.h.
 **
-** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, and the bytes
-** themselves in blocks that are never moved.  The hash is keyed with random bits, so that no file can be made whose
-** strings all collide.  Ranks are kept as a sorted array of ids: when the pool has grown, only the new strings are sorted
-** and merged into it.
+** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, and the
+** bytes themselves in blocks that are never moved.  The hash is keyed with random bits, so that no file can be made
+** whose strings all collide.  Ranks are kept as a sorted array of ids: when the pool has grown, only the new strings
+** are sorted and merged into it.
 */
 #include "store/pool.h"
 
@@ -40,7 +40,7 @@ struct pool {
   struct block *blocks;  /* the first one is being filled */
   uint64_t block_bytes;
   uint64_t seed;
-  uint32_t *sorted;      /* the first `sorted_count` ids in memcmp order */
+  uint32_t *sorted; /* the first `sorted_count` ids in memcmp order */
   uint32_t *ranks;
   uint32_t sorted_count;
 };
@@ -110,7 +110,8 @@ static uint32_t find_slot(const struct pool *pool, const char *text, size_t leng
     uint32_t id = pool->slots[slot];
     if (id == 0) return slot;
     const struct entry *entry = &pool->entries[id];
-    if (entry->hash == hash && entry->length_and_nul >> 1 == length && memcmp(entry->text, text, length) == 0) return slot;
+    if (entry->hash == hash && entry->length_and_nul >> 1 == length && memcmp(entry->text, text, length) == 0)
+      return slot;
   }
 }
 
@@ -227,7 +228,8 @@ static uint64_t prefix_of(const struct pool *pool, string_id id) {
 }
 
 /* Merge sort, bottom up; returns whichever of the two arrays holds the result. */
-static struct sort_item *sort_items(const struct pool *pool, struct sort_item *items, struct sort_item *other, size_t count) {
+static struct sort_item *sort_items(const struct pool *pool, struct sort_item *items, struct sort_item *other,
+                                    size_t count) {
   for (size_t width = 1; width < count; width *= 2) {
     for (size_t begin = 0; begin < count; begin += 2 * width) {
       size_t middle = begin + width < count ? begin + width : count;
@@ -274,7 +276,8 @@ const uint32_t *pool_ranks(struct pool *pool) {
   }
   uint32_t left = 0, right = 0;
   for (uint32_t i = 0; i < pool->count; i++) {
-    bool takes_old = right == new_count || (left < old_count && compare_texts(pool, pool->sorted[left], added[right]) < 0);
+    bool takes_old =
+        right == new_count || (left < old_count && compare_texts(pool, pool->sorted[left], added[right]) < 0);
     sorted[i] = takes_old ? pool->sorted[left++] : added[right++];
     ranks[sorted[i]] = i + 1;
   }

@@ -1,9 +1,9 @@
 /* pool.h: every string of a store, once.
 **
-** A string is a 32-bit id; equal bytes have equal ids, so that names compare and group as integers.  Id 0 is NULL.  Bytes are kept with
-** a NUL after them and never move while the pool lives, so that they can be handed to SQLite without a copy.
-** One pool belongs to one store and is used by one thread at a time; readers that parse in parallel collect their strings in a private
-** pool and publish them with pool_merge().
+** A string is a 32-bit id; equal bytes have equal ids, so that names compare and group as integers.  Id 0 is NULL.
+** Bytes are kept with a NUL after them and never move while the pool lives, so that they can be handed to SQLite
+** without a copy. One pool belongs to one store and is used by one thread at a time; readers that parse in parallel
+** collect their strings in a private pool and publish them with pool_merge().
 */
 #ifndef TFPROF_POOL_H
 #define TFPROF_POOL_H
@@ -16,7 +16,8 @@ typedef uint32_t string_id;
 struct pool *pool_create(void); /* NULL: no memory */
 void pool_free(struct pool *pool);
 
-/* Interns a copy of the bytes. *id is 0 for text == NULL. TFPROF_NO_MEMORY, or TFPROF_LIMIT beyond 2^32-2 strings or 1 GB texts. */
+/* Interns a copy of the bytes. *id is 0 for text == NULL. TFPROF_NO_MEMORY, or TFPROF_LIMIT beyond 2^32-2 strings or
+** 1 GB texts. */
 enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t length, string_id *id);
 /* The id of a text that is already there, else 0. */
 string_id pool_find(const struct pool *pool, const char *text, size_t length);
@@ -27,10 +28,11 @@ uint32_t pool_length(const struct pool *pool, string_id id);
 bool pool_has_nul(const struct pool *pool, string_id id);
 /* Ids are 1 ... pool_count. */
 uint32_t pool_count(const struct pool *pool);
-/* ranks[id] (pool_count + 1 entries, ranks[0] == 0) is the place of the text in memcmp order, from 1. Built on first use and again after
-** the pool grew; owned by the pool. NULL: no memory. */
+/* ranks[id] (pool_count + 1 entries, ranks[0] == 0) is the place of the text in memcmp order, from 1. Built on first
+** use and again after the pool grew; owned by the pool. NULL: no memory. */
 const uint32_t *pool_ranks(struct pool *pool);
-/* Puts ids into the memcmp order of their texts: for few of many, where pool_ranks would sort them all. TFPROF_NO_MEMORY or OK. */
+/* Puts ids into the memcmp order of their texts: for few of many, where pool_ranks would sort them all.
+** TFPROF_NO_MEMORY or OK. */
 enum tfprof_status pool_sort(const struct pool *pool, string_id *ids, size_t count);
 /* Interns all strings of `from`; map[id in from] = id in pool (caller frees map). */
 enum tfprof_status pool_merge(struct pool *pool, const struct pool *from, string_id **map);

@@ -80,7 +80,7 @@ enum tfprof_status catalogue_of_diagnostics(struct profile *profile, struct prof
 /* ---- snapshot.c ---- */
 struct snapshot_group { /* the rows of one profile within a snapshot */
   uint32_t number;
-  bool is_dense;          /* row numbers are 0, 1, 2, ... without a gap */
+  bool is_dense; /* row numbers are 0, 1, 2, ... without a gap */
   size_t first_segment, segment_count;
   uint64_t first_position, rows;
 };
@@ -102,20 +102,21 @@ const struct snapshot_group *snapshot_find_group(const struct snapshot *snapshot
 /* ---- order.c, lookup.c ---- */
 enum { ORDER_MAXIMUM_COLUMNS = 4, INTERRUPT_ROWS = 1 << 16 };
 
-/* How the values of one column become integers that sort as SQL would have it: value keys, from 0. Arrays of keys are narrow
-** where they can be: 32 bits, value key + 1, and 0 for NULL. Else they are wide, with the value keys themselves and a bitmap
-** of NULLs. */
+/* How the values of one column become integers that sort as SQL would have it: value keys, from 0. Arrays of keys
+** are narrow where they can be: 32 bits, value key + 1, and 0 for NULL. Else they are wide, with the value keys
+** themselves and a bitmap of NULLs. */
 struct key_space {
   enum { KEY_INTEGER, KEY_REAL, KEY_TEXT, KEY_REFERENCE, KEY_ASCENDING } kind;
   bool is_wide;
-  bool is_empty;      /* there are only NULLs */
+  bool is_empty; /* there are only NULLs */
   uint64_t null_count;
   uint64_t range;     /* the largest value key */
   int64_t minimum;    /* KEY_INTEGER, KEY_REAL: what becomes value key 0; of reals their sortable bits */
   string_id first_id; /* KEY_TEXT: dense[id - first_id] is the value key + 1, 0 for texts that do not occur */
   uint32_t *dense;
   size_t dense_count;
-  uint64_t *group_base; /* KEY_REFERENCE: group_count + 1 entries; the value key of row r in group g is group_base[g] + r */
+  uint64_t
+      *group_base; /* KEY_REFERENCE: group_count + 1 entries; the value key of row r in group g is group_base[g] + r */
 };
 void key_space_clear(struct key_space *space);
 /* A double's bits as an integer that compares as the double does; -0.0 as 0.0. */
@@ -133,7 +134,7 @@ struct order {
   uint32_t *positions;
   /* The rest only of the order of a single column. */
   uint64_t null_count;
-  uint64_t distinct;      /* values, NULL included; 0: not counted */
+  uint64_t distinct; /* values, NULL included; 0: not counted */
   struct key_space space;
   /* For lookups, made with the first of them: where the rows of value keys b << shift ... begin in `positions`, for
   ** bucket_count buckets and one entry more. With shift 0 a bucket is one value. */

@@ -117,8 +117,8 @@ enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, 
   } else if (first_row < list->rows) {
     status = error_set(error, TFPROF_USAGE, "rows of table %s overlap", schema_tables[table].name);
   } else if (profile->passes_running && !list->is_made) {
-    status = error_set(error, TFPROF_USAGE, "a pass adds rows to table %s, which the source has",
-                       schema_tables[table].name);
+    status =
+        error_set(error, TFPROF_USAGE, "a pass adds rows to table %s, which the source has", schema_tables[table].name);
   }
   if (!status && rows) {
     segment = segment_create(profile, table, first_row, rows, source_data);
@@ -347,9 +347,7 @@ void segment_diagnose(struct segment *segment, unsigned column, const char *seve
 
 static int64_t wrapping_add(int64_t left, int64_t right) { return (int64_t)((uint64_t)left + (uint64_t)right); }
 
-static struct value integer_value(int64_t integer) {
-  return (struct value){.kind = VALUE_INTEGER, .integer = integer};
-}
+static struct value integer_value(int64_t integer) { return (struct value){.kind = VALUE_INTEGER, .integer = integer}; }
 
 struct value segment_value(const struct segment *segment, unsigned column, uint32_t row) {
   const struct value nothing = {.kind = VALUE_NULL};

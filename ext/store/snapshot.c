@@ -1,9 +1,9 @@
 /* snapshot.c: all rows of a table in some profiles at one moment, and the cache of such snapshots.
 **
-** A snapshot holds on to the profile versions that its segments belong to.  The store keeps the snapshots that it has
-** made, with their indexes, until something is opened, closed or refreshed; what a cursor still reads then lives on until
-** the cursor lets go.  A snapshot in use holds the store as well, so that closing the connection's last table does not
-** pull the rug from under a running statement; one that only the cache knows does not.
+** A snapshot holds on to the profile versions that its segments belong to.  The store keeps the snapshots that it
+** has made, with their indexes, until something is opened, closed or refreshed; what a cursor still reads then lives
+** on until the cursor lets go.  A snapshot in use holds the store as well, so that closing the connection's last
+** table does not pull the rug from under a running statement; one that only the cache knows does not.
 */
 #include "store/private.h"
 
@@ -233,12 +233,19 @@ static enum tfprof_status make_catalogue(struct store *store, unsigned table, co
   return snapshot ? TFPROF_OK : error_no_memory(error);
 }
 
+/* A file that can no longer be read at all is the best reason to look at the diagnostics, so that is one of them. */
 static enum tfprof_status verify(struct profile *profile, struct tfprof_error *error) {
-  if (profile->is_verified) return TFPROF_OK;
+  struct tfprof_error reason;
   enum tfprof_status status = TFPROF_OK;
-  if (profile->source->verify) status = profile->source->verify(profile, error);
-  if (!status) profile->is_verified = true;
-  return status;
+  if (profile->is_verified) return TFPROF_OK;
+  if (profile->source->verify) status = profile->source->verify(profile, &reason);
+  if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) {
+    if (error) *error = reason;
+    return status;
+  }
+  if (status) profile_diagnose(profile, "error", "unreadable_file", 1, -1, -1, "%s", reason.message);
+  profile->is_verified = true;
+  return TFPROF_OK;
 }
 
 /* The rows that a file holds, then those that reading it added. */

@@ -71,7 +71,9 @@ void store_progress(struct store *store, const char *what, double fraction) {
   store->hooks.progress(store->hooks.context, what, fraction);
 }
 
-struct pool *store_pool(struct store *store) { return store->pool; }
+struct pool *store_pool(struct store *store) {
+  return store->pool;
+}
 uint64_t store_generation(const struct store *store) { return store->generation; }
 
 static void change(struct store *store) {
@@ -284,7 +286,9 @@ size_t store_run_count(const struct store *store) {
 }
 
 size_t store_profile_count(const struct store *store) { return store->profiles.count; }
-struct profile *store_profile_at(const struct store *store, size_t index) { return store->profiles.items[index]; }
+struct profile *store_profile_at(const struct store *store, size_t index) {
+  return store->profiles.items[index];
+}
 
 struct profile *store_profile_by_number(const struct store *store, uint32_t number) {
   size_t low = 0, high = store->profiles.count;

@@ -6,24 +6,27 @@
 **   run        what one tfprof_open() added: a file, a directory, a glob.
 **   profile    one process or rank (one file).  Its rows come from a `source` (a reader) on demand.
 **   segment    an immutable run of rows of one table of one profile; its columns are loaded or derived on first use.
-**   snapshot   all segments of one table over the profiles a query selects, at one moment; what cursors read.  Permutations and lookup
-**              indexes hang on it.  A cursor retains it; opening, closing or refreshing profiles makes later queries get another one.
+**   snapshot   all segments of one table over the profiles a query selects, at one moment; what cursors read.
+**              Permutations and lookup indexes hang on it.  A cursor retains it; opening, closing or refreshing
+**              profiles makes later queries get another one.
 **
-** Row numbers count the rows of a table within its profile, from 0, and never change (a lost dump frame leaves a gap).
-** Ids are what SQL sees: profile number << 36 | row number; profile and run numbers count from 1 and are never used again.
-** Positions count the rows of a snapshot, from 0; they mean nothing outside it.
+** Row numbers count the rows of a table within its profile, from 0, and never change (a lost dump frame leaves a
+** gap). Ids are what SQL sees: profile number << 36 | row number; profile and run numbers count from 1 and are never
+** used again. Positions count the rows of a snapshot, from 0; they mean nothing outside it.
 **
-** Lazy: nothing is decoded or derived until snapshot_require() names a column.  A derive pass (ext/derive) declares what it reads and writes;
-** the store runs passes in the right order, once per profile version.
+** Lazy: nothing is decoded or derived until snapshot_require() names a column.  A derive pass (ext/derive) declares
+** what it reads and writes; the store runs passes in the right order, once per profile version.
 **
-** Versions: a struct profile never changes its rows once it is published.  A refresh that finds new rows makes another struct profile of
-** the same number, which shares the columns that the source had loaded, and puts it in the place of the old one; what was derived is
-** left behind.  Snapshots hold on to the version that they were made of, so that a cursor goes on reading (and deriving) what it began
-** with, whatever is opened, closed or refreshed meanwhile.
+** Versions: a struct profile never changes its rows once it is published.  A refresh that finds new rows makes
+** another struct profile of the same number, which shares the columns that the source had loaded, and puts it in the
+** place of the old one; what was derived is left behind.  Snapshots hold on to the version that they were made of,
+** so that a cursor goes on reading (and deriving) what it began with, whatever is opened, closed or refreshed
+** meanwhile.
 **
-** The tables runs, profiles and diagnostics are made by the store itself, with small segments of their own.  Their ids: runs.id is the run
-** number, profiles.id (and profile_id everywhere) the profile number.  Rows of diagnostics that a file itself holds keep their row numbers;
-** those that reading the file added begin at row DIAGNOSTIC_FIRST_ROW.
+** The tables runs, profiles and diagnostics are made by the store itself, with small segments of their own.  Their
+** ids: runs.id is the run number, profiles.id (and profile_id everywhere) the profile number.  Rows of diagnostics
+** that a file itself holds keep their row numbers; those that reading the file added begin at row
+** DIAGNOSTIC_FIRST_ROW.
 */
 #ifndef TFPROF_STORE_H
 #define TFPROF_STORE_H
@@ -34,14 +37,22 @@
 #include "store/pool.h"
 
 enum { ID_ROW_BITS = 36 };
-static inline int64_t id_make(uint32_t profile_number, uint64_t row) { return (int64_t)((uint64_t)profile_number << ID_ROW_BITS | row); }
+static inline int64_t id_make(uint32_t profile_number, uint64_t row) {
+  return (int64_t)((uint64_t)profile_number << ID_ROW_BITS | row);
+}
 static inline uint32_t id_profile(int64_t id) { return (uint32_t)((uint64_t)id >> ID_ROW_BITS); }
 static inline uint64_t id_row(int64_t id) { return (uint64_t)id & (((uint64_t)1 << ID_ROW_BITS) - 1); }
 
 /* A set of columns of one table. */
-struct column_set { uint64_t words[2]; };
-static inline void column_set_add(struct column_set *set, unsigned column) { set->words[column >> 6] |= (uint64_t)1 << (column & 63); }
-static inline bool column_set_has(const struct column_set *set, unsigned column) { return set->words[column >> 6] >> (column & 63) & 1; }
+struct column_set {
+  uint64_t words[2];
+};
+static inline void column_set_add(struct column_set *set, unsigned column) {
+  set->words[column >> 6] |= (uint64_t)1 << (column & 63);
+}
+static inline bool column_set_has(const struct column_set *set, unsigned column) {
+  return set->words[column >> 6] >> (column & 63) & 1;
+}
 
 struct store;
 struct profile;
@@ -50,35 +61,38 @@ struct profile;
 
 struct segment {
   uint16_t table;
-  uint32_t rows;              /* at most 2^31 */
-  uint64_t first_row;         /* row number of the first */
+  uint32_t rows;      /* at most 2^31 */
+  uint64_t first_row; /* row number of the first */
   struct profile *profile;
-  void *source_data;          /* what the source needs to load it; freed by source->free_segment */
-  struct column *columns[SCHEMA_MAXIMUM_COLUMNS]; /* NULL: not loaded yet; always NULL for id and profile_id: see segment_value */
-  struct column_set is_raw;   /* columns that the source itself has in any segment of the table: these are never derived */
-  struct column_set is_unsettled; /* raw columns that may read otherwise when more rows are there: not shared over a refresh */
-  struct column_set is_told;  /* raw columns whose troubles are among the diagnostics already */
-  struct segment_shared *shared; /* the store's own */
+  void *source_data;                              /* what the source needs to load it; freed by source->free_segment */
+  struct column *columns[SCHEMA_MAXIMUM_COLUMNS]; /* NULL: not loaded yet; id and profile_id: always (segment_value) */
+  struct column_set is_raw;       /* columns that the source has in any segment of the table: these are never derived */
+  struct column_set is_unsettled; /* raw columns that may read otherwise with more rows: not shared over a refresh */
+  struct column_set is_told;      /* raw columns whose troubles are among the diagnostics already */
+  struct segment_shared *shared;  /* the store's own */
 };
 
-/* A reader's side of an open profile. All functions may be NULL except load and free_profile. A source is used by one thread at a time. */
+/* A reader's side of an open profile. All functions may be NULL except load and free_profile. A source is used by
+** one thread at a time. */
 struct profile_source {
-  const char *format;         /* profiles.format */
-  /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if this segment has no such column (NULL
-  ** means the same). May use threads of its own (store/parallel.h). What cannot be used is NULL and told with segment_diagnose. Where other
-  ** raw columns come out of the same work they may be put into segment->columns where that is still NULL. References must lie below the number
-  ** of rows that the source has of their table, and those of code_traces to their parents below their own row. */
+  const char *format; /* profiles.format */
+  /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if this segment
+  ** has no such column (NULL means the same). May use threads of its own (store/parallel.h). What cannot be used is
+  ** NULL and told with segment_diagnose. Where other raw columns come out of the same work they may be put into
+  ** segment->columns where that is still NULL. References must lie below the number of rows that the source has of
+  ** their table, and those of code_traces to their parents below their own row. */
   enum tfprof_status (*load)(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
                              struct column **out, struct tfprof_error *error);
-  /* Adds segments for rows that appeared since. *changed says whether anything did. `profile` is a new version that begins as a copy of the
-  ** last one and is thrown away when nothing changed or the function failed; source_data of profile and segments is shared by all versions,
-  ** so what belongs to a version is kept in profile->source_mark. A last segment that is not full may be replaced by a longer one:
-  ** profile_remove_last_segment. */
+  /* Adds segments for rows that appeared since. *changed says whether anything did. `profile` is a new version that
+  ** begins as a copy of the last one and is thrown away when nothing changed or the function failed; source_data of
+  ** profile and segments is shared by all versions, so what belongs to a version is kept in profile->source_mark. A
+  ** last segment that is not full may be replaced by a longer one: profile_remove_last_segment. */
   enum tfprof_status (*refresh)(struct profile *profile, bool *changed, struct tfprof_error *error);
-  /* Reads everything once, adding a diagnostic for whatever cannot be used. Called before the diagnostics table is read; profile_load_all is
-  ** enough for most. */
+  /* Reads everything once, adding a diagnostic for whatever cannot be used. Called before the diagnostics table is
+  ** read; profile_load_all is enough for most. */
   enum tfprof_status (*verify)(struct profile *profile, struct tfprof_error *error);
-  /* The first and the last moment of the profile in its own clock; start > end: it has none. Without it the store looks at all TIME columns. */
+  /* The first and the last moment of the profile in its own clock; start > end: it has none. Without it the store
+  ** looks at all TIME columns. */
   enum tfprof_status (*span)(struct profile *profile, int64_t *start_ns, int64_t *end_ns, struct tfprof_error *error);
   void (*free_segment)(void *source_data);
   void (*free_profile)(struct profile *profile);
@@ -94,60 +108,65 @@ struct diagnostic {
 
 struct profile {
   struct store *store;
-  uint32_t references;        /* the store's and its snapshots' */
+  uint32_t references; /* the store's and its snapshots' */
   uint32_t number, run_number;
   const struct profile_source *source;
-  void *source_data;          /* shared by all versions */
-  uint64_t source_mark;       /* the source's own, of this version */
+  void *source_data;    /* shared by all versions */
+  uint64_t source_mark; /* the source's own, of this version */
   bool is_verified;
   /* the columns of the profiles table that are known at open; string ids, 0: NULL; -1 numbers: NULL */
   string_id path, job, host, framework, framework_version, command, clock_domain, attributes;
   int64_t pid, parent_pid, rank, world_size, clock_offset_ns, clock_error_ns, file_bytes;
   bool complete;
-  int64_t start_ns, end_ns;   /* in the profile's own clock; start > end: not known yet (the store asks the source or the tables) */
-  bool has_span;              /* it has been asked for */
+  int64_t start_ns, end_ns; /* in the profile's own clock; start > end: not known yet (the store finds out) */
+  bool has_span;            /* it has been asked for */
   struct profile_table {
     struct segment **segments;
     size_t segment_count;
-    uint64_t rows;            /* row number after the last */
-    bool is_made;             /* a derive pass made (or will make) the rows, the source has none */
-    bool is_ready;            /* rows are there (always true for tables of the source) */
+    uint64_t rows; /* row number after the last */
+    bool is_made;  /* a derive pass made (or will make) the rows, the source has none */
+    bool is_ready; /* rows are there (always true for tables of the source) */
   } tables[TABLE_count];
   struct diagnostic *diagnostics;
   size_t diagnostic_count, diagnostic_capacity;
-  uint64_t diagnostics_lost;  /* for want of memory */
+  uint64_t diagnostics_lost;            /* for want of memory */
   uint64_t passes_done, passes_running; /* bit i: derive pass i ran for this version */
-  struct profile_shared *shared; /* the store's own */
+  struct profile_shared *shared;        /* the store's own */
 };
 
 /* ---- derive passes ---- */
 
-struct table_column { uint16_t table, column; };
+struct table_column {
+  uint16_t table, column;
+};
 enum { DERIVE_MAXIMUM_COLUMNS = 16 };
 struct derive_pass {
-  const char *name;           /* for error messages and progress */
-  const char *summary;        /* one sentence: the algorithm and its source */
-  int makes_table;            /* TABLE_x whose rows this pass makes where the source has none, else -1 */
+  const char *name;    /* for error messages and progress */
+  const char *summary; /* one sentence: the algorithm and its source */
+  int makes_table;     /* TABLE_x whose rows this pass makes where the source has none, else -1 */
   struct table_column reads[DERIVE_MAXIMUM_COLUMNS];  /* ends at the first {0,0}: TABLE 0 column 0 is never read */
   struct table_column writes[DERIVE_MAXIMUM_COLUMNS]; /* columns written where the source has none; {0,0} ends */
   enum tfprof_status (*run)(struct profile *profile, struct tfprof_error *error);
 };
-/* Before run(): every table it reads, writes or makes from is made, and every column of `reads` is loaded in every segment of the profile, absent
-** columns included.
-** run() sets every column of `writes` with segment_set_column (a column that the source has is kept: segment_set_column ignores it; one not set
-** becomes absent), or adds the made table's segments with profile_add_segment and sets all their columns. Where the source has rows of that
-** table (tables[].is_made is false) it must add none. When run() fails what it added to a made table is taken back, and it is run again when
-** asked for again. Where several passes write a column the first one of the list does. Passes must form no cycle. */
-enum tfprof_status segment_set_column(struct segment *segment, unsigned column, struct column *value /* reference taken over */);
+/* Before run(): every table it reads, writes or makes from is made, and every column of `reads` is loaded in every
+** segment of the profile, absent columns included. run() sets every column of `writes` with segment_set_column (a
+** column that the source has is kept: segment_set_column ignores it; one not set becomes absent), or adds the made
+** table's segments with profile_add_segment and sets all their columns. Where the source has rows of that table
+** (tables[].is_made is false) it must add none. When run() fails what it added to a made table is taken back, and it
+** is run again when asked for again. Where several passes write a column the first one of the list does. Passes must
+** form no cycle. */
+/* Takes over the reference to `value`; NULL is TFPROF_NO_MEMORY. */
+enum tfprof_status segment_set_column(struct segment *segment, unsigned column, struct column *value);
 
 /* ---- life of a store ---- */
 
-struct store_hooks { /* may be all NULL */
-  bool (*is_interrupted)(void *context);                       /* polled by long loops */
+struct store_hooks {                     /* may be all NULL */
+  bool (*is_interrupted)(void *context); /* polled by long loops */
   void (*progress)(void *context, const char *what, double fraction);
   void *context;
 };
-struct store *store_create(const struct derive_pass *const *passes, unsigned pass_count); /* one reference; NULL: no memory */
+/* With one reference; NULL: no memory. At most 64 passes. */
+struct store *store_create(const struct derive_pass *const *passes, unsigned pass_count);
 struct store *store_retain(struct store *store);
 void store_release(struct store *store);
 void store_set_hooks(struct store *store, const struct store_hooks *hooks);
@@ -159,31 +178,39 @@ uint64_t store_generation(const struct store *store);
 
 /* ---- opening: called by ext/read ---- */
 
-/* A new run; its profiles become visible together by store_publish_run, or vanish by store_cancel_run. */
-/* `format` may be NULL: runs.format comes from the profiles. */
-enum tfprof_status store_add_run(struct store *store, const char *path, const char *format, uint32_t *run_number, struct tfprof_error *error);
-/* A new, empty profile in an unpublished run; the caller fills its fields and adds segments. Owned by the store, which calls source->free_profile. */
-enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source, void *source_data,
-                                     struct profile **profile, struct tfprof_error *error);
+/* A new run; its profiles become visible together by store_publish_run, or vanish by store_cancel_run. `format` may be
+** NULL: runs.format comes from the profiles. */
+enum tfprof_status store_add_run(struct store *store, const char *path, const char *format, uint32_t *run_number,
+                                 struct tfprof_error *error);
+/* A new, empty profile in an unpublished run; the caller fills its fields and adds segments. Owned by the store,
+** which calls source->free_profile. */
+enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source,
+                                     void *source_data, struct profile **profile, struct tfprof_error *error);
 /* Takes a profile out of its unpublished run again, because reading it failed. */
 void store_drop_profile(struct store *store, struct profile *profile);
-/* A segment of `rows` rows starting at row number `first_row` (ascending, no overlap). `raw` are the columns that the source can load. Columns not in
-** `raw` are absent or derived. Takes over source_data, also on failure. *segment may be NULL. */
+/* A segment of `rows` rows starting at row number `first_row` (ascending, no overlap). `raw` are the columns that
+** the source can load. Columns not in `raw` are absent or derived. Takes over source_data, also on failure. *segment
+** may be NULL. */
 enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, uint64_t first_row, uint32_t rows,
-                                       const struct column_set *raw, void *source_data, struct segment **segment, struct tfprof_error *error);
-/* For source->refresh only: takes the last segment of a table out of the version, so that a longer one can take its place. */
+                                       const struct column_set *raw, void *source_data, struct segment **segment,
+                                       struct tfprof_error *error);
+/* For source->refresh only: takes the last segment of a table out of the version, so that a longer one can take its
+** place. */
 void profile_remove_last_segment(struct profile *profile, unsigned table);
-/* Text may be any bytes; interned. offset -1, table -1: none. Never fails loudly: short of memory it is counted, not kept. */
-void profile_diagnose(struct profile *profile, const char *severity, const char *reason, int64_t count, int64_t offset, int table,
-                      const char *format, ...) __attribute__((format(printf, 7, 8)));
-/* The same for what a source tells of its file as a whole, and what it takes back before it tells it anew after a refresh. */
-void profile_diagnose_source(struct profile *profile, const char *severity, const char *reason, int64_t count, int64_t offset, int table,
-                             const char *format, ...) __attribute__((format(printf, 7, 8)));
+/* Text may be any bytes; interned. offset -1, table -1: none. Never fails loudly: short of memory it is counted, not
+** kept. */
+void profile_diagnose(struct profile *profile, const char *severity, const char *reason, int64_t count, int64_t offset,
+                      int table, const char *format, ...) __attribute__((format(printf, 7, 8)));
+/* The same for what a source tells of its file as a whole, and what it takes back before it tells it anew after a
+** refresh. */
+void profile_diagnose_source(struct profile *profile, const char *severity, const char *reason, int64_t count,
+                             int64_t offset, int table, const char *format, ...) __attribute__((format(printf, 7, 8)));
 void profile_forget_source_diagnostics(struct profile *profile);
-/* The same while `column` of a segment is loaded (offset -1: none). Loading it once more does not tell it again, and what is said alike of several
-** segments becomes one row of diagnostics with the sum of the counts: the message should name the column, not the rows. */
-void segment_diagnose(struct segment *segment, unsigned column, const char *severity, const char *reason, int64_t count, int64_t offset,
-                      const char *format, ...) __attribute__((format(printf, 7, 8)));
+/* The same while `column` of a segment is loaded (offset -1: none). Loading it once more does not tell it again, and
+** what is said alike of several segments becomes one row of diagnostics with the sum of the counts: the message
+** should name the column, not the rows. */
+void segment_diagnose(struct segment *segment, unsigned column, const char *severity, const char *reason, int64_t count,
+                      int64_t offset, const char *format, ...) __attribute__((format(printf, 7, 8)));
 /* For source->verify: loads all raw columns of all segments once and lets go of them again. */
 enum tfprof_status profile_load_all(struct profile *profile, struct tfprof_error *error);
 void store_publish_run(struct store *store, uint32_t run_number);
@@ -193,8 +220,9 @@ void store_cancel_run(struct store *store, uint32_t run_number);
 
 /* Unlinks at once; memory goes when the last cursor lets go. TFPROF_NOT_FOUND when no such run is open. */
 enum tfprof_status store_close_run(struct store *store, uint32_t run_number, struct tfprof_error *error);
-/* Asks every source for new rows; *added counts them. Rows keep their ids; what was derived is derived again on next use. A profile whose file
-** cannot be refreshed stays as it is and gets a diagnostic; an error is returned when this happened to all that can be refreshed. */
+/* Asks every source for new rows; *added counts them. Rows keep their ids; what was derived is derived again on next
+** use. A profile whose file cannot be refreshed stays as it is and gets a diagnostic; an error is returned when this
+** happened to all that can be refreshed. */
 enum tfprof_status store_refresh(struct store *store, uint64_t *added, struct tfprof_error *error);
 size_t store_run_count(const struct store *store);
 size_t store_profile_count(const struct store *store);
@@ -206,41 +234,48 @@ struct profile *store_profile_by_number(const struct store *store, uint32_t numb
 
 struct index;
 struct snapshot {
-  uint32_t references;        /* cursors; 0: only the store's cache has it */
+  uint32_t references; /* cursors; 0: only the store's cache has it */
   uint16_t table;
-  struct store *store;        /* retained while `references` is not 0 */
+  struct store *store; /* retained while `references` is not 0 */
   uint64_t rows;
   size_t segment_count;
-  struct segment **segments;  /* ascending by profile number, then row number; their profiles are retained */
-  uint64_t *positions;        /* segment_count + 1: first position of each segment, then `rows` */
-  struct index *indexes;      /* private */
+  struct segment **segments; /* ascending by profile number, then row number; their profiles are retained */
+  uint64_t *positions;       /* segment_count + 1: first position of each segment, then `rows` */
+  struct index *indexes;     /* private */
   struct snapshot_private *private_state;
 };
 
-/* All rows of a table in the profiles that `selection` names: NULL or "": all; a profile number ("3"); a path or a glob (as in SQL: * ? [a-z])
-** over the paths of profiles and of the runs they were opened with. Several profiles may match; none is an empty table. Runs the pass that makes the table where needed. Snapshots are cached until the store changes. */
-enum tfprof_status store_snapshot(struct store *store, unsigned table, const char *selection, struct snapshot **snapshot,
-                                  struct tfprof_error *error);
+/* All rows of a table in the profiles that `selection` names: NULL or "": all; a profile number ("3"); a path or a
+** glob (as in SQL: * ? [a-z]) over the paths of profiles and of the runs they were opened with. Several profiles may
+** match; none is an empty table. Runs the pass that makes the table where needed. Snapshots are cached until the
+** store changes. */
+enum tfprof_status store_snapshot(struct store *store, unsigned table, const char *selection,
+                                  struct snapshot **snapshot, struct tfprof_error *error);
 /* Upper bound or exact number of rows, without running anything (for query plans). */
 uint64_t store_estimate_rows(struct store *store, unsigned table);
 struct snapshot *snapshot_retain(struct snapshot *snapshot);
 void snapshot_release(struct snapshot *snapshot);
 
-/* Makes the columns readable in all segments (loads, derives), or in one segment (index). After success segment->columns[c] is not NULL
-** (but for id and profile_id, which need no loading). */
-enum tfprof_status snapshot_require(struct snapshot *snapshot, const struct column_set *columns, struct tfprof_error *error);
-enum tfprof_status snapshot_require_segment(struct snapshot *snapshot, size_t segment, const struct column_set *columns, struct tfprof_error *error);
+/* Makes the columns readable in all segments (loads, derives), or in one segment (index). After success
+** segment->columns[c] is not NULL (but for id and profile_id, which need no loading). */
+enum tfprof_status snapshot_require(struct snapshot *snapshot, const struct column_set *columns,
+                                    struct tfprof_error *error);
+enum tfprof_status snapshot_require_segment(struct snapshot *snapshot, size_t segment, const struct column_set *columns,
+                                            struct tfprof_error *error);
 /* The same for all segments of one profile's table: for derive passes and savers. */
-enum tfprof_status profile_require(struct profile *profile, unsigned table, const struct column_set *columns, struct tfprof_error *error);
+enum tfprof_status profile_require(struct profile *profile, unsigned table, const struct column_set *columns,
+                                   struct tfprof_error *error);
 
 /* The segment that holds a position, starting the search at *hint (a segment index that is updated). */
-static inline const struct segment *snapshot_segment(const struct snapshot *s, uint64_t position, size_t *hint, uint32_t *row) {
+static inline const struct segment *snapshot_segment(const struct snapshot *s, uint64_t position, size_t *hint,
+                                                     uint32_t *row) {
   size_t i = *hint;
   if (i >= s->segment_count || position < s->positions[i] || position >= s->positions[i + 1]) {
     size_t low = 0, high = s->segment_count;
     while (high - low > 1) {
       size_t middle = low + (high - low) / 2;
-      if (s->positions[middle] <= position) low = middle; else high = middle;
+      if (s->positions[middle] <= position) low = middle;
+      else high = middle;
     }
     i = *hint = low;
   }
@@ -248,27 +283,37 @@ static inline const struct segment *snapshot_segment(const struct snapshot *s, u
   return s->segments[i];
 }
 
-/* One value as SQL sees it: ids for id, profile_id and references, epoch ns for times (clock offset added), text as pool id. */
-struct value { enum { VALUE_NULL, VALUE_INTEGER, VALUE_REAL, VALUE_TEXT } kind; union { int64_t integer; double real; string_id text; }; };
+/* One value as SQL sees it: ids for id, profile_id and references, epoch ns for times (clock offset added), text as
+** pool id. */
+struct value {
+  enum { VALUE_NULL, VALUE_INTEGER, VALUE_REAL, VALUE_TEXT } kind;
+  union {
+    int64_t integer;
+    double real;
+    string_id text;
+  };
+};
 /* The column must have been required. */
 struct value segment_value(const struct segment *segment, unsigned column, uint32_t row);
 
 /* ---- indexes: built on first use, kept with the snapshot; their columns are required first by these functions ---- */
 
-/* positions[0 ... rows-1] ordered by the columns' values ascending as SQLite orders them (NULL first, numbers, text by memcmp), ties by position.
-** At most 4 columns. Interruptible. */
-enum tfprof_status snapshot_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count, const uint32_t **positions,
-                                  struct tfprof_error *error);
-/* Positions whose value of `column` (as SQL sees it, integers and text) equals `value`: a slice of snapshot_order's array of that one column. For
-** references, text and numbers that lie close together this is a lookup in constant time. VALUE_NULL finds the rows that are NULL. */
-enum tfprof_status snapshot_equal(struct snapshot *snapshot, unsigned column, struct value value, const uint32_t **positions, uint64_t *count,
-                                  struct tfprof_error *error);
+/* positions[0 ... rows-1] ordered by the columns' values ascending as SQLite orders them (NULL first, numbers, text
+** by memcmp), ties by position. At most 4 columns. Interruptible. */
+enum tfprof_status snapshot_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
+                                  const uint32_t **positions, struct tfprof_error *error);
+/* Positions whose value of `column` (as SQL sees it, integers and text) equals `value`: a slice of snapshot_order's
+** array of that one column. For references, text and numbers that lie close together this is a lookup in constant
+** time. VALUE_NULL finds the rows that are NULL. */
+enum tfprof_status snapshot_equal(struct snapshot *snapshot, unsigned column, struct value value,
+                                  const uint32_t **positions, uint64_t *count, struct tfprof_error *error);
 /* The half-open slice of snapshot_order(column) with minimum <= value <= maximum (NULLs never). */
-enum tfprof_status snapshot_range(struct snapshot *snapshot, unsigned column, int64_t minimum, int64_t maximum, const uint32_t **positions,
-                                  uint64_t *count, struct tfprof_error *error);
+enum tfprof_status snapshot_range(struct snapshot *snapshot, unsigned column, int64_t minimum, int64_t maximum,
+                                  const uint32_t **positions, uint64_t *count, struct tfprof_error *error);
 /* The position of an id, or -1: constant time. */
 int64_t snapshot_find_id(const struct snapshot *snapshot, int64_t id);
-/* Number of distinct values if an order of the column exists or it is text (pool), else an estimate; for query plans, never builds. */
+/* Number of distinct values if an order of the column exists or it is text (pool), else an estimate; for query
+** plans, never builds. */
 uint64_t snapshot_estimate_distinct(const struct snapshot *snapshot, unsigned column);
 
 /* Bytes of memory held by columns, indexes and strings. */

@@ -39,22 +39,23 @@ WITH RECURSIVE measured AS (
   SELECT walked.trace_id, code_traces.parent_id, walked.distance + 1
   FROM walked JOIN temp.code_traces AS code_traces ON code_traces.id = walked.at_trace_id
   WHERE code_traces.parent_id IS NOT NULL
-), frame_kinds AS MATERIALIZED (
-  SELECT id, file GLOB '*/site-packages/*' OR file GLOB '*/dist-packages/*' OR file GLOB '*/lib/python[0-9]*/*'
+), places AS MATERIALIZED (
+  SELECT id AS frame_id, min(id) OVER (PARTITION BY profile_id, file, line) AS place_id,
+    file GLOB '*/site-packages/*' OR file GLOB '*/dist-packages/*' OR file GLOB '*/lib/python[0-9]*/*'
     OR file GLOB '<frozen *' AS is_library
   FROM temp.code_frames
 ), on_stack AS MATERIALIZED (
-  SELECT walked.trace_id AS trace_id, code_traces.leaf_frame_id AS frame_id, min(walked.distance) AS distance,
-    frame_kinds.is_library AS is_library
+  SELECT walked.trace_id AS trace_id, places.place_id AS place_id, min(walked.distance) AS distance,
+    max(places.is_library) AS is_library
   FROM walked
   JOIN temp.code_traces AS code_traces ON code_traces.id = walked.at_trace_id
-  JOIN frame_kinds ON frame_kinds.id = code_traces.leaf_frame_id
-  GROUP BY walked.trace_id, code_traces.leaf_frame_id
+  JOIN places ON places.frame_id = code_traces.leaf_frame_id
+  GROUP BY walked.trace_id, places.place_id
 ), innermost AS (
   SELECT trace_id, coalesce(min(CASE WHEN NOT is_library THEN distance END), 0) AS distance
   FROM on_stack GROUP BY trace_id
 ), lines AS (
-  SELECT by_trace.profile_id AS profile_id, on_stack.frame_id AS frame_id, max(on_stack.is_library) AS is_library,
+  SELECT by_trace.profile_id AS profile_id, on_stack.place_id AS place_id, max(on_stack.is_library) AS is_library,
     sum(CASE WHEN on_stack.distance = innermost.distance THEN by_trace.count ELSE 0 END) AS count,
     sum(CASE WHEN on_stack.distance = innermost.distance THEN by_trace.self_ns ELSE 0 END) AS self_ns,
     sum(by_trace.self_ns) AS sum_ns,
@@ -63,14 +64,11 @@ WITH RECURSIVE measured AS (
   JOIN on_stack ON on_stack.trace_id = by_trace.code_trace_id
   JOIN innermost ON innermost.trace_id = by_trace.code_trace_id
   LEFT JOIN backward_by_trace ON backward_by_trace.code_trace_id = by_trace.code_trace_id
-  GROUP BY by_trace.profile_id, on_stack.frame_id
+  GROUP BY by_trace.profile_id, on_stack.place_id
 ), by_place AS (
-  SELECT lines.profile_id AS profile_id, code_frames.file AS file, code_frames.line AS line,
-    min(code_frames.function) AS function, min(code_frames.text) AS text, max(lines.is_library) AS is_library,
-    sum(lines.count) AS count, sum(lines.self_ns) AS self_ns, sum(lines.sum_ns) AS sum_ns,
-    sum(lines.backward_ns) AS backward_ns
-  FROM lines JOIN temp.code_frames AS code_frames ON code_frames.id = lines.frame_id
-  GROUP BY lines.profile_id, code_frames.file, code_frames.line
+  SELECT lines.*, code_frames.file AS file, code_frames.line AS line, code_frames.function AS function,
+    code_frames.text AS text
+  FROM lines JOIN temp.code_frames AS code_frames ON code_frames.id = lines.place_id
 ), totals AS (
   SELECT profile_id, sum(self_ns) AS all_self_ns FROM by_trace GROUP BY profile_id
 )

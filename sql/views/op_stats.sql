@@ -20,8 +20,8 @@
 -- Cost: one pass over ops.  Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
 WITH measured AS (
   SELECT profile_id, id, thread_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
-), counted AS (
-  SELECT profile_id, coalesce(op_type, name) AS op_type, name, execution_mode, sum(sample_weight) AS count,
+), counted AS MATERIALIZED (
+  SELECT profile_id, op_type, name, execution_mode, sum(sample_weight) AS count,
     sum(dur_ns * sample_weight) AS sum_ns, sum(self_ns * sample_weight) AS self_ns,
     sum(device_ns * sample_weight) AS device_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
     sum(CASE WHEN device_self_ns > 0 THEN sample_weight END) AS device_count,
@@ -34,7 +34,7 @@ WITH measured AS (
   FROM temp.ops
   WHERE category <> 'user'
     AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
-  GROUP BY profile_id, coalesce(op_type, name), name, execution_mode
+  GROUP BY profile_id, op_type, name, execution_mode
 ), sides AS (
   SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
     host_flops_per_second AS flops_per_second, host_bytes_per_second AS bytes_per_second
@@ -70,7 +70,7 @@ SELECT
   profiles.rank AS rank,
   listed.position AS position,
   listed.side AS side,
-  listed.op_type AS op_type,
+  coalesce(listed.op_type, listed.name) AS op_type,
   listed.name AS name,
   CAST(round(listed.count) AS INTEGER) AS count,
   CAST(listed.sum_ns AS INTEGER) AS sum_ns,

@@ -1,7 +1,9 @@
-/* bench_capture_callbacks.c: processor time of our callbacks alone, on a made-up step, with a working set as that of a real one.
+/* bench_capture_callbacks.c: processor time of our callbacks alone, on a made-up step, with a working set as that of a
+** real one.
 **
-** 120 operators, 400 different calls with two tensors and a number each, two levels of nesting; between calls 0 or 200 kB of other memory is
-** touched, as a real program would.  Python stacks are not part of it (tests/capture/test_python_stacks.py looks at those).
+** 120 operators, 400 different calls with two tensors and a number each, two levels of nesting; between calls 0 or 200
+** kB of other memory is touched, as a real program would.  Python stacks are not part of it
+** (tests/capture/test_python_stacks.py looks at those).
 */
 #include "../unit/fake_torch.h"
 
@@ -59,7 +61,8 @@ int main(void) {
   }
   for (int i = 0; i < CALLS; i++) {
     for (int t = 0; t < 2; t++)
-      tensors[i][t] = (struct fake_tensor){.dimensions = (uint64_t)(1 + (i + t) % 4), .sizes = {8, (uint64_t)i, 3, 2}, .dtype = 6};
+      tensors[i][t] =
+          (struct fake_tensor){.dimensions = (uint64_t)(1 + (i + t) % 4), .sizes = {8, (uint64_t)i, 3, 2}, .dtype = 6};
     inputs[i][0] = (struct fake_value){&tensors[i][0], TAG_TENSOR, 0};
     inputs[i][1] = (struct fake_value){&tensors[i][1], TAG_TENSOR, 0};
     inputs[i][2] = (struct fake_value){NULL, TAG_INT, 0};

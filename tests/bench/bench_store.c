@@ -2,9 +2,10 @@
 **
 **   bench_store PATH        a dump, best made with make_ops_dump
 **
-** Prints one line for each measurement: what, milliseconds that passed and, in parentheses, that all threads worked: the
-** two agree on a machine with nothing else to do.
+** Prints one line for each measurement: what, milliseconds that passed and, in parentheses, that all threads worked:
+** the two agree on a machine with nothing else to do.
 */
+#include "derive/derive.h"
 #include "read/read.h"
 
 #include <malloc.h>
@@ -55,19 +56,21 @@ struct opened {
   double begin_resident;
 };
 
-static struct opened open_ops(const char *path) {
+static struct opened open_ops_with(const char *path, bool with_passes) {
   struct tfprof_error error;
   struct opened opened;
   uint32_t run;
   malloc_trim(0);
   opened.begin_resident = resident_bytes();
-  opened.store = store_create(NULL, 0);
+  opened.store = with_passes ? store_create(derive_passes, derive_pass_count) : store_create(NULL, 0);
   struct moment begin = now();
   if (read_open(opened.store, path, &run, &error)) stop(&error);
   if (store_snapshot(opened.store, TABLE_ops, NULL, &opened.ops, &error)) stop(&error);
   print_since("open", begin);
   return opened;
 }
+
+static struct opened open_ops(const char *path) { return open_ops_with(path, false); }
 
 static void close_ops(struct opened *opened) {
   snapshot_release(opened->ops);
@@ -113,23 +116,24 @@ static void three_columns(const char *path) {
   close_ops(&opened);
 }
 
-static void one_segment(const char *path) {
-  struct opened opened = open_ops(path);
+static void one_segment(const char *path, bool with_passes) {
+  struct opened opened = open_ops_with(path, with_passes);
   struct tfprof_error error;
   struct column_set all = {{0, 0}};
   for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++) column_set_add(&all, column);
   struct moment begin = now();
   if (snapshot_require_segment(opened.ops, 0, &all, &error)) stop(&error);
-  print_since("require all of the first segment", begin);
+  print_since(with_passes ? "first segment, all columns, derived" : "first segment, all columns", begin);
   close_ops(&opened);
 }
 
-static void all_columns(const char *path) {
+static void all_columns(const char *path, bool with_passes) {
   uint16_t columns[SCHEMA_MAXIMUM_COLUMNS];
   unsigned count = 0;
-  struct opened opened = open_ops(path);
-  for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++) columns[count++] = (uint16_t)column;
-  require(&opened, columns, count, "require all columns");
+  struct opened opened = open_ops_with(path, with_passes);
+  for (unsigned column = 2; column < schema_tables[TABLE_ops].column_count; column++)
+    columns[count++] = (uint16_t)column;
+  require(&opened, columns, count, with_passes ? "require all columns, derived" : "require all columns");
   print_memory(&opened);
   close_ops(&opened);
 }
@@ -185,8 +189,10 @@ int main(int argument_count, char **arguments) {
     return 2;
   }
   three_columns(arguments[1]);
-  one_segment(arguments[1]);
-  all_columns(arguments[1]);
+  one_segment(arguments[1], false);
+  one_segment(arguments[1], true);
+  all_columns(arguments[1], false);
+  all_columns(arguments[1], true);
   ids(arguments[1]);
   lookups(arguments[1], COLUMN_ops_name, "name");
   lookups(arguments[1], COLUMN_ops_sequence_number, "sequence_number");

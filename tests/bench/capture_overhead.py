@@ -2,11 +2,13 @@
 
   python tests/bench/capture_overhead.py [--cycles N] [--steps N]      (TFPROF_BUILD: the build directory)
 
-The script starts itself under the capture library and then, in one process, interleaves windows of a few steps: nothing registered; empty
-callbacks that want the same inputs as ours; our recording with shapes and stacks; torch.profiler with record_shapes and with_stack.  Each
-window is compared with the plain one of its own cycle, so that load on the machine falls on both; times are processor time of the
-training thread, and wall time beside it.  At the end: how long stopping takes, and a minute's worth of the fastest ops for losses.
+The script starts itself under the capture library and then, in one process, interleaves windows of a few steps: nothing
+registered; empty callbacks that want the same inputs as ours; our recording with shapes and stacks; torch.profiler with
+record_shapes and with_stack.  Each window is compared with the plain one of its own cycle, so that load on the machine
+falls on both; times are processor time of the training thread, and wall time beside it.  At the end: how long stopping
+takes, and a minute's worth of the fastest ops for losses.
 """
+
 import argparse
 import ctypes
 import os
@@ -43,7 +45,9 @@ def make_step():
             x = x + self.out(y)
             return x + self.ffn(self.norm2(x))
 
-    model = nn.Sequential(nn.Embedding(100, width), *[Block() for _ in range(4)], nn.LayerNorm(width), nn.Linear(width, 100))
+    model = nn.Sequential(
+        nn.Embedding(100, width), *[Block() for _ in range(4)], nn.LayerNorm(width), nn.Linear(width, 100)
+    )
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3, foreach=False)
     x, y = torch.randint(0, 100, (2, 16)), torch.randint(0, 100, (2, 16))
 
@@ -76,7 +80,7 @@ def measure(cycles, steps):
     times = {mode: [] for mode in modes}  # one list per window
     stops = []
     for cycle in range(cycles):
-        for mode in modes[cycle % 4:] + modes[:cycle % 4]:
+        for mode in modes[cycle % 4 :] + modes[: cycle % 4]:
             profiler = None
             if mode == "profiler":
                 profiler = profile(activities=[ProfilerActivity.CPU], record_shapes=True, with_stack=True)
@@ -101,17 +105,28 @@ def measure(cycles, steps):
 
     def added(mode, which):
         """Median over the cycles of (best step of the window - best step of the plain window of that cycle)."""
-        return statistics.median(min(t[which] for t in window) - min(t[which] for t in plain) for window, plain in zip(times[mode], times["plain"]))
+        return statistics.median(
+            min(t[which] for t in window) - min(t[which] for t in plain)
+            for window, plain in zip(times[mode], times["plain"])
+        )
 
     for which, name in enumerate(("processor time", "wall time")):
         base = statistics.median(min(t[which] for t in window) for window in times["plain"])
         print("%s of a step: plain %.0f us" % (name, base / 1e3))
         for mode in modes[1:]:
             print("  %-9s adds %7.0f us (%5.1f %%)" % (mode, added(mode, which) / 1e3, 100 * added(mode, which) / base))
-        print("  recorded / empty callback  %.2f  (to be at most 1.5)" % (added("recorded", which) / added("empty", which)))
-        print("  recorded / torch.profiler  %.2f  (to be at most 0.5)" % (added("recorded", which) / added("profiler", which)))
-    print("stopping: torch.profiler %.1f ms for each step of its window; ours %.1f ms in all, after 20 steps" % (
-        statistics.median(stops) / 1e6, own_stop / 1e6))
+        print(
+            "  recorded / empty callback  %.2f  (to be at most 1.5)"
+            % (added("recorded", which) / added("empty", which))
+        )
+        print(
+            "  recorded / torch.profiler  %.2f  (to be at most 0.5)"
+            % (added("recorded", which) / added("profiler", which))
+        )
+    print(
+        "stopping: torch.profiler %.1f ms for each step of its window; ours %.1f ms in all, after 20 steps"
+        % (statistics.median(stops) / 1e6, own_stop / 1e6)
+    )
 
 
 def hammer(seconds):
@@ -146,14 +161,27 @@ def main():
     capturing.need_torch()
     for inside in ("measure", "hammer"):
         with tempfile.TemporaryDirectory(prefix="tfprof-bench-") as directory:
-            command = [capturing.PYTHON, __file__, "--inside", inside, "--cycles", str(options.cycles), "--steps", str(options.steps),
-                       "--seconds", str(options.seconds)]
+            command = [
+                capturing.PYTHON,
+                __file__,
+                "--inside",
+                inside,
+                "--cycles",
+                str(options.cycles),
+                "--steps",
+                str(options.steps),
+                "--seconds",
+                str(options.seconds),
+            ]
             subprocess.run(command, env=capturing.environment(directory), check=True, stderr=subprocess.DEVNULL)
             (path,) = capturing.dumps(directory)
             summary = capturing.summary(path)
             rows, size = summary["rows"]["ops"], os.path.getsize(path)
             lost = sum(problem[2] for problem in summary["problems"] if problem[1] == "dropped_rows")
-            print("%s: %d ops in the dump, %d lost, %.2f bytes each, closed in order: %s" % (inside, rows, lost, size / rows, summary["closed"]))
+            print(
+                "%s: %d ops in the dump, %d lost, %.2f bytes each, closed in order: %s"
+                % (inside, rows, lost, size / rows, summary["closed"])
+            )
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 The environment is what tfprof-capture sets, so these tests need only the library, the hooks and dump_print.
 """
+
 import glob
 import json
 import os
@@ -36,12 +37,20 @@ def environment(directory, **settings):
 
 
 def start(directory, arguments, **settings):
-    return subprocess.Popen([PYTHON] + arguments, env=environment(directory, **settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [PYTHON] + arguments,
+        env=environment(directory, **settings),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def run(directory, arguments, status=0, **settings):
     """Runs to the end; returns (stdout, stderr)."""
-    result = subprocess.run([PYTHON] + arguments, env=environment(directory, **settings), capture_output=True, text=True, timeout=600)
+    result = subprocess.run(
+        [PYTHON] + arguments, env=environment(directory, **settings), capture_output=True, text=True, timeout=600
+    )
     if status is not None and result.returncode != status:
         raise AssertionError("%s ended with %d\n%s%s" % (arguments, result.returncode, result.stdout, result.stderr))
     return result.stdout, result.stderr
@@ -74,7 +83,9 @@ def table(path, name):
     for line in lines[1:-1]:
         row = {}
         for column, text in zip(names, line.split("\t")):
-            row[column] = None if text == "\\N" else text.replace("\\t", "\t").replace("\\n", "\n").replace("\\\\", "\\")
+            row[column] = (
+                None if text == "\\N" else text.replace("\\t", "\t").replace("\\n", "\n").replace("\\\\", "\\")
+            )
         rows.append(row)
     return rows
 
@@ -112,7 +123,9 @@ def parts(path):
 
 def stacks(path):
     """{row of code_traces: [(file, line, function) from the outermost frame inwards]}"""
-    frames = {int(row["row"]): (row["file"], int(row["line"] or 0), row["function"]) for row in table(path, "code_frames")}
+    frames = {
+        int(row["row"]): (row["file"], int(row["line"] or 0), row["function"]) for row in table(path, "code_frames")
+    }
     result = {}
     for row in table(path, "code_traces"):
         outer = [] if row["parent_id"] is None else result[int(row["parent_id"])]

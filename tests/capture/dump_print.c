@@ -1,7 +1,9 @@
-/* dump_print.c: rows of one table of a dump file as tab-separated text, for tests that must not depend on the SQL side.
+/* dump_print.c: rows of one table of a dump file as tab-separated text, for tests that must not depend on the SQL
+** side.
 **
 **   dump_print FILE            tables and their row counts, problems of the file
-**   dump_print FILE TABLE      a line of column names, then a line for each row; NULL is \N, tabs and line ends in texts are \t and \n
+**   dump_print FILE TABLE      a line of column names, then a line for each row; NULL is \N, tabs and
+**                              line ends in texts are \t and \n
 */
 #include "dump/reader.h"
 #include "schema/schema.h"
@@ -33,10 +35,14 @@ static enum tfprof_status keep_string(void *context, uint32_t id, const char *te
 
 static void print_text(const char *text) {
   for (; *text; text++) {
-    if (*text == '\t') fputs("\\t", stdout);
-    else if (*text == '\n') fputs("\\n", stdout);
-    else if (*text == '\\') fputs("\\\\", stdout);
-    else putchar(*text);
+    if (*text == '\t')
+      fputs("\\t", stdout);
+    else if (*text == '\n')
+      fputs("\\n", stdout);
+    else if (*text == '\\')
+      fputs("\\\\", stdout);
+    else
+      putchar(*text);
   }
 }
 
@@ -51,8 +57,9 @@ static int print_summary(const struct dump_file *file) {
   printf("closed\t%d\n", file->is_closed);
   printf("clocks\t%zu\n", file->clock_count);
   printf("profile\t%s\t%u\t%s\t%s\trank %d of %u\n", file->profile.host ? file->profile.host : "", file->profile.pid,
-         file->profile.framework ? file->profile.framework : "", file->profile.framework_version ? file->profile.framework_version : "",
-         file->profile.rank, file->profile.world_size);
+         file->profile.framework ? file->profile.framework : "",
+         file->profile.framework_version ? file->profile.framework_version : "", file->profile.rank,
+         file->profile.world_size);
   for (int table = 0; table < TABLE_count; table++) {
     uint64_t rows = 0;
     for (size_t i = 0; i < file->frame_count; i++)
@@ -60,8 +67,8 @@ static int print_summary(const struct dump_file *file) {
     if (rows) printf("rows\t%s\t%llu\n", schema_tables[table].name, (unsigned long long)rows);
   }
   for (size_t i = 0; i < file->problem_count; i++)
-    printf("problem\t%s\t%s\t%llu\t%s\n", file->problems[i].severity, file->problems[i].reason, (unsigned long long)file->problems[i].count,
-           file->problems[i].message);
+    printf("problem\t%s\t%s\t%llu\t%s\n", file->problems[i].severity, file->problems[i].reason,
+           (unsigned long long)file->problems[i].count, file->problems[i].message);
   return 0;
 }
 
@@ -79,7 +86,8 @@ int main(int argument_count, char **arguments) {
   int table = schema_find_table(arguments[2]);
   if (table < 0) return fprintf(stderr, "dump_print: there is no table %s\n", arguments[2]), 2;
   const struct table_spec *spec = &schema_tables[table];
-  if (dump_file_strings(file, keep_string, &strings, &error) != TFPROF_OK || dump_cursor_open(file, &cursor, &error) != TFPROF_OK)
+  if (dump_file_strings(file, keep_string, &strings, &error) != TFPROF_OK ||
+      dump_cursor_open(file, &cursor, &error) != TFPROF_OK)
     return fail(&error);
   printf("row");
   for (unsigned c = 2; c < spec->column_count; c++) printf("\t%s", spec->columns[c].name);
@@ -98,7 +106,8 @@ int main(int argument_count, char **arguments) {
     for (unsigned c = 2; c < spec->column_count; c++) {
       blocks[c] = dump_frame_block(frame, spec->columns[c].dump_id);
       memset(nulls[c], 0, DUMP_MAXIMUM_FRAME_ROWS / 8);
-      if (blocks[c] && dump_block_decode(cursor, frame, blocks[c], values[c], nulls[c], &error) != TFPROF_OK) return fail(&error);
+      if (blocks[c] && dump_block_decode(cursor, frame, blocks[c], values[c], nulls[c], &error) != TFPROF_OK)
+        return fail(&error);
     }
     for (uint32_t row = 0; row < frame->rows; row++) {
       printf("%llu", (unsigned long long)(frame->first_row + row));

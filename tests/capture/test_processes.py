@@ -1,4 +1,5 @@
-"""Which processes leave which dumps: forks, workers, spawned and replaced processes, ends of all kinds, programs without a framework."""
+"""Which processes leave which dumps: forks, workers, new programs, ends of all kinds, programs without a framework."""
+
 import os
 import subprocess
 import sys
@@ -28,10 +29,11 @@ def record(program, status=0, arguments=(), **settings):
         out, error = capturing.run(directory, ["-c", program] + list(arguments), status, **settings)
         result, diagnostics = {}, {}
         for path in capturing.dumps(directory):
-            name = os.path.basename(path)[:-len(".tfprof")].split("-", 1)[1]
+            name = os.path.basename(path)[: -len(".tfprof")].split("-", 1)[1]
             assert not capturing.summary(path)["problems"], capturing.summary(path)["problems"]
             result[name] = (steps(path), capturing.summary(path)["closed"])
-            diagnostics[name] = [(row["reason"], row["message"], row["count"]) for row in capturing.table(path, "diagnostics")]
+            rows = capturing.table(path, "diagnostics")
+            diagnostics[name] = [(row["reason"], row["message"], row["count"]) for row in rows]
         return result, out, error, diagnostics
 
 
@@ -49,16 +51,20 @@ def test_ends():
     expect("an exception", record(STEP + "step(5)\nraise SystemExit(3)", 3)[0], [5])
     expect("an error", record(STEP + "step(5)\n1/0", 1)[0], [5])
     expect("os._exit", record(STEP + "step(6)\nos._exit(4)", 4)[0], [6])
-    expect("os.abort loses at most half a second", record(STEP + "step(6)\ntime.sleep(0.7)\nos.abort()", -6)[0], [6], False)
+    late_abort = "step(6)\ntime.sleep(0.7)\nos.abort()"
+    expect("os.abort loses at most half a second", record(STEP + late_abort, -6)[0], [6], False)
     expect("steps in atexit", record(STEP + "import atexit\natexit.register(step, 3)\nstep()")[0], [4])
     # PyTorch itself ends this program with an abort, after the dump was closed.
-    result = record(STEP + "import threading\nthreading.Thread(target=step, args=(10**9,), daemon=True).start()\ntime.sleep(0.5)", None)[0]
+    endless = "import threading\nthreading.Thread(target=step, args=(10**9,), daemon=True).start()\ntime.sleep(0.5)"
+    result = record(STEP + endless, None)[0]
     ((count, is_closed),) = result.values()
     assert count > 10 and is_closed, result
-    expect("keyboard interrupt", record(STEP + "import signal\nstep(4)\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)", -2)[0], [4])
+    interrupted = "import signal\nstep(4)\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)"
+    expect("keyboard interrupt", record(STEP + interrupted, -2)[0], [4])
     _, _, _, diagnostics = record(STEP + "r = torch.profiler.record_function('open')\nr.__enter__()\nstep()")
     (rows,) = diagnostics.values()
-    assert ("capture_dropped", "ops and ranges were still running when the recording ended: they have no row", "1") in rows, rows
+    message = "ops and ranges were still running when the recording ended: they have no row"
+    assert ("capture_dropped", message, "1") in rows, rows
 
 
 def test_forks():
@@ -66,15 +72,22 @@ def test_forks():
     expect("a child without ops", record(child.format(child="os._exit(0)"))[0], [5])
     expect("a child with ops", record(child.format(child="step(4); os._exit(0)"))[0], [5, 4])
     expect("a child that ends as Python does", record(child.format(child="step(4); sys.exit(0)"))[0], [5, 4])
-    expect("a grandchild", record(child.format(child="step(4); p = os.fork(); step(1); p and os.waitpid(p, 0); os._exit(0)"))[0], [5, 5, 1])
-    expect("a fork in a range", record(STEP + """
+    grandchild = "step(4); p = os.fork(); step(1); p and os.waitpid(p, 0); os._exit(0)"
+    expect("a grandchild", record(child.format(child=grandchild))[0], [5, 5, 1])
+    expect(
+        "a fork in a range",
+        record(STEP + """
 with torch.profiler.record_function("around"):
     step()
     pid = os.fork()
     step()
 if pid: os.waitpid(pid, 0)
-""")[0], [2, 1])
-    expect("many forks while ops run", record(STEP + """
+""")[0],
+        [2, 1],
+    )
+    expect(
+        "many forks while ops run",
+        record(STEP + """
 import threading
 thread = threading.Thread(target=step, args=(3000,))
 thread.start()
@@ -89,7 +102,9 @@ for number in range(40):
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
 thread.join()
-""")[0], [3000] + list(range(40)))
+""")[0],
+        [3000] + list(range(40)),
+    )
     result = record(STEP + """
 import multiprocessing
 context = multiprocessing.get_context("fork")
@@ -116,15 +131,20 @@ if __name__ == "__main__":
     process.join()
     subprocess.run([sys.executable, "-c", "print('no framework')"], check=True)
     subprocess.run(["true"], check=True)
-    subprocess.run([sys.executable, "-c", open(__file__).read().split("import multiprocessing")[0] + "step(4)"], check=True)
+    text = open(__file__).read().split("import multiprocessing")[0]
+    subprocess.run([sys.executable, "-c", text + "step(4)"], check=True)
 """)
         with capturing.Directory() as directory:
             capturing.run(directory, [path])
             found = sorted(steps(dump) for dump in capturing.dumps(directory))
             assert found == [2, 3, 4], found
             print("%-40s %s" % ("spawned processes", found))
-    result = record(STEP + "step(2)\nif len(sys.argv) < 2: os.execv(sys.executable, [sys.executable, '-c', open('/proc/self/cmdline')"
-                           ".read().split(chr(0))[2], 'again'])")[0]
+    again = """
+step(2)
+if len(sys.argv) < 2:
+    os.execv(sys.executable, [sys.executable, "-c", open("/proc/self/cmdline").read().split(chr(0))[2], "again"])
+"""
+    result = record(STEP + again)[0]
     assert sorted(result.values()) == [(2, False), (2, True)], result
     assert sorted(name.count("-") for name in result) == [0, 1], result  # the same process number: a second file
     print("%-40s %s" % ("exec", sorted(result.values())))
@@ -134,16 +154,18 @@ def test_without_framework():
     with capturing.Directory() as directory:
         out, error = capturing.run(directory, ["-c", "import json; print(json.dumps(1))"])
         assert (out, error, os.listdir(directory)) == ("1\n", "", [])
-        out, error = capturing.run(directory, ["-c", "import sys\ntry:\n  import torch.nothing\nexcept ImportError as e: print(e.name)"])
+        program = "import sys\ntry:\n  import torch.nothing\nexcept ImportError as e: print(e.name)"
+        out, error = capturing.run(directory, ["-c", program])
         assert out == "torch.nothing\n" and error == "", (out, error)
     print("no framework: nothing is written")
 
 
 def test_chain():
     """The program's own sitecustomize runs, its errors show, and sys.path is as without us."""
-    look = "import sys, builtins; print([p for p in sys.path], getattr(builtins, 'mine', None), 'sitecustomize' in sys.modules)"
+    look = "import sys, builtins; print(sys.path, getattr(builtins, 'mine', None), 'sitecustomize' in sys.modules)"
     with tempfile.TemporaryDirectory() as mine, capturing.Directory() as directory:
-        for text, shown in (("import builtins; builtins.mine = 42", ""), ("raise ValueError('my error')", "my error"), (None, "")):
+        texts = [("import builtins; builtins.mine = 42", ""), ("raise ValueError('my error')", "my error"), (None, "")]
+        for text, shown in texts:
             path = os.path.join(mine, "sitecustomize.py")
             if os.path.exists(path):
                 os.unlink(path)

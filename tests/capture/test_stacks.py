@@ -1,4 +1,5 @@
 """The Python stack of an op is the one that Python itself tells at that moment, line by line."""
+
 import json
 import os
 
@@ -35,7 +36,10 @@ def check(told, path):
                 if one != other:
                     print("frame %d: %s and not %s" % (index, one, other))
             raise AssertionError("op %s has another stack (%d frames, not %d)" % (number, len(mine or []), len(its)))
-    print("the stacks of %d ops are equal, %d distinct, %d frames" % (len(told), len(set(map(tuple, seen.values()))), sum(map(len, seen.values()))))
+    print(
+        "the stacks of %d ops are equal, %d distinct, %d frames"
+        % (len(told), len(set(map(tuple, seen.values()))), sum(map(len, seen.values())))
+    )
     texts = {(row["file"], row["line"]): row["text"] for row in capturing.table(path, "code_frames")}
     with open(os.path.join(capturing.PROGRAMS, "stacks.py")) as file:
         lines = file.read().split("\n")
@@ -54,7 +58,12 @@ def main():
         with open(out) as file:
             check(json.load(file), path)
     with capturing.Directory() as directory:
-        capturing.run(directory, [os.path.join(capturing.PROGRAMS, "stacks.py"), os.path.join(directory, "told.json")], stacks=0, shapes=0)
+        capturing.run(
+            directory,
+            [os.path.join(capturing.PROGRAMS, "stacks.py"), os.path.join(directory, "told.json")],
+            stacks=0,
+            shapes=0,
+        )
         (path,) = capturing.dumps(directory)
         assert capturing.parts(path)["stacks"] == ("off", "asked with --no-stacks"), capturing.parts(path)
         assert capturing.parts(path)["shapes"] == ("off", "asked with --no-shapes"), capturing.parts(path)

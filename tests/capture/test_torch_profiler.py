@@ -1,5 +1,7 @@
-"""The ops of a capture are those of torch.profiler: on the same seeded programs, names, input shapes, types, sequence numbers and nesting, on
-every thread, both when the two watch the same execution and when they watch one each."""
+"""The ops of a capture are those of torch.profiler: on the same seeded programs, names, input shapes, types, sequence
+numbers and nesting, on every thread, both when the two watch the same execution and when they watch one each.
+"""
+
 import collections
 import json
 import os
@@ -42,7 +44,16 @@ def profiled(path):
         if begin > whole["start"] and end < whole["start"] + whole["dur"] or event is whole:
             shapes, types = expected_shapes(event)
             sequence = event["sequence"]
-            threads[event["tid"]].append((event["start"], event["dur"], event["name"], shapes, types, None if sequence in (None, -1) else sequence))
+            threads[event["tid"]].append(
+                (
+                    event["start"],
+                    event["dur"],
+                    event["name"],
+                    shapes,
+                    types,
+                    None if sequence in (None, -1) else sequence,
+                )
+            )
     return [order(value) for value in threads.values()]
 
 
@@ -62,11 +73,16 @@ def compare(program, what, mine, its):
         for first, second in zip(mine, its):
             for index, (one, other) in enumerate(zip(first, second)):
                 if one != other:
-                    print("%s, %s: op %d of a thread\n  captured %s\n  profiled %s" % (program, what, index, one, other))
+                    print(
+                        "%s, %s: op %d of a thread\n  captured %s\n  profiled %s" % (program, what, index, one, other)
+                    )
                     break
         names = [collections.Counter(op[0] for thread in side for op in thread) for side in (mine, its)]
         print("  only captured: %s\n  only profiled: %s" % (names[0] - names[1], names[1] - names[0]))
-        raise AssertionError("%s, %s: %d ops on %d threads captured, %d on %d profiled" % (program, what, count_mine, len(mine), count_its, len(its)))
+        raise AssertionError(
+            "%s, %s: %d ops on %d threads captured, %d on %d profiled"
+            % (program, what, count_mine, len(mine), count_its, len(its))
+        )
     print("%-18s %-18s %6d ops on %d threads are equal" % (program, what, count_mine, len(mine)))
 
 
@@ -96,7 +112,9 @@ def main():
                 paths = capturing.dumps(directory)
                 mains = [path for path in paths if any(op.name == RANGE for op in capturing.ops(path))]
                 assert len(mains) == 1, paths
-                assert capturing.summary(mains[0])["closed"] and not capturing.summary(mains[0])["problems"], capturing.summary(mains[0])
+                assert (
+                    capturing.summary(mains[0])["closed"] and not capturing.summary(mains[0])["problems"]
+                ), capturing.summary(mains[0])
                 assert all(state == "ok" for state, _ in capturing.parts(mains[0]).values()), capturing.parts(mains[0])
                 results[mode] = captured(mains[0])
                 if mode == "both":
@@ -107,7 +125,12 @@ def main():
         with capturing.Directory() as directory:
             out = os.path.join(directory, "profile.json")
             environment = dict(os.environ)
-            assert os.spawnve(os.P_WAIT, capturing.PYTHON, [capturing.PYTHON, drive, program, "profiler", out], environment) == 0
+            assert (
+                os.spawnve(
+                    os.P_WAIT, capturing.PYTHON, [capturing.PYTHON, drive, program, "profiler", out], environment
+                )
+                == 0
+            )
             compare(program, "separate", results["capture"], profiled(out))
 
 

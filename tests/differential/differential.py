@@ -17,59 +17,10 @@ import collections
 import os
 import random
 import re
-import subprocess
 import sys
 
-
-class CommandLine:
-    """The sqlite3 shell, a statement at a time."""
-
-    def __init__(self, extension):
-        self.process = subprocess.Popen(
-            ["sqlite3", "-batch", ":memory:"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.run(f".load {extension}\n.mode quote\n.headers off")
-
-    def run(self, sql):
-        """(rows as lines, error or None)"""
-        self.process.stdin.write((sql + "\n.print \x01end\n").encode())
-        self.process.stdin.flush()
-        lines = []
-        while True:
-            line = self.process.stdout.readline()
-            if not line:
-                raise SystemExit(f"sqlite3 died on: {sql}")
-            line = line.decode("utf-8", "replace").rstrip("\n")
-            if line.endswith("\x01end"):
-                break
-            lines.append(line)
-        error = next((line for line in lines if re.match(r"(Parse|Runtime) error|Error:", line)), None)
-        return [] if error else lines, error
-
-    def query(self, sql):
-        return self.run(sql + ";")
-
-    def version(self):
-        return self.query("SELECT sqlite_version()")[0][0]
-
-
-class Apsw:
-    """The newest SQLite, in this process."""
-
-    def __init__(self, extension):
-        import apsw
-        self.apsw = apsw
-        self.connection = apsw.Connection(":memory:")
-        self.connection.enable_load_extension(True)
-        self.connection.load_extension(extension)
-
-    def query(self, sql):
-        try:
-            return [repr(row) for row in self.connection.execute(sql)], None
-        except self.apsw.Error as error:
-            return [], str(error)
-
-    def version(self):
-        return self.apsw.sqlite_lib_version()
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sql"))
+from engines import BUILD, CommandLine, Newest, in_every_python
 
 
 class Generator:
@@ -88,12 +39,7 @@ class Generator:
         lines, error = self.engine.query(sql)
         if error:
             raise SystemExit(f"{sql}: {error}")
-        return [self.cells(line) for line in lines]
-
-    def cells(self, line):
-        if isinstance(self.engine, Apsw):
-            return [str(cell) for cell in eval(line)]  # made by repr() above
-        return [cell[1:-1].replace("''", "'") if cell.startswith("'") else cell for cell in re.findall(r"'(?:[^']|'')*'|[^,]+", line)]
+        return [self.engine.cells(line) for line in lines]
 
     def learn(self):
         for table, column, kind in self.rows("SELECT table_name, column_name, type FROM tfprof_columns"):
@@ -360,10 +306,6 @@ def native(sql):
                   lambda match: f"(SELECT * FROM c_{match[1]} WHERE profile_id = {match[2]})" if match[2] else f"c_{match[1]}", sql)
 
 
-def split(line):
-    return re.findall(r"'(?:[^']|'')*'|[^,]+", line)
-
-
 def difference(engine, sql, key_count, is_total):
     """What differs, or None."""
     rows, error = engine.query(virtual(sql))
@@ -376,9 +318,8 @@ def difference(engine, sql, key_count, is_total):
     if collections.Counter(rows) != collections.Counter(expected):
         return describe(rows, expected)
     if key_count:
-        cells = (lambda row: list(eval(row, {"inf": float("inf")}))) if isinstance(engine, Apsw) else split
         for row, other in zip(rows, expected):
-            if cells(row)[:key_count] != cells(other)[:key_count]:
+            if engine.cells(row)[:key_count] != engine.cells(other)[:key_count]:
                 return f"order differs at: {row}\nexpected: {other}"
     return None
 
@@ -397,13 +338,15 @@ def main():
     parser.add_argument("-n", type=int, default=2000, help="number of queries")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", choices=["cli", "apsw"], default="cli")
-    parser.add_argument("--extension", default=os.path.join(os.environ.get("TFPROF_BUILD", "build"), "tfprof"))
+    parser.add_argument("--extension", default=os.path.join(BUILD, "tfprof"))
     parser.add_argument("--open", action="append", required=True, metavar="PATH")
     parser.add_argument("--keep-going", action="store_true", help="print all failing queries, not only the first")
     parser.add_argument("--explain", action="store_true", help="print the plan of every query")
     arguments = parser.parse_args()
+    if arguments.engine == "apsw":
+        in_every_python()
     extension = os.path.abspath(arguments.extension)
-    engine = CommandLine(extension) if arguments.engine == "cli" else Apsw(extension)
+    engine = CommandLine(extension) if arguments.engine == "cli" else Newest(extension)
     for path in arguments.open:
         _, error = engine.query("SELECT tfprof_open('" + path.replace("'", "''") + "')")
         if error:

@@ -1,10 +1,10 @@
 /* fuzz_store_dump.c: any bytes as a dump file, read through the store.
 **
-** Every column of every table is required, some orders and lookups are made, and what refers to other rows is followed: all
-** that the readers of the store rely on must hold, whatever the file says.
+** Every column of every table is required, some orders and lookups are made, and what refers to other rows is
+** followed: all that the readers of the store rely on must hold, whatever the file says.
 **
-** The last byte chooses what the others are: a file as it stands, a file whose checksums are put right first, or orders to
-** the dump writer, which reaches what no mutation of bytes would: any values in any columns of any frames.
+** The last byte chooses what the others are: a file as it stands, a file whose checksums are put right first, or
+** orders to the dump writer, which reaches what no mutation of bytes would: any values in any columns of any frames.
 */
 #include "dump/writer.h"
 #include "mend_dump.h"
@@ -137,7 +137,8 @@ static void write_frame(struct dump_writer *writer, struct orders *orders) {
 static void write_to_order(const char *path, const uint8_t *data, size_t size) {
   struct orders orders = {data, data + size};
   struct dump_writer *writer;
-  struct dump_profile profile = {.host = "fuzz", .rank = -1, .clock_domain = next_byte(&orders) & 1 ? "monotonic" : NULL};
+  struct dump_profile profile = {
+      .host = "fuzz", .rank = -1, .clock_domain = next_byte(&orders) & 1 ? "monotonic" : NULL};
   if (dump_writer_create(path, true, &profile, &writer, NULL)) abort();
   for (unsigned i = 0; i < 5; i++) {
     char text[8];

@@ -82,6 +82,17 @@ def test_ctrl_c_stops_a_query_and_not_the_shell():
         t.expect("alive +│")
 
 
+def test_waiting_is_shown_and_removed():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send(ENDLESS + "\n")
+        t.expect("running … 1 s", seconds=10)
+        t.expect("running … 2 s", seconds=10)
+        t.send("\x03")
+        t.expect(PROMPT, seconds=5)
+        assert t.raw.rindex("\x1b[K") > t.raw.rindex("running …"), "the line was left standing"
+
+
 def test_ctrl_c_forgets_the_line_and_the_statement():
     with shell() as t:
         t.expect(PROMPT)

@@ -1,7 +1,9 @@
-/* fake_torch.h: a PyTorch of a few lines, for tests of the capture library's callbacks, threads and writer without the real one.
+/* fake_torch.h: a PyTorch of a few lines, for tests of the capture library's callbacks, threads and writer without the
+** real one.
 **
-** Ops are begun and ended as at::RecordFunction does it: the registered start callback gets the object and the place for a context, the end
-** callback object and context.  The object has the fields that the library reads, at offsets of the test's choice.
+** Ops are begun and ended as at::RecordFunction does it: the registered start callback gets the object and the place
+** for a context, the end callback object and context.  The object has the fields that the library reads, at offsets of
+** the test's choice.
 */
 #ifndef TFPROF_FAKE_TORCH_H
 #define TFPROF_FAKE_TORCH_H
@@ -35,7 +37,15 @@ __attribute__((format(printf, 2, 3))) static inline void check(bool holds, const
   exit(1);
 }
 
-enum { OBJECT_SCOPE = 0, OBJECT_NAME = 8, OBJECT_KIND = 16, OBJECT_SEQUENCE = 24, OBJECT_INPUTS = 32, OBJECT_FORWARD = 48, OBJECT_BYTES = 64 };
+enum {
+  OBJECT_SCOPE = 0,
+  OBJECT_NAME = 8,
+  OBJECT_KIND = 16,
+  OBJECT_SEQUENCE = 24,
+  OBJECT_INPUTS = 32,
+  OBJECT_FORWARD = 48,
+  OBJECT_BYTES = 64
+};
 
 struct fake_op {
   uint8_t object[OBJECT_BYTES];
@@ -73,8 +83,8 @@ static uint64_t fake_thread(void) {
   return mine;
 }
 
-static inline void fake_begin(struct fake_op *op, uint8_t scope, const void *name, bool is_schema, int64_t sequence, const void *inputs,
-                              uint64_t input_count) {
+static inline void fake_begin(struct fake_op *op, uint8_t scope, const void *name, bool is_schema, int64_t sequence,
+                              const void *inputs, uint64_t input_count) {
   memset(op, 0, sizeof *op);
   op->object[OBJECT_SCOPE] = scope;
   memcpy(op->object + OBJECT_NAME, &name, sizeof name);
@@ -104,12 +114,18 @@ static inline void fake_torch_begin(char *directory) {
   torch.current_thread = fake_thread;
   static const int undefined;
   torch.undefined_tensor = &undefined;
-  torch_layout = (struct torch_layout){.scope = OBJECT_SCOPE, .name = OBJECT_NAME, .name_kind = OBJECT_KIND, .sequence = OBJECT_SEQUENCE,
-                                       .inputs = OBJECT_INPUTS, .forward_thread = OBJECT_FORWARD, .has_details = true,
-                                       .has_name_object = true, .schema_begins_with_text = true};
+  torch_layout = (struct torch_layout){.scope = OBJECT_SCOPE,
+                                       .name = OBJECT_NAME,
+                                       .name_kind = OBJECT_KIND,
+                                       .sequence = OBJECT_SEQUENCE,
+                                       .inputs = OBJECT_INPUTS,
+                                       .forward_thread = OBJECT_FORWARD,
+                                       .has_details = true,
+                                       .has_name_object = true,
+                                       .schema_begins_with_text = true};
   /* A tensor is: how many sizes, five sizes, its type, its policy. */
-  input_layout = (struct input_layout){.is_proved = true, .sizes = 0, .dtype = 48, .policy_word = 56, .tag_list = 15, .tag_bool = 10,
-                                       .list_begin = 0};
+  input_layout = (struct input_layout){
+      .is_proved = true, .sizes = 0, .dtype = 48, .policy_word = 56, .tag_list = 15, .tag_bool = 10, .list_begin = 0};
 }
 
 struct fake_tensor {
@@ -151,8 +167,8 @@ static inline const char *fake_text(const struct read_dump *dump, int64_t id) {
 
 static inline void read_dump_file(const char *path, struct read_dump *dump) {
   enum { COLUMNS = 6 };
-  static const uint16_t columns[COLUMNS] = {DUMP_ops_name, DUMP_ops_thread_id, DUMP_ops_end_ns, DUMP_ops_dur_ns, DUMP_ops_sequence_number,
-                                            DUMP_ops_input_shapes};
+  static const uint16_t columns[COLUMNS] = {DUMP_ops_name,   DUMP_ops_thread_id,       DUMP_ops_end_ns,
+                                            DUMP_ops_dur_ns, DUMP_ops_sequence_number, DUMP_ops_input_shapes};
   struct tfprof_error error;
   struct dump_cursor *cursor;
   memset(dump, 0, sizeof *dump);
@@ -172,15 +188,21 @@ static inline void read_dump_file(const char *path, struct read_dump *dump) {
       values[c] = calloc(frame->rows, sizeof **values);
       memset(nulls[c], 0, sizeof nulls[c]);
       const struct dump_block *block = dump_frame_block(frame, columns[c]);
-      if (!block) memset(nulls[c], 0xff, sizeof nulls[c]);
-      else check(dump_block_decode(cursor, frame, block, values[c], nulls[c], &error) == TFPROF_OK, "a column cannot be read");
+      if (!block)
+        memset(nulls[c], 0xff, sizeof nulls[c]);
+      else
+        check(dump_block_decode(cursor, frame, block, values[c], nulls[c], &error) == TFPROF_OK,
+              "a column cannot be read");
     }
     dump->ops = realloc(dump->ops, (dump->op_count + frame->rows) * sizeof *dump->ops);
     for (uint32_t row = 0; row < frame->rows; row++) {
       struct read_op *op = &dump->ops[dump->op_count++];
       bool has_sequence = !(nulls[4][row / 64] >> row % 64 & 1), has_shapes = !(nulls[5][row / 64] >> row % 64 & 1);
-      *op = (struct read_op){.name = fake_text(dump, values[0][row]), .thread = values[1][row], .end = values[2][row],
-                             .duration = values[3][row], .sequence = has_sequence ? values[4][row] : -1,
+      *op = (struct read_op){.name = fake_text(dump, values[0][row]),
+                             .thread = values[1][row],
+                             .end = values[2][row],
+                             .duration = values[3][row],
+                             .sequence = has_sequence ? values[4][row] : -1,
                              .shapes = has_shapes ? fake_text(dump, values[5][row]) : NULL};
       check(op->name != NULL, "an op without a name");
     }

@@ -1,8 +1,8 @@
 /* store_check.h: what the tests of the store share: checks that print, a random number, and allocations that fail.
 **
-** Include it in one file of a program only.  check() prints a line for what does not hold; main() returns check_result().
-** fail_allocation_after(n) lets n allocations pass and all later ones fail until it is called with -1; with sanitizers,
-** whose allocator cannot be replaced, can_fail_allocations is false and nothing fails.
+** Include it in one file of a program only.  check() prints a line for what does not hold; main() returns
+** check_result(). fail_allocation_after(n) lets n allocations pass and all later ones fail until it is called with
+** -1; with sanitizers, whose allocator cannot be replaced, can_fail_allocations is false and nothing fails.
 */
 #ifndef TFPROF_STORE_CHECK_H
 #define TFPROF_STORE_CHECK_H
@@ -47,7 +47,7 @@ __attribute__((unused)) static uint64_t check_random(uint64_t bound) { /* xorshi
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) ||               \
     __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer) || !defined(__GLIBC__)
 static const bool can_fail_allocations = false;
 __attribute__((unused)) static void fail_allocation_after(long count) { (void)count; }

@@ -1,4 +1,5 @@
-/* test_capture_clock.c: the map from ticks to nanoseconds goes up, has no jumps, keeps what it said, and follows the clock. */
+/* test_capture_clock.c: the map from ticks to nanoseconds goes up, has no jumps, keeps what it said, and follows the
+** clock. */
 #include "clock.h"
 
 #include <stdio.h>
@@ -43,7 +44,8 @@ static void test_wandering_counter(void) {
     struct clock_reading reading = {.ticks = ticks, .monotonic_ns = (int64_t)true_ns + rand() % 401 - 200};
     int64_t at_bend = clock_map_ns(&map, ticks);
     clock_map_steer(&map, &reading);
-    CHECK(clock_map_ns(&map, ticks) == at_bend, "second %d: the map jumps by %lld ns", second, (long long)(clock_map_ns(&map, ticks) - at_bend));
+    CHECK(clock_map_ns(&map, ticks) == at_bend, "second %d: the map jumps by %lld ns", second,
+          (long long)(clock_map_ns(&map, ticks) - at_bend));
   }
   for (int second = 0; second < SECONDS; second++)
     CHECK(clock_map_ns(&map, kept_ticks[second]) == kept_ns[second], "second %d is mapped otherwise now", second);
@@ -83,7 +85,8 @@ static void test_this_machine(void) {
   for (int i = 0; i < 1000; i++) {
     uint64_t before = clock_monotonic_ns(), ticks = clock_ticks(), after = clock_monotonic_ns();
     int64_t ns = clock_map_ns(&map, ticks);
-    CHECK(ns > (int64_t)before - 5000 && ns < (int64_t)after + 5000, "%s: %lld ns off", clock_source(), (long long)(ns - (int64_t)before));
+    CHECK(ns > (int64_t)before - 5000 && ns < (int64_t)after + 5000, "%s: %lld ns off", clock_source(),
+          (long long)(ns - (int64_t)before));
   }
   CHECK(clock_map_ns(&map, map.pieces[0].ticks - 1000) <= map.pieces[0].ns, "before the first piece");
   clock_map_end(&map);

@@ -1,5 +1,6 @@
-/* test_capture_ops.c: what goes in at the callbacks comes out of the dump: threads, nesting, names, shapes, ranges that end elsewhere, tables
-** that fill up, a writer thread that is held up, a fork.  Built with ThreadSanitizer it is the stress test of all that is shared. */
+/* test_capture_ops.c: what goes in at the callbacks comes out of the dump: threads, nesting, names, shapes, ranges
+** that end elsewhere, tables that fill up, a writer thread that is held up, a fork.  Built with ThreadSanitizer it is
+** the stress test of all that is shared. */
 #include "fake_torch.h"
 
 #include "clock.h"
@@ -7,14 +8,23 @@
 
 #include <sys/wait.h>
 
-enum { THREADS = 6, ROUNDS = 3000, SHORT_THREADS = 100, LATE_RANGES = 500, LONG_NAMES = 20000, STARVED_OPS = 50000, FLOOD = 1200000 };
+enum {
+  THREADS = 6,
+  ROUNDS = 3000,
+  SHORT_THREADS = 100,
+  LATE_RANGES = 500,
+  LONG_NAMES = 20000,
+  STARVED_OPS = 50000,
+  FLOOD = 1200000
+};
 
 static struct fake_schema schemas[THREADS];
 static struct fake_op handed_over[LATE_RANGES];
 static _Atomic int handed_count, taken_count;
 static uint64_t expected_ops;
 
-static void run_op(const struct fake_schema *schema, int64_t sequence, const struct fake_value *inputs, uint64_t count) {
+static void run_op(const struct fake_schema *schema, int64_t sequence, const struct fake_value *inputs,
+                   uint64_t count) {
   struct fake_op op;
   fake_begin(&op, SCOPE_FUNCTION, schema, true, sequence, inputs, count);
   fake_end(&op);
@@ -97,7 +107,8 @@ static void start(pthread_t *thread, void *(*function)(void *), void *argument) 
 static size_t count_named(const struct read_dump *dump, const char *prefix, const char *shapes) {
   size_t count = 0;
   for (size_t i = 0; i < dump->op_count; i++)
-    count += !strncmp(dump->ops[i].name, prefix, strlen(prefix)) && (!shapes || (dump->ops[i].shapes && !strcmp(dump->ops[i].shapes, shapes)));
+    count += !strncmp(dump->ops[i].name, prefix, strlen(prefix)) &&
+             (!shapes || (dump->ops[i].shapes && !strcmp(dump->ops[i].shapes, shapes)));
   return count;
 }
 
@@ -130,7 +141,8 @@ static void check_threads(const struct read_dump *dump) {
     check(found == 2 * rounds, "%s: %zu ops of shapes %s and not %zu", schemas[number].text, found, shapes, 2 * rounds);
   }
   check(count_named(dump, "range ", NULL) == THREADS * ROUNDS, "%zu ranges", count_named(dump, "range ", NULL));
-  check(count_named(dump, "handed over ", NULL) == LATE_RANGES, "%zu ranges were handed over", count_named(dump, "handed over ", NULL));
+  check(count_named(dump, "handed over ", NULL) == LATE_RANGES, "%zu ranges were handed over",
+        count_named(dump, "handed over ", NULL));
   check(count_named(dump, "open all the while", NULL) == 1, "the long range is lost");
   check(count_named(dump, "aaaa", NULL) == (LONG_NAMES + 25) / 26, "%zu long names", count_named(dump, "aaaa", NULL));
   int64_t owner = -1;
@@ -161,7 +173,8 @@ static uint64_t test_flood(void) {
   for (int i = 0; i < FLOOD; i++) run_op(&schemas[2], i, NULL, 0);
   check(chunk_pool_used() == CHUNK_COUNT, "%u chunks are in use", chunk_pool_used());
   recording_after_fork_in_parent();
-  for (int i = 0; i < 30 && chunk_pool_used() >= 20; i++) tfprof_capture_flush(); /* each waits for two seconds at most */
+  for (int i = 0; i < 30 && chunk_pool_used() >= 20; i++)
+    tfprof_capture_flush(); /* each waits for two seconds at most */
   check(chunk_pool_used() < 20, "%u chunks are still in use", chunk_pool_used());
   return FLOOD;
 }
@@ -191,7 +204,8 @@ static void test_fork(const char *directory) {
 int main(void) {
   char directory[] = "/tmp/tfprof-test-XXXXXX", path[4352];
   fake_torch_begin(directory);
-  static const char *const names[THREADS] = {"aten::zero", "aten::one", "aten::two", "aten::three", "aten::four_and_longer_than_15", "aten::five"};
+  static const char *const names[THREADS] = {
+      "aten::zero", "aten::one", "aten::two", "aten::three", "aten::four_and_longer_than_15", "aten::five"};
   for (int i = 0; i < THREADS; i++) fake_schema_make(&schemas[i], names[i]);
   check(tfprof_capture_arm(), "the library does not arm");
   test_threads();
@@ -206,11 +220,13 @@ int main(void) {
   check(dump.file->is_closed, "the dump is not closed");
   check(dump.op_count + dump.dropped == expected_ops + flood, "%zu ops and %llu dropped are not %llu", dump.op_count,
         (unsigned long long)dump.dropped, (unsigned long long)(expected_ops + flood));
-  check(dump.dropped > 0 && dump.dropped < flood && count_named(&dump, names[2], NULL) >= flood - dump.dropped, "%llu dropped",
-        (unsigned long long)dump.dropped);
-  check(count_named(&dump, names[1], "[[4]]") == STARVED_OPS, "%zu of the ops of the starved time", count_named(&dump, names[1], "[[4]]"));
+  check(dump.dropped > 0 && dump.dropped < flood && count_named(&dump, names[2], NULL) >= flood - dump.dropped,
+        "%llu dropped", (unsigned long long)dump.dropped);
+  check(count_named(&dump, names[1], "[[4]]") == STARVED_OPS, "%zu of the ops of the starved time",
+        count_named(&dump, names[1], "[[4]]"));
   check_threads(&dump);
-  printf("%zu ops of %llu threads, %llu dropped\n", dump.op_count, (unsigned long long)dump.threads, (unsigned long long)dump.dropped);
+  printf("%zu ops of %llu threads, %llu dropped\n", dump.op_count, (unsigned long long)dump.threads,
+         (unsigned long long)dump.dropped);
   release_dump(&dump);
   remove_directory(directory);
   return 0;

@@ -47,9 +47,17 @@ static void test_widths(void) {
     uint64_t range;
     unsigned width;
   } cases[] = {
-      {0, 0, 0},          {-5, 0, 0},           {0, 255, 1},          {-1000, 256, 2},  {1ll << 60, 65535, 2},
-      {-3, 65536, 4},     {5, UINT32_MAX, 4},   {0, 1ull << 32, 8},   {INT64_MIN, UINT64_MAX, 8},
-      {INT64_MIN, 255, 1}, {INT64_MAX - 255, 255, 1},
+      {0, 0, 0},
+      {-5, 0, 0},
+      {0, 255, 1},
+      {-1000, 256, 2},
+      {1ll << 60, 65535, 2},
+      {-3, 65536, 4},
+      {5, UINT32_MAX, 4},
+      {0, 1ull << 32, 8},
+      {INT64_MIN, UINT64_MAX, 8},
+      {INT64_MIN, 255, 1},
+      {INT64_MAX - 255, 255, 1},
   };
   int64_t values[ROWS];
   uint64_t nulls[(ROWS + 63) / 64];

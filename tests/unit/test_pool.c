@@ -77,14 +77,16 @@ static void check_ranks(struct pool *pool) {
     if (is_good) by_rank[ranks[id]] = id;
   }
   for (uint32_t rank = 2; rank <= count; rank++) {
-    check(compare(pool, by_rank[rank - 1], by_rank[rank]) < 0, "ranks %u and %u are in the wrong order", rank - 1, rank);
+    check(compare(pool, by_rank[rank - 1], by_rank[rank]) < 0, "ranks %u and %u are in the wrong order", rank - 1,
+          rank);
   }
   check(pool_ranks(pool) == ranks, "ranks are made again though nothing has changed");
   free(by_rank);
 }
 
 static void test_ranks(void) {
-  static const char *const texts[] = {"b", "", "a", "ab", "aaaaaaaab", "aaaaaaaa", "aaaaaaaac", "\xff", "\x7f", "a\x01"};
+  static const char *const texts[] = {"b",        "",          "a",    "ab",   "aaaaaaaab",
+                                      "aaaaaaaa", "aaaaaaaac", "\xff", "\x7f", "a\x01"};
   struct pool *pool = pool_create();
   check_ranks(pool);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) put(pool, texts[i], strlen(texts[i]));
@@ -102,7 +104,8 @@ static void test_ranks(void) {
   string_id ids[100];
   for (unsigned i = 0; i < 100; i++) ids[i] = 1 + (i * 29) % pool_count(pool);
   check(pool_sort(pool, ids, 100) == TFPROF_OK, "sorting fails");
-  for (unsigned i = 1; i < 100; i++) check(compare(pool, ids[i - 1], ids[i]) < 0, "pool_sort leaves %u before %u", i - 1, i);
+  for (unsigned i = 1; i < 100; i++)
+    check(compare(pool, ids[i - 1], ids[i]) < 0, "pool_sort leaves %u before %u", i - 1, i);
   pool_free(pool);
 }
 

@@ -171,7 +171,8 @@ static struct model model_of(uint32_t row) {
   static const char *const names[] = {"aten::mm", "aten::add", "", "aten::empty", "x"};
   uint64_t mixed = (row + 1) * 0x9e3779b97f4a7c15u;
   mixed ^= mixed >> 29;
-  struct model model = {.dur = (int64_t)(mixed % 5000), .end = 100000 + 70 * (int64_t)row + (int64_t)(mixed >> 20) % 50};
+  struct model model = {.dur = (int64_t)(mixed % 5000),
+                        .end = 100000 + 70 * (int64_t)row + (int64_t)(mixed >> 20) % 50};
   model.start = model.end - model.dur;
   model.thread = (int64_t)(mixed % 3);
   model.parent = row % 7 == 0 ? NO_VALUE : (int64_t)row / 2;
@@ -189,8 +190,12 @@ static void write_model(struct dump_writer *writer, uint32_t first, uint32_t row
   bool by_end = first / FRAME % 4 != 0;
   for (uint32_t i = 0; i < rows; i++) {
     struct model model = model_of(first + i);
-    const int64_t row[] = {model.name ? text(writer, model.name) : 0, by_end ? model.end : model.start, model.dur,
-                           model.thread, model.parent, model.flops};
+    const int64_t row[] = {model.name ? text(writer, model.name) : 0,
+                           by_end ? model.end : model.start,
+                           model.dur,
+                           model.thread,
+                           model.parent,
+                           model.flops};
     for (unsigned c = 0; c < sizeof row / sizeof *row; c++) {
       values[c][i] = row[c];
       if (row[c] == NO_VALUE) nulls[c][i >> 6] |= (uint64_t)1 << (i & 63);
@@ -272,8 +277,11 @@ static void test_model(void) {
                   "{\"recorder\":\"test \\\"1\\\"\",\"boot_id\":\"01020300000000000000000000000000\","
                   "\"created_ns\":1700000000000000000}"),
           "attributes: %s", text_at(profiles, COLUMN_profiles_attributes, 0));
-    check(number_at(profiles, COLUMN_profiles_rank, 0) == 3 && number_at(profiles, COLUMN_profiles_world_size, 0) == 8, "rank");
-    check(number_at(profiles, COLUMN_profiles_pid, 0) == 4242 && number_at(profiles, COLUMN_profiles_parent_pid, 0) == 17, "pid");
+    check(number_at(profiles, COLUMN_profiles_rank, 0) == 3 && number_at(profiles, COLUMN_profiles_world_size, 0) == 8,
+          "rank");
+    check(number_at(profiles, COLUMN_profiles_pid, 0) == 4242 &&
+              number_at(profiles, COLUMN_profiles_parent_pid, 0) == 17,
+          "pid");
     check(number_at(profiles, COLUMN_profiles_complete, 0) == 1, "complete");
     check(number_at(profiles, COLUMN_profiles_clock_offset_ns, 0) == 1700000000000000000, "clock offset");
     check(number_at(profiles, COLUMN_profiles_clock_error_ns, 0) == 790, "clock error");
@@ -289,7 +297,8 @@ static void test_model(void) {
     check(number_at(profiles, COLUMN_profiles_dur_ns, 0) == most - least, "duration");
     snapshot_release(profiles);
     struct snapshot *diagnostics = take(store, TABLE_diagnostics);
-    if (!check(diagnostics->rows == 0, "%llu diagnostics", (unsigned long long)diagnostics->rows)) print_diagnostics(store);
+    if (!check(diagnostics->rows == 0, "%llu diagnostics", (unsigned long long)diagnostics->rows))
+      print_diagnostics(store);
     snapshot_release(diagnostics);
     store_release(store);
   }
@@ -373,11 +382,24 @@ static void test_growing(void) {
   struct column_set set = {{0, 0}};
   write_model_file(in_directory(1, "other.tfprof"));
   rename(path_buffer[1], path);
-  check(store_refresh(store, &added, &error) == TFPROF_CORRUPT && strstr(error.message, "replaced"), "a replaced file is read on");
+  check(store_refresh(store, &added, &error) == TFPROF_CORRUPT && strstr(error.message, "replaced"),
+        "a replaced file is read on");
   column_set_add(&set, COLUMN_ops_correlation);
   column_set_add(&set, COLUMN_ops_parent_id);
-  check(snapshot_require(held, &set, &error) == TFPROF_OK || strstr(error.message, "replaced"), "error: %s", error.message);
+  check(snapshot_require(held, &set, &error) == TFPROF_OK || strstr(error.message, "replaced"), "error: %s",
+        error.message);
   check(number_at(held, COLUMN_ops_dur_ns, 3) == model_of(3).dur, "what was loaded is gone");
+  check(diagnosed(store, "refresh_failed") == 1, "a failed refresh is not told");
+  snapshot_release(held);
+  store_release(store);
+  /* Before anything was read. */
+  store = open_store(path, NULL);
+  write_model_file(in_directory(1, "other.tfprof"));
+  rename(path_buffer[1], path);
+  held = take(store, TABLE_ops);
+  check(snapshot_require(held, &set, &error) == TFPROF_CORRUPT && strstr(error.message, "replaced"), "no error");
+  check(diagnosed(store, "unreadable_file") == 1, "an unreadable file is not told");
+  check(diagnosed(store, "unreadable_file") == 1, "an unreadable file is told again and again");
   snapshot_release(held);
   store_release(store);
 }
@@ -413,7 +435,8 @@ static void test_refused(void) {
              3);
   /* A trace may only have an earlier one for its parent. */
   const int64_t parents[] = {0, 0, 1, 3, 5, 2};
-  write_rows(writer, TABLE_code_traces, 6, (struct written_column[]){{COLUMN_code_traces_parent_id, parents, NULL, NULL}}, 1);
+  write_rows(writer, TABLE_code_traces, 6,
+             (struct written_column[]){{COLUMN_code_traces_parent_id, parents, NULL, NULL}}, 1);
   /* No such rows are in the file at all. */
   const int64_t zero[] = {0, 0, 0, 0, 0, 0};
   write_rows(writer, TABLE_node_types, 6, (struct written_column[]){{COLUMN_node_types_node_id, zero, NULL, NULL}}, 1);
@@ -425,16 +448,16 @@ static void test_refused(void) {
     unsigned column;
     int64_t expected[6];
   } cases[] = {
-      {COLUMN_steps_thread_id, {1, 1, 0, 0, 1, 0}},  {COLUMN_steps_start_ns, {1, 1, 1, 0, 1, 0}},
-      {COLUMN_steps_dur_ns, {1, 0, 0, 1, 1, 1}},     {COLUMN_steps_end_ns, {1, 0, 0, 0, 1, 0}},
-      {COLUMN_steps_is_warmup, {1, 1, 0, 0, 1, 0}},  {COLUMN_steps_number, {1, 1, 1, 1, 1, 1}},
+      {COLUMN_steps_thread_id, {1, 1, 0, 0, 1, 0}}, {COLUMN_steps_start_ns, {1, 1, 1, 0, 1, 0}},
+      {COLUMN_steps_dur_ns, {1, 0, 0, 1, 1, 1}},    {COLUMN_steps_end_ns, {1, 0, 0, 0, 1, 0}},
+      {COLUMN_steps_is_warmup, {1, 1, 0, 0, 1, 0}}, {COLUMN_steps_number, {1, 1, 1, 1, 1, 1}},
       {COLUMN_steps_name, {1, 0, 0, 0, 1, 0}},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     for (uint64_t row = 0; row < 6; row++) {
       bool is_known = value_at(steps, cases[c].column, row).kind != VALUE_NULL;
-      check(is_known == cases[c].expected[row], "steps.%s of row %llu", schema_tables[TABLE_steps].columns[cases[c].column].name,
-            (unsigned long long)row);
+      check(is_known == cases[c].expected[row], "steps.%s of row %llu",
+            schema_tables[TABLE_steps].columns[cases[c].column].name, (unsigned long long)row);
     }
   }
   check(number_at(steps, COLUMN_steps_number, 2) == INT64_MIN, "a number is changed");
@@ -447,16 +470,21 @@ static void test_refused(void) {
   }
   snapshot_release(traces);
   struct snapshot *counters = take(store, TABLE_counters);
-  check(value_at(counters, COLUMN_counters_value, 5).kind == VALUE_REAL && value_at(counters, COLUMN_counters_value, 5).real == 5, "integers as reals");
+  check(value_at(counters, COLUMN_counters_value, 5).kind == VALUE_REAL &&
+            value_at(counters, COLUMN_counters_value, 5).real == 5,
+        "integers as reals");
   check(value_at(counters, COLUMN_counters_time_ns, 5).kind == VALUE_NULL, "reals as times");
   check(value_at(counters, COLUMN_counters_name, 0).kind == VALUE_NULL, "reals as texts");
   snapshot_release(counters);
   struct snapshot *types = take(store, TABLE_node_types);
   check(value_at(types, COLUMN_node_types_node_id, 0).kind == VALUE_NULL, "a reference to a table without rows");
   snapshot_release(types);
-  check(diagnosed(store, "dangling_reference") == 3 + 3 + 6, "%lld dangling references", (long long)diagnosed(store, "dangling_reference"));
-  check(diagnosed(store, "damaged_column") == 12, "%lld rows of the wrong type", (long long)diagnosed(store, "damaged_column"));
-  check(diagnosed(store, "impossible_value") == 2 + 2 + 2, "%lld impossible values", (long long)diagnosed(store, "impossible_value"));
+  check(diagnosed(store, "dangling_reference") == 3 + 3 + 6, "%lld dangling references",
+        (long long)diagnosed(store, "dangling_reference"));
+  check(diagnosed(store, "damaged_column") == 12, "%lld rows of the wrong type",
+        (long long)diagnosed(store, "damaged_column"));
+  check(diagnosed(store, "impossible_value") == 2 + 2 + 2, "%lld impossible values",
+        (long long)diagnosed(store, "impossible_value"));
   check(diagnosed(store, "lost_text") == 3, "%lld lost texts", (long long)diagnosed(store, "lost_text"));
   if (check_failures) print_diagnostics(store);
   store_release(store);
@@ -468,11 +496,13 @@ static void test_odd_spans(void) {
   struct dump_writer *writer = begin(path, NULL);
   const int64_t starts[] = {100, 200, 300, 400}, ends[] = {150, 260, 299, 480}, durations[] = {50, 60, 70, 80};
   const uint64_t some[] = {2};
-  struct written_column start = {COLUMN_ranges_start_ns, starts, NULL, NULL}, end_column = {COLUMN_ranges_end_ns, ends, NULL, NULL};
-  struct written_column dur = {COLUMN_ranges_dur_ns, durations, NULL, NULL}, dur_nulls = {COLUMN_ranges_dur_ns, durations, some, NULL};
-  write_rows(writer, TABLE_ranges, 4, (struct written_column[]){start, end_column}, 2);       /* row 2 is negative */
+  struct written_column start = {COLUMN_ranges_start_ns, starts, NULL, NULL},
+                        end_column = {COLUMN_ranges_end_ns, ends, NULL, NULL};
+  struct written_column dur = {COLUMN_ranges_dur_ns, durations, NULL, NULL},
+                        dur_nulls = {COLUMN_ranges_dur_ns, durations, some, NULL};
+  write_rows(writer, TABLE_ranges, 4, (struct written_column[]){start, end_column}, 2); /* row 2 is negative */
   write_rows(writer, TABLE_ranges, 4, (struct written_column[]){start, dur_nulls}, 2);
-  write_rows(writer, TABLE_ranges, 4, (struct written_column[]){end_column, dur_nulls}, 2);   /* an end alone */
+  write_rows(writer, TABLE_ranges, 4, (struct written_column[]){end_column, dur_nulls}, 2); /* an end alone */
   write_rows(writer, TABLE_ranges, 4, (struct written_column[]){end_column, dur}, 2);
   write_rows(writer, TABLE_ranges, 4, (struct written_column[]){start}, 1);
   write_rows(writer, TABLE_ranges, 4, (struct written_column[]){end_column}, 1);
@@ -481,22 +511,26 @@ static void test_odd_spans(void) {
   write_rows(writer, TABLE_ranges, 4, (struct written_column[]){color}, 1);
   /* Even ones in another table: only start, or start and duration. */
   write_rows(writer, TABLE_overheads, 4, (struct written_column[]){{COLUMN_overheads_start_ns, starts, NULL, NULL}}, 1);
-  write_rows(writer, TABLE_overheads, 4, (struct written_column[]){{COLUMN_overheads_start_ns, starts, NULL, NULL}, {COLUMN_overheads_dur_ns, durations, some, NULL}}, 2);
-  write_rows(writer, TABLE_overheads, 4, (struct written_column[]){{COLUMN_overheads_dur_ns, durations, some, NULL}}, 1);
+  write_rows(writer, TABLE_overheads, 4,
+             (struct written_column[]){{COLUMN_overheads_start_ns, starts, NULL, NULL},
+                                       {COLUMN_overheads_dur_ns, durations, some, NULL}},
+             2);
+  write_rows(writer, TABLE_overheads, 4, (struct written_column[]){{COLUMN_overheads_dur_ns, durations, some, NULL}},
+             1);
   end(writer);
   static const int64_t N = NO_VALUE;
   const int64_t expected[32][3] = {
-      {100, 150, 50}, {200, 260, 60}, {300, N, N},    {400, 480, 80},  /* start and end */
-      {100, 150, 50}, {200, N, N},    {300, 370, 70}, {400, 480, 80},  /* start and duration */
-      {100, 150, 50}, {N, 260, N},    {229, 299, 70}, {400, 480, 80},  /* end and duration, one missing */
-      {100, 150, 50}, {200, 260, 60}, {229, 299, 70}, {400, 480, 80},  /* end and duration */
-      {100, N, N},    {200, N, N},    {300, N, N},    {400, N, N},     /* start */
-      {N, 150, N},    {N, 260, N},    {N, 299, N},    {N, 480, N},     /* end */
-      {N, N, 50},     {N, N, 60},     {N, N, 70},     {N, N, 80},      /* duration */
+      {100, 150, 50}, {200, 260, 60}, {300, N, N},    {400, 480, 80}, /* start and end */
+      {100, 150, 50}, {200, N, N},    {300, 370, 70}, {400, 480, 80}, /* start and duration */
+      {100, 150, 50}, {N, 260, N},    {229, 299, 70}, {400, 480, 80}, /* end and duration, one missing */
+      {100, 150, 50}, {200, 260, 60}, {229, 299, 70}, {400, 480, 80}, /* end and duration */
+      {100, N, N},    {200, N, N},    {300, N, N},    {400, N, N},    /* start */
+      {N, 150, N},    {N, 260, N},    {N, 299, N},    {N, 480, N},    /* end */
+      {N, N, 50},     {N, N, 60},     {N, N, 70},     {N, N, 80},     /* duration */
       {N, N, N},      {N, N, N},      {N, N, N},      {N, N, N},
   };
-  const int64_t even[12][3] = {{100, N, N}, {200, N, N}, {300, N, N}, {400, N, N}, {100, 150, 50}, {200, N, N},
-                               {300, 370, 70}, {400, 480, 80}, {N, N, 50}, {N, N, N}, {N, N, 70}, {N, N, 80}};
+  const int64_t even[12][3] = {{100, N, N},    {200, N, N},    {300, N, N}, {400, N, N}, {100, 150, 50}, {200, N, N},
+                               {300, 370, 70}, {400, 480, 80}, {N, N, 50},  {N, N, N},   {N, N, 70},     {N, N, 80}};
   for (unsigned first = 0; first < 3; first++) { /* whichever is asked for first */
     struct store *store = open_store(path, NULL);
     struct snapshot *ranges = take(store, TABLE_ranges), *overheads = take(store, TABLE_overheads);
@@ -504,17 +538,19 @@ static void test_odd_spans(void) {
       unsigned part = (first + k) % 3;
       for (uint64_t row = 0; row < 32; row++) {
         int64_t value = number_at(ranges, COLUMN_ranges_start_ns + part, row);
-        check(value == expected[row][part], "ranges: part %u of row %llu is %lld, not %lld", part, (unsigned long long)row,
-              (long long)value, (long long)expected[row][part]);
+        check(value == expected[row][part], "ranges: part %u of row %llu is %lld, not %lld", part,
+              (unsigned long long)row, (long long)value, (long long)expected[row][part]);
       }
       for (uint64_t row = 0; row < 12; row++) {
         int64_t value = number_at(overheads, COLUMN_overheads_start_ns + part, row);
-        check(value == even[row][part], "overheads: part %u of row %llu is %lld", part, (unsigned long long)row, (long long)value);
+        check(value == even[row][part], "overheads: part %u of row %llu is %lld", part, (unsigned long long)row,
+              (long long)value);
       }
     }
     snapshot_release(overheads);
     snapshot_release(ranges);
-    check(diagnosed(store, "impossible_value") == 1, "%lld impossible values", (long long)diagnosed(store, "impossible_value"));
+    check(diagnosed(store, "impossible_value") == 1, "%lld impossible values",
+          (long long)diagnosed(store, "impossible_value"));
     store_release(store);
   }
 }
@@ -575,7 +611,8 @@ static void test_damage(void) {
   /* One block: only this column of this frame is lost, and the place is told. */
   if (!check(dump_file_open(good, &file, &error) == TFPROF_OK, "%s", error.message)) return;
   check(file->frame_count == 4, "%zu frames", file->frame_count);
-  const struct dump_block *block = dump_frame_block(&file->frames[2], schema_tables[TABLE_ops].columns[COLUMN_ops_dur_ns].dump_id);
+  const struct dump_block *block =
+      dump_frame_block(&file->frames[2], schema_tables[TABLE_ops].columns[COLUMN_ops_dur_ns].dump_id);
   uint64_t offset = block->offset;
   dump_file_close(file);
   bytes[offset + 3] ^= 0x10;
@@ -593,11 +630,12 @@ static void test_damage(void) {
   snapshot_release(ops);
   struct snapshot *diagnostics = take(store, TABLE_diagnostics);
   /* The ends are stored, so that without durations there are no starts either. */
-  check(diagnostics->rows == 2 && number_at(diagnostics, COLUMN_diagnostics_offset, 0) == (int64_t)offset, "the place of the damage");
+  check(diagnostics->rows == 2 && number_at(diagnostics, COLUMN_diagnostics_offset, 0) == (int64_t)offset,
+        "the place of the damage");
   check(number_at(diagnostics, COLUMN_diagnostics_count, 0) == FRAME, "the extent of the damage");
   check(!strcmp(text_at(diagnostics, COLUMN_diagnostics_table_name, 0), "ops"), "the table of the damage");
-  check(strstr(text_at(diagnostics, COLUMN_diagnostics_message, 0), "ops.dur_ns is NULL in 200 rows: ") != NULL, "message: %s",
-        text_at(diagnostics, COLUMN_diagnostics_message, 0));
+  check(strstr(text_at(diagnostics, COLUMN_diagnostics_message, 0), "ops.dur_ns is NULL in 200 rows: ") != NULL,
+        "message: %s", text_at(diagnostics, COLUMN_diagnostics_message, 0));
   snapshot_release(diagnostics);
   store_release(store);
 
@@ -613,7 +651,8 @@ static void test_damage(void) {
     store = store_create(NULL, 0);
     if (read_open(store, bad, &run, &error) == TFPROF_OK) {
       uint64_t known = read_everything(store);
-      check(known <= whole + 200, "byte %zu: %llu values, %llu before", at, (unsigned long long)known, (unsigned long long)whole);
+      check(known <= whole + 200, "byte %zu: %llu values, %llu before", at, (unsigned long long)known,
+            (unsigned long long)whole);
     }
     store_release(store);
     free(bytes);
@@ -634,15 +673,19 @@ static void compare_stores(struct store *left, struct store *right, bool with_pr
     const struct table_spec *spec = &schema_tables[table];
     if (table == TABLE_runs || table == TABLE_diagnostics || (table == TABLE_profiles && !with_profiles)) continue;
     struct snapshot *a = take(left, table), *b = take(right, table);
-    check(a->rows == b->rows, "%s: %llu and %llu rows", spec->name, (unsigned long long)a->rows, (unsigned long long)b->rows);
+    check(a->rows == b->rows, "%s: %llu and %llu rows", spec->name, (unsigned long long)a->rows,
+          (unsigned long long)b->rows);
     for (uint64_t row = 0; row < a->rows && row < b->rows; row++) {
       for (unsigned column = 0; column < spec->column_count; column++) {
-        bool is_of_file = table == TABLE_profiles && (column == COLUMN_profiles_path || column == COLUMN_profiles_file_bytes ||
-                                                      column == COLUMN_profiles_attributes || column == COLUMN_profiles_clock_error_ns ||
-                                                      column == COLUMN_profiles_diagnostic_count);
+        bool is_of_file = table == TABLE_profiles &&
+                          (column == COLUMN_profiles_path || column == COLUMN_profiles_file_bytes ||
+                           column == COLUMN_profiles_attributes || column == COLUMN_profiles_clock_error_ns ||
+                           column == COLUMN_profiles_diagnostic_count);
         if (is_of_file) continue;
         bool is_good = is_same(a, value_at(a, column, row), b, value_at(b, column, row));
-        if (!check(is_good, "%s.%s of row %llu differs", spec->name, spec->columns[column].name, (unsigned long long)row)) return;
+        if (!check(is_good, "%s.%s of row %llu differs", spec->name, spec->columns[column].name,
+                   (unsigned long long)row))
+          return;
       }
     }
     snapshot_release(a);
@@ -661,15 +704,18 @@ static void test_saving(void) {
     struct store *store = open_store(in_directory(0, sources[i]), NULL);
     unlink(saved);
     check(dump_save(store, saved, &error) == TFPROF_OK, "%s cannot be saved: %s", sources[i], error.message);
-    check(dump_save(store, saved, &error) == TFPROF_IO && strstr(error.message, "exists"), "a file is overwritten: %s", error.message);
+    check(dump_save(store, saved, &error) == TFPROF_IO && strstr(error.message, "exists"), "a file is overwritten: %s",
+          error.message);
     struct store *again = open_store(saved, NULL);
     compare_stores(store, again, true);
     /* Diagnostics are rows of the file now, and no new ones come. */
     struct snapshot *a = take(store, TABLE_diagnostics), *b = take(again, TABLE_diagnostics);
-    check(a->rows == b->rows, "%s: %llu and %llu diagnostics", sources[i], (unsigned long long)a->rows, (unsigned long long)b->rows);
+    check(a->rows == b->rows, "%s: %llu and %llu diagnostics", sources[i], (unsigned long long)a->rows,
+          (unsigned long long)b->rows);
     for (uint64_t row = 0; row < a->rows && row < b->rows; row++) {
       for (unsigned column = 2; column < schema_tables[TABLE_diagnostics].column_count; column++) {
-        check(is_same(a, value_at(a, column, row), b, value_at(b, column, row)), "diagnostic %llu differs", (unsigned long long)row);
+        check(is_same(a, value_at(a, column, row), b, value_at(b, column, row)), "diagnostic %llu differs",
+              (unsigned long long)row);
       }
     }
     check(b->rows == 0 || value_at(b, 0, 0).integer == id_make(1, 0), "ids of saved diagnostics");
@@ -693,13 +739,17 @@ static void test_saving(void) {
   check(read_open(store, in_directory(1, "spans.tfprof"), &run, &error) == TFPROF_OK && run == 2, "a second run");
   struct snapshot *ops = take(store, TABLE_ops);
   check(value_at(ops, 0, FRAME).integer == id_make(1, 4 * FRAME), "row numbers after a gap");
-  check(snapshot_find_id(ops, id_make(1, 2 * FRAME)) == -1 && snapshot_find_id(ops, id_make(1, 4 * FRAME + 1)) == FRAME + 1, "ids");
+  check(snapshot_find_id(ops, id_make(1, 2 * FRAME)) == -1 &&
+            snapshot_find_id(ops, id_make(1, 4 * FRAME + 1)) == FRAME + 1,
+        "ids");
   snapshot_release(ops);
   check(diagnosed(store, "lost_rows") == 3 * FRAME, "the gap is not told");
   const char *several = in_directory(2, "several");
   check(dump_save(store, several, &error) == TFPROF_OK, "two profiles cannot be saved: %s", error.message);
   check(dump_save(store, several, &error) == TFPROF_IO, "a directory is written over");
-  check(access(in_directory(3, "several/gap-1.tfprof"), R_OK) == 0 && access(in_directory(4, "several/spans-2.tfprof"), R_OK) == 0, "names");
+  check(access(in_directory(3, "several/gap-1.tfprof"), R_OK) == 0 &&
+            access(in_directory(4, "several/spans-2.tfprof"), R_OK) == 0,
+        "names");
   struct store *again = open_store(several, &run);
   check(store_profile_count(again) == 2 && store_run_count(again) == 1, "%zu profiles", store_profile_count(again));
   compare_stores(store, again, false);
@@ -731,17 +781,24 @@ static void test_paths(void) {
     const char *part;
   } files[] = {
       {"empty", "", 0, "empty"},
-      {"elf", "\x7f" "ELF\2\1\1", 7, "ELF"},
+      {"elf",
+       "\x7f"
+       "ELF\2\1\1",
+       7, "ELF"},
       {"sqlite", "SQLite format 3\0more", 20, "SQLite database"},
       {"json", " {\"hello\": 1}", 13, "JSON that begins with '{\"hello\": 1}'"},
       {"text", "hello\nworld", 11, "text that begins with 'hello'"},
       {"bytes", "\x01\x02\x03\xff", 4, "bytes 01 02 03 ff"},
       {"zeros", "\0\0\0\0\0\0\0\0\0", 9, "zeros"},
       {"zstd", "\x28\xb5\x2f\xfd\x01", 5, "zstd"},
-      {"gzip", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00", 25, "(within gzip) text"},
+      {"gzip", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00\x00\x00",
+       25, "(within gzip) text"},
       {"not_gzip", "\x1f\x8b\x08\xff\xff", 5, "gzip"},
       {"magic", "\x89TFPROF\n", 8, "ends within its header"},
-      {"utf8", "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", 52, "..."},
+      {"utf8",
+       "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3"
+       "\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4",
+       52, "..."},
   };
   mkdir(in_directory(0, "kinds"), 0777);
   check_refused(path_buffer[0], TFPROF_NOT_FOUND, "the directory is empty");
@@ -794,7 +851,9 @@ static void test_paths(void) {
   store = open_store(path_buffer[0], &run);
   check(store_profile_count(store) == 11, "%zu profiles", store_profile_count(store));
   struct snapshot *profiles = take(store, TABLE_profiles);
-  check(strstr(text_at(profiles, COLUMN_profiles_path, 1), "rank1.tfprof") && strstr(text_at(profiles, COLUMN_profiles_path, 10), "rank11.tfprof"), "order of ranks");
+  check(strstr(text_at(profiles, COLUMN_profiles_path, 1), "rank1.tfprof") &&
+            strstr(text_at(profiles, COLUMN_profiles_path, 10), "rank11.tfprof"),
+        "order of ranks");
   snapshot_release(profiles);
   check(diagnosed(store, "unopened_file") == 1, "the broken one is not told");
   check(read_open(store, in_directory(1, "ranks/rank1*"), &run, &error) == TFPROF_OK && run == 2, "a glob");

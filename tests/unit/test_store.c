@@ -1,8 +1,8 @@
 /* test_store.c: the store with a source that makes its rows up.
 **
-** Every order, lookup and value is compared with what a plain array of the same rows gives.  Profiles come, grow and go while
-** snapshots of them are held; derive passes are counted, fail and are interrupted; and everything is done once more with
-** memory that runs out at every allocation in turn.
+** Every order, lookup and value is compared with what a plain array of the same rows gives.  Profiles come, grow and
+** go while snapshots of them are held; derive passes are counted, fail and are interrupted; and everything is done
+** once more with memory that runs out at every allocation in turn.
 */
 #include "store/store.h"
 
@@ -42,7 +42,9 @@ static bool fake_value(unsigned kind, unsigned column, uint64_t row, int64_t *va
   case COLUMN_ops_parent_id: *value = (int64_t)(row + 1 + mixed % 4); return mixed % 5 != 0;
   case COLUMN_ops_start_ns: *value = 1000 * (int64_t)row + (int64_t)(mixed % 3000); return mixed % 17 != 3;
   case COLUMN_ops_dur_ns: *value = (int64_t)(mixed % 100000) << mixed % 20; return true;
-  case COLUMN_ops_correlation: *value = mixed % 2 ? INT64_MIN + (int64_t)(mixed % 7) : INT64_MAX - (int64_t)(mixed % 9); return mixed % 4 != 0;
+  case COLUMN_ops_correlation:
+    *value = mixed % 2 ? INT64_MIN + (int64_t)(mixed % 7) : INT64_MAX - (int64_t)(mixed % 9);
+    return mixed % 4 != 0;
   case COLUMN_ops_sequence_number: *value = (int64_t)row * 3 - 50; return true;
   case COLUMN_ops_flops: *value = (int64_t)(mixed % 100) * 10000000; return mixed % 3 != 0;
   case COLUMN_ops_sample_weight:
@@ -53,9 +55,9 @@ static bool fake_value(unsigned kind, unsigned column, uint64_t row, int64_t *va
   }
 }
 
-static const uint16_t fake_columns[] = {COLUMN_ops_name,       COLUMN_ops_category,        COLUMN_ops_thread_id,
-                                        COLUMN_ops_parent_id,  COLUMN_ops_start_ns,        COLUMN_ops_dur_ns,
-                                        COLUMN_ops_correlation, COLUMN_ops_sequence_number, COLUMN_ops_flops,
+static const uint16_t fake_columns[] = {COLUMN_ops_name,         COLUMN_ops_category,        COLUMN_ops_thread_id,
+                                        COLUMN_ops_parent_id,    COLUMN_ops_start_ns,        COLUMN_ops_dur_ns,
+                                        COLUMN_ops_correlation,  COLUMN_ops_sequence_number, COLUMN_ops_flops,
                                         COLUMN_ops_sample_weight};
 enum { FAKE_COLUMNS = sizeof fake_columns / sizeof *fake_columns };
 
@@ -71,7 +73,8 @@ static struct column *fake_column(const struct fake *fake, const struct segment 
       if (!is_known) nulls[row >> 6] |= (uint64_t)1 << (row & 63);
     }
     bool is_real = column == COLUMN_ops_sample_weight;
-    result = is_real ? column_from_reals(reals, nulls, segment->rows) : column_from_integers(values, nulls, segment->rows);
+    result =
+        is_real ? column_from_reals(reals, nulls, segment->rows) : column_from_integers(values, nulls, segment->rows);
   }
   free(values);
   free(reals);
@@ -79,8 +82,8 @@ static struct column *fake_column(const struct fake *fake, const struct segment 
   return result;
 }
 
-static enum tfprof_status load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
-                               struct column **out, struct tfprof_error *error) {
+static enum tfprof_status load(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                               unsigned count, struct column **out, struct tfprof_error *error) {
   const struct fake *fake = profile->source_data;
   loads++;
   if (fake->fails) return error_set(error, TFPROF_IO, "the disk is gone");
@@ -154,9 +157,11 @@ static enum tfprof_status run_depth(struct profile *profile, struct tfprof_error
     int64_t *values = calloc(segment->rows, sizeof *values);
     if (!values) return error_no_memory(error);
     for (uint32_t row = 0; row < segment->rows; row++) values[row] = (int64_t)(ops->rows * 1000 + row);
-    enum tfprof_status status = segment_set_column(segment, COLUMN_ops_depth, column_from_integers(values, NULL, segment->rows));
+    enum tfprof_status status =
+        segment_set_column(segment, COLUMN_ops_depth, column_from_integers(values, NULL, segment->rows));
     free(values);
-    if (!status) status = segment_set_column(segment, COLUMN_ops_thread_id, column_absent(segment->rows)); /* raw: ignored */
+    if (!status)
+      status = segment_set_column(segment, COLUMN_ops_thread_id, column_absent(segment->rows)); /* raw: ignored */
     if (status) return status;
   }
   return TFPROF_OK;
@@ -194,26 +199,26 @@ static enum tfprof_status run_kernels(struct profile *profile, struct tfprof_err
   return profile_add_segment(profile, TABLE_threads, 0, 1, NULL, NULL, NULL, error);
 }
 
-static const struct derive_pass depth_pass = {.name = "depth",
-                                              .makes_table = -1,
-                                              .reads = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_name}},
-                                              .writes = {{TABLE_ops, COLUMN_ops_depth}, {TABLE_ops, COLUMN_ops_thread_id}},
-                                              .run = run_depth};
+static const struct derive_pass depth_pass = {
+    .name = "depth",
+    .makes_table = -1,
+    .reads = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_name}},
+    .writes = {{TABLE_ops, COLUMN_ops_depth}, {TABLE_ops, COLUMN_ops_thread_id}},
+    .run = run_depth};
 static const struct derive_pass steps_pass = {.name = "steps",
                                               .makes_table = TABLE_steps,
                                               .reads = {{TABLE_ops, COLUMN_ops_depth}},
                                               .writes = {{TABLE_steps, COLUMN_steps_number}},
                                               .run = run_steps};
-static const struct derive_pass count_pass = {.name = "count",
-                                              .makes_table = -1,
-                                              .reads = {{TABLE_steps, COLUMN_steps_number}, {TABLE_ops, COLUMN_ops_depth}},
-                                              .writes = {{TABLE_ops, COLUMN_ops_step_id}},
-                                              .run = run_count};
+static const struct derive_pass count_pass = {
+    .name = "count",
+    .makes_table = -1,
+    .reads = {{TABLE_steps, COLUMN_steps_number}, {TABLE_ops, COLUMN_ops_depth}},
+    .writes = {{TABLE_ops, COLUMN_ops_step_id}},
+    .run = run_count};
 /* threads has rows of its own in kind 3: adding more is refused. */
-static const struct derive_pass wrong_pass = {.name = "wrong",
-                                              .makes_table = TABLE_threads,
-                                              .writes = {{TABLE_ops, COLUMN_ops_module}},
-                                              .run = run_kernels};
+static const struct derive_pass wrong_pass = {
+    .name = "wrong", .makes_table = TABLE_threads, .writes = {{TABLE_ops, COLUMN_ops_module}}, .run = run_kernels};
 static const struct derive_pass cycle_pass = {.name = "cycle",
                                               .makes_table = -1,
                                               .reads = {{TABLE_ops, COLUMN_ops_error}},
@@ -327,7 +332,8 @@ static void check_order(struct snapshot *snapshot, const uint16_t *columns, unsi
   qsort(expected, snapshot->rows, sizeof *expected, compare_positions);
   for (uint64_t i = 0; i < snapshot->rows; i++) {
     if (!check(positions[i] == expected[i], "order of %u (%u columns) differs at %llu", columns[0], count,
-               (unsigned long long)i)) break;
+               (unsigned long long)i))
+      break;
   }
   free(expected);
   snapshot_order(snapshot, columns, count, &again, &error);
@@ -350,7 +356,8 @@ static void check_equal(struct snapshot *snapshot, unsigned column) {
     check(status == TFPROF_OK && count == expected, "column %u, row %llu: %llu rows are equal, not %llu", column,
           (unsigned long long)i, (unsigned long long)expected, (unsigned long long)count);
     for (uint64_t k = 0; k < count && k < expected; k++) {
-      check(compare_values(snapshot->store, value, value_at(snapshot, column, positions[k])) == 0, "a row is not equal");
+      check(compare_values(snapshot->store, value, value_at(snapshot, column, positions[k])) == 0,
+            "a row is not equal");
       check(k == 0 || positions[k - 1] < positions[k], "equal rows are not in order");
     }
     if (value.kind != VALUE_INTEGER) continue;
@@ -374,8 +381,10 @@ static void check_equal(struct snapshot *snapshot, unsigned column) {
     check(count == expected, "column %u: %lld is found %llu times, not %llu", column, (long long)numbers[i],
           (unsigned long long)count, (unsigned long long)expected);
   }
-  const struct value odd[] = {{.kind = VALUE_REAL, .real = 0.25}, {.kind = VALUE_REAL, .real = 1e300},
-                              {.kind = VALUE_REAL, .real = 0.0 / 0.0}, {.kind = VALUE_TEXT, .text = 1000000}};
+  const struct value odd[] = {{.kind = VALUE_REAL, .real = 0.25},
+                              {.kind = VALUE_REAL, .real = 1e300},
+                              {.kind = VALUE_REAL, .real = 0.0 / 0.0},
+                              {.kind = VALUE_TEXT, .text = 1000000}};
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     snapshot_equal(snapshot, column, odd[i], &positions, &count, &error);
     check(count == 0, "column %u: something is equal to nothing", column);
@@ -440,8 +449,10 @@ static void test_orders(void) {
     int64_t id = value_at(ops, 0, i).integer;
     check(snapshot_find_id(ops, id) == (int64_t)i, "id %lld is not found", (long long)id);
   }
-  static const int64_t no_ids[] = {0, -1, INT64_MIN, INT64_MAX, ((int64_t)1 << 36) + 700, ((int64_t)4 << 36), ((int64_t)3 << 36) + 480};
-  for (size_t i = 0; i < sizeof no_ids / sizeof *no_ids; i++) check(snapshot_find_id(ops, no_ids[i]) == -1, "id %lld", (long long)no_ids[i]);
+  static const int64_t no_ids[] = {
+      0, -1, INT64_MIN, INT64_MAX, ((int64_t)1 << 36) + 700, ((int64_t)4 << 36), ((int64_t)3 << 36) + 480};
+  for (size_t i = 0; i < sizeof no_ids / sizeof *no_ids; i++)
+    check(snapshot_find_id(ops, no_ids[i]) == -1, "id %lld", (long long)no_ids[i]);
   check(store_bytes(store) > 10000, "no bytes");
   snapshot_release(ops);
   struct snapshot *kernels = take(store, TABLE_kernels, NULL); /* no rows at all */
@@ -491,7 +502,8 @@ static void test_passes(void) {
   check(snapshot_require(ops, &set, &error) == TFPROF_OK, "it fails for ever: %s", error.message);
   check(depth_runs == 2 && step_runs == 1 && count_runs == 1, "passes ran %u, %u, %u times", depth_runs, step_runs,
         count_runs);
-  check(ops->segments[0]->columns[COLUMN_ops_step_id]->form == COLUMN_ABSENT, "a column that no pass set is not absent");
+  check(ops->segments[0]->columns[COLUMN_ops_step_id]->form == COLUMN_ABSENT,
+        "a column that no pass set is not absent");
   require(ops, COLUMN_ops_depth);
   require(ops, COLUMN_ops_thread_id);
   check(value_at(ops, COLUMN_ops_depth, 1).integer == 700001, "a derived value is wrong");
@@ -540,11 +552,55 @@ static void test_made_again(void) {
   struct snapshot *ops = take(store, TABLE_ops, NULL);
   require(ops, COLUMN_ops_depth);
   depth_result = TFPROF_INTERRUPTED;
-  check(store_snapshot(store, TABLE_steps, NULL, &steps, &error) == TFPROF_INTERRUPTED, "a failing maker does not fail");
+  check(store_snapshot(store, TABLE_steps, NULL, &steps, &error) == TFPROF_INTERRUPTED,
+        "a failing maker does not fail");
   depth_result = TFPROF_OK;
   steps = take(store, TABLE_steps, NULL);
   check(steps->rows == 7, "%llu steps after a failure", (unsigned long long)steps->rows);
   snapshot_release(steps);
+  snapshot_release(ops);
+  store_release(store);
+}
+
+static long interrupt_after;
+static bool is_interrupted_later(void *context) {
+  (void)context;
+  return interrupt_after >= 0 && interrupt_after-- == 0;
+}
+
+/* Wherever the user stops an order, it says so, and the next one is right. */
+static void test_interrupts(void) {
+  static const uint16_t columns[] = {COLUMN_ops_thread_id, COLUMN_ops_start_ns, COLUMN_ops_correlation};
+  struct store *store = create();
+  struct store_hooks hooks = {.is_interrupted = is_interrupted_later};
+  struct tfprof_error error;
+  unsigned freed = 0;
+  uint32_t run;
+  long stops = 0;
+  interrupt_after = -1;
+  store_set_hooks(store, &hooks);
+  open_run(store, "runs/a", 2, 70000, &freed, &run, &error);
+  for (enum tfprof_status status = TFPROF_INTERRUPTED; status; stops++) {
+    struct snapshot *ops = NULL;
+    const uint32_t *positions;
+    uint64_t count;
+    interrupt_after = stops;
+    status = store_snapshot(store, TABLE_ops, NULL, &ops, &error);
+    if (!status) status = snapshot_order(ops, columns, 3, &positions, &error);
+    struct value value = {.kind = VALUE_INTEGER, .integer = 12345};
+    for (unsigned i = 0; i < 12 && !status; i++) {
+      status = snapshot_equal(ops, COLUMN_ops_dur_ns, value, &positions, &count, &error);
+    }
+    check(!status || status == TFPROF_INTERRUPTED, "stop %ld: status %d", stops, status);
+    snapshot_release(ops);
+    if (stops > 2000) break;
+  }
+  interrupt_after = -1;
+  check(stops > 20 && stops < 2000, "%ld places to stop", stops);
+  struct snapshot *ops = take(store, TABLE_ops, NULL);
+  for (unsigned i = 0; i < 3; i++) require(ops, columns[i]);
+  check_order(ops, columns, 3);
+  check_order(ops, columns + 1, 1);
   snapshot_release(ops);
   store_release(store);
 }
@@ -570,12 +626,14 @@ static void test_refresh(void) {
   struct column *shared = before->segments[0]->columns[COLUMN_ops_name];
   generation = store_generation(store);
   check(store_refresh(store, &added, &error) == TFPROF_OK && added == 0, "a refresh finds what is not there");
-  check(store_generation(store) == generation && take(store, TABLE_ops, NULL) == before, "nothing changed, but the snapshot did");
+  check(store_generation(store) == generation && take(store, TABLE_ops, NULL) == before,
+        "nothing changed, but the snapshot did");
   snapshot_release(before);
 
   grow(store, 100);
   depth_runs = step_runs = 0;
-  check(store_refresh(store, &added, &error) == TFPROF_OK && added == 200, "a refresh adds %llu rows", (unsigned long long)added);
+  check(store_refresh(store, &added, &error) == TFPROF_OK && added == 200, "a refresh adds %llu rows",
+        (unsigned long long)added);
   check(store_generation(store) > generation, "the generation does not rise");
   struct snapshot *after = take(store, TABLE_ops, NULL);
   check(after->rows == before->rows + 200, "%llu rows after the refresh", (unsigned long long)after->rows);
@@ -593,7 +651,8 @@ static void test_refresh(void) {
   check(new_steps->rows == 8, "%llu new steps", (unsigned long long)new_steps->rows);
   for (uint64_t i = 0; i < 50; i++) {
     int64_t id = value_at(before, 0, i * 12).integer, position = snapshot_find_id(after, id);
-    check(position >= 0 && value_at(after, COLUMN_ops_depth, (uint64_t)position).kind == VALUE_INTEGER, "an id is lost");
+    check(position >= 0 && value_at(after, COLUMN_ops_depth, (uint64_t)position).kind == VALUE_INTEGER,
+          "an id is lost");
   }
   snapshot_release(new_steps);
   snapshot_release(after);
@@ -605,7 +664,8 @@ static void test_refresh(void) {
   check(store_refresh(store, &added, &error) == TFPROF_OK && added == 50, "one failing profile fails all");
   fake = store_profile_at(store, 1)->source_data;
   fake->fails = true;
-  check(store_refresh(store, &added, &error) == TFPROF_CORRUPT && strstr(error.message, "cut"), "all fail, but not the refresh");
+  check(store_refresh(store, &added, &error) == TFPROF_CORRUPT && strstr(error.message, "cut"),
+        "all fail, but not the refresh");
   fake->fails = false;
   ((struct fake *)store_profile_at(store, 0)->source_data)->fails = false;
   check(store_refresh(store, &added, &error) == TFPROF_OK && added == 50, "a profile does not recover");
@@ -614,7 +674,8 @@ static void test_refresh(void) {
   struct snapshot *last = take(store, TABLE_ops, NULL);
   check(store_close_run(store, run, &error) == TFPROF_OK, "closing fails");
   check(store_close_run(store, run, &error) == TFPROF_NOT_FOUND, "closing twice");
-  check(store_profile_count(store) == 0 && store_run_count(store) == 0 && !store_profile_by_number(store, 1), "still there");
+  check(store_profile_count(store) == 0 && store_run_count(store) == 0 && !store_profile_by_number(store, 1),
+        "still there");
   check(freed == 0, "a profile in use was freed");
   require(last, COLUMN_ops_dur_ns);
   require(last, COLUMN_ops_step_id);
@@ -645,7 +706,8 @@ static void test_unsettled(void) {
   require(ops, COLUMN_ops_name);
   struct profile *profile = store_profile_at(store, 0);
   check(profile->diagnostic_count == 3, "%zu diagnostics", profile->diagnostic_count);
-  for (size_t i = 0; i < 3; i++) column_set_add(&profile->tables[TABLE_ops].segments[i]->is_unsettled, COLUMN_ops_category);
+  for (size_t i = 0; i < 3; i++)
+    column_set_add(&profile->tables[TABLE_ops].segments[i]->is_unsettled, COLUMN_ops_category);
   grow(store, 10);
   store_refresh(store, &added, &error);
   profile = store_profile_at(store, 0);
@@ -695,11 +757,28 @@ static void test_catalogue(void) {
     const char *selection;
     uint64_t profiles;
   } selections[] = {
-      {NULL, 5},      {"", 5},         {"1", 1},           {"5", 1},          {"6", 0},
-      {"0", 0},       {"4294967297", 0}, {"99999999999999999999999", 0},     {"runs/a", 3},    {"runs/b", 2},
-      {"runs/b/", 2}, {"*", 5},        {"*rank1*", 2},     {"runs/?", 3},     {"*rank[01]*", 4},
-      {"*rank[^0]*", 3}, {"*rank[!", 0}, {"[", 0},         {"*a/host-rank2.tfprof", 1}, {"runs/a/host-rank0.tfprof", 1},
-      {"runs", 0},    {"*************************x", 0},
+      {NULL, 5},
+      {"", 5},
+      {"1", 1},
+      {"5", 1},
+      {"6", 0},
+      {"0", 0},
+      {"4294967297", 0},
+      {"99999999999999999999999", 0},
+      {"runs/a", 3},
+      {"runs/b", 2},
+      {"runs/b/", 2},
+      {"*", 5},
+      {"*rank1*", 2},
+      {"runs/?", 3},
+      {"*rank[01]*", 4},
+      {"*rank[^0]*", 3},
+      {"*rank[!", 0},
+      {"[", 0},
+      {"*a/host-rank2.tfprof", 1},
+      {"runs/a/host-rank0.tfprof", 1},
+      {"runs", 0},
+      {"*************************x", 0},
   };
   for (size_t i = 0; i < sizeof selections / sizeof *selections; i++) {
     check_selection(store, selections[i].selection, selections[i].profiles);
@@ -723,7 +802,8 @@ static void test_catalogue(void) {
   check(value_at(profiles, 0, 3).integer == 4 && value_at(profiles, 1, 3).integer == 4, "ids of profiles");
   check(number_at(profiles, COLUMN_profiles_run_id, 3) == 2, "run of a profile");
   check(!strcmp(text_at(profiles, COLUMN_profiles_path, 4), "runs/b//host-rank1.tfprof"), "path of a profile");
-  check(number_at(profiles, COLUMN_profiles_rank, 2) == 2 && number_at(profiles, COLUMN_profiles_pid, 2) == -42, "rank and pid");
+  check(number_at(profiles, COLUMN_profiles_rank, 2) == 2 && number_at(profiles, COLUMN_profiles_pid, 2) == -42,
+        "rank and pid");
   check(number_at(profiles, COLUMN_profiles_event_count, 1) == 310, "events");
   check(number_at(profiles, COLUMN_profiles_clock_offset_ns, 1) == -1234567, "clock");
   check(snapshot_find_id(profiles, 5) == 4, "a profile is not found by its id");
@@ -776,18 +856,21 @@ static void test_catalogue(void) {
   store_close_run(store, first, &error);
   open_run(store, "runs/c", 1, 30, &freed, &third, &error);
   check(third == 3 && store_profile_at(store, 2)->number == 6, "numbers are used again");
-  check(store_profile_by_number(store, 6) == store_profile_at(store, 2) && !store_profile_by_number(store, 2), "by number");
+  check(store_profile_by_number(store, 6) == store_profile_at(store, 2) && !store_profile_by_number(store, 2),
+        "by number");
   uint32_t cancelled;
   struct profile *profile;
   struct fake *fake = calloc(1, sizeof *fake);
   *fake = (struct fake){.freed = &freed};
   store_add_run(store, "x", NULL, &cancelled, &error);
-  check(store_add_profile(store, third, &fake_source, fake, &profile, &error) == TFPROF_USAGE, "a published run takes more");
+  check(store_add_profile(store, third, &fake_source, fake, &profile, &error) == TFPROF_USAGE,
+        "a published run takes more");
   fake = calloc(1, sizeof *fake);
   *fake = (struct fake){.freed = &freed};
   unsigned freed_before = freed;
   store_add_profile(store, cancelled, &fake_source, fake, &profile, &error);
-  check(profile_add_segment(profile, TABLE_ops, (uint64_t)1 << 36, 1, NULL, NULL, NULL, &error) == TFPROF_LIMIT, "too many rows");
+  check(profile_add_segment(profile, TABLE_ops, (uint64_t)1 << 36, 1, NULL, NULL, NULL, &error) == TFPROF_LIMIT,
+        "too many rows");
   check(add_rows(profile, TABLE_ops, 5, 5, &error) == TFPROF_OK, "rows");
   check(add_rows(profile, TABLE_ops, 9, 5, &error) == TFPROF_USAGE, "rows overlap");
   check(store_profile_count(store) == 3, "an unpublished profile is seen");
@@ -832,7 +915,9 @@ static enum tfprof_status try_everything(struct store *store, unsigned *freed, s
   if (!status) status = store_snapshot(store, TABLE_ops, NULL, &snapshot, error);
   if (!status) status = snapshot_require(snapshot, &set, error);
   if (!status) status = snapshot_order(snapshot, columns, 2, &positions, error);
-  if (!status) status = snapshot_equal(snapshot, COLUMN_ops_parent_id, (struct value){.kind = VALUE_INTEGER, .integer = id_make(1, 5)}, &positions, &count, error);
+  if (!status)
+    status = snapshot_equal(snapshot, COLUMN_ops_parent_id,
+                            (struct value){.kind = VALUE_INTEGER, .integer = id_make(1, 5)}, &positions, &count, error);
   if (!status) status = snapshot_range(snapshot, COLUMN_ops_sample_weight, 0, 1, &positions, &count, error);
   if (!status) grow(store, 50);
   if (!status) status = store_refresh(store, &added, error);
@@ -862,7 +947,8 @@ static void test_no_memory(void) {
     enum tfprof_status status = store ? try_everything(store, &freed, &error) : TFPROF_NO_MEMORY;
     fail_allocation_after(-1);
     is_done = status == TFPROF_OK && store_profile_count(store) == 2;
-    check(status == TFPROF_OK || status == TFPROF_NO_MEMORY, "allocation %ld: status %d (%s)", allowed, status, error.message);
+    check(status == TFPROF_OK || status == TFPROF_NO_MEMORY, "allocation %ld: status %d (%s)", allowed, status,
+          error.message);
     if (!store) continue;
     /* Everything is usable afterwards. */
     if (store_profile_count(store) == 2) {
@@ -889,6 +975,7 @@ int main(void) {
   test_orders();
   test_passes();
   test_made_again();
+  test_interrupts();
   test_refresh();
   test_unsettled();
   test_catalogue();

@@ -1,4 +1,7 @@
-"""Backward passes that run Python: custom functions, hooks, checkpointing, a custom operator, double backward, reentrant backward."""
+"""Backward passes that run Python: custom functions, hooks, checkpointing, a custom operator, double backward,
+reentrant backward.
+"""
+
 import torch
 from torch.utils.checkpoint import checkpoint
 
@@ -20,7 +23,7 @@ class Reentrant(torch.autograd.Function):
     def forward(context, x):
         with torch.enable_grad():
             context.inner = x.detach().requires_grad_()
-            context.result = (context.inner ** 2).sum()
+            context.result = (context.inner**2).sum()
         return context.result.detach()
 
     @staticmethod
@@ -41,7 +44,7 @@ def run():
     for step in range(4):
         y = checkpoint(lambda value: torch.relu(layer(value)), Square.apply(x), use_reentrant=bool(step % 2))
         (y.sum() + Reentrant.apply(x)).backward()
-        (gradient,) = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)
+        (gradient,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
         gradient.sum().backward()
         torch.ops.tfprof_test.twice(x.detach())
         x.grad = None

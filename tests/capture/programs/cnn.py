@@ -1,4 +1,7 @@
-"""A small convolutional network: forward, backward, SGD with momentum, batch normalisation, channels_last, lists of tensors (foreach)."""
+"""A small convolutional network: forward, backward, SGD with momentum, batch normalisation, channels_last, lists of
+tensors (foreach).
+"""
+
 import torch
 from torch import nn
 
@@ -7,8 +10,16 @@ def run():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = nn.Sequential(
-        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.1), nn.Linear(16, 10),
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Dropout(0.1),
+        nn.Linear(16, 10),
     ).to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, foreach=True)
     for step in range(4):
@@ -20,7 +31,15 @@ def run():
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         loss.item()
-    mixed = [images.half(), images.bfloat16(), images.to(torch.complex64), images > 0, images.long(), torch.empty(0, 3), torch.ones(())]
+    mixed = [
+        images.half(),
+        images.bfloat16(),
+        images.to(torch.complex64),
+        images > 0,
+        images.long(),
+        torch.empty(0, 3),
+        torch.ones(()),
+    ]
     for tensor in mixed:
         torch.cat([tensor.reshape(-1), tensor.reshape(-1)]).sum()
     images.to_sparse() + images.to_sparse()

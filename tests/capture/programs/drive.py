@@ -1,8 +1,9 @@
 """drive.py PROGRAM MODE OUT: runs one of these programs once to warm up and then once within the range "compared".
 
-MODE capture: nothing else (the process runs under capture).  profiler: torch.profiler watches the second run and its events are written
-to OUT as JSON.  both: one under the other.
+MODE capture: nothing else (the process runs under capture).  profiler: torch.profiler watches the second run and its
+events are written to OUT as JSON.  both: one under the other.
 """
+
 import importlib
 import json
 import os
@@ -34,12 +35,19 @@ def main():
     for event in events:
         if event.get("cat") in ("cpu_op", "user_annotation"):
             arguments = event["args"]
-            ops.append({
-                "name": event["name"], "tid": event["tid"], "start": event["ts"], "dur": event["dur"],
-                "shapes": arguments.get("Input Dims"), "types": arguments.get("Input type"),
-                "sequence": arguments.get("Sequence number"), "forward_thread": arguments.get("Fwd thread id"),
-                "user": event["cat"] == "user_annotation",
-            })
+            ops.append(
+                {
+                    "name": event["name"],
+                    "tid": event["tid"],
+                    "start": event["ts"],
+                    "dur": event["dur"],
+                    "shapes": arguments.get("Input Dims"),
+                    "types": arguments.get("Input type"),
+                    "sequence": arguments.get("Sequence number"),
+                    "forward_thread": arguments.get("Fwd thread id"),
+                    "user": event["cat"] == "user_annotation",
+                }
+            )
     with open(out, "w") as file:
         json.dump(ops, file)
 

@@ -1,4 +1,7 @@
-"""Exceptions that leave ops and ranges: in Python inside a range, in an operator, in a backward function; ranges that overlap."""
+"""Exceptions that leave ops and ranges: in Python inside a range, in an operator, in a backward function; ranges that
+overlap.
+"""
+
 import torch
 from torch.profiler import record_function
 

@@ -1,4 +1,5 @@
 """A DataLoader with two worker processes; the batches are used in the main process."""
+
 import torch
 from torch.utils.data import DataLoader, Dataset
 

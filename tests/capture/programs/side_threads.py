@@ -1,4 +1,5 @@
 """Four threads of the program's own run ops at the same time, one after another and again."""
+
 import threading
 
 import torch

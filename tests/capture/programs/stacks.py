@@ -1,4 +1,7 @@
-"""Ops called from everywhere that Python code can be; writes to argv[1] the stack that Python itself tells for each, by the size of its tensor."""
+"""Ops called from everywhere that Python code can be; writes to argv[1] the stack that Python itself tells for each, by
+the size of its tensor.
+"""
+
 import json
 import sys
 import threading
@@ -28,8 +31,12 @@ def new():
         return torch.zeros(number)
 
 
+def note(tensor, frame):
+    told[tensor.shape[0]] = stack_of(frame)
+
+
 def here(tensor):
-    told[tensor.shape[0]] = stack_of(sys._getframe()); tensor.neg()  # noqa: E702 (one line on purpose)
+    _ = note(tensor, sys._getframe()) or tensor.neg()  # on one line, which both stacks name
 
 
 class Twice(torch.autograd.Function):

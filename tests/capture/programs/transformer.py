@@ -1,4 +1,5 @@
-"""A small transformer: attention, embeddings, AdamW, mixed precision, gradient accumulation, a learning rate schedule."""
+"""A small transformer: attention, embeddings, AdamW, mixed precision, gradient accumulation, a schedule."""
+
 import torch
 from torch import nn
 

@@ -1,0 +1,168 @@
+"""engines.py: the oldest and the newest SQLite that the tests run the extension in.
+
+CommandLine is the system's sqlite3, driven through pipes a statement at a time; Newest is the SQLite of the Python module apsw, in this
+process.  Both answer query(sql) with (rows, error): rows as lines that can be compared with each other within one engine, or as tuples by
+values(sql).  run_tests() runs every function test_* of a module with each engine that there is.
+"""
+import os
+import re
+import subprocess
+import sys
+import traceback
+
+BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(os.path.dirname(__file__), "..", "..", "build")
+EXTENSION = os.path.abspath(os.path.join(BUILD, "tfprof"))
+DIRECTORY = os.path.dirname(os.path.abspath(__file__))
+
+
+class CommandLine:
+    """The sqlite3 shell."""
+
+    name = "sqlite3"
+
+    def __init__(self, extension=EXTENSION, database=":memory:", options=(), environment=None):
+        self.process = subprocess.Popen(
+            ["sqlite3", "-batch", *options, database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})})
+        self.run(".mode quote\n.headers off")
+        if extension:
+            error = self.load(extension)
+            if error:
+                raise RuntimeError(error)
+
+    def load(self, extension=EXTENSION):
+        return self.run(f".load '{extension}'")[1]
+
+    def run(self, text):
+        """Types the text; what is printed, and the first error or None."""
+        self.process.stdin.write((text + "\n.print \x01end\n").encode())
+        self.process.stdin.flush()
+        lines = []
+        while True:
+            line = self.process.stdout.readline()
+            if not line:
+                raise SystemExit(f"sqlite3 died of: {text}")
+            line = line.decode("utf-8", "replace").rstrip("\n")
+            if line.endswith("\x01end"):
+                break
+            lines.append(line)
+        error = next((line for line in lines if re.match(r"(Parse|Runtime) error|Error:", line)), None)
+        return [] if error else lines, error
+
+    def query(self, sql):
+        return self.run(sql + ";")
+
+    @staticmethod
+    def cells(line):
+        """The texts of a line's values."""
+        cells = re.findall(r"'(?:[^']|'')*'|[^,]+", line)
+        return [cell[1:-1].replace("''", "'") if cell.startswith("'") else cell for cell in cells]
+
+    def values(self, sql):
+        rows, error = self.query(sql)
+        if error:
+            raise AssertionError(f"{sql}: {error}")
+        return [tuple(self.value(cell) for cell in re.findall(r"'(?:[^']|'')*'|[^,]+", row)) for row in rows]
+
+    @staticmethod
+    def value(cell):
+        if cell.startswith("'"):
+            return cell[1:-1].replace("''", "'")
+        return None if cell == "NULL" else float(cell) if re.search("[.eI]", cell) else int(cell)
+
+    def version(self):
+        return self.query("SELECT sqlite_version()")[0][0].strip("'")
+
+    def close(self):
+        self.process.stdin.close()
+        return self.process.wait()
+
+
+class Newest:
+    """The newest SQLite."""
+
+    name = "apsw"
+
+    def __init__(self, extension=EXTENSION, database=":memory:", flags=None):
+        import apsw
+
+        self.apsw = apsw
+        self.connection = apsw.Connection(database, *([flags] if flags else []))
+        self.connection.enable_load_extension(True)
+        if extension:
+            self.connection.load_extension(extension)
+
+    def load(self, extension=EXTENSION):
+        try:
+            self.connection.load_extension(extension)
+        except self.apsw.Error as error:
+            return str(error)
+        return None
+
+    def query(self, sql):
+        try:
+            return [repr(row) for row in self.connection.execute(sql)], None
+        except self.apsw.Error as error:
+            return [], str(error)
+
+    @staticmethod
+    def cells(line):
+        return [str(cell) for cell in eval(line, {"inf": float("inf"), "nan": float("nan")})]  # made by repr() above
+
+    def values(self, sql):
+        try:
+            return [tuple(row) for row in self.connection.execute(sql)]
+        except self.apsw.Error as error:
+            raise AssertionError(f"{sql}: {error}") from None
+
+    def version(self):
+        return self.apsw.sqlite_lib_version()
+
+    def close(self):
+        self.connection.close()
+        return 0
+
+
+def engines():
+    found = [CommandLine]
+    try:
+        import apsw  # noqa: F401
+        found.append(Newest)
+    except ImportError:
+        pass
+    return found
+
+
+def make_dump(path, rows=300, seed=1, program="make_random_dump"):
+    subprocess.run([os.path.join(BUILD, "tests", program), path, str(rows), str(seed)], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def in_every_python():
+    """Where this Python has no apsw but TFPROF_PYTHON does, goes on there."""
+    other = os.environ.get("TFPROF_PYTHON")
+    if len(engines()) > 1 or not other or os.environ.get("TFPROF_TEST_PYTHON"):
+        return
+    os.environ["TFPROF_TEST_PYTHON"] = "1"
+    if subprocess.run([other, "-c", "import apsw"], capture_output=True).returncode == 0:
+        os.execv(other, [other] + sys.argv)
+
+
+def run_tests(module):
+    """Every test_*(engine class) with every engine; a test named *_once runs with the first only. Exit status 1 when one fails."""
+    in_every_python()
+    failed = 0
+    for name, test in sorted(vars(module).items()):
+        if not name.startswith("test_"):
+            continue
+        for engine in engines()[:1] if name.endswith("_once") else engines():
+            try:
+                test(engine)
+                print(f"passed {name} with {engine.name}")
+            except Exception:
+                failed += 1
+                print(f"FAILED {name} with {engine.name}")
+                traceback.print_exc(file=sys.stdout)
+    if len(engines()) == 1:
+        print("only with the system's sqlite3: this Python has no apsw")
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,138 @@
+"""What the tests of this directory share: the stored SELECTs, connections with the extension, profiles to look at."""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build")
+PYTHON = os.environ.get("TFPROF_PYTHON") or sys.executable
+EXTENSION = os.path.join(os.path.abspath(BUILD), "tfprof")
+
+CHECK_COLUMNS = ["check_name", "severity", "subject", "message", "value", "threshold", "saves_ns", "suggestion", "evidence"]
+
+failures = []
+
+
+def check(holds, message):
+    if not holds:
+        failures.append(message)
+        print(message)
+    return holds
+
+
+def finish():
+    if failures:
+        print(f"{len(failures)} failures")
+    sys.exit(1 if failures else 0)
+
+
+class Stored:
+    """A file of sql/: its comment and its SELECT."""
+
+    def __init__(self, path):
+        self.path = os.path.relpath(path, ROOT)
+        self.name = os.path.basename(path)[:-len(".sql")]
+        self.is_check = os.path.basename(os.path.dirname(path)) == "advise"
+        with open(path, encoding="utf-8") as file:
+            self.text = file.read()
+        lines = self.text.splitlines()
+        self.comment = [line for line in lines[:next(i for i, line in enumerate(lines) if not line.startswith("--"))]]
+        self.sql = "\n".join(line for line in lines if not line.startswith("--"))
+
+    def described_columns(self):
+        """The names in front of the descriptions, which are indented by three spaces."""
+        columns = []
+        for line in self.comment:
+            match = re.match(r"--   ([a-z][a-z0-9_]*(?:, [a-z][a-z0-9_]*)*)(?:  .*)?$", line)
+            columns += match.group(1).split(", ") if match else []
+        return columns
+
+
+def stored():
+    return [Stored(path) for path in sorted(glob.glob(os.path.join(ROOT, "sql", "views", "*.sql")) +
+                                            glob.glob(os.path.join(ROOT, "sql", "advise", "*.sql")))]
+
+
+class Shell:
+    """The system's sqlite3, a statement at a time."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["sqlite3", "-batch", ":memory:"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT)
+        self.lines(f".load '{EXTENSION}'\n.mode json")
+        self.name = "sqlite3 " + self.query("SELECT sqlite_version()")[1][0][0]
+
+    def lines(self, text):
+        self.process.stdin.write((text + "\n.print \x01end\n").encode())
+        self.process.stdin.flush()
+        lines = []
+        while not lines or not lines[-1].endswith("\x01end"):
+            line = self.process.stdout.readline()
+            if not line:
+                raise SystemExit(f"sqlite3 died of: {text}")
+            lines.append(line.decode("utf-8", "replace").rstrip("\n"))
+        lines[-1] = lines[-1][:-len("\x01end")]
+        error = next((line for line in lines if re.match(r"(Parse|Runtime) error|Error:", line)), None)
+        if error:
+            raise AssertionError(f"{text}: {error}")
+        return lines
+
+    def query(self, sql):
+        """(column names, rows); without rows no names."""
+        text = "\n".join(self.lines(sql + "\n;"))
+        rows = json.loads(text) if text else []
+        return list(rows[0]) if rows else [], [tuple(row.values()) for row in rows]
+
+
+class Newest:
+    """The newest SQLite, which apsw brings."""
+
+    def __init__(self):
+        import apsw
+        self.name = "apsw " + apsw.sqlite_lib_version()
+        self.connection = apsw.Connection(":memory:")
+        self.connection.enable_load_extension(True)
+        self.connection.load_extension(EXTENSION)
+
+    def query(self, sql):
+        cursor = self.connection.cursor()
+        names = []
+        cursor.exec_trace = lambda running, _statement, _bindings: names.extend(
+            column[0] for column in running.get_description()) or True
+        return names, [tuple(row) for row in cursor.execute(sql)]
+
+
+def engines():
+    made = [Shell]
+    try:
+        Newest()
+        made.append(Newest)
+    except ImportError:
+        pass
+    return made
+
+
+def made_up_dump(directory, rows):
+    """Made by the generator of the benchmarks."""
+    path = os.path.join(directory, f"{rows}.tfprof")
+    subprocess.run([os.path.join(BUILD, "tests", "make_ops_dump"), path, str(rows), "7"], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def captured(directory, program, *arguments):
+    """A run of a real program, or None without PyTorch."""
+    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+        return None
+    run = os.path.join(directory, os.path.basename(program))
+    subprocess.run([os.path.join(BUILD, "tfprof-capture"), "-o", run, "--", PYTHON, program, *arguments], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600)
+    return run
+
+
+def temporary():
+    return tempfile.TemporaryDirectory(prefix="tfprof-sql-")

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""test_checks.py: each check of the advisor speaks when it should, is silent when it should not, and saves what it says.
+
+Profiles are written row by row into plain TEMP tables of the same names and columns as ours, in a SQLite without the
+extension; the functions that the checks call are simple Python ones.  A profile that is in order in every way must leave
+all checks silent; each case then spoils one thing.
+"""
+import sqlite3
+import statistics
+
+from stored import CHECK_COLUMNS, check, engines, finish, stored
+
+MS = 1000000
+
+
+class Median:
+    share = 50
+
+    def __init__(self):
+        self.values = []
+
+    def step(self, value, share=None):
+        if value is not None:
+            self.values.append(value)
+        self.share = self.share if share is None else share
+
+    def finalize(self):
+        if not self.values:
+            return None
+        values = sorted(self.values)
+        place = (len(values) - 1) * self.share / 100
+        low = int(place)
+        high = min(low + 1, len(values) - 1)
+        return values[low] + (values[high] - values[low]) * (place - low)
+
+
+class Deviation(Median):
+    def finalize(self):
+        return statistics.stdev(self.values) if len(self.values) > 1 else None
+
+
+class Profile:
+    """A training run of `steps` steps of 100 ms each on one thread: in order unless a case spoils it."""
+
+    tables = {}
+
+    def __init__(self):
+        self.connection = sqlite3.connect(":memory:")
+        for table, columns in self.tables.items():
+            self.connection.execute(f"CREATE TEMP TABLE {table}({', '.join(columns)})")
+        for name, function in (("format_ns", "{} ns".format), ("format_bytes", "{} B".format), ("format_count", str)):
+            self.connection.create_function(name, 1, function)
+        self.connection.create_function("format", -1, lambda template, *values: template.replace("%%", "%"))
+        self.connection.create_aggregate("median", 1, Median)
+        self.connection.create_aggregate("percentile", 2, Median)
+        self.connection.create_aggregate("stddev", 1, Deviation)
+        for one in stored():
+            self.connection.execute(f"CREATE TEMP VIEW {one.name} AS {one.sql}")
+        self.next = 1
+        self.add("runs", id=1, start_ns=0)
+        self.add("profiles", id=1, run_id=1, rank=0, pid=7, path="run", complete=1)
+        self.add("threads", id=1, profile_id=1, kind="host", tid=7)
+
+    def add(self, table, **values):
+        if "id" not in values:
+            values["id"] = self.next
+            self.next += 1
+        names = ", ".join(values)
+        self.connection.execute(f"INSERT INTO temp.{table}({names}) VALUES ({', '.join('?' * len(values))})", tuple(values.values()))
+        return values["id"]
+
+    def op(self, name, step, dur_ns, self_ns=None, category="op", parent=None, weight=1.0, thread=1):
+        return self.add("ops", profile_id=1, name=name, op_type=name, category=category, thread_id=thread, step_id=step,
+                        parent_id=parent, dur_ns=dur_ns, self_ns=dur_ns if self_ns is None else self_ns, sample_weight=weight)
+
+    def step(self, number, dur_ns=100 * MS, is_warmup=0, ops_recorded=1):
+        return self.add("steps", profile_id=1, number=number, thread_id=1, start_ns=number * 100 * MS, dur_ns=dur_ns,
+                        is_warmup=is_warmup, ops_recorded=ops_recorded)
+
+    def steps(self, count=20, **kind):
+        """Steps that spend 90 of their 100 ms in nine large ops."""
+        made = []
+        for number in range(count):
+            made.append(self.step(number, **kind))
+            for _ in range(9):
+                self.op("aten::mm", made[-1], 10 * MS)
+        return made
+
+    def advice(self):
+        return [dict(zip(CHECK_COLUMNS, row)) for row in self.connection.execute("SELECT * FROM temp.advise")]
+
+
+def read_tables():
+    engine = engines()[0]()
+    for table, column in engine.query("SELECT table_name, column_name FROM tfprof_columns")[1]:
+        Profile.tables.setdefault(table, []).append(column)
+    Profile.tables.pop("tfprof_tables", None)
+    Profile.tables.pop("tfprof_columns", None)
+    Profile.tables.pop("tfprof_views", None)
+
+
+def expect(what, profile, **wanted):
+    """`wanted`: saves_ns by name of the checks that must speak, None where it must be NULL; all others must be silent."""
+    said = {}
+    for one in stored():
+        if not one.is_check:
+            continue
+        for row in profile.connection.execute(f"SELECT * FROM temp.{one.name}"):
+            advice = dict(zip(CHECK_COLUMNS, row))
+            said[one.name] = advice["saves_ns"]
+            shown = profile.connection.execute(advice["evidence"]).fetchall()
+            check(shown, f"{what}: the evidence of {one.name} shows nothing")
+            check(advice["value"] >= advice["threshold"], f"{what}: {one.name} speaks below its threshold")
+    check(said == wanted, f"{what}: the checks say {said} instead of {wanted}")
+
+
+def main():
+    read_tables()
+    profile = Profile()
+    expect("nothing at all", profile)
+
+    profile = Profile()
+    profile.steps()
+    expect("a run that is in order", profile)
+
+    profile = Profile()
+    for step in profile.steps():
+        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step, dur_ns=4 * MS)
+    expect("input under the threshold", profile)
+    for step in profile.connection.execute("SELECT id FROM temp.steps").fetchall():
+        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step[0], dur_ns=4 * MS)
+        profile.add("input_events", profile_id=1, name="next", stage="preprocess", thread_id=2, step_id=step[0], dur_ns=90 * MS)
+    expect("8 of 100 ms wait for input", profile, input_loading=20 * 8 * MS)
+
+    profile = Profile()
+    profile.steps(10)
+    profile.steps(10, ops_recorded=0)
+    for step in profile.connection.execute("SELECT id FROM temp.steps WHERE ops_recorded = 1").fetchall():
+        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step[0], dur_ns=30 * MS)
+    expect("every second step recorded: what it saves counts for all", profile, input_loading=20 * 30 * MS)
+
+    profile = Profile()
+    profile.steps()
+    profile.step(20, dur_ns=300 * MS)
+    profile.op("aten::mm", 10000, 1)
+    profile.connection.execute("UPDATE temp.steps SET ops_recorded = 0 WHERE number = 20")
+    expect("a step of three times the usual length", profile, step_time_outliers=200 * MS)
+    profile.connection.execute("UPDATE temp.steps SET is_warmup = 1 WHERE number = 20")
+    expect("a long step, but warm-up", profile)
+
+    profile = Profile()
+    for number in range(20):
+        step = profile.step(number)
+        profile.op("aten::mm", step, 60 * MS)
+        loop = profile.op("my loop", step, 95 * MS, self_ns=35 * MS, category="user")
+        profile.connection.execute("UPDATE temp.ops SET parent_id = ? WHERE step_id = ? AND category = 'op'", (loop, step))
+    expect("40 of 100 ms outside ops, though inside a range", profile, host_bound=20 * 30 * MS)
+    for step in profile.connection.execute("SELECT id FROM temp.steps").fetchall():
+        profile.add("device_steps", profile_id=1, step_id=step[0], busy_ns=95 * MS)
+    expect("the same, but the device is busy", profile)
+
+    profile = Profile()
+    for number in range(20):
+        step = profile.step(number)
+        profile.op("aten::mm", step, 50 * MS)
+        for _ in range(3000):
+            profile.op("aten::add", step, 15000)
+    expect("3000 ops of 15 us in each step", profile, tiny_ops=20 * 45 * MS // 2)
+
+    profile = Profile()
+    for number in range(20):
+        step = profile.step(number)
+        profile.op("aten::mm", step, 70 * MS)
+        optimizer = profile.op("Optimizer.step#SGD.step", step, 24 * MS, self_ns=0, category="user")
+        for _ in range(400):
+            profile.op("aten::add_", step, 60000, parent=optimizer)
+    expect("an optimizer that loops", profile, optimizer_loop=20 * 12 * MS)
+
+    profile = Profile()
+    for number in range(20):
+        step = profile.step(number)
+        profile.op("aten::mm", step, 75 * MS)
+        outer = profile.op("aten::to", step, 20 * MS, self_ns=MS)
+        inner = profile.op("aten::_to_copy", step, 19 * MS, self_ns=MS, parent=outer)
+        profile.op("aten::copy_", step, 18 * MS, parent=inner)
+    expect("conversions", profile, tensor_conversions=20 * 10 * MS)
+
+    for growth, wanted in ((0.05, {}), (0.5, {"memory_growth": None})):
+        profile = Profile()
+        profile.steps()
+        for reading in range(40):
+            profile.add("counters", profile_id=1, name="process_resident_bytes", unit="bytes", time_ns=reading * 1000 * MS,
+                        value=1e9 * (1 + growth * reading / 20))
+        expect(f"memory that grows by {growth}", profile, **wanted)
+
+    profile = Profile()
+    profile.steps()
+    profile.add("diagnostics", profile_id=1, severity="info", reason="capture_ok", message="ops: ok")
+    expect("a diagnostic that is all right", profile)
+    profile.add("diagnostics", profile_id=1, severity="warning", reason="capture_dropped", message="lost", count=12)
+    expect("rows were lost", profile, missing_data=None)
+
+    profile = Profile()
+    profile.op("aten::mm", None, MS)
+    profile.add("ranges", profile_id=1, name="loop", dur_ns=MS)
+    expect("ops, but no steps", profile, missing_data=None)
+
+    profile = Profile()
+    main_frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=12, function="main", text="y = model(x)")
+    other = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=14, function="main", text="loss = f(y)")
+    traces = [profile.add("code_traces", profile_id=1, depth=1, leaf_frame_id=frame) for frame in (main_frame, other)]
+    profile.steps()
+    profile.connection.execute("UPDATE temp.ops SET code_trace_id = CASE WHEN id % 2 THEN ? ELSE ? END", traces)
+    profile.connection.execute("UPDATE temp.ops SET code_trace_id = ? WHERE id % 3 = 0", traces[:1])
+    expect("a line that most of the time comes from", profile, slowest_source_line=None)
+    finish()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The pure functions."""
+import math
+import os
+import random
+import statistics
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import EXTENSION, CommandLine, run_tests
+
+
+def one(connection, expression):
+    (value,), = connection.values(f"SELECT {expression}")
+    return value
+
+
+def rows(*values):
+    return "(" + " UNION ALL ".join("SELECT " + ", ".join(f"{cell} AS {'xyz'[i]}" for i, cell in enumerate(row)) for row in values) + ")"
+
+
+def test_union_ns(engine):
+    connection = engine()
+    for intervals, length in (
+        ([(1, 5)], 4), ([(1, 5), (3, 7)], 6), ([(3, 7), (1, 5)], 6), ([(1, 5), (5, 7)], 6), ([(1, 5), (6, 7)], 5), ([(1, 10), (2, 3), (4, 5)], 9),
+        ([(4, 5), (2, 3), (1, 10)], 9), ([(5, 5), (7, 6)], 0), ([("NULL", 5), (1, "NULL"), (1, 3)], 2), ([(1.0, 3.0)], 2), ([("'1'", "'3'")], 2),
+        ([(-9223372036854775808, -1)], 9223372036854775807),
+    ):
+        assert one(connection, f"(SELECT union_ns(x, y) FROM {rows(*intervals)})") == length, intervals
+    assert one(connection, "(SELECT union_ns(id, id) FROM ops)") == 0
+    _, error = connection.query(f"SELECT union_ns(x, y) FROM {rows((-9223372036854775808, 9223372036854775807))}")
+    assert error and "overflow" in error
+    _, error = connection.query("SELECT union_ns('a', 5)")
+    assert error and "numbers" in error
+    generator = random.Random(3)
+    for _ in range(50):
+        intervals = [(generator.randint(0, 100), generator.randint(0, 120)) for _ in range(generator.randint(1, 60))]
+        if generator.random() < 0.5:
+            intervals.sort()
+        covered = set()
+        for start, end in intervals:
+            covered.update(range(start, end))
+        assert one(connection, f"(SELECT union_ns(x, y) FROM {rows(*intervals)})") == len(covered)
+        assert connection.values(f"SELECT x % 2, union_ns(x, y) FROM {rows((0, 10), (1, 2), (2, 30), (3, 1))} GROUP BY 1") == [(0, 30), (1, 1)]
+
+
+def test_overlap_ns(engine):
+    connection = engine()
+    for arguments, length in (("0, 10, 5, 20", 5), ("5, 20, 0, 10", 5), ("0, 1, 2, 3", 0), ("0, 10, 2, 3", 1), ("0, 10, 10, 20", 0), ("0, 10, 9, 3", 0),
+                              ("NULL, 1, 2, 3", None), ("0, 1, 2, NULL", None)):
+        assert one(connection, f"overlap_ns({arguments})") == length, arguments
+
+
+def test_percentile(engine):
+    connection = engine()
+    for values in ([1], [1, 2], [3, 1, 2], [5, 5, 5, 1], [1.5, 2.5, -3, 8], list(range(100, 0, -1))):
+        source = rows(*[(value,) for value in values])
+        ordered = sorted(values)
+        assert one(connection, f"(SELECT median(x) FROM {source})") == statistics.median(values)
+        for part in (0, 10, 25, 50, 75, 99.5, 100):
+            place = part / 100 * (len(ordered) - 1)
+            low = ordered[int(place)]
+            high = ordered[min(int(place) + 1, len(ordered) - 1)]
+            expected = low + (high - low) * (place - int(place))
+            assert math.isclose(one(connection, f"(SELECT percentile(x, {part}) FROM {source})"), expected, abs_tol=1e-12), (values, part)
+    assert one(connection, "(SELECT percentile(id, 50) FROM ops)") is None
+    assert one(connection, f"(SELECT median(x) FROM {rows(('NULL',), (2,), ('NULL',))})") == 2
+    for sql in ("percentile(1, 101)", "percentile(1, -1)", "percentile(1, 'x')", "percentile('a', 50)", "median('a')", "percentile(9e999, 50)"):
+        assert connection.query(f"SELECT {sql}")[1], sql
+    # As a window function, which means taking values out again.
+    assert connection.values("SELECT x, median(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM "
+                             f"{rows((1,), (2,), (4,), (8,))}") == [(1, 1.5), (2, 2.0), (4, 4.0), (8, 6.0)]
+
+
+def test_stddev(engine):
+    connection = engine()
+    for values in ([1, 2], [1, 2, 3, 4], [1.5, -2, 8], [1e18 + 100000 * i for i in range(5)]):
+        result = one(connection, f"(SELECT stddev(x) FROM {rows(*[(repr(value),) for value in values])})")
+        assert math.isclose(result, statistics.stdev(values), rel_tol=1e-9), values
+    assert one(connection, "stddev(5)") is None and one(connection, "stddev(NULL)") is None
+    assert one(connection, f"(SELECT stddev(x) FROM {rows((1,), ('NULL',))})") is None
+    assert connection.query("SELECT stddev('a')")[1]
+
+
+def test_formats(engine):
+    connection = engine()
+    for call, text in (
+        ("format_ns(0)", "0 ns"), ("format_ns(999)", "999 ns"), ("format_ns(1000)", "1.00 us"), ("format_ns(1234567)", "1.23 ms"), ("format_ns(-12345678)", "-12.3 ms"),
+        ("format_ns(999999)", "1.00 ms"), ("format_ns(9995)", "10.0 us"), ("format_ns(12e9)", "12.0 s"), ("format_ns(1.5)", "1.50 ns"), ("format_ns(7200000000000)", "7200 s"),
+        ("format_bytes(0)", "0 B"), ("format_bytes(1023)", "1023 B"), ("format_bytes(1024)", "1.00 KiB"), ("format_bytes(1048575)", "1.00 MiB"),
+        ("format_bytes(80e9)", "74.5 GiB"), ("format_bytes(9223372036854775807)", "8.00 EiB"), ("format_bytes(-2048)", "-2.00 KiB"),
+        ("format_count(999)", "999"), ("format_count(1000)", "1.00 k"), ("format_count(12345678)", "12.3 M"), ("format_count(1e30)", "1000000000000 E"),
+        ("format_count('5')", "5"), ("format_ns(NULL)", None), ("format_bytes('x')", None), ("format_count(x'00')", None),
+    ):
+        assert one(connection, call) == text, (call, one(connection, call))
+
+
+def test_regular_expressions(engine):
+    connection = engine()
+    for call, result in (
+        ("regexp_full_match('a.c', 'abc')", 1), ("regexp_full_match('a.c', 'abcd')", 0), ("regexp_full_match('b', 'abc')", 0), ("regexp_full_match('a|ab', 'ab')", 1),
+        ("regexp_full_match('', '')", 1), ("regexp_full_match('.*', '')", 1), ("regexp_full_match('a.*', 'a' || char(10))", 0), ("regexp_full_match('é+', 'éé')", 1),
+        ("regexp_full_match('.', 'é')", 1), ("regexp_full_match(NULL, 'x')", None), ("regexp_full_match('x', NULL)", None), ("regexp_full_match('5', 5)", 1),
+        ("regexp_full_match('a$', 'a' || char(10))", 0), ("regexp_full_match('.', CAST(x'ff' AS TEXT))", 0), ("'abc' REGEXP 'b'", 1), ("'abc' REGEXP '^b'", 0),
+    ):
+        assert one(connection, call) == result, (call, one(connection, call))
+    for pattern in ("(", "[", "a{2,1}", "\\\\C"):
+        _, error = connection.query(f"SELECT regexp_full_match('{pattern}', 'x')")
+        assert error or pattern == "\\\\C", pattern
+    _, error = connection.query("SELECT regexp_full_match('(', 'x')")
+    assert "regular expression" in error and "(" in error, error
+    # A pattern that backtracks without end is an error before long.
+    _, error = connection.query("SELECT regexp_full_match('(a|aa)+', printf('%.*c!', 60, 'a'))")
+    assert error and "limit" in error, error
+
+
+def test_version(engine):
+    assert engine().values("SELECT tfprof_version() GLOB '[0-9]*.[0-9]*.[0-9]*'") == [(1,)]
+
+
+def test_pure_functions_are_innocuous(engine):
+    connection = engine()
+    connection.query("CREATE TABLE t(x, y GENERATED ALWAYS AS (format_ns(x)))")
+    connection.query("INSERT INTO t VALUES (1000)")
+    assert connection.values("SELECT y FROM t") == [("1.00 us",)]
+    assert connection.query("CREATE INDEX i ON t(overlap_ns(x, 5, 1, 2))")[1] is None
+    connection.query("PRAGMA trusted_schema = 0")
+    assert connection.values("SELECT y FROM t") == [("1.00 us",)]
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])

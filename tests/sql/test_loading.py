@@ -1,0 +1,276 @@
+"""Loading, loading again, and living with the database around: transactions, read-only and hostile databases, tables of the same name."""
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import EXTENSION, CommandLine, Newest, make_dump, run_tests
+
+directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+DUMP = make_dump(os.path.join(directory.name, "one.tfprof"), 300)
+OTHER = make_dump(os.path.join(directory.name, "two.tfprof"), 200, 2)
+
+
+def opened(engine, **arguments):
+    connection = engine(**arguments)
+    connection.values(f"SELECT tfprof_open('{DUMP}')")
+    return connection
+
+
+def shell(script, *arguments, **environment):
+    return subprocess.run(["sqlite3", "-batch", *arguments], input=script, text=True, capture_output=True,
+                          env={**os.environ, **environment}, timeout=60)
+
+
+def database(name, script):
+    """A new database file, made without the extension."""
+    path = os.path.join(directory.name, name)
+    if os.path.exists(path):
+        os.unlink(path)
+    connection = sqlite3.connect(path)
+    connection.executescript(script)
+    connection.commit()
+    connection.close()
+    return path
+
+
+def test_loading_is_silent_once(engine):
+    done = shell(f".load {EXTENSION}\n")
+    assert done.returncode == 0 and done.stdout == "" and done.stderr == "", done
+
+
+def test_ways_to_load(engine):
+    for name in (EXTENSION, EXTENSION + ".so"):
+        assert engine(extension=name).values("SELECT typeof(tfprof_version())") == [("text",)]
+    connection = engine(extension=None)
+    if engine is CommandLine:
+        assert connection.values(f"SELECT load_extension('{EXTENSION}') IS NULL") == [(1,)]
+        assert connection.values("SELECT count(*) FROM ops") == [(0,)]
+
+
+def test_only_the_entry_point_is_exported_once(engine):
+    symbols = subprocess.run(["nm", "-D", "--defined-only", EXTENSION + ".so"], capture_output=True, text=True, check=True).stdout
+    names = [line.split()[-1] for line in symbols.splitlines() if line.split()[-2] in "TDBRV"]
+    sanitizer = [name for name in names if "asan" in name or "san_" in name]
+    assert [name for name in names if name not in sanitizer] == ["sqlite3_tfprof_init"], names
+
+
+def test_second_load(engine):
+    connection = opened(engine)
+    assert connection.load() is None
+    assert connection.values("SELECT count(*) FROM runs") == [(1,)]
+    assert connection.values("SELECT tfprof_open('%s')" % OTHER) == [(2,)]
+    assert connection.load() is None
+    assert connection.values("SELECT count(*) FROM runs") == [(2,)]
+
+
+def test_second_load_with_an_open_cursor(engine):
+    connection = opened(engine)
+    (rows,), = connection.values("SELECT count(*) FROM ops")
+    if engine is CommandLine:
+        loads = connection.values(f"SELECT count(*), sum(load_extension('{EXTENSION}') IS NULL) FROM ops WHERE id % 50 = 0")
+        assert loads[0][0] == loads[0][1] > 0
+    else:
+        seen = 0
+        for _ in connection.connection.execute("SELECT id FROM ops ORDER BY dur_ns"):
+            if seen in (0, 1, 10):
+                assert connection.load() is None
+            seen += 1
+        assert seen == rows
+    assert connection.values("SELECT count(*) FROM ops") == [(rows,)]
+
+
+def test_close_and_refresh_with_an_open_cursor(engine):
+    if engine is CommandLine:
+        connection = opened(engine)
+        # The first row closes the run that the query goes on reading.
+        (rows, closed), = connection.values(
+            "SELECT count(*), count(CASE WHEN id = (SELECT min(id) FROM ops) THEN tfprof_close(1) END) FROM ops")
+        assert rows > 0 and closed == 1
+        assert connection.values("SELECT count(*) FROM ops") == [(0,)]
+        return
+    connection = opened(engine)
+    (rows,), = connection.values("SELECT count(*) FROM ops")
+    for sql in ("SELECT * FROM ops", "SELECT * FROM ops ORDER BY name DESC", "SELECT p.* FROM ops c JOIN ops p ON p.id >= c.id WHERE c.id & 63 = 0"):
+        connection.values("SELECT tfprof_close(run_id) FROM profiles")
+        connection.values(f"SELECT tfprof_open('{DUMP}')")
+        cursor = connection.connection.execute(sql)
+        first = next(cursor)
+        connection.values("SELECT tfprof_close(run_id) FROM profiles")
+        connection.values("SELECT tfprof_refresh()")
+        assert connection.values("SELECT count(*) FROM ops") == [(0,)]
+        rest = list(cursor)
+        assert first and len(rest) + 1 >= rows, (sql, len(rest), rows)
+
+
+def test_closing_the_connection_with_a_cursor_open(engine):
+    if engine is CommandLine:
+        assert opened(engine).close() == 0
+        return
+    connection = opened(engine)
+    cursor = connection.connection.execute("SELECT * FROM ops WHERE name LIKE '%m%'")
+    next(cursor)
+    connection.connection.close(True)
+
+
+def test_inside_a_transaction(engine):
+    connection = engine(extension=None)
+    connection.query("BEGIN")
+    assert connection.load() is None
+    connection.values(f"SELECT tfprof_open('{DUMP}')")
+    (views,), = connection.values("SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'")
+    assert views > 0
+    connection.query("ROLLBACK")
+    assert connection.values("SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'") == [(0,)]
+    assert connection.values("SELECT count(*) > 0 FROM ops") == [(1,)]
+    # A view that is not there is no broken one.
+    kinds = connection.values("SELECT DISTINCT kind, message FROM tfprof_views WHERE kind = 'broken' OR (kind = 'view' AND message IS NULL)")
+    assert kinds == [], kinds
+    assert connection.values("SELECT tfprof_views_create()") == [(views,)]
+    assert connection.values("SELECT tfprof_views_create()") == [(0,)]
+    assert connection.values("SELECT count(*) >= 0 FROM op_summary") == [(1,)]
+
+
+def test_query_only(engine):
+    connection = engine(extension=None)
+    connection.query("PRAGMA query_only = 1")
+    assert connection.load() is None
+    connection.values(f"SELECT tfprof_open('{DUMP}')")
+    assert connection.values("SELECT count(*) > 0 FROM ops") == [(1,)]
+    _, error = connection.query("SELECT tfprof_views_create()")
+    assert error and "readonly" in error.replace("-", ""), error
+    connection.query("PRAGMA query_only = 0")
+    assert connection.values("SELECT tfprof_views_create() > 0") == [(1,)]
+    assert connection.values("SELECT count(*) >= 0 FROM advise") == [(1,)]
+
+
+def test_read_only_database(engine):
+    path = database("readonly.db", "CREATE TABLE t(x); INSERT INTO t VALUES (1);")
+    before = open(path, "rb").read()
+    if engine is CommandLine:
+        connection = opened(engine, database=path, options=["-readonly"])
+    else:
+        import apsw
+        connection = opened(engine, database=path, flags=apsw.SQLITE_OPEN_READONLY)
+    assert connection.values("SELECT count(*) > 0 FROM op_summary, t") == [(1,)]
+    connection.close()
+    assert open(path, "rb").read() == before
+
+
+def test_a_database_is_never_written_to(engine):
+    path = database("untouched.db", "CREATE TABLE t(x); INSERT INTO t VALUES (1);")
+    before = open(path, "rb").read()
+    connection = opened(engine, database=path)
+    assert connection.values("SELECT count(*) >= 0 FROM advise") == [(1,)]
+    connection.close()
+    assert open(path, "rb").read() == before
+    connection = sqlite3.connect(path)  # and opens without the extension
+    assert connection.execute("SELECT type, name FROM sqlite_schema").fetchall() == [("table", "t")]
+
+
+HOSTILE = """
+CREATE TABLE steps(id, number); INSERT INTO steps VALUES (-1, 'mine');
+CREATE TABLE ops(id, name); INSERT INTO ops VALUES (-1, 'mine');
+CREATE VIEW harmless AS SELECT count(*) AS n FROM kernels;
+CREATE VIEW also_harmless AS SELECT format_bytes(2048) AS text, union_ns(1, 5) AS covered;
+CREATE VIEW describing AS SELECT count(*) AS n FROM tfprof_columns;
+CREATE VIEW opening AS SELECT tfprof_open('/etc/hostname') AS run;
+CREATE VIEW writing AS SELECT tfprof_save('/tmp/tfprof-test-must-not-exist') AS n;
+CREATE VIEW closing AS SELECT tfprof_close(1) AS n;
+CREATE TABLE log(x);
+CREATE TRIGGER trap AFTER INSERT ON log BEGIN SELECT tfprof_open('/etc/hostname'); END;
+CREATE TABLE defaults(x, y DEFAULT (tfprof_version()));
+"""
+
+
+def test_hostile_database(engine):
+    path = database("hostile.db", HOSTILE)
+    for trusted in (0, 1):
+        connection = opened(engine, database=path)
+        connection.query(f"PRAGMA trusted_schema = {trusted}")
+        # Tables and pure functions show only what the user opened.
+        assert connection.values("SELECT n > 0 FROM harmless") == [(1,)], trusted
+        assert connection.values("SELECT * FROM also_harmless") == [("2.00 KiB", 4)]
+        assert connection.values("SELECT n > 100 FROM describing") == [(1,)]
+        for sql in ("SELECT * FROM opening", "SELECT * FROM writing", "SELECT * FROM closing", "INSERT INTO log VALUES (1)"):
+            _, error = connection.query(sql)
+            assert error and "unsafe use of" in error, (trusted, sql, error)
+        assert connection.values("SELECT count(*) FROM runs") == [(1,)]
+        connection.close()
+    assert not os.path.exists("/tmp/tfprof-test-must-not-exist")
+
+
+def test_tables_of_the_same_name(engine):
+    path = database("names.db", HOSTILE)
+    connection = opened(engine, database=path)
+    # The user's own tables come first, ours are temp.ops: undocumented, so it is tried with every SQLite.
+    assert connection.values("SELECT name FROM ops") == [("mine",)]
+    assert connection.values("SELECT count(*) > 1 FROM temp.ops") == [(1,)]
+    assert connection.values("SELECT count(*) > 1 FROM temp.ops('*one*')") == [(1,)]
+    assert connection.values("SELECT count(*) FROM op_summary WHERE name = 'mine'") == [(0,)]
+    assert connection.values("SELECT sum(count) > 1 FROM op_summary") == [(1,)]
+    connection.query("ATTACH ':memory:' AS other")
+    connection.query("CREATE TABLE other.kernels(id)")
+    assert connection.values("SELECT count(*) FROM kernels") == [(0,)]
+    assert connection.values("SELECT count(*) > 0 FROM temp.kernels") == [(1,)]
+
+
+def test_a_view_of_the_users_own_stays(engine):
+    connection = engine(extension=None)
+    connection.query("CREATE TEMP VIEW op_summary AS SELECT 'mine' AS name")
+    assert connection.load() is None
+    assert connection.values("SELECT name FROM op_summary") == [("mine",)]
+    assert connection.values("SELECT count(*) >= 0 FROM kernel_summary") == [(1,)]
+
+
+def test_nobody_can_store_a_table(engine):
+    connection = engine()
+    _, error = connection.query("CREATE VIRTUAL TABLE mine USING ops")
+    assert error and "no such module" in error, error
+    for sql in ("INSERT INTO ops(id) VALUES (1)", "DELETE FROM ops", "UPDATE ops SET name = 'x'", "DROP TABLE ops"):
+        assert connection.query(sql)[1], sql
+
+
+def test_environment_variable_once(engine):
+    done = shell(f".load {EXTENSION}\nSELECT count(*), count(DISTINCT id) FROM runs;\n", TFPROF_OPEN=f"{DUMP}:{OTHER}")
+    assert done.stdout.strip() == "2|2", done
+    done = shell(f".load {EXTENSION}\nSELECT count(*) FROM ops;\n", TFPROF_OPEN="/nowhere/at/all")
+    assert "TFPROF_OPEN" in done.stderr and "/nowhere" in done.stderr, done
+    # A failed load leaves nothing behind that could be called.
+    assert "no such table" in done.stderr, done
+    done = shell(f".load {EXTENSION}\nSELECT count(*) FROM runs;\n", TFPROF_OPEN="")
+    assert done.stdout.strip() == "0", done
+
+
+def test_functions_that_are_there_already(engine):
+    connection = engine(extension=None)
+    before = connection.values("SELECT name FROM pragma_function_list WHERE name IN ('regexp', 'percentile', 'median')")
+    connection.load()
+    assert connection.values("SELECT 'abc' REGEXP 'b', regexp('^b', 'abc')") == [(1, 0)]
+    assert connection.values("SELECT percentile(x, 50), median(x) FROM (SELECT 1 AS x UNION ALL SELECT 2)") == [(1.5, 1.5)]
+    after = connection.values("SELECT name FROM pragma_function_list WHERE name IN ('regexp', 'percentile', 'median')")
+    assert len(after) >= 3 and len([name for name in after if name in before]) == len(before), (before, after)
+
+
+def test_encodings_other_than_utf8(engine):
+    for encoding in ("UTF-16le", "UTF-16be"):
+        path = database(f"{encoding}.db", f"PRAGMA encoding = '{encoding}'; CREATE TABLE t(x);")
+        connection = opened(engine, database=path)
+        for order in ("name", "name DESC", "name, dur_ns"):
+            connection.query("DROP TABLE IF EXISTS c")
+            connection.query("CREATE TEMP TABLE c AS SELECT * FROM ops")
+            assert connection.query(f"SELECT name FROM ops ORDER BY {order}") == connection.query(f"SELECT name FROM c ORDER BY {order}")
+        for sql in ("SELECT DISTINCT name FROM {0} ORDER BY 1", "SELECT count(*) FROM {0} WHERE name > 'aten'", "SELECT count(*) FROM {0} WHERE name = 'a'",
+                    "SELECT name, count(*) FROM {0} GROUP BY name ORDER BY 1"):
+            assert connection.query(sql.format("ops")) == connection.query(sql.format("c")), (encoding, sql)
+        connection.close()
+    connection = engine()
+    connection.query("PRAGMA encoding = 'UTF-16'")
+    connection.query("CREATE TABLE t(x)")
+    assert connection.values("PRAGMA encoding") == [("UTF-8",)], "the encoding can be changed after loading"
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])

@@ -1,0 +1,236 @@
+"""What the tables take on themselves: every operator appears in the plan and gives what a copy of the table gives."""
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import EXTENSION, CommandLine, Newest, make_dump, run_tests
+
+directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+DUMPS = [make_dump(os.path.join(directory.name, f"rank{i}.tfprof"), 400, i) for i in (1, 2, 3)]
+
+
+def opened(engine, **arguments):
+    connection = engine(**arguments)
+    for dump in DUMPS:
+        connection.values(f"SELECT tfprof_open('{dump}')")
+    connection.values("SELECT count(*) FROM (SELECT * FROM ops ORDER BY self_ns)")
+    for table in ("ops", "kernels", "steps", "profiles", "tensors"):
+        connection.values(f"SELECT count(*) FROM (SELECT * FROM {table} ORDER BY attributes)")
+        assert connection.query(f"CREATE TABLE c_{table} AS SELECT * FROM {table}")[1] is None
+    return connection
+
+
+def plan(connection, sql):
+    rows, error = connection.query("EXPLAIN QUERY PLAN " + sql)
+    assert not error, (sql, error)
+    return " ".join(rows)
+
+
+def same(connection, sql, times=1):
+    """{t} is the table: the results for it and for its copy, in order."""
+    names = ("ops", "kernels", "steps", "profiles", "tensors")
+    for _ in range(times):
+        result = connection.query(sql.format(**{name: name for name in names}))
+        expected = connection.query(sql.format(**{name: "c_" + name for name in names}))
+        assert result == expected, f"{sql}\n{result[0][:4]} {len(result[0])} {result[1]}\n{expected[0][:4]} {len(expected[0])} {expected[1]}"
+    return result[0]
+
+
+# (condition on ops, word of the plan that stands for it)
+CONDITIONS = [
+    ("dur_ns = 54", "dur_ns=?"), ("dur_ns = 54.0", "dur_ns=?"), ("dur_ns = '54'", "dur_ns=?"), ("dur_ns = 54.5", "dur_ns=?"),
+    ("dur_ns = 'x'", "dur_ns=?"), ("dur_ns = NULL", "dur_ns=?"), ("dur_ns IS 54", "dur_ns:is?"), ("dur_ns IS NULL", "dur_ns:null"),
+    ("dur_ns IS NOT NULL", "dur_ns:notnull"), ("dur_ns <> 54", "dur_ns<>?"), ("dur_ns IS NOT 54", "dur_ns:isnot?"),
+    ("dur_ns < 100", "dur_ns<?"), ("dur_ns < 99.5", "dur_ns<?"), ("dur_ns <= 100", "dur_ns<=?"), ("dur_ns > 100", "dur_ns>?"),
+    ("dur_ns >= 100", "dur_ns>=?"), ("dur_ns > 'x'", "dur_ns>?"), ("dur_ns < 'x'", "dur_ns<?"), ("dur_ns < x'00'", "dur_ns<?"),
+    ("dur_ns BETWEEN 50 AND 60.5", "dur_ns>=? dur_ns<=?"), ("dur_ns IN (1, 54, 60.0, NULL, 'x')", "dur_ns:in?"),
+    ("dur_ns < 9223372036854775808.0", "dur_ns<?"), ("dur_ns >= -9223372036854775808.0", "dur_ns>=?"), ("dur_ns > 9e999", "dur_ns>?"),
+    ("sample_weight = 0", "sample_weight=?"), ("sample_weight > 2", "sample_weight>?"), ("sample_weight < 9e999", "sample_weight<?"),
+    ("sample_weight >= 9007199254740993", "sample_weight>=?"), ("sample_weight > 9007199254740993", "sample_weight>?"),
+    ("sample_weight <= 9007199254740993", "sample_weight<=?"), ("sample_weight = 9007199254740993", "sample_weight=?"),
+    ("sample_weight < 9007199254740993", "sample_weight<?"), ("sample_weight IN (0, 1.5, 9223372036854775807)", "sample_weight:in?"),
+    ("sample_weight IS NOT 1.5", "sample_weight:isnot?"), ("sample_weight <> '1.5'", "sample_weight<>?"),
+    ("name = 'aten::mm%24'", "name=?"), ("name = 'no such name'", "name=?"), ("name = ''", "name=?"), ("name IS 'a'", "name:is?"),
+    ("name <> 'aten::mm%24'", "name<>?"), ("name IS NOT 'aten::mm%24'", "name:isnot?"), ("name < 'b'", "name<?"),
+    ("name >= 'aten::' AND name < 'aten:;'", "name>=?"), ("name IN ('a', 'mm%4', 'nothing', NULL)", "name:in?"),
+    ("name IN (5, '5.0')", "name:in?"), ("name LIKE '%MM%'", "name:like?"), ("name LIKE 'aten%'", "name:like?"),
+    ("name LIKE NULL", "name:like?"), ("name LIKE 5", "name:like?"), ("name GLOB '*mm*'", "name:glob?"), ("name GLOB 'aten*'", "name:glob?"),
+    ("name REGEXP '^a.*[0-9]$'", "name:regexp?"), ("id = (SELECT id FROM ops LIMIT 1 OFFSET 700)", "by:id"),
+    ("rowid = (SELECT id FROM ops LIMIT 1 OFFSET 700)", "by:id"), ("id IN (SELECT parent_id FROM ops)", "by:id"), ("id = 7", "by:id"),
+    ("id = 'x'", "by:id"), ("id > (SELECT max(id) - 20 FROM ops)", "id>?"), ("id < 68719476736.5 + 30", "id<?"), ("id <> 5", "id<>?"),
+    ("profile_id = 2", "profile_id=?"), ("profile_id > 1", "profile_id>?"), ("profile_id IN (1, 3, 99)", "profile_id:in?"),
+    ("profile_id BETWEEN 2 AND 2.5", "profile_id>=?"), ("profile_id < -1", "profile_id<?"), ("profile_id > 1e30", "profile_id>?"),
+    ("step_id = (SELECT id FROM steps LIMIT 1 OFFSET 3)", "by:step_id"), ("step_id IN (SELECT id FROM steps WHERE number % 2)", "by:step_id"),
+    ("step_id IS NULL", "step_id:null"), ("start_ns >= (SELECT min(start_ns) + 100000 FROM ops) AND start_ns < (SELECT min(start_ns) + 200000 FROM ops)",
+                                         "by:start_ns"),
+    ("dur_ns > 10 AND name LIKE 'a%' AND profile_id = 1 AND step_id IS NOT NULL", "name:like?"),
+]
+
+# Not for the tables to decide: the plan must not have them.
+LEFT_TO_SQLITE = [
+    "name = 5", "name < 5", "name = x'61'", "name COLLATE NOCASE = 'ATEN::MM%24'", "dur_ns LIKE '5%'", "name LIKE 'a!%%' ESCAPE '!'",
+"length(name) = 3", "dur_ns + 0 = 54", "name < (SELECT 'b')", "+dur_ns = 54", "NOT (dur_ns = 54)",
+]
+
+
+def test_conditions(engine):
+    connection = opened(engine)
+    for condition, word in CONDITIONS:
+        sql = f"SELECT id, name, dur_ns FROM {{ops}} WHERE {condition} ORDER BY id"
+        text = plan(connection, sql.format(ops="ops"))
+        assert word in text, (condition, word, text)
+        # Ten times, so that the table comes to build an index where it does.
+        same(connection, sql.replace("rowid =", "id ="), 10)
+
+
+def test_what_is_left_to_sqlite(engine):
+    connection = opened(engine)
+    for condition in LEFT_TO_SQLITE:
+        sql = f"SELECT id FROM {{ops}} WHERE {condition} ORDER BY id"
+        text = plan(connection, sql.format(ops="ops"))
+        assert "=?" not in text and "<?" not in text and "like?" not in text, (condition, text)
+        same(connection, sql)
+
+
+def test_numbers_that_are_compared_with_texts(engine):
+    """What a column of a user's table holds decides how a text compares with it: only SQLite knows."""
+    connection = opened(engine)
+    connection.query("CREATE TABLE u(i INTEGER, t TEXT, n, r REAL)")
+    connection.query("INSERT INTO u VALUES (5, '5', 5, 5), (5, '5.0', '5.0', 5.5), ('x', 'a', 'a', 'a'), (54, '54', 54.0, 54), (NULL, NULL, NULL, NULL)")
+    for left in ("name", "dur_ns", "sample_weight", "id"):
+        for right in "itnr":
+            for operator in ("=", "<", ">=", "<>", "IS", "IS NOT"):
+                same(connection, f"SELECT u.rowid, count(*), min(o.id) FROM u JOIN {{ops}} o ON o.{left} {operator} u.{right} GROUP BY 1 ORDER BY 1")
+            same(connection, f"SELECT count(*) FROM {{ops}} WHERE {left} IN (SELECT {right} FROM u)")
+
+
+def test_orders(engine):
+    connection = opened(engine)
+    for order, word in [
+        ("id", "order:id"), ("id DESC", "order:-id"), ("profile_id, id", "order:id"), ("dur_ns, id", "order:dur_ns "),
+        ("dur_ns DESC, id DESC", "order:-dur_ns"), ("name, dur_ns DESC, id", "order:name,-dur_ns,id"),
+        ("dur_ns DESC, id", "order:-dur_ns,id"), ("name DESC, step_id, id DESC", "order:-name,step_id,-id"), ("sample_weight, id", "order:sample_weight"),
+        ("profile_id DESC, name, category DESC, id", "order:-profile_id,name,-category,id"),
+    ]:
+        sql = f"SELECT id, name, dur_ns FROM {{ops}} ORDER BY {order}"
+        text = plan(connection, sql.format(ops="ops")) + " "
+        assert word in text and "TEMP B-TREE" not in text, (order, text)
+        for limit in ("", " LIMIT 7", " LIMIT 7 OFFSET 300", " LIMIT -1 OFFSET 1190", " LIMIT 5 OFFSET 100000"):
+            same(connection, sql + limit)
+            same(connection, sql.replace("ORDER", "WHERE dur_ns > 60 AND name IS NOT NULL ORDER") + limit)
+    # A few rows are found and sorted faster than the whole table is ordered.
+    sql = "SELECT id FROM ops WHERE step_id = 5 AND name = 'x' ORDER BY dur_ns"
+    assert "by:" in plan(connection, sql) and "TEMP B-TREE" in plan(connection, sql)
+    # Bounds and order by the same column are one.
+    sql = "SELECT id, dur_ns FROM {ops} WHERE dur_ns BETWEEN 20 AND 25 ORDER BY dur_ns DESC, id DESC"
+    same(connection, sql)
+    sql = "SELECT dur_ns FROM {ops} WHERE dur_ns BETWEEN 20 AND 25 ORDER BY dur_ns DESC"
+    assert "by:dur_ns order:-dur_ns" in plan(connection, sql.format(ops="ops"))
+    same(connection, sql)
+
+
+def test_groups(engine):
+    connection = opened(engine)
+    for columns in ("name", "profile_id", "profile_id, name", "name, profile_id", "step_id, name, category", "id", "name, id", "sample_weight",
+                    "name, dur_ns, step_id, category"):
+        count = len(columns.split(","))
+        sql = f"SELECT {columns}, count(*), sum(dur_ns) FROM {{ops}} GROUP BY {columns}"
+        text = plan(connection, sql.format(ops="ops"))
+        assert "group:" in text and "TEMP B-TREE" not in text, (columns, text)
+        orders = [f"ORDER BY {columns}", f"ORDER BY {columns} DESC", "ORDER BY " + columns.replace(",", " DESC,")]
+        for order in orders + [f"ORDER BY count(*) DESC, {columns}"]:
+            same(connection, f"{sql} {order}")
+            same(connection, f"{sql.replace('GROUP', 'WHERE name > 0 AND dur_ns > 60 GROUP')} {order}")
+        same(connection, f"SELECT count(*) FROM (SELECT DISTINCT {columns} FROM {{ops}})")
+        same(connection, f"SELECT DISTINCT {columns} FROM {{ops}} ORDER BY {','.join(map(str, range(1, count + 1)))}")
+        same(connection, f"SELECT DISTINCT {columns} FROM {{ops}} WHERE dur_ns < 100 ORDER BY {','.join(map(str, range(1, count + 1)))}")
+    text = plan(connection, "SELECT DISTINCT name FROM ops")
+    assert "distinct:name" in text or "group:name" in text, text
+    # Five columns are more than the tables sort by.
+    same(connection, "SELECT name, dur_ns, step_id, category, start_ns, count(*) FROM {ops} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5")
+
+
+def test_joins(engine):
+    connection = opened(engine)
+    text = plan(connection, "SELECT count(*) FROM kernels k JOIN ops o ON o.id = k.op_id")
+    assert "by:id" in text, text
+    text = plan(connection, "SELECT count(*) FROM steps s CROSS JOIN ops o ON o.step_id = s.id")
+    assert "by:step_id" in text, text
+    for sql in (
+        "SELECT k.id, o.name FROM {kernels} k JOIN {ops} o ON o.id = k.op_id ORDER BY k.id",
+        "SELECT k.id, o.name FROM {kernels} k LEFT JOIN {ops} o ON o.id = k.op_id AND o.dur_ns > 50 ORDER BY k.id",
+        "SELECT s.id, count(o.id), sum(o.dur_ns) FROM {steps} s LEFT JOIN {ops} o ON o.step_id = s.id GROUP BY s.id ORDER BY s.id",
+        "SELECT s.id, count(*) FROM {steps} s CROSS JOIN {ops} o ON o.start_ns >= s.start_ns AND o.start_ns < s.end_ns GROUP BY s.id ORDER BY s.id",
+        "SELECT a.name, count(*) FROM {ops} a JOIN {kernels} b ON a.name = b.name GROUP BY a.name ORDER BY a.name",
+        "SELECT p.id, (SELECT count(*) FROM {ops} o WHERE o.profile_id = p.id) FROM {profiles} p ORDER BY 1",
+        "SELECT count(*) FROM {ops} WHERE step_id IN (SELECT id FROM {steps} WHERE dur_ns IS NOT NULL) AND profile_id = 2",
+        "SELECT o.id FROM {ops} o WHERE EXISTS (SELECT 1 FROM {kernels} k WHERE k.op_id = o.id AND k.dur_ns > 50) ORDER BY o.id",
+        "SELECT id FROM {ops} WHERE dur_ns = 54 OR name = 'a' OR step_id IS NULL AND dur_ns < 20 ORDER BY id",
+    ):
+        same(connection, sql, 2)
+
+
+def test_outer_joins_keep_their_rows(engine):
+    """Before 3.51 SQLite hands a condition on the left table of a LEFT JOIN to that table as if it stood in WHERE."""
+    connection = opened(engine)
+    connection.query("CREATE TEMP VIEW joined AS SELECT b.id, b.name, a.id AS step FROM ops b LEFT JOIN steps a ON a.id = b.step_id AND b.name LIKE 'a%'")
+    connection.query("CREATE TEMP VIEW c_joined AS SELECT b.id, b.name, a.id AS step FROM c_ops b LEFT JOIN c_steps a ON a.id = b.step_id AND b.name LIKE 'a%'")
+    for condition in ("b.name LIKE 'a%'", "b.name LIKE '%m%'", "b.name GLOB 'a*'", "b.name <> 'a'", "b.dur_ns <> 54", "b.name IS NOT 'a'",
+                      "b.dur_ns IS NOT NULL", "b.name REGEXP 'm'", "b.dur_ns = 54", "b.dur_ns > 54", "b.name IN ('a', '5')"):
+        same(connection, f"SELECT b.id, a.id FROM {{ops}} b LEFT JOIN {{steps}} a ON a.id = b.step_id AND {condition} ORDER BY b.id")
+        same(connection, f"SELECT count(*), count(a.id) FROM {{ops}} b LEFT JOIN {{steps}} a ON a.profile_id = b.profile_id AND {condition}")
+        same(connection, f"SELECT count(*) FROM {{ops}} b LEFT JOIN {{steps}} a ON a.id = b.step_id AND {condition}")
+        same(connection, f"SELECT count(*), count(b.id) FROM {{steps}} a LEFT JOIN {{ops}} b ON a.id = b.step_id AND {condition}")
+        if connection.version() >= "3.39":
+            same(connection, f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b FULL JOIN {{steps}} a ON a.id = b.step_id AND {condition}")
+            same(connection, f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b RIGHT JOIN {{steps}} a ON a.id = b.step_id AND {condition}")
+    assert connection.query("SELECT count(*), count(step) FROM joined") == connection.query("SELECT count(*), count(step) FROM c_joined")
+    assert connection.query("SELECT count(*) FROM joined WHERE name <> 'a'") == connection.query("SELECT count(*) FROM c_joined WHERE name <> 'a'")
+
+
+def test_like_of_the_connection(engine):
+    """LIKE means what the connection says it means."""
+    connection = opened(engine)
+    insensitive = same(connection, "SELECT count(*) FROM {ops} WHERE name LIKE '%ATEN%'")
+    connection.query("PRAGMA case_sensitive_like = 1")
+    sensitive = same(connection, "SELECT count(*) FROM {ops} WHERE name LIKE '%ATEN%'")
+    assert insensitive != sensitive
+    if engine is Newest:
+        connection.connection.create_scalar_function("like", lambda pattern, text: text is not None and len(str(text)) == len(str(pattern)), 2,
+                                                     deterministic=True)
+        assert same(connection, "SELECT count(*) FROM {ops} WHERE name LIKE 'mm%4'") != ["(0,)"]
+        connection.connection.create_scalar_function("regexp", lambda pattern, text: [][0], 2)
+        try:
+            connection.query("SELECT count(*) FROM ops WHERE name REGEXP 'x'")
+            assert False, "the error of the function is lost"
+        except IndexError:
+            pass
+
+
+def test_limit_and_offset(engine):
+    connection = opened(engine)
+    for where in ("", "WHERE dur_ns > 60", "WHERE length(name) > 5", "WHERE name LIKE '%m%'", "WHERE name = 'a' OR dur_ns = 54", "WHERE profile_id = 2",
+                  "WHERE id IN (SELECT parent_id FROM {ops})", "WHERE dur_ns IN (54, 60, 61)"):
+        for limit in ("LIMIT 5", "LIMIT 5 OFFSET 3", "LIMIT 0", "LIMIT -1 OFFSET 1000", "LIMIT 3 OFFSET 1195", "LIMIT 10 OFFSET -5", "LIMIT 2 + 1 OFFSET 1 + 1"):
+            same(connection, f"SELECT id FROM {{ops}} {where} ORDER BY id {limit}")
+            same(connection, f"SELECT count(*) FROM (SELECT id FROM {{ops}} {where} {limit})")
+    same(connection, "SELECT count(*) FROM (SELECT id FROM {profiles} UNION ALL SELECT id FROM {steps} LIMIT 10 OFFSET 5)")
+    same(connection, "SELECT * FROM (SELECT id FROM {ops} LIMIT 3 OFFSET 2) UNION ALL SELECT * FROM (SELECT id FROM {steps} LIMIT 2 OFFSET 1)")
+    same(connection, "SELECT s.id, (SELECT o.id FROM {ops} o WHERE o.step_id = s.id ORDER BY o.id LIMIT 1 OFFSET 1) FROM {steps} s ORDER BY 1")
+
+
+def test_checked_again_once(engine):
+    """With TFPROF_VERIFY_CONSTRAINTS SQLite checks every row that the tables hand out."""
+    verified = CommandLine(environment={"TFPROF_VERIFY_CONSTRAINTS": "1"})
+    plain = CommandLine()
+    for connection in (verified, plain):
+        for dump in DUMPS:
+            connection.values(f"SELECT tfprof_open('{dump}')")
+    for condition, _ in CONDITIONS:
+        sql = f"SELECT id FROM ops WHERE {condition} ORDER BY id"
+        assert verified.query(sql) == plain.query(sql), condition
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])

@@ -1,0 +1,79 @@
+"""Every stored SELECT can be used, with the oldest and the newest SQLite, over nothing, over little and over much."""
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import CommandLine, make_dump, run_tests
+
+directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+DUMPS = {
+    "nothing": [],
+    "random rows": [make_dump(os.path.join(directory.name, "random.tfprof"), 300, 5)],
+    "ops": [make_dump(os.path.join(directory.name, "ops.tfprof"), 8000, 1, "make_ops_dump")],
+    "several": [make_dump(os.path.join(directory.name, f"rank{i}.tfprof"), 100 * i, i) for i in (1, 2)],
+}
+
+
+def views(connection):
+    return connection.values("SELECT name, kind, parameters, message FROM tfprof_views")
+
+
+def test_no_view_is_broken(engine):
+    listed = views(engine())
+    assert len(listed) > 20
+    for name, kind, parameters, message in listed:
+        assert kind in ("view", "check", "function") and message is None, (name, kind, message)
+        assert (kind == "function") == (parameters is not None), name
+
+
+def test_every_view_can_be_read(engine):
+    for what, dumps in DUMPS.items():
+        connection = engine()
+        for dump in dumps:
+            connection.values(f"SELECT tfprof_open('{dump}')")
+        for name, _, parameters, _ in views(connection):
+            arguments = "(" + ", ".join("'*'" for _ in parameters.split(",")) + ")" if parameters else ""
+            rows, error = connection.query(f"SELECT * FROM temp.{name}{arguments}")
+            # Random numbers of the whole 64-bit range have no sum.
+            assert not error or (what == "random rows" and "integer overflow" in error), (what, name, error)
+            # All columns are named.
+            columns = connection.values(f"SELECT name FROM pragma_table_info('{name}')")
+            assert columns and all(column.isidentifier() for column, in columns), (name, columns)
+
+
+def test_views_do_not_depend_on_the_plan(engine):
+    """What a view gives does not change when SQLite checks every row again."""
+    if engine is not CommandLine:
+        return
+    verified, plain = CommandLine(environment={"TFPROF_VERIFY_CONSTRAINTS": "1"}), CommandLine()
+    for connection in (verified, plain):
+        for dump in DUMPS["several"] + DUMPS["ops"]:
+            connection.values(f"SELECT tfprof_open('{dump}')")
+    for name, _, parameters, _ in views(plain):
+        if not parameters:
+            ours, theirs = (connection.query(f"SELECT * FROM temp.{name}") for connection in (plain, verified))
+            assert sorted(ours[0]) == sorted(theirs[0]) and ours[1] == theirs[1], name
+
+
+def test_titles_and_texts(engine):
+    connection = engine()
+    trouble = connection.values("SELECT name FROM tfprof_views WHERE title = '' OR sql IS NULL OR trim(sql, ' ' || char(10)) LIKE '%;'")
+    assert trouble == [], trouble
+
+
+def test_advice_is_in_order(engine):
+    connection = engine()
+    for dump in DUMPS["ops"] + DUMPS["several"]:
+        connection.values(f"SELECT tfprof_open('{dump}')")
+    checks = [name for name, kind, _, _ in views(connection) if kind == "check"]
+    total = sum(connection.values(f"SELECT count(*) FROM temp.{name}")[0][0] for name in checks)
+    advice = connection.values("SELECT saves_ns, severity FROM advise")
+    assert len(advice) == total
+    saved = [saves if saves is not None else -1 for saves, _ in advice]
+    assert saved == sorted(saved, reverse=True)
+    assert all(severity in ("info", "warning", "critical") for _, severity in advice)
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])

@@ -1,0 +1,166 @@
+/* test_sql_memory.c: what happens when memory runs out: an error, never a crash, a wrong answer, or a connection that cannot be closed.
+**
+** The Nth allocation of the process is refused, once or from then on, for N = 1, 2, ... until the whole script runs through, with larger
+** steps towards the end.  After each failure everything is asked again, with memory.
+*/
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dump/writer.h"
+#include "schema/schema.h"
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+int main(void) {
+  printf("skipped: a sanitizer has replaced the allocator\n");
+  return 77;
+}
+#else
+
+int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
+
+/* The allocator of libc under the names that programs call. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+
+static long countdown = -1; /* -1: not armed */
+static bool refuses_for_ever;
+
+static bool is_refused(void) {
+  if (countdown < 0) return false;
+  if (countdown > 0) {
+    countdown--;
+    return false;
+  }
+  if (!refuses_for_ever) countdown = -1;
+  return true;
+}
+
+void *malloc(size_t size) { return is_refused() ? NULL : __libc_malloc(size); }
+void *calloc(size_t count, size_t size) { return is_refused() ? NULL : __libc_calloc(count, size); }
+void *realloc(void *memory, size_t size) { return is_refused() ? NULL : __libc_realloc(memory, size); }
+
+enum { ROWS = 300 };
+
+static char path[64];
+static int failures;
+
+static void write_dump(void) {
+  static int64_t names[ROWS], ends[ROWS], durations[ROWS], threads[ROWS];
+  struct tfprof_error error;
+  struct dump_writer *writer;
+  struct dump_profile profile = {.host = "host", .clock_domain = "realtime", .rank = -1, .created_realtime_ns = 1};
+  if (dump_writer_create(path, true, &profile, &writer, &error)) abort();
+  for (int i = 0; i < ROWS; i++) {
+    char name[32];
+    int length = snprintf(name, sizeof name, "op %d", i * 7 % 40);
+    names[i] = dump_writer_string(writer, name, (size_t)length);
+    ends[i] = 1000 * (i + 1);
+    durations[i] = i * 13 % 900;
+  }
+  const struct column_spec *columns = schema_tables[TABLE_ops].columns;
+  struct dump_column_data data[] = {
+      {.dump_id = columns[COLUMN_ops_name].dump_id, .integers = names},
+      {.dump_id = columns[COLUMN_ops_thread_id].dump_id, .integers = threads},
+      {.dump_id = columns[COLUMN_ops_end_ns].dump_id, .order = DUMP_ASCENDING, .integers = ends},
+      {.dump_id = columns[COLUMN_ops_dur_ns].dump_id, .integers = durations},
+  };
+  if (dump_writer_rows(writer, schema_tables[TABLE_ops].dump_id, 100, data, 4, &error)) abort();
+  for (int i = 0; i < 4; i++) data[i].integers += 100;
+  if (dump_writer_rows(writer, schema_tables[TABLE_ops].dump_id, ROWS - 100, data, 4, &error)) abort();
+  if (dump_writer_close(writer, &error)) abort();
+}
+
+/* Each has one answer, which a first run without failures tells, or an error. */
+static struct question { const char *sql; sqlite3_int64 answer; } questions[] = {
+    {"SELECT count(*) FROM ops WHERE name LIKE '%1%' AND dur_ns IN (1, 2, 13, 26) AND name <> 'x'", 0},
+    {"SELECT count(*) FROM (SELECT name, count(*) FROM ops GROUP BY name ORDER BY name DESC)", 0},
+    {"SELECT count(*) FROM (SELECT * FROM ops ORDER BY dur_ns, name DESC)", 0},
+    {"SELECT count(*) FROM ops a JOIN ops b ON b.id = a.id AND b.name IN ('op 1', 'op 2', a.name)", 0},
+    {"SELECT count(*) FROM (SELECT DISTINCT name FROM ops('*') WHERE dur_ns >= 0)", 0},
+    {"SELECT union_ns(start_ns, end_ns) FROM ops", 0},
+    {"SELECT CAST(median(dur_ns) + percentile(dur_ns, 50) + stddev(dur_ns) AS INTEGER) FROM ops", 0},
+    {"SELECT count(*) FROM ops WHERE regexp_full_match('op [0-4]', name)", 0},
+    {"SELECT count(*) > 20 FROM tfprof_views, tfprof_tables WHERE tfprof_tables.name = 'ops'", 0},
+    {"SELECT count(*) FROM ops a JOIN ops b ON b.name = a.name", 0},
+};
+enum { QUESTIONS = sizeof questions / sizeof questions[0] };
+
+static int ask(sqlite3 *db, const char *sql, sqlite3_int64 *answer) {
+  sqlite3_stmt *statement = NULL;
+  int result = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+  if (!result) {
+    int step = sqlite3_step(statement);
+    *answer = step == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : -1;
+    result = step == SQLITE_ROW ? sqlite3_step(statement) : step;
+    if (result == SQLITE_DONE) result = SQLITE_OK;
+  }
+  int finalized = sqlite3_finalize(statement);
+  return result ? result : finalized;
+}
+
+static void wrong(const char *what, const char *sql, long number, sqlite3_int64 answer) {
+  printf("allocation %ld refused%s: %s: %s: %lld\n", number, refuses_for_ever ? " and all after it" : "", what, sql, answer);
+  failures++;
+}
+
+/* True when nothing was refused. */
+static bool try(long number) {
+  sqlite3 *db;
+  char *message = NULL, open[128];
+  sqlite3_int64 answer;
+  snprintf(open, sizeof open, "SELECT tfprof_open('%s')", path);
+  if (sqlite3_open(":memory:", &db)) abort();
+  countdown = number;
+  bool is_loaded = sqlite3_tfprof_init(db, &message, NULL) == SQLITE_OK;
+  bool is_open = is_loaded && ask(db, open, &answer) == SQLITE_OK;
+  for (int i = 0; i < QUESTIONS && is_open; i++) {
+    int result = ask(db, questions[i].sql, &answer);
+    if (result == SQLITE_OK && answer != questions[i].answer) wrong("wrong answer", questions[i].sql, number, answer);
+  }
+  bool was_refused = countdown <= 0;
+  countdown = -1;
+  sqlite3_free(message);
+  if (is_loaded) {
+    if (!is_open && ask(db, open, &answer)) wrong("cannot be opened afterwards", sqlite3_errmsg(db), number, 0);
+    for (int i = 0; i < QUESTIONS; i++) {
+      if (ask(db, questions[i].sql, &answer)) wrong(sqlite3_errmsg(db), questions[i].sql, number, 0);
+      else if (answer != questions[i].answer) wrong("wrong answer afterwards", questions[i].sql, number, answer);
+    }
+  }
+  if (sqlite3_close(db)) wrong("the connection cannot be closed", sqlite3_errmsg(db), number, 0);
+  return !was_refused;
+}
+
+/* What is right, and that there is something to be right about. */
+static void learn(void) {
+  sqlite3 *db;
+  char *message = NULL, open[128];
+  sqlite3_int64 answer;
+  snprintf(open, sizeof open, "SELECT tfprof_open('%s')", path);
+  if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL) || ask(db, open, &answer)) abort();
+  for (int i = 0; i < QUESTIONS; i++) {
+    if (ask(db, questions[i].sql, &questions[i].answer) || questions[i].answer <= 0) {
+      wrong("cannot be answered", questions[i].sql, -1, questions[i].answer);
+    }
+  }
+  sqlite3_close(db);
+}
+
+int main(void) {
+  snprintf(path, sizeof path, "/tmp/tfprof-test-memory-%d.tfprof", (int)getpid());
+  write_dump();
+  learn();
+  for (int for_ever = 0; for_ever < 2; for_ever++) {
+    refuses_for_ever = for_ever;
+    for (long number = 0; !try(number) && failures < 10; number += 1 + number / 100) continue;
+  }
+  unlink(path);
+  return failures != 0;
+}
+#endif

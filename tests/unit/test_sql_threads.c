@@ -1,0 +1,112 @@
+/* test_sql_threads.c: two threads, each with its own connection to SQLite and its own profiles, share nothing.
+**
+** Meant to be run with ThreadSanitizer as well.  Each thread opens a dump, asks questions that build every kind of index, loads the
+** extension once more, closes, and starts again.
+*/
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dump/writer.h"
+#include "schema/schema.h"
+
+int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
+
+enum { THREADS = 2, ROUNDS = 4, ROWS = 2000 };
+
+struct worker {
+  pthread_t thread;
+  char path[64];
+  int number, failures;
+};
+
+static void write_dump(const char *path, int seed) {
+  static int64_t names[ROWS], ends[ROWS], durations[ROWS], threads[ROWS];
+  struct tfprof_error error;
+  struct dump_writer *writer;
+  struct dump_profile profile = {.host = "host", .clock_domain = "realtime", .rank = -1, .created_realtime_ns = 1};
+  if (dump_writer_create(path, true, &profile, &writer, &error)) abort();
+  for (int i = 0; i < ROWS; i++) {
+    char name[32];
+    int length = snprintf(name, sizeof name, "op %d", (i * 7 + seed) % 40);
+    names[i] = dump_writer_string(writer, name, (size_t)length);
+    ends[i] = 1000 * (i + 1);
+    durations[i] = (i * 13 + seed) % 900;
+  }
+  const struct column_spec *columns = schema_tables[TABLE_ops].columns;
+  struct dump_column_data data[] = {
+      {.dump_id = columns[COLUMN_ops_name].dump_id, .integers = names},
+      {.dump_id = columns[COLUMN_ops_thread_id].dump_id, .integers = threads},
+      {.dump_id = columns[COLUMN_ops_end_ns].dump_id, .order = DUMP_ASCENDING, .integers = ends},
+      {.dump_id = columns[COLUMN_ops_dur_ns].dump_id, .integers = durations},
+  };
+  int64_t kind[1] = {dump_writer_string(writer, "host", 4)};
+  struct dump_column_data thread_data = {
+      .dump_id = schema_tables[TABLE_threads].columns[COLUMN_threads_kind].dump_id, .integers = kind};
+  if (dump_writer_rows(writer, schema_tables[TABLE_threads].dump_id, 1, &thread_data, 1, &error)) abort();
+  if (dump_writer_rows(writer, schema_tables[TABLE_ops].dump_id, ROWS, data, 4, &error)) abort();
+  if (dump_writer_close(writer, &error)) abort();
+}
+
+static void ask(struct worker *worker, sqlite3 *db, const char *sql, sqlite3_int64 expected) {
+  sqlite3_stmt *statement;
+  sqlite3_int64 answer = -1;
+  if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
+    answer = sqlite3_column_int64(statement, 0);
+  }
+  if (sqlite3_finalize(statement) || (expected >= 0 && answer != expected)) {
+    printf("thread %d: %s: %lld instead of %lld, %s\n", worker->number, sql, answer, expected, sqlite3_errmsg(db));
+    worker->failures++;
+  }
+}
+
+static void *work(void *context) {
+  struct worker *worker = context;
+  for (int round = 0; round < ROUNDS; round++) {
+    sqlite3 *db;
+    char *message = NULL, sql[128];
+    if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL)) abort();
+    snprintf(sql, sizeof sql, "SELECT tfprof_open('%s')", worker->path);
+    ask(worker, db, sql, -1);
+    ask(worker, db, "SELECT count(*) FROM ops", ROWS);
+    ask(worker, db, "SELECT count(*) FROM (SELECT name, sum(dur_ns), max(self_ns) FROM ops GROUP BY name)", 40);
+    ask(worker, db, "SELECT count(*) FROM (SELECT * FROM ops ORDER BY dur_ns DESC, name)", ROWS);
+    ask(worker, db, "SELECT count(*) FROM ops a JOIN ops b ON b.id = a.id", ROWS);
+    ask(worker, db, "SELECT count(*) FROM threads t CROSS JOIN ops o ON o.thread_id = t.id", ROWS);
+    ask(worker, db, "SELECT count(*) > 0 FROM ops WHERE name LIKE 'OP %' AND name REGEXP '1'", -1);
+    ask(worker, db, "SELECT count(*) FROM ops WHERE regexp_full_match('op [0-9]+', name)", ROWS);
+    ask(worker, db, "SELECT count(*) >= 0 FROM advise", -1);
+    if (sqlite3_tfprof_init(db, &message, NULL)) abort();
+    ask(worker, db, "SELECT tfprof_close(id) FROM runs", -1);
+    ask(worker, db, "SELECT count(*) FROM ops", 0);
+    if (sqlite3_close(db) != SQLITE_OK) {
+      printf("thread %d: the connection cannot be closed\n", worker->number);
+      worker->failures++;
+    }
+  }
+  return NULL;
+}
+
+int main(void) {
+  struct worker workers[THREADS];
+  int failures = 0;
+  memset(workers, 0, sizeof workers);
+  for (int i = 0; i < THREADS; i++) {
+    workers[i].number = i;
+    snprintf(workers[i].path, sizeof workers[i].path, "/tmp/tfprof-test-threads-%d-%d.tfprof", (int)getpid(), i);
+    write_dump(workers[i].path, i);
+  }
+  for (int i = 0; i < THREADS; i++) {
+    if (pthread_create(&workers[i].thread, NULL, work, &workers[i])) abort();
+  }
+  for (int i = 0; i < THREADS; i++) {
+    pthread_join(workers[i].thread, NULL);
+    failures += workers[i].failures;
+    unlink(workers[i].path);
+  }
+  return failures != 0;
+}
