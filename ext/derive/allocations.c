@@ -1,10 +1,10 @@
 /* allocations.c: the table allocations and memory_events.allocation_id, from allocations and releases as they happened.
 **
-** Events are gone through in the order of time, those of one time in the order of the source.  An allocation stands under its
-** device and address until a release of the same address closes it; an address that is given out again while it still stands
-** closes the older one as well, whose release was not recorded.  A release without an allocation is an allocation from before
-** the recording: its allocated_ns is NULL.  Events without an address (libkineto before 2022) cannot be paired: each
-** allocation stays open, releases pair with nothing.
+** Events are gone through in the order of time, those of one time in the order of the source.  An allocation stands
+** under its device and address until a release of the same address closes it; an address that is given out again while
+** it still stands closes the older one as well, whose release was not recorded.  A release without an allocation is an
+** allocation from before the recording: its allocated_ns is NULL.  Events without an address (libkineto before 2022)
+** cannot be paired: each allocation stays open, releases pair with nothing.
 **
 ** The op is the innermost on the event's thread at that time.
 */
@@ -60,8 +60,8 @@ static enum tfprof_status collect(struct profile *profile, struct work *w, uint3
       derive_texts(segment->columns[COLUMN_memory_events_kind], first, count, kinds);
       for (uint32_t i = 0; i < count; i++) {
         if (times[i] == NO_VALUE || bytes[i] == NO_VALUE || (kinds[i] != allocate && kinds[i] != release)) continue;
-        struct event event = {times[i], bytes[i], addresses[i], (uint32_t)segment->first_row + first + i, device[i], thread[i],
-                              NO_ROW, kinds[i] == release};
+        struct event event = {times[i],  bytes[i],  addresses[i], (uint32_t)segment->first_row + first + i,
+                              device[i], thread[i], NO_ROW,       kinds[i] == release};
         if (w->count && times[i] < w->events[w->count - 1].time) is_sorted = false;
         w->events[w->count++] = event;
       }
@@ -92,7 +92,8 @@ static enum tfprof_status find_ops(struct profile *profile, struct work *w, stru
   }
   for (uint32_t i = 0; i < w->count && !status; i++) {
     const struct event *event = &w->events[i];
-    if (event->thread != NO_ROW) moments[moment_count++] = (struct lane_span){event->time, event->time, event->thread, i};
+    if (event->thread != NO_ROW)
+      moments[moment_count++] = (struct lane_span){event->time, event->time, event->thread, i};
   }
   if (!status) status = lane_span_sort(spans, span_count, error);
   if (!status) status = lane_span_sort(moments, moment_count, error);
@@ -118,7 +119,10 @@ static enum tfprof_status find_ops(struct profile *profile, struct work *w, stru
   return status;
 }
 
-struct slot { int64_t address; uint32_t device, allocation; }; /* allocation + 1; 0: free. Closed ones stay, marked by NO_ROW */
+struct slot {
+  int64_t address;
+  uint32_t device, allocation;
+}; /* allocation + 1; 0: free. Closed ones stay, marked by NO_ROW */
 
 static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
   uint64_t mask = 15;
@@ -133,8 +137,10 @@ static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
     const struct event *event = &w->events[i];
     struct slot *slot = NULL;
     if (event->address != NO_VALUE) {
-      uint64_t hash = ((uint64_t)event->address ^ event->device) * UINT64_C(0x9e3779b97f4a7c15), at = (hash ^ hash >> 29) & mask;
-      while (slots[at].allocation && (slots[at].address != event->address || slots[at].device != event->device)) at = (at + 1) & mask;
+      uint64_t hash = ((uint64_t)event->address ^ event->device) * UINT64_C(0x9e3779b97f4a7c15),
+               at = (hash ^ hash >> 29) & mask;
+      while (slots[at].allocation && (slots[at].address != event->address || slots[at].device != event->device))
+        at = (at + 1) & mask;
       slot = &slots[at];
     }
     uint32_t open = slot && slot->allocation && slot->allocation != NO_ROW ? slot->allocation - 1 : NO_ROW;
@@ -198,7 +204,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     if (!status) status = derive_make_table(profile, TABLE_allocations, w.made_count, error);
     if (!status && w.made_count) status = set_columns(profile, &w, error);
     if (!status) {
-      status = derive_set_references(profile, TABLE_memory_events, COLUMN_memory_events_allocation_id, w.of_event, error);
+      status =
+          derive_set_references(profile, TABLE_memory_events, COLUMN_memory_events_allocation_id, w.of_event, error);
     }
   }
   free(w.events);

@@ -1,13 +1,14 @@
 /* calling_ops.c: api_calls.op_id: the innermost op that made a call.
 **
-** Where the call carries the op's number (CUPTI's external correlation, "External id" of libkineto, which is pushed at the
-** start and popped at the end of every op), the op with that number is it - if it ran on the same thread at that time.  That
-** must be looked at because libkineto before 2022 wrote the call's own correlation where there was no op, and the two
-** counts overlap.
+** Where the call carries the op's number (CUPTI's external correlation, "External id" of libkineto, which is pushed at
+** the start and popped at the end of every op), the op with that number is it - if it ran on the same thread at that
+** time. That must be looked at because libkineto before 2022 wrote the call's own correlation where there was no op,
+** and the two counts overlap.
 **
-** Calls without such an op get the innermost op by time on their thread.  They are few as a rule: they are sorted, and every op
-** looks up which of them lie inside it (of several ops the one that began last is the innermost).  Where that takes too long -
-** many calls, each in many ops - the ops are sorted as well and one sweep with a stack of the ops that have begun does it.
+** Calls without such an op get the innermost op by time on their thread.  They are few as a rule: they are sorted, and
+** every op looks up which of them lie inside it (of several ops the one that began last is the innermost).  Where that
+** takes too long - many calls, each in many ops - the ops are sorted as well and one sweep with a stack of the ops that
+** have begun does it.
 */
 #include "derive/match.h"
 #include "derive/passes.h"
@@ -73,7 +74,8 @@ static bool by_looking_up(struct search *s, uint32_t op_count) {
     for (; low < s->loose_count && s->loose[low].lane == lane && s->loose[low].start <= end; low++) {
       if (!budget--) return false;
       uint32_t *best = &s->ops[s->loose[low].row];
-      if (*best == NO_ROW || start > s->starts[*best] || (start == s->starts[*best] && end <= s->ends[*best])) *best = op;
+      if (*best == NO_ROW || start > s->starts[*best] || (start == s->starts[*best] && end <= s->ends[*best]))
+        *best = op;
     }
   }
   return true;
@@ -91,7 +93,9 @@ static enum tfprof_status by_time(struct search *s, uint32_t op_count, struct tf
   if (!is_wanted || !s->spans || !stack) status = error_no_memory(error);
   for (size_t i = 0; i < s->loose_count && !status; i++) is_wanted[s->loose[i].lane] = true;
   for (uint32_t op = 0; op < op_count && !status; op++) {
-    if (s->threads[op] == NO_ROW || !is_wanted[s->threads[op]] || s->starts[op] == NO_VALUE || s->ends[op] < s->starts[op]) continue;
+    if (s->threads[op] == NO_ROW || !is_wanted[s->threads[op]] || s->starts[op] == NO_VALUE ||
+        s->ends[op] < s->starts[op])
+      continue;
     s->spans[s->span_count++] = (struct lane_span){s->starts[op], s->ends[op], s->threads[op], op};
   }
   if (!status) status = lane_span_sort(s->spans, s->span_count, error);

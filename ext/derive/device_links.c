@@ -1,8 +1,8 @@
 /* device_links.c: from work on a device to the call that launched it, and through it to the op and the step.
 **
-** Call and work carry the same correlation.  Of a call that launched a graph there are many kernels (1:N); work without a call
-** (launched before the recording began) keeps the op that its own op_correlation names.  What the source writes as op of
-** a kernel is otherwise not asked: it is that of the call.
+** Call and work carry the same correlation.  Of a call that launched a graph there are many kernels (1:N); work without
+** a call (launched before the recording began) keeps the op that its own op_correlation names.  What the source writes
+** as op of a kernel is otherwise not asked: it is that of the call.
 */
 #include "derive/match.h"
 #include "derive/passes.h"
@@ -102,9 +102,14 @@ static enum tfprof_status link_rows(struct profile *profile, const struct link_c
       {TABLE_ops, COLUMN_ops_correlation}, {TABLE_ops, COLUMN_ops_step_id}
 #define PASS(table, delay_column, ...) \
   static enum tfprof_status run_##table(struct profile *profile, struct tfprof_error *error) { \
-    static const struct link_columns columns = {TABLE_##table, COLUMN_##table##_correlation, COLUMN_##table##_op_correlation, \
-                                                COLUMN_##table##_start_ns, COLUMN_##table##_api_call_id, \
-                                                COLUMN_##table##_op_id, COLUMN_##table##_step_id, delay_column}; \
+    static const struct link_columns columns = {TABLE_##table, \
+                                                COLUMN_##table##_correlation, \
+                                                COLUMN_##table##_op_correlation, \
+                                                COLUMN_##table##_start_ns, \
+                                                COLUMN_##table##_api_call_id, \
+                                                COLUMN_##table##_op_id, \
+                                                COLUMN_##table##_step_id, \
+                                                delay_column}; \
     return link_rows(profile, &columns, error); \
   } \
   const struct derive_pass derive_links_of_##table = { \
@@ -117,7 +122,8 @@ static enum tfprof_status link_rows(struct profile *profile, const struct link_c
                 {TABLE_##table, COLUMN_##table##_start_ns}}, \
       .writes = {{TABLE_##table, COLUMN_##table##_api_call_id}, \
                  {TABLE_##table, COLUMN_##table##_op_id}, \
-                 {TABLE_##table, COLUMN_##table##_step_id}, __VA_ARGS__}, \
+                 {TABLE_##table, COLUMN_##table##_step_id}, \
+                 __VA_ARGS__}, \
       .run = run_##table, \
   };
 

@@ -1,8 +1,9 @@
-/* graph_launches.c: the table graph_launches and kernels.graph_launch_id, for sources that record calls and kernels only.
+/* graph_launches.c: the table graph_launches and kernels.graph_launch_id, for sources that record calls and kernels
+** only.
 **
-** Every call whose name says GraphLaunch (cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch, with suffixes) is a launch; the
-** kernels with its correlation are its kernels.  It lasts from the start of the first to the end of the last of them, on
-** the device and stream of the first; a launch of which no kernel was recorded has the times of its call.
+** Every call whose name says GraphLaunch (cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch, with suffixes) is a launch;
+** the kernels with its correlation are its kernels.  It lasts from the start of the first to the end of the last of
+** them, on the device and stream of the first; a launch of which no kernel was recorded has the times of its call.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
@@ -115,18 +116,21 @@ static enum tfprof_status set_columns(struct profile *profile, const struct laun
     const struct launch *launch = &l->items[i]; \
     integers[i] = (expression); \
   } \
-  if (!status) status = derive_set_integers(profile, TABLE_graph_launches, COLUMN_graph_launches_##column, integers, error)
+  if (!status) \
+  status = derive_set_integers(profile, TABLE_graph_launches, COLUMN_graph_launches_##column, integers, error)
 #define REFERENCES(column, expression) \
   for (uint32_t i = 0; i < l->count && !status; i++) { \
     const struct launch *launch = &l->items[i]; \
     references[i] = (expression); \
   } \
-  if (!status) status = derive_set_references(profile, TABLE_graph_launches, COLUMN_graph_launches_##column, references, error)
+  if (!status) \
+  status = derive_set_references(profile, TABLE_graph_launches, COLUMN_graph_launches_##column, references, error)
   INTEGERS(graph, launch->graph);
   INTEGERS(start_ns, launch->start);
   INTEGERS(end_ns, launch->end);
-  INTEGERS(dur_ns, launch->start == NO_VALUE || launch->end == NO_VALUE ? NO_VALUE
-                                                                        : (int64_t)((uint64_t)launch->end - (uint64_t)launch->start));
+  INTEGERS(dur_ns, launch->start == NO_VALUE || launch->end == NO_VALUE
+                       ? NO_VALUE
+                       : (int64_t)((uint64_t)launch->end - (uint64_t)launch->start));
   INTEGERS(correlation, launch->correlation);
   INTEGERS(kernel_count, launch->kernels ? (int64_t)launch->kernels : NO_VALUE);
   REFERENCES(device_id, launch->device);

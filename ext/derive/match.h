@@ -1,8 +1,8 @@
 /* match.h: finding rows by a number that they share, and rows that lie inside others in time.
 **
-** Sources give each call into a driver a number (correlation) that what it launched carries too, and each op one that its
-** calls carry.  Such numbers are mostly dense: an array indexed by them is used where it is not much larger than the rows,
-** else a hash table.  Of several rows with one number the first is found.
+** Sources give each call into a driver a number (correlation) that what it launched carries too, and each op one that
+** its calls carry.  Such numbers are mostly dense: an array indexed by them is used where it is not much larger than
+** the rows, else a hash table.  Of several rows with one number the first is found.
 */
 #ifndef TFPROF_DERIVE_MATCH_H
 #define TFPROF_DERIVE_MATCH_H

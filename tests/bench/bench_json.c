@@ -1,11 +1,12 @@
 /* bench_json.c: how fast a trace in JSON is loaded, side by side with simdjson's DOM parse of the same bytes.
 **
-**   bench_json FILE.json ...      load (open, every column of every table but the lazily read attributes, all links), in a
+**   bench_json FILE.json ...      load (open, every column of every table but the lazily read attributes, all links),
+*in a
 **                                 process of its own; simdjson DOM on one core, in another; rates, ratio, peak memory
 **   bench_json inflate FILE.gz    the inflate libraries
 **
-** Traces are made by make_kineto_trace.py. Each figure is the best of RUNS (environment, default 5). FILE.json.gz beside
-** FILE.json is loaded too.
+** Traces are made by make_kineto_trace.py. Each figure is the best of RUNS (environment, default 5). FILE.json.gz
+** beside FILE.json is loaded too.
 */
 #include <libdeflate.h>
 #include <stdio.h>
@@ -58,20 +59,23 @@ static struct figures load(const char *path) {
   struct store *store = store_create(derive_passes, derive_pass_count);
   uint32_t run;
   double begin = now();
-  if (store_add_run(store, path, "kineto", &run, &error) || json_open(store, run, path, &error)) fail(error.message, path);
+  if (store_add_run(store, path, "kineto", &run, &error) || json_open(store, run, path, &error))
+    fail(error.message, path);
   store_publish_run(store, run);
   figures.open_seconds = now() - begin;
   for (unsigned table = 0; table < TABLE_count; table++) {
     struct snapshot *snapshot;
     struct column_set columns = {{0, 0}};
     double start = now();
-    for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++) column_set_add(&columns, column);
+    for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++)
+      column_set_add(&columns, column);
     if (store_snapshot(store, table, NULL, &snapshot, &error) || snapshot_require(snapshot, &columns, &error)) {
       fail(error.message, path);
     }
     figures.rows += (double)snapshot->rows;
     if (getenv("BENCH_TABLES") && snapshot->rows) {
-      printf("    %-16s %9llu rows %7.1f ms\n", schema_tables[table].name, (unsigned long long)snapshot->rows, (now() - start) * 1e3);
+      printf("    %-16s %9llu rows %7.1f ms\n", schema_tables[table].name, (unsigned long long)snapshot->rows,
+             (now() - start) * 1e3);
     }
     snapshot_release(snapshot);
   }
@@ -151,9 +155,11 @@ static double bench_load(const char *path, double bytes) {
     struct figures figures = load_apart(path);
     if (i == 0 || figures.all_seconds < best.all_seconds) best = figures;
   }
-  printf("  %-44s %7.0f MB/s (open alone %5.0f)  %.3f s, cpu %.3f s  peak %.1f MB = %.3f byte/byte  store %.1f MB  %.0f rows\n", path,
-         bytes / best.all_seconds / 1e6, bytes / best.open_seconds / 1e6, best.all_seconds, best.cpu_seconds, best.peak_bytes / 1e6,
-         best.peak_bytes / bytes, best.store_bytes / 1e6, best.rows);
+  printf(
+      "  %-44s %7.0f MB/s (open alone %5.0f)  %.3f s, cpu %.3f s  peak %.1f MB = %.3f byte/byte  store %.1f MB  %.0f "
+      "rows\n",
+      path, bytes / best.all_seconds / 1e6, bytes / best.open_seconds / 1e6, best.all_seconds, best.cpu_seconds,
+      best.peak_bytes / 1e6, best.peak_bytes / bytes, best.store_bytes / 1e6, best.rows);
   return bytes / best.all_seconds / 1e6;
 }
 

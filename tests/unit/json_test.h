@@ -111,7 +111,8 @@ static inline bool is_text(struct opened *o, struct value v, const char *expecte
 #define IS_NULL(table, column, row) CHECK(is_null(CELL(&o, table, column, row)))
 /* A reference: the row number that the id stands for. */
 #define ROW(table, column, row, expected) \
-  CHECK(CELL(&o, table, column, row).kind == VALUE_INTEGER && id_row(CELL(&o, table, column, row).integer) == (expected))
+  CHECK(CELL(&o, table, column, row).kind == VALUE_INTEGER && \
+        id_row(CELL(&o, table, column, row).integer) == (expected))
 #define ROWS(table, expected) CHECK(row_count(&o, TABLE_##table) == (expected))
 
 /* How often a diagnostic says that it happened; 0: there is none. */
@@ -119,7 +120,8 @@ static inline int64_t diagnosed(struct opened *o, const char *reason) {
   struct profile *profile = store_profile_at(o->store, 0);
   int64_t count = 0;
   for (size_t i = 0; profile && i < profile->diagnostic_count; i++) {
-    if (strcmp(pool_text(store_pool(o->store), profile->diagnostics[i].reason), reason) == 0) count += profile->diagnostics[i].count;
+    if (strcmp(pool_text(store_pool(o->store), profile->diagnostics[i].reason), reason) == 0)
+      count += profile->diagnostics[i].count;
   }
   return count;
 }

@@ -87,7 +87,8 @@ static void test_accelerators(void) {
   TEXT(transfers, target_memory, 0, "device");
   IS_NULL(transfers, bytes, 0);
   TEXT(api_calls, attributes, 0,
-       "{\"stream\":\"0x0\",\"cid\":47,\"src\":\"0x55674ecd8840\",\"dst\":\"0x7fda0e811600\",\"size\":\"2560\",\"kind\":\"1\"}");
+       "{\"stream\":\"0x0\",\"cid\":47,\"src\":\"0x55674ecd8840\",\"dst\":\"0x7fda0e811600\",\"size\":\"2560\","
+       "\"kind\":\"1\"}");
   TEXT(kernels, attributes, 1, "{\"cmd_name\":\"fc\",\"mem size\":\"9216 bytes\"}");
   TEXT(api_calls, domain, 1, "runtime");
   TEXT(transfers, direction, 1, "PtoP");
@@ -228,7 +229,8 @@ static void test_odd_texts(void) {
   TEXT(kernels, name, 0, "void f<\"quoted\">(int)");
   CHECK(diagnosed(&o, "unescaped_quote") >= 1);
   struct value name = CELL(&o, ops, name, 1);
-  CHECK(name.kind == VALUE_TEXT && pool_length(store_pool(o.store), name.text) == 20 && pool_has_nul(store_pool(o.store), name.text));
+  CHECK(name.kind == VALUE_TEXT && pool_length(store_pool(o.store), name.text) == 20 &&
+        pool_has_nul(store_pool(o.store), name.text));
   IS_NULL(ops, correlation, 1);
   INTEGER(ops, sequence_number, 1, -1);
   TEXT(ops, input_shapes, 1, "[[1,2],[]]");

@@ -1,4 +1,5 @@
-/* test_json_reader.c: the reader of trace JSON as a whole: cut anywhere, truncated anywhere, compressed, huge, hostile. */
+/* test_json_reader.c: the reader of trace JSON as a whole: cut anywhere, truncated anywhere, compressed, huge, hostile.
+ */
 #include <inttypes.h>
 #include <time.h>
 #include <zlib.h>
@@ -7,8 +8,9 @@
 
 /* ---- a trace as text ---- */
 
-static const char *const files[] = {"times.json",  "base_time.json", "old_2021.json",   "accelerators.json", "collectives.json",
-                                    "memory.json", "python.json",    "tensorflow.json", "odd_texts.json",    "chrome.json"};
+static const char *const files[] = {"times.json",       "base_time.json", "old_2021.json", "accelerators.json",
+                                    "collectives.json", "memory.json",    "python.json",   "tensorflow.json",
+                                    "odd_texts.json",   "chrome.json"};
 
 static char *read_fixture(const char *name, size_t *length) {
   char path[1024];
@@ -30,7 +32,8 @@ static uint64_t content(struct opened *o) {
     struct column_set columns = {{0, 0}};
     if (table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics) continue;
     for (unsigned c = 2; c < schema_tables[table].column_count; c++) column_set_add(&columns, c);
-    if (store_snapshot(o->store, table, NULL, &snapshot, &o->error) || snapshot_require(snapshot, &columns, &o->error)) abort();
+    if (store_snapshot(o->store, table, NULL, &snapshot, &o->error) || snapshot_require(snapshot, &columns, &o->error))
+      abort();
     MIX(snapshot->rows);
     for (size_t s = 0; s < snapshot->segment_count; s++) {
       for (uint32_t row = 0; row < snapshot->segments[s]->rows; row++) {
@@ -191,8 +194,11 @@ static void test_reading_again(void) {
   char *text = malloc(room);
   length += (size_t)sprintf(text, "{\"schemaVersion\": 1, \"traceEvents\": [\n");
   for (unsigned i = 0; i < EVENTS; i++) {
-    length += (size_t)sprintf(text + length, "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"op%u\", \"pid\": 1, \"tid\": 1, \"ts\": %u, \"dur\": 1, "
-                              "\"args\": {\"Ev Idx\": %u}}%s\n", i % 50, i, i, i + 1 < EVENTS ? "," : "");
+    length += (size_t)sprintf(
+        text + length,
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"op%u\", \"pid\": 1, \"tid\": 1, \"ts\": %u, \"dur\": 1, "
+        "\"args\": {\"Ev Idx\": %u}}%s\n",
+        i % 50, i, i, i + 1 < EVENTS ? "," : "");
   }
   length += (size_t)sprintf(text + length, "]}");
   uint8_t *packed = malloc(length);
@@ -253,7 +259,9 @@ static void test_hostile(void) {
   o = open_text("[]");
   CHECK(!o.status);
   close_opened(&o);
-  o = open_text("{\"traceEvents\": {\"ph\": \"X\"}, \"deviceProperties\": 7, \"distributedInfo\": [], \"baseTimeNanoseconds\": \"x\"}");
+  o = open_text(
+      "{\"traceEvents\": {\"ph\": \"X\"}, \"deviceProperties\": 7, \"distributedInfo\": [], \"baseTimeNanoseconds\": "
+      "\"x\"}");
   CHECK(o.status == TFPROF_WRONG_KIND);
   close_opened(&o);
 
@@ -276,10 +284,12 @@ static void test_hostile(void) {
   /* An event of 80 MB is passed over; those around it are there. */
   size_t size = (size_t)80 << 20;
   char *big = malloc(size + 400);
-  length = (size_t)sprintf(big, "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"before\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"name\":\"");
+  length = (size_t)sprintf(
+      big, "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"before\",\"ts\":1,\"dur\":1},{\"ph\":\"X\",\"name\":\"");
   memset(big + length, 'x', size);
   length += size;
-  length += (size_t)sprintf(big + length, "\",\"ts\":2},{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"after\",\"ts\":3,\"dur\":1}]");
+  length += (size_t)sprintf(big + length,
+                            "\",\"ts\":2},{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"after\",\"ts\":3,\"dur\":1}]");
   o = open_bytes(big, length, 0);
   CHECK(!o.status && diagnosed(&o, "oversized_element") == 1);
   ROWS(ops, 2);
@@ -288,16 +298,21 @@ static void test_hostile(void) {
   free(big);
 
   /* Numbers beyond everything. */
-  o = open_text("[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"n\",\"pid\":99999999999999999999999,\"tid\":-9223372036854775808,\"ts\":1,\"dur\":1e400,"
-                "\"args\":{\"External id\":-9223372036854775808,\"Sequence number\":9223372036854775807,\"Fwd thread id\":1e99}},"
-                "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"m\",\"pid\":1,\"tid\":1,\"ts\":1e-400,\"dur\":0,\"args\":{\"External id\":-9223372036854775808}}]");
+  o = open_text(
+      "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"n\",\"pid\":99999999999999999999999,\"tid\":-9223372036854775808,"
+      "\"ts\":1,\"dur\":1e400,"
+      "\"args\":{\"External id\":-9223372036854775808,\"Sequence number\":9223372036854775807,\"Fwd thread id\":1e99}},"
+      "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"m\",\"pid\":1,\"tid\":1,\"ts\":1e-400,\"dur\":0,\"args\":{"
+      "\"External id\":-9223372036854775808}}]");
   CHECK(!o.status);
   ROWS(ops, 1);
   IS_NULL(ops, correlation, 0);
   close_opened(&o);
 
   /* Bytes that are no UTF-8, lone surrogates. */
-  o = open_text("[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"\xff\xfe\xc3\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"\xf0\x28\":\"\\ud800x\\u12\"}}]");
+  o = open_text(
+      "[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"\xff\xfe\xc3\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{"
+      "\"\xf0\x28\":\"\\ud800x\\u12\"}}]");
   ROWS(ops, 1);
   content(&o);
   close_opened(&o);
@@ -309,8 +324,11 @@ static void test_many(void) {
   char *text = malloc(room);
   length += (size_t)sprintf(text, "[");
   for (unsigned i = 0; i < 300000; i++) {
-    length += (size_t)sprintf(text + length, "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":%u,\"tid\":%u,\"ts\":%u,\"dur\":1,\"args\":{\"m%u\":1,"
-                              "\"correlation\":5}},\n", i * 7, i, i, i);
+    length += (size_t)sprintf(
+        text + length,
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":%u,\"tid\":%u,\"ts\":%u,\"dur\":1,\"args\":{\"m%u\":1,"
+        "\"correlation\":5}},\n",
+        i * 7, i, i, i);
   }
   length += (size_t)sprintf(text + length, "{}]");
   clock_t begin = clock();

@@ -1,8 +1,8 @@
 /* attributes.c: the column `attributes`, read again from the file when it is asked for.
 **
-** A segment keeps where its rows' events begin (four bytes each).  Loading reads the chunk again, runs every event through emit.c with
-** is_dry set, which notes the members that columns have taken, and writes the others as one JSON object: members of the event under
-** their names, those of args beside them.
+** A segment keeps where its rows' events begin (four bytes each).  Loading reads the chunk again, runs every event
+** through emit.c with is_dry set, which notes the members that columns have taken, and writes the others as one JSON
+** object: members of the event under their names, those of args beside them.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +98,9 @@ static void put_rest(struct worker *worker, const char *text, size_t length, str
   if (w->length) put(w, "}", 1);
 }
 
-static enum tfprof_status load_rows(struct profile *profile, const struct segment *segment, const struct segment_text *text,
-                                    struct worker *worker, int64_t *values, struct tfprof_error *error) {
+static enum tfprof_status load_rows(struct profile *profile, const struct segment *segment,
+                                    const struct segment_text *text, struct worker *worker, int64_t *values,
+                                    struct tfprof_error *error) {
   const struct source_index *index = profile->source_data;
   struct pool *pool = store_pool(profile->store);
   bool is_far = text->far_offsets != NULL;
@@ -130,15 +131,16 @@ static enum tfprof_status load_rows(struct profile *profile, const struct segmen
       if (status) error_set(error, status, "no room for attributes");
     }
     if (id) values[row] = id;
-    if ((row & 4095) == 0 && store_interrupted(profile->store)) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
+    if ((row & 4095) == 0 && store_interrupted(profile->store))
+      status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
   }
   free(buffer);
   free(writer.bytes);
   return status;
 }
 
-enum tfprof_status attributes_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
-                                   struct column **out, struct tfprof_error *error) {
+enum tfprof_status attributes_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                                   unsigned count, struct column **out, struct tfprof_error *error) {
   const struct segment_text *text = segment->source_data;
   const unsigned attributes = schema_tables[segment->table].column_count - 1u;
   for (unsigned i = 0; i < count; i++) {

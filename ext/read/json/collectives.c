@@ -1,8 +1,9 @@
 /* collectives.c: one row for each collective operation of the rank.
 **
-** libkineto writes the same arguments at the record_param_comms op that asks for a collective (torch/csrc/distributed/c10d/
-** ParamCommsUtils) and at the kernel that carries it out.  The kernel's External id is the op's: a pair becomes one row with the times
-** of the kernel; an op without such a kernel, as on CPUs, is a row with the op's times.
+** libkineto writes the same arguments at the record_param_comms op that asks for a collective
+** (torch/csrc/distributed/c10d/ ParamCommsUtils) and at the kernel that carries it out.  The kernel's External id is
+** the op's: a pair becomes one row with the times of the kernel; an op without such a kernel, as on CPUs, is a row with
+** the op's times.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,11 @@
 #include "read/json/trace.h"
 
 static int64_t element_bytes(const char *dtype) {
-  static const struct { const char *name; int64_t bytes; } known[] = {
-      {"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"UInt16", 2}, {"Half", 2}, {"BFloat16", 2}, {"Int", 4}, {"UInt32", 4},
-      {"Float", 4}, {"Long", 8}, {"UInt64", 8}, {"Double", 8}, {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
+  static const struct { const char *name; int64_t bytes;
+  } known[] = {{"Byte", 1},   {"Char", 1},        {"Bool", 1},         {"Short", 2},
+               {"UInt16", 2}, {"Half", 2},        {"BFloat16", 2},     {"Int", 4},
+               {"UInt32", 4}, {"Float", 4},       {"Long", 8},         {"UInt64", 8},
+               {"Double", 8}, {"ComplexHalf", 4}, {"ComplexFloat", 8}, {"ComplexDouble", 16}};
   if (!dtype) return 0;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strcmp(known[i].name, dtype) == 0) return known[i].bytes;
@@ -65,7 +68,8 @@ static int64_t ranks_json(struct trace *trace, const struct collective *c) {
   const char *text = pool_text(trace->pool, c->ranks);
   size_t length = text ? strlen(text) : 0;
   string_id id = 0;
-  if (length < 2 || text[0] != '[' || text[length - 1] != ']' || strspn(text, "[], 0123456789") != length || length == 2) {
+  if (length < 2 || text[0] != '[' || text[length - 1] != ']' || strspn(text, "[], 0123456789") != length ||
+      length == 2) {
     id = configured_ranks(trace, c->group);
   } else {
     char *copy = malloc(length);
@@ -91,7 +95,8 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   if (!count) return TFPROF_OK;
   if (count > UINT32_MAX / 2) return TFPROF_LIMIT;
   struct lane_table ops; /* External id -> op */
-  uint32_t *op_of = malloc(count * sizeof *op_of), *rows = malloc(count * sizeof *rows), *by_id = malloc(2 * count * sizeof *by_id);
+  uint32_t *op_of = malloc(count * sizeof *op_of), *rows = malloc(count * sizeof *rows),
+           *by_id = malloc(2 * count * sizeof *by_id);
   bool *is_paired = calloc(count, sizeof *is_paired);
   bool ok = lane_table_init(&ops) && op_of && rows && by_id && is_paired;
   for (size_t i = 0; ok && i < count; i++) {

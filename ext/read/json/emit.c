@@ -1,8 +1,9 @@
 /* emit.c: from the members of one event to rows.
 **
-** Which table an event goes to is told by its phase ("ph", the Trace Event Format) and category ("cat": libkineto's ActivityType.cpp,
-** and in traces of 2021 the capitalised names that the TensorBoard plugin knew).  A member that a row has taken is reported by take_*();
-** with is_dry set it is noted, so that the column `attributes` can hold exactly the rest: both run the same code.
+** Which table an event goes to is told by its phase ("ph", the Trace Event Format) and category ("cat": libkineto's
+** ActivityType.cpp, and in traces of 2021 the capitalised names that the TensorBoard plugin knew).  A member that a row
+** has taken is reported by take_*(); with is_dry set it is noted, so that the column `attributes` can hold exactly the
+** rest: both run the same code.
 */
 #include <stdlib.h>
 
@@ -11,8 +12,20 @@
 
 enum category {
   CATEGORY_NONE, /* no "cat" */
-  CATEGORY_OTHER, CATEGORY_OP, CATEGORY_USER, CATEGORY_PYTHON, CATEGORY_KERNEL, CATEGORY_MTIA_KERNEL, CATEGORY_MEMCPY,
-  CATEGORY_MEMSET, CATEGORY_RUNTIME, CATEGORY_DRIVER, CATEGORY_SYNC, CATEGORY_GPU_USER, CATEGORY_OVERHEAD, CATEGORY_TENSORFLOW,
+  CATEGORY_OTHER,
+  CATEGORY_OP,
+  CATEGORY_USER,
+  CATEGORY_PYTHON,
+  CATEGORY_KERNEL,
+  CATEGORY_MTIA_KERNEL,
+  CATEGORY_MEMCPY,
+  CATEGORY_MEMSET,
+  CATEGORY_RUNTIME,
+  CATEGORY_DRIVER,
+  CATEGORY_SYNC,
+  CATEGORY_GPU_USER,
+  CATEGORY_OVERHEAD,
+  CATEGORY_TENSORFLOW,
   CATEGORY_TRACE,
 };
 
@@ -52,7 +65,8 @@ static enum category find_category(const struct field *f) {
     default: break;
   }
 #undef IS
-  if (ends_with(f, "_runtime")) return CATEGORY_RUNTIME; /* mtia_runtime, xpu_runtime, glow_runtime, privateuse1_runtime */
+  if (ends_with(f, "_runtime"))
+    return CATEGORY_RUNTIME; /* mtia_runtime, xpu_runtime, glow_runtime, privateuse1_runtime */
   if (ends_with(f, "_driver")) return CATEGORY_DRIVER;
   return CATEGORY_OTHER;
 }
@@ -155,7 +169,8 @@ static inline uint64_t lane_word(struct worker *w, unsigned key, uint64_t text_f
   return (uint64_t)value;
 }
 
-static uint32_t lane_number(struct worker *w, struct lane_key key, uint32_t pid_text, uint32_t tid_text, int64_t context) {
+static uint32_t lane_number(struct worker *w, struct lane_key key, uint32_t pid_text, uint32_t tid_text,
+                            int64_t context) {
   if (w->is_dry) return 0;
   uint32_t before = w->lanes.count, lane = lane_intern(&w->lanes, key);
   if (lane == INTERN_NONE) {
@@ -176,7 +191,8 @@ static uint32_t host_lane(struct worker *w) {
   uint64_t pid = lane_word(w, KEY_PID, LANE_PID_IS_TEXT, &flags, &pid_text);
   uint64_t tid = lane_word(w, KEY_TID, LANE_TID_IS_TEXT, &flags, &tid_text);
   if (!has(w, KEY_TID) && !has(w, KEY_PID)) return INTERN_NONE;
-  if (flags == LANE_HOST && w->host_cache.is_set && w->host_cache.pid == pid && w->host_cache.tid == tid) return w->host_cache.lane;
+  if (flags == LANE_HOST && w->host_cache.is_set && w->host_cache.pid == pid && w->host_cache.tid == tid)
+    return w->host_cache.lane;
   uint32_t lane = lane_number(w, (struct lane_key){{flags, pid, tid}}, pid_text, tid_text, ROW_NULL);
   if (flags == LANE_HOST && !w->is_dry) {
     w->host_cache.pid = pid;
@@ -194,8 +210,8 @@ static uint32_t device_number(struct worker *w, enum device_kind kind, int64_t o
   return device;
 }
 
-/* Device and stream of an event that ran on a device. libkineto writes the device ordinal as pid too; the stream as tid, in 2021 as
-** "stream 7", for stream synchronisations since 2025 as stream + 1000000. */
+/* Device and stream of an event that ran on a device. libkineto writes the device ordinal as pid too; the stream as
+** tid, in 2021 as "stream 7", for stream synchronisations since 2025 as stream + 1000000. */
 struct place { int64_t device, lane; };
 static inline struct place device_place(struct worker *w, enum device_kind kind, unsigned stream_key) {
   int64_t ordinal = take_integer(w, KEY_DEVICE);
@@ -231,8 +247,8 @@ static inline struct place device_place(struct worker *w, enum device_kind kind,
   uint32_t device = device_number(w, kind, ordinal), lane = INTERN_NONE;
   place.device = as_value(device);
   if (stream != ROW_NULL && stream >= 0 && stream != UINT32_MAX) { /* -1 and 4294967295: no stream */
-    lane = lane_number(w, (struct lane_key){{LANE_STREAM, (uint64_t)kind << 32 | (uint32_t)ordinal, (uint64_t)stream}}, INTERN_NONE,
-                       INTERN_NONE, take_integer(w, KEY_CONTEXT));
+    lane = lane_number(w, (struct lane_key){{LANE_STREAM, (uint64_t)kind << 32 | (uint32_t)ordinal, (uint64_t)stream}},
+                       INTERN_NONE, INTERN_NONE, take_integer(w, KEY_CONTEXT));
   }
   place.lane = as_value(lane);
   if (!w->is_dry) {
@@ -368,7 +384,8 @@ static void emit_op(struct worker *w, enum category category) {
     const struct field *f = &w->fields[KEY_CALL_STACK];
     taken(w, KEY_CALL_STACK);
     if (f->length) {
-      SET(ops_recorded_code_trace, as_value(intern(w, f->text, f->length, f->is_escaped ? TEXT_STACK_ESCAPED : TEXT_STACK)));
+      SET(ops_recorded_code_trace,
+          as_value(intern(w, f->text, f->length, f->is_escaped ? TEXT_STACK_ESCAPED : TEXT_STACK)));
     }
   }
   if (has(w, KEY_MODULE_HIERARCHY)) {
@@ -399,7 +416,8 @@ static void emit_op(struct worker *w, enum category category) {
   }
 }
 
-/* tensorflow/python/client/timeline.py and tfprof's timeline: the name of the event is the op's type, args has name and op. */
+/* tensorflow/python/client/timeline.py and tfprof's timeline: the name of the event is the op's type, args has name and
+ * op. */
 static void emit_tensorflow_op(struct worker *w) {
   int64_t start, duration;
   if (!take_span(w, &start, &duration)) return;
@@ -456,8 +474,12 @@ static void emit_kernel(struct worker *w, enum device_kind kind) {
 
 /* "Memcpy HtoD (Pageable -> Device)": direction and memories. Anything that is not found stays NULL. */
 static int64_t find_direction(const char *text, size_t length) {
-  static const struct { char text[5]; int literal; } known[] = {
-      {"HtoD", LITERAL_HtoD}, {"DtoH", LITERAL_DtoH}, {"DtoD", LITERAL_DtoD}, {"PtoP", LITERAL_PtoP}, {"HtoH", LITERAL_HtoH}};
+  static const struct { char text[5]; int literal;
+  } known[] = {{"HtoD", LITERAL_HtoD},
+               {"DtoH", LITERAL_DtoH},
+               {"DtoD", LITERAL_DtoD},
+               {"PtoP", LITERAL_PtoP},
+               {"HtoH", LITERAL_HtoH}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (memmem(text, length, known[i].text, 4)) return known[i].literal;
   }
@@ -590,7 +612,8 @@ static void emit_range(struct worker *w, enum category category) {
   SET(ranges_name, take_name(w, &name_class));
   SET(ranges_category, take_text(w, KEY_CAT));
   if (category == CATEGORY_GPU_USER || category == CATEGORY_TRACE) SET(ranges_domain, LITERAL_torch);
-  if (category == CATEGORY_GPU_USER || has(w, KEY_STREAM)) SET(ranges_thread_id, device_place(w, DEVICE_GPU, KEY_STREAM).lane);
+  if (category == CATEGORY_GPU_USER || has(w, KEY_STREAM))
+    SET(ranges_thread_id, device_place(w, DEVICE_GPU, KEY_STREAM).lane);
   else SET(ranges_thread_id, as_value(host_lane(w)));
   SET(ranges_start_ns, start);
   SET(ranges_dur_ns, duration);
@@ -611,12 +634,15 @@ static void emit_memory(struct worker *w, bool is_failure) {
   taken(w, KEY_CAT);
   taken(w, KEY_SCOPE);
   SET(memory_events_time_ns, time);
-  SET(memory_events_kind, is_failure ? LITERAL_out_of_memory : bytes != ROW_NULL && bytes < 0 ? LITERAL_release : LITERAL_allocate);
+  SET(memory_events_kind, is_failure                       ? LITERAL_out_of_memory
+                          : bytes != ROW_NULL && bytes < 0 ? LITERAL_release
+                                                           : LITERAL_allocate);
   SET(memory_events_bytes, bytes);
   SET(memory_events_in_use_bytes, take_integer(w, KEY_TOTAL_ALLOCATED));
   SET(memory_events_reserved_bytes, take_integer(w, KEY_TOTAL_RESERVED));
   if (type == 0) SET(memory_events_device_id, as_value(device_number(w, DEVICE_CPU, 0)));
-  else if (type != ROW_NULL) SET(memory_events_device_id, as_value(device_number(w, DEVICE_GPU, ordinal == ROW_NULL ? 0 : ordinal)));
+  else if (type != ROW_NULL)
+    SET(memory_events_device_id, as_value(device_number(w, DEVICE_GPU, ordinal == ROW_NULL ? 0 : ordinal)));
   SET(memory_events_address, take_integer(w, KEY_ADDRESS));
   SET(memory_events_thread, as_value(host_lane(w)));
 }
@@ -731,7 +757,10 @@ static void emit_span(struct worker *w) {
     case CATEGORY_DRIVER: emit_api_call(w, true); break;
     case CATEGORY_SYNC: emit_sync(w); break;
     case CATEGORY_OVERHEAD: emit_overhead(w); break;
-    case CATEGORY_NONE: case CATEGORY_OTHER: case CATEGORY_TRACE: case CATEGORY_GPU_USER: emit_range(w, category); return;
+    case CATEGORY_NONE:
+    case CATEGORY_OTHER:
+    case CATEGORY_TRACE:
+    case CATEGORY_GPU_USER: emit_range(w, category); return;
   }
   if (w->is_dry) taken(w, KEY_CAT);
 }

@@ -39,8 +39,9 @@ void trace_free(struct trace *trace) {
   lane_table_free(&trace->devices);
   lane_table_free(&trace->frames);
   lane_table_free(&trace->stacks);
-  struct list *lists[] = {&trace->chunks, &trace->lane_infos, &trace->device_infos, &trace->frame_texts, &trace->stack_items,
-                          &trace->lane_names, &trace->halves, &trace->collectives, &trace->python_frames, &trace->members};
+  struct list *lists[] = {&trace->chunks,        &trace->lane_infos, &trace->device_infos, &trace->frame_texts,
+                          &trace->stack_items,   &trace->lane_names, &trace->halves,       &trace->collectives,
+                          &trace->python_frames, &trace->members};
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) list_free(lists[i]);
   free(trace->scratch);
   memset(trace, 0, sizeof *trace);
@@ -123,8 +124,8 @@ static bool has_texts(enum row_table table) {
   return table != ROWS_counters; /* their args are the rows */
 }
 
-static enum tfprof_status add_segment(struct trace *trace, struct profile *profile, struct chunk *chunk, enum row_table table,
-                                      uint64_t *far_offsets) {
+static enum tfprof_status add_segment(struct trace *trace, struct profile *profile, struct chunk *chunk,
+                                      enum row_table table, uint64_t *far_offsets) {
   struct chunk_table *t = &chunk->tables[table];
   unsigned first = table_specs[table].first, count = table_specs[table + 1].first - first;
   unsigned schema_table = table_specs[table].table;
@@ -136,7 +137,8 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
       free(far_offsets);
       return TFPROF_NO_MEMORY;
     }
-    *text = (struct segment_text){chunk->offset, chunk->length, far_offsets ? NULL : t->offsets, far_offsets, (int)table};
+    *text =
+        (struct segment_text){chunk->offset, chunk->length, far_offsets ? NULL : t->offsets, far_offsets, (int)table};
     if (!far_offsets) t->offsets = NULL;
     column_set_add(&raw, schema_tables[schema_table].column_count - 1u);
   } else {
@@ -144,7 +146,8 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
     t->offsets = NULL;
   }
   struct segment *segment;
-  enum tfprof_status status = profile_add_segment(profile, schema_table, t->first_row, t->rows, &raw, text, &segment, NULL);
+  enum tfprof_status status =
+      profile_add_segment(profile, schema_table, t->first_row, t->rows, &raw, text, &segment, NULL);
   if (status) return status;
   if (table == ROWS_ops) {
     struct column **types_place = &t->columns[ROW_ops_op_type - ROW_FIRST_ops];
@@ -155,9 +158,11 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
   }
   for (unsigned i = 0; i < count; i++) {
     struct column *column = t->columns[i];
-    if (slot_specs[first + i].is_time && column->form != COLUMN_ABSENT) column->base += trace->base_ns; /* both below 2^62 */
+    if (slot_specs[first + i].is_time && column->form != COLUMN_ABSENT)
+      column->base += trace->base_ns; /* both below 2^62 */
     t->columns[i] = NULL;
-    if (column->form == COLUMN_ABSENT && schema_tables[schema_table].start_column != (int)slot_specs[first + i].column) {
+    if (column->form == COLUMN_ABSENT &&
+        schema_tables[schema_table].start_column != (int)slot_specs[first + i].column) {
       column_release(column); /* what the source does not have may be derived */
       continue;
     }
@@ -195,31 +200,39 @@ static int64_t rank_in_name(const char *path) {
   return -1;
 }
 
-static const struct { const char *severity, *reason, *message; } problem_texts[PROBLEM_COUNT] = {
-    [PROBLEM_FLOW] = {"info", "flow_events", "flow events (arrows of the picture) are not kept: the same links are made from the events' own numbers"},
+static const struct { const char *severity, *reason, *message;
+} problem_texts[PROBLEM_COUNT] = {
+    [PROBLEM_FLOW] =
+        {"info", "flow_events",
+         "flow events (arrows of the picture) are not kept: the same links are made from the events' own numbers"},
     [PROBLEM_PHASE] = {"warning", "unknown_phase", "events of a kind that is not known (member ph) were left out"},
     [PROBLEM_MALFORMED] = {"error", "malformed_json", "text that is no JSON was left out, up to the next event"},
     [PROBLEM_NOT_OBJECT] = {"warning", "not_an_event", "elements of the event array that are no objects were left out"},
-    [PROBLEM_QUOTE] = {"warning", "unescaped_quote", "texts with quotes that are not escaped were read up to where the text seems to end"},
+    [PROBLEM_QUOTE] = {"warning", "unescaped_quote",
+                       "texts with quotes that are not escaped were read up to where the text seems to end"},
     [PROBLEM_NO_TIME] = {"warning", "no_time", "events without a time were left out"},
-    [PROBLEM_TIME_RANGE] = {"warning", "time_out_of_range", "events with a time that is no number, or beyond 146 years, were left out"},
+    [PROBLEM_TIME_RANGE] = {"warning", "time_out_of_range",
+                            "events with a time that is no number, or beyond 146 years, were left out"},
     [PROBLEM_NEGATIVE] = {"warning", "negative_duration", "events end before they begin; they are kept as they are"},
     [PROBLEM_TRUNCATED] = {"error", "truncated", "the file ends in the middle; everything before is served"},
     [PROBLEM_OVERSIZED] = {"error", "oversized_element", "elements of more than 64 MB were left out"},
     [PROBLEM_TRAILING] = {"warning", "trailing_text", "text after the end of the document was ignored"},
-    [PROBLEM_UNMATCHED_BEGIN] = {"warning", "unmatched_begin", "ranges were begun (ph B or b) and never ended; their end is NULL"},
-    [PROBLEM_UNMATCHED_END] = {"warning", "unmatched_end", "ends of ranges (ph E or e) without a beginning were left out"},
+    [PROBLEM_UNMATCHED_BEGIN] = {"warning", "unmatched_begin",
+                                 "ranges were begun (ph B or b) and never ended; their end is NULL"},
+    [PROBLEM_UNMATCHED_END] = {"warning", "unmatched_end",
+                               "ends of ranges (ph E or e) without a beginning were left out"},
     [PROBLEM_SORT_INDEX] = {"info", "layout_metadata", "metadata events that only order a picture are not kept"},
     [PROBLEM_COUNTER] = {"warning", "counter_not_a_number", "values of counters that are no numbers were left out"},
-    [PROBLEM_LEVEL] = {"error", "malformed_json", "what stands outside of the event array is no JSON; reading ended there"},
+    [PROBLEM_LEVEL] = {"error", "malformed_json",
+                       "what stands outside of the event array is no JSON; reading ended there"},
 };
 
 static void diagnose(struct trace *trace, struct profile *profile) {
   for (unsigned i = 0; i < PROBLEM_COUNT; i++) {
     const struct problem_tally *tally = &trace->problems[i];
     if (!tally->count || !problem_texts[i].reason) continue;
-    profile_diagnose(profile, problem_texts[i].severity, problem_texts[i].reason, (int64_t)tally->count, (int64_t)tally->offset, -1,
-                     "%s", problem_texts[i].message);
+    profile_diagnose(profile, problem_texts[i].severity, problem_texts[i].reason, (int64_t)tally->count,
+                     (int64_t)tally->offset, -1, "%s", problem_texts[i].message);
   }
   uint64_t offset;
   enum source_problem problem = source_problem(trace->source, &offset);
@@ -236,13 +249,15 @@ static void diagnose(struct trace *trace, struct profile *profile) {
 
 extern const struct profile_source json_source_kineto, json_source_chrome;
 
-enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index, struct tfprof_error *error) {
+enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index,
+                                struct tfprof_error *error) {
   header_read(trace);
   bool is_tensorflow = trace->tensorflow_count && trace->tensorflow_count == trace->rows[ROWS_ops];
-  if ((trace->rows[ROWS_ops] && !is_tensorflow) || trace->rows[ROWS_kernels] || trace->rows[ROWS_api_calls]) trace->is_kineto = true;
+  if ((trace->rows[ROWS_ops] && !is_tensorflow) || trace->rows[ROWS_kernels] || trace->rows[ROWS_api_calls])
+    trace->is_kineto = true;
   struct profile *profile;
-  enum tfprof_status status = store_add_profile(trace->store, run_number, trace->is_kineto ? &json_source_kineto : &json_source_chrome,
-                                                index, &profile, error);
+  enum tfprof_status status = store_add_profile(
+      trace->store, run_number, trace->is_kineto ? &json_source_kineto : &json_source_chrome, index, &profile, error);
   if (status) return status; /* the store has freed the index */
   uint64_t *far_offsets = NULL;
   size_t own_chunks = trace->chunks.count;

@@ -1,13 +1,13 @@
-/* halves.c: what can only be put together when all events are known: ranges that are written as two events, and call stacks that are
-** written as links from python_function to python_function.
+/* halves.c: what can only be put together when all events are known: ranges that are written as two events, and call
+** stacks that are written as links from python_function to python_function.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "read/json/trace.h"
 
-/* The Trace Event Format: B and E of one thread form a stack in the order of time, events of equal time in the order of the file; b and
-** e belong together by id and category. */
+/* The Trace Event Format: B and E of one thread form a stack in the order of time, events of equal time in the order of
+** the file; b and e belong together by id and category. */
 struct half_order { const struct half_event *halves; };
 
 static int compare_halves(const void *a, const void *b, void *context) {
@@ -131,7 +131,8 @@ static bool resolve(struct trace *trace, const struct python_frame *frames, size
       state[at] = 1;
       path[depth++] = at;
       if (frames[at].parent == ROW_NULL) break;
-      uint32_t before = by_id.count, parent = lane_intern(&by_id, (struct lane_key){{(uint64_t)frames[at].parent, 0, 0}});
+      uint32_t before = by_id.count,
+               parent = lane_intern(&by_id, (struct lane_key){{(uint64_t)frames[at].parent, 0, 0}});
       if (parent == INTERN_NONE) {
         ok = false;
         break;
@@ -143,7 +144,8 @@ static bool resolve(struct trace *trace, const struct python_frame *frames, size
     uint32_t stack = depth && at != path[depth - 1] && state[at] == 2 ? stacks[at] : 0;
     while (depth) {
       at = path[--depth];
-      stack = stack_push(trace, stack, pool_text(trace->pool, frames[at].name), pool_length(trace->pool, frames[at].name));
+      stack =
+          stack_push(trace, stack, pool_text(trace->pool, frames[at].name), pool_length(trace->pool, frames[at].name));
       stacks[at] = stack;
       state[at] = 2;
     }
@@ -176,7 +178,8 @@ enum tfprof_status python_stacks(struct trace *trace) {
       status = TFPROF_NO_MEMORY;
       break;
     }
-    for (uint32_t i = 0; i < ops->rows; i++) values[i] = column_is_null(*column, i) ? ROW_NULL : column_integer(*column, i);
+    for (uint32_t i = 0; i < ops->rows; i++)
+      values[i] = column_is_null(*column, i) ? ROW_NULL : column_integer(*column, i);
     for (; at < count && frames[at].row < ops->first_row + ops->rows; at++) {
       if (stacks[at]) values[frames[at].row - ops->first_row] = (int64_t)stacks[at] - 1;
     }

@@ -1,7 +1,7 @@
 /* header.c: the members of the top-level object beside the events.
 **
-** libkineto writes them before or after the events, depending on its version (output_json.cpp).  What has no column goes into
-** the profile's attributes; the texts of INFO, WARNING and ERROR arrays become one row of diagnostics each.
+** libkineto writes them before or after the events, depending on its version (output_json.cpp).  What has no column
+** goes into the profile's attributes; the texts of INFO, WARNING and ERROR arrays become one row of diagnostics each.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +95,8 @@ void header_read(struct trace *trace) {
   }
 }
 
-static const char *const known[] = {"deviceProperties", "baseTimeNanoseconds", "host_name", "pytorch_version", "schemaVersion",
-                                    "displayTimeUnit", "traceName"};
+static const char *const known[] = {"deviceProperties", "baseTimeNanoseconds", "host_name", "pytorch_version",
+                                    "schemaVersion",    "displayTimeUnit",     "traceName"};
 
 static void diagnose_messages(struct profile *profile, const struct member *member, const struct field *array) {
   bool is_error = is_named(member, "ERROR"), is_warning = is_named(member, "WARNING");
@@ -109,8 +109,8 @@ static void diagnose_messages(struct profile *profile, const struct member *memb
                      (int)(text.length < 2000 ? text.length : 2000), text.text);
   }
   if (count > MAXIMUM_MESSAGES) {
-    profile_diagnose(profile, "info", "profiler_messages_left_out", count - MAXIMUM_MESSAGES, (int64_t)member->offset, -1,
-                     "more messages of the profiler than are shown");
+    profile_diagnose(profile, "info", "profiler_messages_left_out", count - MAXIMUM_MESSAGES, (int64_t)member->offset,
+                     -1, "more messages of the profiler than are shown");
   }
 }
 
@@ -150,7 +150,8 @@ void header_describe(struct trace *trace, struct profile *profile) {
     free(compact);
   }
   string_id id = 0;
-  if (ok && length && put(&text, &length, &capacity, "}", 1) && pool_intern(trace->pool, text, length, &id) == TFPROF_OK) {
+  if (ok && length && put(&text, &length, &capacity, "}", 1) &&
+      pool_intern(trace->pool, text, length, &id) == TFPROF_OK) {
     profile->attributes = id;
   }
   free(text);

@@ -12,8 +12,8 @@ static size_t at_most(size_t n) { return n < STEP_MAXIMUM ? n : STEP_MAXIMUM; }
 
 #include <isa-l/igzip_lib.h>
 
-/* The state holds the whole history window itself (tmp_out_buffer) and no pointers but those to the caller's buffers, which are
-** set anew in every step: a copy of the bytes is a copy of the state. */
+/* The state holds the whole history window itself (tmp_out_buffer) and no pointers but those to the caller's buffers,
+** which are set anew in every step: a copy of the bytes is a copy of the state. */
 struct inflater {
   struct inflate_state state;
 };

@@ -1,8 +1,8 @@
 /* inflate.h: gzip decompression that can be stopped, copied and gone on with.
 **
-** One interface over two libraries: ISA-L where built with it (TFPROF_HAVE_ISAL), else zlib.  Measured on 500 MB of trace JSON
-** (tests/bench/bench_json inflate): ISA-L 2.0-2.5 GB/s with checksum, libdeflate 1.7-1.9 GB/s but only whole files at once, zlib
-** 0.7 GB/s.  zlib-ng is not packaged in Debian 12.
+** One interface over two libraries: ISA-L where built with it (TFPROF_HAVE_ISAL), else zlib.  Measured on 500 MB of
+** trace JSON (tests/bench/bench_json inflate): ISA-L 2.0-2.5 GB/s with checksum, libdeflate 1.7-1.9 GB/s but only whole
+** files at once, zlib 0.7 GB/s.  zlib-ng is not packaged in Debian 12.
 */
 #ifndef TFPROF_JSON_INFLATE_H
 #define TFPROF_JSON_INFLATE_H
@@ -25,8 +25,8 @@ void inflater_free(struct inflater *inflater);
 size_t inflater_bytes(void);
 /* For the next member. */
 void inflater_reset(struct inflater *inflater);
-/* Moves *in and *out forward by what was used and made. *in may also go back, by up to INFLATER_GIVES_BACK bytes, into what earlier calls
-** were given: so many bytes before *in must be those that came before it. */
+/* Moves *in and *out forward by what was used and made. *in may also go back, by up to INFLATER_GIVES_BACK bytes, into
+** what earlier calls were given: so many bytes before *in must be those that came before it. */
 enum { INFLATER_GIVES_BACK = 16 };
 enum inflater_status inflater_step(struct inflater *inflater, const uint8_t **in, size_t *in_length, uint8_t **out,
                                    size_t *out_length);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two multiplications of 64 x 64 -> 128 bits for 32 bytes, as in wyhash (public domain, Wang Yi). Not keyed: what it guards is only
-** speed, and the slots are bounded by the number of distinct texts. */
+/* Two multiplications of 64 x 64 -> 128 bits for 32 bytes, as in wyhash (public domain, Wang Yi). Not keyed: what it
+** guards is only speed, and the slots are bounded by the number of distinct texts. */
 static inline uint64_t mix(uint64_t a, uint64_t b) {
   __extension__ unsigned __int128 product = (unsigned __int128)a * b;
   return (uint64_t)product ^ (uint64_t)(product >> 64);
@@ -86,7 +86,8 @@ uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t lengt
   for (; table->slots[at].index; at = (at + 1) & table->mask) {
     if (table->slots[at].hash != hash) continue;
     const struct text *text = &table->texts[table->slots[at].index - 1];
-    if (text->length == length && text->form == form && memcmp(text->bytes, bytes, length) == 0) return table->slots[at].index - 1;
+    if (text->length == length && text->form == form && memcmp(text->bytes, bytes, length) == 0)
+      return table->slots[at].index - 1;
   }
   if (table->count == table->capacity) {
     if (table->count >= UINT32_MAX / 2) return INTERN_NONE;

@@ -1,9 +1,9 @@
 /* intern.h: the strings and lanes that one worker has met, numbered from 0.
 **
-** A worker looks up several texts per event.  It does so by the raw bytes as they stand in the file, without decoding: a text that has
-** been seen costs a hash and a comparison.  What is new in a chunk is decoded and entered into the store's pool when the chunk is
-** published, once (publish.c); until then its bytes lie in the chunk, and afterwards in the pool where they are the same, so that most
-** texts are held only once.
+** A worker looks up several texts per event.  It does so by the raw bytes as they stand in the file, without decoding:
+** a text that has been seen costs a hash and a comparison.  What is new in a chunk is decoded and entered into the
+** store's pool when the chunk is published, once (publish.c); until then its bytes lie in the chunk, and afterwards in
+** the pool where they are the same, so that most texts are held only once.
 **
 ** Lanes (threads, streams) and devices are numbered in the same way by three integers.
 */

@@ -1,12 +1,14 @@
 /* json.c: the reader of traces in JSON: PyTorch's (libkineto), TensorFlow's timelines, any Chrome trace; plain or gzip.
 **
-** The file is cut into chunks that end where an event seems to end.  Each of several workers takes the next chunk (reading it, and
-** inflating it, one at a time), parses it as if the cut were right, waits for its turn, and publishes.  The turn tells whether it was
-** right: the chunk before must have ended between two events of the array.  If not - a list of objects among an event's arguments
-** looked like events, a string held braces - the rest of the chunk before and this one are parsed again together.  So the
-** outcome is that of reading the file from start to end, and a wrong guess costs time only.
+** The file is cut into chunks that end where an event seems to end.  Each of several workers takes the next chunk
+** (reading it, and inflating it, one at a time), parses it as if the cut were right, waits for its turn, and
+** publishes.  The turn tells whether it was right: the chunk before must have ended between two events of the array. 
+** If not - a list of objects among an event's arguments looked like events, a string held braces - the rest of the
+** chunk before and this one are parsed again together.  So the outcome is that of reading the file from start to end,
+** and a wrong guess costs time only.
 **
-** Memory: a chunk and its rows per worker, and what is kept.  An element that does not end within OVERSIZED bytes is passed over.
+** Memory: a chunk and its rows per worker, and what is kept.  An element that does not end within OVERSIZED bytes is
+** passed over.
 */
 #include <pthread.h>
 #include <stdio.h>
@@ -65,7 +67,8 @@ static bool is_stopped(struct loading *l) {
 }
 
 /* The next chunk into `own`, with padding. False: there is none. */
-static bool next_chunk(struct loading *l, struct buffer *own, uint64_t *number, uint64_t *offset, bool *is_aligned, bool *is_last) {
+static bool next_chunk(struct loading *l, struct buffer *own, uint64_t *number, uint64_t *offset, bool *is_aligned,
+                       bool *is_last) {
   pthread_mutex_lock(&l->read_lock);
   bool ok = !l->at_end;
   if (ok && !buffer_reserve(own, l->carry.length + l->chunk_bytes)) {
@@ -132,8 +135,8 @@ static size_t skip_element(struct loading *l, const char *data, size_t length) {
   return length;
 }
 
-/* The guess was wrong, or there was none: what was left over and this chunk together, from the true state. Returns the bytes
-** dealt with and sets what the worker's rows belong to. */
+/* The guess was wrong, or there was none: what was left over and this chunk together, from the true state. Returns the
+** bytes dealt with and sets what the worker's rows belong to. */
 static bool parse_again(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset, bool is_last) {
   worker_forget(w);
   if (l->rest.length) {
@@ -173,7 +176,8 @@ static void begin_skipping(struct loading *l, struct worker *w) {
 
 /* With the turn: makes the chunk part of the trace. NULL: failed. */
 static struct chunk *take_turn(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset, size_t used,
-                               enum parse_state guessed_before, enum parse_state guessed_after, bool is_guess_made, bool is_last) {
+                               enum parse_state guessed_before, enum parse_state guessed_after, bool is_guess_made,
+                               bool is_last) {
   bool is_right = is_guess_made && l->rest.length == 0 && !l->is_skipping && l->state == guessed_before;
   if (is_right) {
     l->state = guessed_after;
@@ -190,7 +194,8 @@ static struct chunk *take_turn(struct loading *l, struct worker *w, struct buffe
     else w->no_memory = true;
     if (length > OVERSIZED && !is_last) begin_skipping(l, w);
   }
-  if (is_last && (l->rest.length || l->is_skipping || (l->state != PARSE_END && !(l->state == PARSE_EVENTS && l->is_array)))) {
+  if (is_last &&
+      (l->rest.length || l->is_skipping || (l->state != PARSE_END && !(l->state == PARSE_EVENTS && l->is_array)))) {
     /* An array of events may end without its bracket (the Trace Event Format says so). */
     if (w->problems[PROBLEM_TRUNCATED].count++ == 0) w->problems[PROBLEM_TRUNCATED].offset = l->rest_offset;
   }
@@ -286,7 +291,8 @@ enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number,
     } else if (level->count) {
       status = error_at(error, TFPROF_CORRUPT, path, level->offset, "is no JSON trace");
     } else if (trace.problems[PROBLEM_TRUNCATED].count) {
-      status = error_at(error, TFPROF_CORRUPT, path, trace.problems[PROBLEM_TRUNCATED].offset, "ends before its first event is complete");
+      status = error_at(error, TFPROF_CORRUPT, path, trace.problems[PROBLEM_TRUNCATED].offset,
+                        "ends before its first event is complete");
     } else if (!trace.has_events) {
       status = error_set(error, TFPROF_WRONG_KIND, "%s is JSON without traceEvents", path);
     }
@@ -316,7 +322,8 @@ static int json_probe(const char *path, const uint8_t *head, size_t length) {
   size_t i = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
   while (i < length && scan_is_space(text[i])) i++;
   if (i == length || (text[i] != '{' && text[i] != '[')) return 0;
-  static const char *const sure[] = {"\"traceEvents\"", "\"deviceProperties\"", "\"distributedInfo\"", "\"baseTimeNanoseconds\""};
+  static const char *const sure[] = {"\"traceEvents\"", "\"deviceProperties\"", "\"distributedInfo\"",
+                                     "\"baseTimeNanoseconds\""};
   for (size_t k = 0; k < sizeof sure / sizeof *sure; k++) {
     if (memmem(text, length, sure[k], strlen(sure[k]))) return 90;
   }

@@ -19,8 +19,8 @@ static int64_t literal_id(struct trace *trace, const char *text) { return text_i
 
 /* ---- names from metadata events ---- */
 
-/* TensorFlow's timelines name a device in the name of a "process": "/job:w/task:0/device:GPU:0 Compute", or behind "Op scheduling
-** threads: ". Empty when there is none. */
+/* TensorFlow's timelines name a device in the name of a "process": "/job:w/task:0/device:GPU:0 Compute", or behind "Op
+** scheduling threads: ". Empty when there is none. */
 static struct field device_in_name(const char *name, size_t length) {
   struct field found = {0};
   const char *mark = memmem(name, length, "device:", 7), *end = name + length;
@@ -36,7 +36,8 @@ static struct field device_in_name(const char *name, size_t length) {
 struct named_device { uint64_t flags, pid; string_id name; };
 
 static uint32_t find_lane(struct lane_table *lanes, struct lane_key key) {
-  /* lane_intern() adds what is missing: the table is not used for anything else afterwards, and rows beyond `limit` are ignored. */
+  /* lane_intern() adds what is missing: the table is not used for anything else afterwards, and rows beyond `limit` are
+   * ignored. */
   return lane_intern(lanes, key);
 }
 
@@ -83,7 +84,8 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
   maker_start(&m, profile, TABLE_devices, trace->devices.count, 0);
   if (m.status) return m.status;
   const struct lane_key *keys = trace->devices.keys;
-  const struct device_info none = {0, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL}, *infos = trace->device_infos.items;
+  const struct device_info none = {0, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL},
+                           *infos = trace->device_infos.items;
 #define INFO(i) ((i) < trace->device_infos.count ? &infos[i] : &none)
   for (uint32_t i = 0; i < m.rows; i++) {
     char name[64];
@@ -98,7 +100,8 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
   for (uint32_t i = 0; i < m.rows; i++) {
     static const char *const kinds[] = {"cpu", "gpu", "mtia"};
     bool is_named = keys[i].words[0] == NAMED_DEVICE;
-    m.values[i] = literal_id(trace, is_named ? kind_of_name(pool_text(trace->pool, (string_id)keys[i].words[1])) : kinds[keys[i].words[0]]);
+    m.values[i] = literal_id(
+        trace, is_named ? kind_of_name(pool_text(trace->pool, (string_id)keys[i].words[1])) : kinds[keys[i].words[0]]);
   }
   maker_set(&m, COLUMN_devices_kind);
   for (uint32_t i = 0; i < m.rows; i++) {
@@ -113,7 +116,8 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
     m.values[i] = ROW_NULL;
     /* ROCm fills the same members with numbers of its own. */
     const char *model = info->model ? pool_text(trace->pool, info->model) : "";
-    if (info->major == ROW_NULL || info->minor == ROW_NULL || strstr(model, "AMD") || strstr(model, "Instinct")) continue;
+    if (info->major == ROW_NULL || info->minor == ROW_NULL || strstr(model, "AMD") || strstr(model, "Instinct"))
+      continue;
     snprintf(text, sizeof text, "%lld.%lld", (long long)info->major, (long long)info->minor);
     m.values[i] = literal_id(trace, text);
   }
@@ -129,7 +133,8 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
 static uint32_t device_of_lane(struct trace *trace, const struct lane_key *key, const struct list *named) {
   uint64_t flags = key->words[0];
   if ((flags & 3) == LANE_STREAM) {
-    return lane_intern(&trace->devices, (struct lane_key){{key->words[1] >> 32, (uint64_t)(int64_t)(int32_t)key->words[1], 0}});
+    return lane_intern(&trace->devices,
+                       (struct lane_key){{key->words[1] >> 32, (uint64_t)(int64_t)(int32_t)key->words[1], 0}});
   }
   const struct named_device *items = named->items;
   for (size_t i = 0; i < named->count; i++) {
@@ -140,7 +145,8 @@ static uint32_t device_of_lane(struct trace *trace, const struct lane_key *key, 
   return 0; /* the CPU, see trace_init() */
 }
 
-static enum tfprof_status add_threads(struct trace *trace, struct profile *profile, uint32_t count, const uint32_t *devices) {
+static enum tfprof_status add_threads(struct trace *trace, struct profile *profile, uint32_t count,
+                                      const uint32_t *devices) {
   struct maker m;
   maker_start(&m, profile, TABLE_threads, count, 0);
   if (m.status) return m.status;
@@ -206,8 +212,8 @@ static enum tfprof_status add_code(struct trace *trace, struct profile *profile)
   return maker_finish(&m);
 }
 
-/* The process that most threads with a number belong to is the profile's: libkineto writes devices' numbers as pids too, but those
-** lanes are streams. */
+/* The process that most threads with a number belong to is the profile's: libkineto writes devices' numbers as pids
+** too, but those lanes are streams. */
 static void find_process(struct trace *trace, struct profile *profile, uint32_t lane_count) {
   const struct lane_key *keys = trace->lanes.keys;
   for (uint32_t i = 0; i < lane_count; i++) {
@@ -226,7 +232,8 @@ enum tfprof_status lanes_add(struct trace *trace, struct profile *profile) {
   enum tfprof_status status = TFPROF_OK;
   uint32_t *devices = malloc((lane_count + 1) * sizeof *devices);
   if (!devices) status = TFPROF_NO_MEMORY;
-  for (uint32_t i = 0; i < lane_count && !status; i++) devices[i] = device_of_lane(trace, &trace->lanes.keys[i], &named);
+  for (uint32_t i = 0; i < lane_count && !status; i++)
+    devices[i] = device_of_lane(trace, &trace->lanes.keys[i], &named);
   if (!status) status = add_devices(trace, profile);
   if (!status && lane_count) status = add_threads(trace, profile, lane_count, devices);
   if (!status) status = add_code(trace, profile);

@@ -136,8 +136,22 @@ bool number_real(const struct field *field, double *value) {
     return true;
   }
   if (field->kind == FIELD_DECIMAL && field->decimals && field->text[0] != '-') {
-    static const uint64_t powers[17] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000,
-                                        100000000000, 1000000000000, 10000000000000, 100000000000000, 1000000000000000,
+    static const uint64_t powers[17] = {1,
+                                        10,
+                                        100,
+                                        1000,
+                                        10000,
+                                        100000,
+                                        1000000,
+                                        10000000,
+                                        100000000,
+                                        1000000000,
+                                        10000000000,
+                                        100000000000,
+                                        1000000000000,
+                                        10000000000000,
+                                        100000000000000,
+                                        1000000000000000,
                                         10000000000000000};
     uint64_t digits;
     if (!__builtin_mul_overflow((uint64_t)field->number, powers[field->decimals], &digits) &&

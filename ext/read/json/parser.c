@@ -1,12 +1,13 @@
 /* parser.c: a pull parser for arrays of trace events that learns the shapes of events.
 **
-** A writer of traces puts the same members in the same order with the same white space, event after event.  So between the end of one
-** value and the start of the next stand bytes that have almost always been seen before at this place: `,\n      "correlation": `, or the
-** end of an event and the beginning of the next.  The parser keeps a graph of such segments.  A node is a place (behind a value of an
-** event whose members so far were such and such), an edge is a segment seen there, with the member that follows.  Usually one or two
-** comparisons of 16 to 64 bytes tell which member comes next; no white space is skipped, no key is looked up.  Where no edge fits, the
-** segment is parsed the ordinary way (segment_parse) and becomes an edge.  Whatever the graph holds, the bytes are compared in
-** full, so that a prediction can be useless but never wrong.
+** A writer of traces puts the same members in the same order with the same white space, event after event.  So between
+** the end of one value and the start of the next stand bytes that have almost always been seen before at this place:
+** `,\n "correlation": `, or the end of an event and the beginning of the next.  The parser keeps a graph of such
+** segments.  A node is a place (behind a value of an event whose members so far were such and such), an edge is a
+** segment seen there, with the member that follows. Usually one or two comparisons of 16 to 64 bytes tell which member
+** comes next; no white space is skipped, no key is looked up.  Where no edge fits, the segment is parsed the ordinary
+** way (segment_parse) and becomes an edge.  Whatever the graph holds, the bytes are compared in full, so that a
+** prediction can be useless but never wrong.
 **
 ** Measured by tests/bench/bench_json against simdjson 3.0 on the same bytes: see there.
 */
@@ -26,9 +27,9 @@ struct segment_scan {
 
 enum segment_stop { STOP_VALUE, STOP_CHUNK, STOP_ARRAY, STOP_ERROR, STOP_ELEMENT };
 
-/* From p at `level` (0: between events, 1: in an event, 2: in args) to the next value. STOP_CHUNK: the data ends before it;
-** STOP_ARRAY: the array of events is closed (out->value behind its bracket); STOP_ELEMENT: an element that is no object begins at
-** out->value; STOP_ERROR: no JSON at out->value. out->end is set in all cases. */
+/* From p at `level` (0: between events, 1: in an event, 2: in args) to the next value. STOP_CHUNK: the data ends before
+** it; STOP_ARRAY: the array of events is closed (out->value behind its bracket); STOP_ELEMENT: an element that is no
+** object begins at out->value; STOP_ERROR: no JSON at out->value. out->end is set in all cases. */
 static enum segment_stop segment_parse(const char *p, const char *end, unsigned level, struct segment_scan *out) {
   memset(out, 0, sizeof *out);
   out->is_plain = true;
@@ -93,8 +94,8 @@ static inline bool edge_fits(const struct edge *edge, const char *p) {
 #endif
 }
 
-/* Nodes 0, 1 and 2 are the places of unknown past at level 0, 1 and 2. Places behind an event's first member are shared by all
-** ways that lead to it, so that the graph is a tree for each first member. */
+/* Nodes 0, 1 and 2 are the places of unknown past at level 0, 1 and 2. Places behind an event's first member are shared
+** by all ways that lead to it, so that the graph is a tree for each first member. */
 static uint16_t node_add(struct worker *w) {
   if (w->node_count >= NODE_MAXIMUM) return 0;
   w->nodes[w->node_count].edge_count = 0;
@@ -112,7 +113,8 @@ static uint16_t learn(struct worker *w, uint16_t at, const char *p, const struct
     for (uint32_t i = 0; i < w->edge_count && !target; i++) {
       const struct edge *other = &w->edges[i];
       size_t mine = (size_t)(s->value - s->begin), theirs = (size_t)other->length - other->begin_offset;
-      if (other->flags & EDGE_BEGINS_EVENT && mine == theirs && memcmp(other->text + other->begin_offset, s->begin, mine) == 0) {
+      if (other->flags & EDGE_BEGINS_EVENT && mine == theirs &&
+          memcmp(other->text + other->begin_offset, s->begin, mine) == 0) {
         target = other->target;
       }
     }
@@ -138,8 +140,8 @@ static uint16_t learn(struct worker *w, uint16_t at, const char *p, const struct
   return target;
 }
 
-/* Where to go on after something that is no JSON: behind the next brace that looks like the end of an event. NULL: nowhere in the
-** data. Also finds the end of the last event of the array. */
+/* Where to go on after something that is no JSON: behind the next brace that looks like the end of an event. NULL:
+** nowhere in the data. Also finds the end of the last event of the array. */
 static const char *recover(const char *p, const char *end) {
   for (; (p = memchr(p, '}', (size_t)(end - p))) != NULL; p++) {
     const char *q = scan_space(p + 1);
@@ -169,8 +171,9 @@ size_t parse_find_cut(const char *data, size_t length) {
   return 0;
 }
 
-/* libkineto escapes quotes in names only since 2026: a text may end early. p is behind the closing quote, where neither ',' nor
-** '}' follows; the real closing quote is the first that is followed by '}' or by ',' and a quote. NULL: none near. */
+/* libkineto escapes quotes in names only since 2026: a text may end early. p is behind the closing quote, where neither
+** ',' nor '}' follows; the real closing quote is the first that is followed by '}' or by ',' and a quote. NULL: none
+** near. */
 enum { REPAIR_BYTES = 4096 };
 
 static const char *extend_text(const char *p, const char *end, struct field *field) {
@@ -206,8 +209,8 @@ static const char *finish_event(struct worker *w, const struct segment_scan *s, 
   return s->end;
 }
 
-/* The array of events from p on. Sets *state when the array ends. Returns where it stopped: the end, behind the array, or behind the
-** last event that is complete. */
+/* The array of events from p on. Sets *state when the array ends. Returns where it stopped: the end, behind the array,
+** or behind the last event that is complete. */
 static const char *parse_events(struct worker *w, const char *p, enum parse_state *state) {
   const char *end = w->end, *done = p; /* everything before `done` is dealt with */
   uint16_t at = 0;
@@ -248,7 +251,8 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
       struct segment_scan s;
       enum segment_stop stop = segment_parse(p, end, level, &s);
       /* What repairs see must not depend on where the chunk ends. */
-      if (stop == STOP_ERROR && end - s.value < REPAIR_BYTES && !w->is_last) return s.end ? finish_event(w, &s, &quote) : done;
+      if (stop == STOP_ERROR && end - s.value < REPAIR_BYTES && !w->is_last)
+        return s.end ? finish_event(w, &s, &quote) : done;
       if (stop == STOP_ERROR && level && !s.end && last && last->kind == FIELD_TEXT && is_next(p, s.value)) {
         const char *q = extend_text(p, end, last);
         if (q) {

@@ -33,7 +33,8 @@ static char *scratch(struct trace *trace, size_t size) {
   return trace->scratch;
 }
 
-/* Gives the text its number in the trace, and lets its bytes outlive the chunk: in the pool, if they are the same there. */
+/* Gives the text its number in the trace, and lets its bytes outlive the chunk: in the pool, if they are the same
+ * there. */
 static bool publish_text(struct trace *trace, struct text *text) {
   const char *bytes = text->bytes;
   size_t length = text->length;
@@ -91,7 +92,9 @@ static bool publish_lanes(struct trace *trace, struct worker *w) {
   return true;
 }
 
-static uint32_t text_of(const struct worker *w, uint32_t text) { return text == INTERN_NONE ? 0 : w->texts.texts[text].global; }
+static uint32_t text_of(const struct worker *w, uint32_t text) {
+  return text == INTERN_NONE ? 0 : w->texts.texts[text].global;
+}
 
 static bool publish_lists(struct trace *trace, struct worker *w, const uint64_t *first_rows) {
   bool ok = true;
@@ -265,7 +268,8 @@ void chunk_free(struct chunk *chunk) {
   if (!chunk) return;
   for (unsigned table = 0; table < ROWS_COUNT; table++) {
     struct chunk_table *t = &chunk->tables[table];
-    for (unsigned i = 0; t->columns && i < (unsigned)(first_slots[table + 1] - first_slots[table]); i++) column_release(t->columns[i]);
+    for (unsigned i = 0; t->columns && i < (unsigned)(first_slots[table + 1] - first_slots[table]); i++)
+      column_release(t->columns[i]);
     free(t->columns);
     free(t->offsets);
     column_release(t->end);

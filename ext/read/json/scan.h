@@ -1,8 +1,9 @@
 /* scan.h: finding the ends of JSON values in a block of text, inline.
 **
-** Every block is followed by SCAN_PADDING readable bytes of '"'.  A quote ends every scan that is inside a string, and is neither white
-** space nor part of a number, so that no scan needs a bounds check per byte; a result at or beyond `end` means that the value is not
-** complete within the block.  Nothing here recurses, so depth of nesting costs nothing.
+** Every block is followed by SCAN_PADDING readable bytes of '"'.  A quote ends every scan that is inside a string, and
+** is neither white space nor part of a number, so that no scan needs a bounds check per byte; a result at or beyond
+** `end` means that the value is not complete within the block.  Nothing here recurses, so depth of nesting costs
+** nothing.
 **
 ** SSE2 belongs to every x86-64; elsewhere the plain loops are used.
 */
@@ -21,11 +22,11 @@ enum { SCAN_PADDING = 128 };
 
 enum field_kind {
   FIELD_ABSENT,
-  FIELD_TEXT,     /* a string: text/length are what stands between the quotes, is_escaped says whether it has backslashes */
-  FIELD_INTEGER,  /* `number` is exact */
-  FIELD_DECIMAL,  /* any other number, also integers beyond 64 bits: text/length */
-  FIELD_NESTED,   /* array or object, with its brackets */
-  FIELD_LITERAL,  /* true, false, null, and whatever else stands there (NaN, Infinity, N/A) */
+  FIELD_TEXT, /* a string: text/length are what stands between the quotes, is_escaped says whether it has backslashes */
+  FIELD_INTEGER, /* `number` is exact */
+  FIELD_DECIMAL, /* any other number, also integers beyond 64 bits: text/length */
+  FIELD_NESTED,  /* array or object, with its brackets */
+  FIELD_LITERAL, /* true, false, null, and whatever else stands there (NaN, Infinity, N/A) */
 };
 
 struct field {
@@ -70,8 +71,8 @@ static inline const char *scan_string(const char *p, const char *end, bool *is_e
   }
 }
 
-/* Where the array or object that begins at p ends (behind its bracket), or NULL when it does not end before `end`. Brackets are
-** counted, not matched by kind: [1} is taken as it is. */
+/* Where the array or object that begins at p ends (behind its bracket), or NULL when it does not end before `end`.
+** Brackets are counted, not matched by kind: [1} is taken as it is. */
 static inline const char *scan_nested_slowly(const char *p, const char *end, int64_t depth) {
   while (p < end) {
     char c = *p++;
@@ -179,8 +180,9 @@ static inline bool scan_is_number_byte(char c) {
   return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
 }
 
-/* A number that begins at p. FIELD_INTEGER when it is one and fits; otherwise the text tells, and when it has the common form of at
-** most 16 digits before the point and 16 behind, number, fraction and decimals are set too. Returns its end. */
+/* A number that begins at p. FIELD_INTEGER when it is one and fits; otherwise the text tells, and when it has the
+** common form of at most 16 digits before the point and 16 behind, number, fraction and decimals are set too. Returns
+** its end. */
 static inline const char *scan_number(const char *p, struct field *field) {
   field->text = p;
   bool is_negative = *p == '-';

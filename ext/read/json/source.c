@@ -193,8 +193,8 @@ static bool more_input(struct source *source, bool *failed) {
   return true;
 }
 
-/* Between members: true when another one begins here, else the stream is stopped. Padding of zero bytes is passed over (RFC 1952
-** does not know it, but block devices and tape archives leave it). */
+/* Between members: true when another one begins here, else the stream is stopped. Padding of zero bytes is passed over
+** (RFC 1952 does not know it, but block devices and tape archives leave it). */
 static bool next_member(struct source *source) {
   bool failed = false;
   while (more_input(source, &failed) && *source->input == 0 && source->offset) source->input++, source->input_length--;
@@ -239,12 +239,12 @@ size_t source_read(struct source *source, char *buffer, size_t capacity) {
 }
 
 static bool same_file(const struct stat *a, const struct stat *b) {
-  return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-         a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+  return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+         a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
-enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer, size_t *got,
-                                 struct tfprof_error *error) {
+enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
+                                 size_t *got, struct tfprof_error *error) {
   *got = 0;
   struct source *source;
   enum tfprof_status status = source_open(index->path, &source, error);

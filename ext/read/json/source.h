@@ -1,16 +1,18 @@
 /* source.h: the bytes of a trace file in order, decompressed when they are gzip.
 **
-** A source is read from start to end by source_read(), each call by one thread at a time but not always the same.  While it is read
-** it may be asked to leave marks, so that source_range() can later produce any stretch of the decompressed bytes again without
-** reading everything before it: for a plain file a mark costs nothing, for gzip it is a copy of the inflater's state every
-** SOURCE_MARK_BYTES.  No descriptor is held after the source was closed; what is needed for source_range() is a struct source_index,
-** which opens the file anew and refuses it when it is not the file that was read.
+** A source is read from start to end by source_read(), each call by one thread at a time but not always the same. While
+** it is read it may be asked to leave marks, so that source_range() can later produce any stretch of the decompressed
+** bytes again without reading everything before it: for a plain file a mark costs nothing, for gzip it is a copy of the
+** inflater's state every SOURCE_MARK_BYTES.  No descriptor is held after the source was closed; what is needed for
+** source_range() is a struct source_index, which opens the file anew and refuses it when it is not the file that was
+** read.
 **
-** gzip follows RFC 1952: members one after the other are one stream; zero bytes and foreign bytes after the last member are
-** tolerated (gzip(1) does so too) and told; a stream that ends early or whose checksum is wrong gives its good prefix.
+** gzip follows RFC 1952: members one after the other are one stream; zero bytes and foreign bytes after the last member
+** are tolerated (gzip(1) does so too) and told; a stream that ends early or whose checksum is wrong gives its good
+** prefix.
 **
-** Hostile input: output stops at SOURCE_MAXIMUM_RATIO bytes per compressed byte beyond SOURCE_FREE_BYTES.  deflate can reach 1032;
-** real traces lie between 8 and 40.
+** Hostile input: output stops at SOURCE_MAXIMUM_RATIO bytes per compressed byte beyond SOURCE_FREE_BYTES.  deflate can
+** reach 1032; real traces lie between 8 and 40.
 */
 #ifndef TFPROF_JSON_SOURCE_H
 #define TFPROF_JSON_SOURCE_H
@@ -54,7 +56,7 @@ uint64_t source_index_bytes(const struct source_index *index);
 enum tfprof_status source_range(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
                                 struct tfprof_error *error);
 /* The same, but the file may end before: *got bytes. */
-enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer, size_t *got,
-                                 struct tfprof_error *error);
+enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
+                                 size_t *got, struct tfprof_error *error);
 
 #endif

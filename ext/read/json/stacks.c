@@ -1,8 +1,8 @@
 /* stacks.c: call stacks to code_traces and code_frames.
 **
-** The autograd profiler writes a stack as "file(line): function;..." with the innermost frame first (torch/csrc/profiler/util.cpp,
-** and torch/profiler's python tracer for "Call stack" of verbose traces); built-in functions have no file.  Traces share their outer
-** frames: a trace is a frame on top of another trace.
+** The autograd profiler writes a stack as "file(line): function;..." with the innermost frame first
+** (torch/csrc/profiler/util.cpp, and torch/profiler's python tracer for "Call stack" of verbose traces); built-in
+** functions have no file.  Traces share their outer frames: a trace is a frame on top of another trace.
 */
 #include "read/json/trace.h"
 
@@ -61,7 +61,8 @@ uint32_t stack_push(struct trace *trace, uint32_t parent, const char *text, size
     struct trace_stack *item = list_add(&trace->stack_items, sizeof *item), *items = trace->stack_items.items;
     if (item) {
       uint64_t below = parent ? items[parent - 1].hash : 0;
-      *item = (struct trace_stack){frame, parent, parent ? items[parent - 1].depth + 1 : 1, hash_frame(below, text, length)};
+      *item = (struct trace_stack){frame, parent, parent ? items[parent - 1].depth + 1 : 1,
+                                   hash_frame(below, text, length)};
     } else {
       row = INTERN_NONE;
     }

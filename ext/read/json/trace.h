@@ -1,8 +1,9 @@
 /* trace.h: a trace that is being put together from the chunks that workers have parsed.
 **
-** Chunks are published one after the other in the order of the file, whichever worker parsed them: numbers of strings, lanes, devices
-** and rows therefore do not depend on the number of threads.  After publishing, a worker packs its rows into columns by itself.  When
-** all chunks are in, trace_finish() builds what needs the whole trace and hands everything to the store.
+** Chunks are published one after the other in the order of the file, whichever worker parsed them: numbers of strings,
+** lanes, devices and rows therefore do not depend on the number of threads.  After publishing, a worker packs its rows
+** into columns by itself.  When all chunks are in, trace_finish() builds what needs the whole trace and hands
+** everything to the store.
 */
 #ifndef TFPROF_JSON_TRACE_H
 #define TFPROF_JSON_TRACE_H
@@ -75,7 +76,8 @@ void trace_fail(struct trace *trace, enum tfprof_status status);
 struct column *pack_values(const int64_t *values, uint32_t rows, bool is_real);
 /* Translates what the worker found and reserves row numbers. NULL: failed, see trace->status. */
 struct chunk *publish_chunk(struct trace *trace, struct worker *worker, uint64_t length);
-/* Packs the worker's rows into the chunk's columns. Values are the worker's numbers, or the trace's. May run beside everything else. */
+/* Packs the worker's rows into the chunk's columns. Values are the worker's numbers, or the trace's. May run beside
+ * everything else. */
 enum tfprof_status pack_chunk(const struct worker *worker, struct chunk *chunk, bool is_translated);
 void chunk_free(struct chunk *chunk);
 
@@ -88,8 +90,8 @@ uint32_t stack_push(struct trace *trace, uint32_t parent, const char *frame, siz
 
 /* ---- text.c ---- */
 
-/* A JSON string without its quotes, decoded to UTF-8; to[length] suffices. Lone surrogates become U+FFFD, unknown escapes
-** stay as they are. */
+/* A JSON string without its quotes, decoded to UTF-8; to[length] suffices. Lone surrogates become U+FFFD, unknown
+** escapes stay as they are. */
 size_t text_unescape(const char *from, size_t length, char *to);
 /* JSON without the white space between its parts; to[length] suffices. */
 size_t text_compact(const char *from, size_t length, char *to);
@@ -103,8 +105,8 @@ void header_describe(struct trace *trace, struct profile *profile);
 
 /* ---- halves.c ---- */
 
-/* Puts the ends of ranges (B and E, b and e) together: a chunk that holds only ranges is added. *offsets are their places in the file,
-** to be freed by the caller; NULL when there are none. */
+/* Puts the ends of ranges (B and E, b and e) together: a chunk that holds only ranges is added. *offsets are their
+** places in the file, to be freed by the caller; NULL when there are none. */
 enum tfprof_status halves_match(struct trace *trace, uint64_t **offsets);
 /* Gives python_function events that have ids instead of a call stack the stacks which the ids tell. */
 enum tfprof_status python_stacks(struct trace *trace);
@@ -126,7 +128,8 @@ void maker_set(struct maker *maker, unsigned column);
 enum tfprof_status maker_finish(struct maker *maker);
 
 /* All chunks are in: a profile in the run. */
-enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index, struct tfprof_error *error);
+enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index,
+                                struct tfprof_error *error);
 enum tfprof_status lanes_add(struct trace *trace, struct profile *profile);
 enum tfprof_status collectives_add(struct trace *trace, struct profile *profile);
 
@@ -138,8 +141,8 @@ struct segment_text { /* source_data of a segment */
   uint64_t *far_offsets;   /* or in the file */
   int row_table;
 };
-enum tfprof_status attributes_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
-                                   struct column **out, struct tfprof_error *error);
+enum tfprof_status attributes_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                                   unsigned count, struct column **out, struct tfprof_error *error);
 void segment_text_free(void *source_data);
 
 #endif

@@ -33,7 +33,8 @@ bool worker_init(struct worker *w) {
   w->row_table = -1;
   w->nodes = calloc(NODE_MAXIMUM, sizeof *w->nodes);
   w->edges = malloc((size_t)NODE_MAXIMUM * NODE_EDGES * sizeof *w->edges);
-  if (!text_table_init(&w->texts) || !lane_table_init(&w->lanes) || !lane_table_init(&w->devices) || !w->nodes || !w->edges) {
+  if (!text_table_init(&w->texts) || !lane_table_init(&w->lanes) || !lane_table_init(&w->devices) || !w->nodes ||
+      !w->edges) {
     worker_free(w);
     return false;
   }

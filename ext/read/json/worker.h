@@ -1,8 +1,8 @@
 /* worker.h: what one thread has in hand while it parses chunks of a trace.
 **
-** A chunk is a stretch of the file that begins and ends between two events.  A worker parses it into wide rows (one int64_t per value,
-** rows.def says which), with texts, lanes and devices numbered by itself; publish.c then translates the numbers into those of the whole
-** trace and packs the rows into columns.
+** A chunk is a stretch of the file that begins and ends between two events.  A worker parses it into wide rows (one
+** int64_t per value, rows.def says which), with texts, lanes and devices numbered by itself; publish.c then translates
+** the numbers into those of the whole trace and packs the rows into columns.
 */
 #ifndef TFPROF_JSON_WORKER_H
 #define TFPROF_JSON_WORKER_H
@@ -83,17 +83,34 @@ struct member { /* of the top-level object */
 };
 
 enum problem {
-  PROBLEM_FLOW, PROBLEM_PHASE, PROBLEM_MALFORMED, PROBLEM_NOT_OBJECT, PROBLEM_QUOTE, PROBLEM_NO_TIME, PROBLEM_TIME_RANGE,
-  PROBLEM_NEGATIVE, PROBLEM_TRUNCATED, PROBLEM_OVERSIZED, PROBLEM_TRAILING, PROBLEM_UNMATCHED_BEGIN, PROBLEM_UNMATCHED_END,
-  PROBLEM_SORT_INDEX, PROBLEM_STACK, PROBLEM_COUNTER, PROBLEM_MEMBER, PROBLEM_LEVEL, PROBLEM_COUNT
+  PROBLEM_FLOW,
+  PROBLEM_PHASE,
+  PROBLEM_MALFORMED,
+  PROBLEM_NOT_OBJECT,
+  PROBLEM_QUOTE,
+  PROBLEM_NO_TIME,
+  PROBLEM_TIME_RANGE,
+  PROBLEM_NEGATIVE,
+  PROBLEM_TRUNCATED,
+  PROBLEM_OVERSIZED,
+  PROBLEM_TRAILING,
+  PROBLEM_UNMATCHED_BEGIN,
+  PROBLEM_UNMATCHED_END,
+  PROBLEM_SORT_INDEX,
+  PROBLEM_STACK,
+  PROBLEM_COUNTER,
+  PROBLEM_MEMBER,
+  PROBLEM_LEVEL,
+  PROBLEM_COUNT
 };
 struct problem_tally { uint64_t count, offset; /* of the first */ };
 
 /* Texts that every worker has, with the same numbers. */
 #define JSON_LITERALS(X) \
-  X(op) X(autograd) X(module) X(python) X(user) X(input) X(runtime) X(driver) X(memcpy) X(memset) X(HtoD) X(DtoH) X(DtoD) X(PtoP) \
-  X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(event) X(stream) X(stream_wait) X(context) X(allocate) X(release) \
-  X(out_of_memory) X(torch)
+  X(op) \
+  X(autograd) X(module) X(python) X(user) X(input) X(runtime) X(driver) X(memcpy) X(memset) X(HtoD) X(DtoH) X(DtoD) \
+      X(PtoP) X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(event) X(stream) X(stream_wait) X(context) \
+          X(allocate) X(release) X(out_of_memory) X(torch)
 enum literal {
 #define LITERAL_ENUM(name) LITERAL_##name,
   JSON_LITERALS(LITERAL_ENUM)
@@ -179,18 +196,20 @@ enum parse_state {
   PARSE_EVENTS, /* in the array of events, behind an event or its bracket */
   PARSE_END,    /* behind the document */
 };
-/* Parses data[0, length) beginning in *state; SCAN_PADDING quotes follow the data. Returns how many bytes are dealt with: fewer than
-** `length` when the rest is an element that does not end within the data; *state holds there. */
-size_t parse_chunk(struct worker *worker, const char *data, size_t length, uint64_t file_offset, enum parse_state *state);
-/* Behind the last place in data[0, length) that looks as if one event ended there and another begins: just behind the first one's
-** brace. 0: none. */
+/* Parses data[0, length) beginning in *state; SCAN_PADDING quotes follow the data. Returns how many bytes are dealt
+** with: fewer than `length` when the rest is an element that does not end within the data; *state holds there. */
+size_t parse_chunk(struct worker *worker, const char *data, size_t length, uint64_t file_offset,
+                   enum parse_state *state);
+/* Behind the last place in data[0, length) that looks as if one event ended there and another begins: just behind the
+** first one's brace. 0: none. */
 size_t parse_find_cut(const char *data, size_t length);
 
 /* ---- emit.c ---- */
 
 /* Turns the event in worker->fields into rows. */
 void emit_event(struct worker *worker);
-/* The same for one event given as text (braces included, padding behind): sets consumed and row_table. False: no event. */
+/* The same for one event given as text (braces included, padding behind): sets consumed and row_table. False: no event.
+ */
 bool emit_dry(struct worker *worker, const char *text, size_t length);
 
 #endif
