@@ -47,6 +47,8 @@ static const struct row_column thread_columns[THREAD_COLUMNS] = {
 enum {
   TEXT_SIZE = 256 * 1024, /* more than the JSON of the longest inputs */
   LATE_MAXIMUM = 65536,
+  KEPT_TEXT_BYTES = 32 * 1024 * 1024, /* of all names and inputs together; the dump's writer holds them, too */
+  TEXT_OVERHEAD = 100,                /* bytes of memory that each takes besides */
 };
 
 /* ---- Numbers of a thread. */
@@ -139,6 +141,8 @@ bool op_rows_begin(struct op_rows *rows, struct dump_writer *writer) {
   rows->categories[1] = dump_writer_string(writer, "autograd", 8);
   rows->categories[2] = dump_writer_string(writer, "user", 4);
   rows->host_kind = dump_writer_string(writer, "host", 4);
+  static const char other_names[] = "(one of too many names)";
+  rows->other_names = dump_writer_string(writer, other_names, sizeof other_names - 1);
   return row_buffer_begin(&rows->ops, DUMP_TABLE_ops, op_columns, OP_COLUMNS, DUMP_FRAME_ROWS) &&
          row_buffer_begin(&rows->threads, DUMP_TABLE_threads, thread_columns, THREAD_COLUMNS, 64) &&
          stack_rows_begin(&rows->stacks) && clock_map_begin(&rows->clock);
@@ -153,19 +157,39 @@ void op_rows_end(struct op_rows *rows) {
   row_buffer_end(&rows->threads);
   stack_rows_end(&rows->stacks);
   clock_map_end(&rows->clock);
+  row_map_end(&rows->texts);
   free(rows->late);
   memset(rows, 0, sizeof *rows);
 }
 
 /* ---- Definitions. */
 
+/* The string of a text, or 0 when it is a new one and there are too many already: a program may make names and shapes
+** without end. Two hashes of 64 bits stand for the text. */
+static uint32_t keep_text(struct op_rows *rows, const char *text, size_t length) {
+  uint64_t second = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < length; i++) second = (second ^ (uint8_t)text[i]) * 0x100000001b3u;
+  struct row_map_entry *entry = row_map_entry(&rows->texts, intern_hash(text, length), second);
+  if (entry && entry->row_plus_one) return entry->row_plus_one;
+  uint32_t string = 0;
+  if (entry && rows->text_bytes < KEPT_TEXT_BYTES) string = dump_writer_string(rows->writer, text, length);
+  if (!string) {
+    rows->texts_refused++;
+    return 0;
+  }
+  rows->text_bytes += length + TEXT_OVERHEAD;
+  entry->row_plus_one = string;
+  row_map_added(&rows->texts);
+  return string;
+}
+
 static void read_inputs(struct op_rows *rows, struct op_reader *reader, const struct bytes_item *item) {
   static char text[TEXT_SIZE]; /* the writer thread is one */
   const uint64_t *words = (const uint64_t *)(const void *)item->bytes;
   size_t length = input_shapes_text(words, item->length / 8, text, sizeof text);
-  uint64_t shapes = length ? dump_writer_string(rows->writer, text, length) : 0;
+  uint64_t shapes = length ? keep_text(rows, text, length) : 0;
   length = input_types_text(words, item->length / 8, text, sizeof text);
-  uint64_t types = length ? dump_writer_string(rows->writer, text, length) : 0;
+  uint64_t types = length ? keep_text(rows, text, length) : 0;
   id_put(&reader->inputs, item->head.id, shapes << 32 | types);
 }
 
@@ -189,7 +213,8 @@ static void read_definition(struct op_rows *rows, struct op_reader *reader, cons
   switch (item->kind) {
     case ITEM_NAME: {
       const struct bytes_item *name = (const struct bytes_item *)item;
-      id_put(&reader->names, item->id, dump_writer_string(rows->writer, (const char *)name->bytes, name->length));
+      uint32_t string = keep_text(rows, (const char *)name->bytes, name->length);
+      id_put(&reader->names, item->id, string ? string : rows->other_names);
       break;
     }
     case ITEM_INPUTS: read_inputs(rows, reader, (const struct bytes_item *)item); break;

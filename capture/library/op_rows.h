@@ -17,8 +17,10 @@ struct op_rows {
   struct op_item *late; /* ops that ended on another thread than the one that began them: next time */
   uint32_t late_count, late_capacity;
   uint32_t pid;
-  uint32_t categories[3], host_kind; /* strings */
+  uint32_t categories[3], host_kind, other_names; /* strings */
   uint64_t unresolved;               /* ops without a name or a thread: no row */
+  struct row_map texts;              /* names, shapes and types that are kept: hash of the text to string */
+  uint64_t text_bytes, texts_refused;
 };
 
 /* false: no memory. The clock map begins with it. */

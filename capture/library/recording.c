@@ -153,6 +153,8 @@ static void diagnose_losses(void) {
       {losses.cut, "info",
        "ops have no input shapes or only the inner part of their stack, which is too long to be kept"},
       {recording.rows.stacks.refused, "info", "stacks were left out because there are too many different ones"},
+      {recording.rows.texts_refused, "info",
+       "names or lists of input shapes were left out because there are too many different ones"},
       {losses.still_open, "info", "ops and ranges were still running when the recording ended: they have no row"},
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { TRACE_MAXIMUM = 1 << 20 }; /* some 40 MB; a program with more distinct stacks makes them without end */
+enum { TRACE_MAXIMUM = 1 << 18 }; /* some 20 MB; a program with more distinct stacks makes them without end */
 
 enum { FRAME_FILE, FRAME_LINE, FRAME_FUNCTION, FRAME_FIRST_LINE, FRAME_TEXT, FRAME_LANGUAGE, FRAME_COLUMNS };
 static const struct row_column frame_columns[FRAME_COLUMNS] = {

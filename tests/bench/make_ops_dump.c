@@ -231,7 +231,7 @@ int main(int argument_count, char **arguments) {
   }
   wanted = strtoull(arguments[2], NULL, 10);
   random_state = 0x9E3779B97F4A7C15u ^ (argument_count > 3 ? strtoull(arguments[3], NULL, 10) : 1);
-  struct dump_profile profile = {.host = "benchmark", .command = "python train.py", .framework = "torch",
+  struct dump_profile profile = {.host = "benchmark", .command = "python train.py", .framework = "pytorch",
       .framework_version = "2.13.0", .recorder = "make_ops_dump", .clock_domain = "monotonic", .pid = 4242, .rank = -1,
       .created_realtime_ns = 1795000000000000000};
   if (dump_writer_create(arguments[1], true, &profile, &writer, &error) != TFPROF_OK) stop();

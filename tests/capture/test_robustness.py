@@ -168,18 +168,26 @@ work(1000)
 before = resident()
 work(1500000)
 after = resident()
-for number in range(60000):
-    torch.empty(number % 20011, 2).t()
-    with torch.profiler.record_function("range %d" % number): pass
-print(after - before, resident() - after)
+def vary(count, size):
+    for number in range(count):
+        torch.empty(number % size, 2).t()
+        with torch.profiler.record_function("range %d" % number): pass
+vary(60000, 20011)
+varied = resident()
+vary(400000, 10**9)
+print(after - before, varied - after, resident() - varied)
 """
     with capturing.Directory() as directory:
         out, error = capturing.run(directory, ["-c", program])
-        many, varied = map(int, out.split())
+        many, varied, endless = map(int, out.split())
         print("3 million ops took %.1f MB, 60,000 names and 20,000 shapes %.1f MB more" % (many / 1e6, varied / 1e6))
-        assert many < 32e6 and varied < 64e6, (many, varied)
+        print("400,000 names and shapes after that %.1f MB more" % (endless / 1e6))
+        assert many < 32e6 and varied < 64e6 and endless < 100e6, (many, varied, endless)
         (path,) = capturing.dumps(directory)
-        assert not capturing.summary(path)["problems"], capturing.summary(path)
+        summary = capturing.summary(path)
+        assert not summary["problems"] and summary["rows"]["ops"] > 4_000_000, summary
+        messages = [row["message"] for row in capturing.table(path, "diagnostics") if row["reason"] == "capture_dropped"]
+        assert messages == ["names or lists of input shapes were left out because there are too many different ones"]
 
 
 def main():

@@ -159,6 +159,41 @@ def test_a_growing_run_can_be_opened():
     process.communicate(timeout=60)
 
 
+# Leaves a process behind that goes on training.
+LEAVER = """
+import glob, os, subprocess, sys, time
+quiet = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+left = subprocess.Popen([sys.executable, sys.argv[1], "log", "never", "0"], start_new_session=True, **quiet)
+while not os.path.exists("log") or os.path.getsize("log") < 1000:
+    time.sleep(0.1)
+time.sleep(1.5)
+print(left.pid)
+"""
+
+
+def test_a_process_that_outlives_the_program_is_told():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    command = [CAPTURE, "-o", "run", "--", PYTHON, "-c", LEAVER, os.path.join(HERE, "stepping.py")]
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    left = int(done.stdout)
+    try:
+        assert (
+            done.returncode == 0 and "processes that the program left behind still record" in done.stderr
+        ), done.stderr
+        first = query(directory, "SELECT count(*) AS n FROM ops")[0]["n"]
+        time.sleep(1.5)
+        assert query(directory, "SELECT count(*) AS n FROM ops")[0]["n"] > first
+    finally:
+        os.kill(left, signal.SIGKILL)
+
+
 if __name__ == "__main__":
     if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
         print("PyTorch is missing")
