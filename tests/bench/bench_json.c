@@ -1,8 +1,8 @@
 /* bench_json.c: how fast a trace in JSON is loaded, side by side with simdjson's DOM parse of the same bytes.
 **
-**   bench_json FILE.json ...      load (open, every column of every table but the lazily read attributes, all links),
-*in a
-**                                 process of its own; simdjson DOM on one core, in another; rates, ratio, peak memory
+**   bench_json FILE.json ...      load (open, every column of every table but the lazily read attributes, all
+**                                 links) in a process of its own; simdjson DOM on one core, in another; rates, ratio,
+**                                 peak memory
 **   bench_json inflate FILE.gz    the inflate libraries
 **
 ** Traces are made by make_kineto_trace.py. Each figure is the best of RUNS (environment, default 5). FILE.json.gz
