@@ -28,20 +28,25 @@ enum {
   OP_COLUMNS
 };
 static const struct row_column op_columns[OP_COLUMNS] = {
-    {DUMP_ops_name, DUMP_UNORDERED, false},           {DUMP_ops_category, DUMP_UNORDERED, false},
-    {DUMP_ops_thread_id, DUMP_UNORDERED, false},      {DUMP_ops_end_ns, DUMP_ASCENDING, false},
-    {DUMP_ops_dur_ns, DUMP_UNORDERED, false},         {DUMP_ops_sequence_number, DUMP_ASCENDING, false},
-    {DUMP_ops_forward_thread, DUMP_UNORDERED, false}, {DUMP_ops_input_shapes, DUMP_UNORDERED, false},
-    {DUMP_ops_input_types, DUMP_UNORDERED, false},    {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false},
+    {DUMP_ops_name, DUMP_UNORDERED, false, true},
+    {DUMP_ops_category, DUMP_UNORDERED, false, true},
+    {DUMP_ops_thread_id, DUMP_UNORDERED, false, true},
+    {DUMP_ops_end_ns, DUMP_ASCENDING, false, true},
+    {DUMP_ops_dur_ns, DUMP_UNORDERED, false, true},
+    {DUMP_ops_sequence_number, DUMP_ASCENDING, false, false},
+    {DUMP_ops_forward_thread, DUMP_UNORDERED, false, false},
+    {DUMP_ops_input_shapes, DUMP_UNORDERED, false, false},
+    {DUMP_ops_input_types, DUMP_UNORDERED, false, false},
+    {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false, false},
 };
 
 enum { THREAD_KIND, THREAD_NAME, THREAD_PID, THREAD_TID, THREAD_LOGICAL, THREAD_COLUMNS };
 static const struct row_column thread_columns[THREAD_COLUMNS] = {
-    {DUMP_threads_kind, DUMP_UNORDERED, false},
-    {DUMP_threads_name, DUMP_UNORDERED, false},
-    {DUMP_threads_pid, DUMP_UNORDERED, false},
-    {DUMP_threads_tid, DUMP_UNORDERED, false},
-    {DUMP_threads_logical_thread, DUMP_UNORDERED, false},
+    {DUMP_threads_kind, DUMP_UNORDERED, false, false},
+    {DUMP_threads_name, DUMP_UNORDERED, false, false},
+    {DUMP_threads_pid, DUMP_UNORDERED, false, false},
+    {DUMP_threads_tid, DUMP_UNORDERED, false, false},
+    {DUMP_threads_logical_thread, DUMP_UNORDERED, false, false},
 };
 
 enum {
@@ -329,14 +334,14 @@ static void add_op(struct op_rows *rows, const struct op_item *item) {
   }
   int64_t end = clock_map_ns(&rows->clock, item->end_ticks), start = clock_map_ns(&rows->clock, item->start_ticks);
   struct row_buffer *ops = &rows->ops;
-  row_set(ops, row, OP_NAME, numbers.name);
-  row_set(ops, row, OP_CATEGORY,
+  row_put(ops, row, OP_NAME, numbers.name);
+  row_put(ops, row, OP_CATEGORY,
           rows->categories[item->head.scope == SCOPE_BACKWARD_FUNCTION ? 1
                            : item->head.scope == SCOPE_USER            ? 2
                                                                        : 0]);
-  row_set(ops, row, OP_THREAD, thread);
-  row_set(ops, row, OP_END, end);
-  row_set(ops, row, OP_DURATION, end - start);
+  row_put(ops, row, OP_THREAD, thread);
+  row_put(ops, row, OP_END, end);
+  row_put(ops, row, OP_DURATION, end - start);
   if (item->sequence >= 0) row_set(ops, row, OP_SEQUENCE, item->sequence);
   if (item->forward_thread) row_set(ops, row, OP_FORWARD_THREAD, item->forward_thread);
   if (numbers.inputs >> 32) row_set(ops, row, OP_SHAPES, (int64_t)(numbers.inputs >> 32));

@@ -13,10 +13,10 @@
 
 enum { COUNTER_NAME, COUNTER_UNIT, COUNTER_TIME, COUNTER_VALUE, COUNTER_COLUMNS };
 static const struct row_column columns[COUNTER_COLUMNS] = {
-    {DUMP_counters_name, DUMP_UNORDERED, false},
-    {DUMP_counters_unit, DUMP_UNORDERED, false},
-    {DUMP_counters_time_ns, DUMP_ASCENDING, false},
-    {DUMP_counters_value, DUMP_UNORDERED, true},
+    {DUMP_counters_name, DUMP_UNORDERED, false, false},
+    {DUMP_counters_unit, DUMP_UNORDERED, false, false},
+    {DUMP_counters_time_ns, DUMP_ASCENDING, false, false},
+    {DUMP_counters_value, DUMP_UNORDERED, true, false},
 };
 
 bool process_counters_begin(struct process_counters *counters) {

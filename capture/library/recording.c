@@ -34,9 +34,11 @@ enum {
   DIAGNOSTIC_COLUMNS
 };
 static const struct row_column diagnostic_columns[DIAGNOSTIC_COLUMNS] = {
-    {DUMP_diagnostics_severity, DUMP_UNORDERED, false},   {DUMP_diagnostics_reason, DUMP_UNORDERED, false},
-    {DUMP_diagnostics_message, DUMP_UNORDERED, false},    {DUMP_diagnostics_count, DUMP_UNORDERED, false},
-    {DUMP_diagnostics_table_name, DUMP_UNORDERED, false},
+    {DUMP_diagnostics_severity, DUMP_UNORDERED, false, false},
+    {DUMP_diagnostics_reason, DUMP_UNORDERED, false, false},
+    {DUMP_diagnostics_message, DUMP_UNORDERED, false, false},
+    {DUMP_diagnostics_count, DUMP_UNORDERED, false, false},
+    {DUMP_diagnostics_table_name, DUMP_UNORDERED, false, false},
 };
 
 static struct recording {

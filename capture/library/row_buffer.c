@@ -39,11 +39,9 @@ uint32_t row_add(struct row_buffer *buffer) {
     if (buffer->capacity * 2 > DUMP_MAXIMUM_FRAME_ROWS || !resize(buffer, buffer->capacity * 2)) return UINT32_MAX;
   }
   uint32_t row = buffer->rows++;
-  for (unsigned i = 0; i < buffer->column_count; i++) {
-    buffer->values[i][row] = 0;
-    if (row % 64 == 0) buffer->nulls[i][row / 64] = 0;
-    buffer->nulls[i][row / 64] |= 1ull << row % 64;
-  }
+  /* Values that are NULL are not looked at. */
+  for (unsigned i = 0; row % 64 == 0 && i < buffer->column_count; i++)
+    buffer->nulls[i][row / 64] = buffer->columns[i].is_required ? 0 : ~0ull;
   return row;
 }
 

@@ -10,6 +10,7 @@ struct row_column {
   uint16_t dump_id;
   uint8_t order; /* enum dump_order */
   bool is_real;
+  bool is_required; /* never NULL: written with row_put */
 };
 
 struct row_buffer {
@@ -25,7 +26,7 @@ struct row_buffer {
 bool row_buffer_begin(struct row_buffer *buffer, uint16_t table, const struct row_column *columns, unsigned count,
                       uint32_t capacity);
 void row_buffer_end(struct row_buffer *buffer);
-/* A new row, all NULL; its place in the buffer, or UINT32_MAX when there is no room even after growing. */
+/* A new row, all NULL but for required columns; its place in the buffer, or UINT32_MAX when there is no room even after growing. */
 uint32_t row_add(struct row_buffer *buffer);
 /* Writes the rows as one frame and empties the buffer. On an error the rows stay. */
 enum tfprof_status row_buffer_write(struct row_buffer *buffer, struct dump_writer *writer, struct tfprof_error *error);
@@ -33,6 +34,10 @@ enum tfprof_status row_buffer_write(struct row_buffer *buffer, struct dump_write
 static inline void row_set(struct row_buffer *buffer, uint32_t row, unsigned column, int64_t value) {
   buffer->values[column][row] = value;
   buffer->nulls[column][row / 64] &= ~(1ull << row % 64);
+}
+/* For columns that are never NULL. */
+static inline void row_put(struct row_buffer *buffer, uint32_t row, unsigned column, int64_t value) {
+  buffer->values[column][row] = value;
 }
 void row_set_real(struct row_buffer *buffer, uint32_t row, unsigned column, double value);
 

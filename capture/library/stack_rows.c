@@ -12,17 +12,20 @@ enum { TRACE_MAXIMUM = 1 << 18 }; /* some 20 MB; a program with more distinct st
 
 enum { FRAME_FILE, FRAME_LINE, FRAME_FUNCTION, FRAME_FIRST_LINE, FRAME_TEXT, FRAME_LANGUAGE, FRAME_COLUMNS };
 static const struct row_column frame_columns[FRAME_COLUMNS] = {
-    {DUMP_code_frames_file, DUMP_UNORDERED, false},     {DUMP_code_frames_line, DUMP_UNORDERED, false},
-    {DUMP_code_frames_function, DUMP_UNORDERED, false}, {DUMP_code_frames_first_line, DUMP_UNORDERED, false},
-    {DUMP_code_frames_text, DUMP_UNORDERED, false},     {DUMP_code_frames_language, DUMP_UNORDERED, false},
+    {DUMP_code_frames_file, DUMP_UNORDERED, false, false},
+    {DUMP_code_frames_line, DUMP_UNORDERED, false, false},
+    {DUMP_code_frames_function, DUMP_UNORDERED, false, false},
+    {DUMP_code_frames_first_line, DUMP_UNORDERED, false, false},
+    {DUMP_code_frames_text, DUMP_UNORDERED, false, false},
+    {DUMP_code_frames_language, DUMP_UNORDERED, false, false},
 };
 
 enum { TRACE_DEPTH, TRACE_LEAF, TRACE_PARENT, TRACE_HASH, TRACE_COLUMNS };
 static const struct row_column trace_columns[TRACE_COLUMNS] = {
-    {DUMP_code_traces_depth, DUMP_UNORDERED, false},
-    {DUMP_code_traces_leaf_frame_id, DUMP_UNORDERED, false},
-    {DUMP_code_traces_parent_id, DUMP_UNORDERED, false},
-    {DUMP_code_traces_hash, DUMP_UNORDERED, false},
+    {DUMP_code_traces_depth, DUMP_UNORDERED, false, false},
+    {DUMP_code_traces_leaf_frame_id, DUMP_UNORDERED, false, false},
+    {DUMP_code_traces_parent_id, DUMP_UNORDERED, false, false},
+    {DUMP_code_traces_hash, DUMP_UNORDERED, false, false},
 };
 
 bool stack_rows_begin(struct stack_rows *rows) {

@@ -3,7 +3,8 @@
 ** PyTorch calls a function of ours at the beginning and the end of every op (at::addGlobalCallback).  The functions
 ** are found by their mangled names in libtorch_cpu.so; the fields of at::RecordFunction that have no exported accessor
 ** are read from the object.  Where they lie is not believed but proved each time: torch_self_test sends a range of its
-** own through PyTorch and finds its values.
+** own through PyTorch and finds its values.  The tests have been run with torch 2.2.2 (the old ABI of std::string),
+** 2.13.0 and 2.14.1.
 */
 #ifndef TFPROF_CAPTURE_TORCH_API_H
 #define TFPROF_CAPTURE_TORCH_API_H

@@ -108,7 +108,7 @@ class Recording:
     def prove_stacks(self):
         if sys.implementation.name != "cpython":
             return self.believe_stacks(False, "only the frames of CPython are known")
-        if hasattr(sys, "_is_gil_enabled") and "free-threading" in sys.version:
+        if "t" in sys.abiflags:
             return self.believe_stacks(False, "free-threaded Python is not supported")
         if hasattr(sys, "getobjects"):
             return self.believe_stacks(False, "this Python was built with Py_TRACE_REFS")
@@ -193,8 +193,9 @@ def after(first, function):
     def wrapped(*arguments, **keywords):
         try:
             first()
-        finally:
-            return function(*arguments, **keywords)
+        except BaseException:
+            pass  # what the program has asked for is done all the same
+        return function(*arguments, **keywords)
 
     wrapped.__name__ = wrapped.__qualname__ = function.__name__
     wrapped.__doc__ = function.__doc__

@@ -23,7 +23,10 @@ def main():
         with record_function("compared"):
             run()
         return
-    config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    try:
+        config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    except TypeError:  # older versions watch only the thread that starts the profiler and those of autograd
+        config = None
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True, experimental_config=config) as profiler:
         with record_function("compared"):
             run()
