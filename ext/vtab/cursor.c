@@ -211,7 +211,8 @@ static void give_text(const struct cursor *cursor, sqlite3_context *context, str
 /* -0.0 becomes 0.0, as in tables of SQLite. */
 static void give_real(sqlite3_context *context, double real) { sqlite3_result_double(context, real + 0.0); }
 
-/* The hidden argument, or a column that the plan did not expect. Apart from cursor_column, which it would make slower. */
+/* The hidden argument, or a column that the plan did not expect. Apart from cursor_column, which it would make slower.
+** */
 __attribute__((noinline)) static int give_unexpected(struct cursor *cursor, sqlite3_context *context, int sql_column) {
   const struct table *table = table_of(cursor);
   const struct snapshot *snapshot = cursor->snapshot;

@@ -383,7 +383,8 @@ static int prepare_in(struct filter *filter, const struct table_spec *spec, sqli
   if (filter->kind == FILTER_INTEGER_SET) return build_places(filter);
   if (!is_text) return SQLITE_OK;
   forget_answers(filter);
-  qsort_r(filter->texts.items, filter->texts.count, sizeof *filter->texts.items, compare_items, filter->texts.bytes);
+  if (filter->texts.count > 1)
+    qsort_r(filter->texts.items, filter->texts.count, sizeof *filter->texts.items, compare_items, filter->texts.bytes);
   return SQLITE_OK;
 }
 

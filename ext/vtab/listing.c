@@ -113,7 +113,7 @@ static void list_columns(struct connection *connection, struct rows *rows) {
 
 static void add_view(struct connection *connection, struct rows *rows, const struct stored_select *select) {
   bool is_missing;
-  char *trouble = stored_view_trouble(connection->db, select->name, select->parameters, &is_missing);
+  char *trouble = stored_view_trouble(connection->db, select, &is_missing);
   const char *kind = select->parameters ? "function" : select->kind;
   add_text(rows, select->name);
   add_text(rows, trouble && !is_missing ? "broken" : kind);

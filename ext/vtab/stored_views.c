@@ -11,6 +11,9 @@
 
 SQLITE_EXTENSION_INIT3
 
+/* What every check has. */
+#define CHECK_COLUMNS "check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
+
 static bool has_temp_view(sqlite3 *db, const char *name) {
   sqlite3_stmt *statement;
   bool has = false;
@@ -47,20 +50,13 @@ static int create_view(sqlite3 *db, const char *name, const char *sql, unsigned 
 /* The SELECT of the view `advise`, of all checks that can be used; NULL: no memory, or no check. */
 static char *advise_sql(sqlite3 *db) {
   sqlite3_str *text = sqlite3_str_new(db);
-  const char *joint =
-      "SELECT check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence\nFROM (";
+  const char *joint = "SELECT " CHECK_COLUMNS "\nFROM (";
   for (const struct stored_select *select = stored_selects; select->name; select++) {
     bool is_missing;
     if (strcmp(select->kind, "check") != 0) continue;
-    char *trouble = stored_view_trouble(db, select->name, select->parameters, &is_missing);
-    if (!trouble) {
-      sqlite3_str_appendf(
-          text,
-          "%sSELECT check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
-          "\n  FROM temp.%s",
-          joint, select->name);
-      joint = "\n  UNION ALL ";
-    }
+    char *trouble = stored_view_trouble(db, select, &is_missing);
+    if (!trouble) sqlite3_str_appendf(text, "%sSELECT " CHECK_COLUMNS "\n  FROM temp.%s", joint, select->name);
+    if (!trouble) joint = "\n  UNION ALL ";
     sqlite3_free(trouble);
   }
   if (sqlite3_str_length(text)) {
@@ -101,23 +97,38 @@ int stored_views_create(struct connection *connection, unsigned *created, char *
   return result;
 }
 
-char *stored_view_trouble(sqlite3 *db, const char *name, const char *parameters, bool *is_missing) {
-  sqlite3_stmt *statement = NULL;
-  char *trouble = NULL, *sql;
-  *is_missing = !parameters && !has_temp_view(db, name);
-  if (*is_missing) return sqlite3_mprintf("not there; SELECT tfprof_views_create() makes it");
-  if (parameters) {
-    sqlite3_str *text = sqlite3_str_new(db);
-    sqlite3_str_appendf(text, "SELECT * FROM temp.%s(NULL", name);
-    for (const char *comma = strchr(parameters, ','); comma; comma = strchr(comma + 1, ','))
-      sqlite3_str_appendall(text, ", NULL");
-    sqlite3_str_appendall(text, ")");
-    sql = sqlite3_str_finish(text);
-  } else {
-    sql = sqlite3_mprintf("SELECT * FROM temp.\"%w\"", name);
+/* A SELECT of everything that is expected of it. */
+static char *trial_sql(const struct stored_select *select, bool is_missing) {
+  if (is_missing) return sqlite3_mprintf("%s", select->sql);
+  if (strcmp(select->kind, "check") == 0)
+    return sqlite3_mprintf("SELECT " CHECK_COLUMNS " FROM temp.\"%w\"", select->name);
+  if (!select->parameters) return sqlite3_mprintf("SELECT * FROM temp.\"%w\"", select->name);
+  sqlite3_str *text = sqlite3_str_new(NULL);
+  sqlite3_str_appendf(text, "SELECT * FROM temp.\"%w\"(NULL", select->name);
+  for (const char *comma = strchr(select->parameters, ','); comma; comma = strchr(comma + 1, ',')) {
+    sqlite3_str_appendall(text, ", NULL");
   }
-  if (!sql || sqlite3_prepare_v2(db, sql, -1, &statement, NULL)) trouble = sqlite3_mprintf("%s", sqlite3_errmsg(db));
+  sqlite3_str_appendall(text, ")");
+  return sqlite3_str_finish(text);
+}
+
+char *stored_view_trouble(sqlite3 *db, const struct stored_select *select, bool *is_missing) {
+  sqlite3_stmt *statement = NULL;
+  *is_missing = !select->parameters && !has_temp_view(db, select->name);
+  char *sql = trial_sql(select, *is_missing);
+  bool is_broken = !sql || sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+  char *trouble = is_broken ? sqlite3_mprintf("%s", sqlite3_errmsg(db)) : NULL;
+  /* Views that it builds on may be missing together with it. */
+  if (*is_missing && trouble && strncmp(trouble, "no such table: temp.", 20) == 0) {
+    sqlite3_free(trouble);
+    is_broken = false;
+  }
   sqlite3_finalize(statement);
   sqlite3_free(sql);
+  if (is_broken) {
+    *is_missing = false;
+  } else if (*is_missing) {
+    trouble = sqlite3_mprintf("not there; SELECT tfprof_views_create() makes it");
+  }
   return trouble;
 }

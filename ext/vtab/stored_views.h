@@ -15,6 +15,6 @@ int stored_views_create(struct connection *connection, unsigned *created, char *
 
 /* NULL: the stored SELECT can be used, else why not (to be freed with sqlite3_free). *is_missing: only because its view
 ** is not there. */
-char *stored_view_trouble(sqlite3 *db, const char *name, const char *parameters, bool *is_missing);
+char *stored_view_trouble(sqlite3 *db, const struct stored_select *select, bool *is_missing);
 
 #endif

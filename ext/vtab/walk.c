@@ -15,6 +15,7 @@ enum {
   LOOKUPS_BEFORE_INDEX = 8,           /* about what sorting costs in scans */
   LOOKUPS_BEFORE_REFERENCE_INDEX = 2, /* counting instead of sorting */
   PREFETCH_DISTANCE = 16,             /* rows; enough to hide a miss of all caches */
+  ROWS_BETWEEN_POLLS = 1 << 20,       /* some milliseconds */
 };
 
 static struct table *table_of(const struct cursor *cursor) { return (struct table *)cursor->base.pVtab; }
@@ -168,8 +169,8 @@ static bool equals_last(const struct cursor *cursor) {
   return true;
 }
 
-/* Goes past all rows that equal the one handed out last. They lie together, so that their end is found in steps that double, and
-** then by halving. */
+/* Goes past all rows that equal the one handed out last. They lie together, so that their end is found in steps that
+** double, and then by halving. */
 static int skip_duplicates(struct cursor *cursor) {
   uint64_t left = cursor->step == 1 ? cursor->stop - cursor->index : cursor->index - cursor->stop;
   uint64_t equal = 0, unequal = left; /* rows ahead that are known to be equal; the first known not to be */
@@ -218,7 +219,17 @@ static int filter_failed(struct cursor *cursor) {
   return result;
 }
 
+/* Long stretches without a match are the only place where SQLite itself cannot notice Ctrl-C. */
+static bool is_interrupted(struct cursor *cursor) {
+  struct connection *connection = table_of(cursor)->connection;
+  connection_begin(connection);
+  bool is_interrupted_now = store_interrupted(connection->store);
+  connection_end(connection);
+  return is_interrupted_now;
+}
+
 int walk_next(struct cursor *cursor) {
+  uint32_t rejected = 0;
   if (cursor->has_last) {
     int result = skip_duplicates(cursor);
     if (result) {
@@ -247,6 +258,10 @@ int walk_next(struct cursor *cursor) {
     if (cursor->active_count) {
       int answer = row_matches(cursor, row);
       if (answer < 0) return filter_failed(cursor);
+      if (!answer && ++rejected % ROWS_BETWEEN_POLLS == 0 && is_interrupted(cursor)) {
+        cursor->is_at_end = true;
+        return SQLITE_INTERRUPT;
+      }
       if (!answer) continue;
     }
     cursor->row = row;

@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import EXTENSION, CommandLine, Newest, make_dump, run_tests
@@ -270,6 +271,30 @@ def test_encodings_other_than_utf8(engine):
     connection.query("PRAGMA encoding = 'UTF-16'")
     connection.query("CREATE TABLE t(x)")
     assert connection.values("PRAGMA encoding") == [("UTF-8",)], "the encoding can be changed after loading"
+
+
+def test_interrupting(engine):
+    """Ctrl-C during what the first query of a big profile has to do. With the system's SQLite: tests/unit/test_sql_interrupt.c."""
+    if engine is CommandLine:
+        return  # on a pipe it ends at an interrupt
+    big = os.path.join(directory.name, "big.tfprof")
+    if not os.path.exists(big):
+        make_dump(big, 400000, 1, "make_ops_dump")
+    seen = 0
+    for delay in (0.0, 0.005, 0.02, 0.05, 0.1, 0.15):
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{big}')")
+        sql = "SELECT count(*), max(depth), max(self_ns) FROM (SELECT * FROM ops ORDER BY name DESC, dur_ns, start_ns DESC, self_ns)"
+        timer = threading.Timer(delay, connection.connection.interrupt)
+        timer.start()
+        _, error = connection.query(sql)
+        timer.join()
+        assert error is None or "interrupt" in error.lower(), error
+        seen += error is not None
+        # It can be asked again, and there is nothing left that would keep the connection from being closed.
+        assert connection.values(sql)[0][0] == 400000
+        assert connection.close() == 0
+    assert seen > 0, "every query ended before it was interrupted"
 
 
 if __name__ == "__main__":
