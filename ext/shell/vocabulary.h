@@ -12,8 +12,8 @@ struct vocabulary { /* sorted, each word once */
   size_t count, room;
 };
 
-/* Adds the words of the kinds. Columns are those of the tables that `sql` mentions, of all when it mentions none. `table`,
-** when given, asks for the columns of this table (or of what `sql` gives this alias) and nothing else. */
+/* Adds the words of the kinds. Columns are those of the tables that `sql` mentions, of all when it mentions none.
+** `table`, when given, asks for the columns of this table (or of what `sql` gives this alias) and nothing else. */
 void vocabulary_add(struct vocabulary *vocabulary, sqlite3 *db, unsigned kinds, const char *sql, const char *table);
 void vocabulary_sort(struct vocabulary *vocabulary);
 void vocabulary_free(struct vocabulary *vocabulary);
