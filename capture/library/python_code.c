@@ -65,6 +65,7 @@ void python_notice_deaths(struct capture_thread *thread) {
     /* Too many for the list, which may be written over while it is read: none of the thread's code objects is sure. */
     intern_forget(&thread->codes);
     thread->stack_depth = 0;
+    thread->generation++;
     thread->deaths_seen = count;
     return;
   }
@@ -74,6 +75,7 @@ void python_notice_deaths(struct capture_thread *thread) {
     if (!slot) continue;
     intern_remove(slot);
     thread->stack_depth = 0;
+    thread->generation++;
   }
 }
 

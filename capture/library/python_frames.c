@@ -54,6 +54,22 @@ static uint32_t code_offset(const struct python_layout *layout, uintptr_t code, 
   return (uint32_t)instruction * (layout->table == PYTHON_LINETABLE ? 2 : 1);
 }
 
+/* The node of a frame called from `parent`; 0: there was no room, or the tables were emptied. */
+static inline uint32_t frame_node(struct capture_thread *thread, uint32_t parent, const struct stack_frame *place) {
+  uint64_t hash = intern_mix(intern_mix(place->code, place->instruction), parent);
+  struct recent_node *recent = &thread->recent[hash % RECENT_NODES];
+  if (recent->code == place->code && recent->instruction == place->instruction && recent->parent == parent &&
+      recent->generation == thread->generation)
+    return recent->node;
+  uint32_t forgets = thread->forgets;
+  uint32_t code = python_code_number(thread, (const uint8_t *)place->code), node = 0;
+  if (code)
+    node = thread_intern_node(thread, parent, code, code_offset(&python_layout, place->code, place->instruction));
+  if (!node || forgets != thread->forgets) return 0;
+  *recent = (struct recent_node){place->code, place->instruction, parent, node, thread->generation, 0};
+  return node;
+}
+
 uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) {
   if (thread->deaths_seen != atomic_load_explicit(&python_code_deaths, memory_order_acquire))
     python_notice_deaths(thread);
@@ -74,13 +90,8 @@ uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) 
     common++;
   uint32_t node = common ? thread->stack_nodes[common - 1] : 0;
   for (uint32_t i = common; i < depth; i++) {
-    const struct stack_frame *place = &walk[depth - 1 - i];
-    uint32_t forgets = thread->forgets;
-    uint32_t code = python_code_number(thread, (const uint8_t *)place->code);
-    node =
-        code ? thread_intern_node(thread, node, code, code_offset(&python_layout, place->code, place->instruction)) : 0;
-    if (forgets != thread->forgets || !node) {
-      /* The tables are full or were emptied on the way: what was found before is void. */
+    node = frame_node(thread, node, &walk[depth - 1 - i]);
+    if (!node) { /* the tables are full or were emptied on the way: what was found before is void */
       thread->stack_depth = 0;
       return 0;
     }

@@ -26,7 +26,8 @@ struct row_buffer {
 bool row_buffer_begin(struct row_buffer *buffer, uint16_t table, const struct row_column *columns, unsigned count,
                       uint32_t capacity);
 void row_buffer_end(struct row_buffer *buffer);
-/* A new row, all NULL but for required columns; its place in the buffer, or UINT32_MAX when there is no room even after growing. */
+/* A new row, all NULL but for required columns; its place in the buffer, or UINT32_MAX when there is no room even after
+** growing. */
 uint32_t row_add(struct row_buffer *buffer);
 /* Writes the rows as one frame and empties the buffer. On an error the rows stay. */
 enum tfprof_status row_buffer_write(struct row_buffer *buffer, struct dump_writer *writer, struct tfprof_error *error);

@@ -68,6 +68,7 @@ static struct capture_thread *find_structure(void) {
   struct capture_thread *thread = memory;
   thread->number = place + 1;
   thread->session = capture_session;
+  thread->generation = 1;
   thread->arena = (struct arena){(uint8_t *)memory + sizeof *thread, 0, ARENA_SIZE};
   return thread;
 }
@@ -99,6 +100,7 @@ void thread_recycle(struct capture_thread *thread) {
   thread->chunk = NULL;
   thread->position = 0;
   thread->stack_depth = 0;
+  thread->generation++;
   atomic_store(&thread->first_chunk, NULL);
   thread->arena.used = 0;
   intern_forget(&thread->schemas);
@@ -207,6 +209,7 @@ bool thread_forget(struct capture_thread *thread) {
   thread_commit(thread, 16);
   thread->arena.used = 0;
   thread->stack_depth = 0;
+  thread->generation++;
   thread->forgets++;
   intern_forget(&thread->schemas);
   intern_forget(&thread->names);

@@ -105,6 +105,14 @@ struct stack_frame { /* of the last stack of the thread, innermost first */
   uintptr_t code, instruction;
 };
 
+/* A frame below a stack that was seen not long ago: one cache line instead of a look into two tables. */
+struct recent_node {
+  uintptr_t code, instruction;
+  uint32_t parent, node;
+  uint32_t generation, padding;
+};
+enum { RECENT_NODES = 1024 };
+
 struct capture_thread {
   /* Read by the writer thread. */
   uint32_t number; /* 1, 2, ... */
@@ -127,10 +135,12 @@ struct capture_thread {
   uint32_t last_walk;
   uint32_t forgets;     /* how often the tables were emptied */
   uint64_t deaths_seen; /* python_code.h */
+  uint32_t generation;  /* of `recent` that counts: changes when numbers of code objects or nodes become void */
   struct arena arena;
   struct intern_table schemas, names, inputs, codes, nodes; /* schemas and names share the numbers of names */
   struct open_op open[OPEN_MAXIMUM];
   struct stack_frame walks[2][STACK_MAXIMUM]; /* the last stack and the one being walked, in turn */
+  struct recent_node recent[RECENT_NODES];
   uint32_t stack_nodes[STACK_MAXIMUM];        /* of the last stack, by distance from the outermost frame */
   _Alignas(16) uint8_t scratch[SCRATCH_SIZE];
 };

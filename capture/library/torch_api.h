@@ -74,7 +74,8 @@ struct torch_layout {
   uint16_t scope, name, name_kind, sequence, inputs, forward_thread;
   bool has_details; /* sequence, scope and forward_thread were found; without them only name and time are recorded */
   bool has_name_object; /* name_kind 1: the word at `name` is the operator's schema, a stable key */
-  /* A schema begins with a std::string {address, length, up to 15 characters}, its name: proved by an op of torch_inputs. */
+  /* A schema begins with a std::string {address, length, up to 15 characters}, its name: proved by an op of
+  ** torch_inputs. */
   bool schema_begins_with_text;
 };
 extern struct torch_layout torch_layout;
