@@ -69,7 +69,10 @@ need_test_python() {
       .venv/bin/python -c 'import torch' 2>/dev/null || install_pytorch
       PYTHON=$PWD/.venv/bin/python
     fi
-    "$PYTHON" -m pip install -q apsw numpy || echo "apsw and NumPy could not be installed; tests that need them are skipped"
+    if ! "$PYTHON" -m pip install -q apsw numpy; then
+      [ -z "${CI:-}" ] || fail "apsw and NumPy could not be installed, and nothing may be left out for want of them"
+      echo "apsw and NumPy could not be installed; tests that need them are skipped"
+    fi
   fi
 }
 need_test_python

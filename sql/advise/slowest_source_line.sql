@@ -3,13 +3,21 @@
 -- For each profile the line of code_summary with the largest self time, when that is more than a quarter of the time of
 -- all ops with a stack and the line is the program's own.  A line loss.backward() is left out when it is the first: it
 -- stands for all lines of the forward pass; then the line whose forward and backward time together is largest is named.
+-- Where processes of a run have steps, those that have none (workers of a DataLoader) are left out: nobody waits for them.
 -- It saves nothing by itself (saves_ns is NULL): it says where to look first.
 -- Columns: those of every check, see sql/README.md.  Cost: that of code_summary.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'slowest_source_line';
-WITH program_lines AS (
+WITH with_steps AS (
+  SELECT DISTINCT profiles.id AS profile_id, profiles.run_id AS run_id
+  FROM temp.steps AS steps JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
+), looked_at AS (
+  SELECT id AS profile_id FROM temp.profiles
+  WHERE id IN (SELECT profile_id FROM with_steps) OR run_id NOT IN (SELECT run_id FROM with_steps)
+), program_lines AS (
   SELECT profile_id, location, text, self_ns + coalesce(backward_ns, 0) AS cost_ns, self_ns, backward_ns, file, line
   FROM temp.code_summary
   WHERE is_library = 0 AND NOT coalesce(text GLOB '*.backward(*', 0)
+    AND profile_id IN (SELECT profile_id FROM looked_at)
 ), all_time AS (
   SELECT profile_id, sum(self_ns) AS all_ns FROM temp.code_summary GROUP BY profile_id
 ), ranked AS (

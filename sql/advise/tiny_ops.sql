@@ -28,7 +28,7 @@ SELECT
   'tiny_ops' AS check_name,
   CASE WHEN tiny_ns >= 0.30 * step_ns THEN 'critical' ELSE 'warning' END AS severity,
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  format('%.0f %% of the %d ops called in a step take less than 20 us, together %.0f %% of the step time',
+  format('%.0f %% of the %d ops called in a step take less than 20 µs, together %.0f %% of the step time',
     100.0 * tiny_count / op_count, op_count / step_count, 100.0 * tiny_ns / step_ns) AS message,
   1.0 * tiny_ns / step_ns AS value,
   0.10 AS threshold,

@@ -1,4 +1,5 @@
 """What the tests of this directory share: the stored SELECTs, connections with the extension, profiles to look at."""
+
 import glob
 import json
 import os
@@ -13,7 +14,17 @@ BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build")
 PYTHON = os.environ.get("TFPROF_PYTHON") or sys.executable
 EXTENSION = os.path.join(os.path.abspath(BUILD), "tfprof")
 
-CHECK_COLUMNS = ["check_name", "severity", "subject", "message", "value", "threshold", "saves_ns", "suggestion", "evidence"]
+CHECK_COLUMNS = [
+    "check_name",
+    "severity",
+    "subject",
+    "message",
+    "value",
+    "threshold",
+    "saves_ns",
+    "suggestion",
+    "evidence",
+]
 
 failures = []
 
@@ -36,13 +47,15 @@ class Stored:
 
     def __init__(self, path):
         self.path = os.path.relpath(path, ROOT)
-        self.name = os.path.basename(path)[:-len(".sql")]
+        self.name = os.path.basename(path)[: -len(".sql")]
         self.is_check = os.path.basename(os.path.dirname(path)) == "advise"
         with open(path, encoding="utf-8") as file:
             self.text = file.read()
         lines = self.text.splitlines()
-        self.comment = [line for line in lines[:next(i for i, line in enumerate(lines) if not line.startswith("--"))]]
+        self.comment = [line for line in lines[: next(i for i, line in enumerate(lines) if not line.startswith("--"))]]
         self.sql = "\n".join(line for line in lines if not line.startswith("--"))
+        declared = next((line for line in self.comment if line.startswith("-- parameters: ")), "-- parameters: ")
+        self.parameters = [name for name in declared[len("-- parameters: ") :].split(", ") if name]
 
     def described_columns(self):
         """The names in front of the descriptions, which are indented by three spaces."""
@@ -53,17 +66,33 @@ class Stored:
         return columns
 
 
+def every_file():
+    return [
+        Stored(path)
+        for path in sorted(
+            glob.glob(os.path.join(ROOT, "sql", "views", "*.sql"))
+            + glob.glob(os.path.join(ROOT, "sql", "advise", "*.sql"))
+        )
+    ]
+
+
 def stored():
-    return [Stored(path) for path in sorted(glob.glob(os.path.join(ROOT, "sql", "views", "*.sql")) +
-                                            glob.glob(os.path.join(ROOT, "sql", "advise", "*.sql")))]
+    """The views and checks."""
+    return [one for one in every_file() if not one.parameters]
+
+
+def stored_functions():
+    """The SELECTs with parameters, which are table-valued functions."""
+    return [one for one in every_file() if one.parameters]
 
 
 class Shell:
     """The system's sqlite3, a statement at a time."""
 
     def __init__(self):
-        self.process = subprocess.Popen(["sqlite3", "-batch", ":memory:"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            ["sqlite3", "-batch", ":memory:"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
         self.lines(f".load '{EXTENSION}'\n.mode json")
         self.name = "sqlite3 " + self.query("SELECT sqlite_version()")[1][0][0]
 
@@ -76,7 +105,7 @@ class Shell:
             if not line:
                 raise SystemExit(f"sqlite3 died of: {text}")
             lines.append(line.decode("utf-8", "replace").rstrip("\n"))
-        lines[-1] = lines[-1][:-len("\x01end")]
+        lines[-1] = lines[-1][: -len("\x01end")]
         error = next((line for line in lines if re.match(r"(Parse|Runtime) error|Error:", line)), None)
         if error:
             raise AssertionError(f"{text}: {error}")
@@ -94,6 +123,7 @@ class Newest:
 
     def __init__(self):
         import apsw
+
         self.name = "apsw " + apsw.sqlite_lib_version()
         self.connection = apsw.Connection(":memory:")
         self.connection.enable_load_extension(True)
@@ -102,8 +132,10 @@ class Newest:
     def query(self, sql):
         cursor = self.connection.cursor()
         names = []
-        cursor.exec_trace = lambda running, _statement, _bindings: names.extend(
-            column[0] for column in running.get_description()) or True
+        cursor.exec_trace = (
+            lambda running, _statement, _bindings: names.extend(column[0] for column in running.get_description())
+            or True
+        )
         return names, [tuple(row) for row in cursor.execute(sql)]
 
 
@@ -120,7 +152,9 @@ def engines():
 def made_up_dump(directory, rows):
     """Made by the generator of the benchmarks."""
     path = os.path.join(directory, f"{rows}.tfprof")
-    subprocess.run([os.path.join(BUILD, "tests", "make_ops_dump"), path, str(rows), "7"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [os.path.join(BUILD, "tests", "make_ops_dump"), path, str(rows), "7"], check=True, stdout=subprocess.DEVNULL
+    )
     return path
 
 
@@ -129,8 +163,13 @@ def captured(directory, program, *arguments):
     if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
         return None
     run = os.path.join(directory, os.path.basename(program))
-    subprocess.run([os.path.join(BUILD, "tfprof-capture"), "-o", run, "--", PYTHON, program, *arguments], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600)
+    subprocess.run(
+        [os.path.join(BUILD, "tfprof-capture"), "-o", run, "--", PYTHON, program, *arguments],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=600,
+    )
     return run
 
 

@@ -7,37 +7,56 @@ our names; shares between 0 and 1; evidence that shows something.
 Numbers: against a computation in Python from the raw columns of ops (name, category, thread, start, end), which nests by
 start times, finds steps by the ends of Optimizer.step and sums by hand.
 """
+
 import collections
 import os
 import re
 import statistics
 
-from stored import CHECK_COLUMNS, ROOT, captured, check, engines, finish, made_up_dump, stored, temporary
+from stored import (
+    CHECK_COLUMNS,
+    ROOT,
+    captured,
+    check,
+    engines,
+    finish,
+    made_up_dump,
+    stored,
+    stored_functions,
+    temporary,
+)
 
 OUR_TABLES = set()
 
 
 def test_form(one, columns):
     check(one.comment[0].startswith("-- "), f"{one.path}: no title")
-    check(not one.is_check or one.comment[0].startswith("-- Advice: "), f"{one.path}: the title does not begin with Advice:")
+    check(
+        not one.is_check or one.comment[0].startswith("-- Advice: "),
+        f"{one.path}: the title does not begin with Advice:",
+    )
     for word in ("Cost:", "Example:"):
         check(any(word in line for line in one.comment), f"{one.path}: the comment has no {word}")
     if one.is_check:
         check(columns == CHECK_COLUMNS, f"{one.path}: columns {columns}")
     else:
-        check(sorted(one.described_columns()) == sorted(columns),
-              f"{one.path}: the comment describes\n  {one.described_columns()}\nthe columns are\n  {columns}")
+        check(
+            sorted(one.described_columns()) == sorted(columns),
+            f"{one.path}: the comment describes\n  {one.described_columns()}\nthe columns are\n  {columns}",
+        )
     texts = re.sub(r"'(?:[^']|'')*'", "''", one.sql)
     outermost = texts
     while re.search(r"\([^()]*\)", outermost):
         outermost = re.sub(r"\([^()]*\)", "", outermost)
     check(outermost.rstrip().rfind("ORDER BY") > outermost.rfind("FROM"), f"{one.path}: no ORDER BY at its end")
-    select = outermost[outermost.rfind("SELECT"):outermost.rfind("FROM")]
+    select = outermost[outermost.rfind("SELECT") : outermost.rfind("FROM")]
     named = len(re.findall(r"\bAS [a-z]", select))
     check(named == len(columns), f"{one.path}: {named} columns are named with AS, {len(columns)} there are")
     for table in re.findall(r"\b(?:FROM|JOIN)\s+([a-z_]+)\b(?!\.)", texts):
-        check(table not in OUR_TABLES or re.search(rf"\b{table}(\([a-z_, ]*\))? AS (NOT )?(MATERIALIZED )?\(", texts),
-              f"{one.path}: reads {table}, not temp.{table}")
+        check(
+            table not in OUR_TABLES or re.search(rf"\b{table}(\([a-z_, ]*\))? AS (NOT )?(MATERIALIZED )?\(", texts),
+            f"{one.path}: reads {table}, not temp.{table}",
+        )
     for line in one.text.splitlines():
         check(len(line) <= 124, f"{one.path}: a line of {len(line)} characters")
 
@@ -64,7 +83,9 @@ def are_same(left, right):
     """Equal but for the last digits of sums of reals."""
     return len(left) == len(right) and all(
         a == b or (isinstance(a, float) and isinstance(b, float) and abs(a - b) <= 1e-9 * max(abs(a), abs(b)))
-        for one, other in zip(left, right) for a, b in zip(one, other))
+        for one, other in zip(left, right)
+        for a, b in zip(one, other)
+    )
 
 
 def test_advice(engine, what):
@@ -78,8 +99,10 @@ def test_advice(engine, what):
             check(isinstance(advice[column], str) and advice[column], f"{name}: {column} is {advice[column]!r}")
         check(isinstance(advice["value"], float), f"{name}: value is {advice['value']!r}")
         check(isinstance(advice["threshold"], float), f"{name}: threshold is {advice['threshold']!r}")
-        check(advice["saves_ns"] is None or (isinstance(advice["saves_ns"], int) and advice["saves_ns"] >= 0),
-              f"{name}: saves_ns is {advice['saves_ns']!r}")
+        check(
+            advice["saves_ns"] is None or (isinstance(advice["saves_ns"], int) and advice["saves_ns"] >= 0),
+            f"{name}: saves_ns is {advice['saves_ns']!r}",
+        )
         check(engine.query(advice["evidence"])[1], f"{name}: the evidence shows nothing")
 
 
@@ -95,12 +118,15 @@ def test_own_tables(engine, answers, what):
 
 # ---- the numbers once more, by hand ----
 
+
 class ByHand:
     """Everything from names, categories, threads, starts and ends."""
 
     def __init__(self, engine, profile, first_start):
-        rows = engine.query("SELECT id, profile_id, name, category, thread_id, start_ns, end_ns FROM ops "
-                            f"WHERE profile_id = {profile} ORDER BY id")[1]
+        rows = engine.query(
+            "SELECT id, profile_id, name, category, thread_id, start_ns, end_ns FROM ops "
+            f"WHERE profile_id = {profile} ORDER BY id"
+        )[1]
         self.ops = {row[0]: row for row in rows}
         self.self_ns, self.parent = {}, {}
         lanes = collections.defaultdict(list)
@@ -123,10 +149,13 @@ class ByHand:
         for end, thread in ends:
             self.steps.append((self.steps[-1][1] if self.steps else first_start, end, thread))
         self.left_out = min(3, len(self.steps) // 2)
-        self.measured = self.steps[self.left_out:]
+        self.measured = self.steps[self.left_out :]
         self.step_of = {op: self.find_step(row[5]) for op, row in self.ops.items()}
-        self.counted = [row for op, row in self.ops.items() if row[3] != "user" and (self.step_of[op] or 0) >= self.left_out
-                        and self.step_of[op] is not None]
+        self.counted = [
+            row
+            for op, row in self.ops.items()
+            if row[3] != "user" and (self.step_of[op] or 0) >= self.left_out and self.step_of[op] is not None
+        ]
 
     def find_step(self, start):
         for number, (first, last, _) in enumerate(self.steps):
@@ -144,7 +173,9 @@ def test_numbers(engine, profile, what):
     hand = ByHand(engine, profile, first)
     is_row_start = engine.query(f"SELECT count(*) FROM ops WHERE start_ns = {first}")[1][0][0] > 0
     check(is_row_start, f"{what}: the first step does not begin with an op")
-    steps = engine.query(f"SELECT start_ns, end_ns, thread_id FROM steps WHERE profile_id = {profile} ORDER BY number")[1]
+    steps = engine.query(f"SELECT start_ns, end_ns, thread_id FROM steps WHERE profile_id = {profile} ORDER BY number")[
+        1
+    ]
     check(steps == hand.steps, f"{what}: steps differ")
     nested = engine.query(f"SELECT id, parent_id, self_ns FROM ops WHERE profile_id = {profile}")[1]
     wrong = [op for op, parent, _ in nested if parent != hand.parent[op]]
@@ -173,33 +204,59 @@ def test_ops(hand, view, what):
         got = tuple(row[name] for name in ("count", "self_ns", "sum_ns", "min_ns", "max_ns"))
         check(got == expected, f"{what}: op_summary of {row['name']} is {got} instead of {expected}")
         check(abs(row["self_ratio"] - self_ns / sum(by_type.values())) < 1e-9, f"{what}: self_ratio of {row['name']}")
-        check(abs(row["per_step_count"] - len(ops) / len(hand.measured)) < 1e-9, f"{what}: per_step_count of {row['name']}")
+        check(
+            abs(row["per_step_count"] - len(ops) / len(hand.measured)) < 1e-9,
+            f"{what}: per_step_count of {row['name']}",
+        )
     check({row["op_type"]: row["self_ns"] for row in view("op_type_stats")} == by_type, f"{what}: op_type_stats differ")
     listed = [row for row in view("op_stats") if row["side"] == "host" and not row["is_idle"]]
     check({row["name"]: row["self_ns"] for row in listed} == by_type, f"{what}: op_stats differ")
-    check([row["position"] for row in listed] == list(range(1, len(listed) + 1)) and
-          abs(listed[-1]["side_cumulative_ratio"] - 1) < 1e-9, f"{what}: positions of op_stats")
+    check(
+        [row["position"] for row in listed] == list(range(1, len(listed) + 1))
+        and abs(listed[-1]["side_cumulative_ratio"] - 1) < 1e-9,
+        f"{what}: positions of op_stats",
+    )
 
 
 def test_steps(hand, view, what):
     durations = [end - start for start, end, _ in hand.measured]
     in_ops = sum(hand.self_ns[row[0]] for row in hand.counted if row[4] == hand.steps[hand.step_of[row[0]]][2])
-    optimizer_ns = sum(row[6] - row[5] for op, row in hand.ops.items() if row[3] == "user" and
-                       row[2].startswith("Optimizer.step#") and (hand.step_of[op] or 0) >= hand.left_out)
+    optimizer_ns = sum(
+        row[6] - row[5]
+        for op, row in hand.ops.items()
+        if row[3] == "user" and row[2].startswith("Optimizer.step#") and (hand.step_of[op] or 0) >= hand.left_out
+    )
     summary = view("step_summary")[0]
-    expected = {"step_count": len(hand.steps), "warmup_count": hand.left_out, "recorded_count": len(durations),
-                "mean_ns": int(statistics.mean(durations)), "median_ns": int(statistics.median(durations)),
-                "min_ns": min(durations), "max_ns": max(durations)}
+    expected = {
+        "step_count": len(hand.steps),
+        "warmup_count": hand.left_out,
+        "recorded_count": len(durations),
+        "mean_ns": int(statistics.mean(durations)),
+        "median_ns": int(statistics.median(durations)),
+        "min_ns": min(durations),
+        "max_ns": max(durations),
+    }
     for name, value in expected.items():
         check(summary[name] == value, f"{what}: step_summary.{name} is {summary[name]} instead of {value}")
-    for name, value in (("in_ops_ratio", in_ops / sum(durations)), ("in_optimizer_ratio", optimizer_ns / sum(durations)),
-                        ("ops_per_step", len(hand.counted) / len(durations)),
-                        ("steps_per_second", 1e9 * len(durations) / sum(durations))):
-        check(abs(summary[name] - value) < 1e-6 * value, f"{what}: step_summary.{name} is {summary[name]} instead of {value}")
+    for name, value in (
+        ("in_ops_ratio", in_ops / sum(durations)),
+        ("in_optimizer_ratio", optimizer_ns / sum(durations)),
+        ("ops_per_step", len(hand.counted) / len(durations)),
+        ("steps_per_second", 1e9 * len(durations) / sum(durations)),
+    ):
+        check(
+            abs(summary[name] - value) < 1e-6 * value,
+            f"{what}: step_summary.{name} is {summary[name]} instead of {value}",
+        )
     loading = collections.Counter()
     for op, row in hand.ops.items():
         number = hand.step_of[op]
-        if row[3] == "user" and row[2].startswith("enumerate(DataLoader)#") and number is not None and number >= hand.left_out:
+        if (
+            row[3] == "user"
+            and row[2].startswith("enumerate(DataLoader)#")
+            and number is not None
+            and number >= hand.left_out
+        ):
             loading[number] += row[6] - row[5]
     rows = view("input_steps")
     check({row["number"]: row["input_ns"] for row in rows if row["input_ns"]} == loading, f"{what}: input_steps differ")
@@ -215,16 +272,25 @@ def test_lanes(hand, view, what):
             ranges[row[2]].append(row[6] - row[5])
         lanes[row[4]][0] += row[3] != "user"
         lanes[row[4]][1] += hand.self_ns[op] if row[3] != "user" else 0
-    check({row["name"]: (row["count"], row["sum_ns"], row["max_ns"]) for row in view("range_summary")} ==
-          {name: (len(times), sum(times), max(times)) for name, times in ranges.items()}, f"{what}: range_summary differs")
-    check({row["thread_id"]: [row["op_count"], row["op_ns"]] for row in view("thread_summary")} == lanes,
-          f"{what}: thread_summary differs")
+    check(
+        {row["name"]: (row["count"], row["sum_ns"], row["max_ns"]) for row in view("range_summary")}
+        == {name: (len(times), sum(times), max(times)) for name, times in ranges.items()},
+        f"{what}: range_summary differs",
+    )
+    check(
+        {row["thread_id"]: [row["op_count"], row["op_ns"]] for row in view("thread_summary")} == lanes,
+        f"{what}: thread_summary differs",
+    )
 
 
 def test_lines(engine, hand, view, what):
     traces = dict(engine.query("SELECT id, code_trace_id FROM ops")[1])
-    stacks = {row[0]: row[1:] for row in engine.query(
-        "SELECT t.id, t.parent_id, f.file, f.line, f.function FROM code_traces AS t JOIN code_frames AS f ON f.id = t.leaf_frame_id")[1]}
+    stacks = {
+        row[0]: row[1:]
+        for row in engine.query(
+            "SELECT t.id, t.parent_id, f.file, f.line, f.function FROM code_traces AS t JOIN code_frames AS f ON f.id = t.leaf_frame_id"
+        )[1]
+    }
 
     def frames(trace):
         while trace is not None:
@@ -244,22 +310,58 @@ def test_lines(engine, hand, view, what):
         own[program[0][:2]] += hand.self_ns[row[0]]
         for place in {frame[:2] for frame in stack}:
             around[place] += hand.self_ns[row[0]]
-        classes = [frame[2][:-len(".forward")] for frame in stack if re.fullmatch(r".+\.forward", frame[2])]
+        classes = [frame[2][: -len(".forward")] for frame in stack if re.fullmatch(r".+\.forward", frame[2])]
         if classes:
             modules["/".join(reversed(classes))] += hand.self_ns[row[0]]
     lines = view("code_summary")
-    check({(row["file"], row["line"]): row["self_ns"] for row in lines if row["self_ns"]} ==
-          {place: time for place, time in own.items() if time}, f"{what}: self times of code_summary differ")
-    check({(row["file"], row["line"]): row["sum_ns"] for row in lines} == around, f"{what}: sums of code_summary differ")
-    check({row["module"]: row["self_ns"] for row in view("module_summary") if row["self_ns"]} ==
-          {module: time for module, time in modules.items() if time}, f"{what}: module_summary differs")
+    check(
+        {(row["file"], row["line"]): row["self_ns"] for row in lines if row["self_ns"]}
+        == {place: time for place, time in own.items() if time},
+        f"{what}: self times of code_summary differ",
+    )
+    check(
+        {(row["file"], row["line"]): row["sum_ns"] for row in lines} == around, f"{what}: sums of code_summary differ"
+    )
+    check(
+        {row["module"]: row["self_ns"] for row in view("module_summary") if row["self_ns"]}
+        == {module: time for module, time in modules.items() if time},
+        f"{what}: module_summary differs",
+    )
+
+
+def test_functions(engine, one_path, other_path):
+    """Table-valued functions: their form, what they say of nothing, and op_diff against sums over each side."""
+    for one in stored_functions():
+        names = [
+            row[0] for row in engine.query(f"SELECT name FROM pragma_table_xinfo('{one.name}') WHERE hidden = 0")[1]
+        ]
+        check(
+            names == one.described_columns(), f"{one.name}: described are {one.described_columns()}, there are {names}"
+        )
+        marks = ", ".join("'nothing-has-this-path'" for _ in one.parameters)
+        check(engine.query(f"SELECT * FROM {one.name}({marks})")[1] == [], f"{one.name} says something of nothing")
+    engine.query(f"SELECT tfprof_open('{one_path}'), tfprof_open('{other_path}')")
+    one, other = [row[0] for row in engine.query("SELECT min(id) FROM profiles GROUP BY run_id ORDER BY run_id")[1]]
+    sums = "SELECT name, count(*), sum(self_ns) FROM ops WHERE category <> 'user' AND profile_id = {} GROUP BY name"
+    before, after = ({row[0]: tuple(row[1:]) for row in engine.query(sums.format(side))[1]} for side in (one, other))
+    expected = set()
+    for name in before.keys() | after.keys():
+        (a_count, a_ns), (b_count, b_ns) = before.get(name, (0, 0)), after.get(name, (0, 0))
+        change = "+" if b_count > a_count else "-" if b_count < a_count else "="
+        expected.add((name, a_count, b_count, a_ns, b_ns, b_count - a_count, b_ns - a_ns, change))
+    rows = engine.query(f"SELECT * FROM op_diff({one}, {other})")[1]
+    check(len(rows) == len(expected) and {tuple(row) for row in rows} == expected, f"{engine.name}: op_diff differs")
+    rows = engine.query(f"SELECT * FROM op_diff({one}, {one})")[1]
+    check(rows and all(row[5:] == (0, 0, "=") or list(row[5:]) == [0, 0, "="] for row in rows), "op_diff with itself")
 
 
 def main():
     with temporary() as directory:
         made_up = made_up_dump(directory, 30000)
-        runs = [captured(directory, os.path.join(ROOT, "examples", "train_transformer.py"), "--steps", "6"),
-                captured(directory, os.path.join(ROOT, "examples", "train_cnn.py"), "--steps", "5", "--workers", "1")]
+        runs = [
+            captured(directory, os.path.join(ROOT, "examples", "train_transformer.py"), "--steps", "6"),
+            captured(directory, os.path.join(ROOT, "examples", "train_cnn.py"), "--steps", "5", "--workers", "1"),
+        ]
         for make in engines():
             engine = make()
             OUR_TABLES.update(row[0] for row in engine.query("SELECT name FROM tfprof_tables")[1])
@@ -274,9 +376,10 @@ def main():
                 what = f"{engine.name}, {os.path.basename(path)}"
                 engine.query(f"SELECT tfprof_open('{path}')")
                 answers = test_answers(engine, what)
-                for profile, in engine.query("SELECT DISTINCT profile_id FROM steps")[1]:
+                for (profile,) in engine.query("SELECT DISTINCT profile_id FROM steps")[1]:
                     test_numbers(engine, profile, what)
                 test_own_tables(engine, answers, what)
+            test_functions(make(), made_up, next((run for run in runs if run), made_up))
         if not any(runs):
             print("PyTorch is not there: only the made-up profile was looked at")
     finish()

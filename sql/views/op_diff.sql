@@ -1,0 +1,34 @@
+-- Ops of two profiles or runs side by side: op_diff('a', 'b').
+--
+-- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does (an
+-- id, a path or a pattern over paths).  Counted are all ops but ranges, warm-up too, weighed by ops.sample_weight, since
+-- the question is what changed, not what is typical; compare runs of as many steps.
+--   name                    of the op
+--   a_count, b_count        calls on each side (weighed); 0 where the op does not occur
+--   a_ns, b_ns              their self time on each side
+--   count_diff, dur_diff_ns  b less a
+--   change                  + where b calls it more often, - where less, = else
+-- parameters: a, b
+-- Cost: one pass over the ops of each side.  Example: SELECT * FROM op_diff('before*', 'after*') LIMIT 10;
+WITH sides AS (
+  SELECT name, sum(sample_weight) AS a_count, sum(self_ns * sample_weight) AS a_ns, 0 AS b_count, 0 AS b_ns
+  FROM temp.ops(:a) WHERE category <> 'user' GROUP BY name
+  UNION ALL
+  SELECT name, 0, 0, sum(sample_weight), sum(self_ns * sample_weight)
+  FROM temp.ops(:b) WHERE category <> 'user' GROUP BY name
+), both AS (
+  SELECT name, CAST(round(sum(a_count)) AS INTEGER) AS a_count, CAST(round(sum(b_count)) AS INTEGER) AS b_count,
+    CAST(total(a_ns) AS INTEGER) AS a_ns, CAST(total(b_ns) AS INTEGER) AS b_ns
+  FROM sides GROUP BY name
+)
+SELECT
+  name AS name,
+  a_count AS a_count,
+  b_count AS b_count,
+  a_ns AS a_ns,
+  b_ns AS b_ns,
+  b_count - a_count AS count_diff,
+  b_ns - a_ns AS dur_diff_ns,
+  CASE WHEN b_count > a_count THEN '+' WHEN b_count < a_count THEN '-' ELSE '=' END AS change
+FROM both
+ORDER BY abs(b_ns - a_ns) DESC, name
