@@ -180,6 +180,7 @@ def test_unwritable_history_is_no_trouble():
         t.expect(PROMPT)
         t.send("SELECT 'works';\n")
         t.expect("works +│")
+        t.expect(PROMPT)  # before, the terminal itself would take the Ctrl-D
         t.send("\x04")
         assert t.wait() == 0
 
