@@ -8,32 +8,27 @@
 **
 ** The path needs a slash, so that the system does not look for it elsewhere.  The environment variable TFPROF_OPEN
 ** names what is opened on loading, several paths separated by colons; when one of them cannot be opened loading fails
-** and says so.
+** and says so.  Loading a second time into the same connection changes nothing; two connections share nothing.
 **
 ** TABLES
 **
-**   profiles, steps, ops, kernels and some thirty more exist as soon as the extension is loaded and show what is open. 
-**   Reading them reads
-**   nothing but the columns and rows that a query needs, decoded on first use and kept.
+**   profiles, steps, ops, kernels and some thirty more exist as soon as the extension is loaded and show what is open.
+**   Reading them decodes no more than the columns and rows that a query needs, on first use, and keeps it.
 **
-**   tfprof_tables(name, rows, title)                                     what there is
-**   tfprof_columns(table_name, column_name, type, unit, description)     what it means
-**   tfprof_views(name, kind, title, parameters, sql, message)            the stored SELECTs, and whether they can be
-**   used
+**   tfprof_tables(name, rows, title)                                    what there is
+**   tfprof_columns(table_name, column_name, type, unit, description)    what it means
+**   tfprof_views(name, kind, title, parameters, sql, message)           the stored SELECTs, and if they work
 **
 **   id joins with xs.id: kernels.op_id = ops.id.  Ids are unique over everything open and say nothing else.  _ns are
-**   nanoseconds, since
-**   1970 for start_ns and end_ns; unknown is NULL.
+**   nanoseconds, since 1970 for start_ns and end_ns; unknown is NULL.
 **
 **   Every table takes a hidden argument that selects among what is open: the id of a profile, a path, or a glob over
-**   paths, as in
-**   SELECT count(*) FROM kernels('*rank3*') or ... WHERE profile = 3.  Only = is understood, and NULL selects nothing.
+**   paths, as in SELECT count(*) FROM kernels('*rank3*') or ... WHERE profile = 3.  Only = is understood, and NULL
+**   selects nothing.
 **
 **   =, <>, <, <=, >, >=, BETWEEN, IS, IN, LIKE, GLOB, REGEXP, ORDER BY, GROUP BY and DISTINCT are done by the tables
-**   themselves; EXPLAIN QUERY
-**   PLAN shows how (the words are explained in vtab/plan.h).  With the environment variable TFPROF_VERIFY_CONSTRAINTS=1
-**   SQLite checks every
-**   row again.
+**   themselves; EXPLAIN QUERY PLAN shows how (vtab/plan.h explains the words).  With the environment variable
+**   TFPROF_VERIFY_CONSTRAINTS=1 SQLite checks every row again.
 **
 ** FUNCTIONS
 **
@@ -42,35 +37,32 @@
 **   tfprof_refresh()            reads what was recorded since; the number of new rows
 **   tfprof_save(path)           writes what is open as a dump; the number of profiles
 **   tfprof_views_create()       makes the views that are missing (see below); how many
-**     These five have effects and cannot be used in views and triggers of a database.  The others are pure:
+**
+**   These five have effects and cannot be used in views and triggers of a database.  The others are pure:
+**
 **   tfprof_version()            the version
 **   union_ns(start, end)        aggregate: how much time the intervals cover, overlaps counted once
 **   overlap_ns(a0, a1, b0, b1)  how much time two intervals have in common
-**   percentile(x, p), median(x), stddev(x)
-**                               aggregates; p is 0 ... 100, stddev that of a sample.  The first two only where SQLite
-**                               has none
+**   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
+**   median(x)                   aggregate; only where SQLite has none
+**   stddev(x)                   aggregate: standard deviation of a sample
 **   format_ns(x), format_bytes(x), format_count(x)
-**                               for people to read
-**   regexp(pattern, text)       search, makes REGEXP work; only where there is none.  regexp_full_match(pattern, text)
-**   matches it all
+**                               for people to read: 1.23 ms, 45.6 MiB, 789 k
+**   regexp(pattern, text)       search, makes REGEXP work; only where there is none
+**   regexp_full_match(pattern, text)
+**                               whether the pattern matches the whole text
 **
 ** VIEWS
 **
 **   The SELECTs of sql/views and sql/advise are TEMP views: op_summary, step_summary, ... and advise, which is all
-**   findings together.
-**   One with :parameters is a function instead: SELECT * FROM op_diff('runA', 'runB').  When loading could not make the
-**   views, because of PRAGMA
-**   query_only or because the transaction in which it happened was rolled back, SELECT tfprof_views_create() does.  A
-**   view of your own with
-**   the same name is left alone.
+**   findings together.  One with :parameters is a function instead: SELECT * FROM op_diff('runA', 'runB').  When
+**   loading could not make the views, because of PRAGMA query_only or because the transaction in which it happened was
+**   rolled back, SELECT tfprof_views_create() does.  A view of your own with the same name is left alone.
 **
 ** TRUST
 **
 **   Tables show what is open and nothing else, so they may be used in views of a database that is not trusted.  Only
-**   the functions with
-**   effects reach the file system.
-**
-** Loading a second time into the same connection changes nothing; two connections share nothing.
+**   the functions with effects reach the file system.
 */
 #include <stdlib.h>
 #include <string.h>

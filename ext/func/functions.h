@@ -11,16 +11,15 @@
 struct function_spec {
   const char *name;
   int argument_count;  /* -1: any number */
-  bool has_effects; /* DIRECTONLY: not from views and triggers of a database; the others are deterministic and innocuous
-                     */
+  bool has_effects;    /* DIRECTONLY: not from views and triggers of a database; else deterministic and innocuous */
   bool only_if_absent; /* newer SQLite or the shell may bring it, and means the same */
-  void (*function)(sqlite3_context *context, int count,
-                   sqlite3_value **values); /* or, for an aggregate, the next two */
+  void (*function)(sqlite3_context *context, int count, sqlite3_value **values);
+  /* For an aggregate, instead of `function`. */
   void (*step)(sqlite3_context *context, int count, sqlite3_value **values);
   void (*final)(sqlite3_context *context);
   void (*value)(sqlite3_context *context); /* both NULL: cannot be used with OVER */
   void (*inverse)(sqlite3_context *context, int count, sqlite3_value **values);
-  /* sqlite3_user_data() is the connection (struct connection), or what this makes (NULL: no memory) and `free_data`
+  /* sqlite3_user_data() is the connection (struct connection), or what this makes (NULL: no memory) and free_data
   ** frees. */
   void *(*make_data)(void);
   void (*free_data)(void *data);

@@ -1,7 +1,7 @@
 /* interval_functions.c: how much time intervals cover.
 **
 **   union_ns(start, end)         aggregate: the length of the union of all [start, end), overlaps counted once; 0
-**   without intervals.
+**                                without intervals.
 **                                Rows where either is NULL, or that end before they start, cover nothing.
 **   overlap_ns(a0, a1, b0, b1)   the length of what [a0, a1) and [b0, b1) have in common; NULL when any is NULL
 **

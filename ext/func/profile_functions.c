@@ -5,8 +5,7 @@
 **   tfprof_close(run_id)       closes a run; returns its id
 **   tfprof_refresh()           reads what was recorded since; returns how many rows that are
 **   tfprof_save(path)          writes everything that is open as dumps; returns how many profiles that are
-**   tfprof_views_create()      makes the stored views, where loading the extension could not; returns how many there
-**   are
+**   tfprof_views_create()      makes the stored views that are missing; returns how many it made
 **   tfprof_version()           the version of the extension
 **
 ** All but the last have effects outside the query, and so cannot be called from views and triggers of a database.

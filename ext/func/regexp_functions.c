@@ -1,8 +1,7 @@
 /* regexp_functions.c: regular expressions, by PCRE2.
 **
 **   regexp(pattern, text)              1 when the pattern matches anywhere in the text; makes `text REGEXP pattern`
-**   work. Registered
-**                                      only where there is none: the sqlite3 shell has its own.
+**                                      work. Registered only where there is none: the sqlite3 shell has its own.
 **   regexp_full_match(pattern, text)   1 when it matches the whole text
 **
 ** NULL in, NULL out.  A pattern that is no expression is an error.  Matching is bounded in time and memory: a pattern

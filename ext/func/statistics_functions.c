@@ -1,7 +1,6 @@
-/* statistics_functions.c: what SQLite before 3.51 lacks for looking at distributions.
+/* statistics_functions.c: what older SQLite lacks for looking at distributions.
 **
-**   percentile(x, p)   the value below which p percent (0 ... 100) of the values lie, interpolated between the two
-**   nearest
+**   percentile(x, p)   the value below which p percent (0 ... 100) of the values lie, interpolated between neighbours
 **   median(x)          percentile(x, 50)
 **   stddev(x)          standard deviation of a sample (divided by n - 1); NULL for fewer than two values
 **

@@ -15,8 +15,7 @@ SQLITE_EXTENSION_INIT3
 #define FINDER_NAME "tfprof_connection_"
 #define FINDER_TYPE "tfprof connection " TFPROF_RELEASE
 
-/* Polled by long loops. SQLite before 3.41 cannot be asked, but every statement that it steps looks at the same flag.
-** */
+/* Polled by long loops. SQLite before 3.41 cannot be asked, but every statement that it steps looks at the flag. */
 static bool is_interrupted(void *context) {
   struct connection *connection = context;
   /* SQLite's own locks are held by the thread that called us; a worker thread of the store would wait for them for

@@ -8,12 +8,6 @@
 
 SQLITE_EXTENSION_INIT3
 
-static struct table *table_of(const struct cursor *cursor) { return (struct table *)cursor->base.pVtab; }
-
-static int fail(struct cursor *cursor, const struct tfprof_error *error) {
-  return connection_table_error(cursor->base.pVtab, table_of(cursor)->spec->name, error);
-}
-
 int cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **opened) {
   struct cursor *cursor = calloc(1, sizeof *cursor);
   (void)table;
@@ -56,7 +50,7 @@ int cursor_close(sqlite3_vtab_cursor *base) {
 
 /* Gives every column that the plan reads a place among the readers. */
 static void assign_slots(struct cursor *cursor) {
-  const struct table *table = table_of(cursor);
+  const struct table *table = cursor_table(cursor);
   int16_t slots[SCHEMA_MAXIMUM_COLUMNS];
   cursor->slot_count = 0;
   for (unsigned column = 0; column < table->spec->column_count; column++) {
@@ -74,9 +68,9 @@ static void assign_slots(struct cursor *cursor) {
 static int take_plan(struct cursor *cursor, int access, const char *text) {
   for (unsigned i = 0; i < cursor->plan.term_count; i++) filter_clear(&cursor->filters[i]);
   cursor->plan_text = NULL;
-  if (!plan_parse(table_of(cursor)->spec, access, text, &cursor->plan)) {
-    return connection_table_message(cursor->base.pVtab, table_of(cursor)->spec->name, "cannot read its own plan: %s",
-                                    text);
+  if (!plan_parse(cursor_table(cursor)->spec, access, text, &cursor->plan)) {
+    return connection_table_message(cursor->base.pVtab, cursor_table(cursor)->spec->name,
+                                    "cannot read its own plan: %s", text);
   }
   assign_slots(cursor);
   if (cursor->snapshot) drop_readers(cursor);
@@ -85,7 +79,7 @@ static int take_plan(struct cursor *cursor, int access, const char *text) {
     is_concerned |= outer_join_concerns((enum term_operator)cursor->plan.terms[i].operator);
   }
   cursor->has_outer_join =
-      is_concerned && outer_join_is_mistaken() && outer_join_is_running(table_of(cursor)->connection->db);
+      is_concerned && outer_join_is_mistaken() && outer_join_is_running(cursor_table(cursor)->connection->db);
   cursor->plan_text = text;
   return SQLITE_OK;
 }
@@ -102,7 +96,7 @@ static bool same_value(sqlite3_value *left, sqlite3_value *right) {
 
 /* The hidden argument: finds out what it selects. */
 static int take_selection(struct cursor *cursor, sqlite3_value *value) {
-  const struct table *table = table_of(cursor);
+  const struct table *table = cursor_table(cursor);
   int type = sqlite3_value_type(value);
   if (cursor->snapshot && cursor->selection && same_value(cursor->selection, value)) return SQLITE_OK;
   drop_snapshot(cursor);
@@ -123,12 +117,11 @@ static int take_selection(struct cursor *cursor, sqlite3_value *value) {
   connection_begin(table->connection);
   enum tfprof_status status =
       store_snapshot(table->connection->store, table->table, selection, &cursor->snapshot, &error);
-  connection_end(table->connection);
-  return status ? fail(cursor, &error) : SQLITE_OK;
+  return cursor_finish(cursor, status, &error);
 }
 
 static int take_snapshot(struct cursor *cursor) {
-  const struct table *table = table_of(cursor);
+  const struct table *table = cursor_table(cursor);
   struct tfprof_error error;
   if (cursor->selection) { /* another branch of an OR had the argument */
     drop_snapshot(cursor);
@@ -138,8 +131,7 @@ static int take_snapshot(struct cursor *cursor) {
   if (cursor->snapshot) return SQLITE_OK;
   connection_begin(table->connection);
   enum tfprof_status status = store_snapshot(table->connection->store, table->table, NULL, &cursor->snapshot, &error);
-  connection_end(table->connection);
-  return status ? fail(cursor, &error) : SQLITE_OK;
+  return cursor_finish(cursor, status, &error);
 }
 
 static int skip_rows(struct cursor *cursor, int64_t count) {
@@ -165,7 +157,7 @@ int cursor_filter(sqlite3_vtab_cursor *base, int access, const char *plan_text, 
   /* The texts live as long as the statement does, and so the same pointer is the same plan. */
   if (plan_text != cursor->plan_text) result = take_plan(cursor, access, plan_text);
   if (!result && plan->lacks_profile) {
-    const char *name = table_of(cursor)->spec->name;
+    const char *name = cursor_table(cursor)->spec->name;
     return connection_table_message(base->pVtab, name, "profile must be given as profile = value, or as %s(value)",
                                     name);
   }
@@ -180,7 +172,8 @@ int cursor_filter(sqlite3_vtab_cursor *base, int access, const char *plan_text, 
   cursor->pool = store_pool(cursor->snapshot->store);
   for (unsigned i = 0; i < plan->term_count && !result; i++) {
     const struct plan_term *term = &plan->terms[i];
-    result = filter_prepare(&cursor->filters[i], table_of(cursor)->spec, term, values[term->argument], cursor->pool);
+    result =
+        filter_prepare(&cursor->filters[i], cursor_table(cursor)->spec, term, values[term->argument], cursor->pool);
     if (cursor->has_outer_join && outer_join_concerns((enum term_operator)term->operator))
       cursor->filters[i].kind = FILTER_EVERYTHING;
   }
@@ -211,10 +204,9 @@ static void give_text(const struct cursor *cursor, sqlite3_context *context, str
 /* -0.0 becomes 0.0, as in tables of SQLite. */
 static void give_real(sqlite3_context *context, double real) { sqlite3_result_double(context, real + 0.0); }
 
-/* The hidden argument, or a column that the plan did not expect. Apart from cursor_column, which it would make slower.
-** */
+/* The hidden argument, or a column that the plan did not expect. Apart from cursor_column, which it would slow down. */
 __attribute__((noinline)) static int give_unexpected(struct cursor *cursor, sqlite3_context *context, int sql_column) {
-  const struct table *table = table_of(cursor);
+  const struct table *table = cursor_table(cursor);
   const struct snapshot *snapshot = cursor->snapshot;
   struct column_set columns = {{0, 0}};
   struct tfprof_error error;
@@ -228,8 +220,8 @@ __attribute__((noinline)) static int give_unexpected(struct cursor *cursor, sqli
   while (snapshot->positions[segment + 1] <= cursor->segment_begin) segment++;
   connection_begin(table->connection);
   enum tfprof_status status = snapshot_require_segment(cursor->snapshot, segment, &columns, &error);
-  connection_end(table->connection);
-  if (status) return fail(cursor, &error);
+  int result = cursor_finish(cursor, status, &error);
+  if (result) return result;
   struct value value = segment_value(cursor->current->segment, column, cursor->row);
   if (value.kind == VALUE_INTEGER) sqlite3_result_int64(context, value.integer);
   if (value.kind == VALUE_REAL) give_real(context, value.real);

@@ -86,11 +86,28 @@ int cursor_eof(sqlite3_vtab_cursor *cursor);
 int cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int sql_column);
 int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
 
-/* walk.c: starts the walk of the cursor's plan; the filters are prepared. */
+static inline struct table *cursor_table(const struct cursor *cursor) { return (struct table *)cursor->base.pVtab; }
+
+/* The reader of a column that the plan reads. */
+static inline unsigned cursor_slot(const struct cursor *cursor, unsigned column) {
+  unsigned slot = 0;
+  while (cursor->slot_columns[slot] != column) slot++;
+  return slot;
+}
+
+/* Ends what connection_begin() began; an error becomes the table's, and its code is returned. */
+int cursor_finish(struct cursor *cursor, enum tfprof_status status, const struct tfprof_error *error);
+
+/* walk_start.c: starts the walk of the cursor's plan; the filters are prepared. */
 int walk_start(struct cursor *cursor);
-/* Goes to the next row that matches, or to the end. */
+
+/* walk.c: goes to the next row that matches, or to the end. */
 int walk_next(struct cursor *cursor);
-/* Makes the current position's segment the current one, loading columns when it is entered for the first time. */
+/* Makes the position's segment the current one, loading columns when it is entered for the first time. */
 int walk_enter(struct cursor *cursor, uint64_t position);
+/* Makes finding the segment of a position a matter of one or two steps, for walks that jump about. */
+int walk_build_seek(struct cursor *cursor);
+/* As DISTINCT has it: NULL equals NULL. */
+bool value_equals(const struct value *left, const struct value *right);
 
 #endif

@@ -1,12 +1,10 @@
 /* listing.c: see listing.h.
 **
-**   tfprof_tables   name, rows, title                                      rows is what a query plan counts with: a
-**   table that is
-**                                                                         derived on first use may have fewer
-**   tfprof_columns  table_name, column_name, type, unit, description       in the order of SELECT *
-**   tfprof_views    name, kind, title, parameters, sql, message            kind is view, check, function (a SELECT with
-**   parameters),
-**                                                                         or broken; message says why it cannot be used
+**   tfprof_tables    name, rows, title; `rows` is what query plans count with: a table that is derived on first use may
+**                    have fewer
+**   tfprof_columns   table_name, column_name, type, unit, description: in the order of SELECT *
+**   tfprof_views     name, kind, title, parameters, sql, message: `kind` is view, check, function (a SELECT with
+**                    parameters), or broken; `message` says why it cannot be used
 **
 ** One module serves all: a listing is made as a whole when it is read, as an array of cells.
 */

@@ -1,4 +1,10 @@
-/* outer_join.h: a guard against a mistake of SQLite before 3.51. */
+/* outer_join.h: a guard against a mistake of SQLite before 3.51.
+**
+** In `a LEFT JOIN b ON ... AND a.name LIKE 'x%'` the LIKE decides which rows of b join, and drops none of a.  Before
+** 3.51 SQLite offers it to the virtual table a as if it stood in WHERE, and likewise <>, IS NOT, IS NOT NULL, GLOB and
+** REGEXP.  xBestIndex cannot tell the two apart.  So on these versions a table leaves such a constraint to SQLite as
+** well, and evaluates it itself only while no statement that is running contains an outer join.
+*/
 #ifndef TFPROF_OUTER_JOIN_H
 #define TFPROF_OUTER_JOIN_H
 
@@ -7,11 +13,7 @@
 
 #include "vtab/plan.h"
 
-/* In `a LEFT JOIN b ON ... AND a.name LIKE 'x%'` the LIKE decides which rows of b join, and drops none of a.  SQLite
-** before 3.51 offers it to the virtual table a as if it stood in WHERE: <>, IS NOT, IS NOT NULL, LIKE, GLOB and REGEXP.
-**  xBestIndex cannot tell the two apart. So on these versions a table leaves such a constraint to SQLite as well, and
-**  evaluates it itself only while no statement that is
-** running contains an outer join. */
+/* Whether this SQLite makes the mistake, and with which operators. */
 bool outer_join_is_mistaken(void);
 bool outer_join_concerns(enum term_operator operator);
 

@@ -2,16 +2,14 @@
 **
 ** What is pushed down, by the type of the column:
 **
-**   numbers (ids, times, REAL ...)  = IS <> IS NOT < <= > >= IN IS NULL, IS NOT NULL: always exact, because the
-**   comparison turns the
-**                                   other side into a number whatever it is, and collations do not matter
-**   text                            = IS <> IS NOT IN: SQLite checks again unless the other side is known to be text,
-**   because a number
-**                                   there is compared in a way that depends on where it comes from
-**                                   < <= > >=: only with a text that is known when the query is prepared
-**                                   LIKE GLOB REGEXP: by calling the connection's own function, once for each distinct
-**                                   string
-**   before SQLite 3.51, <> IS NOT LIKE GLOB REGEXP and IS NOT NULL are checked by SQLite too: see outer_join.h
+**   numbers   = IS <> IS NOT < <= > >= IN, IS [NOT] NULL: always exact, because the comparison turns the other side
+**             into a number whatever it is, and collations do not matter
+**   text      = IS <> IS NOT IN: SQLite checks again unless the other side is known to be text, because a number there
+**             is compared in a way that depends on where it comes from
+**             < <= > >=: only with a text that is known when the query is prepared
+**             LIKE GLOB REGEXP: by calling the connection's own function, once for each distinct string
+**
+** Before SQLite 3.51, <> IS NOT LIKE GLOB REGEXP and IS NOT NULL are checked by SQLite too: see outer_join.h.
 **
 ** One constraint becomes the access path, the rest filter its rows.  An order is made by the table unless the access
 ** path leaves so few rows that SQLite sorts them faster than a permutation of the whole table is built.
@@ -89,8 +87,7 @@ static int column_of(const struct choice *choice, int sql_column) {
   return sql_column < 0 ? 0 : choice->table->sql_columns[sql_column]; /* the rowid is the id */
 }
 
-/* A guess at the number of different values, from what the column means: the true number costs a pass over the table.
-** */
+/* A guess at the number of different values, from what the column means: counting them is a pass over the table. */
 static double distinct_values(const struct choice *choice, unsigned column) {
   const struct column_spec *spec = &choice->table->spec->columns[column];
   double rows = choice->rows < 1 ? 1 : choice->rows, distinct = rows;
@@ -138,8 +135,7 @@ static bool starts_with_wildcard(sqlite3_index_info *info, int index) {
   return text && (*text == '%' || *text == '_');
 }
 
-/* Whether the operator can be evaluated here for this column, and whether so exactly that SQLite need not check again.
-** */
+/* Whether the operator can be evaluated here for this column, and so exactly that SQLite need not check again. */
 static bool can_push(const struct choice *choice, int index, enum term_operator operator, unsigned column,
                      bool *is_exact) {
   sqlite3_value *constant = NULL;
@@ -519,8 +515,8 @@ static bool parse_word(const struct table_spec *spec, const char *word, size_t l
   int column = find_column(spec, word, name);
   if (column < 0 || plan->term_count == PLAN_MAXIMUM_TERMS) return false;
   for (int operator = 0; operator < TERM_OPERATORS; operator++) {
-    if (strlen(operator_words[operator]) != length - name || memcmp(operator_words[operator], word + name, length - name) != 0)
-      continue;
+    const char *operator_word = operator_words[operator];
+    if (strlen(operator_word) != length - name || memcmp(operator_word, word + name, length - name) != 0) continue;
     plan->terms[plan->term_count++] = (struct plan_term){
         .operator = (uint8_t)operator, .column = (uint16_t)column, .argument = (int8_t)(*argument)++};
     return true;

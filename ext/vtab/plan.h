@@ -2,19 +2,16 @@
 **
 ** The text is idxStr, so EXPLAIN QUERY PLAN shows it.  Its words, separated by spaces:
 **
-**   dur_ns>=?      a constraint that the table evaluates; `?` stands for the next value handed to xFilter, counted from
-**   the left
-**   name:like?     the same for operators without a sign: is, isnot, in, like, glob, regexp; null and notnull (their
-**   value is NULL)
-**   profile=?      the hidden argument; profile:missing: the query uses it in a way that cannot be honoured, which
-**   xFilter says
-**   skip:?         OFFSET
-**   by:step_id     the rows are found through this column; without it all rows are passed over (by:id is one row, or a
-**   few)
-**   order:-dur_ns  rows come in this order, descending with the sign; group: and distinct: likewise, for GROUP BY and
-**   DISTINCT, the
-**                  latter without repeating rows
-**   reads:name     the columns that the query reads; reads:* all
+**   dur_ns>=?        a constraint that the table evaluates; `?` stands for the next value handed to xFilter
+**   name:like?       the same for operators without a sign: is, isnot, in, like, glob, regexp, null, notnull
+**   profile=?        the hidden argument
+**   profile:missing  the query uses the hidden argument in a way that cannot be honoured: xFilter will say so
+**   skip:?           OFFSET
+**   by:step_id       rows are found through this column (by:id: one row, or a few); else all rows are passed over
+**   order:-dur_ns    rows come in this order, descending with the sign
+**   group:name,kind  the same, for GROUP BY and DISTINCT
+**   distinct:name    the same without repeating rows that are equal in these columns
+**   reads:name       the columns that the query reads; reads:* all
 **
 ** idxNum is the access path (enum access), which the words `by:`, `order:`, `group:` and `distinct:` explain.
 */

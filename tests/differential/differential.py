@@ -12,6 +12,7 @@ The queries are made of joins, =, <>, IS, IN, BETWEEN, LIKE, GLOB, REGEXP with v
 (reals against integers, numbers as texts, NULL, the ends of the 64-bit range), OR, NOT, subqueries, GROUP BY, DISTINCT, ORDER BY in both
 directions, LIMIT, OFFSET, compound SELECTs, window functions, and the hidden argument.
 """
+
 import argparse
 import collections
 import os
@@ -29,8 +30,8 @@ class Generator:
     def __init__(self, engine, seed):
         self.random = random.Random(seed)
         self.engine = engine
-        self.tables = {}      # name: {column: type}
-        self.values = {}      # (table, column): SQL literals
+        self.tables = {}  # name: {column: type}
+        self.values = {}  # (table, column): SQL literals
         self.references = {}  # (table, column): table
         self.profiles = []
         self.learn()
@@ -56,7 +57,9 @@ class Generator:
                 sql = f"SELECT DISTINCT quote({column}) FROM c_{table} WHERE {column} IS NOT NULL ORDER BY random() LIMIT 12"
                 # A text with a NUL in it cannot be written as a literal.
                 literals = [row[0] for row in self.rows(sql) if row and "\0" not in row[0] and "\n" not in row[0]]
-                self.values[table, column] = [literal for literal in literals if not re.search("Inf|9.0e\\+999", literal)]
+                self.values[table, column] = [
+                    literal for literal in literals if not re.search("Inf|9.0e\\+999", literal)
+                ]
                 target = column[:-3] + "s" if column.endswith("_id") else None
                 if column == "leaf_frame_id":
                     target = "code_frames"
@@ -79,11 +82,17 @@ class Generator:
         return self.random.choice(self.empty) if self.empty and self.chance(0.01) else self.random.choice(self.names)
 
     def column(self, table, kinds=("INTEGER", "REAL", "TEXT")):
-        columns = [column for column, kind in self.tables[table].items() if kind in kinds and self.values[table, column]]
+        columns = [
+            column for column, kind in self.tables[table].items() if kind in kinds and self.values[table, column]
+        ]
         if not columns or self.chance(0.03):
             columns = list(self.tables[table])
         if self.chance(0.25):
-            usual = [column for column in ("name", "dur_ns", "start_ns", "id", "profile_id", "step_id", "kind") if column in columns]
+            usual = [
+                column
+                for column in ("name", "dur_ns", "start_ns", "id", "profile_id", "step_id", "kind")
+                if column in columns
+            ]
             columns = usual or columns
         return self.random.choice(columns)
 
@@ -93,15 +102,57 @@ class Generator:
         if values and self.chance(0.75):
             value = self.random.choice(values)
             if kind != "TEXT" and self.chance(0.3):
-                value = self.random.choice([f"{value} + 0.5", f"{value} - 1", f"{value} + 1", f"'{value}'", f"' {value} '", f"{value} * 1.0",
-                                            f"CAST({value} AS TEXT)", f"CAST({value} AS REAL)", f"abs({value})"])
+                value = self.random.choice(
+                    [
+                        f"{value} + 0.5",
+                        f"{value} - 1",
+                        f"{value} + 1",
+                        f"'{value}'",
+                        f"' {value} '",
+                        f"{value} * 1.0",
+                        f"CAST({value} AS TEXT)",
+                        f"CAST({value} AS REAL)",
+                        f"abs({value})",
+                    ]
+                )
             if kind == "TEXT" and self.chance(0.2):
-                value = self.random.choice([f"{value} || 'x'", f"substr({value}, 1, 3)", f"upper({value})", f"CAST({value} AS BLOB)"])
+                value = self.random.choice(
+                    [f"{value} || 'x'", f"substr({value}, 1, 3)", f"upper({value})", f"CAST({value} AS BLOB)"]
+                )
             return value
-        return self.random.choice([
-            "NULL", "0", "1", "-1", "5", "5.0", "2.5", "'5'", "'5.0'", "''", "'a'", "'zzz'", "'aten::'", "x'35'", "9223372036854775807",
-            "-9223372036854775808", "9223372036854775808", "1e300", "-1e300", "9007199254740993", "9e999", "-9e999", "0.1", "'1e3'", "''''",
-            "(SELECT 5)", "(SELECT '5')", "(SELECT NULL)", "1700000000000000000"])
+        return self.random.choice(
+            [
+                "NULL",
+                "0",
+                "1",
+                "-1",
+                "5",
+                "5.0",
+                "2.5",
+                "'5'",
+                "'5.0'",
+                "''",
+                "'a'",
+                "'zzz'",
+                "'aten::'",
+                "x'35'",
+                "9223372036854775807",
+                "-9223372036854775808",
+                "9223372036854775808",
+                "1e300",
+                "-1e300",
+                "9007199254740993",
+                "9e999",
+                "-9e999",
+                "0.1",
+                "'1e3'",
+                "''''",
+                "(SELECT 5)",
+                "(SELECT '5')",
+                "(SELECT NULL)",
+                "1700000000000000000",
+            ]
+        )
 
     def pattern(self, table, column, any_text, any_letter):
         text = "x"
@@ -109,7 +160,7 @@ class Generator:
         if values:
             text = self.random.choice(values)[1:-1]
         start = self.random.randrange(len(text) + 1)
-        part = text[start:start + self.random.randint(1, 8)].replace("''", "")
+        part = text[start : start + self.random.randint(1, 8)].replace("''", "")
         shape = self.random.choice(["{p}%", "%{p}%", "%{p}", "{p}", "%", "{u}%", "_{p}%", "%{p}_"])
         return "'" + shape.replace("%", any_text).replace("_", any_letter).format(p=part, u=part.upper()) + "'"
 
@@ -118,7 +169,9 @@ class Generator:
         name = f"{alias}.{column}"
         choice = self.random.random()
         if choice < 0.34:
-            operator = self.random.choice(["=", "=", "=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT", "IS NOT DISTINCT FROM"])
+            operator = self.random.choice(
+                ["=", "=", "=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT", "IS NOT DISTINCT FROM"]
+            )
             if self.chance(0.04):
                 name = self.random.choice([f"+{name}", f"{name} COLLATE NOCASE"])
             if self.chance(0.06):
@@ -143,7 +196,9 @@ class Generator:
                 escape = " ESCAPE '!'" if self.chance(0.05) else ""
                 return f"{name} {self.random.choice(['LIKE', 'LIKE', 'NOT LIKE'])} {self.pattern(table, column, '%', '_')}{escape}"
             if kind < 0.85:
-                return f"{name} {self.random.choice(['GLOB', 'GLOB', 'NOT GLOB'])} {self.pattern(table, column, '*', '?')}"
+                return (
+                    f"{name} {self.random.choice(['GLOB', 'GLOB', 'NOT GLOB'])} {self.pattern(table, column, '*', '?')}"
+                )
             return f"{name} REGEXP '{self.random.choice(['^a', 'mm', '[0-9]$', 'conv|nccl', '.', 'x*'])}'"
         if choice < 0.92:
             other = self.column(table)
@@ -176,7 +231,9 @@ class Generator:
         return [f"{alias}.{self.column(table)}" for _ in range(self.random.randint(1, most))]
 
     def direction(self):
-        return self.random.choice(["", " ASC", " DESC", " DESC"] + ([" NULLS LAST", " DESC NULLS FIRST"] if self.chance(0.1) else []))
+        return self.random.choice(
+            ["", " ASC", " DESC", " DESC"] + ([" NULLS LAST", " DESC NULLS FIRST"] if self.chance(0.1) else [])
+        )
 
     def limit(self):
         if self.chance(0.5):
@@ -201,13 +258,19 @@ class Generator:
             return f"SELECT {', '.join(self.columns('t', table))} FROM {source}{where}", 0, False
         if shape < 0.42:
             column = self.column(table)
-            aggregate = self.random.choice(["min(t.{0})", "max(t.{0})", "count(t.{0})", "count(DISTINCT t.{0})", "sum(t.{0} % 1009)"])
+            aggregate = self.random.choice(
+                ["min(t.{0})", "max(t.{0})", "count(t.{0})", "count(DISTINCT t.{0})", "sum(t.{0} % 1009)"]
+            )
             return f"SELECT {aggregate.format(column)} FROM {source}{where}", 0, False
         keys = self.columns("t", table, 3)
         if shape < 0.75:
             direction = self.random.choice(["", " DESC"])
             order = ", ".join(key + direction for key in keys) + f", t.id{direction if self.chance(0.8) else ''}"
-            return f"SELECT {', '.join(keys)}, t.id FROM {source}{where} ORDER BY {order}{self.limit()}", len(keys), True
+            return (
+                f"SELECT {', '.join(keys)}, t.id FROM {source}{where} ORDER BY {order}{self.limit()}",
+                len(keys),
+                True,
+            )
         extra = self.columns("t", table)
         return f"SELECT {', '.join(keys + extra)} FROM {source}{where} ORDER BY {self.order(keys)}", len(keys), False
 
@@ -224,8 +287,10 @@ class Generator:
         keys = list(dict.fromkeys(self.columns("t", table, 3)))
         number = self.column(table, ("INTEGER", "TEXT"))
         having = self.random.choice(["", "", " HAVING count(*) > 2"])
-        sql = f"SELECT {', '.join(keys)}, count(*), sum(t.{number} % 1009), min(t.{number}), max(t.{number}), count(DISTINCT t.{number})" \
-              f" FROM {self.source(table, 't')}{self.where('t', table)} GROUP BY {', '.join(keys)}{having}"
+        sql = (
+            f"SELECT {', '.join(keys)}, count(*), sum(t.{number} % 1009), min(t.{number}), max(t.{number}), count(DISTINCT t.{number})"
+            f" FROM {self.source(table, 't')}{self.where('t', table)} GROUP BY {', '.join(keys)}{having}"
+        )
         if self.chance(0.5):
             return f"{sql} ORDER BY {self.order(keys)}{self.limit()}", len(keys), True
         if self.chance(0.3):
@@ -233,8 +298,9 @@ class Generator:
         return sql, 0, False
 
     def join(self):
-        (left, column), right = self.random.choice([item for item in self.references.items() if item[0][0] in self.names] or
-                                                   list(self.references.items()))
+        (left, column), right = self.random.choice(
+            [item for item in self.references.items() if item[0][0] in self.names] or list(self.references.items())
+        )
         on = f"b.id = a.{column}"
         kind = self.random.choice(["JOIN", "JOIN", "LEFT JOIN"])
         shape = self.random.random()
@@ -244,7 +310,11 @@ class Generator:
         elif shape < 0.2 and "name" in self.tables[left] and "name" in self.tables[right]:
             on = "a.name = b.name"
         elif shape < 0.3 and "start_ns" in self.tables[left] and "start_ns" in self.tables[right]:
-            on += " AND a.start_ns >= b.start_ns AND a.start_ns < b.end_ns" if self.chance(0.5) else " AND a.start_ns BETWEEN b.start_ns AND b.end_ns"
+            on += (
+                " AND a.start_ns >= b.start_ns AND a.start_ns < b.end_ns"
+                if self.chance(0.5)
+                else " AND a.start_ns BETWEEN b.start_ns AND b.end_ns"
+            )
         if self.chance(0.3):
             on += f" AND {self.comparison('b', right)}"
         where = []
@@ -261,7 +331,11 @@ class Generator:
             return f"SELECT {key}, count(*), count(a.id), count(b.id) FROM {sides}{where} GROUP BY {key}", 0, False
         if self.chance(0.3):
             keys = ["a.id", "b.id"]
-            return f"SELECT a.id, b.id, {', '.join(self.columns('b', right))} FROM {sides}{where} ORDER BY {self.order(keys)}", 2, False
+            return (
+                f"SELECT a.id, b.id, {', '.join(self.columns('b', right))} FROM {sides}{where} ORDER BY {self.order(keys)}",
+                2,
+                False,
+            )
         return f"SELECT {', '.join(self.columns('a', left) + self.columns('b', right))} FROM {sides}{where}", 0, False
 
     def nested(self):
@@ -275,26 +349,44 @@ class Generator:
             return f"SELECT count(*), min(t.id) FROM {{{table}}} t WHERE {exists}", 0, False
         if shape < 0.4 and links:
             link, target = self.random.choice(links)
-            return f"SELECT t.id, (SELECT s.{self.column(target)} FROM {{{target}}} s WHERE s.id = t.{link}) FROM {{{table}}} t{self.where('t', table)}", 0, False
+            return (
+                f"SELECT t.id, (SELECT s.{self.column(target)} FROM {{{target}}} s WHERE s.id = t.{link}) FROM {{{table}}} t{self.where('t', table)}",
+                0,
+                False,
+            )
         if shape < 0.55:
             word = self.random.choice(["UNION ALL", "UNION", "EXCEPT", "INTERSECT"])
             sql = f"SELECT t.{column} AS x FROM {{{table}}} t{self.where('t', table)} {word} SELECT s.{other_column} FROM {{{other}}} s{self.where('s', other)}"
             if self.chance(0.5):
                 return f"{sql} ORDER BY 1{self.limit()}", 1, True
             if self.chance(0.3):
-                return f"SELECT count(*) FROM ({sql} LIMIT {self.random.randint(0, 30)} OFFSET {self.random.randint(0, 30)})", 0, False
+                return (
+                    f"SELECT count(*) FROM ({sql} LIMIT {self.random.randint(0, 30)} OFFSET {self.random.randint(0, 30)})",
+                    0,
+                    False,
+                )
             return sql, 0, False
         if shape < 0.7:
             limited = f"SELECT * FROM {{{table}}} t{self.where('t', table)} ORDER BY t.{column}, t.id{self.limit()}"
             return f"SELECT count(*), min(x.id), max(x.id) FROM ({limited}) x", 0, False
         if shape < 0.85:
             order = self.column(table)
-            return f"SELECT t.id, row_number() OVER (PARTITION BY t.{column} ORDER BY t.{order}, t.id) FROM {{{table}}} t{self.where('t', table)}", 0, False
-        return f"WITH c AS (SELECT t.{column} AS x, count(*) AS n FROM {{{table}}} t{self.where('t', table)} GROUP BY 1) " \
-               f"SELECT c.x, c.n, count(s.id) FROM c LEFT JOIN {{{other}}} s ON s.{other_column} = c.x GROUP BY c.x, c.n", 0, False
+            return (
+                f"SELECT t.id, row_number() OVER (PARTITION BY t.{column} ORDER BY t.{order}, t.id) FROM {{{table}}} t{self.where('t', table)}",
+                0,
+                False,
+            )
+        return (
+            f"WITH c AS (SELECT t.{column} AS x, count(*) AS n FROM {{{table}}} t{self.where('t', table)} GROUP BY 1) "
+            f"SELECT c.x, c.n, count(s.id) FROM c LEFT JOIN {{{other}}} s ON s.{other_column} = c.x GROUP BY c.x, c.n",
+            0,
+            False,
+        )
 
     def query(self):
-        return self.random.choices([self.simple, self.group, self.distinct, self.join, self.nested], [35, 15, 12, 22, 16])[0]()
+        return self.random.choices(
+            [self.simple, self.group, self.distinct, self.join, self.nested], [35, 15, 12, 22, 16]
+        )[0]()
 
 
 def virtual(sql):
@@ -302,8 +394,11 @@ def virtual(sql):
 
 
 def native(sql):
-    return re.sub(r"\{(\w+)(?:\|(\d+))?\}",
-                  lambda match: f"(SELECT * FROM c_{match[1]} WHERE profile_id = {match[2]})" if match[2] else f"c_{match[1]}", sql)
+    return re.sub(
+        r"\{(\w+)(?:\|(\d+))?\}",
+        lambda match: f"(SELECT * FROM c_{match[1]} WHERE profile_id = {match[2]})" if match[2] else f"c_{match[1]}",
+        sql,
+    )
 
 
 def difference(engine, sql, key_count, is_total):
@@ -365,11 +460,15 @@ def main():
             trouble = difference(engine, sql, key_count, is_total)
         if trouble:
             failures += 1
-            print(f"query {number} of seed {arguments.seed}, SQLite {engine.version()}:\n{virtual(sql)};\n-- instead of\n{native(sql)};\n{trouble}")
+            print(
+                f"query {number} of seed {arguments.seed}, SQLite {engine.version()}:\n{virtual(sql)};\n-- instead of\n{native(sql)};\n{trouble}"
+            )
             print(*engine.query("EXPLAIN QUERY PLAN " + virtual(sql))[0], sep="\n  ")
             if not arguments.keep_going:
                 return 1
-    print(f"{arguments.n} queries on SQLite {engine.version()}, {failures} differ ({filled} with rows, {errors} are errors)")
+    print(
+        f"{arguments.n} queries on SQLite {engine.version()}, {failures} differ ({filled} with rows, {errors} are errors)"
+    )
     return 1 if failures else 0
 
 

@@ -4,6 +4,7 @@ CommandLine is the system's sqlite3, driven through pipes a statement at a time;
 process.  Both answer query(sql) with (rows, error): rows as lines that can be compared with each other within one engine, or as tuples by
 values(sql).  run_tests() runs every function test_* of a module with each engine that there is.
 """
+
 import os
 import re
 import subprocess
@@ -22,8 +23,12 @@ class CommandLine:
 
     def __init__(self, extension=EXTENSION, database=":memory:", options=(), environment=None):
         self.process = subprocess.Popen(
-            ["sqlite3", "-batch", *options, database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**os.environ, **(environment or {})})
+            ["sqlite3", "-batch", *options, database],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+        )
         self.run(".mode quote\n.headers off")
         if extension:
             error = self.load(extension)
@@ -127,6 +132,7 @@ def engines():
     found = [CommandLine]
     try:
         import apsw  # noqa: F401
+
         found.append(Newest)
     except ImportError:
         pass
@@ -134,7 +140,9 @@ def engines():
 
 
 def make_dump(path, rows=300, seed=1, program="make_random_dump"):
-    subprocess.run([os.path.join(BUILD, "tests", program), path, str(rows), str(seed)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [os.path.join(BUILD, "tests", program), path, str(rows), str(seed)], check=True, stdout=subprocess.DEVNULL
+    )
     return path
 
 

@@ -1,4 +1,5 @@
 """The hidden argument of the tables, and what is said when something cannot be done."""
+
 import os
 import sys
 import tempfile
@@ -24,7 +25,9 @@ def test_hidden_argument(engine):
     every = sum(counts.values())
     one = ids["rank1.tfprof"]
     for argument in (one, f"{one}.0", f"'{one}'", "'*rank1*'", f"'{DUMPS[1]}'", "'*/rank[1].tfprof'"):
-        assert connection.values(f"SELECT count(*), min(profile_id), max(profile_id) FROM ops({argument})") == [(counts[one], one, one)], argument
+        assert connection.values(f"SELECT count(*), min(profile_id), max(profile_id) FROM ops({argument})") == [
+            (counts[one], one, one)
+        ], argument
         assert connection.values(f"SELECT count(*) FROM ops WHERE profile = {argument}") == [(counts[one],)]
         assert connection.values(f"SELECT count(*) FROM ops WHERE {argument} = profile") == [(counts[one],)]
     assert connection.values("SELECT count(*) FROM ops('*')") == [(every,)]
@@ -32,19 +35,30 @@ def test_hidden_argument(engine):
     assert connection.values("SELECT count(*) FROM ops(99)") == [(0,)]
     # Equal to NULL is nothing.
     assert connection.values("SELECT count(*) FROM ops(NULL)") == [(0,)]
-    assert connection.values(f"SELECT count(*) FROM ops WHERE profile IN ({one}, '*rank2*')") == [(counts[one] + counts[ids["rank2.tfprof"]],)]
+    assert connection.values(f"SELECT count(*) FROM ops WHERE profile IN ({one}, '*rank2*')") == [
+        (counts[one] + counts[ids["rank2.tfprof"]],)
+    ]
     assert connection.values("SELECT count(DISTINCT profile) FROM ops('*rank1*')") == [(1,)]
     assert connection.values("SELECT DISTINCT profile FROM ops('*rank1*')") == [("*rank1*",)]
     # From another table, in either order of writing.
-    for sql in ("SELECT p.id, count(o.id) FROM profiles p, ops(p.id) o GROUP BY p.id ORDER BY 1",
-                "SELECT p.id, count(o.id) FROM profiles p JOIN ops o ON o.profile = p.path GROUP BY p.id ORDER BY 1",
-                "SELECT p.id, count(o.id) FROM ops o JOIN profiles p ON o.profile = p.path GROUP BY p.id ORDER BY 1",
-                "SELECT p.id, (SELECT count(*) FROM ops(p.id)) FROM profiles p ORDER BY 1"):
+    for sql in (
+        "SELECT p.id, count(o.id) FROM profiles p, ops(p.id) o GROUP BY p.id ORDER BY 1",
+        "SELECT p.id, count(o.id) FROM profiles p JOIN ops o ON o.profile = p.path GROUP BY p.id ORDER BY 1",
+        "SELECT p.id, count(o.id) FROM ops o JOIN profiles p ON o.profile = p.path GROUP BY p.id ORDER BY 1",
+        "SELECT p.id, (SELECT count(*) FROM ops(p.id)) FROM profiles p ORDER BY 1",
+    ):
         assert connection.values(sql) == sorted(counts.items()), sql
     # With a condition that makes SQLite look at the parts of an OR by themselves.
-    first = connection.values(f"SELECT count(*) FROM ops WHERE profile_id = {one} AND (dur_ns < 50 OR start_ns IS NULL OR name = 'a')")
-    assert connection.values(f"SELECT count(*) FROM ops({one}) WHERE dur_ns < 50 OR start_ns IS NULL OR name = 'a'") == first
-    assert connection.values(f"SELECT count(*) FROM ops({one}) a JOIN ops({ids['rank2.tfprof']}) b ON a.id = b.id") == [(0,)]
+    first = connection.values(
+        f"SELECT count(*) FROM ops WHERE profile_id = {one} AND (dur_ns < 50 OR start_ns IS NULL OR name = 'a')"
+    )
+    assert (
+        connection.values(f"SELECT count(*) FROM ops({one}) WHERE dur_ns < 50 OR start_ns IS NULL OR name = 'a'")
+        == first
+    )
+    assert connection.values(f"SELECT count(*) FROM ops({one}) a JOIN ops({ids['rank2.tfprof']}) b ON a.id = b.id") == [
+        (0,)
+    ]
 
 
 def fails(connection, sql, *words):
@@ -56,15 +70,33 @@ def fails(connection, sql, *words):
 
 def test_arguments_that_cannot_be_honoured(engine):
     connection = opened(engine)
-    for condition in ("profile < 'x'", "profile LIKE '*rank1*'", "profile GLOB '*'", "profile IS 1", "profile <> 1", "profile BETWEEN 1 AND 2", "profile IS NULL"):
+    for condition in (
+        "profile < 'x'",
+        "profile LIKE '*rank1*'",
+        "profile GLOB '*'",
+        "profile IS 1",
+        "profile <> 1",
+        "profile BETWEEN 1 AND 2",
+        "profile IS NULL",
+    ):
         fails(connection, f"SELECT count(*) FROM ops WHERE {condition}", "ops: profile takes = only", "ops('path')")
-    for condition in ("+profile = 1", "profile = 1 OR dur_ns < 5", "profile || 'x' = '1x'", "NOT (profile = 1)", "coalesce(profile, 1) = 1"):
+    for condition in (
+        "+profile = 1",
+        "profile = 1 OR dur_ns < 5",
+        "profile || 'x' = '1x'",
+        "NOT (profile = 1)",
+        "coalesce(profile, 1) = 1",
+    ):
         fails(connection, f"SELECT count(*) FROM ops WHERE {condition}", "profile")
     fails(connection, "SELECT profile FROM ops", "ops: profile must be given as profile = value, or as ops(value)")
     fails(connection, "SELECT count(*) FROM ops(x'00')", "ops: profile must be", "path")
     fails(connection, "SELECT count(*) FROM ops(1.5)", "ops: profile must be")
     fails(connection, "SELECT count(*) FROM ops(1, 2)", "too many arguments")
-    fails(connection, "SELECT count(*) FROM ops o LEFT JOIN steps s ON s.id = o.step_id AND s.profile > o.name", "steps: profile takes = only")
+    fails(
+        connection,
+        "SELECT count(*) FROM ops o LEFT JOIN steps s ON s.id = o.step_id AND s.profile > o.name",
+        "steps: profile takes = only",
+    )
 
 
 def test_opening(engine):
@@ -84,18 +116,20 @@ def test_opening(engine):
     fails(connection, "SELECT tfprof_open('a', 'b', 'c')", "supported key", "path")
     fails(connection, "SELECT tfprof_open('frob_path', 'x')", "no key 'frob_path'", "path")
     assert connection.values("SELECT count(*) FROM runs") == [(0,)]
-    (first,), = connection.values(f"SELECT tfprof_open('path', '{DUMPS[0]}')")
+    ((first,),) = connection.values(f"SELECT tfprof_open('path', '{DUMPS[0]}')")
     assert connection.values("SELECT id, profile_count FROM runs") == [(first, 1)]
-    (second,), = connection.values("SELECT tfprof_open(path) FROM runs")
+    ((second,),) = connection.values("SELECT tfprof_open(path) FROM runs")
     assert second > first
     fails(connection, f"SELECT tfprof_close({second + 7})", str(second + 7))
     fails(connection, "SELECT tfprof_close('x')", "tfprof_close takes the id of a run")
     fails(connection, "SELECT tfprof_close(NULL)", "tfprof_close takes the id of a run")
     assert connection.values(f"SELECT tfprof_close({first}), tfprof_close({second})") == [(first, second)]
-    assert connection.values("SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM profiles), (SELECT count(*) FROM ops)") == [(0, 0, 0)]
+    assert connection.values(
+        "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM profiles), (SELECT count(*) FROM ops)"
+    ) == [(0, 0, 0)]
     fails(connection, f"SELECT tfprof_close({first})", str(first))
     # A run's number is never used again.
-    (third,), = connection.values(f"SELECT tfprof_open('{DUMPS[0]}')")
+    ((third,),) = connection.values(f"SELECT tfprof_open('{DUMPS[0]}')")
     assert third > second
     assert connection.values("SELECT tfprof_refresh()") == [(0,)]
 
@@ -106,10 +140,16 @@ def test_saving(engine):
     fails(connection, "SELECT tfprof_save(NULL)", "the path must be a text")
     fails(connection, "SELECT tfprof_save('/no/such/directory/at/all')", "/no/such")
     assert connection.values(f"SELECT tfprof_save('{target}')") == [(3,)]
-    before = [connection.values(f"SELECT count(*), count(DISTINCT name), sum(dur_ns % 1000) FROM {table}") for table in ("ops", "kernels", "ranges")]
+    before = [
+        connection.values(f"SELECT count(*), count(DISTINCT name), sum(dur_ns % 1000) FROM {table}")
+        for table in ("ops", "kernels", "ranges")
+    ]
     connection.values("SELECT tfprof_close(1)")
     connection.values(f"SELECT tfprof_open('{target}')")
-    after = [connection.values(f"SELECT count(*), count(DISTINCT name), sum(dur_ns % 1000) FROM {table}") for table in ("ops", "kernels", "ranges")]
+    after = [
+        connection.values(f"SELECT count(*), count(DISTINCT name), sum(dur_ns % 1000) FROM {table}")
+        for table in ("ops", "kernels", "ranges")
+    ]
     assert before == after
     for root, directories, files in os.walk(target, topdown=False):
         for name in files:
@@ -122,16 +162,23 @@ def test_saving(engine):
 
 def test_describing(engine):
     connection = opened(engine)
-    tables = dict((name, rows) for name, rows, title in connection.values("SELECT name, rows, title FROM tfprof_tables WHERE title <> ''"))
+    tables = dict(
+        (name, rows)
+        for name, rows, title in connection.values("SELECT name, rows, title FROM tfprof_tables WHERE title <> ''")
+    )
     for name in ("runs", "profiles", "ops", "kernels", "memory_events"):
         assert connection.values(f"SELECT count(*) FROM {name}") == [(tables[name],)], name
     described = connection.values("SELECT table_name, column_name, type FROM tfprof_columns WHERE description <> ''")
     for table in tables:
         declared = connection.values(f"SELECT name, type FROM pragma_table_info('{table}')")
         assert declared == [(column, kind) for name, column, kind in described if name == table], table
-    assert connection.values("SELECT unit FROM tfprof_columns WHERE table_name = 'ops' AND column_name = 'dur_ns'") == [("ns",)]
+    assert connection.values("SELECT unit FROM tfprof_columns WHERE table_name = 'ops' AND column_name = 'dur_ns'") == [
+        ("ns",)
+    ]
     # What was copied out of it does not go away with it.
-    assert connection.values("SELECT length(group_concat(name)) > 100 FROM (SELECT DISTINCT name FROM tfprof_tables ORDER BY name DESC)") == [(1,)]
+    assert connection.values(
+        "SELECT length(group_concat(name)) > 100 FROM (SELECT DISTINCT name FROM tfprof_tables ORDER BY name DESC)"
+    ) == [(1,)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """The pure functions."""
+
 import math
 import os
 import random
@@ -10,19 +11,34 @@ from engines import EXTENSION, CommandLine, run_tests
 
 
 def one(connection, expression):
-    (value,), = connection.values(f"SELECT {expression}")
+    ((value,),) = connection.values(f"SELECT {expression}")
     return value
 
 
 def rows(*values):
-    return "(" + " UNION ALL ".join("SELECT " + ", ".join(f"{cell} AS {'xyz'[i]}" for i, cell in enumerate(row)) for row in values) + ")"
+    return (
+        "("
+        + " UNION ALL ".join(
+            "SELECT " + ", ".join(f"{cell} AS {'xyz'[i]}" for i, cell in enumerate(row)) for row in values
+        )
+        + ")"
+    )
 
 
 def test_union_ns(engine):
     connection = engine()
     for intervals, length in (
-        ([(1, 5)], 4), ([(1, 5), (3, 7)], 6), ([(3, 7), (1, 5)], 6), ([(1, 5), (5, 7)], 6), ([(1, 5), (6, 7)], 5), ([(1, 10), (2, 3), (4, 5)], 9),
-        ([(4, 5), (2, 3), (1, 10)], 9), ([(5, 5), (7, 6)], 0), ([("NULL", 5), (1, "NULL"), (1, 3)], 2), ([(1.0, 3.0)], 2), ([("'1'", "'3'")], 2),
+        ([(1, 5)], 4),
+        ([(1, 5), (3, 7)], 6),
+        ([(3, 7), (1, 5)], 6),
+        ([(1, 5), (5, 7)], 6),
+        ([(1, 5), (6, 7)], 5),
+        ([(1, 10), (2, 3), (4, 5)], 9),
+        ([(4, 5), (2, 3), (1, 10)], 9),
+        ([(5, 5), (7, 6)], 0),
+        ([("NULL", 5), (1, "NULL"), (1, 3)], 2),
+        ([(1.0, 3.0)], 2),
+        ([("'1'", "'3'")], 2),
         ([(-9223372036854775808, -1)], 9223372036854775807),
     ):
         assert one(connection, f"(SELECT union_ns(x, y) FROM {rows(*intervals)})") == length, intervals
@@ -40,13 +56,23 @@ def test_union_ns(engine):
         for start, end in intervals:
             covered.update(range(start, end))
         assert one(connection, f"(SELECT union_ns(x, y) FROM {rows(*intervals)})") == len(covered)
-        assert connection.values(f"SELECT x % 2, union_ns(x, y) FROM {rows((0, 10), (1, 2), (2, 30), (3, 1))} GROUP BY 1") == [(0, 30), (1, 1)]
+        assert connection.values(
+            f"SELECT x % 2, union_ns(x, y) FROM {rows((0, 10), (1, 2), (2, 30), (3, 1))} GROUP BY 1"
+        ) == [(0, 30), (1, 1)]
 
 
 def test_overlap_ns(engine):
     connection = engine()
-    for arguments, length in (("0, 10, 5, 20", 5), ("5, 20, 0, 10", 5), ("0, 1, 2, 3", 0), ("0, 10, 2, 3", 1), ("0, 10, 10, 20", 0), ("0, 10, 9, 3", 0),
-                              ("NULL, 1, 2, 3", None), ("0, 1, 2, NULL", None)):
+    for arguments, length in (
+        ("0, 10, 5, 20", 5),
+        ("5, 20, 0, 10", 5),
+        ("0, 1, 2, 3", 0),
+        ("0, 10, 2, 3", 1),
+        ("0, 10, 10, 20", 0),
+        ("0, 10, 9, 3", 0),
+        ("NULL, 1, 2, 3", None),
+        ("0, 1, 2, NULL", None),
+    ):
         assert one(connection, f"overlap_ns({arguments})") == length, arguments
 
 
@@ -61,14 +87,25 @@ def test_percentile(engine):
             low = ordered[int(place)]
             high = ordered[min(int(place) + 1, len(ordered) - 1)]
             expected = low + (high - low) * (place - int(place))
-            assert math.isclose(one(connection, f"(SELECT percentile(x, {part}) FROM {source})"), expected, abs_tol=1e-12), (values, part)
+            assert math.isclose(
+                one(connection, f"(SELECT percentile(x, {part}) FROM {source})"), expected, abs_tol=1e-12
+            ), (values, part)
     assert one(connection, "(SELECT percentile(id, 50) FROM ops)") is None
     assert one(connection, f"(SELECT median(x) FROM {rows(('NULL',), (2,), ('NULL',))})") == 2
-    for sql in ("percentile(1, 101)", "percentile(1, -1)", "percentile(1, 'x')", "percentile('a', 50)", "median('a')", "percentile(9e999, 50)"):
+    for sql in (
+        "percentile(1, 101)",
+        "percentile(1, -1)",
+        "percentile(1, 'x')",
+        "percentile('a', 50)",
+        "median('a')",
+        "percentile(9e999, 50)",
+    ):
         assert connection.query(f"SELECT {sql}")[1], sql
     # As a window function, which means taking values out again.
-    assert connection.values("SELECT x, median(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM "
-                             f"{rows((1,), (2,), (4,), (8,))}") == [(1, 1.5), (2, 2.0), (4, 4.0), (8, 6.0)]
+    assert connection.values(
+        "SELECT x, median(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM "
+        f"{rows((1,), (2,), (4,), (8,))}"
+    ) == [(1, 1.5), (2, 2.0), (4, 4.0), (8, 6.0)]
 
 
 def test_stddev(engine):
@@ -84,12 +121,31 @@ def test_stddev(engine):
 def test_formats(engine):
     connection = engine()
     for call, text in (
-        ("format_ns(0)", "0 ns"), ("format_ns(999)", "999 ns"), ("format_ns(1000)", "1.00 us"), ("format_ns(1234567)", "1.23 ms"), ("format_ns(-12345678)", "-12.3 ms"),
-        ("format_ns(999999)", "1.00 ms"), ("format_ns(9995)", "10.0 us"), ("format_ns(12e9)", "12.0 s"), ("format_ns(1.5)", "1.50 ns"), ("format_ns(7200000000000)", "7200 s"),
-        ("format_bytes(0)", "0 B"), ("format_bytes(1023)", "1023 B"), ("format_bytes(1024)", "1.00 KiB"), ("format_bytes(1048575)", "1.00 MiB"),
-        ("format_bytes(80e9)", "74.5 GiB"), ("format_bytes(9223372036854775807)", "8.00 EiB"), ("format_bytes(-2048)", "-2.00 KiB"),
-        ("format_count(999)", "999"), ("format_count(1000)", "1.00 k"), ("format_count(12345678)", "12.3 M"), ("format_count(1e30)", "1000000000000 E"),
-        ("format_count('5')", "5"), ("format_ns(NULL)", None), ("format_bytes('x')", None), ("format_count(x'00')", None),
+        ("format_ns(0)", "0 ns"),
+        ("format_ns(999)", "999 ns"),
+        ("format_ns(1000)", "1.00 us"),
+        ("format_ns(1234567)", "1.23 ms"),
+        ("format_ns(-12345678)", "-12.3 ms"),
+        ("format_ns(999999)", "1.00 ms"),
+        ("format_ns(9995)", "10.0 us"),
+        ("format_ns(12e9)", "12.0 s"),
+        ("format_ns(1.5)", "1.50 ns"),
+        ("format_ns(7200000000000)", "7200 s"),
+        ("format_bytes(0)", "0 B"),
+        ("format_bytes(1023)", "1023 B"),
+        ("format_bytes(1024)", "1.00 KiB"),
+        ("format_bytes(1048575)", "1.00 MiB"),
+        ("format_bytes(80e9)", "74.5 GiB"),
+        ("format_bytes(9223372036854775807)", "8.00 EiB"),
+        ("format_bytes(-2048)", "-2.00 KiB"),
+        ("format_count(999)", "999"),
+        ("format_count(1000)", "1.00 k"),
+        ("format_count(12345678)", "12.3 M"),
+        ("format_count(1e30)", "1000000000000 E"),
+        ("format_count('5')", "5"),
+        ("format_ns(NULL)", None),
+        ("format_bytes('x')", None),
+        ("format_count(x'00')", None),
     ):
         assert one(connection, call) == text, (call, one(connection, call))
 
@@ -97,10 +153,22 @@ def test_formats(engine):
 def test_regular_expressions(engine):
     connection = engine()
     for call, result in (
-        ("regexp_full_match('a.c', 'abc')", 1), ("regexp_full_match('a.c', 'abcd')", 0), ("regexp_full_match('b', 'abc')", 0), ("regexp_full_match('a|ab', 'ab')", 1),
-        ("regexp_full_match('', '')", 1), ("regexp_full_match('.*', '')", 1), ("regexp_full_match('a.*', 'a' || char(10))", 0), ("regexp_full_match('é+', 'éé')", 1),
-        ("regexp_full_match('.', 'é')", 1), ("regexp_full_match(NULL, 'x')", None), ("regexp_full_match('x', NULL)", None), ("regexp_full_match('5', 5)", 1),
-        ("regexp_full_match('a$', 'a' || char(10))", 0), ("regexp_full_match('.', CAST(x'ff' AS TEXT))", 0), ("'abc' REGEXP 'b'", 1), ("'abc' REGEXP '^b'", 0),
+        ("regexp_full_match('a.c', 'abc')", 1),
+        ("regexp_full_match('a.c', 'abcd')", 0),
+        ("regexp_full_match('b', 'abc')", 0),
+        ("regexp_full_match('a|ab', 'ab')", 1),
+        ("regexp_full_match('', '')", 1),
+        ("regexp_full_match('.*', '')", 1),
+        ("regexp_full_match('a.*', 'a' || char(10))", 0),
+        ("regexp_full_match('é+', 'éé')", 1),
+        ("regexp_full_match('.', 'é')", 1),
+        ("regexp_full_match(NULL, 'x')", None),
+        ("regexp_full_match('x', NULL)", None),
+        ("regexp_full_match('5', 5)", 1),
+        ("regexp_full_match('a$', 'a' || char(10))", 0),
+        ("regexp_full_match('.', CAST(x'ff' AS TEXT))", 0),
+        ("'abc' REGEXP 'b'", 1),
+        ("'abc' REGEXP '^b'", 0),
     ):
         assert one(connection, call) == result, (call, one(connection, call))
     for pattern in ("(", "[", "a{2,1}", "\\\\C"):

@@ -1,4 +1,5 @@
 """Loading, loading again, and living with the database around: transactions, read-only and hostile databases, tables of the same name."""
+
 import os
 import sqlite3
 import subprocess
@@ -21,8 +22,14 @@ def opened(engine, **arguments):
 
 
 def shell(script, *arguments, **environment):
-    return subprocess.run(["sqlite3", "-batch", *arguments], input=script, text=True, capture_output=True,
-                          env={**os.environ, **environment}, timeout=60)
+    return subprocess.run(
+        ["sqlite3", "-batch", *arguments],
+        input=script,
+        text=True,
+        capture_output=True,
+        env={**os.environ, **environment},
+        timeout=60,
+    )
 
 
 def database(name, script):
@@ -52,7 +59,9 @@ def test_ways_to_load(engine):
 
 
 def test_only_the_entry_point_is_exported_once(engine):
-    symbols = subprocess.run(["nm", "-D", "--defined-only", EXTENSION + ".so"], capture_output=True, text=True, check=True).stdout
+    symbols = subprocess.run(
+        ["nm", "-D", "--defined-only", EXTENSION + ".so"], capture_output=True, text=True, check=True
+    ).stdout
     names = [line.split()[-1] for line in symbols.splitlines() if line.split()[-2] in "TDBRV"]
     sanitizer = [name for name in names if "asan" in name or "san_" in name]
     assert [name for name in names if name not in sanitizer] == ["sqlite3_tfprof_init"], names
@@ -69,9 +78,11 @@ def test_second_load(engine):
 
 def test_second_load_with_an_open_cursor(engine):
     connection = opened(engine)
-    (rows,), = connection.values("SELECT count(*) FROM ops")
+    ((rows,),) = connection.values("SELECT count(*) FROM ops")
     if engine is CommandLine:
-        loads = connection.values(f"SELECT count(*), sum(load_extension('{EXTENSION}') IS NULL) FROM ops WHERE id % 50 = 0")
+        loads = connection.values(
+            f"SELECT count(*), sum(load_extension('{EXTENSION}') IS NULL) FROM ops WHERE id % 50 = 0"
+        )
         assert loads[0][0] == loads[0][1] > 0
     else:
         seen = 0
@@ -87,14 +98,19 @@ def test_close_and_refresh_with_an_open_cursor(engine):
     if engine is CommandLine:
         connection = opened(engine)
         # The first row closes the run that the query goes on reading.
-        (rows, closed), = connection.values(
-            "SELECT count(*), count(CASE WHEN id = (SELECT min(id) FROM ops) THEN tfprof_close(1) END) FROM ops")
+        ((rows, closed),) = connection.values(
+            "SELECT count(*), count(CASE WHEN id = (SELECT min(id) FROM ops) THEN tfprof_close(1) END) FROM ops"
+        )
         assert rows > 0 and closed == 1
         assert connection.values("SELECT count(*) FROM ops") == [(0,)]
         return
     connection = opened(engine)
-    (rows,), = connection.values("SELECT count(*) FROM ops")
-    for sql in ("SELECT * FROM ops", "SELECT * FROM ops ORDER BY name DESC", "SELECT p.* FROM ops c JOIN ops p ON p.id >= c.id WHERE c.id & 63 = 0"):
+    ((rows,),) = connection.values("SELECT count(*) FROM ops")
+    for sql in (
+        "SELECT * FROM ops",
+        "SELECT * FROM ops ORDER BY name DESC",
+        "SELECT p.* FROM ops c JOIN ops p ON p.id >= c.id WHERE c.id & 63 = 0",
+    ):
         connection.values("SELECT tfprof_close(run_id) FROM profiles")
         connection.values(f"SELECT tfprof_open('{DUMP}')")
         cursor = connection.connection.execute(sql)
@@ -121,13 +137,15 @@ def test_inside_a_transaction(engine):
     connection.query("BEGIN")
     assert connection.load() is None
     connection.values(f"SELECT tfprof_open('{DUMP}')")
-    (views,), = connection.values("SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'")
+    ((views,),) = connection.values("SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'")
     assert views > 0
     connection.query("ROLLBACK")
     assert connection.values("SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'") == [(0,)]
     assert connection.values("SELECT count(*) > 0 FROM ops") == [(1,)]
     # A view that is not there is no broken one.
-    kinds = connection.values("SELECT DISTINCT kind, message FROM tfprof_views WHERE kind = 'broken' OR (kind = 'view' AND message IS NULL)")
+    kinds = connection.values(
+        "SELECT DISTINCT kind, message FROM tfprof_views WHERE kind = 'broken' OR (kind = 'view' AND message IS NULL)"
+    )
     assert kinds == [], kinds
     assert connection.values("SELECT tfprof_views_create()") == [(views,)]
     assert connection.values("SELECT tfprof_views_create()") == [(0,)]
@@ -154,6 +172,7 @@ def test_read_only_database(engine):
         connection = opened(engine, database=path, options=["-readonly"])
     else:
         import apsw
+
         connection = opened(engine, database=path, flags=apsw.SQLITE_OPEN_READONLY)
     assert connection.values("SELECT count(*) > 0 FROM op_summary, t") == [(1,)]
     connection.close()
@@ -195,7 +214,12 @@ def test_hostile_database(engine):
         assert connection.values("SELECT n > 0 FROM harmless") == [(1,)], trusted
         assert connection.values("SELECT * FROM also_harmless") == [("2.00 KiB", 4)]
         assert connection.values("SELECT n > 100 FROM describing") == [(1,)]
-        for sql in ("SELECT * FROM opening", "SELECT * FROM writing", "SELECT * FROM closing", "INSERT INTO log VALUES (1)"):
+        for sql in (
+            "SELECT * FROM opening",
+            "SELECT * FROM writing",
+            "SELECT * FROM closing",
+            "INSERT INTO log VALUES (1)",
+        ):
             _, error = connection.query(sql)
             assert error and "unsafe use of" in error, (trusted, sql, error)
         assert connection.values("SELECT count(*) FROM runs") == [(1,)]
@@ -250,7 +274,9 @@ def test_functions_that_are_there_already(engine):
     before = connection.values("SELECT name FROM pragma_function_list WHERE name IN ('regexp', 'percentile', 'median')")
     connection.load()
     assert connection.values("SELECT 'abc' REGEXP 'b', regexp('^b', 'abc')") == [(1, 0)]
-    assert connection.values("SELECT percentile(x, 50), median(x) FROM (SELECT 1 AS x UNION ALL SELECT 2)") == [(1.5, 1.5)]
+    assert connection.values("SELECT percentile(x, 50), median(x) FROM (SELECT 1 AS x UNION ALL SELECT 2)") == [
+        (1.5, 1.5)
+    ]
     after = connection.values("SELECT name FROM pragma_function_list WHERE name IN ('regexp', 'percentile', 'median')")
     assert len(after) >= 3 and len([name for name in after if name in before]) == len(before), (before, after)
 
@@ -262,9 +288,15 @@ def test_encodings_other_than_utf8(engine):
         for order in ("name", "name DESC", "name, dur_ns"):
             connection.query("DROP TABLE IF EXISTS c")
             connection.query("CREATE TEMP TABLE c AS SELECT * FROM ops")
-            assert connection.query(f"SELECT name FROM ops ORDER BY {order}") == connection.query(f"SELECT name FROM c ORDER BY {order}")
-        for sql in ("SELECT DISTINCT name FROM {0} ORDER BY 1", "SELECT count(*) FROM {0} WHERE name > 'aten'", "SELECT count(*) FROM {0} WHERE name = 'a'",
-                    "SELECT name, count(*) FROM {0} GROUP BY name ORDER BY 1"):
+            assert connection.query(f"SELECT name FROM ops ORDER BY {order}") == connection.query(
+                f"SELECT name FROM c ORDER BY {order}"
+            )
+        for sql in (
+            "SELECT DISTINCT name FROM {0} ORDER BY 1",
+            "SELECT count(*) FROM {0} WHERE name > 'aten'",
+            "SELECT count(*) FROM {0} WHERE name = 'a'",
+            "SELECT name, count(*) FROM {0} GROUP BY name ORDER BY 1",
+        ):
             assert connection.query(sql.format("ops")) == connection.query(sql.format("c")), (encoding, sql)
         connection.close()
     connection = engine()

@@ -1,4 +1,5 @@
 """What the tables take on themselves: every operator appears in the plan and gives what a copy of the table gives."""
+
 import os
 import sys
 import tempfile
@@ -33,44 +34,103 @@ def same(connection, sql, times=1):
     for _ in range(times):
         result = connection.query(sql.format(**{name: name for name in names}))
         expected = connection.query(sql.format(**{name: "c_" + name for name in names}))
-        assert result == expected, f"{sql}\n{result[0][:4]} {len(result[0])} {result[1]}\n{expected[0][:4]} {len(expected[0])} {expected[1]}"
+        assert (
+            result == expected
+        ), f"{sql}\n{result[0][:4]} {len(result[0])} {result[1]}\n{expected[0][:4]} {len(expected[0])} {expected[1]}"
     return result[0]
 
 
 # (condition on ops, word of the plan that stands for it)
 CONDITIONS = [
-    ("dur_ns = 54", "dur_ns=?"), ("dur_ns = 54.0", "dur_ns=?"), ("dur_ns = '54'", "dur_ns=?"), ("dur_ns = 54.5", "dur_ns=?"),
-    ("dur_ns = 'x'", "dur_ns=?"), ("dur_ns = NULL", "dur_ns=?"), ("dur_ns IS 54", "dur_ns:is?"), ("dur_ns IS NULL", "dur_ns:null"),
-    ("dur_ns IS NOT NULL", "dur_ns:notnull"), ("dur_ns <> 54", "dur_ns<>?"), ("dur_ns IS NOT 54", "dur_ns:isnot?"),
-    ("dur_ns < 100", "dur_ns<?"), ("dur_ns < 99.5", "dur_ns<?"), ("dur_ns <= 100", "dur_ns<=?"), ("dur_ns > 100", "dur_ns>?"),
-    ("dur_ns >= 100", "dur_ns>=?"), ("dur_ns > 'x'", "dur_ns>?"), ("dur_ns < 'x'", "dur_ns<?"), ("dur_ns < x'00'", "dur_ns<?"),
-    ("dur_ns BETWEEN 50 AND 60.5", "dur_ns>=? dur_ns<=?"), ("dur_ns IN (1, 54, 60.0, NULL, 'x')", "dur_ns:in?"),
-    ("dur_ns < 9223372036854775808.0", "dur_ns<?"), ("dur_ns >= -9223372036854775808.0", "dur_ns>=?"), ("dur_ns > 9e999", "dur_ns>?"),
-    ("sample_weight = 0", "sample_weight=?"), ("sample_weight > 2", "sample_weight>?"), ("sample_weight < 9e999", "sample_weight<?"),
-    ("sample_weight >= 9007199254740993", "sample_weight>=?"), ("sample_weight > 9007199254740993", "sample_weight>?"),
-    ("sample_weight <= 9007199254740993", "sample_weight<=?"), ("sample_weight = 9007199254740993", "sample_weight=?"),
-    ("sample_weight < 9007199254740993", "sample_weight<?"), ("sample_weight IN (0, 1.5, 9223372036854775807)", "sample_weight:in?"),
-    ("sample_weight IS NOT 1.5", "sample_weight:isnot?"), ("sample_weight <> '1.5'", "sample_weight<>?"),
-    ("name = 'aten::mm%24'", "name=?"), ("name = 'no such name'", "name=?"), ("name = ''", "name=?"), ("name IS 'a'", "name:is?"),
-    ("name <> 'aten::mm%24'", "name<>?"), ("name IS NOT 'aten::mm%24'", "name:isnot?"), ("name < 'b'", "name<?"),
-    ("name >= 'aten::' AND name < 'aten:;'", "name>=?"), ("name IN ('a', 'mm%4', 'nothing', NULL)", "name:in?"),
-    ("name IN (5, '5.0')", "name:in?"), ("name LIKE '%MM%'", "name:like?"), ("name LIKE 'aten%'", "name:like?"),
-    ("name LIKE NULL", "name:like?"), ("name LIKE 5", "name:like?"), ("name GLOB '*mm*'", "name:glob?"), ("name GLOB 'aten*'", "name:glob?"),
-    ("name REGEXP '^a.*[0-9]$'", "name:regexp?"), ("id = (SELECT id FROM ops LIMIT 1 OFFSET 700)", "by:id"),
-    ("rowid = (SELECT id FROM ops LIMIT 1 OFFSET 700)", "by:id"), ("id IN (SELECT parent_id FROM ops)", "by:id"), ("id = 7", "by:id"),
-    ("id = 'x'", "by:id"), ("id > (SELECT max(id) - 20 FROM ops)", "id>?"), ("id < 68719476736.5 + 30", "id<?"), ("id <> 5", "id<>?"),
-    ("profile_id = 2", "profile_id=?"), ("profile_id > 1", "profile_id>?"), ("profile_id IN (1, 3, 99)", "profile_id:in?"),
-    ("profile_id BETWEEN 2 AND 2.5", "profile_id>=?"), ("profile_id < -1", "profile_id<?"), ("profile_id > 1e30", "profile_id>?"),
-    ("step_id = (SELECT id FROM steps LIMIT 1 OFFSET 3)", "by:step_id"), ("step_id IN (SELECT id FROM steps WHERE number % 2)", "by:step_id"),
-    ("step_id IS NULL", "step_id:null"), ("start_ns >= (SELECT min(start_ns) + 100000 FROM ops) AND start_ns < (SELECT min(start_ns) + 200000 FROM ops)",
-                                         "by:start_ns"),
+    ("dur_ns = 54", "dur_ns=?"),
+    ("dur_ns = 54.0", "dur_ns=?"),
+    ("dur_ns = '54'", "dur_ns=?"),
+    ("dur_ns = 54.5", "dur_ns=?"),
+    ("dur_ns = 'x'", "dur_ns=?"),
+    ("dur_ns = NULL", "dur_ns=?"),
+    ("dur_ns IS 54", "dur_ns:is?"),
+    ("dur_ns IS NULL", "dur_ns:null"),
+    ("dur_ns IS NOT NULL", "dur_ns:notnull"),
+    ("dur_ns <> 54", "dur_ns<>?"),
+    ("dur_ns IS NOT 54", "dur_ns:isnot?"),
+    ("dur_ns < 100", "dur_ns<?"),
+    ("dur_ns < 99.5", "dur_ns<?"),
+    ("dur_ns <= 100", "dur_ns<=?"),
+    ("dur_ns > 100", "dur_ns>?"),
+    ("dur_ns >= 100", "dur_ns>=?"),
+    ("dur_ns > 'x'", "dur_ns>?"),
+    ("dur_ns < 'x'", "dur_ns<?"),
+    ("dur_ns < x'00'", "dur_ns<?"),
+    ("dur_ns BETWEEN 50 AND 60.5", "dur_ns>=? dur_ns<=?"),
+    ("dur_ns IN (1, 54, 60.0, NULL, 'x')", "dur_ns:in?"),
+    ("dur_ns < 9223372036854775808.0", "dur_ns<?"),
+    ("dur_ns >= -9223372036854775808.0", "dur_ns>=?"),
+    ("dur_ns > 9e999", "dur_ns>?"),
+    ("sample_weight = 0", "sample_weight=?"),
+    ("sample_weight > 2", "sample_weight>?"),
+    ("sample_weight < 9e999", "sample_weight<?"),
+    ("sample_weight >= 9007199254740993", "sample_weight>=?"),
+    ("sample_weight > 9007199254740993", "sample_weight>?"),
+    ("sample_weight <= 9007199254740993", "sample_weight<=?"),
+    ("sample_weight = 9007199254740993", "sample_weight=?"),
+    ("sample_weight < 9007199254740993", "sample_weight<?"),
+    ("sample_weight IN (0, 1.5, 9223372036854775807)", "sample_weight:in?"),
+    ("sample_weight IS NOT 1.5", "sample_weight:isnot?"),
+    ("sample_weight <> '1.5'", "sample_weight<>?"),
+    ("name = 'aten::mm%24'", "name=?"),
+    ("name = 'no such name'", "name=?"),
+    ("name = ''", "name=?"),
+    ("name IS 'a'", "name:is?"),
+    ("name <> 'aten::mm%24'", "name<>?"),
+    ("name IS NOT 'aten::mm%24'", "name:isnot?"),
+    ("name < 'b'", "name<?"),
+    ("name >= 'aten::' AND name < 'aten:;'", "name>=?"),
+    ("name IN ('a', 'mm%4', 'nothing', NULL)", "name:in?"),
+    ("name IN (5, '5.0')", "name:in?"),
+    ("name LIKE '%MM%'", "name:like?"),
+    ("name LIKE 'aten%'", "name:like?"),
+    ("name LIKE NULL", "name:like?"),
+    ("name LIKE 5", "name:like?"),
+    ("name GLOB '*mm*'", "name:glob?"),
+    ("name GLOB 'aten*'", "name:glob?"),
+    ("name REGEXP '^a.*[0-9]$'", "name:regexp?"),
+    ("id = (SELECT id FROM ops LIMIT 1 OFFSET 700)", "by:id"),
+    ("rowid = (SELECT id FROM ops LIMIT 1 OFFSET 700)", "by:id"),
+    ("id IN (SELECT parent_id FROM ops)", "by:id"),
+    ("id = 7", "by:id"),
+    ("id = 'x'", "by:id"),
+    ("id > (SELECT max(id) - 20 FROM ops)", "id>?"),
+    ("id < 68719476736.5 + 30", "id<?"),
+    ("id <> 5", "id<>?"),
+    ("profile_id = 2", "profile_id=?"),
+    ("profile_id > 1", "profile_id>?"),
+    ("profile_id IN (1, 3, 99)", "profile_id:in?"),
+    ("profile_id BETWEEN 2 AND 2.5", "profile_id>=?"),
+    ("profile_id < -1", "profile_id<?"),
+    ("profile_id > 1e30", "profile_id>?"),
+    ("step_id = (SELECT id FROM steps LIMIT 1 OFFSET 3)", "by:step_id"),
+    ("step_id IN (SELECT id FROM steps WHERE number % 2)", "by:step_id"),
+    ("step_id IS NULL", "step_id:null"),
+    (
+        "start_ns >= (SELECT min(start_ns) + 100000 FROM ops) AND start_ns < (SELECT min(start_ns) + 200000 FROM ops)",
+        "by:start_ns",
+    ),
     ("dur_ns > 10 AND name LIKE 'a%' AND profile_id = 1 AND step_id IS NOT NULL", "name:like?"),
 ]
 
 # Not for the tables to decide: the plan must not have them.
 LEFT_TO_SQLITE = [
-    "name = 5", "name < 5", "name = x'61'", "name COLLATE NOCASE = 'ATEN::MM%24'", "dur_ns LIKE '5%'", "name LIKE 'a!%%' ESCAPE '!'",
-"length(name) = 3", "dur_ns + 0 = 54", "name < (SELECT 'b')", "+dur_ns = 54", "NOT (dur_ns = 54)",
+    "name = 5",
+    "name < 5",
+    "name = x'61'",
+    "name COLLATE NOCASE = 'ATEN::MM%24'",
+    "dur_ns LIKE '5%'",
+    "name LIKE 'a!%%' ESCAPE '!'",
+    "length(name) = 3",
+    "dur_ns + 0 = 54",
+    "name < (SELECT 'b')",
+    "+dur_ns = 54",
+    "NOT (dur_ns = 54)",
 ]
 
 
@@ -97,20 +157,31 @@ def test_numbers_that_are_compared_with_texts(engine):
     """What a column of a user's table holds decides how a text compares with it: only SQLite knows."""
     connection = opened(engine)
     connection.query("CREATE TABLE u(i INTEGER, t TEXT, n, r REAL)")
-    connection.query("INSERT INTO u VALUES (5, '5', 5, 5), (5, '5.0', '5.0', 5.5), ('x', 'a', 'a', 'a'), (54, '54', 54.0, 54), (NULL, NULL, NULL, NULL)")
+    connection.query(
+        "INSERT INTO u VALUES (5, '5', 5, 5), (5, '5.0', '5.0', 5.5), ('x', 'a', 'a', 'a'), (54, '54', 54.0, 54), (NULL, NULL, NULL, NULL)"
+    )
     for left in ("name", "dur_ns", "sample_weight", "id"):
         for right in "itnr":
             for operator in ("=", "<", ">=", "<>", "IS", "IS NOT"):
-                same(connection, f"SELECT u.rowid, count(*), min(o.id) FROM u JOIN {{ops}} o ON o.{left} {operator} u.{right} GROUP BY 1 ORDER BY 1")
+                same(
+                    connection,
+                    f"SELECT u.rowid, count(*), min(o.id) FROM u JOIN {{ops}} o ON o.{left} {operator} u.{right} GROUP BY 1 ORDER BY 1",
+                )
             same(connection, f"SELECT count(*) FROM {{ops}} WHERE {left} IN (SELECT {right} FROM u)")
 
 
 def test_orders(engine):
     connection = opened(engine)
     for order, word in [
-        ("id", "order:id"), ("id DESC", "order:-id"), ("profile_id, id", "order:id"), ("dur_ns, id", "order:dur_ns "),
-        ("dur_ns DESC, id DESC", "order:-dur_ns"), ("name, dur_ns DESC, id", "order:name,-dur_ns,id"),
-        ("dur_ns DESC, id", "order:-dur_ns,id"), ("name DESC, step_id, id DESC", "order:-name,step_id,-id"), ("sample_weight, id", "order:sample_weight"),
+        ("id", "order:id"),
+        ("id DESC", "order:-id"),
+        ("profile_id, id", "order:id"),
+        ("dur_ns, id", "order:dur_ns "),
+        ("dur_ns DESC, id DESC", "order:-dur_ns"),
+        ("name, dur_ns DESC, id", "order:name,-dur_ns,id"),
+        ("dur_ns DESC, id", "order:-dur_ns,id"),
+        ("name DESC, step_id, id DESC", "order:-name,step_id,-id"),
+        ("sample_weight, id", "order:sample_weight"),
         ("profile_id DESC, name, category DESC, id", "order:-profile_id,name,-category,id"),
     ]:
         sql = f"SELECT id, name, dur_ns FROM {{ops}} ORDER BY {order}"
@@ -132,8 +203,17 @@ def test_orders(engine):
 
 def test_groups(engine):
     connection = opened(engine)
-    for columns in ("name", "profile_id", "profile_id, name", "name, profile_id", "step_id, name, category", "id", "name, id", "sample_weight",
-                    "name, dur_ns, step_id, category"):
+    for columns in (
+        "name",
+        "profile_id",
+        "profile_id, name",
+        "name, profile_id",
+        "step_id, name, category",
+        "id",
+        "name, id",
+        "sample_weight",
+        "name, dur_ns, step_id, category",
+    ):
         count = len(columns.split(","))
         sql = f"SELECT {columns}, count(*), sum(dur_ns) FROM {{ops}} GROUP BY {columns}"
         text = plan(connection, sql.format(ops="ops"))
@@ -144,11 +224,17 @@ def test_groups(engine):
             same(connection, f"{sql.replace('GROUP', 'WHERE name > 0 AND dur_ns > 60 GROUP')} {order}")
         same(connection, f"SELECT count(*) FROM (SELECT DISTINCT {columns} FROM {{ops}})")
         same(connection, f"SELECT DISTINCT {columns} FROM {{ops}} ORDER BY {','.join(map(str, range(1, count + 1)))}")
-        same(connection, f"SELECT DISTINCT {columns} FROM {{ops}} WHERE dur_ns < 100 ORDER BY {','.join(map(str, range(1, count + 1)))}")
+        same(
+            connection,
+            f"SELECT DISTINCT {columns} FROM {{ops}} WHERE dur_ns < 100 ORDER BY {','.join(map(str, range(1, count + 1)))}",
+        )
     text = plan(connection, "SELECT DISTINCT name FROM ops")
     assert "distinct:name" in text or "group:name" in text, text
     # Five columns are more than the tables sort by.
-    same(connection, "SELECT name, dur_ns, step_id, category, start_ns, count(*) FROM {ops} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5")
+    same(
+        connection,
+        "SELECT name, dur_ns, step_id, category, start_ns, count(*) FROM {ops} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5",
+    )
 
 
 def test_joins(engine):
@@ -174,19 +260,53 @@ def test_joins(engine):
 def test_outer_joins_keep_their_rows(engine):
     """Before 3.51 SQLite hands a condition on the left table of a LEFT JOIN to that table as if it stood in WHERE."""
     connection = opened(engine)
-    connection.query("CREATE TEMP VIEW joined AS SELECT b.id, b.name, a.id AS step FROM ops b LEFT JOIN steps a ON a.id = b.step_id AND b.name LIKE 'a%'")
-    connection.query("CREATE TEMP VIEW c_joined AS SELECT b.id, b.name, a.id AS step FROM c_ops b LEFT JOIN c_steps a ON a.id = b.step_id AND b.name LIKE 'a%'")
-    for condition in ("b.name LIKE 'a%'", "b.name LIKE '%m%'", "b.name GLOB 'a*'", "b.name <> 'a'", "b.dur_ns <> 54", "b.name IS NOT 'a'",
-                      "b.dur_ns IS NOT NULL", "b.name REGEXP 'm'", "b.dur_ns = 54", "b.dur_ns > 54", "b.name IN ('a', '5')"):
-        same(connection, f"SELECT b.id, a.id FROM {{ops}} b LEFT JOIN {{steps}} a ON a.id = b.step_id AND {condition} ORDER BY b.id")
-        same(connection, f"SELECT count(*), count(a.id) FROM {{ops}} b LEFT JOIN {{steps}} a ON a.profile_id = b.profile_id AND {condition}")
+    connection.query(
+        "CREATE TEMP VIEW joined AS SELECT b.id, b.name, a.id AS step FROM ops b LEFT JOIN steps a ON a.id = b.step_id AND b.name LIKE 'a%'"
+    )
+    connection.query(
+        "CREATE TEMP VIEW c_joined AS SELECT b.id, b.name, a.id AS step FROM c_ops b LEFT JOIN c_steps a ON a.id = b.step_id AND b.name LIKE 'a%'"
+    )
+    for condition in (
+        "b.name LIKE 'a%'",
+        "b.name LIKE '%m%'",
+        "b.name GLOB 'a*'",
+        "b.name <> 'a'",
+        "b.dur_ns <> 54",
+        "b.name IS NOT 'a'",
+        "b.dur_ns IS NOT NULL",
+        "b.name REGEXP 'm'",
+        "b.dur_ns = 54",
+        "b.dur_ns > 54",
+        "b.name IN ('a', '5')",
+    ):
+        same(
+            connection,
+            f"SELECT b.id, a.id FROM {{ops}} b LEFT JOIN {{steps}} a ON a.id = b.step_id AND {condition} ORDER BY b.id",
+        )
+        same(
+            connection,
+            f"SELECT count(*), count(a.id) FROM {{ops}} b LEFT JOIN {{steps}} a ON a.profile_id = b.profile_id AND {condition}",
+        )
         same(connection, f"SELECT count(*) FROM {{ops}} b LEFT JOIN {{steps}} a ON a.id = b.step_id AND {condition}")
-        same(connection, f"SELECT count(*), count(b.id) FROM {{steps}} a LEFT JOIN {{ops}} b ON a.id = b.step_id AND {condition}")
+        same(
+            connection,
+            f"SELECT count(*), count(b.id) FROM {{steps}} a LEFT JOIN {{ops}} b ON a.id = b.step_id AND {condition}",
+        )
         if connection.version() >= "3.39":
-            same(connection, f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b FULL JOIN {{steps}} a ON a.id = b.step_id AND {condition}")
-            same(connection, f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b RIGHT JOIN {{steps}} a ON a.id = b.step_id AND {condition}")
-    assert connection.query("SELECT count(*), count(step) FROM joined") == connection.query("SELECT count(*), count(step) FROM c_joined")
-    assert connection.query("SELECT count(*) FROM joined WHERE name <> 'a'") == connection.query("SELECT count(*) FROM c_joined WHERE name <> 'a'")
+            same(
+                connection,
+                f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b FULL JOIN {{steps}} a ON a.id = b.step_id AND {condition}",
+            )
+            same(
+                connection,
+                f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b RIGHT JOIN {{steps}} a ON a.id = b.step_id AND {condition}",
+            )
+    assert connection.query("SELECT count(*), count(step) FROM joined") == connection.query(
+        "SELECT count(*), count(step) FROM c_joined"
+    )
+    assert connection.query("SELECT count(*) FROM joined WHERE name <> 'a'") == connection.query(
+        "SELECT count(*) FROM c_joined WHERE name <> 'a'"
+    )
 
 
 def test_like_of_the_connection(engine):
@@ -197,8 +317,12 @@ def test_like_of_the_connection(engine):
     sensitive = same(connection, "SELECT count(*) FROM {ops} WHERE name LIKE '%ATEN%'")
     assert insensitive != sensitive
     if engine is Newest:
-        connection.connection.create_scalar_function("like", lambda pattern, text: text is not None and len(str(text)) == len(str(pattern)), 2,
-                                                     deterministic=True)
+        connection.connection.create_scalar_function(
+            "like",
+            lambda pattern, text: text is not None and len(str(text)) == len(str(pattern)),
+            2,
+            deterministic=True,
+        )
         assert same(connection, "SELECT count(*) FROM {ops} WHERE name LIKE 'mm%4'") != ["(0,)"]
         connection.connection.create_scalar_function("regexp", lambda pattern, text: [][0], 2)
         try:
@@ -210,14 +334,39 @@ def test_like_of_the_connection(engine):
 
 def test_limit_and_offset(engine):
     connection = opened(engine)
-    for where in ("", "WHERE dur_ns > 60", "WHERE length(name) > 5", "WHERE name LIKE '%m%'", "WHERE name = 'a' OR dur_ns = 54", "WHERE profile_id = 2",
-                  "WHERE id IN (SELECT parent_id FROM {ops})", "WHERE dur_ns IN (54, 60, 61)"):
-        for limit in ("LIMIT 5", "LIMIT 5 OFFSET 3", "LIMIT 0", "LIMIT -1 OFFSET 1000", "LIMIT 3 OFFSET 1195", "LIMIT 10 OFFSET -5", "LIMIT 2 + 1 OFFSET 1 + 1"):
+    for where in (
+        "",
+        "WHERE dur_ns > 60",
+        "WHERE length(name) > 5",
+        "WHERE name LIKE '%m%'",
+        "WHERE name = 'a' OR dur_ns = 54",
+        "WHERE profile_id = 2",
+        "WHERE id IN (SELECT parent_id FROM {ops})",
+        "WHERE dur_ns IN (54, 60, 61)",
+    ):
+        for limit in (
+            "LIMIT 5",
+            "LIMIT 5 OFFSET 3",
+            "LIMIT 0",
+            "LIMIT -1 OFFSET 1000",
+            "LIMIT 3 OFFSET 1195",
+            "LIMIT 10 OFFSET -5",
+            "LIMIT 2 + 1 OFFSET 1 + 1",
+        ):
             same(connection, f"SELECT id FROM {{ops}} {where} ORDER BY id {limit}")
             same(connection, f"SELECT count(*) FROM (SELECT id FROM {{ops}} {where} {limit})")
-    same(connection, "SELECT count(*) FROM (SELECT id FROM {profiles} UNION ALL SELECT id FROM {steps} LIMIT 10 OFFSET 5)")
-    same(connection, "SELECT * FROM (SELECT id FROM {ops} LIMIT 3 OFFSET 2) UNION ALL SELECT * FROM (SELECT id FROM {steps} LIMIT 2 OFFSET 1)")
-    same(connection, "SELECT s.id, (SELECT o.id FROM {ops} o WHERE o.step_id = s.id ORDER BY o.id LIMIT 1 OFFSET 1) FROM {steps} s ORDER BY 1")
+    same(
+        connection,
+        "SELECT count(*) FROM (SELECT id FROM {profiles} UNION ALL SELECT id FROM {steps} LIMIT 10 OFFSET 5)",
+    )
+    same(
+        connection,
+        "SELECT * FROM (SELECT id FROM {ops} LIMIT 3 OFFSET 2) UNION ALL SELECT * FROM (SELECT id FROM {steps} LIMIT 2 OFFSET 1)",
+    )
+    same(
+        connection,
+        "SELECT s.id, (SELECT o.id FROM {ops} o WHERE o.step_id = s.id ORDER BY o.id LIMIT 1 OFFSET 1) FROM {steps} s ORDER BY 1",
+    )
 
 
 def test_checked_again_once(engine):

@@ -1,4 +1,5 @@
 """Every stored SELECT can be used, with the oldest and the newest SQLite, over nothing, over little and over much."""
+
 import os
 import sys
 import tempfile
@@ -58,7 +59,9 @@ def test_views_do_not_depend_on_the_plan(engine):
 
 def test_titles_and_texts(engine):
     connection = engine()
-    trouble = connection.values("SELECT name FROM tfprof_views WHERE title = '' OR sql IS NULL OR trim(sql, ' ' || char(10)) LIKE '%;'")
+    trouble = connection.values(
+        "SELECT name FROM tfprof_views WHERE title = '' OR sql IS NULL OR trim(sql, ' ' || char(10)) LIKE '%;'"
+    )
     assert trouble == [], trouble
 
 
