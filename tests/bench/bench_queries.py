@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""bench_queries.py: queries on the virtual table `ops` and on SQLite's own table of the same rows, side by side in one run.
+"""bench_queries.py: queries on the virtual table `ops` and on SQLite's own table of the same rows, in one run.
 
     bench_queries.py [--rows 1000000] [--repeat 5] [--build DIRECTORY] [--dump FILE]
 
-Without --dump it makes one with make_ops_dump.  The native table has id as its INTEGER PRIMARY KEY, and indexes on name and
-parent_id, which the virtual table needs nobody to make.  Times are the smallest of `repeat` runs (a cold open: one run), in
-milliseconds of processor time (user and system), so that a busy machine changes them little.
+Without --dump it makes one with make_ops_dump.  The native table has id as its INTEGER PRIMARY KEY, and indexes on name
+and parent_id, which the virtual table needs nobody to make.  Times are the smallest of `repeat` runs (a cold open: one
+run), in milliseconds of processor time (user and system), so that a busy machine changes them little.
 """
 
 import argparse
@@ -39,11 +39,13 @@ QUERIES = [
     ("join by id", "SELECT count(*), sum(p.dur_ns) FROM {t} c JOIN {t} p ON p.id = c.parent_id"),
     (
         "join by parent_id",
-        "SELECT count(*), sum(c.dur_ns) FROM {t} p JOIN {t} c ON c.parent_id = p.id WHERE p.name = 'aten::made_operator_7'",
+        "SELECT count(*), sum(c.dur_ns) FROM {t} p JOIN {t} c ON c.parent_id = p.id "
+        "WHERE p.name = 'aten::made_operator_7'",
     ),
     (
         "join, group by name",
-        "SELECT p.name, sum(c.dur_ns) FROM {t} c JOIN {t} p ON p.id = c.parent_id GROUP BY p.name ORDER BY 2 DESC LIMIT 5",
+        "SELECT p.name, sum(c.dur_ns) FROM {t} c JOIN {t} p ON p.id = c.parent_id "
+        "GROUP BY p.name ORDER BY 2 DESC LIMIT 5",
     ),
 ]
 
@@ -128,7 +130,8 @@ def main():
                 times.append(min(connection.time(sql) for _ in range(arguments.repeat)))
             print(f"{name:<34}{times[0]:>9.2f}{times[1]:>9.2f}{times[1] / max(times[0], 0.01):>7.1f}x")
         print(
-            f"native database {os.path.getsize(database) / rows:.0f} bytes a row, dump {os.path.getsize(dump) / rows:.2f}"
+            f"native database {os.path.getsize(database) / rows:.0f} bytes a row, "
+            f"dump {os.path.getsize(dump) / rows:.2f}"
         )
 
 

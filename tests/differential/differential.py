@@ -3,14 +3,15 @@
 
     differential.py [-n QUERIES] [--seed S] [--engine cli|apsw] [--extension PATH] --open PATH [--open PATH ...]
 
-Opens the profiles, copies every table with CREATE TABLE AS, and runs generated queries twice in the same connection: once on the
-virtual tables, once on the copies.  Rows must be equal: in order where ORDER BY says so, else as a multiset; where ORDER BY leaves
-ties open, the sequence of the sort keys must be equal and the rows as a multiset.  A failing query is printed with the seed, ready to be
-typed; exit status 1.
+Opens the profiles, copies every table with CREATE TABLE AS, and runs generated queries twice in the same connection:
+once on the virtual tables, once on the copies. Rows must be equal: in order where ORDER BY says so, else as a
+multiset; where ORDER BY leaves ties open, the sequence of the sort keys must be equal and the rows as a multiset. A
+failing query is printed with the seed, ready to be typed; exit status 1.
 
-The queries are made of joins, =, <>, IS, IN, BETWEEN, LIKE, GLOB, REGEXP with values from the tables and values that are nearly right
-(reals against integers, numbers as texts, NULL, the ends of the 64-bit range), OR, NOT, subqueries, GROUP BY, DISTINCT, ORDER BY in both
-directions, LIMIT, OFFSET, compound SELECTs, window functions, and the hidden argument.
+The queries are made of joins, =, <>, IS, IN, BETWEEN, LIKE, GLOB, REGEXP with values from the tables and values that
+are nearly right (reals against integers, numbers as texts, NULL, the ends of the 64-bit range), OR, NOT, subqueries,
+GROUP BY, DISTINCT, ORDER BY in both directions, LIMIT, OFFSET, compound SELECTs, window functions, and the hidden
+argument.
 """
 
 import argparse
@@ -54,7 +55,8 @@ class Generator:
             if error:
                 raise SystemExit(f"copying {table}: {error}")
             for column in columns:
-                sql = f"SELECT DISTINCT quote({column}) FROM c_{table} WHERE {column} IS NOT NULL ORDER BY random() LIMIT 12"
+                where = f"WHERE {column} IS NOT NULL ORDER BY random() LIMIT 12"
+                sql = f"SELECT DISTINCT quote({column}) FROM c_{table} {where}"
                 # A text with a NUL in it cannot be written as a literal.
                 literals = [row[0] for row in self.rows(sql) if row and "\0" not in row[0] and "\n" not in row[0]]
                 self.values[table, column] = [
@@ -194,7 +196,8 @@ class Generator:
             kind = self.random.random()
             if kind < 0.5:
                 escape = " ESCAPE '!'" if self.chance(0.05) else ""
-                return f"{name} {self.random.choice(['LIKE', 'LIKE', 'NOT LIKE'])} {self.pattern(table, column, '%', '_')}{escape}"
+                operator = self.random.choice(["LIKE", "LIKE", "NOT LIKE"])
+                return f"{name} {operator} {self.pattern(table, column, '%', '_')}{escape}"
             if kind < 0.85:
                 return (
                     f"{name} {self.random.choice(['GLOB', 'GLOB', 'NOT GLOB'])} {self.pattern(table, column, '*', '?')}"
@@ -288,7 +291,8 @@ class Generator:
         number = self.column(table, ("INTEGER", "TEXT"))
         having = self.random.choice(["", "", " HAVING count(*) > 2"])
         sql = (
-            f"SELECT {', '.join(keys)}, count(*), sum(t.{number} % 1009), min(t.{number}), max(t.{number}), count(DISTINCT t.{number})"
+            f"SELECT {', '.join(keys)}, count(*), sum(t.{number} % 1009), min(t.{number}), max(t.{number}),"
+            f" count(DISTINCT t.{number})"
             f" FROM {self.source(table, 't')}{self.where('t', table)} GROUP BY {', '.join(keys)}{having}"
         )
         if self.chance(0.5):
@@ -332,7 +336,8 @@ class Generator:
         if self.chance(0.3):
             keys = ["a.id", "b.id"]
             return (
-                f"SELECT a.id, b.id, {', '.join(self.columns('b', right))} FROM {sides}{where} ORDER BY {self.order(keys)}",
+                f"SELECT a.id, b.id, {', '.join(self.columns('b', right))} FROM {sides}{where} "
+                f"ORDER BY {self.order(keys)}",
                 2,
                 False,
             )
@@ -345,23 +350,29 @@ class Generator:
         shape = self.random.random()
         if shape < 0.25 and links:
             link, target = self.random.choice(links)
-            exists = f"{self.random.choice(['', 'NOT '])}EXISTS (SELECT 1 FROM {{{target}}} s WHERE s.id = t.{link} AND {self.condition('s', target, 1)})"
+            condition = f"s.id = t.{link} AND {self.condition('s', target, 1)}"
+            exists = f"{self.random.choice(['', 'NOT '])}EXISTS (SELECT 1 FROM {{{target}}} s WHERE {condition})"
             return f"SELECT count(*), min(t.id) FROM {{{table}}} t WHERE {exists}", 0, False
         if shape < 0.4 and links:
             link, target = self.random.choice(links)
             return (
-                f"SELECT t.id, (SELECT s.{self.column(target)} FROM {{{target}}} s WHERE s.id = t.{link}) FROM {{{table}}} t{self.where('t', table)}",
+                f"SELECT t.id, (SELECT s.{self.column(target)} FROM {{{target}}} s WHERE s.id = t.{link}) "
+                f"FROM {{{table}}} t{self.where('t', table)}",
                 0,
                 False,
             )
         if shape < 0.55:
             word = self.random.choice(["UNION ALL", "UNION", "EXCEPT", "INTERSECT"])
-            sql = f"SELECT t.{column} AS x FROM {{{table}}} t{self.where('t', table)} {word} SELECT s.{other_column} FROM {{{other}}} s{self.where('s', other)}"
+            sql = (
+                f"SELECT t.{column} AS x FROM {{{table}}} t{self.where('t', table)} {word} "
+                f"SELECT s.{other_column} FROM {{{other}}} s{self.where('s', other)}"
+            )
             if self.chance(0.5):
                 return f"{sql} ORDER BY 1{self.limit()}", 1, True
             if self.chance(0.3):
                 return (
-                    f"SELECT count(*) FROM ({sql} LIMIT {self.random.randint(0, 30)} OFFSET {self.random.randint(0, 30)})",
+                    f"SELECT count(*) FROM ({sql} "
+                    f"LIMIT {self.random.randint(0, 30)} OFFSET {self.random.randint(0, 30)})",
                     0,
                     False,
                 )
@@ -372,7 +383,8 @@ class Generator:
         if shape < 0.85:
             order = self.column(table)
             return (
-                f"SELECT t.id, row_number() OVER (PARTITION BY t.{column} ORDER BY t.{order}, t.id) FROM {{{table}}} t{self.where('t', table)}",
+                f"SELECT t.id, row_number() OVER (PARTITION BY t.{column} ORDER BY t.{order}, t.id) "
+                f"FROM {{{table}}} t{self.where('t', table)}",
                 0,
                 False,
             )
@@ -461,13 +473,15 @@ def main():
         if trouble:
             failures += 1
             print(
-                f"query {number} of seed {arguments.seed}, SQLite {engine.version()}:\n{virtual(sql)};\n-- instead of\n{native(sql)};\n{trouble}"
+                f"query {number} of seed {arguments.seed}, SQLite {engine.version()}:\n{virtual(sql)};\n"
+                f"-- instead of\n{native(sql)};\n{trouble}"
             )
             print(*engine.query("EXPLAIN QUERY PLAN " + virtual(sql))[0], sep="\n  ")
             if not arguments.keep_going:
                 return 1
     print(
-        f"{arguments.n} queries on SQLite {engine.version()}, {failures} differ ({filled} with rows, {errors} are errors)"
+        f"{arguments.n} queries on SQLite {engine.version()}, {failures} differ "
+        f"({filled} with rows, {errors} are errors)"
     )
     return 1 if failures else 0
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test_differential.sh: some thousand generated queries on the virtual tables and on copies of them, with the oldest and the newest SQLite.
+# test_differential.sh: some thousand generated queries on the virtual tables and on copies of them, with the oldest and
+# the newest SQLite.
 #
 #   TFPROF_DIFFERENTIAL_QUERIES   how many for each combination (1000)
 #   TFPROF_DIFFERENTIAL_SEED      where they begin (the day of the year, so that every day tries others; printed)
@@ -25,4 +26,5 @@ for engine in "${engines[@]}"; do
     "$python" tests/differential/differential.py -n "$queries" --seed "$seed" --engine "$engine" "${arguments[@]}"
   done
 done
-TFPROF_VERIFY_CONSTRAINTS=1 "$python" tests/differential/differential.py -n "$((queries / 4))" --seed "$seed" --open "$dumps/random2.tfprof"
+TFPROF_VERIFY_CONSTRAINTS=1 "$python" tests/differential/differential.py -n "$((queries / 4))" --seed "$seed" \
+  --open "$dumps/random2.tfprof"

@@ -1,8 +1,9 @@
 """engines.py: the oldest and the newest SQLite that the tests run the extension in.
 
-CommandLine is the system's sqlite3, driven through pipes a statement at a time; Newest is the SQLite of the Python module apsw, in this
-process.  Both answer query(sql) with (rows, error): rows as lines that can be compared with each other within one engine, or as tuples by
-values(sql).  run_tests() runs every function test_* of a module with each engine that there is.
+CommandLine is the system's sqlite3, driven through pipes a statement at a time; Newest is the SQLite of the Python
+module apsw, in this process. Both answer query(sql) with (rows, error): rows as lines that can be compared with each
+other within one engine, or as tuples by values(sql). run_tests() runs every function test_* of a module with each
+engine that there is.
 """
 
 import os
@@ -157,7 +158,7 @@ def in_every_python():
 
 
 def run_tests(module):
-    """Every test_*(engine class) with every engine; a test named *_once runs with the first only. Exit status 1 when one fails."""
+    """Every test_*(engine class) with every engine, *_once with the first only. Exit status 1 when one fails."""
     in_every_python()
     failed = 0
     for name, test in sorted(vars(module).items()):

@@ -1,4 +1,4 @@
-"""Loading, loading again, and living with the database around: transactions, read-only and hostile databases, tables of the same name."""
+"""Loading, loading again, and living with what is around: transactions, read-only and hostile databases, names."""
 
 import os
 import sqlite3
@@ -306,7 +306,7 @@ def test_encodings_other_than_utf8(engine):
 
 
 def test_interrupting(engine):
-    """Ctrl-C during what the first query of a big profile has to do. With the system's SQLite: tests/unit/test_sql_interrupt.c."""
+    """Ctrl-C during what the first query of a big profile has to do; unit/test_sql_interrupt.c for the oldest."""
     if engine is CommandLine:
         return  # on a pipe it ends at an interrupt
     big = os.path.join(directory.name, "big.tfprof")
@@ -316,7 +316,10 @@ def test_interrupting(engine):
     for delay in (0.0, 0.005, 0.02, 0.05, 0.1, 0.15):
         connection = engine()
         connection.values(f"SELECT tfprof_open('{big}')")
-        sql = "SELECT count(*), max(depth), max(self_ns) FROM (SELECT * FROM ops ORDER BY name DESC, dur_ns, start_ns DESC, self_ns)"
+        sql = (
+            "SELECT count(*), max(depth), max(self_ns) FROM "
+            "(SELECT * FROM ops ORDER BY name DESC, dur_ns, start_ns DESC, self_ns)"
+        )
         timer = threading.Timer(delay, connection.connection.interrupt)
         timer.start()
         _, error = connection.query(sql)

@@ -158,14 +158,16 @@ def test_numbers_that_are_compared_with_texts(engine):
     connection = opened(engine)
     connection.query("CREATE TABLE u(i INTEGER, t TEXT, n, r REAL)")
     connection.query(
-        "INSERT INTO u VALUES (5, '5', 5, 5), (5, '5.0', '5.0', 5.5), ('x', 'a', 'a', 'a'), (54, '54', 54.0, 54), (NULL, NULL, NULL, NULL)"
+        "INSERT INTO u VALUES (5, '5', 5, 5), (5, '5.0', '5.0', 5.5), ('x', 'a', 'a', 'a'), (54, '54', 54.0, 54), "
+        "(NULL, NULL, NULL, NULL)"
     )
     for left in ("name", "dur_ns", "sample_weight", "id"):
         for right in "itnr":
             for operator in ("=", "<", ">=", "<>", "IS", "IS NOT"):
                 same(
                     connection,
-                    f"SELECT u.rowid, count(*), min(o.id) FROM u JOIN {{ops}} o ON o.{left} {operator} u.{right} GROUP BY 1 ORDER BY 1",
+                    f"SELECT u.rowid, count(*), min(o.id) FROM u JOIN {{ops}} o ON o.{left} {operator} u.{right} "
+                    "GROUP BY 1 ORDER BY 1",
                 )
             same(connection, f"SELECT count(*) FROM {{ops}} WHERE {left} IN (SELECT {right} FROM u)")
 
@@ -226,14 +228,16 @@ def test_groups(engine):
         same(connection, f"SELECT DISTINCT {columns} FROM {{ops}} ORDER BY {','.join(map(str, range(1, count + 1)))}")
         same(
             connection,
-            f"SELECT DISTINCT {columns} FROM {{ops}} WHERE dur_ns < 100 ORDER BY {','.join(map(str, range(1, count + 1)))}",
+            f"SELECT DISTINCT {columns} FROM {{ops}} WHERE dur_ns < 100 "
+            f"ORDER BY {','.join(map(str, range(1, count + 1)))}",
         )
     text = plan(connection, "SELECT DISTINCT name FROM ops")
     assert "distinct:name" in text or "group:name" in text, text
     # Five columns are more than the tables sort by.
     same(
         connection,
-        "SELECT name, dur_ns, step_id, category, start_ns, count(*) FROM {ops} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5",
+        "SELECT name, dur_ns, step_id, category, start_ns, count(*) FROM {ops} "
+        "GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5",
     )
 
 
@@ -246,12 +250,16 @@ def test_joins(engine):
     for sql in (
         "SELECT k.id, o.name FROM {kernels} k JOIN {ops} o ON o.id = k.op_id ORDER BY k.id",
         "SELECT k.id, o.name FROM {kernels} k LEFT JOIN {ops} o ON o.id = k.op_id AND o.dur_ns > 50 ORDER BY k.id",
-        "SELECT s.id, count(o.id), sum(o.dur_ns) FROM {steps} s LEFT JOIN {ops} o ON o.step_id = s.id GROUP BY s.id ORDER BY s.id",
-        "SELECT s.id, count(*) FROM {steps} s CROSS JOIN {ops} o ON o.start_ns >= s.start_ns AND o.start_ns < s.end_ns GROUP BY s.id ORDER BY s.id",
+        "SELECT s.id, count(o.id), sum(o.dur_ns) FROM {steps} s LEFT JOIN {ops} o ON o.step_id = s.id "
+        "GROUP BY s.id ORDER BY s.id",
+        "SELECT s.id, count(*) FROM {steps} s CROSS JOIN {ops} o ON o.start_ns >= s.start_ns AND o.start_ns < s.end_ns "
+        "GROUP BY s.id ORDER BY s.id",
         "SELECT a.name, count(*) FROM {ops} a JOIN {kernels} b ON a.name = b.name GROUP BY a.name ORDER BY a.name",
         "SELECT p.id, (SELECT count(*) FROM {ops} o WHERE o.profile_id = p.id) FROM {profiles} p ORDER BY 1",
-        "SELECT count(*) FROM {ops} WHERE step_id IN (SELECT id FROM {steps} WHERE dur_ns IS NOT NULL) AND profile_id = 2",
-        "SELECT o.id FROM {ops} o WHERE EXISTS (SELECT 1 FROM {kernels} k WHERE k.op_id = o.id AND k.dur_ns > 50) ORDER BY o.id",
+        "SELECT count(*) FROM {ops} WHERE step_id IN (SELECT id FROM {steps} WHERE dur_ns IS NOT NULL) "
+        "AND profile_id = 2",
+        "SELECT o.id FROM {ops} o WHERE EXISTS (SELECT 1 FROM {kernels} k WHERE k.op_id = o.id AND k.dur_ns > 50) "
+        "ORDER BY o.id",
         "SELECT id FROM {ops} WHERE dur_ns = 54 OR name = 'a' OR step_id IS NULL AND dur_ns < 20 ORDER BY id",
     ):
         same(connection, sql, 2)
@@ -261,10 +269,12 @@ def test_outer_joins_keep_their_rows(engine):
     """Before 3.51 SQLite hands a condition on the left table of a LEFT JOIN to that table as if it stood in WHERE."""
     connection = opened(engine)
     connection.query(
-        "CREATE TEMP VIEW joined AS SELECT b.id, b.name, a.id AS step FROM ops b LEFT JOIN steps a ON a.id = b.step_id AND b.name LIKE 'a%'"
+        "CREATE TEMP VIEW joined AS SELECT b.id, b.name, a.id AS step FROM ops b "
+        "LEFT JOIN steps a ON a.id = b.step_id AND b.name LIKE 'a%'"
     )
     connection.query(
-        "CREATE TEMP VIEW c_joined AS SELECT b.id, b.name, a.id AS step FROM c_ops b LEFT JOIN c_steps a ON a.id = b.step_id AND b.name LIKE 'a%'"
+        "CREATE TEMP VIEW c_joined AS SELECT b.id, b.name, a.id AS step FROM c_ops b "
+        "LEFT JOIN c_steps a ON a.id = b.step_id AND b.name LIKE 'a%'"
     )
     for condition in (
         "b.name LIKE 'a%'",
@@ -285,7 +295,8 @@ def test_outer_joins_keep_their_rows(engine):
         )
         same(
             connection,
-            f"SELECT count(*), count(a.id) FROM {{ops}} b LEFT JOIN {{steps}} a ON a.profile_id = b.profile_id AND {condition}",
+            f"SELECT count(*), count(a.id) FROM {{ops}} b LEFT JOIN {{steps}} a ON a.profile_id = b.profile_id "
+            f"AND {condition}",
         )
         same(connection, f"SELECT count(*) FROM {{ops}} b LEFT JOIN {{steps}} a ON a.id = b.step_id AND {condition}")
         same(
@@ -295,11 +306,13 @@ def test_outer_joins_keep_their_rows(engine):
         if connection.version() >= "3.39":
             same(
                 connection,
-                f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b FULL JOIN {{steps}} a ON a.id = b.step_id AND {condition}",
+                f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b FULL JOIN {{steps}} a ON a.id = b.step_id "
+                f"AND {condition}",
             )
             same(
                 connection,
-                f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b RIGHT JOIN {{steps}} a ON a.id = b.step_id AND {condition}",
+                f"SELECT count(*), count(b.id), count(a.id) FROM {{ops}} b RIGHT JOIN {{steps}} a ON a.id = b.step_id "
+                f"AND {condition}",
             )
     assert connection.query("SELECT count(*), count(step) FROM joined") == connection.query(
         "SELECT count(*), count(step) FROM c_joined"
@@ -361,11 +374,13 @@ def test_limit_and_offset(engine):
     )
     same(
         connection,
-        "SELECT * FROM (SELECT id FROM {ops} LIMIT 3 OFFSET 2) UNION ALL SELECT * FROM (SELECT id FROM {steps} LIMIT 2 OFFSET 1)",
+        "SELECT * FROM (SELECT id FROM {ops} LIMIT 3 OFFSET 2) UNION ALL "
+        "SELECT * FROM (SELECT id FROM {steps} LIMIT 2 OFFSET 1)",
     )
     same(
         connection,
-        "SELECT s.id, (SELECT o.id FROM {ops} o WHERE o.step_id = s.id ORDER BY o.id LIMIT 1 OFFSET 1) FROM {steps} s ORDER BY 1",
+        "SELECT s.id, (SELECT o.id FROM {ops} o WHERE o.step_id = s.id ORDER BY o.id LIMIT 1 OFFSET 1) "
+        "FROM {steps} s ORDER BY 1",
     )
 
 

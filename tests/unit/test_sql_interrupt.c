@@ -1,4 +1,4 @@
-/* test_sql_interrupt.c: sqlite3_interrupt() ends what the first query of a big profile has to do, and leaves everything usable.
+/* test_sql_interrupt.c: sqlite3_interrupt() ends what the first query of a big profile has to do; all stays usable.
 **
 ** SQLite before 3.41 cannot be asked whether it was interrupted; the extension finds out by stepping a statement.
 */
@@ -19,7 +19,8 @@ int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 enum { FRAMES = 80, ROWS = FRAMES * DUMP_FRAME_ROWS, ROUNDS = 12 };
 
 static const char question[] =
-    "SELECT count(*), max(depth), max(self_ns) FROM (SELECT * FROM ops ORDER BY name DESC, dur_ns, start_ns DESC, self_ns)";
+    "SELECT count(*), max(depth), max(self_ns) FROM "
+    "(SELECT * FROM ops ORDER BY name DESC, dur_ns, start_ns DESC, self_ns)";
 static char path[64];
 static long delay_us;
 

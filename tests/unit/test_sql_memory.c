@@ -1,7 +1,8 @@
-/* test_sql_memory.c: what happens when memory runs out: an error, never a crash, a wrong answer, or a connection that cannot be closed.
+/* test_sql_memory.c: what happens when memory runs out: an error, never a crash, a wrong answer, or a connection that
+** cannot be closed.
 **
-** The Nth allocation of the process is refused, once or from then on, for N = 1, 2, ... until the whole script runs through, with larger
-** steps towards the end.  After each failure everything is asked again, with memory.
+** The Nth allocation of the process is refused, once or from then on, for N = 1, 2, ... until the whole script runs
+** through, with larger steps towards the end.  After each failure everything is asked again, with memory.
 */
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -105,7 +106,8 @@ static int ask(sqlite3 *db, const char *sql, sqlite3_int64 *answer) {
 }
 
 static void wrong(const char *what, const char *sql, long number, sqlite3_int64 answer) {
-  printf("allocation %ld refused%s: %s: %s: %lld\n", number, refuses_for_ever ? " and all after it" : "", what, sql, answer);
+  const char *others = refuses_for_ever ? " and all after it" : "";
+  printf("allocation %ld refused%s: %s: %s: %lld\n", number, others, what, sql, answer);
   failures++;
 }
 

@@ -1,7 +1,7 @@
 /* test_sql_threads.c: two threads, each with its own connection to SQLite and its own profiles, share nothing.
 **
-** Meant to be run with ThreadSanitizer as well.  Each thread opens a dump, asks questions that build every kind of index, loads the
-** extension once more, closes, and starts again.
+** Meant to be run with ThreadSanitizer as well.  Each thread opens a dump, asks questions that build every kind of
+** index, loads the extension once more, closes, and starts again.
 */
 #include <pthread.h>
 #include <sqlite3.h>

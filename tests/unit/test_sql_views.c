@@ -13,7 +13,8 @@
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
 #define CHECK(name, saves) \
-  "SELECT '" name "' AS check_name, 'info' AS severity, '' AS subject, '' AS message, 1.0 AS value, 2.0 AS threshold, " saves \
+  "SELECT '" name "' AS check_name, 'info' AS severity, '' AS subject, '' AS message, 1.0 AS value, " \
+  "2.0 AS threshold, " saves \
   " AS saves_ns, '' AS suggestion, '' AS evidence"
 
 const struct stored_select stored_selects[] = {
@@ -22,7 +23,8 @@ const struct stored_select stored_selects[] = {
     {"no_column", "view", "Broken.", NULL, "SELECT nonsense AS x FROM temp.ops"},
     {"no_syntax", "view", "Broken.", NULL, "SELEC 1"},
     {"repeat", "view", "Numbers.", "first, last",
-     "WITH RECURSIVE n(i) AS (SELECT :first UNION ALL SELECT i + 1 FROM n WHERE i < :last) SELECT i AS i, ':no' AS text FROM n"},
+     "WITH RECURSIVE n(i) AS (SELECT :first UNION ALL SELECT i + 1 FROM n WHERE i < :last) "
+     "SELECT i AS i, ':no' AS text FROM n"},
     {"broken_function", "view", "Broken.", "a", "SELECT nonsense AS x FROM temp.ops WHERE :a"},
     {"clash", "view", "A parameter called as a column.", "a", "SELECT :a AS a"},
     {"check_low", "check", "Finds something.", NULL, CHECK("low", "5")},
@@ -71,7 +73,8 @@ int main(void) {
   expect("SELECT name, kind FROM tfprof_views WHERE kind <> 'broken'",
          "counts|view|over_counts|view|repeat|function|check_low|check|check_high|check|check_null|check|advise|view");
   expect("SELECT name, message FROM tfprof_views WHERE kind = 'broken'",
-         "no_column|no such column: nonsense|no_syntax|near \"SELEC\": syntax error|broken_function|broken_function: no such column: nonsense|"
+         "no_column|no such column: nonsense|no_syntax|near \"SELEC\": syntax error|"
+         "broken_function|broken_function: no such column: nonsense|"
          "clash|clash: duplicate column name: a|check_short|no such column: severity");
   expect("SELECT n > 20 FROM over_counts", "1");
   expect("SELECT check_name FROM advise", "high|low|null");
@@ -88,14 +91,17 @@ int main(void) {
   expect("SELECT i FROM repeat(1)", "error: repeat: a parameter is missing: use repeat(first, last)");
   expect("SELECT i FROM repeat", "error: repeat: a parameter is missing: use repeat(first, last)");
   expect("SELECT i FROM repeat(1, 2, 3)", "error: too many arguments on repeat() - max 2");
-  expect("SELECT i FROM repeat WHERE first > 1 AND last = 3", "error: repeat: parameters take = only, as in repeat(first, last)");
-  expect("SELECT i FROM repeat WHERE +first = 1 AND last = 3", "error: repeat: a parameter is missing: use repeat(first, last)");
+  expect("SELECT i FROM repeat WHERE first > 1 AND last = 3",
+         "error: repeat: parameters take = only, as in repeat(first, last)");
+  expect("SELECT i FROM repeat WHERE +first = 1 AND last = 3",
+         "error: repeat: a parameter is missing: use repeat(first, last)");
 
   /* What a rollback took away can be made again. */
   expect("DROP VIEW temp.counts", "");
   expect("DROP VIEW temp.check_low", "");
   expect("DROP VIEW temp.advise", "");
-  expect("SELECT name, kind FROM tfprof_views WHERE message LIKE 'not there;%'", "counts|view|check_low|check|advise|view");
+  expect("SELECT name, kind FROM tfprof_views WHERE message LIKE 'not there;%'",
+         "counts|view|check_low|check|advise|view");
   expect("SELECT tfprof_views_create()", "3");
   expect("SELECT tfprof_views_create()", "0");
   expect("SELECT check_name FROM advise", "high|low|null");
