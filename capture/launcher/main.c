@@ -1,6 +1,6 @@
 /* tfprof-capture: runs a training program with the recorder inside it.
 **
-**   tfprof-capture [-o DIR] [--force] [--ops=all] [--no-stacks] [--no-shapes] [--quiet] [--] PROGRAM [ARGUMENT...]
+**   tfprof-capture [OPTIONS] [--] PROGRAM [ARGUMENT...]
 **
 ** It makes the run directory, tells the injected side through the environment what to do, runs the program, and says on
 ** stderr what was recorded.  Nothing of the program is changed: the recorder comes in through Python's own start-up hook.
@@ -9,9 +9,9 @@
 **
 **   TFPROF_RUN_DIRECTORY  absolute path of the run directory; each process writes HOST-PID.tfprof in it
 **   TFPROF_LIBRARY        absolute path of libtfprof_capture.so
-**   TFPROF_STACKS, TFPROF_SHAPES, TFPROF_QUIET    0 or 1;  TFPROF_OPS  all
 **   TFPROF_COMMAND        the command line as one would type it
 **   PYTHONPATH            the hooks' directory, then what it was before
+**   and the variables of the options (options.c)
 **
 ** Files: options (command line, help), run_directory (makes, refuses, locks), program (what kind of program it is),
 ** supervise (start, signals, end), recording (reads what was written), report (says it).
@@ -98,10 +98,7 @@ static bool set_environment(const struct capture_options *options, const struct 
   bool is_set = asprintf(&path, former && *former ? "%s:%s" : "%s", parts->hooks, former) >= 0 && command &&
                 setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_COMMAND", command, 1) == 0 &&
                 setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&
-                setenv("TFPROF_LIBRARY", parts->library, 1) == 0 &&
-                setenv("TFPROF_STACKS", options->stacks ? "1" : "0", 1) == 0 &&
-                setenv("TFPROF_SHAPES", options->shapes ? "1" : "0", 1) == 0 && setenv("TFPROF_OPS", "all", 1) == 0 &&
-                setenv("TFPROF_QUIET", options->quiet ? "1" : "0", 1) == 0;
+                setenv("TFPROF_LIBRARY", parts->library, 1) == 0 && options_export(options);
   if (!is_set) fputs("tfprof-capture: not enough memory\n", stderr);
   free(path);
   free(command);
@@ -113,16 +110,18 @@ int main(int argc, char **argv) {
   static struct installation parts;
   static struct program program;
   static char tools[PATH_MAX];
-  struct capture_options options;
+  static struct capture_options options;
 
   enum options_result parsed = options_parse(argc, argv, &options);
   if (parsed != OPTIONS_RUN) return parsed == OPTIONS_SHOWN ? 0 : STATUS_USAGE;
   if (!find_installation(&parts)) return STATUS_CANNOT_RECORD;
   program_examine(options.command, &program);
-  int status = run_directory_open(options.output, options.force, options.quiet, &directory);
+  bool is_quiet = options_is_on(&options, OPTION_QUIET);
+  int status = run_directory_open(options_text(&options, OPTION_OUTPUT), options_is_on(&options, OPTION_FORCE), is_quiet,
+                                  &directory);
   if (status) return status;
   if (!set_environment(&options, &parts, directory.absolute)) return STATUS_CANNOT_RECORD;
-  if (!options.quiet && program.isolation) {
+  if (!is_quiet && program.isolation) {
     fprintf(
         stderr,
         "tfprof-capture: Python is started with -%c, which keeps the recorder out: nothing of it will be recorded\n",

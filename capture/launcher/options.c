@@ -1,13 +1,62 @@
-/* options.c: parses the command line of tfprof-capture, and teaches it (--help).
+/* options.c: the options of tfprof-capture: one table, from which the command line, the variables and --help are made.
 **
 ** Options end at `--` or at the first word that is none: from there on everything belongs to the program.
 */
 #include "options.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static const char help_text[] =
+enum option_kind {
+  KIND_ON,   /* turns something on:  --quiet */
+  KIND_OFF,  /* turns something off: --no-shapes */
+  KIND_SAME, /* the same as another option with a value: --no-stacks is --python=none */
+  KIND_TEXT,
+  KIND_WORD, /* one of `words` */
+  KIND_SIZE, /* bytes, with k, M or G behind them: powers of 1024 */
+  KIND_SHOW, /* ends here: --help */
+};
+
+struct option_spec {
+  const char *name; /* without the dashes */
+  char letter;      /* 0: none */
+  enum option_kind kind;
+  const char *value;    /* what --help calls the value; KIND_WORD: the words, between bars; KIND_SAME: the value */
+  const char *variable; /* NULL: none */
+  bool is_exported;     /* the program gets the variable too */
+  const char *otherwise; /* when neither the option nor the variable is given */
+  const char *help;
+};
+
+static const struct option_spec specs[OPTION_COUNT] = {
+    [OPTION_OUTPUT] = {"output", 'o', KIND_TEXT, "DIR", "TFPROF_OUTPUT", false, "",
+                       "the run directory; made when it is missing, refused when it holds a recording. Without -o: "
+                       "tfprof-run, tfprof-run-2 ..."},
+    [OPTION_FORCE] = {"force", 0, KIND_ON, NULL, "TFPROF_FORCE", false, "0",
+                      "remove the recording that DIR holds (its *.tfprof files and nothing else) and record anew"},
+    [OPTION_OPS] = {"ops", 0, KIND_WORD, "all", "TFPROF_OPS", true, "all",
+                    "record every op of every step; so far the only mode"},
+    [OPTION_PYTHON] = {"python", 0, KIND_WORD, "stacks|none", "TFPROF_PYTHON_MODE", true, "stacks",
+                       "stacks: from which line of Python each op was called; none: nothing of it"},
+    [OPTION_NO_STACKS] = {"no-stacks", 0, KIND_SAME, "none", NULL, false, NULL, "the same as --python=none"},
+    [OPTION_SHAPES] = {"no-shapes", 0, KIND_OFF, NULL, "TFPROF_SHAPES", true, "1",
+                       "do not record the shapes and types of the ops' inputs"},
+    [OPTION_MEMORY] = {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
+                       "do not record allocations and releases"},
+    [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "24M",
+                            "how much a process may hold in memory of what is not written yet, from 1M on; what "
+                            "comes when it is full is lost, and counted"},
+    [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0", "print nothing unless something is wrong"},
+    [OPTION_HELP] = {"help", 'h', KIND_SHOW, NULL, NULL, false, NULL, "this text"},
+    [OPTION_VERSION] = {"version", 0, KIND_SHOW, NULL, NULL, false, NULL, "the version"},
+};
+
+/* ---- Help. */
+
+static const char help_begin[] =
     "Records what a PyTorch training program does, without any change to it, so that\n"
     "it can be asked about in SQL.\n"
     "\n"
@@ -23,29 +72,149 @@ static const char help_text[] =
     "  tfprof run advise                             what to improve first\n"
     "\n"
     "usage: tfprof-capture [options] [--] PROGRAM [ARGUMENT...]\n"
+    "\n";
+
+static const char help_end[] =
     "\n"
-    "  -o, --output DIR  the run directory; made when it is missing, refused when it\n"
-    "                    holds a recording. Without -o: tfprof-run, tfprof-run-2 ...\n"
-    "      --force       remove the recording that DIR holds (its *.tfprof files and\n"
-    "                    nothing else) and record anew\n"
-    "      --ops=all     record every op of every step; so far the only mode\n"
-    "      --no-stacks   do not record from which line of Python an op was called\n"
-    "      --no-shapes   do not record the shapes and types of the ops' inputs\n"
-    "      --quiet       print nothing unless something is wrong\n"
-    "      --help        this text\n"
-    "      --version     the version\n"
+    "Each option can be set by the variable in brackets, too; the command line wins.\n"
+    "A value in brackets is what holds without either, or what the option sets it to.\n"
+    "Sizes are bytes, or with k, M, G behind them powers of 1024.\n"
     "\n"
     "While it records, tfprof-capture prints to stderr only. Signals sent to it go on\n"
     "to the program, and it ends as the program does: with its exit status, or by its\n"
-    "signal. Exit statuses of its own: 2 wrong usage, 125 it cannot record (then the\n"
-    "program is not started), 126 the program cannot be run, 127 there is none such.\n"
+    "signal. Exit statuses of its own, as env(1) has them; with each of them the\n"
+    "program was not run:\n"
+    "\n"
+    "    2  the command line is wrong\n"
+    "  125  it cannot record: the run directory cannot be used or holds a recording\n"
+    "  126  the program cannot be run\n"
+    "  127  there is no such program\n"
     "\n"
     "Each process that imports PyTorch writes DIR/HOST-PID.tfprof as it goes: however\n"
-    "the program ends, all but the last second is there. A Python that is started\n"
-    "with -I, -E or -S is not recorded.\n";
+    "the program ends, all but the last second is there.\n";
 
-static const char *const option_names[] = {"--output",    "--force", "--ops",  "--no-stacks",
-                                           "--no-shapes", "--quiet", "--help", "--version"};
+enum { HELP_INDENT = 20, HELP_WIDTH = 79 };
+
+/* Words with single blanks between them, in lines of at most HELP_WIDTH columns that begin at HELP_INDENT. */
+static void show_wrapped(const char *text, size_t *column) {
+  while (*text) {
+    size_t length = strcspn(text, " ");
+    if (*column > HELP_INDENT && *column + 1 + length > HELP_WIDTH) {
+      printf("\n%*s", HELP_INDENT, "");
+      *column = HELP_INDENT;
+    }
+    if (*column > HELP_INDENT) *column += (size_t)printf(" ");
+    *column += (size_t)printf("%.*s", (int)length, text);
+    text += length + (text[length] != '\0');
+  }
+}
+
+static void show_option(const struct option_spec *spec) {
+  char head[64], letter[8] = "    ";
+  if (spec->letter) snprintf(letter, sizeof letter, "-%c, ", spec->letter);
+  bool has_value = spec->kind == KIND_TEXT || spec->kind == KIND_SIZE;
+  snprintf(head, sizeof head, "  %s--%s%s%s%s", letter, spec->name, has_value ? " " : "", has_value ? spec->value : "",
+           spec->kind == KIND_WORD ? "=WORD" : "");
+  size_t column = (size_t)printf("%s", head);
+  if (column > HELP_INDENT - 2) column = (size_t)printf("\n") - 1;
+  printf("%*s", (int)(HELP_INDENT - column), "");
+  column = HELP_INDENT;
+  show_wrapped(spec->help, &column);
+  if (spec->variable) {
+    char end[128];
+    const char *value = spec->kind == KIND_ON ? "1" : spec->kind == KIND_OFF ? "0" : spec->otherwise;
+    snprintf(end, sizeof end, "[%s%s%s]", spec->variable, *value ? "=" : "", value);
+    show_wrapped(end, &column);
+  }
+  fputs("\n", stdout);
+}
+
+static void show_help(void) {
+  fputs(help_begin, stdout);
+  for (size_t i = 0; i < OPTION_COUNT; i++) show_option(&specs[i]);
+  fputs(help_end, stdout);
+}
+
+/* ---- Values. */
+
+static enum options_result usage(void) {
+  fputs("\nusage: tfprof-capture [options] [--] PROGRAM [ARGUMENT...]; --help explains the options\n", stderr);
+  return OPTIONS_WRONG;
+}
+
+/* "64M" -> "67108864". false: no size. */
+static bool parse_size(const char *text, char *plain, size_t size) {
+  char *end;
+  errno = 0;
+  if (*text < '0' || *text > '9') return false;
+  unsigned long long number = strtoull(text, &end, 10);
+  unsigned shift = 0;
+  if (*end) {
+    const char *units = "kKmMgGtT", *unit = strchr(units, *end);
+    if (!unit) return false;
+    shift = 10 * (unsigned)((unit - units) / 2 + 1);
+    end++;
+    if (*end == 'i') end++;
+    if (*end == 'B') end++;
+  }
+  if (*end || errno || number > (uint64_t)INT64_MAX >> shift) return false;
+  snprintf(plain, size, "%llu", number << shift);
+  return true;
+}
+
+static bool is_one_of(const char *words, const char *word) {
+  size_t length = strlen(word);
+  for (const char *at = words; length; at++) {
+    size_t next = strcspn(at, "|");
+    if (next == length && strncmp(at, word, length) == 0) return true;
+    at += next;
+    if (!*at) return false;
+  }
+  return false;
+}
+
+/* `from` is the option or the variable as it was written, for the message. */
+static bool set_value(struct capture_options *options, enum option option, const char *value, const char *from) {
+  const struct option_spec *spec = &specs[option];
+  char *text = options->texts[option];
+  if (strlen(value) >= OPTION_TEXT_SIZE) {
+    fprintf(stderr, "tfprof-capture: the value of %s is too long", from);
+    return false;
+  }
+  switch (spec->kind) {
+    case KIND_ON:
+    case KIND_OFF:
+      if (strcmp(value, "0") == 0 || strcmp(value, "1") == 0) break;
+      fprintf(stderr, "tfprof-capture: %s must be 0 or 1, not '%s'", from, value);
+      return false;
+    case KIND_WORD:
+      if (is_one_of(spec->value, value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be one of %s, not '%s'", from, spec->value, value);
+      return false;
+    case KIND_SIZE:
+      if (parse_size(value, text, OPTION_TEXT_SIZE)) return true;
+      fprintf(stderr, "tfprof-capture: %s must be a size such as 64M, not '%s'", from, value);
+      return false;
+    default: break;
+  }
+  strcpy(text, value);
+  return true;
+}
+
+static bool set_from_variables(struct capture_options *options) {
+  for (size_t i = 0; i < OPTION_COUNT; i++) {
+    const struct option_spec *spec = &specs[i];
+    const char *value = spec->variable ? getenv(spec->variable) : NULL;
+    bool is_given = value && *value;
+    if (!is_given) value = spec->otherwise ? spec->otherwise : "";
+    char from[80];
+    snprintf(from, sizeof from, "the variable %s", spec->variable ? spec->variable : "");
+    if (spec->otherwise && !set_value(options, (enum option)i, value, from)) return false;
+  }
+  return true;
+}
+
+/* ---- The command line. */
 
 /* Letters that two words share at their beginnings; enough to guess what a mistyped option was meant to be. */
 static size_t common_prefix(const char *a, const char *b) {
@@ -54,62 +223,80 @@ static size_t common_prefix(const char *a, const char *b) {
   return length;
 }
 
-static enum options_result wrong(const char *what, const char *word) {
-  fprintf(stderr, "tfprof-capture: %s '%s'", what, word);
+static enum options_result unknown(const char *word) {
+  fprintf(stderr, "tfprof-capture: unknown option '%s'", word);
   const char *nearest = NULL;
-  size_t best = 3; /* "--" and one letter more */
-  for (size_t i = 0; i < sizeof option_names / sizeof option_names[0]; i++) {
-    size_t length = common_prefix(option_names[i], word);
-    if (length >= best && strcmp(option_names[i], word) != 0) {
+  size_t best = 1; /* one letter more than the dashes */
+  for (size_t i = 0; i < OPTION_COUNT && strncmp(word, "--", 2) == 0; i++) {
+    size_t length = common_prefix(specs[i].name, word + 2);
+    if (length >= best) {
       best = length + 1;
-      nearest = option_names[i];
+      nearest = specs[i].name;
     }
   }
-  if (nearest) fprintf(stderr, "; did you mean %s?", nearest);
-  fprintf(stderr, "\nusage: tfprof-capture [options] [--] PROGRAM [ARGUMENT...]; --help explains the options\n");
-  return OPTIONS_WRONG;
+  if (nearest) fprintf(stderr, "; did you mean --%s?", nearest);
+  return usage();
 }
 
-/* The value of an option written as `--name VALUE`, `--name=VALUE`, `-n VALUE` or `-nVALUE`. NULL: it has none. */
-static const char *value_of(char **argv, int *i, size_t name_length) {
-  const char *rest = argv[*i] + name_length;
-  if (*rest == '=' && name_length > 2) return rest + 1;
-  if (*rest) return rest;
-  return argv[*i + 1] ? argv[++*i] : NULL;
+/* The option that a word names. *value: what is written behind it in the same word, or NULL. */
+static enum option find_option(const char *word, const char **value) {
+  *value = NULL;
+  for (size_t i = 0; i < OPTION_COUNT; i++) {
+    const struct option_spec *spec = &specs[i];
+    size_t length = strlen(spec->name);
+    if (word[1] == '-' && strncmp(word + 2, spec->name, length) == 0 && (!word[2 + length] || word[2 + length] == '=')) {
+      if (word[2 + length]) *value = word + 2 + length + 1;
+      return (enum option)i;
+    }
+    if (spec->letter && word[1] == spec->letter && (!word[2] || spec->kind == KIND_TEXT)) {
+      if (word[2]) *value = word + 2;
+      return (enum option)i;
+    }
+  }
+  return OPTION_COUNT;
+}
+
+static enum options_result show(enum option option) {
+  if (option == OPTION_VERSION)
+    fputs("tfprof-capture " TFPROF_RELEASE "\n", stdout);
+  else
+    show_help();
+  return OPTIONS_SHOWN;
 }
 
 enum options_result options_parse(int argc, char **argv, struct capture_options *options) {
-  *options = (struct capture_options){.stacks = true, .shapes = true};
+  memset(options, 0, sizeof *options);
+  if (!set_from_variables(options)) return usage();
   int i = 1;
   for (; i < argc && argv[i][0] == '-'; i++) {
-    const char *word = argv[i];
+    const char *word = argv[i], *value;
     if (strcmp(word, "--") == 0) {
       i++;
       break;
-    } else if (strcmp(word, "--output") == 0 || strncmp(word, "--output=", 9) == 0 || strncmp(word, "-o", 2) == 0) {
-      options->output = value_of(argv, &i, word[1] == '-' ? 8 : 2);
-      if (!options->output || !*options->output) return wrong("no directory is given with", word);
-    } else if (strcmp(word, "--force") == 0) {
-      options->force = true;
-    } else if (strcmp(word, "--ops") == 0 || strncmp(word, "--ops=", 6) == 0) {
-      const char *mode = value_of(argv, &i, 5);
-      if (!mode || strcmp(mode, "all") != 0)
-        return wrong("--ops=all is the only mode in this version, not", mode ? mode : "");
-    } else if (strcmp(word, "--no-stacks") == 0) {
-      options->stacks = false;
-    } else if (strcmp(word, "--no-shapes") == 0) {
-      options->shapes = false;
-    } else if (strcmp(word, "--quiet") == 0 || strcmp(word, "-q") == 0) {
-      options->quiet = true;
-    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-      fputs(help_text, stdout);
-      return OPTIONS_SHOWN;
-    } else if (strcmp(word, "--version") == 0) {
-      fputs("tfprof-capture " TFPROF_RELEASE "\n", stdout);
-      return OPTIONS_SHOWN;
-    } else {
-      return wrong("unknown option", word);
     }
+    enum option option = find_option(word, &value);
+    if (option == OPTION_COUNT) return unknown(word);
+    const struct option_spec *spec = &specs[option];
+    bool takes_value = spec->kind == KIND_TEXT || spec->kind == KIND_WORD || spec->kind == KIND_SIZE;
+    if (!takes_value && value) {
+      fprintf(stderr, "tfprof-capture: --%s takes no value, '%s' has one", spec->name, word);
+      return usage();
+    }
+    if (takes_value && !value && argv[i + 1]) value = argv[++i];
+    if (takes_value && (!value || !*value)) {
+      fprintf(stderr, "tfprof-capture: %s needs a value: %s", word, spec->value);
+      return usage();
+    }
+    if (spec->kind == KIND_SHOW) return show(option);
+    if (spec->kind == KIND_SAME) {
+      option = OPTION_PYTHON;
+      value = spec->value;
+    }
+    if (spec->kind == KIND_ON) value = "1";
+    if (spec->kind == KIND_OFF) value = "0";
+    char from[80];
+    snprintf(from, sizeof from, "--%s", spec->name);
+    if (!set_value(options, option, value, from)) return usage();
   }
   if (i >= argc) {
     fputs(
@@ -121,4 +308,19 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
   }
   options->command = argv + i;
   return OPTIONS_RUN;
+}
+
+bool options_is_on(const struct capture_options *options, enum option option) {
+  return options->texts[option][0] == '1';
+}
+
+const char *options_text(const struct capture_options *options, enum option option) {
+  return options->texts[option][0] ? options->texts[option] : NULL;
+}
+
+bool options_export(const struct capture_options *options) {
+  for (size_t i = 0; i < OPTION_COUNT; i++) {
+    if (specs[i].is_exported && setenv(specs[i].variable, options->texts[i], 1) != 0) return false;
+  }
+  return true;
 }

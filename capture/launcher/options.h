@@ -3,10 +3,30 @@
 #define TFPROF_LAUNCHER_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* In the order of --help. A new option is a line here and one in the table of options.c; what it is set to is handed to
+** the program in the variable that the table names, and the capture library reads it there. */
+enum option {
+  OPTION_OUTPUT,
+  OPTION_FORCE,
+  OPTION_OPS,
+  OPTION_PYTHON,
+  OPTION_NO_STACKS,
+  OPTION_SHAPES,
+  OPTION_MEMORY,
+  OPTION_BUFFER_SIZE,
+  OPTION_QUIET,
+  OPTION_HELP,
+  OPTION_VERSION,
+  OPTION_COUNT
+};
+
+enum { OPTION_TEXT_SIZE = 4096 };
 
 struct capture_options {
-  const char *output; /* NULL: none was given */
-  bool force, quiet, stacks, shapes;
+  /* What each option is set to, in the form that its variable has: 0 or 1, one of the words, bytes as a plain number. */
+  char texts[OPTION_COUNT][OPTION_TEXT_SIZE];
   char **command; /* the program and its arguments, NULL-terminated; inside argv */
 };
 
@@ -16,6 +36,13 @@ enum options_result {
   OPTIONS_WRONG, /* said on stderr what is wrong */
 };
 
+/* From the command line, else from the variable, else as the table says. */
 enum options_result options_parse(int argc, char **argv, struct capture_options *options);
+/* Whether an option of the kind that is on or off is on. */
+bool options_is_on(const struct capture_options *options, enum option option);
+/* The text, or NULL when it is empty. */
+const char *options_text(const struct capture_options *options, enum option option);
+/* Sets the variables that the program and its children read. false: no memory. */
+bool options_export(const struct capture_options *options);
 
 #endif

@@ -116,6 +116,63 @@ static void say_notes(const struct recording *recording) {
   }
 }
 
+/* The text as a string of SQL, with something before and after it. Caller frees; NULL: no memory. */
+static char *quote_for_sql(const char *before, const char *text, const char *after) {
+  char *quoted = malloc(2 * strlen(text) + strlen(before) + strlen(after) + 3);
+  if (!quoted) return NULL;
+  char *end = stpcpy(quoted, before);
+  *end++ = '\'';
+  for (; *text; text++) {
+    if (*text == '\'') *end++ = '\'';
+    *end++ = *text;
+  }
+  *end++ = '\'';
+  stpcpy(end, after);
+  return quoted;
+}
+
+/* sqlite3's own commands read words between double quotes as C strings. */
+static char *load_command(const char *extension) {
+  char *command = malloc(2 * strlen(extension) + sizeof ".load \"\"");
+  if (!command) return NULL;
+  if (!strpbrk(extension, " \t\"'\\;")) {
+    sprintf(command, ".load %s", extension);
+    return command;
+  }
+  char *end = stpcpy(command, ".load \"");
+  for (const char *c = extension; *c; c++) {
+    if (*c == '"' || *c == '\\') *end++ = '\\';
+    *end++ = *c;
+  }
+  stpcpy(end, "\"");
+  return command;
+}
+
+/* A word for the shell: between double quotes where nothing in it has a meaning there, else as program_quote does. */
+static void say_word(const char *word) {
+  if (!strpbrk(word, "\"$`\\!\n")) {
+    fprintf(stderr, strchr(word, '\'') ? "\"%s\"" : "'%s'", word);
+    return;
+  }
+  char *words[] = {(char *)word, NULL};
+  char *quoted = program_quote(words);
+  fputs(quoted ? quoted : word, stderr);
+  free(quoted);
+}
+
+static void say_sqlite(const char *directory, const char *extension) {
+  char *load = load_command(extension), *open = quote_for_sql("SELECT tfprof_open(", directory, ")");
+  if (load && open) {
+    fputs("  sqlite3 -box -cmd ", stderr);
+    say_word(load);
+    fputs(" -cmd ", stderr);
+    say_word(open);
+    fputs("\n", stderr);
+  }
+  free(load);
+  free(open);
+}
+
 static void say_next(const char *directory, const char *tools, const char *extension) {
   char *words[] = {(char *)directory, NULL};
   char *quoted = program_quote(words);
@@ -124,10 +181,7 @@ static void say_next(const char *directory, const char *tools, const char *exten
   fputs("tfprof: look at it with\n", stderr);
   fprintf(stderr, "  %stfprof %-*s    an SQL prompt; try  SELECT * FROM step_summary;\n", tools, width, run);
   fprintf(stderr, "  %stfprof %s advise    what to improve first\n", tools, run);
-  /* Inside SQL inside the shell only a plain name needs no quotes of its own. */
-  if (strcmp(run, directory) == 0) {
-    fprintf(stderr, "  sqlite3 -box -cmd '.load %s' -cmd \"SELECT tfprof_open('%s')\"\n", extension, directory);
-  }
+  say_sqlite(directory, extension);
   free(quoted);
 }
 
@@ -197,12 +251,13 @@ void report(const struct capture_options *options, const struct run_directory *d
     recording_free(&recording);
     return;
   }
-  if (!options->quiet) {
+  bool is_quiet = options_is_on(options, OPTION_QUIET);
+  if (!is_quiet) {
     say_how_it_ended(&recording, outcome);
     say_what_was_recorded(&recording, directory);
   }
   say_problems(&recording);
-  if (!options->quiet) {
+  if (!is_quiet) {
     bool is_alive = false;
     for (size_t i = 0; i < recording.process_count; i++) is_alive |= recording.processes[i].is_alive;
     if (is_alive) {

@@ -85,7 +85,7 @@ static int open_numbered(struct run_directory *directory) {
   }
   fprintf(stderr, "tfprof-capture: tfprof-run to tfprof-run-%d hold recordings; choose a directory with -o\n",
           MAXIMUM_NUMBER);
-  return STATUS_USAGE;
+  return STATUS_CANNOT_RECORD;
 }
 
 static int open_named(const char *output, bool force, struct run_directory *directory) {
@@ -99,7 +99,7 @@ static int open_named(const char *output, bool force, struct run_directory *dire
   struct stat facts;
   if (stat(output, &facts) == 0 && !S_ISDIR(facts.st_mode)) {
     fprintf(stderr, "tfprof-capture: %s is a file, not a directory; choose another directory with -o\n", output);
-    return STATUS_USAGE;
+    return STATUS_CANNOT_RECORD;
   }
   if (make_directories(directory->path, &directory->is_new) != 0)
     return failed(output, "cannot make the run directory");
@@ -108,7 +108,7 @@ static int open_named(const char *output, bool force, struct run_directory *dire
   if (flock(directory->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     fprintf(stderr, "tfprof-capture: another tfprof-capture is recording into %s; choose another directory with -o\n",
             output);
-    return STATUS_USAGE;
+    return STATUS_CANNOT_RECORD;
   }
   int recordings = count_recordings(directory->path, false);
   if (recordings < 0) return failed(output, "cannot read the run directory");
@@ -118,7 +118,7 @@ static int open_named(const char *output, bool force, struct run_directory *dire
         "tfprof-capture: %s holds a recording already (%d file%s); choose another directory with -o, or say --force "
         "to replace it\n",
         output, recordings, recordings == 1 ? "" : "s");
-    return STATUS_USAGE;
+    return STATUS_CANNOT_RECORD;
   }
   if (recordings > 0 && count_recordings(directory->path, true) > 0)
     return failed(output, "cannot remove the former recording");

@@ -3,8 +3,8 @@
 #define TFPROF_LAUNCHER_STATUS_H
 
 enum {
-  STATUS_USAGE = 2,           /* the command line is wrong, or names a run directory that must not be touched */
-  STATUS_CANNOT_RECORD = 125, /* the run directory or the library cannot be used; the program was not started */
+  STATUS_USAGE = 2,           /* the command line cannot be understood */
+  STATUS_CANNOT_RECORD = 125, /* it can, but the run directory or the library cannot be used */
   STATUS_NOT_EXECUTABLE = 126,
   STATUS_NOT_FOUND = 127,
 };

@@ -2,7 +2,7 @@
 **
 ** A thread writes into a chunk of its own and takes the next one when it is full; the writer thread gives chunks back
 ** once it has read them.  So memory follows the backlog of all threads together, whatever their number, and never
-** exceeds CHUNK_COUNT chunks; pages that were never needed are never touched.  Taking and giving back are one atomic
+** exceeds what chunk_pool_begin was given; pages that were never needed are never touched.  Taking and giving back are one atomic
 ** operation on a bit map: no locks, no system calls.
 */
 #ifndef TFPROF_CAPTURE_CHUNK_POOL_H
@@ -14,7 +14,9 @@
 
 enum {
   CHUNK_SIZE = 64 * 1024,
-  CHUNK_COUNT = 384, /* 24 MiB: more than half a million ops, one second at 500,000 ops/s */
+  CHUNK_COUNT = 384, /* usually 24 MiB: more than half a million ops, one second at 500,000 ops/s */
+  CHUNK_COUNT_MINIMUM = 16,
+  CHUNK_COUNT_MAXIMUM = 64 * 1024, /* 4 GiB */
   CHUNK_HEADER = 64,
   CHUNK_CAPACITY = CHUNK_SIZE - CHUNK_HEADER,
 };
@@ -28,8 +30,9 @@ struct chunk {
   uint8_t bytes[CHUNK_CAPACITY];
 };
 
-/* Reserves address space, once in the life of the process. false: the system refused. */
-bool chunk_pool_begin(void);
+/* Reserves address space for `bytes` in chunks, once in the life of the process; brought within the bounds above.
+** false: the system refused. */
+bool chunk_pool_begin(uint64_t bytes);
 /* All chunks are free again: only for the single thread of a forked child. */
 void chunk_pool_reset(void);
 /* NULL when all chunks are in use. */

@@ -175,6 +175,11 @@ static bool is_set(const char *name, bool otherwise) {
   return text && *text ? strcmp(text, "0") != 0 : otherwise;
 }
 
+static uint64_t buffer_bytes(void) {
+  const char *text = getenv("TFPROF_BUFFER_SIZE");
+  return text && *text ? strtoull(text, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
+}
+
 __attribute__((constructor)) static void library_loaded(void) { clock_begin(); }
 
 int tfprof_capture_load(void) {
@@ -183,7 +188,8 @@ int tfprof_capture_load(void) {
   memcpy(directory, path, strlen(path) + 1);
   is_quiet = is_set("TFPROF_QUIET", false);
   wants_shapes = is_set("TFPROF_SHAPES", true);
-  wants_stacks = is_set("TFPROF_STACKS", true);
+  const char *mode = getenv("TFPROF_PYTHON_MODE");
+  wants_stacks = !mode || strcmp(mode, "none") != 0;
   read_command();
   return 1;
 }
@@ -192,8 +198,8 @@ int tfprof_capture_begin(const char *torch_version) {
   char reason[256];
   snprintf(framework_version, sizeof framework_version, "%s", torch_version);
   set_part(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
-  set_part(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --no-stacks");
-  if (!guarded_read_begin() || !thread_records_begin()) {
+  set_part(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --python=none");
+  if (!guarded_read_begin() || !thread_records_begin(buffer_bytes())) {
     session_say("nothing is recorded: out of memory or file descriptors; the program goes on");
     return 0;
   }

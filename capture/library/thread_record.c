@@ -35,9 +35,9 @@ static void thread_ended(void *pointer) {
   if (thread->session == capture_session) atomic_store_explicit(&thread->state, THREAD_ENDED, memory_order_release);
 }
 
-bool thread_records_begin(void) {
+bool thread_records_begin(uint64_t buffer_bytes) {
   if (!has_key) has_key = pthread_key_create(&end_of_thread, thread_ended) == 0;
-  return has_key && chunk_pool_begin();
+  return has_key && chunk_pool_begin(buffer_bytes);
 }
 
 void thread_records_reset(void) {

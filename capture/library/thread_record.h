@@ -159,7 +159,8 @@ uint64_t threads_refused(void);
 /* Makes the calling thread known; NULL when it cannot be recorded. `logical_thread` is RecordFunction's number of it.
 */
 struct capture_thread *thread_enter(uint64_t logical_thread);
-bool thread_records_begin(void);
+/* `buffer_bytes`: for what the writer thread has not read yet (chunk_pool.h). */
+bool thread_records_begin(uint64_t buffer_bytes);
 /* In a forked child: what the parent recorded is not ours. */
 void thread_records_reset(void);
 /* By the writer thread: an op that the ended thread began is still to be ended by another thread. */

@@ -33,7 +33,7 @@ class Recording:
                 self.prove_inputs()
             except Exception as problem:
                 self.say_problem(problem)
-        if os.environ.get("TFPROF_STACKS") != "0":
+        if os.environ.get("TFPROF_PYTHON_MODE") != "none":
             try:
                 self.prove_stacks()
             except Exception as problem:

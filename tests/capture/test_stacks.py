@@ -61,11 +61,11 @@ def main():
         capturing.run(
             directory,
             [os.path.join(capturing.PROGRAMS, "stacks.py"), os.path.join(directory, "told.json")],
-            stacks=0,
+            python_mode="none",
             shapes=0,
         )
         (path,) = capturing.dumps(directory)
-        assert capturing.parts(path)["stacks"] == ("off", "asked with --no-stacks"), capturing.parts(path)
+        assert capturing.parts(path)["stacks"] == ("off", "asked with --python=none"), capturing.parts(path)
         assert capturing.parts(path)["shapes"] == ("off", "asked with --no-shapes"), capturing.parts(path)
         rows = capturing.summary(path)["rows"]
         assert "code_traces" not in rows and rows["ops"] > 300, rows

@@ -1,7 +1,9 @@
 """tfprof-capture around programs that need no framework: exit statuses, signals, run directories, messages."""
 
 import fcntl
+import glob
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from terminal import Terminal, plain, program, run_tests
 
 CAPTURE = program("tfprof-capture")
 BUILD = os.path.dirname(CAPTURE)
+SAMPLE = next(iter(glob.glob(os.path.join(HERE, "..", "golden", "dump-1", "*.tfprof"))))
 
 # Counts the signals it gets and says so; SIGTERM ends it with status 9.
 COUNTER = """
@@ -92,11 +95,16 @@ def test_wrong_usage():
     for arguments, words in (
         ([], "no program is given"),
         (["--"], "no program is given"),
-        (["-o"], "no directory"),
+        (["-o"], "-o needs a value: DIR"),
         (["--frce", "true"], "did you mean --force?"),
-        (["--ops=some", "true"], "--ops=all"),
+        (["--ops=some", "true"], "--ops must be one of all"),
+        (["--python", "true", "--"], "--python must be one of"),
+        (["--python="], "--python= needs a value"),
+        (["--buffer-size=12X", "true"], "--buffer-size must be a size such as 64M, not '12X'"),
+        (["--buffer-size=-1", "true"], "--buffer-size must be a size"),
+        (["--quiet=1", "true"], "--quiet takes no value"),
         (["-x", "true"], "unknown option '-x'"),
-        (["--output=", "true"], "no directory"),
+        (["--output=", "true"], "--output= needs a value: DIR"),
     ):
         directory = folder()
         status, out, error = capture(*arguments, directory=directory)
@@ -108,6 +116,50 @@ def test_help():
     status, out, error = capture("--help")
     assert status == 0 and error == "" and "tfprof-capture -o run -- python train.py" in out
     assert max(map(len, out.split("\n"))) <= 80, max(out.split("\n"), key=len)
+
+
+def test_help_names_every_variable():
+    """Each option is explained, and set by the variable that its text names."""
+    out = capture("--help")[1]
+    options = set(re.findall(r"^  (?:-., |    )--([a-z-]+)", out, re.MULTILINE))
+    assert {"output", "force", "ops", "python", "no-shapes", "no-memory", "buffer-size", "quiet"} <= options, options
+    variables = re.findall(r"\[(TFPROF_[A-Z_]+)(=\w+)?\]", out)
+    assert len(variables) >= len(options) - 4, (options, variables)  # not: help, version, and what is an alias
+    show = "import os; print(*sorted(n + '=' + v for n, v in os.environ.items() if n.startswith('TFPROF_')))"
+    for variable, value in variables:
+        if variable == "TFPROF_OUTPUT":
+            continue
+        status, out, error = capture("--", "true", env={**os.environ, variable: "no such value"})
+        assert status == 2 and f"the variable {variable} must be" in error, (variable, error)
+    directory = folder()
+    environment = {**os.environ, "TFPROF_OUTPUT": "mine", "TFPROF_SHAPES": "0", "TFPROF_BUFFER_SIZE": "3M"}
+    status, out, error = capture("--", sys.executable, "-c", show, directory=directory, env=environment)
+    assert status == 0 and os.listdir(directory) == ["mine"], (error, os.listdir(directory))
+    assert "TFPROF_SHAPES=0" in out and "TFPROF_BUFFER_SIZE=3145728" in out, out
+    words = ("-oyours", "--buffer-size", "1GiB", "--no-stacks", "--")
+    status, out, error = capture(*words, sys.executable, "-c", show, directory=directory, env=environment)
+    assert status == 0 and sorted(os.listdir(directory)) == ["mine", "yours"], error  # the command line wins
+    assert "TFPROF_PYTHON_MODE=none" in out and "TFPROF_BUFFER_SIZE=1073741824" in out, out
+
+
+def test_the_line_for_sqlite_can_be_typed():
+    """Whatever the run directory is called, what is printed to be typed next does open it."""
+    for name in ("run", "it's", 'a "b"', "$HOME `x` \\", "two\nlines", "wow!", "-dash", "a;b'c\"d$e"):
+        directory = folder()
+        code = "import shutil, os; shutil.copy(os.environ['SAMPLE'], os.environ['TFPROF_RUN_DIRECTORY'])"
+        environment = {**os.environ, "SAMPLE": SAMPLE}
+        command = ("--output=" + name, "--", sys.executable, "-c", code)
+        status, out, error = capture(*command, directory=directory, env=environment)
+        assert status == 0, (name, error)
+        line = error[error.index("  sqlite3 ") :].strip()
+        done = subprocess.run(
+            ["bash", "-c", line + " -cmd 'SELECT count(*) FROM runs'"],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        assert "│ 1" in done.stdout and not done.stderr, (name, line, done.stdout, done.stderr)
 
 
 def test_options_end_at_the_program():
@@ -124,7 +176,7 @@ def test_run_directories():
         open(os.path.join(path, name), "w").close()
     os.mkdir(os.path.join(path, "folder"))
     status, out, error = capture("-o", "run", "--", "echo", "ran", directory=directory)
-    assert status == 2 and out == "" and "run holds a recording already (1 file)" in error and "--force" in error, error
+    assert status == 125 and out == "" and "run holds a recording already (1 file)" in error and "--force" in error, error
     status, out, error = capture("-o", "run", "--force", "--", "echo", "ran", directory=directory)
     assert status == 0 and out == "ran\n"
     assert sorted(os.listdir(path)) == ["folder", "notes.txt"]
@@ -133,7 +185,7 @@ def test_run_directories():
         os.path.join(directory, "a/b/c")
     )
     status, out, error = capture("-o", "run/notes.txt", "--", "true", directory=directory)
-    assert status == 2 and "is a file" in error
+    assert status == 125 and "is a file" in error
 
 
 def test_default_directories_are_numbered():
@@ -163,7 +215,7 @@ def test_two_recordings_into_one_directory():
     lock = os.open(directory, os.O_RDONLY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     status, out, error = capture("-o", directory, "--", "true")
-    assert status == 2 and "another tfprof-capture is recording into" in error, error
+    assert status == 125 and "another tfprof-capture is recording into" in error, error
     os.close(lock)
 
 
@@ -190,7 +242,7 @@ def test_streams_are_left_alone():
 def test_environment():
     code = (
         "import os; print(os.environ['PYTHONPATH']); print(*[os.environ['TFPROF_' + n] for n in "
-        "'RUN_DIRECTORY LIBRARY STACKS SHAPES OPS QUIET COMMAND'.split()], sep='\\n')"
+        "'RUN_DIRECTORY LIBRARY PYTHON_MODE SHAPES OPS QUIET COMMAND'.split()], sep='\\n')"
     )
     directory = folder()
     run = os.path.realpath(os.path.join(directory, "run"))
@@ -209,7 +261,7 @@ def test_environment():
         assert status == 0, error
         values = out.split("\n")
         assert values[0] == path, values
-        assert values[1:7] == [run, BUILD + "/libtfprof_capture.so", "0", "1", "all", "0"], values
+        assert values[1:7] == [run, BUILD + "/libtfprof_capture.so", "none", "1", "all", "0"], values
         assert values[7].startswith(sys.executable + " -c 'import os"), values
 
 

@@ -107,7 +107,7 @@ static inline void fake_end(struct fake_op *op) {
 static inline void fake_torch_begin(char *directory) {
   check(mkdtemp(directory) != NULL, "no directory");
   setenv("TFPROF_RUN_DIRECTORY", directory, 1);
-  check(tfprof_capture_load() && thread_records_begin(), "the library does not load");
+  check(tfprof_capture_load() && thread_records_begin((uint64_t)CHUNK_COUNT * CHUNK_SIZE), "the library does not load");
   torch.add_global_callback = fake_add;
   torch.remove_callback = fake_remove;
   torch.name = fake_name;
