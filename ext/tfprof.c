@@ -36,9 +36,13 @@
 **   tfprof_close(run_id)        closes a run; queries that are reading it finish undisturbed
 **   tfprof_refresh()            reads what was recorded since; the number of new rows
 **   tfprof_save(path)           writes what is open as a dump; the number of profiles
+**   tfprof_timeline(path [, profile])
+**                               writes a Chrome trace for Perfetto and other viewers; the number of events
+**   tfprof_pprof(path [, metric [, profile]])
+**                               writes call stacks for `go tool pprof`; the number of samples
 **   tfprof_views_create()       makes the views that are missing (see below); how many
 **
-**   These five have effects and cannot be used in views and triggers of a database.  The others are pure:
+**   These seven have effects and cannot be used in views and triggers of a database.  The others are pure:
 **
 **   tfprof_version()            the version
 **   union_ns(start, end)        aggregate: how much time the intervals cover, overlaps counted once
@@ -138,7 +142,8 @@ static int register_function(struct connection *connection, const struct functio
 
 static int register_functions(struct connection *connection) {
   const struct function_spec *const all[] = {profile_functions, interval_functions, statistics_functions,
-                                             format_functions, regexp_functions};
+                                             format_functions, regexp_functions, pprof_functions,
+                                             timeline_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     for (const struct function_spec *spec = all[i]; spec->name && !result; spec++)

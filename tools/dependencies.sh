@@ -11,7 +11,7 @@ build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1
   protobuf-c-compiler libreadline-dev libpcre2-dev)
 python_packages=(python3 python3-venv ca-certificates)
 # shellcheck disable=SC2034  # used by tests/run.sh
-test_packages=(clang libclang-rt-dev procps g++ libsimdjson-dev)
+test_packages=(clang libclang-rt-dev procps g++ libsimdjson-dev golang-go)
 
 # The exact release of PyTorch that captures are compared with.
 pytorch_release=2.13.0

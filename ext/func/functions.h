@@ -31,5 +31,7 @@ extern const struct function_spec interval_functions[];
 extern const struct function_spec statistics_functions[];
 extern const struct function_spec format_functions[];
 extern const struct function_spec regexp_functions[];
+extern const struct function_spec pprof_functions[];
+extern const struct function_spec timeline_functions[];
 
 #endif

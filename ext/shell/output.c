@@ -1,6 +1,7 @@
 /* output.c: picks the format, and the formats for programs: csv, json, jsonl, markdown. output_box.c is for people. */
 #include "display_width.h"
 #include "output_private.h"
+#include "write/json_text.h"
 
 #include <math.h>
 #include <stdio_ext.h>
@@ -134,37 +135,10 @@ const struct output_kind output_csv = {csv_begin, csv_row, nothing_at_end};
 
 /* ---- json, jsonl ---- */
 
+static void take_bytes(void *file, const void *bytes, size_t length) { fwrite(bytes, 1, length, file); }
+
 static void json_text(FILE *file, const char *text, size_t length) {
-  putc('"', file);
-  while (length) {
-    size_t plain = 0; /* nearly always all of it */
-    while (plain < length && text[plain] >= 0x20 && text[plain] < 0x7f && text[plain] != '"' && text[plain] != '\\') {
-      plain++;
-    }
-    fwrite(text, 1, plain, file);
-    text += plain;
-    length -= plain;
-    if (!length) break;
-    uint32_t c;
-    size_t size = display_decode(text, length, &c);
-    if (c == '"' || c == '\\')
-      fprintf(file, "\\%c", (char)c);
-    else if (c == '\n')
-      fputs("\\n", file);
-    else if (c == '\t')
-      fputs("\\t", file);
-    else if (c == '\r')
-      fputs("\\r", file);
-    else if (c < 0x20 || c == 0x7f)
-      fprintf(file, "\\u%04x", (unsigned)c);
-    else if (c == DISPLAY_INVALID)
-      fputs("\xef\xbf\xbd", file);
-    else
-      fwrite(text, 1, size, file);
-    text += size;
-    length -= size;
-  }
-  putc('"', file);
+  json_text_write(text, length, take_bytes, file);
 }
 
 /* `id`, `id` become `id`, `id:1`, so that no key comes twice. */

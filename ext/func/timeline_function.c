@@ -1,0 +1,304 @@
+/* timeline_function.c: tfprof_timeline(path [, profile]) writes what is open for timeline viewers.
+**
+**   SELECT tfprof_timeline('run.json.gz');              open it in ui.perfetto.dev, chrome://tracing or Kineto's tools
+**   SELECT tfprof_timeline('rank3.json', '*rank3*');    a path that ends in .gz is compressed
+**
+** The format is Chrome's Trace Event Format as torch.profiler writes it, so that whatever reads torch.profiler's traces,
+** tfprof itself among them, reads this, from whichever source it came: a lane for each host thread and device stream,
+** nested ops, ranges, kernels, transfers, API calls, instants, counters, memory in use, the steps on a lane of their own,
+** arrows from a launching call to its kernel and from a forward op to its backward op.  Times are µs with three digits
+** after the point, from `baseTimeNanoseconds` on.
+**
+** A process of the viewer is a profile, under its process number (where two profiles have the same, plus ten million for
+** each further profile), or a device of it, under its number plus a thousand for each further profile.
+**
+** Returns how many events were written.
+*/
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "func/functions.h"
+#include "vtab/connection.h"
+#include "write/output_file.h"
+
+SQLITE_EXTENSION_INIT3
+
+/* What the first columns of a SELECT are; those that follow are members of args, named as the column is: texts as they
+** are, or JSON that is pasted when the name ends in JSON_MARK.  NULLs are left out. */
+enum shape {
+  SPAN,    /* name, category, pid, tid, start, duration */
+  ASYNC,   /* the same: spans that need not nest, each a pair of events */
+  INSTANT, /* name, category, pid, tid, time */
+  COUNTER, /* name, category, pid, tid, time */
+  ARROW,   /* name, category, pid, tid, time, and the three again of where it points */
+  LABEL,   /* name ("process_name" ...), NULL, pid, tid */
+};
+
+static const char json_mark[] = ":json";
+/* What comes from a damaged file must not make the whole trace unreadable. */
+#define VALID_JSON(column) " CASE WHEN json_valid(" column ") THEN " column " END"
+
+/* In each SELECT, %s is the profile argument of a table. */
+static const char lanes_sql[] =
+    "WITH numbered AS MATERIALIZED (SELECT id, pid, rank, host, command, framework, row_number() OVER (ORDER BY id) - 1 AS place,"
+    " row_number() OVER (PARTITION BY pid ORDER BY id) - 1 AS twin FROM temp.profiles%s),"
+    " processes AS MATERIALIZED (SELECT *, coalesce(pid, 1000000 + place) + twin * 10000000 AS number FROM numbered),"
+    " processors AS MATERIALIZED (SELECT devices.id, devices.kind, devices.name, model, profile_id,"
+    " ordinal + 1000 * place AS number, ordinal FROM temp.devices%s AS devices JOIN numbered ON numbered.id = profile_id"
+    " WHERE devices.kind <> 'cpu' AND ordinal IS NOT NULL),"
+    " lanes AS MATERIALIZED (SELECT threads.id, threads.name, threads.kind, stream, threads.profile_id,"
+    " coalesce(processors.number, processes.number) AS pid, coalesce(stream, tid, threads.id) AS tid"
+    " FROM temp.threads%s AS threads JOIN processes ON processes.id = threads.profile_id"
+    " LEFT JOIN processors ON processors.id = threads.device_id) ";
+
+static const struct {
+  enum shape shape;
+  const char *sql;
+} parts[] = {
+    {LABEL, "SELECT 'process_name', NULL, number, 0, concat_name AS name FROM (SELECT number,"
+            " coalesce('rank ' || rank || ' ', '') || coalesce(host || ' ', '') || coalesce(framework || ' ', '') ||"
+            " coalesce(command, '') AS concat_name FROM processes)"},
+    {LABEL, "SELECT 'process_sort_index', NULL, number, 0, place AS sort_index FROM processes"},
+    {LABEL, "SELECT 'process_name', NULL, number, 0, coalesce(model, name, kind) AS name FROM processors"},
+    {LABEL, "SELECT 'process_labels', NULL, number, 0, upper(kind) || ' ' || ordinal AS labels FROM processors"},
+    {LABEL, "SELECT 'process_sort_index', NULL, number, 0, 5000000 + number AS sort_index FROM processors"},
+    {LABEL, "SELECT 'thread_name', NULL, pid, tid, coalesce(name, CASE kind WHEN 'stream' THEN 'stream ' ELSE 'thread ' END"
+            " || tid) AS name FROM lanes"},
+    {LABEL, "SELECT DISTINCT 'thread_name', NULL, number, 0, 'steps' AS name FROM processes"
+            " WHERE id IN (SELECT profile_id FROM temp.steps)"},
+    {SPAN, "SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processes.number, 0, start_ns, dur_ns,"
+           " steps.number AS number, is_warmup AS \"warm-up\", ops_recorded AS \"ops recorded\""
+           " FROM temp.steps%s AS steps JOIN processes ON processes.id = profile_id"},
+    {SPAN, "SELECT ops.name, CASE category WHEN 'user' THEN 'user_annotation' WHEN 'python' THEN 'python_function'"
+           " WHEN 'module' THEN 'python_function' ELSE 'cpu_op' END, lanes.pid, lanes.tid, start_ns, dur_ns,"
+           " correlation AS \"External id\", sequence_number AS \"Sequence number\", " VALID_JSON("input_shapes") " AS \"Input Dims:json\","
+           VALID_JSON("input_types") " AS \"Input type:json\"," VALID_JSON("input_values") " AS \"Concrete Inputs:json\","
+           " module AS \"Module Hierarchy\", flops AS flops, file || ':' || line AS \"called from\", error AS error"
+           " FROM temp.ops%s AS ops JOIN lanes ON lanes.id = thread_id"
+           " LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = code_trace_id"
+           " LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = leaf_frame_id"},
+    {SPAN, "SELECT kernels.name, 'kernel', lanes.pid, lanes.tid, start_ns, dur_ns, processors.ordinal AS device,"
+           " lanes.stream AS stream, kernels.correlation AS correlation, op_correlation AS \"External id\","
+           " json_array(grid_x, grid_y, grid_z) AS \"grid:json\", json_array(block_x, block_y, block_z) AS \"block:json\","
+           " registers_per_thread AS \"registers per thread\","
+           " coalesce(static_shared_bytes, 0) + dynamic_shared_bytes AS \"shared memory\","
+           " 100 * occupancy_ratio AS \"est. achieved occupancy %%\" FROM (SELECT kernels.*, ops.correlation AS op_correlation"
+           " FROM temp.kernels%s AS kernels LEFT JOIN temp.ops AS ops ON ops.id = op_id) AS kernels"
+           " JOIN lanes ON lanes.id = thread_id LEFT JOIN processors ON processors.id = device_id"},
+    {SPAN, "SELECT transfers.name, CASE transfers.kind WHEN 'memset' THEN 'gpu_memset' ELSE 'gpu_memcpy' END, lanes.pid,"
+           " lanes.tid, transfers.start_ns, transfers.dur_ns, processors.ordinal AS device, lanes.stream AS stream,"
+           " transfers.correlation AS correlation, ops.correlation AS \"External id\", bytes AS bytes,"
+           " bytes_per_second / 1e9 AS \"memory bandwidth (GB/s)\" FROM temp.transfers%s AS transfers"
+           " JOIN lanes ON lanes.id = transfers.thread_id LEFT JOIN processors ON processors.id = transfers.device_id"
+           " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+    {SPAN, "SELECT api_calls.name, 'cuda_' || domain, lanes.pid, lanes.tid, api_calls.start_ns, api_calls.dur_ns,"
+           " api_calls.correlation AS correlation, ops.correlation AS \"External id\" FROM temp.api_calls%s AS api_calls"
+           " JOIN lanes ON lanes.id = api_calls.thread_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+    /* Ranges that torch marked are ops of category user already. */
+    {SPAN, "SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns, domain AS domain,"
+           " category AS category, payload AS payload FROM temp.ranges%s AS ranges JOIN lanes ON lanes.id = thread_id"
+           " WHERE is_process_wide IS NOT 1 AND domain IS NOT 'torch'"},
+    {ASYNC, "SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns, domain AS domain,"
+            " category AS category, payload AS payload FROM temp.ranges%s AS ranges JOIN lanes ON lanes.id = thread_id"
+            " WHERE is_process_wide = 1"},
+    {INSTANT, "SELECT instants.name, 'instant', lanes.pid, lanes.tid, time_ns, domain AS domain, payload AS payload"
+              " FROM temp.instants%s AS instants JOIN lanes ON lanes.id = thread_id"},
+    {COUNTER, "SELECT counters.name, 'counter', coalesce(processors.number, processes.number), 0, time_ns,"
+              " value AS value FROM temp.counters%s AS counters JOIN processes ON processes.id = counters.profile_id"
+              " LEFT JOIN processors ON processors.id = device_id WHERE value IS NOT NULL"},
+    {COUNTER, "SELECT 'memory in use', 'memory', coalesce(processors.number, processes.number), 0, time_ns,"
+              " in_use_bytes AS bytes, reserved_bytes AS reserved FROM temp.memory_events%s AS memory_events"
+              " JOIN processes ON processes.id = memory_events.profile_id LEFT JOIN processors ON processors.id = device_id"
+              " WHERE in_use_bytes IS NOT NULL"},
+    {ARROW, "SELECT 'launch', 'ac2g', caller.pid, caller.tid, api_calls.start_ns, lanes.pid, lanes.tid, kernels.start_ns"
+            " FROM temp.kernels%s AS kernels JOIN lanes ON lanes.id = kernels.thread_id"
+            " JOIN temp.api_calls AS api_calls ON api_calls.id = api_call_id"
+            " JOIN lanes AS caller ON caller.id = api_calls.thread_id"},
+    {ARROW, "SELECT 'backward', 'fwdbwd', lanes.pid, lanes.tid, forward.start_ns, other.pid, other.tid, ops.start_ns"
+            " FROM temp.ops%s AS ops JOIN temp.ops AS forward ON forward.id = ops.forward_op_id"
+            " LEFT JOIN temp.ops AS parent ON parent.id = ops.parent_id JOIN lanes ON lanes.id = forward.thread_id"
+            " JOIN lanes AS other ON other.id = ops.thread_id"
+            " WHERE ops.forward_op_id IS NOT NULL AND parent.forward_op_id IS NULL"},
+};
+
+struct timeline {
+  sqlite3 *db;
+  sqlite3_value *profile; /* NULL: all */
+  struct output_file *file;
+  sqlite3_int64 origin_ns, event_count, next_arrow;
+};
+
+/* ---- one event ---- */
+
+/* µs with the ns behind the point. A time before the origin has a minus before it. */
+static void write_time(struct timeline *timeline, const char *key, sqlite3_int64 ns) {
+  uint64_t distance = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+  output_format(timeline->file, ",\"%s\":%s%llu.%03llu", key, ns < 0 ? "-" : "", (unsigned long long)(distance / 1000),
+                (unsigned long long)(distance % 1000));
+}
+
+static sqlite3_int64 since_origin(const struct timeline *timeline, sqlite3_int64 ns) {
+  return (sqlite3_int64)((uint64_t)ns - (uint64_t)timeline->origin_ns);
+}
+
+static void write_value(struct timeline *timeline, sqlite3_stmt *statement, int column, bool is_json) {
+  const char *text;
+  double real;
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER: output_format(timeline->file, "%lld", (long long)sqlite3_column_int64(statement, column)); break;
+    case SQLITE_FLOAT:
+      real = sqlite3_column_double(statement, column);
+      output_format(timeline->file, isfinite(real) ? "%.17g" : "null", real);
+      break;
+    default:
+      text = (const char *)sqlite3_column_text(statement, column);
+      if (!text) {
+        output_text(timeline->file, "null");
+      } else if (is_json) {
+        output_text(timeline->file, text);
+      } else {
+        output_json_text(timeline->file, text, (size_t)sqlite3_column_bytes(statement, column));
+      }
+  }
+}
+
+static void begin_event(struct timeline *timeline, sqlite3_stmt *statement, const char *phase, int pid_column) {
+  output_text(timeline->file, timeline->event_count++ ? ",\n{\"ph\":\"" : "{\"ph\":\"");
+  output_text(timeline->file, phase);
+  output_text(timeline->file, "\",\"name\":");
+  write_value(timeline, statement, 0, false);
+  if (sqlite3_column_type(statement, 1) != SQLITE_NULL) {
+    output_text(timeline->file, ",\"cat\":");
+    write_value(timeline, statement, 1, false);
+  }
+  output_format(timeline->file, ",\"pid\":%lld,\"tid\":%lld", (long long)sqlite3_column_int64(statement, pid_column),
+                (long long)sqlite3_column_int64(statement, pid_column + 1));
+}
+
+static void write_args(struct timeline *timeline, sqlite3_stmt *statement, int first) {
+  bool has_args = false;
+  for (int column = first; column < sqlite3_column_count(statement); column++) {
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL) continue;
+    const char *name = sqlite3_column_name(statement, column);
+    size_t length = name ? strlen(name) : 0, mark = sizeof json_mark - 1;
+    bool is_json = length > mark && memcmp(name + length - mark, json_mark, mark) == 0;
+    output_text(timeline->file, has_args ? "," : ",\"args\":{");
+    output_json_text(timeline->file, name, is_json ? length - mark : length);
+    output_text(timeline->file, ":");
+    write_value(timeline, statement, column, is_json);
+    has_args = true;
+  }
+  output_text(timeline->file, has_args ? "}}" : "}");
+}
+
+static void write_row(struct timeline *timeline, enum shape shape, sqlite3_stmt *statement) {
+  sqlite3_int64 time = shape == LABEL ? 0 : since_origin(timeline, sqlite3_column_int64(statement, 4));
+  static const char *const phases[] = {"X", "b", "i", "C", "s", "M"};
+  begin_event(timeline, statement, phases[shape], 2);
+  if (shape != LABEL) write_time(timeline, "ts", time);
+  switch (shape) {
+    case SPAN:
+      write_time(timeline, "dur", sqlite3_column_int64(statement, 5));
+      write_args(timeline, statement, 6);
+      break;
+    case ASYNC:
+      output_format(timeline->file, ",\"id\":%lld", (long long)++timeline->next_arrow);
+      write_args(timeline, statement, 6);
+      begin_event(timeline, statement, "e", 2);
+      write_time(timeline, "ts", time + sqlite3_column_int64(statement, 5));
+      output_format(timeline->file, ",\"id\":%lld}", (long long)timeline->next_arrow);
+      break;
+    case INSTANT:
+      output_text(timeline->file, ",\"s\":\"t\"");
+      write_args(timeline, statement, 5);
+      break;
+    case COUNTER: write_args(timeline, statement, 5); break;
+    case ARROW:
+      output_format(timeline->file, ",\"id\":%lld}", (long long)++timeline->next_arrow);
+      begin_event(timeline, statement, "f", 5);
+      write_time(timeline, "ts", since_origin(timeline, sqlite3_column_int64(statement, 7)));
+      output_format(timeline->file, ",\"id\":%lld,\"bp\":\"e\"}", (long long)timeline->next_arrow);
+      break;
+    case LABEL: write_args(timeline, statement, 4); break;
+  }
+}
+
+/* ---- the whole ---- */
+
+static int prepare(struct timeline *timeline, const char *format, sqlite3_stmt **statement) {
+  const char *argument = timeline->profile ? "(?1)" : "";
+  char *lanes = sqlite3_mprintf(lanes_sql, argument, argument, argument);
+  char *body = sqlite3_mprintf(format, argument, argument);
+  char *sql = lanes && body ? sqlite3_mprintf("%s%s", lanes, body) : NULL;
+  int result = sql ? sqlite3_prepare_v2(timeline->db, sql, -1, statement, NULL) : SQLITE_NOMEM;
+  sqlite3_free(lanes);
+  sqlite3_free(body);
+  sqlite3_free(sql);
+  if (!result && timeline->profile) result = sqlite3_bind_value(*statement, 1, timeline->profile);
+  return result;
+}
+
+static int write_part(struct timeline *timeline, enum shape shape, const char *format) {
+  sqlite3_stmt *statement = NULL;
+  int result = prepare(timeline, format, &statement);
+  while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+    write_row(timeline, shape, statement);
+    result = SQLITE_OK;
+  }
+  sqlite3_finalize(statement);
+  return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+/* The earliest second of anything, so that the numbers stay short and all of them positive. */
+static int find_origin(struct timeline *timeline) {
+  sqlite3_stmt *statement = NULL;
+  int result = prepare(timeline,
+                       "SELECT min(start_ns) / 1000000000 * 1000000000 FROM (SELECT min(start_ns) AS start_ns FROM temp.ops%s"
+                       " UNION ALL SELECT min(start_ns) FROM temp.steps%s UNION ALL SELECT min(start_ns) FROM temp.kernels)",
+                       &statement);
+  if (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+    timeline->origin_ns = sqlite3_column_int64(statement, 0);
+    result = SQLITE_DONE;
+  }
+  sqlite3_finalize(statement);
+  return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+static void timeline_function(sqlite3_context *context, int count, sqlite3_value **values) {
+  struct connection *connection = sqlite3_user_data(context);
+  struct tfprof_error error;
+  struct timeline timeline = {.db = connection->db, .profile = count > 1 ? values[1] : NULL};
+  const char *path = count ? (const char *)sqlite3_value_text(values[0]) : NULL;
+  size_t length = path ? strlen(path) : 0;
+  if (!length || count > 2) {
+    sqlite3_result_error(context, "tfprof_timeline takes a path and, if wanted, a profile", -1);
+    return;
+  }
+  if (output_open(&timeline.file, path, length > 3 && strcmp(path + length - 3, ".gz") == 0, &error)) {
+    connection_result_error(context, &error);
+    return;
+  }
+  int result = find_origin(&timeline);
+  output_format(timeline.file, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,\n\"traceEvents\":[\n",
+                (long long)timeline.origin_ns);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !result; i++)
+    result = write_part(&timeline, parts[i].shape, parts[i].sql);
+  if (result) {
+    sqlite3_result_error(context, sqlite3_errmsg(timeline.db), -1);
+    sqlite3_result_error_code(context, result);
+    output_abandon(timeline.file);
+    return;
+  }
+  output_text(timeline.file, "\n]}\n");
+  if (output_commit(timeline.file, &error)) {
+    connection_result_error(context, &error);
+  } else {
+    sqlite3_result_int64(context, timeline.event_count);
+  }
+}
+
+const struct function_spec timeline_functions[] = {
+    {.name = "tfprof_timeline", .argument_count = -1, .has_effects = true, .function = timeline_function},
+    {0},
+};

@@ -1,0 +1,27 @@
+/* output_file.h: a file that is there whole or not at all.
+**
+** What is exported goes to PATH.partial and takes its name only when everything has been written, so that a full disk or
+** Ctrl-C never leaves half a file under the name, nor takes away the file that was there before.
+*/
+#ifndef TFPROF_OUTPUT_FILE_H
+#define TFPROF_OUTPUT_FILE_H
+
+#include "dump/error.h"
+
+struct output_file;
+
+/* Begins a file; `compress` makes it gzip. TFPROF_IO when it cannot be made, with the path and the reason. */
+enum tfprof_status output_open(struct output_file **file, const char *path, bool compress, struct tfprof_error *error);
+/* Appends. A failure is remembered and told by output_commit, so that callers need not look after each piece. */
+void output_bytes(struct output_file *file, const void *bytes, size_t length);
+void output_text(struct output_file *file, const char *text);
+/* snprintf of at most 500 bytes. */
+void output_format(struct output_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A JSON string, with its quotes: see json_text.h. */
+void output_json_text(struct output_file *file, const char *text, size_t length);
+/* Gives the file its name, and frees. On failure (TFPROF_IO) nothing is left behind. */
+enum tfprof_status output_commit(struct output_file *file, struct tfprof_error *error);
+/* Removes what was written, and frees. NULL is allowed. */
+void output_abandon(struct output_file *file);
+
+#endif

@@ -1,0 +1,285 @@
+/* pprof.c: see pprof.h.  Field numbers are those of profile.proto. */
+#include "write/pprof.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dump/bytes.h"
+#include "store/pool.h"
+#include "write/output_file.h"
+
+/* Fields of the messages, as NUMBER << 3 | wire type: 0 is a number, 2 bytes with their length before them. */
+enum {
+  PROFILE_SAMPLE_TYPE = 1 << 3 | 2,
+  PROFILE_SAMPLE = 2 << 3 | 2,
+  PROFILE_LOCATION = 4 << 3 | 2,
+  PROFILE_FUNCTION = 5 << 3 | 2,
+  PROFILE_STRING = 6 << 3 | 2,
+  PROFILE_TIME = 9 << 3,
+  PROFILE_DURATION = 10 << 3,
+  PROFILE_DEFAULT_TYPE = 14 << 3,
+  TYPE_NAME = 1 << 3,
+  TYPE_UNIT = 2 << 3,
+  SAMPLE_LOCATIONS = 1 << 3 | 2,
+  SAMPLE_VALUES = 2 << 3 | 2,
+  LOCATION_ID = 1 << 3,
+  LOCATION_LINE = 4 << 3 | 2,
+  LINE_FUNCTION = 1 << 3,
+  LINE_NUMBER = 2 << 3,
+  FUNCTION_ID = 1 << 3,
+  FUNCTION_NAME = 2 << 3,
+  FUNCTION_FILE = 4 << 3,
+  FUNCTION_FIRST_LINE = 5 << 3,
+};
+
+struct function {
+  string_id name, file;
+  int64_t first_line;
+};
+struct location {
+  uint32_t function; /* from 1 */
+  int64_t line;
+};
+struct node {
+  uint32_t caller, location;
+};
+
+/* Things of one kind, each once: `items` of `size` bytes without padding that matters, found by their bytes. */
+struct collection {
+  unsigned char *items;
+  uint32_t *slots; /* number of the item from 1, 0: empty */
+  size_t size, count, capacity, slot_count;
+};
+
+struct pprof {
+  struct pool *texts;
+  struct pprof_type types[PPROF_MAXIMUM_TYPES];
+  string_id type_names[PPROF_MAXIMUM_TYPES], type_units[PPROF_MAXIMUM_TYPES];
+  unsigned type_count, preferred;
+  struct collection functions, locations, nodes;
+  int64_t *values; /* type_count for each node */
+  size_t value_capacity;
+};
+
+static uint64_t hash_of(const unsigned char *item, size_t size) {
+  uint64_t hash = 0x9e3779b97f4a7c15u;
+  for (size_t i = 0; i < size; i += 4) {
+    hash = (hash ^ load_u32(item + i)) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+static bool collection_grow(struct collection *all) {
+  if (all->count == all->capacity) {
+    size_t capacity = all->capacity ? all->capacity * 2 : 64;
+    unsigned char *items = realloc(all->items, capacity * all->size);
+    if (!items) return false;
+    all->items = items;
+    all->capacity = capacity;
+  }
+  if (all->count * 2 >= all->slot_count) {
+    size_t slot_count = all->slot_count ? all->slot_count * 2 : 128;
+    uint32_t *slots = calloc(slot_count, sizeof *slots);
+    if (!slots) return false;
+    for (size_t i = 0; i < all->count; i++) {
+      size_t slot = hash_of(all->items + i * all->size, all->size) & (slot_count - 1);
+      while (slots[slot]) slot = (slot + 1) & (slot_count - 1);
+      slots[slot] = (uint32_t)i + 1;
+    }
+    free(all->slots);
+    all->slots = slots;
+    all->slot_count = slot_count;
+  }
+  return true;
+}
+
+/* The number of the item, from 1; it is appended if it is new. */
+static enum tfprof_status collection_find(struct collection *all, const void *item, uint32_t *number) {
+  if (!collection_grow(all)) return TFPROF_NO_MEMORY;
+  size_t slot = hash_of(item, all->size) & (all->slot_count - 1);
+  for (; all->slots[slot]; slot = (slot + 1) & (all->slot_count - 1)) {
+    if (memcmp(all->items + (all->slots[slot] - 1) * all->size, item, all->size) == 0) {
+      *number = all->slots[slot];
+      return TFPROF_OK;
+    }
+  }
+  if (all->count >= UINT32_MAX - 1) return TFPROF_LIMIT;
+  memcpy(all->items + all->count * all->size, item, all->size);
+  all->slots[slot] = *number = (uint32_t)++all->count;
+  return TFPROF_OK;
+}
+
+void pprof_free(struct pprof *profile) {
+  if (!profile) return;
+  pool_free(profile->texts);
+  struct collection *all[] = {&profile->functions, &profile->locations, &profile->nodes};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    free(all[i]->items);
+    free(all[i]->slots);
+  }
+  free(profile->values);
+  free(profile);
+}
+
+enum tfprof_status pprof_create(struct pprof **made, const struct pprof_type *types, unsigned type_count,
+                                unsigned preferred, struct tfprof_error *error) {
+  struct pprof *profile = calloc(1, sizeof *profile);
+  *made = NULL;
+  if (!profile || !(profile->texts = pool_create())) {
+    pprof_free(profile);
+    return error_no_memory(error);
+  }
+  profile->functions.size = sizeof(struct function);
+  profile->locations.size = sizeof(struct location);
+  profile->nodes.size = sizeof(struct node);
+  profile->type_count = type_count;
+  profile->preferred = preferred;
+  for (unsigned i = 0; i < type_count; i++) {
+    profile->types[i] = types[i];
+    if (pool_intern(profile->texts, types[i].name, strlen(types[i].name), &profile->type_names[i]) ||
+        pool_intern(profile->texts, types[i].unit, strlen(types[i].unit), &profile->type_units[i])) {
+      pprof_free(profile);
+      return error_no_memory(error);
+    }
+  }
+  *made = profile;
+  return TFPROF_OK;
+}
+
+enum tfprof_status pprof_location(struct pprof *profile, const char *name, const char *file, int64_t first_line,
+                                  int64_t line, uint32_t *number) {
+  struct function function;
+  struct location location;
+  memset(&function, 0, sizeof function); /* items are compared by their bytes, padding and all */
+  memset(&location, 0, sizeof location);
+  function.first_line = first_line;
+  location.line = line;
+  enum tfprof_status status = pool_intern(profile->texts, name, strlen(name), &function.name);
+  if (!status && file) status = pool_intern(profile->texts, file, strlen(file), &function.file);
+  if (!status) status = collection_find(&profile->functions, &function, &location.function);
+  return status ? status : collection_find(&profile->locations, &location, number);
+}
+
+enum tfprof_status pprof_node(struct pprof *profile, uint32_t caller, uint32_t location, uint32_t *node) {
+  struct node wanted = {.caller = caller, .location = location};
+  enum tfprof_status status = collection_find(&profile->nodes, &wanted, node);
+  if (!status && profile->nodes.count > profile->value_capacity) {
+    size_t width = profile->type_count * sizeof *profile->values, capacity = profile->nodes.capacity;
+    int64_t *values = realloc(profile->values, capacity * width);
+    if (!values) return TFPROF_NO_MEMORY;
+    memset((char *)values + profile->value_capacity * width, 0, (capacity - profile->value_capacity) * width);
+    profile->values = values;
+    profile->value_capacity = capacity;
+  }
+  return status;
+}
+
+void pprof_add(struct pprof *profile, uint32_t node, unsigned type, int64_t value) {
+  if (node == PPROF_ROOT) return;
+  int64_t *at = &profile->values[(size_t)(node - 1) * profile->type_count + type];
+  if (__builtin_add_overflow(*at, value, at)) *at = value > 0 ? INT64_MAX : INT64_MIN;
+}
+
+static bool has_value(const struct pprof *profile, size_t node) {
+  for (unsigned i = 0; i < profile->type_count; i++)
+    if (profile->values[node * profile->type_count + i]) return true;
+  return false;
+}
+
+uint64_t pprof_sample_count(const struct pprof *profile) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < profile->nodes.count; i++) count += has_value(profile, i);
+  return count;
+}
+
+/* ---- messages ---- */
+
+enum { LONGEST_FIELD = 20 }; /* a tag and a number */
+
+static uint8_t *field(uint8_t *to, unsigned tag, uint64_t value) { return varint_write(varint_write(to, tag), value); }
+
+/* A message of which all fields are numbers. */
+static void write_message(struct output_file *file, unsigned tag, const uint8_t *start, const uint8_t *end) {
+  uint8_t head[LONGEST_FIELD];
+  output_bytes(file, head, (size_t)(field(head, tag, (uint64_t)(end - start)) - head));
+  output_bytes(file, start, (size_t)(end - start));
+}
+
+static void write_types(const struct pprof *profile, struct output_file *file) {
+  uint8_t bytes[2 * LONGEST_FIELD];
+  for (unsigned i = 0; i < profile->type_count; i++) {
+    uint8_t *end = field(field(bytes, TYPE_NAME, profile->type_names[i]), TYPE_UNIT, profile->type_units[i]);
+    write_message(file, PROFILE_SAMPLE_TYPE, bytes, end);
+  }
+}
+
+static bool write_samples(const struct pprof *profile, struct output_file *file) {
+  const struct node *nodes = (const struct node *)profile->nodes.items;
+  uint8_t *bytes = NULL;
+  size_t capacity = 0;
+  for (size_t i = 0; i < profile->nodes.count; i++) {
+    size_t location_bytes = 0, value_bytes = 0;
+    if (!has_value(profile, i)) continue;
+    const int64_t *values = profile->values + i * profile->type_count;
+    for (uint32_t at = (uint32_t)i + 1; at; at = nodes[at - 1].caller) location_bytes += varint_length(nodes[at - 1].location);
+    for (unsigned k = 0; k < profile->type_count; k++) value_bytes += varint_length((uint64_t)values[k]);
+    size_t needed = location_bytes + value_bytes + 2 * LONGEST_FIELD;
+    if (needed > capacity) {
+      uint8_t *larger = realloc(bytes, needed * 2);
+      if (!larger) {
+        free(bytes);
+        return false;
+      }
+      bytes = larger;
+      capacity = needed * 2;
+    }
+    uint8_t *end = field(bytes, SAMPLE_LOCATIONS, location_bytes);
+    for (uint32_t at = (uint32_t)i + 1; at; at = nodes[at - 1].caller) end = varint_write(end, nodes[at - 1].location);
+    end = field(end, SAMPLE_VALUES, value_bytes);
+    for (unsigned k = 0; k < profile->type_count; k++) end = varint_write(end, (uint64_t)values[k]);
+    write_message(file, PROFILE_SAMPLE, bytes, end);
+  }
+  free(bytes);
+  return true;
+}
+
+static void write_places(const struct pprof *profile, struct output_file *file) {
+  const struct location *locations = (const struct location *)profile->locations.items;
+  const struct function *functions = (const struct function *)profile->functions.items;
+  uint8_t line[2 * LONGEST_FIELD], bytes[6 * LONGEST_FIELD];
+  for (size_t i = 0; i < profile->locations.count; i++) {
+    size_t length = (size_t)(field(field(line, LINE_FUNCTION, locations[i].function), LINE_NUMBER,
+                                   (uint64_t)locations[i].line) - line);
+    uint8_t *end = field(field(bytes, LOCATION_ID, i + 1), LOCATION_LINE, length);
+    memcpy(end, line, length);
+    write_message(file, PROFILE_LOCATION, bytes, end + length);
+  }
+  for (size_t i = 0; i < profile->functions.count; i++) {
+    uint8_t *end = field(field(bytes, FUNCTION_ID, i + 1), FUNCTION_NAME, functions[i].name);
+    end = field(field(end, FUNCTION_FILE, functions[i].file), FUNCTION_FIRST_LINE, (uint64_t)functions[i].first_line);
+    write_message(file, PROFILE_FUNCTION, bytes, end);
+  }
+}
+
+enum tfprof_status pprof_write(const struct pprof *profile, const char *path, int64_t start_ns, int64_t duration_ns,
+                               struct tfprof_error *error) {
+  struct output_file *file;
+  enum tfprof_status status = output_open(&file, path, true, error);
+  if (status) return status;
+  write_types(profile, file);
+  if (!write_samples(profile, file)) {
+    output_abandon(file);
+    return error_no_memory(error);
+  }
+  write_places(profile, file);
+  uint8_t bytes[3 * LONGEST_FIELD];
+  output_bytes(file, bytes, (size_t)(field(bytes, PROFILE_STRING, 0) - bytes)); /* text 0 is the empty one */
+  for (string_id id = 1; id <= pool_count(profile->texts); id++) {
+    output_bytes(file, bytes, (size_t)(field(bytes, PROFILE_STRING, pool_length(profile->texts, id)) - bytes));
+    output_bytes(file, pool_text(profile->texts, id), pool_length(profile->texts, id));
+  }
+  uint8_t *end = field(field(bytes, PROFILE_TIME, (uint64_t)start_ns), PROFILE_DURATION, (uint64_t)duration_ns);
+  output_bytes(file, bytes, (size_t)(field(end, PROFILE_DEFAULT_TYPE, profile->type_names[profile->preferred]) - bytes));
+  return output_commit(file, error);
+}

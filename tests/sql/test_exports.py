@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+"""test_exports.py: tfprof_timeline and tfprof_pprof write what the tables hold.
+
+The timeline is held against the rules of the Trace Event Format, and opened again by tfprof, where ops, kernels and the
+links between them must be those of the source.  The pprof file is decoded here, field by field of profile.proto, and
+its totals compared with sums over the tables; where the program `go` is installed, `go tool pprof` must say the same.
+"""
+
+import collections
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import make_dump, run_tests
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def make_trace(path):
+    """A trace of two megabytes with a GPU."""
+    command = [sys.executable, os.path.join(ROOT, "tests/bench/make_kineto_trace.py"), "distinct", path, "--megabytes", "2"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def text(value):
+    return "'" + value.replace("'", "''") + "'"
+
+
+def opened(engine, path):
+    connection = engine()
+    connection.values(f"SELECT tfprof_open({text(path)})")
+    return connection
+
+
+# ---- the timeline ----
+
+
+def check_events(events):
+    """The rules of the Trace Event Format, for the phases that are written."""
+    arrows = collections.Counter()
+    asyncs = collections.Counter()
+    members = {
+        "X": {"name", "cat", "pid", "tid", "ts", "dur"},
+        "b": {"name", "cat", "pid", "tid", "ts", "id"},
+        "e": {"name", "cat", "pid", "tid", "ts", "id"},
+        "i": {"name", "cat", "pid", "tid", "ts", "s"},
+        "C": {"name", "cat", "pid", "tid", "ts", "args"},
+        "s": {"name", "cat", "pid", "tid", "ts", "id"},
+        "f": {"name", "cat", "pid", "tid", "ts", "id", "bp"},
+        "M": {"name", "pid", "tid", "args"},
+    }
+    for event in events:
+        phase = event["ph"]
+        assert members[phase] <= set(event) <= members[phase] | {"ph", "args"}, event
+        assert isinstance(event["name"], str) and isinstance(event["pid"], int) and isinstance(event["tid"], int), event
+        assert phase != "X" or event["dur"] >= 0, event
+        assert phase == "M" or event["ts"] >= 0, event
+        if phase == "C":
+            assert event["args"] and all(isinstance(value, (int, float)) for value in event["args"].values()), event
+        if phase == "M":
+            assert event["name"] in ("process_name", "process_labels", "process_sort_index", "thread_name"), event
+        if phase in "sf":
+            arrows[event["id"], event["cat"]] += 1 if phase == "s" else -1
+        if phase in "be":
+            asyncs[event["id"]] += 1 if phase == "b" else -1
+    assert not any(arrows.values()) and not any(asyncs.values())
+    lanes = {(event["pid"], event["tid"]) for event in events if event["ph"] == "M" and event["name"] == "thread_name"}
+    assert {(event["pid"], event["tid"]) for event in events if event["ph"] == "X"} <= lanes
+
+
+COMPARED = (
+    "SELECT name, category, start_ns, dur_ns, self_ns, depth, sequence_number, input_shapes, input_types FROM ops "
+    "ORDER BY start_ns, dur_ns DESC, name, depth",
+    "SELECT kernels.name, kernels.start_ns, kernels.dur_ns, ops.name, api_calls.name, grid_x, block_x, kernels.correlation "
+    "FROM kernels LEFT JOIN ops ON ops.id = kernels.op_id LEFT JOIN api_calls ON api_calls.id = api_call_id ORDER BY 2, 3, 1",
+    "SELECT name, start_ns, dur_ns, bytes FROM transfers ORDER BY 2, 3, 1",
+    "SELECT number, start_ns, dur_ns FROM steps ORDER BY 2",
+    "SELECT kind, count(*) FROM threads WHERE id IN (SELECT thread_id FROM ops UNION ALL SELECT thread_id FROM kernels) "
+    "GROUP BY 1 ORDER BY 1",
+)
+
+
+def test_timeline_of_a_trace(engine):
+    with tempfile.TemporaryDirectory() as directory:
+        source = opened(engine, make_trace(os.path.join(directory, "trace.json")))
+        for name in ("timeline.json", "timeline.json.gz"):
+            path = os.path.join(directory, name)
+            ((count,),) = source.values(f"SELECT tfprof_timeline({text(path)})")
+            with (gzip.open if name.endswith(".gz") else open)(path, "rb") as file:
+                trace = json.load(file)
+            assert len(trace["traceEvents"]) == count
+            check_events(trace["traceEvents"])
+            copy = opened(engine, path)
+            for sql in COMPARED:
+                assert source.values(sql) == copy.values(sql), sql
+            assert source.values(COMPARED[1]), "the source has kernels"
+            copy.close()
+        source.close()
+
+
+def test_timeline_of_anything(engine):
+    """Random rows: hostile texts, times all over the place. What is written must still be JSON of that format."""
+    with tempfile.TemporaryDirectory() as directory:
+        source = opened(engine, make_dump(os.path.join(directory, "random.tfprof"), 400, 5))
+        path = os.path.join(directory, "timeline.json")
+        source.values(f"SELECT tfprof_timeline({text(path)})")
+        with open(path, "rb") as file:
+            trace = json.load(file)
+        assert len(trace["traceEvents"]) > 400
+        source.close()
+
+
+def test_timeline_of_one_profile(engine):
+    with tempfile.TemporaryDirectory() as directory:
+        source = opened(engine, make_trace(os.path.join(directory, "a.json")))
+        source.values(f"SELECT tfprof_open({text(make_dump(os.path.join(directory, 'b.tfprof')))})")
+        path = os.path.join(directory, "timeline.json")
+        source.values(f"SELECT tfprof_timeline({text(path)}, 1)")
+        with open(path, "rb") as file:
+            events = json.load(file)["traceEvents"]
+        ops = [event for event in events if event.get("cat") in ("cpu_op", "user_annotation", "python_function")]
+        assert [(len(ops),)] == source.values("SELECT count(*) FROM ops(1) WHERE thread_id IS NOT NULL")
+        source.close()
+
+
+# ---- pprof ----
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return (value - (1 << 64) if value >> 63 else value), at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        value, at = varint(data, at)
+        if tag & 7 == 2:
+            yield tag >> 3, data[at : at + value]
+            at += value
+        else:
+            assert tag & 7 == 0
+            yield tag >> 3, value
+
+
+def packed(data):
+    values, at = [], 0
+    while at < len(data):
+        value, at = varint(data, at)
+        values.append(value)
+    return values
+
+
+class Pprof:
+    """types: [(name, unit)]; samples: [([(function, file, line), ... leaf first], [values])]"""
+
+    def __init__(self, path):
+        with gzip.open(path, "rb") as file:
+            parts = list(fields(file.read()))
+        self.strings = [value.decode() for number, value in parts if number == 6]
+        assert self.strings[0] == ""
+        read = {}
+        for kind in (4, 5):
+            for number, value in parts:
+                if number == kind:
+                    members = dict(fields(value))
+                    read[kind, members[1]] = members
+        self.types = [
+            tuple(self.strings[members[field]] for field in (1, 2))
+            for members in (dict(fields(value)) for number, value in parts if number == 1)
+        ]
+        self.preferred = next(self.strings[value] for number, value in parts if number == 14)
+        self.samples = []
+        for number, value in parts:
+            if number != 2:
+                continue
+            members = dict(fields(value))
+            stack = []
+            for location in packed(members[1]):
+                line = dict(fields(read[4, location][4]))
+                function = read[5, line[1]]
+                stack.append((self.strings[function[2]], self.strings[function[4]], line[2]))
+            self.samples.append((stack, packed(members[2])))
+
+    def total(self, metric):
+        index = [name for name, _ in self.types].index(metric)
+        return sum(values[index] for _, values in self.samples)
+
+
+MEASURED = "step_id IN (SELECT id FROM steps WHERE is_warmup = 0 AND ops_recorded = 1)"
+
+
+def test_pprof_of_a_trace(engine):
+    with tempfile.TemporaryDirectory() as directory:
+        source = opened(engine, make_trace(os.path.join(directory, "trace.json")))
+        path = os.path.join(directory, "all.pb.gz")
+        ((count,),) = source.values(f"SELECT tfprof_pprof({text(path)})")
+        profile = Pprof(path)
+        assert count == len(profile.samples) > 0
+        assert profile.types[:3] == [("count", "count"), ("self_ns", "nanoseconds"), ("kernel_ns", "nanoseconds")]
+        assert profile.preferred == "self_ns"
+        ((self_ns,),) = source.values(f"SELECT sum(self_ns) FROM ops WHERE category <> 'user' AND {MEASURED}")
+        ((kernel_ns,),) = source.values(f"SELECT sum(dur_ns) FROM kernels WHERE {MEASURED}")
+        assert profile.total("self_ns") == self_ns > 0
+        assert profile.total("kernel_ns") == kernel_ns > 0
+        by_leaf = collections.Counter()
+        index = [name for name, _ in profile.types].index("kernel_ns")
+        for stack, values in profile.samples:
+            by_leaf[stack[0][0], stack[1][0] if len(stack) > 1 else None] += values[index]
+        rows = source.values(
+            "SELECT coalesce(kernels.short_name, kernels.name), ops.name, sum(kernels.dur_ns) FROM kernels "
+            f"LEFT JOIN ops ON ops.id = op_id WHERE kernels.{MEASURED} GROUP BY 1, 2"
+        )
+        assert {(kernel, op): total for kernel, op, total in rows} == {k: v for k, v in by_leaf.items() if v}
+        if shutil.which("go"):
+            command = ["go", "tool", "pprof", "-raw", path]
+            shown = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "HOME": directory})
+            assert "count/count self_ns/nanoseconds[dflt] kernel_ns/nanoseconds" in shown.stdout, shown.stdout[:500]
+            raw = shown.stdout[shown.stdout.index("Samples:") : shown.stdout.index("\nLocations")].splitlines()
+            totals = [[int(number) for number in line.split(":")[0].split()] for line in raw if re.match(r" *\d+ ", line)]
+            assert sum(values[1] for values in totals) == self_ns
+        source.close()
+
+
+def test_pprof_of_one_metric(engine):
+    with tempfile.TemporaryDirectory() as directory:
+        source = opened(engine, make_trace(os.path.join(directory, "trace.json")))
+        path = os.path.join(directory, "kernels.pb.gz")
+        source.values(f"SELECT tfprof_pprof({text(path)}, 'kernel_ns')")
+        profile = Pprof(path)
+        assert profile.types == [("count", "count"), ("kernel_ns", "nanoseconds")]
+        ((count, total),) = source.values(f"SELECT count(*), sum(dur_ns) FROM kernels WHERE {MEASURED}")
+        assert (profile.total("count"), profile.total("kernel_ns")) == (count, total)
+        source.close()
+
+
+def test_pprof_stacks(engine):
+    """The frames are those of the trace, outermost last, below them the ops that called the op."""
+    with tempfile.TemporaryDirectory() as directory:
+        source = opened(engine, os.path.join(ROOT, "tests/golden/dump-1/ops.tfprof"))
+        path = os.path.join(directory, "all.pb.gz")
+        source.values(f"SELECT tfprof_pprof({text(path)}, 'self_ns')")
+        stacks = {tuple(function for function, _, _ in stack) for stack, _ in Pprof(path).samples}
+        rows = source.values(
+            "WITH RECURSIVE up(op, at, names, trace) AS ("
+            "SELECT id, parent_id, name, code_trace_id FROM ops WHERE self_ns > 0 AND category <> 'user' "
+            f"AND ({MEASURED} OR profile_id NOT IN (SELECT profile_id FROM steps WHERE is_warmup = 0)) "
+            "UNION ALL SELECT op, parent_id, names || char(10) || name, code_trace_id FROM up JOIN ops ON ops.id = at), "
+            "frames(op, at, names) AS (SELECT op, trace, names FROM up WHERE at IS NULL AND trace IS NOT NULL "
+            "UNION ALL SELECT op, parent_id, names || char(10) || function FROM frames JOIN code_traces "
+            "ON code_traces.id = at JOIN code_frames ON code_frames.id = leaf_frame_id) "
+            "SELECT DISTINCT hex(names) FROM frames WHERE at IS NULL"
+        )
+        wanted = {tuple(bytes.fromhex(str(names)).decode().split("\n")) for (names,) in rows}
+        assert wanted and wanted <= stacks, sorted(wanted - stacks)[:3]
+        source.close()
+
+
+def test_wrong_arguments(engine):
+    with tempfile.TemporaryDirectory() as directory:
+        source = opened(engine, make_dump(os.path.join(directory, "random.tfprof")))
+        path = text(os.path.join(directory, "out.gz"))
+        nowhere = text(os.path.join(directory, "nowhere", "out.gz"))
+        for call, words in (
+            ("tfprof_pprof()", "takes a path"),
+            (f"tfprof_pprof({path}, 'speed')", "self_ns, kernel_ns, allocated_bytes and flops"),
+            (f"tfprof_pprof({nowhere})", "No such file"),
+            ("tfprof_timeline('')", "takes a path"),
+            (f"tfprof_timeline({nowhere})", "No such file"),
+        ):
+            _, error = source.query(f"SELECT {call}")
+            assert error and words.lower() in error.lower(), (call, error)
+        assert os.listdir(directory) == ["random.tfprof"]
+        _, error = engine().query(f"SELECT tfprof_pprof({path}, 'flops')")
+        assert error and "nothing is known of flops" in error, error
+        os.symlink("/dev/full", os.path.join(directory, "full.partial"))
+        _, error = source.query(f"SELECT tfprof_timeline({text(os.path.join(directory, 'full'))})")
+        assert error and "No space left" in error, error
+        assert sorted(os.listdir(directory)) == ["random.tfprof"]
+        source.close()
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
