@@ -12,12 +12,12 @@
 **   allocated_bytes  memory that it allocated itself
 **   flops            floating point operations
 **
-** A stack is, outermost first: the program's frames (code_traces), then the ops, then the kernel.  An op without a trace
-** has that of the op that called it; what has none at all but answers a forward op, as autograd's own threads do, has the
-** forward op's, every function with " (gradient)" after it, as TensorFlow's profiler writes it.
+** A stack is, outermost first: the program's frames (code_traces), then the ops, then the kernel.  An op without a
+** trace has that of the op that called it; what has none at all but answers a forward op, as autograd's own threads
+** do, has the forward op's, every function with " (gradient)" after it, as TensorFlow's profiler writes it.
 **
-** Returns how many samples were written.  An error names what is wrong: a metric that does not exist or that nothing is
-** known of, a file that cannot be written.
+** Returns how many samples were written.  An error names what is wrong: a metric that does not exist or that nothing
+** is known of, a file that cannot be written.
 */
 #include <math.h>
 #include <stdlib.h>
@@ -164,16 +164,17 @@ static int compare_ids(const void *a, const void *b) {
 }
 
 static struct trace *find_trace(struct export *export, sqlite3_int64 id) {
-  return id && export->trace_count ? bsearch(&id, export->traces, export->trace_count, sizeof(struct trace), compare_ids)
-                                   : NULL;
+  return id && export->trace_count
+             ? bsearch(&id, export->traces, export->trace_count, sizeof(struct trace), compare_ids)
+             : NULL;
 }
 
 static struct op *find_op(struct export *export, sqlite3_int64 id) {
   return id && export->op_count ? bsearch(&id, export->ops, export->op_count, sizeof(struct op), compare_ids) : NULL;
 }
 
-/* The node of a trace: its callers are made first, outermost to innermost, without recursion. A parent that is not older
-** than its child, as only a damaged file has it, ends the stack. */
+/* The node of a trace: its callers are made first, outermost to innermost, without recursion. A parent that is not
+** older than its child, as only a damaged file has it, ends the stack. */
 static int trace_node(struct export *export, struct trace *trace, bool is_gradient, uint32_t *node) {
   struct trace *chain[1024];
   size_t length = 0;
@@ -253,16 +254,18 @@ static int take_kernel(struct export *export, sqlite3_stmt *statement) {
 /* Everything into export->pprof. */
 static int collect(struct export *export) {
   static const char measured[] =
-      "WITH measured AS MATERIALIZED (SELECT profile_id, id FROM temp.steps%s WHERE is_warmup = 0 AND ops_recorded = 1) ";
+      "WITH measured AS MATERIALIZED ("
+      "SELECT profile_id, id FROM temp.steps%s WHERE is_warmup = 0 AND ops_recorded = 1) ";
   bool with_ops = export->types[SELF] >= 0 || export->types[ALLOCATED] >= 0 || export->types[FLOPS] >= 0;
   char *ops = sqlite3_mprintf(
-      "%sSELECT id, parent_id, code_trace_id, forward_op_id, name, sample_weight, self_ns, allocated_self_bytes, flops, "
+      "%sSELECT id, parent_id, code_trace_id, forward_op_id, name, sample_weight, self_ns, allocated_self_bytes, "
+      "flops, "
       "step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured), "
       "category = 'user' FROM temp.ops%%s ORDER BY id",
       measured);
   char *kernels = sqlite3_mprintf(
-      "%sSELECT op_id, coalesce(short_name, name), dur_ns FROM temp.kernels%%s WHERE step_id IN (SELECT id FROM measured) "
-      "OR profile_id NOT IN (SELECT profile_id FROM measured)",
+      "%sSELECT op_id, coalesce(short_name, name), dur_ns FROM temp.kernels%%s "
+      "WHERE step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured)",
       measured);
   int result = ops && kernels ? SQLITE_OK : SQLITE_NOMEM;
   if (!result)
@@ -295,8 +298,8 @@ static enum metric metric_named(const char *name) {
 }
 
 /* Decides on the sample types; false: an error was set. */
-static bool choose_types(sqlite3_context *context, struct export *export, const char *wanted,
-                         struct pprof_type *types, unsigned *type_count) {
+static bool choose_types(sqlite3_context *context, struct export *export, const char *wanted, struct pprof_type *types,
+                         unsigned *type_count) {
   int result = each_row(export,
                         "SELECT 1, total(self_ns) > 0, EXISTS (SELECT 1 FROM temp.kernels%s), "
                         "total(allocated_self_bytes) > 0, total(flops) > 0 FROM temp.ops%s",

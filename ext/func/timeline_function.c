@@ -3,14 +3,14 @@
 **   SELECT tfprof_timeline('run.json.gz');              open it in ui.perfetto.dev, chrome://tracing or Kineto's tools
 **   SELECT tfprof_timeline('rank3.json', '*rank3*');    a path that ends in .gz is compressed
 **
-** The format is Chrome's Trace Event Format as torch.profiler writes it, so that whatever reads torch.profiler's traces,
-** tfprof itself among them, reads this, from whichever source it came: a lane for each host thread and device stream,
-** nested ops, ranges, kernels, transfers, API calls, instants, counters, memory in use, the steps on a lane of their own,
+** The format is Chrome's Trace Event Format as torch.profiler writes it, so that whatever reads its traces, tfprof
+** itself among them, reads this, from whichever source it came: a lane for each host thread and device stream, nested
+** ops, ranges, kernels, transfers, API calls, instants, counters, memory in use, the steps on a lane of their own,
 ** arrows from a launching call to its kernel and from a forward op to its backward op.  Times are µs with three digits
 ** after the point, from `baseTimeNanoseconds` on.
 **
-** A process of the viewer is a profile, under its process number (where two profiles have the same, plus ten million for
-** each further profile), or a device of it, under its number plus a thousand for each further profile.
+** A process of the viewer is a profile, under its process number (where two profiles have the same, plus ten million
+** for each further profile), or a device of it, under its number plus a thousand for each further profile.
 **
 ** Returns how many events were written.
 */
@@ -39,88 +39,123 @@ static const char json_mark[] = ":json";
 /* What comes from a damaged file must not make the whole trace unreadable. */
 #define VALID_JSON(column) " CASE WHEN json_valid(" column ") THEN " column " END"
 
-/* In each SELECT, %s is the profile argument of a table. */
+/* clang-format off: SQL is laid out as in sql/.  In each SELECT, %s is the profile argument of a table. */
+
+/* Before each of the others: where a row is drawn. */
 static const char lanes_sql[] =
-    "WITH numbered AS MATERIALIZED (SELECT id, pid, rank, host, command, framework, row_number() OVER (ORDER BY id) - 1 AS place,"
-    " row_number() OVER (PARTITION BY pid ORDER BY id) - 1 AS twin FROM temp.profiles%s),"
-    " processes AS MATERIALIZED (SELECT *, coalesce(pid, 1000000 + place) + twin * 10000000 AS number FROM numbered),"
-    " processors AS MATERIALIZED (SELECT devices.id, devices.kind, devices.name, model, profile_id,"
-    " ordinal + 1000 * place AS number, ordinal FROM temp.devices%s AS devices JOIN numbered ON numbered.id = profile_id"
-    " WHERE devices.kind <> 'cpu' AND ordinal IS NOT NULL),"
-    " lanes AS MATERIALIZED (SELECT threads.id, threads.name, threads.kind, stream, threads.profile_id,"
-    " coalesce(processors.number, processes.number) AS pid, coalesce(stream, tid, threads.id) AS tid"
-    " FROM temp.threads%s AS threads JOIN processes ON processes.id = threads.profile_id"
-    " LEFT JOIN processors ON processors.id = threads.device_id) ";
+  " WITH numbered AS MATERIALIZED ("
+  "   SELECT id, pid, rank, host, command, framework, row_number() OVER (ORDER BY id) - 1 AS place,"
+  "     row_number() OVER (PARTITION BY pid ORDER BY id) - 1 AS twin"
+  "   FROM temp.profiles%s"
+  " ), processes AS MATERIALIZED ("
+  "   SELECT *, coalesce(pid, 1000000 + place) + twin * 10000000 AS number FROM numbered"
+  " ), processors AS MATERIALIZED ("
+  "   SELECT devices.id, devices.kind, devices.name, model, ordinal + 1000 * place AS number, ordinal"
+  "   FROM temp.devices%s AS devices JOIN numbered ON numbered.id = devices.profile_id"
+  "   WHERE devices.kind <> 'cpu' AND ordinal IS NOT NULL"
+  " ), lanes AS MATERIALIZED ("
+  "   SELECT threads.id, threads.name, threads.kind, stream, threads.profile_id,"
+  "     coalesce(processors.number, processes.number) AS pid, coalesce(stream, tid, threads.id) AS tid"
+  "   FROM temp.threads%s AS threads"
+  "   JOIN processes ON processes.id = threads.profile_id"
+  "   LEFT JOIN processors ON processors.id = threads.device_id"
+  " )";
 
 static const struct {
   enum shape shape;
   const char *sql;
 } parts[] = {
-    {LABEL, "SELECT 'process_name', NULL, number, 0, concat_name AS name FROM (SELECT number,"
-            " coalesce('rank ' || rank || ' ', '') || coalesce(host || ' ', '') || coalesce(framework || ' ', '') ||"
-            " coalesce(command, '') AS concat_name FROM processes)"},
-    {LABEL, "SELECT 'process_sort_index', NULL, number, 0, place AS sort_index FROM processes"},
-    {LABEL, "SELECT 'process_name', NULL, number, 0, coalesce(model, name, kind) AS name FROM processors"},
-    {LABEL, "SELECT 'process_labels', NULL, number, 0, upper(kind) || ' ' || ordinal AS labels FROM processors"},
-    {LABEL, "SELECT 'process_sort_index', NULL, number, 0, 5000000 + number AS sort_index FROM processors"},
-    {LABEL, "SELECT 'thread_name', NULL, pid, tid, coalesce(name, CASE kind WHEN 'stream' THEN 'stream ' ELSE 'thread ' END"
-            " || tid) AS name FROM lanes"},
-    {LABEL, "SELECT DISTINCT 'thread_name', NULL, number, 0, 'steps' AS name FROM processes"
-            " WHERE id IN (SELECT profile_id FROM temp.steps)"},
-    {SPAN, "SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processes.number, 0, start_ns, dur_ns,"
-           " steps.number AS number, is_warmup AS \"warm-up\", ops_recorded AS \"ops recorded\""
-           " FROM temp.steps%s AS steps JOIN processes ON processes.id = profile_id"},
-    {SPAN, "SELECT ops.name, CASE category WHEN 'user' THEN 'user_annotation' WHEN 'python' THEN 'python_function'"
-           " WHEN 'module' THEN 'python_function' ELSE 'cpu_op' END, lanes.pid, lanes.tid, start_ns, dur_ns,"
-           " correlation AS \"External id\", sequence_number AS \"Sequence number\", " VALID_JSON("input_shapes") " AS \"Input Dims:json\","
-           VALID_JSON("input_types") " AS \"Input type:json\"," VALID_JSON("input_values") " AS \"Concrete Inputs:json\","
-           " module AS \"Module Hierarchy\", flops AS flops, file || ':' || line AS \"called from\", error AS error"
-           " FROM temp.ops%s AS ops JOIN lanes ON lanes.id = thread_id"
-           " LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = code_trace_id"
-           " LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = leaf_frame_id"},
-    {SPAN, "SELECT kernels.name, 'kernel', lanes.pid, lanes.tid, start_ns, dur_ns, processors.ordinal AS device,"
-           " lanes.stream AS stream, kernels.correlation AS correlation, op_correlation AS \"External id\","
-           " json_array(grid_x, grid_y, grid_z) AS \"grid:json\", json_array(block_x, block_y, block_z) AS \"block:json\","
-           " registers_per_thread AS \"registers per thread\","
-           " coalesce(static_shared_bytes, 0) + dynamic_shared_bytes AS \"shared memory\","
-           " 100 * occupancy_ratio AS \"est. achieved occupancy %%\" FROM (SELECT kernels.*, ops.correlation AS op_correlation"
-           " FROM temp.kernels%s AS kernels LEFT JOIN temp.ops AS ops ON ops.id = op_id) AS kernels"
-           " JOIN lanes ON lanes.id = thread_id LEFT JOIN processors ON processors.id = device_id"},
-    {SPAN, "SELECT transfers.name, CASE transfers.kind WHEN 'memset' THEN 'gpu_memset' ELSE 'gpu_memcpy' END, lanes.pid,"
-           " lanes.tid, transfers.start_ns, transfers.dur_ns, processors.ordinal AS device, lanes.stream AS stream,"
-           " transfers.correlation AS correlation, ops.correlation AS \"External id\", bytes AS bytes,"
-           " bytes_per_second / 1e9 AS \"memory bandwidth (GB/s)\" FROM temp.transfers%s AS transfers"
-           " JOIN lanes ON lanes.id = transfers.thread_id LEFT JOIN processors ON processors.id = transfers.device_id"
-           " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
-    {SPAN, "SELECT api_calls.name, 'cuda_' || domain, lanes.pid, lanes.tid, api_calls.start_ns, api_calls.dur_ns,"
-           " api_calls.correlation AS correlation, ops.correlation AS \"External id\" FROM temp.api_calls%s AS api_calls"
-           " JOIN lanes ON lanes.id = api_calls.thread_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
-    /* Ranges that torch marked are ops of category user already. */
-    {SPAN, "SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns, domain AS domain,"
-           " category AS category, payload AS payload FROM temp.ranges%s AS ranges JOIN lanes ON lanes.id = thread_id"
-           " WHERE is_process_wide IS NOT 1 AND domain IS NOT 'torch'"},
-    {ASYNC, "SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns, domain AS domain,"
-            " category AS category, payload AS payload FROM temp.ranges%s AS ranges JOIN lanes ON lanes.id = thread_id"
-            " WHERE is_process_wide = 1"},
-    {INSTANT, "SELECT instants.name, 'instant', lanes.pid, lanes.tid, time_ns, domain AS domain, payload AS payload"
-              " FROM temp.instants%s AS instants JOIN lanes ON lanes.id = thread_id"},
-    {COUNTER, "SELECT counters.name, 'counter', coalesce(processors.number, processes.number), 0, time_ns,"
-              " value AS value FROM temp.counters%s AS counters JOIN processes ON processes.id = counters.profile_id"
-              " LEFT JOIN processors ON processors.id = device_id WHERE value IS NOT NULL"},
-    {COUNTER, "SELECT 'memory in use', 'memory', coalesce(processors.number, processes.number), 0, time_ns,"
-              " in_use_bytes AS bytes, reserved_bytes AS reserved FROM temp.memory_events%s AS memory_events"
-              " JOIN processes ON processes.id = memory_events.profile_id LEFT JOIN processors ON processors.id = device_id"
-              " WHERE in_use_bytes IS NOT NULL"},
-    {ARROW, "SELECT 'launch', 'ac2g', caller.pid, caller.tid, api_calls.start_ns, lanes.pid, lanes.tid, kernels.start_ns"
-            " FROM temp.kernels%s AS kernels JOIN lanes ON lanes.id = kernels.thread_id"
-            " JOIN temp.api_calls AS api_calls ON api_calls.id = api_call_id"
-            " JOIN lanes AS caller ON caller.id = api_calls.thread_id"},
-    {ARROW, "SELECT 'backward', 'fwdbwd', lanes.pid, lanes.tid, forward.start_ns, other.pid, other.tid, ops.start_ns"
-            " FROM temp.ops%s AS ops JOIN temp.ops AS forward ON forward.id = ops.forward_op_id"
-            " LEFT JOIN temp.ops AS parent ON parent.id = ops.parent_id JOIN lanes ON lanes.id = forward.thread_id"
-            " JOIN lanes AS other ON other.id = ops.thread_id"
-            " WHERE ops.forward_op_id IS NOT NULL AND parent.forward_op_id IS NULL"},
+  {LABEL,
+   " SELECT 'process_name', NULL, number, 0,"
+   "   coalesce('rank ' || rank || ' ', '') || coalesce(host || ' ', '') || coalesce(framework || ' ', '')"
+   "     || coalesce(command, '') AS name"
+   " FROM processes"},
+  {LABEL, " SELECT 'process_sort_index', NULL, number, 0, place AS sort_index FROM processes"},
+  {LABEL, " SELECT 'process_name', NULL, number, 0, coalesce(model, name, kind) AS name FROM processors"},
+  {LABEL, " SELECT 'process_labels', NULL, number, 0, upper(kind) || ' ' || ordinal AS labels FROM processors"},
+  {LABEL, " SELECT 'process_sort_index', NULL, number, 0, 5000000 + number AS sort_index FROM processors"},
+  {LABEL,
+   " SELECT 'thread_name', NULL, pid, tid,"
+   "   coalesce(name, CASE kind WHEN 'stream' THEN 'stream ' ELSE 'thread ' END || tid) AS name"
+   " FROM lanes"},
+  {LABEL,
+   " SELECT 'thread_name', NULL, number, 0, 'steps' AS name FROM processes"
+   " WHERE id IN (SELECT profile_id FROM temp.steps)"},
+  {SPAN,
+   " SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processes.number, 0, start_ns, dur_ns,"
+   "   steps.number AS number, is_warmup AS \"warm-up\", ops_recorded AS \"ops recorded\""
+   " FROM temp.steps%s AS steps JOIN processes ON processes.id = profile_id"},
+  {SPAN,
+   " SELECT ops.name,"
+   "   CASE WHEN category = 'user' THEN 'user_annotation'"
+   "     WHEN category IN ('python', 'module') THEN 'python_function' ELSE 'cpu_op' END,"
+   "   lanes.pid, lanes.tid, start_ns, dur_ns,"
+   "   correlation AS \"External id\", sequence_number AS \"Sequence number\","
+   VALID_JSON("input_shapes") " AS \"Input Dims:json\","
+   VALID_JSON("input_types") " AS \"Input type:json\","
+   VALID_JSON("input_values") " AS \"Concrete Inputs:json\","
+   "   module AS \"Module Hierarchy\", flops AS flops, file || ':' || line AS \"called from\", error AS error"
+   " FROM temp.ops%s AS ops JOIN lanes ON lanes.id = thread_id"
+   " LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = code_trace_id"
+   " LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = leaf_frame_id"},
+  {SPAN,
+   " SELECT kernels.name, 'kernel', lanes.pid, lanes.tid, kernels.start_ns, kernels.dur_ns,"
+   "   processors.ordinal AS device, lanes.stream AS stream, kernels.correlation AS correlation,"
+   "   ops.correlation AS \"External id\","
+   "   json_array(grid_x, grid_y, grid_z) AS \"grid:json\", json_array(block_x, block_y, block_z) AS \"block:json\","
+   "   registers_per_thread AS \"registers per thread\","
+   "   coalesce(static_shared_bytes, 0) + dynamic_shared_bytes AS \"shared memory\","
+   "   100 * occupancy_ratio AS \"est. achieved occupancy %%\""
+   " FROM temp.kernels%s AS kernels JOIN lanes ON lanes.id = kernels.thread_id"
+   " LEFT JOIN processors ON processors.id = kernels.device_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+  {SPAN,
+   " SELECT transfers.name, CASE transfers.kind WHEN 'memset' THEN 'gpu_memset' ELSE 'gpu_memcpy' END,"
+   "   lanes.pid, lanes.tid, transfers.start_ns, transfers.dur_ns,"
+   "   processors.ordinal AS device, lanes.stream AS stream, transfers.correlation AS correlation,"
+   "   ops.correlation AS \"External id\", bytes AS bytes, bytes_per_second / 1e9 AS \"memory bandwidth (GB/s)\""
+   " FROM temp.transfers%s AS transfers JOIN lanes ON lanes.id = transfers.thread_id"
+   " LEFT JOIN processors ON processors.id = transfers.device_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+  {SPAN,
+   " SELECT api_calls.name, 'cuda_' || domain, lanes.pid, lanes.tid, api_calls.start_ns, api_calls.dur_ns,"
+   "   api_calls.correlation AS correlation, ops.correlation AS \"External id\""
+   " FROM temp.api_calls%s AS api_calls JOIN lanes ON lanes.id = api_calls.thread_id"
+   " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+  /* Ranges that torch marked are ops of category user already. */
+  {SPAN,
+   " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
+   "   domain AS domain, category AS category, payload AS payload"
+   " FROM temp.ranges%s AS ranges JOIN lanes ON lanes.id = thread_id"
+   " WHERE is_process_wide IS NOT 1 AND domain IS NOT 'torch'"},
+  {ASYNC,
+   " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
+   "   domain AS domain, category AS category, payload AS payload"
+   " FROM temp.ranges%s AS ranges JOIN lanes ON lanes.id = thread_id WHERE is_process_wide = 1"},
+  {INSTANT,
+   " SELECT instants.name, 'instant', lanes.pid, lanes.tid, time_ns, domain AS domain, payload AS payload"
+   " FROM temp.instants%s AS instants JOIN lanes ON lanes.id = thread_id"},
+  {COUNTER,
+   " SELECT counters.name, 'counter', coalesce(processors.number, processes.number), 0, time_ns, value AS value"
+   " FROM temp.counters%s AS counters JOIN processes ON processes.id = counters.profile_id"
+   " LEFT JOIN processors ON processors.id = device_id WHERE value IS NOT NULL"},
+  {COUNTER,
+   " SELECT 'memory in use', 'memory', coalesce(processors.number, processes.number), 0, time_ns,"
+   "   in_use_bytes AS bytes, reserved_bytes AS reserved"
+   " FROM temp.memory_events%s AS memory_events JOIN processes ON processes.id = memory_events.profile_id"
+   " LEFT JOIN processors ON processors.id = device_id WHERE in_use_bytes IS NOT NULL"},
+  {ARROW,
+   " SELECT 'launch', 'ac2g', caller.pid, caller.tid, api_calls.start_ns, lanes.pid, lanes.tid, kernels.start_ns"
+   " FROM temp.kernels%s AS kernels JOIN lanes ON lanes.id = kernels.thread_id"
+   " JOIN temp.api_calls AS api_calls ON api_calls.id = api_call_id"
+   " JOIN lanes AS caller ON caller.id = api_calls.thread_id"},
+  {ARROW,
+   " SELECT 'backward', 'fwdbwd', lanes.pid, lanes.tid, forward.start_ns, other.pid, other.tid, ops.start_ns"
+   " FROM temp.ops%s AS ops JOIN temp.ops AS forward ON forward.id = ops.forward_op_id"
+   " LEFT JOIN temp.ops AS parent ON parent.id = ops.parent_id"
+   " JOIN lanes ON lanes.id = forward.thread_id JOIN lanes AS other ON other.id = ops.thread_id"
+   " WHERE ops.forward_op_id IS NOT NULL AND parent.forward_op_id IS NULL"},
 };
+
+/* clang-format on */
 
 struct timeline {
   sqlite3 *db;
@@ -146,7 +181,9 @@ static void write_value(struct timeline *timeline, sqlite3_stmt *statement, int 
   const char *text;
   double real;
   switch (sqlite3_column_type(statement, column)) {
-    case SQLITE_INTEGER: output_format(timeline->file, "%lld", (long long)sqlite3_column_int64(statement, column)); break;
+    case SQLITE_INTEGER:
+      output_format(timeline->file, "%lld", (long long)sqlite3_column_int64(statement, column));
+      break;
     case SQLITE_FLOAT:
       real = sqlite3_column_double(statement, column);
       output_format(timeline->file, isfinite(real) ? "%.17g" : "null", real);
@@ -253,10 +290,11 @@ static int write_part(struct timeline *timeline, enum shape shape, const char *f
 /* The earliest second of anything, so that the numbers stay short and all of them positive. */
 static int find_origin(struct timeline *timeline) {
   sqlite3_stmt *statement = NULL;
-  int result = prepare(timeline,
-                       "SELECT min(start_ns) / 1000000000 * 1000000000 FROM (SELECT min(start_ns) AS start_ns FROM temp.ops%s"
-                       " UNION ALL SELECT min(start_ns) FROM temp.steps%s UNION ALL SELECT min(start_ns) FROM temp.kernels)",
-                       &statement);
+  int result =
+      prepare(timeline,
+              "SELECT min(start_ns) / 1000000000 * 1000000000 FROM (SELECT min(start_ns) AS start_ns FROM temp.ops%s"
+              " UNION ALL SELECT min(start_ns) FROM temp.steps%s UNION ALL SELECT min(start_ns) FROM temp.kernels)",
+              &statement);
   if (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
     timeline->origin_ns = sqlite3_column_int64(statement, 0);
     result = SQLITE_DONE;
@@ -280,7 +318,8 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
     return;
   }
   int result = find_origin(&timeline);
-  output_format(timeline.file, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,\n\"traceEvents\":[\n",
+  output_format(timeline.file,
+                "{\"schemaVersion\":1,\"displayTimeUnit\":\"ns\",\"baseTimeNanoseconds\":%lld,\n\"traceEvents\":[\n",
                 (long long)timeline.origin_ns);
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !result; i++)
     result = write_part(&timeline, parts[i].shape, parts[i].sql);

@@ -45,8 +45,7 @@ enum tfprof_status output_open(struct output_file **made, const char *path, bool
   errno = 0;
   file->stream = gzopen(file->partial, compress ? "wb6" : "wbT");
   if (!file->stream) {
-    enum tfprof_status status =
-        errno ? error_io(error, path, "cannot be written") : error_no_memory(error);
+    enum tfprof_status status = errno ? error_io(error, path, "cannot be written") : error_no_memory(error);
     output_free(file);
     return status;
   }

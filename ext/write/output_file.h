@@ -1,7 +1,7 @@
 /* output_file.h: a file that is there whole or not at all.
 **
-** What is exported goes to PATH.partial and takes its name only when everything has been written, so that a full disk or
-** Ctrl-C never leaves half a file under the name, nor takes away the file that was there before.
+** What is exported goes to PATH.partial and takes its name only when everything has been written, so that a full disk
+** or Ctrl-C never leaves half a file under the name, nor takes away the file that was there before.
 */
 #ifndef TFPROF_OUTPUT_FILE_H
 #define TFPROF_OUTPUT_FILE_H

@@ -222,7 +222,8 @@ static bool write_samples(const struct pprof *profile, struct output_file *file)
     size_t location_bytes = 0, value_bytes = 0;
     if (!has_value(profile, i)) continue;
     const int64_t *values = profile->values + i * profile->type_count;
-    for (uint32_t at = (uint32_t)i + 1; at; at = nodes[at - 1].caller) location_bytes += varint_length(nodes[at - 1].location);
+    for (uint32_t at = (uint32_t)i + 1; at; at = nodes[at - 1].caller)
+      location_bytes += varint_length(nodes[at - 1].location);
     for (unsigned k = 0; k < profile->type_count; k++) value_bytes += varint_length((uint64_t)values[k]);
     size_t needed = location_bytes + value_bytes + 2 * LONGEST_FIELD;
     if (needed > capacity) {
@@ -249,8 +250,9 @@ static void write_places(const struct pprof *profile, struct output_file *file) 
   const struct function *functions = (const struct function *)profile->functions.items;
   uint8_t line[2 * LONGEST_FIELD], bytes[6 * LONGEST_FIELD];
   for (size_t i = 0; i < profile->locations.count; i++) {
-    size_t length = (size_t)(field(field(line, LINE_FUNCTION, locations[i].function), LINE_NUMBER,
-                                   (uint64_t)locations[i].line) - line);
+    size_t length =
+        (size_t)(field(field(line, LINE_FUNCTION, locations[i].function), LINE_NUMBER, (uint64_t)locations[i].line) -
+                 line);
     uint8_t *end = field(field(bytes, LOCATION_ID, i + 1), LOCATION_LINE, length);
     memcpy(end, line, length);
     write_message(file, PROFILE_LOCATION, bytes, end + length);
@@ -280,6 +282,7 @@ enum tfprof_status pprof_write(const struct pprof *profile, const char *path, in
     output_bytes(file, pool_text(profile->texts, id), pool_length(profile->texts, id));
   }
   uint8_t *end = field(field(bytes, PROFILE_TIME, (uint64_t)start_ns), PROFILE_DURATION, (uint64_t)duration_ns);
-  output_bytes(file, bytes, (size_t)(field(end, PROFILE_DEFAULT_TYPE, profile->type_names[profile->preferred]) - bytes));
+  output_bytes(file, bytes,
+               (size_t)(field(end, PROFILE_DEFAULT_TYPE, profile->type_names[profile->preferred]) - bytes));
   return output_commit(file, error);
 }

@@ -1,8 +1,8 @@
 /* pprof.h: writes the profile format of pprof: a tree of call stacks with values at its nodes.
 **
 ** The format is profile.proto of github.com/google/pprof, gzip-compressed; `go tool pprof`, Speedscope and others open
-** it.  A stack is a node: its innermost location below the node of its caller.  Values are added to nodes; each node with
-** a value other than 0 becomes one sample.  Texts, functions, locations and nodes are kept once each.
+** it.  A stack is a node: its innermost location below the node of its caller.  Values are added to nodes; each node
+** with a value other than 0 becomes one sample.  Texts, functions, locations and nodes are kept once each.
 **
 **   pprof_create(&p, types, 2, error);
 **   pprof_location(p, "train", "train.py", 12, 40, &location);

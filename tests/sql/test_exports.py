@@ -24,7 +24,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 def make_trace(path):
     """A trace of two megabytes with a GPU."""
-    command = [sys.executable, os.path.join(ROOT, "tests/bench/make_kineto_trace.py"), "distinct", path, "--megabytes", "2"]
+    program = os.path.join(ROOT, "tests/bench/make_kineto_trace.py")
+    command = [sys.executable, program, "distinct", path, "--megabytes", "2"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return path
 
@@ -78,12 +79,13 @@ def check_events(events):
 COMPARED = (
     "SELECT name, category, start_ns, dur_ns, self_ns, depth, sequence_number, input_shapes, input_types FROM ops "
     "ORDER BY start_ns, dur_ns DESC, name, depth",
-    "SELECT kernels.name, kernels.start_ns, kernels.dur_ns, ops.name, api_calls.name, grid_x, block_x, kernels.correlation "
-    "FROM kernels LEFT JOIN ops ON ops.id = kernels.op_id LEFT JOIN api_calls ON api_calls.id = api_call_id ORDER BY 2, 3, 1",
+    "SELECT kernels.name, kernels.start_ns, kernels.dur_ns, ops.name, api_calls.name, grid_x, block_x, "
+    "kernels.correlation FROM kernels LEFT JOIN ops ON ops.id = kernels.op_id "
+    "LEFT JOIN api_calls ON api_calls.id = api_call_id ORDER BY 2, 3, 1",
     "SELECT name, start_ns, dur_ns, bytes FROM transfers ORDER BY 2, 3, 1",
     "SELECT number, start_ns, dur_ns FROM steps ORDER BY 2",
-    "SELECT kind, count(*) FROM threads WHERE id IN (SELECT thread_id FROM ops UNION ALL SELECT thread_id FROM kernels) "
-    "GROUP BY 1 ORDER BY 1",
+    "SELECT kind, count(*) FROM threads "
+    "WHERE id IN (SELECT thread_id FROM ops UNION ALL SELECT thread_id FROM kernels) GROUP BY 1 ORDER BY 1",
 )
 
 
@@ -227,11 +229,11 @@ def test_pprof_of_a_trace(engine):
         )
         assert {(kernel, op): total for kernel, op, total in rows} == {k: v for k, v in by_leaf.items() if v}
         if shutil.which("go"):
-            command = ["go", "tool", "pprof", "-raw", path]
-            shown = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "HOME": directory})
+            command, environment = ["go", "tool", "pprof", "-raw", path], {**os.environ, "HOME": directory}
+            shown = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
             assert "count/count self_ns/nanoseconds[dflt] kernel_ns/nanoseconds" in shown.stdout, shown.stdout[:500]
-            raw = shown.stdout[shown.stdout.index("Samples:") : shown.stdout.index("\nLocations")].splitlines()
-            totals = [[int(number) for number in line.split(":")[0].split()] for line in raw if re.match(r" *\d+ ", line)]
+            raw = shown.stdout[shown.stdout.index("Samples:") : shown.stdout.index("\nLocations")]
+            totals = [[int(number) for number in line.split()] for line in re.findall(r"(?m)^ *(\d[ \d]+):", raw)]
             assert sum(values[1] for values in totals) == self_ns
         source.close()
 
@@ -259,8 +261,9 @@ def test_pprof_stacks(engine):
             "WITH RECURSIVE up(op, at, names, trace) AS ("
             "SELECT id, parent_id, name, code_trace_id FROM ops WHERE self_ns > 0 AND category <> 'user' "
             f"AND ({MEASURED} OR profile_id NOT IN (SELECT profile_id FROM steps WHERE is_warmup = 0)) "
-            "UNION ALL SELECT op, parent_id, names || char(10) || name, code_trace_id FROM up JOIN ops ON ops.id = at), "
-            "frames(op, at, names) AS (SELECT op, trace, names FROM up WHERE at IS NULL AND trace IS NOT NULL "
+            "UNION ALL SELECT op, parent_id, names || char(10) || name, code_trace_id "
+            "FROM up JOIN ops ON ops.id = at), frames(op, at, names) AS ("
+            "SELECT op, trace, names FROM up WHERE at IS NULL AND trace IS NOT NULL "
             "UNION ALL SELECT op, parent_id, names || char(10) || function FROM frames JOIN code_traces "
             "ON code_traces.id = at JOIN code_frames ON code_frames.id = leaf_frame_id) "
             "SELECT DISTINCT hex(names) FROM frames WHERE at IS NULL"
