@@ -11,40 +11,33 @@
 #include <string.h>
 
 /* EVENT(id, text): a member of the event; ARGUMENT(id, text): a member of its "args" */
+/* clang-format off */
 #define JSON_KEYS(EVENT, ARGUMENT) \
-  EVENT(PH, "ph") \
-  EVENT(CAT, "cat") EVENT(NAME, "name") EVENT(PID, "pid") EVENT(TID, "tid") EVENT(TS, "ts") EVENT(DUR, "dur") EVENT( \
-      ID, "id") EVENT(SCOPE, "s") EVENT(BINDING, "bp") EVENT(ARGS, "args") ARGUMENT(EXTERNAL_ID, "External id") \
-      ARGUMENT(OLD_EXTERNAL_ID, "external id") ARGUMENT(CORRELATION, "correlation") ARGUMENT( \
-          SEQUENCE, "Sequence number") ARGUMENT(FORWARD_THREAD, "Fwd thread id") ARGUMENT(DIMS, "Input Dims") \
-          ARGUMENT(TYPES, "Input type") ARGUMENT(CONCRETE, "Concrete Inputs") ARGUMENT(CALL_STACK, "Call stack") \
-              ARGUMENT(MODULE_HIERARCHY, "Module Hierarchy") ARGUMENT(PYTHON_ID, "Python id") ARGUMENT( \
-                  PYTHON_PARENT, "Python parent id") ARGUMENT(DEVICE, "device") ARGUMENT(CONTEXT, "context") \
-                  ARGUMENT(STREAM, "stream") ARGUMENT(QUEUED, "queued") ARGUMENT(REGISTERS, "registers per thread") \
-                      ARGUMENT(SHARED_MEMORY, "shared memory") ARGUMENT(BLOCKS_PER_SM, "blocks per SM") ARGUMENT( \
-                          WARPS_PER_SM, "warps per SM") ARGUMENT(GRID, "grid") ARGUMENT(BLOCK, "block") \
-                          ARGUMENT(OCCUPANCY, "est. achieved occupancy %") ARGUMENT(PRIORITY, "priority") ARGUMENT( \
-                              GRAPH_ID, "graph id") ARGUMENT(GRAPH_NODE_ID, "graph node id") ARGUMENT(BYTES, "bytes") \
-                              ARGUMENT(BANDWIDTH, "memory bandwidth (GB/s)") ARGUMENT(FROM_DEVICE, "fromDevice") \
-                                  ARGUMENT(TO_DEVICE, \
-                                           "toDevice") ARGUMENT(KIND, "kind") ARGUMENT(COLLECTIVE, "Collective name") \
-                                      ARGUMENT(IN_ELEMENTS, "In msg nelems") ARGUMENT(OUT_ELEMENTS, "Out msg nelems") \
-                                          ARGUMENT(GROUP_SIZE, "Group size") ARGUMENT(DTYPE, "dtype") ARGUMENT( \
-                                              GROUP_NAME, "Process Group Name") ARGUMENT(GROUP_RANKS, \
-                                                                                         "Process Group Ranks") \
-                                              ARGUMENT(COLLECTIVE_SEQUENCE, "Seq") ARGUMENT(ADDRESS, "Addr") ARGUMENT( \
-                                                  MEMORY_BYTES, "Bytes") ARGUMENT(DEVICE_TYPE, "Device Type") \
-                                                  ARGUMENT(DEVICE_ID, "Device Id") \
-                                                      ARGUMENT(TOTAL_ALLOCATED, "Total Allocated") ARGUMENT( \
-                                                          TOTAL_RESERVED, "Total Reserved") ARGUMENT(SYNC_KIND, \
-                                                                                                     "cuda_sync_kind") \
-                                                          ARGUMENT(WAIT_STREAM, "wait_on_stream") ARGUMENT( \
-                                                              WAIT_CORRELATION, "wait_on_cuda_event_record_corr_id") \
-                                                              ARGUMENT(WAIT_EVENT, "wait_on_cuda_event_id") \
-                                                                  ARGUMENT(ARGUMENT_NAME, "name") \
-                                                                      ARGUMENT(LABELS, "labels") ARGUMENT(OP, "op") \
-                                                                          ARGUMENT(STREAM_ID, "stream_id") \
-                                                                              ARGUMENT(RESULT, "result")
+  EVENT(PH, "ph") EVENT(CAT, "cat") EVENT(NAME, "name") EVENT(PID, "pid") EVENT(TID, "tid") EVENT(TS, "ts") \
+  EVENT(DUR, "dur") EVENT(ID, "id") EVENT(SCOPE, "s") EVENT(BINDING, "bp") EVENT(ARGS, "args") \
+  ARGUMENT(EXTERNAL_ID, "External id") ARGUMENT(OLD_EXTERNAL_ID, "external id") \
+  ARGUMENT(CORRELATION, "correlation") ARGUMENT(SEQUENCE, "Sequence number") \
+  ARGUMENT(FORWARD_THREAD, "Fwd thread id") ARGUMENT(DIMS, "Input Dims") ARGUMENT(TYPES, "Input type") \
+  ARGUMENT(CONCRETE, "Concrete Inputs") ARGUMENT(CALL_STACK, "Call stack") \
+  ARGUMENT(MODULE_HIERARCHY, "Module Hierarchy") ARGUMENT(PYTHON_ID, "Python id") \
+  ARGUMENT(PYTHON_PARENT, "Python parent id") ARGUMENT(DEVICE, "device") ARGUMENT(CONTEXT, "context") \
+  ARGUMENT(STREAM, "stream") ARGUMENT(QUEUED, "queued") ARGUMENT(REGISTERS, "registers per thread") \
+  ARGUMENT(SHARED_MEMORY, "shared memory") ARGUMENT(BLOCKS_PER_SM, "blocks per SM") \
+  ARGUMENT(WARPS_PER_SM, "warps per SM") ARGUMENT(GRID, "grid") ARGUMENT(BLOCK, "block") \
+  ARGUMENT(OCCUPANCY, "est. achieved occupancy %") ARGUMENT(PRIORITY, "priority") ARGUMENT(GRAPH_ID, "graph id") \
+  ARGUMENT(GRAPH_NODE_ID, "graph node id") ARGUMENT(BYTES, "bytes") ARGUMENT(BANDWIDTH, "memory bandwidth (GB/s)") \
+  ARGUMENT(FROM_DEVICE, "fromDevice") ARGUMENT(TO_DEVICE, "toDevice") ARGUMENT(KIND, "kind") \
+  ARGUMENT(COLLECTIVE, "Collective name") ARGUMENT(IN_ELEMENTS, "In msg nelems") \
+  ARGUMENT(OUT_ELEMENTS, "Out msg nelems") ARGUMENT(GROUP_SIZE, "Group size") ARGUMENT(DTYPE, "dtype") \
+  ARGUMENT(GROUP_NAME, "Process Group Name") ARGUMENT(GROUP_RANKS, "Process Group Ranks") \
+  ARGUMENT(COLLECTIVE_SEQUENCE, "Seq") ARGUMENT(ADDRESS, "Addr") ARGUMENT(MEMORY_BYTES, "Bytes") \
+  ARGUMENT(DEVICE_TYPE, "Device Type") ARGUMENT(DEVICE_ID, "Device Id") \
+  ARGUMENT(TOTAL_ALLOCATED, "Total Allocated") ARGUMENT(TOTAL_RESERVED, "Total Reserved") \
+  ARGUMENT(SYNC_KIND, "cuda_sync_kind") ARGUMENT(WAIT_STREAM, "wait_on_stream") \
+  ARGUMENT(WAIT_CORRELATION, "wait_on_cuda_event_record_corr_id") ARGUMENT(WAIT_EVENT, "wait_on_cuda_event_id") \
+  ARGUMENT(ARGUMENT_NAME, "name") ARGUMENT(LABELS, "labels") ARGUMENT(OP, "op") ARGUMENT(STREAM_ID, "stream_id") \
+  ARGUMENT(RESULT, "result")
+/* clang-format on */
 
 enum json_key {
 #define KEY_ENUM(id, text) KEY_##id,

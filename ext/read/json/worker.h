@@ -107,10 +107,9 @@ struct problem_tally { uint64_t count, offset; /* of the first */ };
 
 /* Texts that every worker has, with the same numbers. */
 #define JSON_LITERALS(X) \
-  X(op) \
-  X(autograd) X(module) X(python) X(user) X(input) X(runtime) X(driver) X(memcpy) X(memset) X(HtoD) X(DtoH) X(DtoD) \
-      X(PtoP) X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(event) X(stream) X(stream_wait) X(context) \
-          X(allocate) X(release) X(out_of_memory) X(torch)
+  X(op) X(autograd) X(module) X(python) X(user) X(input) X(runtime) X(driver) X(memcpy) X(memset) X(HtoD) X(DtoH) \
+  X(DtoD) X(PtoP) X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(event) X(stream) X(stream_wait) \
+  X(context) X(allocate) X(release) X(out_of_memory) X(torch)
 enum literal {
 #define LITERAL_ENUM(name) LITERAL_##name,
   JSON_LITERALS(LITERAL_ENUM)
