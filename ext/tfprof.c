@@ -50,6 +50,9 @@
 **   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
 **   median(x)                   aggregate; only where SQLite has none
 **   stddev(x)                   aggregate: standard deviation of a sample
+**   flops(op_type, input_shapes, output_shape, attributes)
+**                               floating point operations of a call; NULL where that cannot be told
+**   flops_formula(op_type)      how flops() counts this type
 **   format_ns(x), format_bytes(x), format_count(x)
 **                               for people to read: 1.23 ms, 45.6 MiB, 789 k
 **   regexp(pattern, text)       search, makes REGEXP work; only where there is none
@@ -142,7 +145,7 @@ static int register_function(struct connection *connection, const struct functio
 
 static int register_functions(struct connection *connection) {
   const struct function_spec *const all[] = {profile_functions, interval_functions, statistics_functions,
-                                             format_functions, regexp_functions, pprof_functions,
+                                             flops_functions, format_functions, regexp_functions, pprof_functions,
                                              timeline_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

@@ -14,6 +14,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_steps_of_compilations,
     &derive_steps_of_instants,
     &derive_forward_ops,
+    &derive_flops_of_ops,
     &derive_code_traces,
     &derive_ranges,
     &derive_input_events,

@@ -8,6 +8,7 @@ extern const struct derive_pass derive_allocations;
 extern const struct derive_pass derive_calling_ops;
 extern const struct derive_pass derive_code_traces;
 extern const struct derive_pass derive_defaults;
+extern const struct derive_pass derive_flops_of_ops;
 extern const struct derive_pass derive_forward_ops;
 extern const struct derive_pass derive_graph_launches;
 extern const struct derive_pass derive_input_events;

@@ -29,6 +29,7 @@ struct function_spec {
 extern const struct function_spec profile_functions[];
 extern const struct function_spec interval_functions[];
 extern const struct function_spec statistics_functions[];
+extern const struct function_spec flops_functions[];
 extern const struct function_spec format_functions[];
 extern const struct function_spec regexp_functions[];
 extern const struct function_spec pprof_functions[];

@@ -181,6 +181,32 @@ def test_regular_expressions(engine):
     assert error and "limit" in error, error
 
 
+def test_flops(engine):
+    connection = engine()
+    for call, result in (
+        ("flops('aten::mm', '[[64,128],[128,10]]')", 163840),
+        ("flops('MatMul', '[[128,64],[128,10]]', NULL, '{\"transpose_a\":true}')", 163840),
+        ("flops('Sum', '[[64,10]]', '64')", 576),
+        ("flops('aten::layer_norm', '[[64,10]]')", None),
+        ("flops('aten::native_layer_norm', '[[64,10]]')", 4480),
+        ("flops('aten::mm', '[[64,128],[129,10]]')", None),
+        ("flops('aten::mm', 'nonsense')", None),
+        ("flops('aten::mm', x'5b5b00')", None),
+        ("flops('aten::mm', 7)", None),
+        ("flops(NULL, '[[1]]')", None),
+        ("flops('aten::mm', NULL)", None),
+        ("flops('aten::mm', '[[4611686018427387904,2],[2,1]]')", None),
+        ("flops_formula('aten::mm')", "2 * m * k * n"),
+        ("flops_formula('aten::add_')", "out"),
+        ("flops_formula('aten::view')", None),
+        ("flops_formula(NULL)", None),
+    ):
+        assert one(connection, call) == result, (call, one(connection, call))
+    for call in ("flops('aten::mm')", "flops('aten::mm', '[]', NULL, NULL, 1)"):
+        _, error = connection.query("SELECT " + call)
+        assert error and "op_type" in error, error
+
+
 def test_version(engine):
     assert engine().values("SELECT tfprof_version() GLOB '[0-9]*.[0-9]*.[0-9]*'") == [(1,)]
 

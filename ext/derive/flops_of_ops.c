@@ -1,0 +1,177 @@
+/* flops_of_ops.c: ops.flops: what flops.def counts for each op, each operation once.
+**
+** An op of PyTorch is made of others: aten::conv2d calls aten::convolution, which calls aten::_convolution, and so on.
+** Counted is the outermost that has a formula of its own and all that the formula needs, as torch.utils.flop_counter
+** does; what lies inside it stays NULL.  An op that is only a way of writing others (FLOPS_COMPOSITE: aten::linear,
+** aten::matmul) counts where none of them was recorded.  Of PyTorch's ops only matrix products, convolutions and
+** attention are counted: the sum over a step is then what that tool says, and what the peak rates of devices are
+** compared with.  The function flops() knows the others, too.
+**
+** Many calls share few shapes: each combination of type, shapes and values is counted once.
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "derive/flops.h"
+#include "derive/passes.h"
+#include "derive/rows.h"
+
+struct combination {
+  string_id type, inputs, outputs, values;
+  int64_t flops; /* NO_VALUE: not known */
+  uint8_t kind;  /* enum flops_kind */
+  bool is_used, is_too_large;
+};
+
+struct counting {
+  struct profile *profile;
+  struct flops_call *call;
+  struct combination *table;
+  uint32_t mask, used;
+  int64_t *flops;        /* by row */
+  uint8_t *kinds;        /* by row; where flops is known */
+  uint32_t *around;      /* by row: the nearest counted op, itself or one around it */
+};
+
+static uint64_t hash_of(const struct combination *wanted) {
+  uint64_t hash = (uint64_t)wanted->type << 32 | wanted->inputs;
+  hash = (hash ^ hash >> 29) * UINT64_C(0x9e3779b97f4a7c15);
+  hash ^= (uint64_t)wanted->values << 32 | wanted->outputs;
+  hash *= UINT64_C(0xbf58476d1ce4e5b9);
+  return hash ^ hash >> 31;
+}
+
+static struct combination *place_of(struct combination *table, uint32_t mask, const struct combination *wanted) {
+  for (uint64_t at = hash_of(wanted);; at++) {
+    struct combination *entry = &table[at & mask];
+    if (!entry->is_used || (entry->type == wanted->type && entry->inputs == wanted->inputs &&
+                            entry->outputs == wanted->outputs && entry->values == wanted->values))
+      return entry;
+  }
+}
+
+static bool grow(struct counting *c) {
+  uint32_t mask = c->table ? c->mask * 2 + 1 : 1023;
+  struct combination *table = calloc((size_t)mask + 1, sizeof *table);
+  if (!table) return false;
+  for (uint32_t i = 0; c->table && i <= c->mask; i++)
+    if (c->table[i].is_used) *place_of(table, mask, &c->table[i]) = c->table[i];
+  free(c->table);
+  c->table = table;
+  c->mask = mask;
+  return true;
+}
+
+static struct flops_text text_of(const struct counting *c, string_id id) {
+  const struct pool *pool = store_pool(c->profile->store);
+  return (struct flops_text){pool_text(pool, id), id ? pool_length(pool, id) : 0};
+}
+
+static void count(const struct counting *c, struct combination *entry) {
+  struct flops_text type = text_of(c, entry->type);
+  const struct flops_formula *formula = type.bytes ? flops_find(type.bytes, type.length) : NULL;
+  entry->is_used = true;
+  entry->flops = NO_VALUE;
+  if (!formula || formula->kind == FLOPS_ELEMENTWISE) return;
+  int64_t flops;
+  enum flops_status status = flops_count(c->call, type, text_of(c, entry->inputs), text_of(c, entry->outputs),
+                                         text_of(c, entry->values), &flops);
+  entry->kind = (uint8_t)formula->kind;
+  entry->is_too_large = status == FLOPS_OVERFLOW;
+  if (status == FLOPS_KNOWN) entry->flops = flops;
+}
+
+static enum tfprof_status count_segment(struct counting *c, struct segment *segment, struct tfprof_error *error) {
+  int64_t too_large = 0;
+  for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+    uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    string_id types[ROWS_BLOCK], inputs[ROWS_BLOCK], outputs[ROWS_BLOCK], values[ROWS_BLOCK];
+    derive_texts(segment->columns[COLUMN_ops_op_type], first, rows, types);
+    derive_texts(segment->columns[COLUMN_ops_input_shapes], first, rows, inputs);
+    derive_texts(segment->columns[COLUMN_ops_output_shapes], first, rows, outputs);
+    derive_texts(segment->columns[COLUMN_ops_input_values], first, rows, values);
+    for (uint32_t i = 0; i < rows; i++) {
+      uint64_t row = segment->first_row + first + i;
+      if (!types[i] || !inputs[i]) continue;
+      if ((c->used + 1) * UINT64_C(2) > c->mask && !grow(c)) return error_no_memory(error);
+      struct combination wanted = {.type = types[i], .inputs = inputs[i], .outputs = outputs[i], .values = values[i]};
+      struct combination *entry = place_of(c->table, c->mask, &wanted);
+      if (!entry->is_used) {
+        *entry = wanted;
+        count(c, entry);
+        c->used++;
+      }
+      c->flops[row] = entry->flops;
+      c->kinds[row] = entry->kind;
+      too_large += entry->is_too_large;
+    }
+    enum tfprof_status status = derive_poll(c->profile, error);
+    if (status) return status;
+  }
+  if (too_large) {
+    segment_diagnose(segment, COLUMN_ops_flops, "warning", "flops_too_large", too_large, -1,
+                     "ops.flops is NULL where the shapes of the inputs make it more than 2^63 - 1");
+    column_set_add(&segment->is_told, COLUMN_ops_flops);
+  }
+  return TFPROF_OK;
+}
+
+/* Leaves each operation counted once. */
+static void count_once(struct counting *c, const uint32_t *parents, uint32_t rows) {
+  /* What has a product inside: marked upwards until something is marked already. */
+  for (uint32_t row = 0; row < rows; row++) c->around[row] = NO_ROW;
+  for (uint32_t row = 0; row < rows; row++) {
+    if (c->flops[row] == NO_VALUE || c->kinds[row] == FLOPS_COMPOSITE) continue;
+    for (uint32_t up = parents[row]; up != NO_ROW && c->around[up] == NO_ROW; up = parents[up]) c->around[up] = 0;
+  }
+  for (uint32_t row = 0; row < rows; row++) {
+    if (c->kinds[row] == FLOPS_COMPOSITE && c->around[row] != NO_ROW) c->flops[row] = NO_VALUE;
+  }
+  for (uint32_t row = 0; row < rows; row++) c->around[row] = c->flops[row] == NO_VALUE ? NO_ROW : row;
+  derive_inherit(parents, c->around, rows);
+  for (uint32_t row = 0; row < rows; row++) {
+    if (parents[row] != NO_ROW && c->around[parents[row]] != NO_ROW) c->flops[row] = NO_VALUE;
+  }
+}
+
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  struct counting c = {.profile = profile};
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  uint32_t rows, *parents = NULL;
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
+  if (status || !rows) return status;
+  bool has_shapes = false;
+  for (size_t s = 0; s < ops->segment_count; s++)
+    has_shapes |= ops->segments[s]->columns[COLUMN_ops_input_shapes]->form != COLUMN_ABSENT;
+  if (!has_shapes) return TFPROF_OK;
+  c.call = flops_call_create();
+  c.flops = malloc((size_t)rows * sizeof *c.flops);
+  c.kinds = calloc(rows, 1);
+  c.around = malloc((size_t)rows * sizeof *c.around);
+  if (!c.call || !c.flops || !c.kinds || !c.around) status = error_no_memory(error);
+  for (uint32_t row = 0; row < rows && !status; row++) c.flops[row] = NO_VALUE;
+  for (size_t s = 0; s < ops->segment_count && !status; s++) status = count_segment(&c, ops->segments[s], error);
+  if (!status) status = derive_all_op_parents(profile, &parents, error);
+  if (!status) count_once(&c, parents, rows);
+  if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_flops, c.flops, error);
+  flops_call_free(c.call);
+  free(c.table);
+  free(c.flops);
+  free(c.kinds);
+  free(c.around);
+  free(parents);
+  return status;
+}
+
+const struct derive_pass derive_flops_of_ops = {
+    .name = "flops",
+    .summary = "Formulas of flops.def on the shapes of inputs; of ops inside one another the outermost counts.",
+    .makes_table = -1,
+    .reads = {{TABLE_ops, COLUMN_ops_op_type},
+              {TABLE_ops, COLUMN_ops_input_shapes},
+              {TABLE_ops, COLUMN_ops_output_shapes},
+              {TABLE_ops, COLUMN_ops_input_values},
+              {TABLE_ops, COLUMN_ops_parent_id}},
+    .writes = {{TABLE_ops, COLUMN_ops_flops}},
+    .run = run,
+};
