@@ -71,12 +71,15 @@ static uint32_t op_inputs(struct capture_thread *thread, const uint8_t *object) 
 static uint32_t op_stack(struct capture_thread *thread, struct open_op *op, uint32_t depth) {
   const uint8_t *frame = python_current_frame();
   op->frame = frame;
+  op->stack = 0;
   if (!frame) return 0;
   op->instruction = python_instruction(frame);
   const struct open_op *caller = op - 1;
-  if (depth && caller->frame == frame && caller->instruction == op->instruction && caller->scope != SCOPE_USER)
+  if (depth && caller->frame == frame && caller->instruction == op->instruction && caller->scope != SCOPE_USER) {
+    op->stack = caller->stack;
     return 0;
-  return python_stack_node(thread, frame);
+  }
+  return op->stack = python_stack_node(thread, frame);
 }
 
 /* The engine's own range around a backward op comes first and has no sequence number. As Kineto does, it gets the one
@@ -111,6 +114,7 @@ static void start_op(void **context, const uint8_t *object) {
     return;
   }
   struct open_op *op = &thread->open[depth];
+  op->frame = NULL;
   op->scope = torch_layout.has_details ? object[torch_layout.scope] : SCOPE_FUNCTION;
   op->has_child = 0;
   op->pin = 0;

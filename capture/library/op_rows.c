@@ -1,8 +1,8 @@
 /* op_rows.c: reading the threads' chunks (see op_rows.h and thread_record.h).
 **
-** Each thread's items come in the order in which its ops ended; the threads are merged by time.  An op item refers to
-** names, inputs and stacks by the numbers of the thread that began it, which an id_map turns into strings and rows of
-** the dump.
+** Each thread's items come in the order in which its ops ended and its memory changed; the threads are merged by time.
+** An op item refers to names, inputs and stacks by the numbers of the thread that began it, which an id_map turns into
+** strings and rows of the dump.
 */
 #include "op_rows.h"
 
@@ -119,7 +119,7 @@ struct op_reader {
   struct id_map nodes;        /* row in code_traces + 1 */
   struct pinned *pins;        /* OPEN_MAXIMUM, when needed */
   unsigned ended_drains;      /* drains since the thread was seen to have ended */
-  const struct op_item *next; /* the op to come, or NULL */
+  const struct item *next;    /* the op or event of memory to come, or NULL */
 };
 
 static void release_code(uint64_t value) { code_copy_free((struct code_copy *)(uintptr_t)value); }
@@ -150,7 +150,7 @@ bool op_rows_begin(struct op_rows *rows, struct dump_writer *writer) {
   rows->other_names = dump_writer_string(writer, other_names, sizeof other_names - 1);
   return row_buffer_begin(&rows->ops, DUMP_TABLE_ops, op_columns, OP_COLUMNS, DUMP_FRAME_ROWS) &&
          row_buffer_begin(&rows->threads, DUMP_TABLE_threads, thread_columns, THREAD_COLUMNS, 64) &&
-         stack_rows_begin(&rows->stacks) && clock_map_begin(&rows->clock);
+         stack_rows_begin(&rows->stacks) && memory_rows_begin(&rows->memory, writer) && clock_map_begin(&rows->clock);
 }
 
 void op_rows_end(struct op_rows *rows) {
@@ -161,6 +161,7 @@ void op_rows_end(struct op_rows *rows) {
   row_buffer_end(&rows->ops);
   row_buffer_end(&rows->threads);
   stack_rows_end(&rows->stacks);
+  memory_rows_end(&rows->memory);
   clock_map_end(&rows->clock);
   row_map_end(&rows->texts);
   free(rows->late);
@@ -262,14 +263,21 @@ static const struct item *current_item(struct op_reader *reader) {
   }
 }
 
-/* Takes in definitions up to the next op. */
-static const struct op_item *next_op(struct op_rows *rows, struct op_reader *reader) {
+static bool has_time(const struct item *item) {
+  return item->kind == ITEM_OP || item->kind == ITEM_MEMORY || item->kind == ITEM_OUT_OF_MEMORY;
+}
+
+/* When the op ended or the memory changed: at the same place in both. */
+static uint64_t item_ticks(const struct item *item) { return ((const struct op_item *)item)->end_ticks; }
+
+/* Takes in definitions up to the next item with a time. */
+static const struct item *next_item(struct op_rows *rows, struct op_reader *reader) {
   const struct item *item;
-  while ((item = current_item(reader)) && item->kind != ITEM_OP) {
+  while ((item = current_item(reader)) && !has_time(item)) {
     read_definition(rows, reader, item);
     reader->position += item->units * 16u;
   }
-  return (const struct op_item *)item;
+  return item;
 }
 
 static struct op_reader *reader_of(struct op_rows *rows, unsigned number) {
@@ -349,6 +357,12 @@ static void add_op(struct op_rows *rows, const struct op_item *item) {
   if (numbers.node) row_set(ops, row, OP_TRACE, (int64_t)numbers.node - 1);
 }
 
+static void add_memory(struct op_rows *rows, struct op_reader *reader, const struct memory_item *item) {
+  uint64_t trace = item->head.id ? id_value(&reader->nodes, item->head.id) : 0;
+  if (!memory_rows_add(&rows->memory, rows->writer, &rows->clock, item, thread_row(rows, reader), trace))
+    rows->unresolved_memory++;
+}
+
 /* The names of an op that another thread ended may still lie unread in the chunks of the one that began it. */
 static void keep_for_later(struct op_rows *rows, const struct op_item *item) {
   if (rows->late_count == rows->late_capacity) {
@@ -365,7 +379,8 @@ static void keep_for_later(struct op_rows *rows, const struct op_item *item) {
 }
 
 static bool is_full(const struct op_rows *rows) {
-  return rows->ops.rows >= DUMP_FRAME_ROWS || rows->stacks.traces.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2 ||
+  return rows->ops.rows >= DUMP_FRAME_ROWS || rows->memory.events.rows >= DUMP_FRAME_ROWS ||
+         rows->stacks.traces.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2 ||
          rows->stacks.frames.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2 || rows->threads.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2;
 }
 
@@ -390,7 +405,7 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
     if (!reader) continue;
     uint32_t state = atomic_load_explicit(&reader->thread->state, memory_order_acquire);
     if (state == THREAD_FREE) continue;
-    reader->next = next_op(rows, reader);
+    reader->next = next_item(rows, reader);
     if (reader->next)
       active[active_count++] = reader;
     else
@@ -401,25 +416,28 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
     uint64_t second_end = UINT64_MAX;
     unsigned place = 0;
     for (unsigned i = 1; i < active_count; i++) {
-      uint64_t end = active[i]->next->end_ticks;
-      if (end < first->next->end_ticks) {
-        second_end = first->next->end_ticks;
+      uint64_t end = item_ticks(active[i]->next);
+      if (end < item_ticks(first->next)) {
+        second_end = item_ticks(first->next);
         first = active[i];
         place = i;
       } else if (end < second_end) {
         second_end = end;
       }
     }
-    while (first->next && first->next->end_ticks <= second_end && done < limit) {
-      const struct op_item *item = first->next;
-      if (item->owner == first->thread->number)
-        add_op(rows, item);
+    while (first->next && item_ticks(first->next) <= second_end && done < limit) {
+      const struct item *item = first->next;
+      const struct op_item *op = (const struct op_item *)item;
+      if (item->kind != ITEM_OP)
+        add_memory(rows, first, (const struct memory_item *)item);
+      else if (op->owner == first->thread->number)
+        add_op(rows, op);
       else
-        keep_for_later(rows, item);
+        keep_for_later(rows, op);
       if (is_full(rows)) full(context);
       done++;
-      first->position += sizeof *item;
-      first->next = next_op(rows, first);
+      first->position += item->units * 16u;
+      first->next = next_item(rows, first);
     }
     if (!first->next) active[place] = active[--active_count];
   }
@@ -443,12 +461,14 @@ void op_rows_finish(struct op_rows *rows, op_rows_full full, void *context) {
 }
 
 void op_rows_losses(const struct op_rows *rows, struct op_losses *losses) {
-  *losses = (struct op_losses){.no_thread = threads_refused(), .no_room = rows->unresolved};
+  *losses = (struct op_losses){.no_thread = threads_refused(), .no_room = rows->unresolved,
+                                .no_room_for_memory = rows->unresolved_memory};
   for (unsigned number = 1; number <= thread_count(); number++) {
     struct capture_thread *thread = thread_of_number(number);
     if (!thread) continue;
     losses->no_room += atomic_load_explicit(&thread->lost, memory_order_relaxed);
     losses->too_deep += atomic_load_explicit(&thread->too_deep, memory_order_relaxed);
+    losses->no_room_for_memory += atomic_load_explicit(&thread->lost_memory, memory_order_relaxed);
     losses->cut += atomic_load_explicit(&thread->cut, memory_order_relaxed);
     for (uint32_t i = 0, depth = atomic_load(&thread->depth); i < depth && i < OPEN_MAXIMUM; i++)
       if (!atomic_load_explicit(&thread->open[i].is_done, memory_order_relaxed)) losses->still_open++;

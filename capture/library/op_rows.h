@@ -1,9 +1,9 @@
-/* op_rows.h: what the threads have written becomes rows of ops, threads, code_frames and code_traces.  On the writer
-** thread only. */
+/* op_rows.h: what the threads have written becomes rows of ops, threads, code_frames and code_traces, and of
+** memory_rows.h. On the writer thread only. */
 #ifndef TFPROF_CAPTURE_OP_ROWS_H
 #define TFPROF_CAPTURE_OP_ROWS_H
 
-#include "clock.h"
+#include "memory_rows.h"
 #include "stack_rows.h"
 
 struct op_reader; /* what is known of one thread */
@@ -12,6 +12,7 @@ struct op_rows {
   struct dump_writer *writer;
   struct row_buffer ops, threads;
   struct stack_rows stacks;
+  struct memory_rows memory;
   struct clock_map clock;
   struct op_reader *readers[THREAD_MAXIMUM];
   struct op_item *late; /* ops that ended on another thread than the one that began them: next time */
@@ -19,6 +20,7 @@ struct op_rows {
   uint32_t pid;
   uint32_t categories[3], host_kind, other_names; /* strings */
   uint64_t unresolved;               /* ops without a name or a thread: no row */
+  uint64_t unresolved_memory;        /* allocations and releases without a thread or a device: no row */
   struct row_map texts;              /* names, shapes and types that are kept: hash of the text to string */
   uint64_t text_bytes, texts_refused;
 };
@@ -27,16 +29,17 @@ struct op_rows {
 bool op_rows_begin(struct op_rows *rows, struct dump_writer *writer);
 void op_rows_end(struct op_rows *rows);
 
-/* Called when `ops` holds DUMP_FRAME_ROWS rows or a definition table has grown large; it must empty `ops`. */
+/* Called when `ops` or `memory.events` holds DUMP_FRAME_ROWS rows or a definition table has grown large; it must empty
+** what is full. */
 typedef void (*op_rows_full)(void *context);
-/* Reads what the threads have written until nothing is left, or `limit` ops. Ops come in the order in which they
-** ended. Returns how many. */
+/* Reads what the threads have written until nothing is left, or `limit` ops and events of memory. Ops come in the order
+** in which they ended, events as they happened. Returns how many. */
 uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, void *context);
 /* Nothing will follow: ops that wait for the next drain are made rows too. */
 void op_rows_finish(struct op_rows *rows, op_rows_full full, void *context);
 /* Sum over all threads of a count of struct capture_thread. */
 struct op_losses {
-  uint64_t no_room, too_deep, cut, no_thread, still_open;
+  uint64_t no_room, too_deep, cut, no_thread, still_open, no_room_for_memory;
 };
 void op_rows_losses(const struct op_rows *rows, struct op_losses *losses);
 

@@ -47,16 +47,16 @@ static struct recording {
   struct process_counters counters;
   struct row_buffer diagnostics;
   char path[4352];
-  uint64_t oldest_ms; /* when the oldest row waiting in rows.ops came; 0: none waits */
+  uint64_t oldest_ms; /* when the oldest row waiting in rows.ops or rows.memory came; 0: none waits */
   uint64_t next_tick_ms;
   bool is_blocked; /* the disk did not take definitions: ops are given up until it does */
   bool has_complained;
-  uint64_t rows_lost; /* rows of ops that the disk did not take */
-  uint64_t dropped_told;
+  uint64_t rows_lost, memory_rows_lost; /* rows of ops and memory_events that the disk did not take */
+  uint64_t dropped_told, memory_dropped_told;
 } recording;
 
 static pthread_t thread;
-static bool has_thread;
+static _Atomic bool has_thread;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake, progress;
 static uint64_t flush_wanted, flush_done;
@@ -64,6 +64,7 @@ static bool stop_wanted, is_stopped;
 static const struct dump_profile *final_profile;
 
 static _Atomic int forks_waiting, writer_is_busy;
+static _Atomic bool is_hurried;
 
 static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
 
@@ -82,12 +83,13 @@ static void complain(const struct tfprof_error *error) {
       text);
 }
 
-/* Threads, frames and traces come first: ops refer to their rows. They are never given up, for their row numbers are
-** already in use. */
+/* Threads, devices, frames and traces come first: ops and events of memory refer to their rows. They are never given
+** up, for their row numbers are already in use. */
 static bool write_definitions(void) {
   struct tfprof_error error;
   struct op_rows *rows = &recording.rows;
   bool is_written = row_buffer_write(&rows->threads, recording.writer, &error) == TFPROF_OK &&
+                    row_buffer_write(&rows->memory.devices, recording.writer, &error) == TFPROF_OK &&
                     row_buffer_write(&rows->stacks.frames, recording.writer, &error) == TFPROF_OK &&
                     row_buffer_write(&rows->stacks.traces, recording.writer, &error) == TFPROF_OK;
   if (!is_written) complain(&error);
@@ -95,20 +97,31 @@ static bool write_definitions(void) {
   return is_written;
 }
 
-static void write_ops(void *context) {
+static void write_rows(struct row_buffer *rows, uint64_t *lost) {
   struct tfprof_error error;
-  (void)context;
-  struct row_buffer *ops = &recording.rows.ops;
-  recording.oldest_ms = 0;
-  if (recording.is_blocked || !write_definitions()) {
-    recording.rows_lost += ops->rows;
-    ops->rows = 0;
-    return;
+  if (!recording.is_blocked) {
+    if (row_buffer_write(rows, recording.writer, &error) == TFPROF_OK) return;
+    complain(&error);
   }
-  if (row_buffer_write(ops, recording.writer, &error) == TFPROF_OK) return;
-  complain(&error);
-  recording.rows_lost += ops->rows;
-  ops->rows = 0;
+  *lost += rows->rows;
+  rows->rows = 0;
+}
+
+static void write_everything(void) {
+  recording.oldest_ms = 0;
+  if (!recording.is_blocked) write_definitions();
+  write_rows(&recording.rows.ops, &recording.rows_lost);
+  write_rows(&recording.rows.memory.events, &recording.memory_rows_lost);
+}
+
+/* What has a whole frame; the rest waits for more. */
+static void write_what_is_full(void *context) {
+  struct op_rows *rows = &recording.rows;
+  (void)context;
+  if (!recording.is_blocked) write_definitions();
+  if (rows->ops.rows >= DUMP_FRAME_ROWS) write_rows(&rows->ops, &recording.rows_lost);
+  if (rows->memory.events.rows >= DUMP_FRAME_ROWS) write_rows(&rows->memory.events, &recording.memory_rows_lost);
+  if (!rows->ops.rows && !rows->memory.events.rows) recording.oldest_ms = 0;
 }
 
 static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format,
@@ -146,31 +159,40 @@ static void diagnose_losses(void) {
   op_rows_losses(&recording.rows, &losses);
   const struct {
     uint64_t count;
-    const char *severity, *message;
+    const char *severity, *message, *table;
   } kinds[] = {
-      {losses.no_room, "warning", "ops were lost because the writer thread could not keep up"},
-      {losses.too_deep, "warning", "ops were lost because too many others were open on their thread"},
-      {losses.no_thread, "warning", "ops were lost because too many threads ran ops at the same time"},
-      {recording.rows_lost, "error", "ops were lost because the disk did not take them"},
+      {losses.no_room, "warning", "ops were lost because the writer thread could not keep up", "ops"},
+      {losses.too_deep, "warning", "ops were lost because too many others were open on their thread", "ops"},
+      {losses.no_thread, "warning", "ops were lost because too many threads ran ops at the same time", "ops"},
+      {recording.rows_lost, "error", "ops were lost because the disk did not take them", "ops"},
+      {losses.no_room_for_memory, "warning",
+       "allocations and releases were lost because the writer thread could not keep up", "memory_events"},
+      {recording.memory_rows_lost, "error", "allocations and releases were lost because the disk did not take them",
+       "memory_events"},
       {losses.cut, "info",
-       "ops have no input shapes or only the inner part of their stack, which is too long to be kept"},
-      {recording.rows.stacks.refused, "info", "stacks were left out because there are too many different ones"},
+       "ops have no input shapes or only the inner part of their stack, which is too long to be kept", "ops"},
+      {recording.rows.stacks.refused, "info", "stacks were left out because there are too many different ones", "ops"},
       {recording.rows.texts_refused, "info",
-       "names or lists of input shapes were left out because there are too many different ones"},
-      {losses.still_open, "info", "ops and ranges were still running when the recording ended: they have no row"},
+       "names or lists of input shapes were left out because there are too many different ones", "ops"},
+      {losses.still_open, "info", "ops and ranges were still running when the recording ended: they have no row",
+       "ops"},
   };
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
     if (kinds[i].count)
-      diagnose(kinds[i].severity, "capture_dropped", (int64_t)kinds[i].count, "ops", "%s", kinds[i].message);
+      diagnose(kinds[i].severity, "capture_dropped", (int64_t)kinds[i].count, kinds[i].table, "%s", kinds[i].message);
+}
+
+static void tell_dropped(uint16_t table, uint64_t dropped, uint64_t *told) {
+  if (dropped != *told && dump_writer_dropped(recording.writer, table, dropped, NULL) == TFPROF_OK) *told = dropped;
 }
 
 static void write_dropped(void) {
   struct op_losses losses;
   op_rows_losses(&recording.rows, &losses);
-  uint64_t dropped = losses.no_room + losses.too_deep + losses.no_thread + recording.rows_lost;
-  if (dropped == recording.dropped_told) return;
-  if (dump_writer_dropped(recording.writer, DUMP_TABLE_ops, dropped, NULL) == TFPROF_OK)
-    recording.dropped_told = dropped;
+  tell_dropped(DUMP_TABLE_ops, losses.no_room + losses.too_deep + losses.no_thread + recording.rows_lost,
+               &recording.dropped_told);
+  tell_dropped(DUMP_TABLE_memory_events, losses.no_room_for_memory + recording.memory_rows_lost,
+               &recording.memory_dropped_told);
 }
 
 /* Each second. */
@@ -192,14 +214,15 @@ static void tick(void) {
 }
 
 static uint64_t drain(void) {
-  uint64_t count = op_rows_drain(&recording.rows, DRAIN_LIMIT, write_ops, NULL);
-  if (recording.rows.ops.rows && !recording.oldest_ms) recording.oldest_ms = now_ms();
+  uint64_t count = op_rows_drain(&recording.rows, DRAIN_LIMIT, write_what_is_full, NULL);
+  if ((recording.rows.ops.rows || recording.rows.memory.events.rows) && !recording.oldest_ms)
+    recording.oldest_ms = now_ms();
   return count;
 }
 
 static void drain_everything(void) {
   while (drain() >= DRAIN_LIMIT) continue;
-  if (recording.rows.ops.rows || recording.rows.threads.rows || recording.rows.stacks.traces.rows) write_ops(NULL);
+  write_everything();
 }
 
 /* ---- The thread. */
@@ -223,11 +246,11 @@ static bool wait_for_work(int milliseconds, uint64_t *flush, bool *stop) {
   until.tv_sec += until.tv_nsec / 1000000000;
   until.tv_nsec %= 1000000000;
   pthread_mutex_lock(&guard);
-  while (!stop_wanted && flush_wanted == flush_done)
+  while (!stop_wanted && flush_wanted == flush_done && !atomic_load(&is_hurried))
     if (pthread_cond_timedwait(&wake, &guard, &until)) break;
   *flush = flush_wanted;
   *stop = stop_wanted;
-  bool is_wanted = stop_wanted || flush_wanted != flush_done;
+  bool is_wanted = atomic_exchange(&is_hurried, false) || stop_wanted || flush_wanted != flush_done;
   pthread_mutex_unlock(&guard);
   return is_wanted;
 }
@@ -236,7 +259,7 @@ static void close_file(void) {
   struct tfprof_error error;
   /* Twice: ops that ended on another thread than the one that began them wait for the second. */
   for (int i = 0; i < 2; i++) drain_everything();
-  op_rows_finish(&recording.rows, write_ops, NULL);
+  op_rows_finish(&recording.rows, write_what_is_full, NULL);
   drain_everything();
   tick();
   diagnose_losses();
@@ -273,7 +296,7 @@ static void *write_recording(void *argument) {
     } else {
       count = drain();
       uint64_t now = now_ms();
-      if (recording.oldest_ms && now - recording.oldest_ms >= FRAME_AGE_MS) write_ops(NULL);
+      if (recording.oldest_ms && now - recording.oldest_ms >= FRAME_AGE_MS) write_everything();
       if (now >= recording.next_tick_ms) {
         tick();
         recording.next_tick_ms = now + TICK_MS;
@@ -304,9 +327,10 @@ static bool start_thread(void) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all,
                   &before); /* the new thread inherits the mask: the program's signals are for the program's threads */
-  has_thread = pthread_create(&thread, NULL, write_recording, NULL) == 0;
+  bool is_started = pthread_create(&thread, NULL, write_recording, NULL) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return has_thread;
+  has_thread = is_started;
+  return is_started;
 }
 
 enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
@@ -358,6 +382,14 @@ void recording_flush(int timeout_ms) {
   while (flush_done < mine && !is_stopped)
     if (pthread_cond_timedwait(&progress, &guard, &until)) break;
   pthread_mutex_unlock(&guard);
+}
+
+/* Without the lock: the allocator that calls may be anybody's. A signal that comes between the writer's look and its
+** sleep is missed, and it sleeps as long as it would have. */
+void recording_hurry(void) {
+  if (!has_thread) return;
+  atomic_store(&is_hurried, true);
+  pthread_cond_signal(&wake);
 }
 
 void recording_finish(const struct dump_profile *profile, int timeout_ms) {

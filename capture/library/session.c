@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "guarded_read.h"
+#include "memory_callbacks.h"
 #include "op_callbacks.h"
 #include "python_code.h"
 #include "python_frames.h"
@@ -21,10 +22,10 @@
 enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000 };
 
 struct session_part session_parts[PART_COUNT];
-static const char *const part_names[PART_COUNT] = {"ops", "shapes", "stacks", "steps", "clock", "counters"};
+static const char *const part_names[PART_COUNT] = {"ops", "shapes", "stacks", "steps", "memory", "clock", "counters"};
 static _Atomic int state = SESSION_NONE;
 static char directory[4096], framework_version[64], command[4096];
-static bool wants_shapes, wants_stacks, is_quiet;
+static bool wants_shapes, wants_stacks, wants_memory, is_quiet;
 
 const char *session_part_name(int part) { return part_names[part]; }
 
@@ -133,6 +134,7 @@ static void after_fork_in_child(void) {
   if (atomic_load(&state) != SESSION_RECORDING) return;
   capture_session++;
   thread_records_reset();
+  memory_after_fork_in_child();
   recording_after_fork_in_child();
   atomic_store(&state, SESSION_INHERITED);
 }
@@ -146,6 +148,8 @@ bool session_is_recording(void) {
   return is_started;
 }
 
+bool session_is_running(void) { return atomic_load_explicit(&state, memory_order_acquire) == SESSION_RECORDING; }
+
 /* ---- Entry points. They return 1 for yes and 0 for no. */
 
 /* The library is loaded, before PyTorch: the clocks begin to be compared. */
@@ -156,6 +160,9 @@ ENTRY_POINT int tfprof_capture_begin(const char *torch_version);
 ENTRY_POINT int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count);
 ENTRY_POINT int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b);
 ENTRY_POINT int tfprof_capture_prove_inputs(void);
+/* Before and after a tensor of `bytes` at `address` is made and dropped. */
+ENTRY_POINT int tfprof_capture_watch_memory(void);
+ENTRY_POINT int tfprof_capture_prove_memory(const void *address, int64_t bytes);
 /* With the GIL held (ctypes.PyDLL): */
 ENTRY_POINT int tfprof_capture_find_python(unsigned version);
 ENTRY_POINT unsigned long tfprof_capture_describe_stack(char *text, unsigned long size);
@@ -190,6 +197,8 @@ int tfprof_capture_load(void) {
   wants_shapes = is_set("TFPROF_SHAPES", true);
   const char *mode = getenv("TFPROF_PYTHON_MODE");
   wants_stacks = !mode || strcmp(mode, "none") != 0;
+  wants_memory = is_set("TFPROF_MEMORY", true);
+  memory_ask(wants_memory);
   read_command();
   return 1;
 }
@@ -197,6 +206,9 @@ int tfprof_capture_load(void) {
 int tfprof_capture_begin(const char *torch_version) {
   char reason[256];
   snprintf(framework_version, sizeof framework_version, "%s", torch_version);
+  bool is_memory_found = memory_find(reason, sizeof reason);
+  set_part(PART_MEMORY, wants_memory ? PART_DEGRADED : PART_OFF,
+           !wants_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
   set_part(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
   set_part(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --python=none");
   if (!guarded_read_begin() || !thread_records_begin(buffer_bytes())) {
@@ -233,6 +245,19 @@ int tfprof_capture_prove_inputs(void) {
   return is_proved;
 }
 
+int tfprof_capture_watch_memory(void) {
+  if (!wants_memory || !torch_memory.report) return 0;
+  memory_watch();
+  return 1;
+}
+
+int tfprof_capture_prove_memory(const void *address, int64_t bytes) {
+  char reason[256] = "";
+  bool is_proved = memory_prove((uintptr_t)address, bytes, reason, sizeof reason);
+  set_part(PART_MEMORY, is_proved ? PART_OK : PART_DEGRADED, reason);
+  return is_proved;
+}
+
 int tfprof_capture_find_python(unsigned version) {
   char reason[256];
   if (!guarded_read_begin()) return 0;
@@ -263,6 +288,7 @@ int tfprof_capture_arm(void) {
     return 0;
   }
   atomic_store(&state, SESSION_RECORDING);
+  if (session_parts[PART_MEMORY].state == PART_OK) memory_arm(wants_stacks);
   if (ops_arm(wants_shapes, wants_stacks)) return 1;
   session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
               framework_version);
@@ -286,6 +312,7 @@ void tfprof_capture_finish(void) {
   int expected = SESSION_RECORDING;
   if (!atomic_compare_exchange_strong(&state, &expected, SESSION_ENDED)) return;
   ops_disarm();
+  memory_disarm();
   struct identity identity;
   identify(&identity); /* the rank may have become known since */
   recording_finish(&identity.profile, FINISH_TIMEOUT_MS);

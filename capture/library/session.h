@@ -23,8 +23,10 @@ enum session_state {
 
 /* Whether ops of this thread are to be recorded; starts the recording of a forked child. */
 bool session_is_recording(void);
+/* The same without starting one. */
+bool session_is_running(void);
 
-enum { PART_OPS, PART_SHAPES, PART_STACKS, PART_STEPS, PART_CLOCK, PART_COUNTERS, PART_COUNT };
+enum { PART_OPS, PART_SHAPES, PART_STACKS, PART_STEPS, PART_MEMORY, PART_CLOCK, PART_COUNTERS, PART_COUNT };
 enum part_state { PART_OFF, PART_DEGRADED, PART_OK };
 struct session_part {
   enum part_state state;

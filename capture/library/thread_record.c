@@ -194,6 +194,7 @@ bool thread_forget(struct capture_thread *thread) {
   uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
   for (uint32_t i = 0; i < depth; i++) {
     struct open_op *op = &thread->open[i];
+    op->frame = NULL; /* what begins inside it finds out its stack anew */
     if (op->pin || atomic_load_explicit(&op->is_done, memory_order_acquire)) continue;
     struct pin_item *pin = thread_reserve(thread, sizeof *pin);
     if (!pin) return false;

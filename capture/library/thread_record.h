@@ -13,6 +13,7 @@
 #include "intern.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 enum item_kind {
@@ -23,11 +24,13 @@ enum item_kind {
   ITEM_NODE,   /* struct node_item: one frame of a stack */
   ITEM_FORGET, /* struct item: numbers given before now are used only by ops that were pinned */
   ITEM_PIN,    /* struct pin_item: what an op that is still running refers to, before ITEM_FORGET */
+  ITEM_MEMORY, /* struct memory_item; id is the stack's node */
+  ITEM_OUT_OF_MEMORY, /* the same; bytes that there were not */
 };
 
 struct item {
   uint8_t kind;
-  uint8_t scope;  /* ITEM_OP: RecordScope; ITEM_PIN: unused */
+  uint8_t scope;  /* ITEM_OP: RecordScope; ITEM_MEMORY: number of the pool (memory_callbacks.h) */
   uint16_t units; /* size of the whole item in 16 bytes */
   uint32_t id;
 };
@@ -42,6 +45,16 @@ struct op_item {
   uint16_t pin;   /* 1 + place of the ITEM_PIN that holds its numbers; 0: none */
 };
 _Static_assert(sizeof(struct op_item) == 48, "an op takes three units");
+
+struct memory_item {
+  struct item head;
+  int64_t bytes;  /* negative: released */
+  uint64_t ticks; /* where an op has the time of its end: items with a time are merged by it */
+  uint64_t address, in_use, reserved;
+};
+#define MEMORY_UNKNOWN UINT64_MAX /* in_use and reserved */
+_Static_assert(sizeof(struct memory_item) == 48, "an allocation takes three units");
+_Static_assert(offsetof(struct memory_item, ticks) == offsetof(struct op_item, end_ticks), "one place for the time");
 
 struct bytes_item {
   struct item head;
@@ -82,6 +95,7 @@ struct open_op {
   uint64_t start_ticks;
   int64_t sequence;
   uint32_t name, inputs, node, forward_thread;
+  uint32_t stack;     /* node, or that of the op around it where it stands at the same place */
   uint32_t name_data; /* in the arena */
   uint16_t pin;
   uint8_t scope;
@@ -121,6 +135,7 @@ struct capture_thread {
   _Atomic(struct chunk *) first_chunk;
   _Atomic uint64_t lost;     /* ops for which there was no room */
   _Atomic uint64_t too_deep; /* ops beyond OPEN_MAXIMUM */
+  _Atomic uint64_t lost_memory; /* allocations and releases for which there was no room */
   _Atomic uint64_t cut;      /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
   uint32_t tid;
   uint64_t logical_thread; /* RecordFunction's number of the thread */

@@ -27,6 +27,7 @@ static void (*before_text)(void *, const char *, int64_t);
 struct library_search {
   const char *suffix;
   char path[4096];
+  uintptr_t begin, end;
 };
 
 static int note_library(struct dl_phdr_info *info, size_t size, void *context) {
@@ -36,14 +37,23 @@ static int note_library(struct dl_phdr_info *info, size_t size, void *context) {
   if (length < suffix || length >= sizeof search->path || strcmp(info->dlpi_name + length - suffix, search->suffix))
     return 0;
   memcpy(search->path, info->dlpi_name, length + 1);
+  search->begin = UINTPTR_MAX;
+  search->end = 0;
+  for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+    uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_memsz;
+    if (segment->p_type != PT_LOAD) continue;
+    if (begin < search->begin) search->begin = begin;
+    if (end > search->end) search->end = end;
+  }
   return 1;
 }
 
-/* PyTorch's libraries are loaded RTLD_LOCAL: only a handle of their own finds their symbols. The handle is never
-** closed. */
-static void *open_loaded(const char *suffix) {
+void *torch_open_loaded(const char *suffix, uintptr_t *begin, uintptr_t *end) {
   struct library_search search = {.suffix = suffix};
   if (!dl_iterate_phdr(note_library, &search)) return NULL;
+  if (begin) *begin = search.begin;
+  if (end) *end = search.end;
   return dlopen(search.path, RTLD_NOLOAD | RTLD_LAZY);
 }
 
@@ -52,7 +62,7 @@ bool torch_find(char *reason, size_t size) {
     snprintf(reason, size, "the callbacks are not written for this processor");
     return false;
   }
-  void *library = open_loaded("/libtorch_cpu.so");
+  void *library = torch_open_loaded("/libtorch_cpu.so", NULL, NULL);
   if (!library) {
     snprintf(reason, size, "libtorch_cpu.so is not loaded");
     return false;
@@ -87,7 +97,7 @@ bool torch_find(char *reason, size_t size) {
     snprintf(reason, size, "this PyTorch has no RecordFunction::before of a known form");
     return false;
   }
-  void *core = open_loaded("/libc10.so");
+  void *core = torch_open_loaded("/libc10.so", NULL, NULL);
   if (core) torch.undefined_tensor = dlsym(core, "_ZN3c1019UndefinedTensorImpl10_singletonE");
   return true;
 }

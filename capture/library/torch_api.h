@@ -80,6 +80,9 @@ struct torch_layout {
 };
 extern struct torch_layout torch_layout;
 
+/* A handle of the library that is loaded from a path with this end, or NULL, and where it lies in memory. PyTorch's
+** libraries are loaded RTLD_LOCAL: only a handle of their own finds their symbols. It is never closed. */
+void *torch_open_loaded(const char *suffix, uintptr_t *begin, uintptr_t *end);
 /* Finds libtorch_cpu.so and the functions. false: `reason` says what is missing. */
 bool torch_find(char *reason, size_t size);
 /* Proves torch_layout. false: callbacks do not work at all; true with `reason` filled: degraded. */

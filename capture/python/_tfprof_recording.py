@@ -33,6 +33,11 @@ class Recording:
                 self.prove_inputs()
             except Exception as problem:
                 self.say_problem(problem)
+        if os.environ.get("TFPROF_MEMORY") != "0":
+            try:
+                self.prove_memory()
+            except Exception as problem:
+                self.say_problem(problem)
         if os.environ.get("TFPROF_PYTHON_MODE") != "none":
             try:
                 self.prove_stacks()
@@ -102,6 +107,20 @@ class Recording:
             )
             samples.append((wrapped, 4, number, (2, 3)))
         return samples
+
+    # ---- Memory.
+
+    def prove_memory(self):
+        """A tensor of known size is made and dropped."""
+        size = 12345
+        if self.library.tfprof_capture_watch_memory():
+            address = 0
+            try:
+                tensor = self.torch.empty(size, dtype=self.torch.uint8, device="cpu")
+                address = tensor.data_ptr()
+                del tensor
+            finally:
+                self.library.tfprof_capture_prove_memory(self.ctypes.c_void_p(address), self.ctypes.c_int64(size))
 
     # ---- Python stacks.
 

@@ -1,4 +1,5 @@
-/* allocations.c: the table allocations and memory_events.allocation_id, from allocations and releases as they happened.
+/* allocations.c: the table allocations, memory_events.allocation_id and op_id, from allocations and releases as they
+** happened.
 **
 ** Events are gone through in the order of time, those of one time in the order of the source.  An allocation stands
 ** under its device and address until a release of the same address closes it; an address that is given out again while
@@ -17,7 +18,8 @@
 struct event {
   int64_t time, bytes, address;
   uint32_t row, device, thread, op;
-  bool is_release;
+  string_id allocator;
+  enum { ALLOCATE, RELEASE, OTHER } kind;
 };
 
 struct allocation { uint32_t opened, closed; }; /* index of event; NO_ROW: none */
@@ -27,7 +29,7 @@ struct work {
   uint32_t count;
   struct allocation *made;
   uint32_t made_count;
-  uint32_t *of_event; /* allocation by row of memory_events */
+  uint32_t *of_event, *ops; /* allocation and op by row of memory_events */
 };
 
 static int compare_events(const void *a, const void *b) {
@@ -51,17 +53,25 @@ static enum tfprof_status collect(struct profile *profile, struct work *w, uint3
       uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
       int64_t times[ROWS_BLOCK], bytes[ROWS_BLOCK], addresses[ROWS_BLOCK];
       uint32_t device[ROWS_BLOCK], thread[ROWS_BLOCK];
-      string_id kinds[ROWS_BLOCK];
+      string_id kinds[ROWS_BLOCK], allocators[ROWS_BLOCK];
       derive_integers(segment->columns[COLUMN_memory_events_time_ns], first, count, times);
       derive_integers(segment->columns[COLUMN_memory_events_bytes], first, count, bytes);
       derive_integers(segment->columns[COLUMN_memory_events_address], first, count, addresses);
       derive_references(segment->columns[COLUMN_memory_events_device_id], first, count, devices, device);
       derive_references(segment->columns[COLUMN_memory_events_thread], first, count, threads, thread);
       derive_texts(segment->columns[COLUMN_memory_events_kind], first, count, kinds);
+      derive_texts(segment->columns[COLUMN_memory_events_allocator], first, count, allocators);
       for (uint32_t i = 0; i < count; i++) {
-        if (times[i] == NO_VALUE || bytes[i] == NO_VALUE || (kinds[i] != allocate && kinds[i] != release)) continue;
-        struct event event = {times[i],  bytes[i],  addresses[i], (uint32_t)segment->first_row + first + i,
-                              device[i], thread[i], NO_ROW,       kinds[i] == release};
+        if (times[i] == NO_VALUE || bytes[i] == NO_VALUE) continue;
+        struct event event = {.time = times[i],
+                              .bytes = bytes[i],
+                              .address = addresses[i],
+                              .row = (uint32_t)segment->first_row + first + i,
+                              .device = device[i],
+                              .thread = thread[i],
+                              .op = NO_ROW,
+                              .allocator = allocators[i],
+                              .kind = kinds[i] == allocate ? ALLOCATE : kinds[i] == release ? RELEASE : OTHER};
         if (w->count && times[i] < w->events[w->count - 1].time) is_sorted = false;
         w->events[w->count++] = event;
       }
@@ -108,7 +118,9 @@ static enum tfprof_status find_ops(struct profile *profile, struct work *w, stru
       stack[depth++] = spans[next].row;
     }
     while (depth && ends[stack[depth - 1]] < moments[i].start) depth--;
-    if (depth) w->events[moments[i].row].op = stack[depth - 1];
+    if (!depth) continue;
+    w->events[moments[i].row].op = stack[depth - 1];
+    w->ops[w->events[moments[i].row].row] = stack[depth - 1];
   }
   free(starts);
   free(ends);
@@ -136,6 +148,8 @@ static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
   for (uint32_t i = 0; i < w->count; i++) {
     const struct event *event = &w->events[i];
     struct slot *slot = NULL;
+    bool is_release = event->kind == RELEASE;
+    if (event->kind == OTHER) continue;
     if (event->address != NO_VALUE) {
       uint64_t hash = ((uint64_t)event->address ^ event->device) * UINT64_C(0x9e3779b97f4a7c15),
                at = (hash ^ hash >> 29) & mask;
@@ -144,26 +158,26 @@ static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
       slot = &slots[at];
     }
     uint32_t open = slot && slot->allocation && slot->allocation != NO_ROW ? slot->allocation - 1 : NO_ROW;
-    if (event->is_release && open != NO_ROW) {
+    if (is_release && open != NO_ROW) {
       w->made[open].closed = i;
       w->of_event[event->row] = open;
       slot->allocation = NO_ROW;
       continue;
     }
-    if (event->is_release && !slot) continue;
-    w->made[w->made_count] = event->is_release ? (struct allocation){NO_ROW, i} : (struct allocation){i, NO_ROW};
+    if (is_release && !slot) continue;
+    w->made[w->made_count] = is_release ? (struct allocation){NO_ROW, i} : (struct allocation){i, NO_ROW};
     w->of_event[event->row] = w->made_count++;
-    if (slot) *slot = (struct slot){event->address, event->device, event->is_release ? NO_ROW : w->made_count};
+    if (slot) *slot = (struct slot){event->address, event->device, is_release ? NO_ROW : w->made_count};
   }
   free(slots);
   return TFPROF_OK;
 }
 
 static enum tfprof_status set_columns(struct profile *profile, const struct work *w, struct tfprof_error *error) {
-  uint32_t *references = malloc(((size_t)w->made_count + 1) * sizeof *references), *steps = NULL;
+  uint32_t *references = malloc(((size_t)w->made_count + 1) * sizeof *references);
+  string_id *texts = malloc(((size_t)w->made_count + 1) * sizeof *texts);
   int64_t *integers = malloc(((size_t)w->made_count + 1) * sizeof *integers);
-  enum tfprof_status status = references && integers ? TFPROF_OK : error_no_memory(error);
-  if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_step_id, &steps, error);
+  enum tfprof_status status = references && texts && integers ? TFPROF_OK : error_no_memory(error);
 #define EACH(kind, array, column, expression) \
   for (uint32_t i = 0; i < w->made_count && !status; i++) { \
     const struct event *opened = w->made[i].opened == NO_ROW ? NULL : &w->events[w->made[i].opened]; \
@@ -181,9 +195,9 @@ static enum tfprof_status set_columns(struct profile *profile, const struct work
   EACH(references, references, thread_id, opened ? opened->thread : NO_ROW);
   EACH(references, references, op_id, opened ? opened->op : NO_ROW);
   EACH(references, references, release_op_id, closed ? closed->op : NO_ROW);
-  EACH(references, references, step_id, opened && opened->op != NO_ROW ? steps[opened->op] : NO_ROW);
+  EACH(texts, texts, allocator, any->allocator);
 #undef EACH
-  free(steps);
+  free(texts);
   free(references);
   free(integers);
   return status;
@@ -194,9 +208,10 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_memory_events, &rows, error);
   if (status || !rows) return status;
-  w.of_event = malloc((size_t)rows * sizeof *w.of_event);
+  w.of_event = malloc((size_t)rows * 2 * sizeof *w.of_event);
   if (!w.of_event) return error_no_memory(error);
-  memset(w.of_event, 0xff, (size_t)rows * sizeof *w.of_event); /* NO_ROW */
+  w.ops = w.of_event + rows;
+  memset(w.of_event, 0xff, (size_t)rows * 2 * sizeof *w.of_event); /* NO_ROW */
   status = collect(profile, &w, rows, error);
   if (!status && w.count) {
     status = find_ops(profile, &w, error);
@@ -207,6 +222,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
       status =
           derive_set_references(profile, TABLE_memory_events, COLUMN_memory_events_allocation_id, w.of_event, error);
     }
+    if (!status)
+      status = derive_set_references(profile, TABLE_memory_events, COLUMN_memory_events_op_id, w.ops, error);
   }
   free(w.events);
   free(w.made);
@@ -224,10 +241,11 @@ const struct derive_pass derive_allocations = {
               {TABLE_memory_events, COLUMN_memory_events_address},
               {TABLE_memory_events, COLUMN_memory_events_device_id},
               {TABLE_memory_events, COLUMN_memory_events_thread},
+              {TABLE_memory_events, COLUMN_memory_events_allocator},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
-              {TABLE_ops, COLUMN_ops_thread_id},
-              {TABLE_ops, COLUMN_ops_step_id}},
-    .writes = {{TABLE_memory_events, COLUMN_memory_events_allocation_id}},
+              {TABLE_ops, COLUMN_ops_thread_id}},
+    .writes = {{TABLE_memory_events, COLUMN_memory_events_allocation_id},
+               {TABLE_memory_events, COLUMN_memory_events_op_id}},
     .run = run,
 };

@@ -25,5 +25,9 @@ const struct derive_pass *const derive_passes[] = {
     &derive_links_of_syncs,
     &derive_graph_launches,
     &derive_allocations,
+    &derive_memory_of_ops,
+    &derive_memory_traces,
+    &derive_steps_of_memory_events,
+    &derive_steps_of_allocations,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

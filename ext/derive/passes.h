@@ -15,13 +15,17 @@ extern const struct derive_pass derive_input_events;
 extern const struct derive_pass derive_links_of_kernels;
 extern const struct derive_pass derive_links_of_syncs;
 extern const struct derive_pass derive_links_of_transfers;
+extern const struct derive_pass derive_memory_of_ops;
+extern const struct derive_pass derive_memory_traces;
 extern const struct derive_pass derive_nesting;
 extern const struct derive_pass derive_ranges;
 extern const struct derive_pass derive_step_marks;
 extern const struct derive_pass derive_steps;
 extern const struct derive_pass derive_steps_of_api_calls;
 extern const struct derive_pass derive_steps_of_compilations;
+extern const struct derive_pass derive_steps_of_allocations;
 extern const struct derive_pass derive_steps_of_instants;
+extern const struct derive_pass derive_steps_of_memory_events;
 extern const struct derive_pass derive_steps_of_ops;
 
 #endif
