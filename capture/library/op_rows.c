@@ -24,6 +24,7 @@ enum {
   OP_FORWARD_THREAD,
   OP_SHAPES,
   OP_TYPES,
+  OP_VALUES,
   OP_TRACE,
   OP_COLUMNS
 };
@@ -37,6 +38,7 @@ static const struct row_column op_columns[OP_COLUMNS] = {
     {DUMP_ops_forward_thread, DUMP_UNORDERED, false, false},
     {DUMP_ops_input_shapes, DUMP_UNORDERED, false, false},
     {DUMP_ops_input_types, DUMP_UNORDERED, false, false},
+    {DUMP_ops_input_values, DUMP_UNORDERED, false, false},
     {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false, false},
 };
 
@@ -114,7 +116,7 @@ struct op_reader {
   uint32_t position, used;    /* used: as last seen */
   int64_t row;                /* in threads; -1: none yet */
   struct id_map names;        /* string */
-  struct id_map inputs;       /* string of the shapes << 32 | string of the types */
+  struct id_map inputs;       /* 1 + place in op_rows.input_texts */
   struct id_map codes;        /* struct code_copy * */
   struct id_map nodes;        /* row in code_traces + 1 */
   struct pinned *pins;        /* OPEN_MAXIMUM, when needed */
@@ -164,6 +166,8 @@ void op_rows_end(struct op_rows *rows) {
   memory_rows_end(&rows->memory);
   clock_map_end(&rows->clock);
   row_map_end(&rows->texts);
+  row_map_end(&rows->input_map);
+  free(rows->input_texts);
   free(rows->late);
   memset(rows, 0, sizeof *rows);
 }
@@ -189,14 +193,34 @@ static uint32_t keep_text(struct op_rows *rows, const char *text, size_t length)
   return string;
 }
 
+/* The number of these three texts together, from 1; 0: no memory. */
+static uint64_t keep_inputs(struct op_rows *rows, struct input_texts texts) {
+  struct row_map_entry *entry =
+      row_map_entry(&rows->input_map, (uint64_t)texts.shapes << 32 | texts.types, texts.values);
+  if (!entry) return 0;
+  if (entry->row_plus_one) return entry->row_plus_one;
+  uint32_t count = rows->input_map.used;
+  if ((count & (count - 1)) == 0) { /* as many as there is room for, or none yet */
+    struct input_texts *larger = realloc(rows->input_texts, (count ? (size_t)count * 2 : 1) * sizeof *larger);
+    if (!larger) return 0;
+    rows->input_texts = larger;
+  }
+  rows->input_texts[count] = texts;
+  entry->row_plus_one = count + 1;
+  row_map_added(&rows->input_map);
+  return entry->row_plus_one;
+}
+
 static void read_inputs(struct op_rows *rows, struct op_reader *reader, const struct bytes_item *item) {
   static char text[TEXT_SIZE]; /* the writer thread is one */
   const uint64_t *words = (const uint64_t *)(const void *)item->bytes;
   size_t length = input_shapes_text(words, item->length / 8, text, sizeof text);
-  uint64_t shapes = length ? keep_text(rows, text, length) : 0;
+  struct input_texts texts = {.shapes = length ? keep_text(rows, text, length) : 0};
   length = input_types_text(words, item->length / 8, text, sizeof text);
-  uint64_t types = length ? keep_text(rows, text, length) : 0;
-  id_put(&reader->inputs, item->head.id, shapes << 32 | types);
+  texts.types = length ? keep_text(rows, text, length) : 0;
+  length = input_values_text(words, item->length / 8, text, sizeof text);
+  texts.values = length ? keep_text(rows, text, length) : 0;
+  id_put(&reader->inputs, item->head.id, keep_inputs(rows, texts));
 }
 
 static void read_node(struct op_rows *rows, struct op_reader *reader, const struct node_item *item) {
@@ -352,8 +376,12 @@ static void add_op(struct op_rows *rows, const struct op_item *item) {
   row_put(ops, row, OP_DURATION, end - start);
   if (item->sequence >= 0) row_set(ops, row, OP_SEQUENCE, item->sequence);
   if (item->forward_thread) row_set(ops, row, OP_FORWARD_THREAD, item->forward_thread);
-  if (numbers.inputs >> 32) row_set(ops, row, OP_SHAPES, (int64_t)(numbers.inputs >> 32));
-  if ((uint32_t)numbers.inputs) row_set(ops, row, OP_TYPES, (int64_t)(uint32_t)numbers.inputs);
+  if (numbers.inputs) {
+    const struct input_texts *texts = &rows->input_texts[numbers.inputs - 1];
+    if (texts->shapes) row_set(ops, row, OP_SHAPES, texts->shapes);
+    if (texts->types) row_set(ops, row, OP_TYPES, texts->types);
+    if (texts->values) row_set(ops, row, OP_VALUES, texts->values);
+  }
   if (numbers.node) row_set(ops, row, OP_TRACE, (int64_t)numbers.node - 1);
 }
 

@@ -8,6 +8,10 @@
 
 struct op_reader; /* what is known of one thread */
 
+struct input_texts { /* strings; 0: none */
+  uint32_t shapes, types, values;
+};
+
 struct op_rows {
   struct dump_writer *writer;
   struct row_buffer ops, threads;
@@ -23,6 +27,8 @@ struct op_rows {
   uint64_t unresolved_memory;        /* allocations and releases without a thread or a device: no row */
   struct row_map texts;              /* names, shapes and types that are kept: hash of the text to string */
   uint64_t text_bytes, texts_refused;
+  struct row_map input_map;          /* the three texts of an op's inputs to their place in input_texts */
+  struct input_texts *input_texts;   /* as many as input_map has, room for the next power of two */
 };
 
 /* false: no memory. The clock map begins with it. */

@@ -1,7 +1,8 @@
-/* torch_input_text.c: the words of torch_inputs.h as the two JSON texts of a dump.
+/* torch_input_text.c: the words of torch_inputs.h as the three JSON texts of a dump.
 **
 ** They are what torch.profiler exports as "Input Dims" and "Input type": [] for whatever is no tensor, a list of
-** shapes for a list of tensors; the C++ names of the tensors' types, "Scalar", "ScalarList", "TensorList" or "".
+** shapes for a list of tensors; the C++ names of the tensors' types, "Scalar", "ScalarList", "TensorList" or ""; and,
+** as "Concrete Inputs", of numbers that are kept a text as Python would print them, else "".
 */
 #include "torch_inputs.h"
 
@@ -76,6 +77,16 @@ static void add_number(struct text *text, int64_t number) {
 
 static size_t finish(struct text *text) { return text->length < text->size ? text->length : 0; }
 
+/* How many words the input that begins with this one has; of a list of tensors only its first. */
+static uint32_t input_words(uint64_t word) {
+  switch (word & 0xff) {
+    case INPUT_TENSOR:
+    case INPUT_NUMBER_LIST: return 1 + (uint32_t)(word >> 32);
+    case INPUT_NUMBER: return 2;
+    default: return 1;
+  }
+}
+
 /* Writes [2,3] and returns the words that it stood in. */
 static uint32_t add_shape(struct text *text, const uint64_t *words) {
   uint32_t dimensions = (uint32_t)(words[0] >> 32);
@@ -104,7 +115,7 @@ size_t input_shapes_text(const uint64_t *words, uint32_t count, char *bytes, siz
         add(&text, "]");
         break;
       }
-      default: add(&text, "[]"); at++;
+      default: add(&text, "[]"); at += input_words(words[at]);
     }
   }
   add(&text, "]");
@@ -133,12 +144,14 @@ size_t input_types_text(const uint64_t *words, uint32_t count, char *bytes, size
         at++;
         break;
       case INPUT_SCALAR:
+      case INPUT_NUMBER:
         add(&text, "Scalar");
-        at++;
+        at += input_words(words[at]);
         break;
       case INPUT_SCALAR_LIST:
+      case INPUT_NUMBER_LIST:
         add(&text, "ScalarList");
-        at++;
+        at += input_words(words[at]);
         break;
       default: at++;
     }
@@ -146,4 +159,37 @@ size_t input_types_text(const uint64_t *words, uint32_t count, char *bytes, size
   }
   add(&text, "]");
   return finish(&text);
+}
+
+static void add_value(struct text *text, uint64_t word, uint64_t value) {
+  if (word >> 8 & 1)
+    add(text, value ? "True" : "False");
+  else
+    add_number(text, (int64_t)value);
+}
+
+size_t input_values_text(const uint64_t *words, uint32_t count, char *bytes, size_t size) {
+  struct text text = {bytes, 0, size};
+  bool has_values = false;
+  for (uint32_t at = 0; at < count;) {
+    uint64_t word = words[at];
+    uint32_t values = input_words(word) - 1, tensors = (uint32_t)(word >> 32);
+    add(&text, at ? ",\"" : "[\"");
+    if ((word & 0xff) == INPUT_NUMBER) add_value(&text, word, words[at + 1]);
+    if ((word & 0xff) == INPUT_NUMBER_LIST) {
+      add(&text, "[");
+      for (uint32_t i = 0; i < values; i++) {
+        if (i) add(&text, ", ");
+        add_value(&text, word, words[at + 1 + i]);
+      }
+      add(&text, "]");
+    }
+    has_values |= (word & 0xff) == INPUT_NUMBER || (word & 0xff) == INPUT_NUMBER_LIST;
+    add(&text, "\"");
+    at += input_words(word);
+    if ((word & 0xff) != INPUT_TENSOR_LIST) continue;
+    for (uint32_t i = 0; i < tensors; i++) at += input_words(words[at]);
+  }
+  add(&text, "]");
+  return has_values ? finish(&text) : 0;
 }

@@ -7,7 +7,21 @@
 
 struct input_layout input_layout;
 
-uint32_t input_encode_list(const uint8_t *list, uint64_t *words, uint32_t room) {
+/* Numbers or truth values; 0: something else is among them, or there is no room. */
+static uint32_t encode_numbers(const uint8_t *begin, uint64_t count, uint64_t *words, uint32_t room) {
+  if (count + 1 > room) return 0;
+  words[0] = INPUT_NUMBER_LIST | count << 32;
+  for (uint64_t i = 0; i < count; i++, begin += IVALUE_SIZE) {
+    uint32_t tag;
+    memcpy(&tag, begin + IVALUE_TAG, sizeof tag);
+    uint64_t kind = input_number(begin, tag, &words[1 + i]);
+    if (!kind || (i && (kind ^ words[0]) >> 8 & 1)) return 0;
+    words[0] |= kind & 1 << 8;
+  }
+  return (uint32_t)count + 1;
+}
+
+uint32_t input_encode_list(const uint8_t *list, bool with_values, uint64_t *words, uint32_t room) {
   if (!list) return 0;
   const uint8_t *begin = torch_pointer(list, input_layout.list_begin),
                 *end = torch_pointer(list, input_layout.list_begin + 8u);
@@ -16,6 +30,8 @@ uint32_t input_encode_list(const uint8_t *list, uint64_t *words, uint32_t room) 
   if (torch_pointer(list, input_layout.list_begin + 24u) != input_layout.tensor_type) {
     if (count) memcpy(&tag, begin + IVALUE_TAG, sizeof tag);
     if (count > LIST_MAXIMUM || (count && !input_is_scalar(tag))) return 0;
+    uint32_t used = with_values ? encode_numbers(begin, count, words, room) : 0;
+    if (used) return used;
     words[0] = INPUT_SCALAR_LIST;
     return 1;
   }

@@ -8,6 +8,10 @@
 **
 ** The callback writes words, which the writer thread turns into JSON texts: one word for each input, followed by a
 ** tensor's sizes, or by the tensors of a list.  Equal words have equal texts.
+**
+** Whole numbers and truth values among the inputs are kept for ops of at least VALUES_INPUTS inputs that begin with two
+** tensors: convolutions and attention, whose floating point operations depend on strides and flags, are among them, and
+** few whose numbers change with every call.
 */
 #ifndef TFPROF_CAPTURE_TORCH_INPUTS_H
 #define TFPROF_CAPTURE_TORCH_INPUTS_H
@@ -23,6 +27,8 @@ enum input_kind {                  /* the low byte of a word */
                   INPUT_SCALAR_LIST,
                   INPUT_TENSOR_LIST, /* bits 32...: how many tensors follow */
                   INPUT_LONG_LIST,   /* a list of tensors too long to be written out */
+                  INPUT_NUMBER,      /* a scalar of which the value is kept: bit 8: truth value; the value follows */
+                  INPUT_NUMBER_LIST, /* a list of them: bit 8: truth values; bits 32...: how many values follow */
 };
 
 enum {
@@ -35,6 +41,7 @@ enum {
   INLINE_SIZES = 5,  /* C10_SIZES_AND_STRIDES_MAX_INLINE_SIZE */
   LIST_MAXIMUM = 30, /* TENSOR_LIST_DISPLAY_LENGTH_LIMIT and SCALAR_LIST_LENGTH_LIMIT of torch/csrc/profiler */
   DIMENSION_MAXIMUM = 64,
+  VALUES_INPUTS = 7,
 };
 
 struct input_layout {
@@ -91,14 +98,32 @@ static inline uint32_t input_encode_tensor(const uint8_t *tensor, uint64_t *word
   return (uint32_t)dimensions + 1;
 }
 
+/* Whether values are kept for an op with these inputs. */
+static inline bool input_values_wanted(const uint8_t *values, uint64_t count) {
+  if (count < VALUES_INPUTS) return false;
+  uint32_t first, second;
+  memcpy(&first, values + IVALUE_TAG, sizeof first);
+  memcpy(&second, values + IVALUE_SIZE + IVALUE_TAG, sizeof second);
+  return first == TAG_TENSOR && second == TAG_TENSOR;
+}
+
+/* The value of an Int or a Bool, and INPUT_NUMBER with its bit; 0: it is another scalar. */
+static inline uint64_t input_number(const uint8_t *value, uint32_t tag, uint64_t *number) {
+  *number = torch_word(value, 0);
+  if (tag == TAG_INT) return INPUT_NUMBER;
+  *number &= 0xff;
+  return tag == input_layout.tag_bool ? INPUT_NUMBER | 1 << 8 : 0;
+}
+
 /* The rare kinds: lists. */
-uint32_t input_encode_list(const uint8_t *list, uint64_t *words, uint32_t room);
+uint32_t input_encode_list(const uint8_t *list, bool with_values, uint64_t *words, uint32_t room);
 
 /* Returns how many words were written; 0: the op has no inputs, or UINT32_MAX: they do not fit. */
 static inline uint32_t torch_inputs_encode(const uint8_t *record_function, uint64_t *words, uint32_t room) {
   const uint8_t *value = torch_pointer(record_function, torch_layout.inputs);
   uint64_t count = torch_word(record_function, torch_layout.inputs + 8u);
   uint32_t used = 0;
+  bool with_values = input_values_wanted(value, count);
   for (uint64_t i = 0; i < count; i++, value += IVALUE_SIZE) {
     if (used == room) return UINT32_MAX;
     uint32_t tag;
@@ -107,10 +132,12 @@ static inline uint32_t torch_inputs_encode(const uint8_t *record_function, uint6
     if (tag == TAG_TENSOR) {
       added = input_encode_tensor(torch_pointer(value, 0), words + used, room - used);
     } else if (input_is_scalar(tag)) {
-      words[used] = INPUT_SCALAR;
-      added = 1;
+      uint64_t number, kind = with_values && room - used > 1 ? input_number(value, tag, &number) : 0;
+      words[used] = kind ? kind : INPUT_SCALAR;
+      if (kind) words[used + 1] = number;
+      added = kind ? 2 : 1;
     } else if (tag == input_layout.tag_list) {
-      added = input_encode_list(torch_pointer(value, 0), words + used, room - used);
+      added = input_encode_list(torch_pointer(value, 0), with_values, words + used, room - used);
     }
     if (!added) {
       words[used] = INPUT_OTHER;
@@ -125,5 +152,7 @@ static inline uint32_t torch_inputs_encode(const uint8_t *record_function, uint6
 ** small. */
 size_t input_shapes_text(const uint64_t *words, uint32_t count, char *text, size_t size);
 size_t input_types_text(const uint64_t *words, uint32_t count, char *text, size_t size);
+/* The values that were kept; 0 when there are none, too. */
+size_t input_values_text(const uint64_t *words, uint32_t count, char *text, size_t size);
 
 #endif
