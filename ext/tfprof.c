@@ -22,9 +22,10 @@
 **   id joins with xs.id: kernels.op_id = ops.id.  Ids are unique over everything open and say nothing else.  _ns are
 **   nanoseconds, since 1970 for start_ns and end_ns; unknown is NULL.
 **
-**   Every table takes a hidden argument that selects among what is open: the id of a profile, a path, or a glob over
-**   paths, as in SELECT count(*) FROM kernels('*rank3*') or ... WHERE profile = 3.  Only = is understood, and NULL
-**   selects nothing.
+**   Every table takes a hidden argument that selects among what is open: the id of a profile, the path of a file or of
+**   a run in any spelling, the last part of such a path, or a glob over them, as in SELECT count(*) FROM
+**   kernels('*rank3*') or ... WHERE profile = 3.  What fits nothing is an error that says what is open (see
+**   store/selection.c).  Only = is understood, and NULL selects nothing.
 **
 **   =, <>, <, <=, >, >=, BETWEEN, IS, IN, LIKE, GLOB, REGEXP, ORDER BY, GROUP BY and DISTINCT are done by the tables
 **   themselves; EXPLAIN QUERY PLAN shows how (vtab/plan.h explains the words).  With the environment variable
@@ -32,9 +33,14 @@
 **
 ** FUNCTIONS
 **
-**   tfprof_open(path)           opens a profile, a run directory or all that a glob matches; the id of the run
+**   tfprof_open(path)           opens a profile, a run directory or all that a glob matches; the id of the run.  What
+**                               is open already, by whatever name, is refreshed and not opened again; single files
+**                               of a directory that is opened become part of its run
 **   tfprof_close(run_id)        closes a run; queries that are reading it finish undisturbed
-**   tfprof_refresh()            reads what was recorded since; the number of new rows
+**   tfprof_refresh()            reads what was recorded since, by processes that began later too; the number of new
+**                               rows.  A file that is gone or was cut is a row in diagnostics: what had been read of it
+**                               stays, the rest is NULL until a refresh finds it again.  A recording that another one
+**                               has replaced makes room for it, as a profile with an id of its own
 **   tfprof_save(path)           writes what is open as a dump; the number of profiles
 **   tfprof_timeline(path [, profile])
 **                               writes a Chrome trace for Perfetto and other viewers; the number of events

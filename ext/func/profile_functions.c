@@ -1,6 +1,7 @@
 /* profile_functions.c: what is open.
 **
-**   tfprof_open(path)          opens a profile, a run directory or all that a glob matches; returns the run's id
+**   tfprof_open(path)          opens a profile, a run directory or all that a glob matches, or refreshes it where it is
+**                              open; returns the run's id
 **   tfprof_open('path', path)  the same
 **   tfprof_close(run_id)       closes a run; returns its id
 **   tfprof_refresh()           reads what was recorded since; returns how many rows that are
@@ -80,7 +81,7 @@ static void refresh_function(sqlite3_context *context, int count, sqlite3_value 
   (void)count;
   (void)values;
   connection_begin(connection);
-  enum tfprof_status status = store_refresh(connection->store, &added, &error);
+  enum tfprof_status status = read_refresh(connection->store, &added, &error);
   connection_end(connection);
   if (status) {
     connection_result_error(context, &error);

@@ -4,7 +4,7 @@
 ** and then all frames of all jobs are decoded side by side, straight into the arrays.  What the file says is checked
 ** on the way, once: strings must exist, references must lie within the table they point to, booleans are 0 or 1,
 ** times are this side of the year 2116.  What does not pass, or cannot be decoded at all, is NULL and becomes a
-** diagnostic.
+** diagnostic.  When the file is gone or has been replaced, all that was asked for is NULL, until a refresh.
 **
 ** Of start_ns, end_ns and dur_ns any two make the third: end_ns is added up from the other two when it is read, and
 ** start_ns is computed here where the file has end_ns instead, whose differences are smaller.  Segments where this
@@ -74,6 +74,12 @@ const char *dump_damage_text(const struct tfprof_error *reason) {
 void dump_tell_damage(struct segment *segment, unsigned column, const struct dump_frame *frame,
                       enum tfprof_status status, uint64_t offset, const char *text) {
   const struct table_spec *spec = &schema_tables[segment->table];
+  if (status == TFPROF_IO) { /* the file was cut: told once for all its columns */
+    struct tfprof_error reason;
+    error_set(&reason, TFPROF_IO, "%s", text);
+    segment_lose(segment, column, &reason);
+    return;
+  }
   segment_diagnose(segment, column, "error", status == TFPROF_VERSION ? "unknown_encoding" : "damaged_column",
                    frame->rows, offset <= INT64_MAX ? (int64_t)offset : -1, "%s.%s is NULL in %u rows: %s", spec->name,
                    spec->columns[column].name, frame->rows, text);
@@ -94,6 +100,7 @@ void dump_tell_refused(struct segment *segment, unsigned column, int64_t count) 
   case TYPE_JSON:
     segment_diagnose(segment, column, "error", "lost_text", count, -1,
                      "%s.%s is NULL where its text is in a damaged part of the file", spec->name, name);
+    column_set_add(&segment->is_unsettled, column); /* a file that was cut may be whole again */
     break;
   default:
     segment_diagnose(segment, column, "warning", "impossible_value", count, -1,
@@ -564,14 +571,12 @@ static enum tfprof_status add_up_end(struct segment *segment, struct column **lo
   return loaded[spec->end_column] ? TFPROF_OK : error_no_memory(error);
 }
 
-enum tfprof_status dump_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
-                             struct column **out, struct tfprof_error *error) {
+static enum tfprof_status load(struct profile *profile, struct segment *segment, struct column_set wanted,
+                               struct column **loaded, struct tfprof_error *error) {
   const struct table_spec *spec = &schema_tables[segment->table];
-  struct column *loaded[SCHEMA_MAXIMUM_COLUMNS] = {NULL};
-  struct column_set wanted = {{0, 0}};
   enum tfprof_status status = TFPROF_OK;
-  for (unsigned i = 0; i < count; i++) column_set_add(&wanted, columns[i]);
   if (wants_text(spec, &wanted)) status = dump_load_strings(profile, error);
+  if (status == TFPROF_IO) status = TFPROF_OK; /* the file was cut: those texts are lost, and told so */
   if (!status) status = load_span(profile, segment, &wanted, loaded, error);
   bool needs_end = spec->end_column >= 0 && column_set_has(&wanted, (unsigned)spec->end_column);
   if (!status && needs_end) {
@@ -581,6 +586,24 @@ enum tfprof_status dump_load(struct profile *profile, struct segment *segment, c
   }
   if (!status) status = load_plain(profile, segment, &wanted, loaded, error);
   if (!status && needs_end) status = add_up_end(segment, loaded, error);
+  return status;
+}
+
+enum tfprof_status dump_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
+                             struct column **out, struct tfprof_error *error) {
+  const struct table_spec *spec = &schema_tables[segment->table];
+  struct column *loaded[SCHEMA_MAXIMUM_COLUMNS] = {NULL};
+  struct column_set wanted = {{0, 0}};
+  struct tfprof_error reason;
+  for (unsigned i = 0; i < count; i++) column_set_add(&wanted, columns[i]);
+  enum tfprof_status status = load(profile, segment, wanted, loaded, &reason);
+  if (dump_is_lost(status)) {
+    for (unsigned i = 0; i < count; i++) {
+      if (!loaded[columns[i]]) segment_lose(segment, columns[i], &reason);
+    }
+    status = TFPROF_OK;
+  }
+  if (status && error) *error = reason;
   for (unsigned i = 0; i < count && !status; i++) {
     out[i] = loaded[columns[i]];
     loaded[columns[i]] = NULL;

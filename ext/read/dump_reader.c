@@ -375,12 +375,17 @@ static enum tfprof_status widen(struct span *span, const struct dump_frame *fram
 static enum tfprof_status find_span(struct profile *profile, int64_t *start, int64_t *end, struct tfprof_error *error) {
   struct span span = {.source = profile->source_data, .start = *start, .end = *end};
   const struct dump_file *file = span.source->file;
+  struct tfprof_error reason;
   enum tfprof_status status = TFPROF_OK;
   for (size_t i = 0; i < profile->source_mark && !status; i++) {
     int table = schema_table_of_dump_id(file->frames[i].table_dump_id);
     if (table < 0 || table == TABLE_runs || table == TABLE_profiles) continue;
-    status = widen(&span, &file->frames[i], &schema_tables[table], error);
+    status = widen(&span, &file->frames[i], &schema_tables[table], &reason);
+    if (!dump_is_lost(status)) continue;
+    profile_tell_file(profile, &reason); /* without what must be looked at */
+    status = TFPROF_OK;
   }
+  if (status && error) *error = reason;
   dump_cursor_close(span.cursor);
   free(span.values);
   free(span.value_nulls);
@@ -404,8 +409,14 @@ static enum tfprof_status refresh(struct profile *profile, bool *changed, struct
 }
 
 static enum tfprof_status verify(struct profile *profile, struct tfprof_error *error) {
-  enum tfprof_status status = dump_load_strings(profile, error);
-  return status ? status : profile_load_all(profile, error);
+  struct tfprof_error reason;
+  enum tfprof_status status = dump_load_strings(profile, &reason);
+  if (dump_is_lost(status)) profile_tell_file(profile, &reason);
+  else if (status) {
+    if (error) *error = reason;
+    return status;
+  }
+  return profile_load_all(profile, error);
 }
 
 static void free_profile(struct profile *profile) {

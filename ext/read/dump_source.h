@@ -55,6 +55,10 @@ static inline const struct dump_frame *dump_segment_frame(const struct dump_sour
 static inline bool dump_is_damage(enum tfprof_status status) {
   return status == TFPROF_CORRUPT || status == TFPROF_VERSION || status == TFPROF_IO;
 }
+/* Whether a file cannot be read at all: it is gone, or another one. */
+static inline bool dump_is_lost(enum tfprof_status status) {
+  return status == TFPROF_NOT_FOUND || status == TFPROF_REPLACED || status == TFPROF_IO;
+}
 /* What dump_block_decode says is wrong, without the numbers of column and table, of which we tell the names. */
 const char *dump_damage_text(const struct tfprof_error *reason);
 void dump_tell_damage(struct segment *segment, unsigned column, const struct dump_frame *frame,

@@ -2,6 +2,13 @@
 **
 ** A directory gives its files (not those of directories within it), a glob all that it matches.  Where there are
 ** dumps among several files, the others are left alone: what lies beside a recording is mostly not one.
+**
+** No file is opened twice, whatever it is called: by its location or as another name of the same inode.  Opening what is
+** open refreshes it and gives the run that has it.  A directory of which single files are open takes over their runs, so
+** that the files of one recording are one run; a pattern leaves what is open where it is.
+**
+** A refresh looks at the paths of all runs again: files that have appeared (a process that started later) are opened, and
+** one that took the place of another becomes a profile of its own, so that ids never change their meaning.
 */
 #include "read/read.h"
 
@@ -72,7 +79,7 @@ static enum tfprof_status list_directory(const char *path, struct path_list *lis
 
 /* ---- errors about paths ---- */
 
-/* The longest part of the path that exists, or "." when none does. */
+/* The longest part of the path that exists; "." when none does. */
 static void find_existing_parent(const char *path, char *parent, size_t size) {
   struct stat info;
   snprintf(parent, size, "%s", path);
@@ -91,14 +98,20 @@ static void find_existing_parent(const char *path, char *parent, size_t size) {
 static enum tfprof_status not_found(const char *path, int reason, struct tfprof_error *error) {
   char parent[1024];
   struct stat info;
-  find_existing_parent(path, parent, sizeof parent);
-  const char *kind = stat(parent, &info) == 0 && !S_ISDIR(info.st_mode) ? "file" : "directory";
   if (reason != ENOENT && reason != ENOTDIR) {
     errno = reason;
     return error_io(error, path, "cannot open");
   }
-  error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; the nearest that exists is the %s %s", kind,
-           strcmp(parent, ".") == 0 ? "that the program was started in" : parent);
+  find_existing_parent(path, parent, sizeof parent);
+  const char *last = strrchr(path, '/');
+  bool is_whole = last && last[1] && (size_t)(last - path) == strlen(parent) && strncmp(path, parent, strlen(parent)) == 0;
+  if (stat(parent, &info) == 0 && !S_ISDIR(info.st_mode)) {
+    error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; %s is a file", parent);
+  } else if (strcmp(parent, ".") == 0 || strcmp(parent, "/") == 0 || is_whole) { /* would say nothing new */
+    error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory");
+  } else {
+    error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; of this path %s exists", parent);
+  }
   if (error) error->has_offset = false;
   return TFPROF_NOT_FOUND;
 }
@@ -132,6 +145,7 @@ static enum tfprof_status nothing_to_open(const char *path, const struct path_li
 struct opening {
   struct store *store;
   uint32_t run_number;
+  bool has_dumps; /* the run has: other files are left alone */
   size_t opened, failed;
   struct tfprof_error first_failure;
   struct path_list failures; /* path, message, path, message, ... */
@@ -145,13 +159,34 @@ static struct profile *first_profile(const struct opening *opening) {
   return NULL;
 }
 
-static enum tfprof_status open_file(struct opening *opening, const struct read_format *format, const char *path) {
+/* The open profile, published or not, of the file; NULL: none. A number of an inode is used again once its file is gone,
+** so the profile's own path must still lead there. */
+static struct profile *find_open(struct store *store, const char *path) {
+  struct stat info, own;
+  if (stat(path, &info) != 0) return NULL;
+  struct profile *profile = store_find_file(store, path, (uint64_t)info.st_dev, (uint64_t)info.st_ino);
+  if (!profile) return NULL;
+  const char *own_path = pool_text(store_pool(store), profile->location ? profile->location : profile->path);
+  bool is_there = stat(own_path, &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino;
+  return is_there ? profile : NULL;
+}
+
+static enum tfprof_status open_file(struct opening *opening, const struct read_format *format, const char *path,
+                                    struct tfprof_error *error) {
+  struct stat info = {0};
+  bool is_known = stat(path, &info) == 0;
+  enum tfprof_status status = format->open(opening->store, opening->run_number, path, error);
+  if (status) return status;
+  if (is_known) store_identify_file(opening->store, path, (uint64_t)info.st_dev, (uint64_t)info.st_ino);
+  opening->opened++;
+  return TFPROF_OK;
+}
+
+/* One of several files: only want of memory and Ctrl-C end the whole. */
+static enum tfprof_status try_file(struct opening *opening, const struct read_format *format, const char *path) {
   struct tfprof_error reason;
-  enum tfprof_status status = format->open(opening->store, opening->run_number, path, &reason);
-  if (!status) {
-    opening->opened++;
-    return TFPROF_OK;
-  }
+  enum tfprof_status status = open_file(opening, format, path, &reason);
+  if (!status) return TFPROF_OK;
   if (opening->failed++ == 0) opening->first_failure = reason;
   if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) {
     opening->first_failure = reason;
@@ -168,39 +203,37 @@ struct candidate {
   size_t path; /* index */
 };
 
-/* Opens what can be opened among several files. */
-static enum tfprof_status open_several(struct opening *opening, const char *path, const struct path_list *list,
+/* Opens what can be opened among several files and is not open yet. */
+static enum tfprof_status open_several(struct opening *opening, const struct path_list *list,
                                        struct tfprof_error *error) {
   struct candidate *candidates = malloc((list->count + 1) * sizeof *candidates);
   struct file_head *head = malloc(sizeof *head);
-  size_t count = 0, dumps = 0;
+  size_t count = 0;
+  bool has_dumps = opening->has_dumps;
   enum tfprof_status status = candidates && head ? TFPROF_OK : error_no_memory(error);
   for (size_t i = 0; i < list->count && !status; i++) {
     if (i % 64 == 0 && store_interrupted(opening->store)) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
     /* What cannot be read is no profile here; of a path given by itself the user is told why. */
-    if (status || recognise_read(list->paths[i], head, NULL)) continue;
+    if (status || find_open(opening->store, list->paths[i]) || recognise_read(list->paths[i], head, NULL)) continue;
     const struct read_format *format = recognise_format(list->paths[i], head);
     if (!format) continue;
     candidates[count++] = (struct candidate){format, i};
-    dumps += format == &dump_read_format;
+    has_dumps |= format == &dump_read_format;
   }
-  if (!status && count == 0) status = nothing_to_open(path, list, error);
   for (size_t i = 0; i < count && !status; i++) {
-    if (dumps && candidates[i].format != &dump_read_format) continue;
+    const char *path = list->paths[candidates[i].path];
+    if (has_dumps && candidates[i].format != &dump_read_format) continue;
     store_progress(opening->store, "opening", (double)i / (double)count);
     if (store_interrupted(opening->store)) {
       status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
       break;
     }
-    status = open_file(opening, candidates[i].format, list->paths[candidates[i].path]);
+    if (find_open(opening->store, path)) continue; /* by another name, a moment ago */
+    status = try_file(opening, candidates[i].format, path);
     if (status && error) *error = opening->first_failure;
   }
   free(candidates);
   free(head);
-  if (!status && opening->opened == 0) {
-    status = opening->first_failure.status;
-    if (error) *error = opening->first_failure;
-  }
   return status;
 }
 
@@ -210,27 +243,29 @@ static enum tfprof_status open_single(struct opening *opening, const char *path,
   enum tfprof_status status = recognise_read(path, head, error);
   if (!status) {
     const struct read_format *format = recognise_format(path, head);
-    status =
-        format ? format->open(opening->store, opening->run_number, path, error) : recognise_refuse(path, head, error);
+    status = format ? open_file(opening, format, path, error) : recognise_refuse(path, head, error);
   }
   free(head);
   return status;
 }
+
+/* ---- what a path names ---- */
+
+enum path_kind { PATH_FILE, PATH_DIRECTORY, PATH_PATTERN };
 
 static bool is_directory(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static enum tfprof_status open_glob(struct opening *opening, const char *pattern, struct tfprof_error *error) {
+static enum tfprof_status list_pattern(const char *pattern, struct path_list *list, struct tfprof_error *error) {
   glob_t found = {0};
-  struct path_list list = {0};
   enum tfprof_status status = TFPROF_OK;
   int result = glob(pattern, GLOB_NOSORT, NULL, &found);
   if (result == GLOB_NOSPACE) status = error_no_memory(error);
   for (size_t i = 0; i < found.gl_pathc && !status && result == 0; i++) {
-    if (is_directory(found.gl_pathv[i])) status = list_directory(found.gl_pathv[i], &list, error);
-    else status = add_path(&list, found.gl_pathv[i], "", error);
+    if (is_directory(found.gl_pathv[i])) status = list_directory(found.gl_pathv[i], list, error);
+    else status = add_path(list, found.gl_pathv[i], "", error);
   }
   if (!status && (result != 0 || found.gl_pathc == 0)) {
     char parent[1024];
@@ -240,48 +275,194 @@ static enum tfprof_status open_glob(struct opening *opening, const char *pattern
     status = TFPROF_NOT_FOUND;
   }
   if (result == 0) globfree(&found);
-  sort_paths(&list);
-  if (!status) status = open_several(opening, pattern, &list, error);
-  clear_paths(&list);
+  sort_paths(list);
   return status;
 }
 
-static enum tfprof_status open_path(struct opening *opening, const char *path, struct tfprof_error *error) {
+/* The files that the path names, sorted. */
+static enum tfprof_status list_path(const char *path, struct path_list *list, enum path_kind *kind,
+                                    struct tfprof_error *error) {
   struct stat info;
-  struct path_list list = {0};
   if (stat(path, &info) != 0) {
     int reason = errno;
-    if (reason == ENOENT && strpbrk(path, "*?[")) return open_glob(opening, path, error);
+    *kind = PATH_PATTERN;
+    if (reason == ENOENT && strpbrk(path, "*?[")) return list_pattern(path, list, error);
     return not_found(path, reason, error);
   }
-  if (!S_ISDIR(info.st_mode)) return open_single(opening, path, error);
-  enum tfprof_status status = list_directory(path, &list, error);
-  if (!status) status = open_several(opening, path, &list, error);
+  *kind = S_ISDIR(info.st_mode) ? PATH_DIRECTORY : PATH_FILE;
+  return *kind == PATH_DIRECTORY ? list_directory(path, list, error) : add_path(list, path, "", error);
+}
+
+/* ---- the life of a run ---- */
+
+/* Profiles whose file is another one now, and for which there is a new profile of that path, go. */
+static void drop_replaced(struct store *store, uint32_t run_number) {
+  size_t i = 0;
+  while (i < store_profile_count(store)) {
+    struct profile *old = store_profile_at(store, i++);
+    if (old->run_number != run_number || !old->is_replaced || !old->location) continue;
+    struct profile *new = store_find_file(store, pool_text(store_pool(store), old->location), 0, 0);
+    if (!new) continue;
+    profile_diagnose(new, "info", "replaced_file", 1, -1, -1,
+                     "this recording has taken the place of profile %u, whose file was replaced", old->number);
+    store_remove_profile(store, old);
+    i = 0;
+  }
+}
+
+/* Makes what was opened visible, with what was not. */
+static void publish(struct opening *opening) {
+  store_publish_run(opening->store, opening->run_number);
+  drop_replaced(opening->store, opening->run_number);
+  struct profile *profile = first_profile(opening);
+  for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {
+    profile_diagnose_once(profile, "error", "unopened_file", "%s could not be opened: %s", opening->failures.paths[i],
+                          opening->failures.paths[i + 1]);
+  }
+}
+
+/* Files that have appeared under the path of a run, or taken the place of others. */
+static enum tfprof_status look_again(struct store *store, uint32_t run_number, struct tfprof_error *error) {
+  struct opening *opening = calloc(1, sizeof *opening);
+  struct path_list list = {0};
+  enum path_kind kind;
+  if (!opening) return error_no_memory(error);
+  opening->store = store;
+  opening->run_number = run_number;
+  for (size_t i = 0; i < store_profile_count(store); i++) {
+    const struct profile *profile = store_profile_at(store, i);
+    if (profile->run_number == run_number) opening->has_dumps |= strcmp(profile->source->format, "tfprof") == 0;
+  }
+  struct tfprof_error reason;
+  enum tfprof_status status = list_path(store_run_path(store, run_number), &list, &kind, &reason);
+  if (!status) status = open_several(opening, &list, &reason);
+  bool is_serious = status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED;
+  if (is_serious) {
+    store_cancel_run(store, run_number);
+    if (error) *error = reason;
+  } else if (opening->opened || opening->failed) {
+    publish(opening);
+  }
   clear_paths(&list);
+  clear_paths(&opening->failures);
+  free(opening);
+  return is_serious ? status : TFPROF_OK; /* a path that is gone is told of its profiles */
+}
+
+static uint64_t new_rows(const struct store *store, uint32_t last_profile) {
+  uint64_t rows = 0;
+  for (size_t i = 0; i < store_profile_count(store); i++) {
+    const struct profile *profile = store_profile_at(store, i);
+    for (unsigned table = 0; table < TABLE_count && profile->number > last_profile; table++) {
+      const struct profile_table *list = &profile->tables[table];
+      for (size_t k = 0; k < list->segment_count && !list->is_made; k++) rows += list->segments[k]->rows;
+    }
+  }
+  return rows;
+}
+
+static enum tfprof_status refresh_run(struct store *store, uint32_t run_number, uint64_t *added,
+                                      struct tfprof_error *error) {
+  size_t count = store_profile_count(store);
+  uint32_t last = count ? store_profile_at(store, count - 1)->number : 0;
+  enum tfprof_status status = store_refresh(store, run_number, added, error);
+  if (!status) status = look_again(store, run_number, error);
+  *added += new_rows(store, last);
+  return status;
+}
+
+enum tfprof_status read_refresh(struct store *store, uint64_t *added, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  *added = 0;
+  for (size_t i = 0; !status && store_run_at(store, i); i++) {
+    uint64_t rows = 0;
+    status = refresh_run(store, store_run_at(store, i), &rows, error);
+    *added += rows;
+  }
+  return status;
+}
+
+/* The run of an open file, as it is after a refresh; 0: it is not open. */
+static enum tfprof_status run_of_file(struct store *store, const char *path, uint32_t *run_number,
+                                      struct tfprof_error *error) {
+  struct profile *profile = find_open(store, path);
+  uint64_t added;
+  if (profile) {
+    *run_number = profile->run_number;
+  } else { /* it may have appeared in a directory that is open */
+    char *directory = strdup(path), *slash = directory ? strrchr(directory, '/') : NULL;
+    if (!directory) return error_no_memory(error);
+    if (slash) slash[slash == directory] = 0;
+    *run_number = store_find_run(store, slash ? directory : ".");
+    free(directory);
+  }
+  if (!*run_number) return TFPROF_OK;
+  enum tfprof_status status = refresh_run(store, *run_number, &added, error);
+  profile = find_open(store, path); /* it may have turned out to be another one now */
+  *run_number = profile ? profile->run_number : 0;
+  return status;
+}
+
+/* The files of a directory that were opened one by one become one run, which is the first of theirs. */
+static enum tfprof_status take_over(struct store *store, const char *directory, const struct path_list *list,
+                                    uint32_t *run_number, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < list->count && !status; i++) {
+    struct profile *profile = find_open(store, list->paths[i]);
+    if (!profile || profile->run_number == *run_number) continue;
+    const char *path = store_run_path(store, profile->run_number);
+    if (!path || is_directory(path) || strpbrk(path, "*?[")) continue;
+    if (*run_number) {
+      store_join_run(store, profile->run_number, *run_number);
+    } else {
+      *run_number = profile->run_number;
+      status = store_widen_run(store, *run_number, directory, error);
+    }
+  }
+  return status;
+}
+
+static enum tfprof_status open_new(struct store *store, const char *path, enum path_kind kind,
+                                   const struct path_list *list, uint32_t *run_number, struct tfprof_error *error) {
+  struct opening *opening = calloc(1, sizeof *opening);
+  if (!opening) return error_no_memory(error);
+  opening->store = store;
+  enum tfprof_status status = store_add_run(store, path, NULL, &opening->run_number, error);
+  if (!status) {
+    status = kind == PATH_FILE ? open_single(opening, path, error) : open_several(opening, list, error);
+    if (!status && opening->opened == 0 && opening->failed) {
+      status = opening->first_failure.status;
+      if (error) *error = opening->first_failure;
+    }
+    if (status || opening->opened == 0) store_cancel_run(store, opening->run_number);
+  }
+  if (!status && opening->opened) {
+    publish(opening);
+    *run_number = opening->run_number;
+  }
+  clear_paths(&opening->failures);
+  free(opening);
   return status;
 }
 
 enum tfprof_status read_open(struct store *store, const char *path, uint32_t *run_number, struct tfprof_error *error) {
-  struct opening *opening = calloc(1, sizeof *opening);
-  if (!opening) return error_no_memory(error);
-  opening->store = store;
-  enum tfprof_status status = TFPROF_OK;
-  if (!*path) status = error_set(error, TFPROF_USAGE, "the path to open is empty");
-  if (!status) status = store_add_run(store, path, NULL, &opening->run_number, error);
-  if (!status) {
-    status = open_path(opening, path, error);
-    if (status) store_cancel_run(store, opening->run_number);
+  struct path_list list = {0};
+  enum path_kind kind;
+  uint64_t added;
+  *run_number = 0;
+  if (!*path) return error_set(error, TFPROF_USAGE, "the path to open is empty");
+  enum tfprof_status status = list_path(path, &list, &kind, error);
+  if (!status) *run_number = store_find_run(store, path);
+  if (!status && !*run_number && kind == PATH_FILE) status = run_of_file(store, path, run_number, error);
+  if (!status && !*run_number && kind == PATH_DIRECTORY) status = take_over(store, path, &list, run_number, error);
+  bool is_open = *run_number != 0;
+  if (!status && is_open) status = refresh_run(store, *run_number, &added, error);
+  if (!status && !is_open) status = open_new(store, path, kind, &list, run_number, error);
+  /* Nothing that is not open already: what has it? */
+  for (size_t i = 0; i < list.count && !status && !*run_number; i++) {
+    status = run_of_file(store, list.paths[i], run_number, error);
   }
-  if (!status) {
-    store_publish_run(store, opening->run_number);
-    *run_number = opening->run_number;
-    struct profile *profile = first_profile(opening);
-    for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {
-      profile_diagnose(profile, "error", "unopened_file", 1, -1, -1, "%s could not be opened: %s",
-                       opening->failures.paths[i], opening->failures.paths[i + 1]);
-    }
-  }
-  clear_paths(&opening->failures);
-  free(opening);
+  if (!status && !*run_number) status = nothing_to_open(path, &list, error);
+  clear_paths(&list);
   return status;
 }

@@ -11,6 +11,7 @@ struct run {
   uint32_t number;
   bool is_published;
   string_id path, format; /* format 0: ask the profiles */
+  string_id location, real_location; /* as in struct profile */
 };
 
 struct profile_list {
@@ -60,6 +61,9 @@ void profile_seal(struct profile *profile);
 void profile_cut_segments(struct profile *profile, unsigned table, size_t count);
 uint64_t profile_table_rows(const struct profile *profile, unsigned table); /* gaps left out */
 bool profile_list_add(struct profile_list *list, struct profile *profile);
+/* Whether a diagnostic says that the file cannot be read, and taking back that it does. */
+bool profile_has_file_trouble(const struct profile *profile);
+void profile_forget_file_trouble(struct profile *profile);
 
 /* ---- passes.c ---- */
 enum tfprof_status profile_ensure_table(struct profile *profile, unsigned table, struct tfprof_error *error);
@@ -76,6 +80,14 @@ enum tfprof_status catalogue_of_profiles(struct store *store, struct profile *co
                                          struct profile **result, struct tfprof_error *error);
 enum tfprof_status catalogue_of_diagnostics(struct profile *profile, struct profile **result,
                                             struct tfprof_error *error);
+
+/* ---- selection.c ---- */
+/* The selected profiles, not retained; the caller frees *selected. */
+enum tfprof_status store_select(const struct store *store, const char *selection, struct profile ***selected,
+                                size_t *count, struct tfprof_error *error);
+/* ---- location.c ---- */
+/* Where a path leads, as two texts of the pool. */
+enum tfprof_status location_intern(struct pool *pool, const char *path, string_id *location, string_id *real_location);
 
 /* ---- snapshot.c ---- */
 struct snapshot_group { /* the rows of one profile within a snapshot */

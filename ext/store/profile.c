@@ -182,8 +182,8 @@ void profile_seal(struct profile *profile) {
 
 /* ---- versions ---- */
 
-/* Keys of diagnostics: 0 and 1 for those that concern a profile as a whole, else which column of which segment. */
-enum { KEY_OF_PROFILE = 0, KEY_OF_SOURCE = 1 };
+/* Keys of diagnostics: 0 to 2 for those that concern a profile as a whole, else which column of which segment. */
+enum { KEY_OF_PROFILE = 0, KEY_OF_SOURCE = 1, KEY_OF_FILE = 2 };
 
 static uint64_t diagnostic_key(const struct segment *segment, unsigned column) {
   /* 36 bits of row, 7 of column, 8 of table, and one so that it is never 0. */
@@ -324,12 +324,62 @@ void profile_diagnose_source(struct profile *profile, const char *severity, cons
   diagnose(profile, KEY_OF_SOURCE, severity, reason, count, offset, table, message);
 }
 
-void profile_forget_source_diagnostics(struct profile *profile) {
+static void forget_key(struct profile *profile, uint64_t key) {
   size_t kept = 0;
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
-    if (profile->diagnostics[i].key != KEY_OF_SOURCE) profile->diagnostics[kept++] = profile->diagnostics[i];
+    if (profile->diagnostics[i].key != key) profile->diagnostics[kept++] = profile->diagnostics[i];
   }
   profile->diagnostic_count = kept;
+}
+
+void profile_forget_source_diagnostics(struct profile *profile) { forget_key(profile, KEY_OF_SOURCE); }
+
+/* Those that are kept once: short of memory they are told again, which adds up to one row with a higher count. */
+static void diagnose_once(struct profile *profile, uint64_t key, const char *severity, const char *reason,
+                          const char *message) {
+  string_id text = pool_find(profile->store->pool, message, strlen(message));
+  for (size_t i = 0; i < profile->diagnostic_count && text; i++) {
+    if (profile->diagnostics[i].key == key && profile->diagnostics[i].message == text) return;
+  }
+  diagnose(profile, key, severity, reason, 1, -1, -1, message);
+}
+
+void profile_diagnose_once(struct profile *profile, const char *severity, const char *reason, const char *format, ...) {
+  char message[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  diagnose_once(profile, KEY_OF_PROFILE, severity, reason, message);
+}
+
+/* ---- files that cannot be read any more ---- */
+
+void profile_tell_file(struct profile *profile, const struct tfprof_error *reason) {
+  char message[1400];
+  bool is_replaced = reason->status == TFPROF_REPLACED, is_lost = reason->status == TFPROF_NOT_FOUND;
+  int length = snprintf(message, sizeof message, "%s; what had been read of it is still shown, the rest is NULL; ",
+                        reason->message);
+  if (is_replaced) snprintf(message + length, sizeof message - (size_t)length, "tfprof_refresh() shows the new one");
+  else
+    snprintf(message + length, sizeof message - (size_t)length,
+             "tfprof_refresh() reads it once it is there again, tfprof_close(%u) gives it up", profile->run_number);
+  diagnose_once(profile, KEY_OF_FILE, "error", is_replaced ? "replaced_file" : is_lost ? "lost_file" : "unreadable_file",
+                message);
+}
+
+bool profile_has_file_trouble(const struct profile *profile) {
+  for (size_t i = 0; i < profile->diagnostic_count; i++) {
+    if (profile->diagnostics[i].key == KEY_OF_FILE) return true;
+  }
+  return false;
+}
+
+void profile_forget_file_trouble(struct profile *profile) { forget_key(profile, KEY_OF_FILE); }
+
+void segment_lose(struct segment *segment, unsigned column, const struct tfprof_error *reason) {
+  column_set_add(&segment->is_unsettled, column);
+  profile_tell_file(segment->profile, reason);
 }
 
 void segment_diagnose(struct segment *segment, unsigned column, const char *severity, const char *reason, int64_t count,

@@ -53,95 +53,6 @@ void store_drop_cache(struct store *store) {
   }
 }
 
-/* ---- which profiles ---- */
-
-/* SQLite's GLOB: * ? [a-z] [^a-z]; a slash is a character as any other. Backtracks to the last star only, so that no
-** pattern takes more than length times length steps. */
-static const char *match_set(const char *pattern, unsigned char character) {
-  bool is_inverted = *pattern == '^', is_in = false;
-  if (is_inverted) pattern++;
-  const char *first = pattern;
-  for (; *pattern && (*pattern != ']' || pattern == first); pattern++) {
-    unsigned char low = (unsigned char)*pattern;
-    if (pattern[1] == '-' && pattern[2] && pattern[2] != ']') {
-      is_in |= low <= character && character <= (unsigned char)pattern[2];
-      pattern += 2;
-    } else {
-      is_in |= low == character;
-    }
-  }
-  return *pattern && is_in != is_inverted ? pattern + 1 : NULL;
-}
-
-static bool glob_matches(const char *pattern, const char *text) {
-  const char *star = NULL, *star_text = NULL;
-  for (;;) {
-    if (*pattern == '*') {
-      star = ++pattern;
-      star_text = text;
-      continue;
-    }
-    const char *next = NULL;
-    if (!*pattern && !*text) return true;
-    if (*text && *pattern == '[') next = match_set(pattern + 1, (unsigned char)*text);
-    else if (*text && (*pattern == '?' || *pattern == *text)) next = pattern + 1;
-    if (next) {
-      pattern = next;
-      text++;
-    } else if (star && *star_text) {
-      pattern = star;
-      text = ++star_text;
-    } else {
-      return false;
-    }
-  }
-}
-
-static bool path_matches(const char *pattern, const char *path) {
-  if (!path) return false;
-  size_t length = strlen(path);
-  while (length > 1 && path[length - 1] == '/') length--;
-  bool is_same = strncmp(pattern, path, length) == 0 && strspn(pattern + length, "/") == strlen(pattern + length);
-  return is_same || glob_matches(pattern, path);
-}
-
-static bool is_number(const char *text, uint64_t *number) {
-  *number = 0;
-  for (const char *at = text; *at; at++) {
-    if (*at < '0' || *at > '9') return false;
-    if (*number < UINT32_MAX) *number = *number * 10 + (uint64_t)(*at - '0');
-  }
-  return true;
-}
-
-static const char *run_path(const struct store *store, uint32_t number) {
-  for (size_t i = 0; i < store->run_count; i++) {
-    if (store->runs[i].number == number) return pool_text(store->pool, store->runs[i].path);
-  }
-  return NULL;
-}
-
-/* The selected profiles, not retained. */
-static enum tfprof_status select_profiles(struct store *store, const char *selection, struct profile ***selected,
-                                          size_t *count, struct tfprof_error *error) {
-  uint64_t number = 0;
-  bool is_all = !selection || !*selection, by_number = !is_all && is_number(selection, &number);
-  *count = 0;
-  *selected = malloc((store->profiles.count + 1) * sizeof(struct profile *));
-  if (!*selected) return error_no_memory(error);
-  for (size_t i = 0; i < store->profiles.count; i++) {
-    struct profile *profile = store->profiles.items[i];
-    bool is_in = is_all;
-    if (by_number) is_in = profile->number == number;
-    else if (!is_all) {
-      is_in = path_matches(selection, pool_text(store->pool, profile->path)) ||
-              path_matches(selection, run_path(store, profile->run_number));
-    }
-    if (is_in) (*selected)[(*count)++] = profile;
-  }
-  return TFPROF_OK;
-}
-
 /* ---- making ---- */
 
 static struct snapshot *allocate(struct store *store, unsigned table, const char *selection, size_t profiles,
@@ -281,7 +192,7 @@ static enum tfprof_status make(struct store *store, unsigned table, const char *
                                struct tfprof_error *error) {
   struct profile **profiles;
   size_t count;
-  enum tfprof_status status = select_profiles(store, selection, &profiles, &count, error);
+  enum tfprof_status status = store_select(store, selection, &profiles, &count, error);
   if (status) return status;
   if (table == TABLE_runs || table == TABLE_profiles) {
     status = make_catalogue(store, table, selection, profiles, count, result, error);

@@ -101,6 +101,7 @@ enum tfprof_status store_add_run(struct store *store, const char *path, const ch
   struct run run = {.number = store->last_run + 1};
   enum tfprof_status status = intern(store, path, &run.path, error);
   if (!status) status = intern(store, format, &run.format, error);
+  if (!status && location_intern(store->pool, path, &run.location, &run.real_location)) status = error_no_memory(error);
   if (status) return status;
   if (store->run_count == store->run_capacity) {
     size_t capacity = store->run_capacity ? store->run_capacity * 2 : 8;
@@ -133,9 +134,9 @@ enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, c
   struct run *run = find_run(store, run_number);
   struct profile *profile = profile_create(store, store->last_profile + 1, run_number, source, source_data);
   if (!profile) return error_no_memory(error);
-  if (!run || run->is_published || store->last_profile == (1u << (63 - ID_ROW_BITS)) - 1) {
+  if (!run || store->last_profile == (1u << (63 - ID_ROW_BITS)) - 1) {
     profile_release(profile);
-    return error_set(error, TFPROF_USAGE, "run %u takes no profile now", run_number);
+    return error_set(error, TFPROF_USAGE, "run %u takes no profile", run_number);
   }
   /* Publishing must not fail: room in the list of the published is made here. */
   struct profile_list *published = &store->profiles;
@@ -169,7 +170,7 @@ void store_drop_profile(struct store *store, struct profile *profile) {
 void store_publish_run(struct store *store, uint32_t run_number) {
   struct run *run = find_run(store, run_number);
   size_t kept = 0;
-  if (!run || run->is_published) return;
+  if (!run) return;
   run->is_published = true;
   for (size_t i = 0; i < store->pending.count; i++) {
     struct profile *profile = store->pending.items[i];
@@ -203,9 +204,80 @@ static void remove_run(struct store *store, struct run *run) {
 
 void store_cancel_run(struct store *store, uint32_t run_number) {
   struct run *run = find_run(store, run_number);
-  if (!run || run->is_published) return;
-  remove_run(store, run);
+  if (!run) return;
+  if (!run->is_published) remove_run(store, run);
   remove_run_profiles(&store->pending, run_number);
+}
+
+/* ---- what is open already ---- */
+
+void store_identify_file(struct store *store, const char *path, uint64_t device, uint64_t inode) {
+  string_id location = 0, real_location = 0;
+  /* Short of memory it is selected by its path as it was given. */
+  location_intern(store->pool, path, &location, &real_location);
+  for (size_t i = 0; i < store->pending.count; i++) {
+    struct profile *profile = store->pending.items[i];
+    if (profile->location) continue;
+    profile->location = location;
+    profile->real_location = real_location;
+    profile->device = device;
+    profile->inode = inode;
+  }
+}
+
+static bool is_file(const struct store *store, const struct profile *profile, const char *location, uint64_t device,
+                    uint64_t inode) {
+  if (profile->is_replaced) return false;
+  if (profile->location && strcmp(pool_text(store->pool, profile->location), location) == 0) return true;
+  return inode && profile->inode == inode && profile->device == device;
+}
+
+struct profile *store_find_file(const struct store *store, const char *path, uint64_t device, uint64_t inode) {
+  const struct profile_list *const lists[] = {&store->profiles, &store->pending};
+  char *location = location_of(path);
+  struct profile *found = NULL;
+  for (unsigned list = 0; list < 2 && location && !found; list++) {
+    for (size_t i = 0; i < lists[list]->count && !found; i++) {
+      if (is_file(store, lists[list]->items[i], location, device, inode)) found = lists[list]->items[i];
+    }
+  }
+  free(location);
+  return found;
+}
+
+void store_remove_profile(struct store *store, struct profile *profile) {
+  size_t kept = 0, count = store->profiles.count;
+  for (size_t i = 0; i < count; i++) {
+    if (store->profiles.items[i] != profile) store->profiles.items[kept++] = store->profiles.items[i];
+  }
+  store->profiles.count = kept;
+  if (kept != count) profile_release(profile);
+  change(store);
+}
+
+enum tfprof_status store_widen_run(struct store *store, uint32_t run_number, const char *path,
+                                   struct tfprof_error *error) {
+  struct run *run = find_run(store, run_number), wider;
+  if (!run) return error_set(error, TFPROF_NOT_FOUND, "no run %u is open", run_number);
+  wider = *run;
+  enum tfprof_status status = intern(store, path, &wider.path, error);
+  if (!status && location_intern(store->pool, path, &wider.location, &wider.real_location)) {
+    status = error_no_memory(error);
+  }
+  if (status) return status;
+  *run = wider;
+  change(store);
+  return TFPROF_OK;
+}
+
+void store_join_run(struct store *store, uint32_t run_number, uint32_t into) {
+  struct run *run = find_run(store, run_number);
+  if (!run || run_number == into || !find_run(store, into)) return;
+  for (size_t i = 0; i < store->profiles.count; i++) {
+    if (store->profiles.items[i]->run_number == run_number) store->profiles.items[i]->run_number = into;
+  }
+  remove_run(store, run);
+  change(store);
 }
 
 /* ---- after opening ---- */
@@ -234,11 +306,14 @@ static enum tfprof_status refresh_profile(struct store *store, struct profile **
   *changed = false;
   if (!new_version) return error_no_memory(error);
   enum tfprof_status status = old->source->refresh(new_version, changed, error);
+  /* What could not be read in between is read anew. */
+  if (!status && profile_has_file_trouble(old)) *changed = true;
   if (status || !*changed) {
     *changed = false;
     profile_release(new_version);
     return status;
   }
+  profile_forget_file_trouble(new_version);
   profile_seal(new_version);
   uint64_t before = raw_rows(old), after = raw_rows(new_version);
   if (after > before) *added += after - before;
@@ -248,16 +323,16 @@ static enum tfprof_status refresh_profile(struct store *store, struct profile **
   return TFPROF_OK;
 }
 
-enum tfprof_status store_refresh(struct store *store, uint64_t *added, struct tfprof_error *error) {
-  size_t tried = 0, failed = 0;
+enum tfprof_status store_refresh(struct store *store, uint32_t run_number, uint64_t *added,
+                                 struct tfprof_error *error) {
   bool any = false;
-  enum tfprof_status status = TFPROF_OK, failure = TFPROF_OK;
+  enum tfprof_status status = TFPROF_OK;
   *added = 0;
   for (size_t i = 0; i < store->profiles.count; i++) {
     struct profile **place = &store->profiles.items[i];
     struct tfprof_error reason;
     bool changed;
-    if (!(*place)->source->refresh) continue;
+    if (!(*place)->source->refresh || (run_number && (*place)->run_number != run_number)) continue;
     store_progress(store, "refreshing", (double)i / (double)store->profiles.count);
     if (store_interrupted(store)) {
       status = error_interrupted(error);
@@ -265,24 +340,46 @@ enum tfprof_status store_refresh(struct store *store, uint64_t *added, struct tf
     }
     status = refresh_profile(store, place, &changed, added, &reason);
     any |= changed;
-    tried++;
-    if (!status) continue;
-    failed++;
-    failure = status;
-    if (error) *error = reason;
-    if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) break;
-    profile_diagnose(*place, "warning", "refresh_failed", 1, reason.has_offset ? (int64_t)reason.offset : -1, -1, "%s",
-                     reason.message);
+    (*place)->is_replaced = status == TFPROF_REPLACED;
+    if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED || status == TFPROF_LIMIT) {
+      if (error) *error = reason;
+      break;
+    }
+    if (status) profile_tell_file(*place, &reason);
+    status = TFPROF_OK;
   }
   if (any) change(store);
-  if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) return status;
-  return failed && failed == tried ? failure : TFPROF_OK;
+  return status;
 }
 
 size_t store_run_count(const struct store *store) {
   size_t count = 0;
   for (size_t i = 0; i < store->run_count; i++) count += store->runs[i].is_published;
   return count;
+}
+
+uint32_t store_run_at(const struct store *store, size_t index) {
+  for (size_t i = 0; i < store->run_count; i++) {
+    if (store->runs[i].is_published && index-- == 0) return store->runs[i].number;
+  }
+  return 0;
+}
+
+const char *store_run_path(const struct store *store, uint32_t run_number) {
+  for (size_t i = 0; i < store->run_count; i++) {
+    if (store->runs[i].number == run_number) return pool_text(store->pool, store->runs[i].path);
+  }
+  return NULL;
+}
+
+uint32_t store_find_run(const struct store *store, const char *path) {
+  string_id location = 0, real_location = 0;
+  if (location_intern(store->pool, path, &location, &real_location)) return 0;
+  for (size_t i = 0; i < store->run_count; i++) {
+    const struct run *run = &store->runs[i];
+    if (run->is_published && (run->location == location || run->real_location == real_location)) return run->number;
+  }
+  return 0;
 }
 
 size_t store_profile_count(const struct store *store) { return store->profiles.count; }

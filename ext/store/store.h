@@ -78,12 +78,14 @@ struct profile_source {
   const char *format; /* profiles.format */
   /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if this segment
   ** has no such column (NULL means the same). May use threads of its own (store/parallel.h). What cannot be used is
-  ** NULL and told with segment_diagnose. Where other raw columns come out of the same work they may be put into
+  ** NULL and told with segment_diagnose; columns that cannot be read because the file is gone or another one are NULL
+  ** and told with segment_lose. Where other raw columns come out of the same work they may be put into
   ** segment->columns where that is still NULL. References must lie below the number of rows that the source has of
   ** their table, and those of code_traces to their parents below their own row. */
   enum tfprof_status (*load)(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
                              struct column **out, struct tfprof_error *error);
-  /* Adds segments for rows that appeared since. *changed says whether anything did. `profile` is a new version that
+  /* Adds segments for rows that appeared since. *changed says whether anything did. TFPROF_REPLACED: the file is
+  ** another recording now; any other failure: it cannot be read at present. `profile` is a new version that
   ** begins as a copy of the last one and is thrown away when nothing changed or the function failed; source_data of
   ** profile and segments is shared by all versions, so what belongs to a version is kept in profile->source_mark. A
   ** last segment that is not full may be replaced by a longer one: profile_remove_last_segment. */
@@ -114,8 +116,11 @@ struct profile {
   void *source_data;    /* shared by all versions */
   uint64_t source_mark; /* the source's own, of this version */
   bool is_verified;
+  bool is_replaced;      /* the last refresh found another recording where the file was */
+  uint64_t device, inode; /* of the file that was opened; 0: not known */
   /* the columns of the profiles table that are known at open; string ids, 0: NULL; -1 numbers: NULL */
   string_id path, job, host, framework, framework_version, command, clock_domain, attributes;
+  string_id location, real_location; /* the path from the root on, and without links; see store_identify_file */
   int64_t pid, parent_pid, rank, world_size, clock_offset_ns, clock_error_ns, file_bytes;
   bool complete;
   int64_t start_ns, end_ns; /* in the profile's own clock; start > end: not known yet (the store finds out) */
@@ -179,14 +184,15 @@ uint64_t store_generation(const struct store *store);
 /* ---- opening: called by ext/read ---- */
 
 /* A new run; its profiles become visible together by store_publish_run, or vanish by store_cancel_run. `format` may be
-** NULL: runs.format comes from the profiles. */
+** NULL: runs.format comes from the profiles. A run that is published may get more profiles in the same way; then only
+** these vanish. */
 enum tfprof_status store_add_run(struct store *store, const char *path, const char *format, uint32_t *run_number,
                                  struct tfprof_error *error);
-/* A new, empty profile in an unpublished run; the caller fills its fields and adds segments. Owned by the store,
+/* A new, empty profile in a run; the caller fills its fields and adds segments. Owned by the store,
 ** which calls source->free_profile. */
 enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source,
                                      void *source_data, struct profile **profile, struct tfprof_error *error);
-/* Takes a profile out of its unpublished run again, because reading it failed. */
+/* Takes a profile that is not published yet out of its run again, because reading it failed. */
 void store_drop_profile(struct store *store, struct profile *profile);
 /* A segment of `rows` rows starting at row number `first_row` (ascending, no overlap). `raw` are the columns that
 ** the source can load. Columns not in `raw` are absent or derived. Takes over source_data, also on failure. *segment
@@ -211,20 +217,48 @@ void profile_forget_source_diagnostics(struct profile *profile);
 ** should name the column, not the rows. */
 void segment_diagnose(struct segment *segment, unsigned column, const char *severity, const char *reason, int64_t count,
                       int64_t offset, const char *format, ...) __attribute__((format(printf, 7, 8)));
+/* The file of a profile cannot be read as `reason` says: one diagnostic, until a refresh finds the file again. */
+void profile_tell_file(struct profile *profile, const struct tfprof_error *reason);
+/* The same for a column that therefore is NULL in a segment; it is loaded anew once a refresh finds the file again. */
+void segment_lose(struct segment *segment, unsigned column, const struct tfprof_error *reason);
+/* As profile_diagnose, unless it has been told already. */
+void profile_diagnose_once(struct profile *profile, const char *severity, const char *reason, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* For source->verify: loads all raw columns of all segments once and lets go of them again. */
 enum tfprof_status profile_load_all(struct profile *profile, struct tfprof_error *error);
 void store_publish_run(struct store *store, uint32_t run_number);
 void store_cancel_run(struct store *store, uint32_t run_number);
+/* Says which file the profiles that were added last were read from. */
+void store_identify_file(struct store *store, const char *path, uint64_t device, uint64_t inode);
+/* The profile, published or not, whose file that is; NULL: none. */
+struct profile *store_find_file(const struct store *store, const char *path, uint64_t device, uint64_t inode);
+/* Takes a published profile out of its run. */
+void store_remove_profile(struct store *store, struct profile *profile);
+/* Gives a published run another path: that of the directory that its file lies in. */
+enum tfprof_status store_widen_run(struct store *store, uint32_t run_number, const char *path,
+                                   struct tfprof_error *error);
+/* Moves the profiles of one published run to another; the first is gone. */
+void store_join_run(struct store *store, uint32_t run_number, uint32_t into);
 
 /* ---- after opening ---- */
 
 /* Unlinks at once; memory goes when the last cursor lets go. TFPROF_NOT_FOUND when no such run is open. */
 enum tfprof_status store_close_run(struct store *store, uint32_t run_number, struct tfprof_error *error);
-/* Asks every source for new rows; *added counts them. Rows keep their ids; what was derived is derived again on next
-** use. A profile whose file cannot be refreshed stays as it is and gets a diagnostic; an error is returned when this
-** happened to all that can be refreshed. */
-enum tfprof_status store_refresh(struct store *store, uint64_t *added, struct tfprof_error *error);
+/* Asks every source of a run (0: of all runs) for new rows; *added counts them. Rows keep their ids; what was derived
+** is derived again on next use. A profile whose file cannot be refreshed stays as it is and gets a diagnostic; that is
+** no error. */
+enum tfprof_status store_refresh(struct store *store, uint32_t run_number, uint64_t *added,
+                                 struct tfprof_error *error);
 size_t store_run_count(const struct store *store);
+/* Published runs by ascending number; 0 past the last. */
+uint32_t store_run_at(const struct store *store, size_t index);
+/* The path that a run was opened with, or NULL. */
+const char *store_run_path(const struct store *store, uint32_t run_number);
+/* The path from the root on without "." and "..", which are resolved as they are written; the caller frees it. NULL: no
+** memory. */
+char *location_of(const char *path);
+/* The published run that was opened with this path, however that is spelled; 0: none. */
+uint32_t store_find_run(const struct store *store, const char *path);
 size_t store_profile_count(const struct store *store);
 /* Published profiles by ascending number. The pointers are good until the next refresh or close. */
 struct profile *store_profile_at(const struct store *store, size_t index);
@@ -245,9 +279,9 @@ struct snapshot {
   struct snapshot_private *private_state;
 };
 
-/* All rows of a table in the profiles that `selection` names: NULL or "": all; a profile number ("3"); a path or a
-** glob (as in SQL: * ? [a-z]) over the paths of profiles and of the runs they were opened with. Several profiles may
-** match; none is an empty table. Runs the pass that makes the table where needed. Snapshots are cached until the
+/* All rows of a table in the profiles that `selection` names (see selection.c): NULL or "": all; a profile number
+** ("3"); a path, a name or a glob of profiles, or of the runs they were opened with. Several profiles may match; when
+** none does that is TFPROF_USAGE with what there is. Runs the pass that makes the table where needed. Snapshots are cached until the
 ** store changes. */
 enum tfprof_status store_snapshot(struct store *store, unsigned table, const char *selection,
                                   struct snapshot **snapshot, struct tfprof_error *error);

@@ -100,6 +100,7 @@ int connection_result(enum tfprof_status status) {
     /* SQLITE_IOERR and SQLITE_CORRUPT would be truer names, but they make SQLite roll back or distrust the user's own
     ** database. */
     case TFPROF_IO:
+    case TFPROF_REPLACED:
     case TFPROF_WRONG_KIND:
     case TFPROF_CORRUPT:
     case TFPROF_VERSION:

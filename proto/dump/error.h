@@ -16,6 +16,7 @@ enum tfprof_status {
   TFPROF_NO_MEMORY,   /* an allocation failed; nothing was changed */
   TFPROF_IO,          /* the system refused: message carries strerror */
   TFPROF_NOT_FOUND,   /* no such file, profile, table ... */
+  TFPROF_REPLACED,    /* another file has taken the place of the one that was opened */
   TFPROF_WRONG_KIND,  /* the bytes are not of the format asked for; another reader may know them */
   TFPROF_CORRUPT,     /* of the right format, but damaged at `offset` */
   TFPROF_VERSION,     /* written by a newer version that this one cannot read */

@@ -74,8 +74,7 @@ enum tfprof_status reader_read(int fd, const char *path, uint64_t offset, size_t
     ssize_t count = pread(fd, to + done, length - done, (off_t)(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return error_io(error, path, "cannot read");
-    if (count == 0)
-      return error_at(error, TFPROF_CORRUPT, path, offset, "the file has become shorter since it was opened");
+    if (count == 0) return error_at(error, TFPROF_IO, path, offset, "the file was cut since it was opened");
     done += (size_t)count;
   }
   return TFPROF_OK;
@@ -85,10 +84,12 @@ enum tfprof_status reader_read(int fd, const char *path, uint64_t offset, size_t
 static enum tfprof_status open_regular(const char *path, int *fd, struct stat *status, struct tfprof_error *error) {
   *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (*fd < 0) {
+    int reason = errno;
     enum tfprof_status result = error_io(error, path, "cannot open");
-    if (errno != ENOENT) return result;
-    if (error) error->status = TFPROF_NOT_FOUND;
-    return TFPROF_NOT_FOUND;
+    if (reason == ENOENT || reason == ENOTDIR) result = TFPROF_NOT_FOUND;
+    if (reason == EMFILE || reason == ENFILE) result = TFPROF_LIMIT; /* no fault of the file */
+    if (error) error->status = result;
+    return result;
   }
   if (fstat(*fd, status) != 0) {
     enum tfprof_status result = error_io(error, path, "cannot examine");
@@ -97,19 +98,27 @@ static enum tfprof_status open_regular(const char *path, int *fd, struct stat *s
   }
   if (S_ISREG(status->st_mode)) return TFPROF_OK;
   close(*fd);
+  *fd = -1;
   return error_at(error, TFPROF_WRONG_KIND, path, 0, "this is not a regular file, so not a tfprof dump");
 }
 
 enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t *size, struct tfprof_error *error) {
   const struct dump_reader_private *state = file->private_state;
   struct stat status;
-  enum tfprof_status result = open_regular(file->path, fd, &status, error);
-  if (result) return result;
+  uint8_t header[DUMP_FILE_HEADER_BYTES];
+  enum tfprof_status result = open_regular(state->location, fd, &status, error);
+  if (result == TFPROF_WRONG_KIND) result = TFPROF_REPLACED; /* by a directory, a pipe */
+  else if (result) return result;
   *size = (uint64_t)status.st_size;
-  if (status.st_dev == state->device && status.st_ino == state->inode && *size >= state->settled_end) return TFPROF_OK;
-  close(*fd);
-  return error_at(error, TFPROF_CORRUPT, file->path, 0,
-                  "the file was replaced or cut since it was opened; close it and open it again");
+  /* One that ends within its header was cut, or is being written over: not decided yet. */
+  if (!result && *size < sizeof header) return TFPROF_OK;
+  if (!result) result = reader_read(*fd, file->path, 0, sizeof header, header, error);
+  if (!result && memcmp(header, state->header, sizeof header) == 0) return TFPROF_OK;
+  if (*fd >= 0) close(*fd);
+  if (result == TFPROF_IO) return result;
+  error_at(error, TFPROF_REPLACED, file->path, 0, "another file has taken its place since it was opened");
+  if (error) error->has_offset = false;
+  return TFPROF_REPLACED;
 }
 
 static void free_tables_and_chunks(struct dump_reader_private *state) {
@@ -141,6 +150,7 @@ void dump_file_close(struct dump_file *file) {
   if (state) {
     free_tables_and_chunks(state);
     free(state->strings);
+    free(state->location);
     free(state);
   }
   dump_profile_free_texts(&file->profile);
@@ -151,12 +161,24 @@ void dump_file_close(struct dump_file *file) {
   free(file);
 }
 
+/* As given where the working directory is not known. */
+static char *locate(const char *path) {
+  char *directory = *path == '/' ? NULL : getcwd(NULL, 0);
+  if (!directory) return strdup(path);
+  size_t size = strlen(directory) + strlen(path) + 2;
+  char *location = malloc(size);
+  if (location) snprintf(location, size, "%s/%s", directory, path);
+  free(directory);
+  return location;
+}
+
 static struct dump_file *allocate_file(const char *path) {
   struct dump_file *file = calloc(1, sizeof *file);
   if (!file) return NULL;
   file->path = strdup(path);
   file->private_state = calloc(1, sizeof *file->private_state);
-  if (!file->path || !file->private_state) {
+  if (file->private_state) file->private_state->location = locate(path);
+  if (!file->path || !file->private_state || !file->private_state->location) {
     dump_file_close(file);
     return NULL;
   }
@@ -267,8 +289,6 @@ enum tfprof_status dump_file_open(const char *path, struct dump_file **result, s
     close(window.fd);
     return error_no_memory(error);
   }
-  file->private_state->device = status.st_dev;
-  file->private_state->inode = status.st_ino;
   file->file_bytes = window.size = (uint64_t)status.st_size;
   outcome = read_frames(file, &window, error);
   reader_window_clear(&window);
@@ -296,21 +316,24 @@ static void forget_tail_problem(struct dump_file *file) {
   state->tail_problem = DUMP_NO_PROBLEM;
 }
 
+/* What was read before stays. */
+static void tell_cut(struct dump_file *file, uint64_t size) {
+  struct dump_reader_private *state = file->private_state;
+  state->tail_problem = reader_problem(file, "error", "cut_file", 0, state->settled_end - size, size,
+                                       "the file was cut since it was opened; what was read of its end before is still "
+                                       "shown, the rest is NULL");
+}
+
 enum tfprof_status dump_file_refresh(struct dump_file *file, struct tfprof_error *error) {
   struct dump_reader_private *state = file->private_state;
   struct reader_window window = {.path = file->path};
-  const uint8_t *bytes;
   enum tfprof_status status = reader_reopen(file, &window.fd, &window.size, error);
   if (status) return status;
-  status = reader_window_get(&window, 0, DUMP_FILE_HEADER_BYTES, &bytes, error);
-  if (!status && (!bytes || memcmp(bytes, state->header, DUMP_FILE_HEADER_BYTES) != 0)) {
-    status = error_at(error, TFPROF_CORRUPT, file->path, 0,
-                      "the file was overwritten since it was opened; close it and open it again");
-  }
-  if (!status && !file->is_closed && window.size != file->file_bytes) {
+  if (window.size != file->file_bytes) {
     forget_tail_problem(file);
     file->file_bytes = window.size;
-    status = reader_scan(file, &window, error);
+    if (window.size < state->settled_end) tell_cut(file, window.size);
+    else if (!file->is_closed) status = reader_scan(file, &window, error);
   }
   reader_window_clear(&window);
   close(window.fd);

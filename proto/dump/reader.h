@@ -73,8 +73,10 @@ struct dump_file {
 
 /* TFPROF_WRONG_KIND when the magic is not a dump's, TFPROF_VERSION for a required feature that is not known. */
 enum tfprof_status dump_file_open(const char *path, struct dump_file **file, struct tfprof_error *error);
-/* Looks for frames appended since. The arrays above may move. A file that shrank or was replaced is TFPROF_CORRUPT and
-** left as it was. */
+/* Looks for frames appended since. The arrays above may move. A recording is known by its header: a copy that is
+** longer may take its place.  Where the file has another header now it is TFPROF_REPLACED, where it is gone
+** TFPROF_NOT_FOUND, and everything is left as it was.  A file that was cut is a problem ("cut_file"): the frames stay,
+** and decoding those behind the end fails with TFPROF_IO. */
 enum tfprof_status dump_file_refresh(struct dump_file *file, struct tfprof_error *error);
 void dump_file_close(struct dump_file *file);
 
@@ -84,7 +86,8 @@ typedef enum tfprof_status (*dump_string_callback)(void *context, uint32_t id, c
 enum tfprof_status dump_file_strings(struct dump_file *file, dump_string_callback add, void *context,
                                      struct tfprof_error *error);
 
-/* Decoding. A dump_cursor holds a descriptor and buffers; each thread uses its own. */
+/* Decoding. A dump_cursor holds a descriptor and buffers; each thread uses its own. Opening one fails as a refresh
+** does; too many open files are TFPROF_LIMIT. */
 struct dump_cursor;
 enum tfprof_status dump_cursor_open(const struct dump_file *file, struct dump_cursor **cursor,
                                     struct tfprof_error *error);
@@ -94,7 +97,8 @@ const struct dump_block *dump_frame_block(const struct dump_frame *frame, uint16
 /* Decodes into `values` (frame->rows long; int64 or, when block->encoding is DUMP_REAL, double) and `nulls`
 ** ((rows+63)/64 words, bits past the last row 0; may be NULL if !block->has_nulls). At null rows the value is `minimum`
 ** (0.0 for reals). A value outside minimum..maximum, a wrong checksum, a short block: TFPROF_CORRUPT with the offset;
-** an encoding of a later version: TFPROF_VERSION; the outputs are then undefined. */
+** an encoding of a later version: TFPROF_VERSION; what cannot be read, as in a file that was cut: TFPROF_IO; the
+** outputs are then undefined. */
 enum tfprof_status dump_block_decode(struct dump_cursor *cursor, const struct dump_frame *frame,
                                      const struct dump_block *block, void *values, uint64_t *nulls,
                                      struct tfprof_error *error);

@@ -146,7 +146,7 @@ static enum tfprof_status take_piece(struct index_reader *reader, const struct i
   if (!reader->stored) return error_no_memory(error);
   enum tfprof_status status = reader_read(reader->window->fd, reader->window->path, piece->block.offset,
                                           piece->block.stored_bytes, reader->stored, error);
-  if (status) return status == TFPROF_CORRUPT ? TFPROF_OK : status;
+  if (status) return status == TFPROF_CORRUPT || status == TFPROF_IO ? TFPROF_OK : status;
   status = column_decode_bytes(&reader->decoder, &piece->block, reader->stored, &bytes, &wrong);
   if (status == TFPROF_NO_MEMORY) return error_no_memory(error);
   if (status) return TFPROF_OK;

@@ -33,9 +33,8 @@ struct reader_chunk { /* of directories, which never move */
 };
 
 struct dump_reader_private {
-  dev_t device;
-  ino_t inode;
-  uint8_t header[DUMP_FILE_HEADER_BYTES]; /* a refresh compares it */
+  char *location;                         /* the path from the root on: the working directory may change */
+  uint8_t header[DUMP_FILE_HEADER_BYTES]; /* what the recording is known by: process and time of its beginning */
   uint32_t salt;
   uint64_t settled_end;   /* the end of the last whole frame, without its padding */
   uint64_t next_sequence; /* of the next frame, if none is lost */
@@ -48,7 +47,7 @@ struct dump_reader_private {
   size_t strings_given; /* frames that dump_file_strings is done with */
   uint32_t next_given;  /* id that it passes next */
   uint64_t string_bytes_given;
-  int tail_problem; /* index of the problem of an undecided tail, replaced by a refresh */
+  int tail_problem; /* index of the problem of an undecided or a cut tail, replaced by a refresh */
   uint64_t problems_left_out;
 };
 
@@ -67,7 +66,7 @@ enum tfprof_status reader_window_get(struct reader_window *window, uint64_t offs
                                      const uint8_t **bytes, struct tfprof_error *error);
 void reader_window_clear(struct reader_window *window);
 
-/* Opens file->path (or anew) and checks that it is still the same file; *size is what it has now. */
+/* Opens the file anew and checks that it is still the same recording; *size is what it has now. */
 enum tfprof_status reader_reopen(const struct dump_file *file, int *fd, uint64_t *size, struct tfprof_error *error);
 
 /* The state of a table; NULL when memory is short. */
@@ -92,7 +91,7 @@ enum tfprof_status reader_scan(struct dump_file *file, struct reader_window *win
 enum tfprof_status reader_read_index(struct dump_file *file, struct reader_window *window, bool *is_done,
                                      struct tfprof_error *error);
 
-/* Reads exactly `length` bytes; TFPROF_CORRUPT when the file ends before that. */
+/* Reads exactly `length` bytes; TFPROF_IO when the file ends before that: it was cut. */
 enum tfprof_status reader_read(int fd, const char *path, uint64_t offset, size_t length, uint8_t *to,
                                struct tfprof_error *error);
 

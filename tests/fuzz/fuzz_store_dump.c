@@ -163,7 +163,7 @@ static void read_all(const char *path, bool is_again) {
     uint64_t rows = 0, added;
     for (unsigned table = 0; table < TABLE_count; table++) rows += store_estimate_rows(store, table);
     for (unsigned table = 0; table < TABLE_count && rows <= MAXIMUM_ROWS; table++) read_table(store, table);
-    store_refresh(store, &added, NULL);
+    store_refresh(store, 0, &added, NULL);
     char saved[64];
     if (!is_again && rows <= MAXIMUM_ROWS) { /* what was read can be saved, and read again */
       snprintf(saved, sizeof saved, "/tmp/fuzz_store_dump.%d", (int)getpid());

@@ -1,6 +1,7 @@
 """The hidden argument of the tables, and what is said when something cannot be done."""
 
 import os
+import shutil
 import sys
 import tempfile
 
@@ -31,8 +32,16 @@ def test_hidden_argument(engine):
         assert connection.values(f"SELECT count(*) FROM ops WHERE profile = {argument}") == [(counts[one],)]
         assert connection.values(f"SELECT count(*) FROM ops WHERE {argument} = profile") == [(counts[one],)]
     assert connection.values("SELECT count(*) FROM ops('*')") == [(every,)]
-    assert connection.values("SELECT count(*) FROM ops('nothing')") == [(0,)]
-    assert connection.values("SELECT count(*) FROM ops(99)") == [(0,)]
+    relative = os.path.relpath(DUMPS[1])
+    for argument in (relative, f"./{relative}", os.path.join(directory.name, ".", "rank1.tfprof"), "rank1", "rank1.tfprof"):
+        assert connection.values(f"SELECT count(*) FROM ops('{argument}')") == [(counts[one],)], argument
+    for argument in (directory.name, directory.name + "/", os.path.relpath(directory.name), os.path.basename(directory.name)):
+        assert connection.values(f"SELECT count(*) FROM ops('{argument}')") == [(every,)], argument
+    # What names nothing is no empty answer.
+    for argument in ("'nothing'", 99, "'*rank9*'", "'/'", "'..'"):
+        fails(connection, f"SELECT count(*) FROM ops({argument})", "ops: no profile is", f"{one} (", "rank2.tfprof")
+    fails(connection, "SELECT count(*) FROM op_diff('rank1', 'nothing')", "no profile is 'nothing'")
+    fails(engine(), "SELECT count(*) FROM ops('run')", "nothing is open", "tfprof_open")
     # Equal to NULL is nothing.
     assert connection.values("SELECT count(*) FROM ops(NULL)") == [(0,)]
     assert connection.values(f"SELECT count(*) FROM ops WHERE profile IN ({one}, '*rank2*')") == [
@@ -118,7 +127,10 @@ def test_opening(engine):
     assert connection.values("SELECT count(*) FROM runs") == [(0,)]
     ((first,),) = connection.values(f"SELECT tfprof_open('path', '{DUMPS[0]}')")
     assert connection.values("SELECT id, profile_count FROM runs") == [(first, 1)]
-    ((second,),) = connection.values("SELECT tfprof_open(path) FROM runs")
+    # What is open is not opened again.
+    assert connection.values("SELECT tfprof_open(path) FROM runs") == [(first,)]
+    assert connection.values(f"SELECT tfprof_open('{os.path.relpath(DUMPS[0])}')") == [(first,)]
+    ((second,),) = connection.values(f"SELECT tfprof_open('{DUMPS[1]}')")
     assert second > first
     fails(connection, f"SELECT tfprof_close({second + 7})", str(second + 7))
     fails(connection, "SELECT tfprof_close('x')", "tfprof_close takes the id of a run")
@@ -132,6 +144,66 @@ def test_opening(engine):
     ((third,),) = connection.values(f"SELECT tfprof_open('{DUMPS[0]}')")
     assert third > second
     assert connection.values("SELECT tfprof_refresh()") == [(0,)]
+    # A directory takes the runs of its files over.
+    ((rows,),) = connection.values(f"SELECT count(*) FROM ops")
+    assert connection.values(f"SELECT tfprof_open('{DUMPS[2]}'), tfprof_open('{directory.name}')") == [
+        (third + 1, third)
+    ]
+    assert connection.values("SELECT id, path, profile_count FROM runs") == [(third, directory.name, 3)]
+    assert connection.values(f"SELECT count(*) FROM ops('{DUMPS[0]}')") == [(rows,)]
+
+
+def test_files_that_go_and_come(engine):
+    folder = os.path.join(directory.name, "moving")
+    os.mkdir(folder)
+    paths = [os.path.join(folder, name) for name in ("a.tfprof", "b.tfprof")]
+    for number, path in enumerate(paths):
+        make_dump(path, 200, number, "make_ops_dump")
+    elsewhere = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+    kept = os.path.join(elsewhere.name, "kept")
+    shutil.copy(paths[0], kept)
+    views = [name for (name,) in engine().values("SELECT name FROM tfprof_views WHERE kind <> 'function'")]
+    for change in ("remove", "truncate", "replace", "remove all"):
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{folder}')")
+        (before,) = connection.values("SELECT count(*), count(name) FROM ops('b')")
+        if change == "remove":
+            os.unlink(paths[0])
+        elif change == "truncate":
+            os.truncate(paths[0], 100)
+        elif change == "replace":
+            make_dump(paths[0], 350, 7)
+        else:
+            shutil.rmtree(folder)
+        # Everything goes on; the diagnostics tell.
+        for view in views:
+            connection.values(f"SELECT * FROM {view}")
+        assert change == "remove all" or connection.values("SELECT count(*), count(name) FROM ops('b')") == [before]
+        reason = {"remove": "lost_file", "truncate": "unreadable_file", "replace": "replaced_file"}.get(change, "lost_file")
+        told = f"SELECT count(*), max(message LIKE '%tfprof_refresh()%') FROM diagnostics WHERE reason = '{reason}'"
+        assert connection.values(told) == [(2 if change == "remove all" else 1, 1)], change
+        ((added,),) = connection.values("SELECT tfprof_refresh()")
+        numbers = [id for (id,) in connection.values("SELECT id FROM profiles ORDER BY 1")]
+        if change == "replace":
+            assert added > 0 and numbers == [2, 3] and connection.values("SELECT count(*) FROM ops(3)")[0][0] > 0
+        else:
+            assert added == 0 and numbers == [1, 2], (change, added, numbers)
+        os.makedirs(folder, exist_ok=True)
+        shutil.copy(kept, paths[0])
+        if not os.path.exists(paths[1]):
+            make_dump(paths[1], 200, 1, "make_ops_dump")
+        connection.values("SELECT tfprof_refresh()")
+        assert connection.values("SELECT count(*) FROM ops WHERE name IS NULL") == fresh(engine, folder), change
+        assert connection.values(f"SELECT count(*) FROM diagnostics WHERE reason = '{reason}' AND severity = 'error'") == [
+            (0,)
+        ]
+    shutil.rmtree(folder)
+
+
+def fresh(engine, folder):
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{folder}')")
+    return connection.values("SELECT count(*) FROM ops WHERE name IS NULL")
 
 
 def test_saving(engine):

@@ -503,17 +503,38 @@ static void test_refresh_of_pieces(void) {
   /* Cut, replaced, gone. */
   struct dump_file *file = open_file(path);
   struct dump_cursor *cursor;
+  struct seen before = {0}, cut = {0}, mended = {0};
+  see_file(&before, file);
   write_whole(path, whole.at, whole.length / 2);
-  check(dump_file_refresh(file, &error) == TFPROF_CORRUPT, "a cut file");
-  check(dump_cursor_open(file, &cursor, &error) == TFPROF_CORRUPT && !cursor, "a cursor on a cut file");
+  check_ok(dump_file_refresh(file, &error), &error, "a cut file");
+  check(file->problem_count == 2 && !strcmp(file->problems[1].reason, "cut_file"), "it is not told: %zu problems",
+        file->problem_count);
   check(file->frame_count == TABLES * FRAMES, "it was not left as it was");
+  see_file(&cut, file);
+  check(cut.refused_blocks > 0 && cut.rows > 0, "what is left of a cut file: %llu rows, %u blocks refused",
+        (unsigned long long)cut.rows, (unsigned)cut.refused_blocks);
+  write_whole(path, whole.at, 20); /* within its header */
+  check_ok(dump_file_refresh(file, &error), &error, "a file that was cut within its header");
+  write_whole(path, whole.at, whole.length);
+  check_ok(dump_file_refresh(file, &error), &error, "a file that is whole again");
+  check(file->problem_count == 1, "the cut is still told");
+  see_file(&mended, file);
+  check(mended.refused_blocks == 0, "it is not read again");
+  /* A copy of it is the same recording. */
+  write_whole(test_path("other.tfprof"), whole.at, whole.length);
+  check(rename(test_path("other.tfprof"), path) == 0 && dump_file_refresh(file, &error) == TFPROF_OK, "a copy");
   whole.at[20] ^= 1;
   write_whole(path, whole.at, whole.length); /* the same file, as long as before, with another header */
-  check(dump_file_refresh(file, &error) == TFPROF_CORRUPT, "an overwritten file");
-  whole.at[20] ^= 1;
+  check(dump_file_refresh(file, &error) == TFPROF_REPLACED, "an overwritten file");
+  check(dump_cursor_open(file, &cursor, &error) == TFPROF_REPLACED && !cursor, "a cursor on another file");
   write_whole(test_path("other.tfprof"), whole.at, whole.length);
-  check(rename(test_path("other.tfprof"), path) == 0 && dump_file_refresh(file, &error) == TFPROF_CORRUPT,
+  check(rename(test_path("other.tfprof"), path) == 0 && dump_file_refresh(file, &error) == TFPROF_REPLACED,
         "a replaced file");
+  check(unlink(path) == 0 && mkdir(path, 0777) == 0 && dump_file_refresh(file, &error) == TFPROF_REPLACED,
+        "a directory in its place");
+  rmdir(path);
+  write_whole(path, whole.at, whole.length);
+
   check(unlink(path) == 0 && dump_file_refresh(file, &error) == TFPROF_NOT_FOUND, "a file that is gone");
   dump_file_close(file);
   free(whole.at);

@@ -26,6 +26,7 @@ static const char *in_directory(unsigned slot, const char *name) {
 /* ---- writing ---- */
 
 static struct dump_writer *begin(const char *path, const char *clock_domain) {
+  static uint64_t files; /* each begins at a moment of its own */
   struct tfprof_error error;
   struct dump_writer *writer = NULL;
   struct dump_profile profile = {.host = "node7",
@@ -39,7 +40,7 @@ static struct dump_writer *begin(const char *path, const char *clock_domain) {
                                  .rank = 3,
                                  .world_size = 8,
                                  .boot_id = {1, 2, 3},
-                                 .created_realtime_ns = 1700000000000000000};
+                                 .created_realtime_ns = 1700000000000000000 + (int64_t)files++};
   check(dump_writer_create(path, true, &profile, &writer, &error) == TFPROF_OK, "cannot create: %s", error.message);
   return writer;
 }
@@ -73,6 +74,27 @@ static void write_rows(struct dump_writer *writer, unsigned table, uint32_t rows
 static void end(struct dump_writer *writer) {
   struct tfprof_error error;
   check(dump_writer_close(writer, &error) == TFPROF_OK, "cannot close: %s", error.message);
+}
+
+/* ---- files ---- */
+
+static uint8_t *read_file(const char *path, size_t *size) {
+  FILE *file = fopen(path, "rb");
+  struct stat info;
+  uint8_t *bytes = NULL;
+  *size = 0;
+  if (file && fstat(fileno(file), &info) == 0 && (bytes = malloc((size_t)info.st_size + 1))) {
+    *size = fread(bytes, 1, (size_t)info.st_size, file);
+  }
+  if (file) fclose(file);
+  return bytes;
+}
+
+static void write_file(const char *path, const void *bytes, size_t size) {
+  FILE *file = fopen(path, "wb");
+  if (!file) return;
+  fwrite(bytes, 1, size, file);
+  fclose(file);
 }
 
 /* ---- reading ---- */
@@ -219,7 +241,9 @@ static void write_threads(struct dump_writer *writer) {
   write_rows(writer, TABLE_threads, 3, (struct written_column[]){{COLUMN_threads_kind, kinds, NULL, NULL}}, 1);
 }
 
-static int64_t reference(int64_t row) { return row == NO_VALUE ? NO_VALUE : id_make(1, (uint64_t)row); }
+static int64_t reference(struct store *store, int64_t row) {
+  return row == NO_VALUE ? NO_VALUE : id_make(store_profile_at(store, 0)->number, (uint64_t)row);
+}
 
 static void check_model(struct store *store, uint32_t first, uint32_t rows, int64_t offset) {
   struct snapshot *ops = take(store, TABLE_ops);
@@ -234,8 +258,8 @@ static void check_model(struct store *store, uint32_t first, uint32_t rows, int6
     is_good &= number_at(ops, COLUMN_ops_end_ns, i) == model.end + offset;
     is_good &= number_at(ops, COLUMN_ops_start_ns, i) == model.start + offset;
     is_good &= number_at(ops, COLUMN_ops_dur_ns, i) == model.dur;
-    is_good &= number_at(ops, COLUMN_ops_thread_id, i) == reference(model.thread);
-    is_good &= number_at(ops, COLUMN_ops_parent_id, i) == reference(model.parent);
+    is_good &= number_at(ops, COLUMN_ops_thread_id, i) == reference(store, model.thread);
+    is_good &= number_at(ops, COLUMN_ops_parent_id, i) == reference(store, model.parent);
     is_good &= number_at(ops, COLUMN_ops_flops, i) == model.flops;
     is_good &= weight.kind == VALUE_REAL && weight.real == model.weight;
     is_good &= value_at(ops, COLUMN_ops_module, i).kind == VALUE_NULL;
@@ -334,7 +358,7 @@ static void test_groups(void) {
 static void refresh(struct store *store, uint64_t expected) {
   struct tfprof_error error;
   uint64_t added;
-  enum tfprof_status status = store_refresh(store, &added, &error);
+  enum tfprof_status status = read_refresh(store, &added, &error);
   check(status == TFPROF_OK && added == expected, "a refresh adds %llu rows, not %llu: %s", (unsigned long long)added,
         (unsigned long long)expected, status ? error.message : "");
 }
@@ -377,30 +401,131 @@ static void test_growing(void) {
 
   /* Replaced under our hands. */
   struct snapshot *held = take(store, TABLE_ops);
-  struct tfprof_error error;
-  uint64_t added;
-  struct column_set set = {{0, 0}};
+  uint64_t rows = held->rows;
+  struct store *unread = open_store(path, NULL);
   write_model_file(in_directory(1, "other.tfprof"));
   rename(path_buffer[1], path);
-  check(store_refresh(store, &added, &error) == TFPROF_CORRUPT && strstr(error.message, "replaced"),
-        "a replaced file is read on");
-  column_set_add(&set, COLUMN_ops_correlation);
-  column_set_add(&set, COLUMN_ops_parent_id);
-  check(snapshot_require(held, &set, &error) == TFPROF_OK || strstr(error.message, "replaced"), "error: %s",
-        error.message);
   check(number_at(held, COLUMN_ops_dur_ns, 3) == model_of(3).dur, "what was loaded is gone");
-  check(diagnosed(store, "refresh_failed") == 1, "a failed refresh is not told");
+  struct snapshot *late = take(unread, TABLE_ops);
+  check(number_at(late, COLUMN_ops_dur_ns, 3) == NO_VALUE, "a replaced file is read on");
+  check(diagnosed(unread, "replaced_file") == 1, "a replaced file is not told");
+  check(diagnosed(unread, "replaced_file") == 1, "a replaced file is told again and again");
+  snapshot_release(late);
+  store_release(unread);
+  refresh(store, FRAME * FRAMES + 3);
+  check(store_profile_count(store) == 1 && store_profile_at(store, 0)->number == 2, "the new file has the old number");
+  check_model(store, 0, FRAME * FRAMES, 1700000000000000000);
+  check(held->rows == rows && number_at(held, COLUMN_ops_dur_ns, 3) == model_of(3).dur, "a held version has changed");
   snapshot_release(held);
   store_release(store);
-  /* Before anything was read. */
-  store = open_store(path, NULL);
-  write_model_file(in_directory(1, "other.tfprof"));
-  rename(path_buffer[1], path);
-  held = take(store, TABLE_ops);
-  check(snapshot_require(held, &set, &error) == TFPROF_CORRUPT && strstr(error.message, "replaced"), "no error");
-  check(diagnosed(store, "unreadable_file") == 1, "an unreadable file is not told");
-  check(diagnosed(store, "unreadable_file") == 1, "an unreadable file is told again and again");
-  snapshot_release(held);
+}
+
+/* ---- files that go and come ---- */
+
+static void copy_file(const char *from, const char *to) {
+  size_t size;
+  uint8_t *bytes = read_file(from, &size);
+  write_file(to, bytes, size);
+  free(bytes);
+}
+
+static const char *name_of(unsigned row) { return model_of(row).name ? model_of(row).name : "(null)"; }
+
+static void test_lost(void) {
+  mkdir(in_directory(0, "lost"), 0777);
+  for (unsigned i = 0; i < 2; i++) {
+    struct dump_writer *writer = begin(in_directory(1 + i, i ? "lost/b.tfprof" : "lost/a.tfprof"), "realtime");
+    write_threads(writer);
+    write_model(writer, 0, FRAME);
+    end(writer);
+  }
+  const char *first = path_buffer[1];
+  copy_file(first, in_directory(3, "kept"));
+  for (unsigned way = 0; way < 3; way++) { /* removed, cut to nothing, cut in the middle */
+    struct store *store = open_store(path_buffer[0], NULL);
+    struct snapshot *ops = take(store, TABLE_ops);
+    check(store_profile_count(store) == 2 && ops->rows == 2 * FRAME, "two files");
+    number_at(ops, COLUMN_ops_dur_ns, 0);
+    struct stat info;
+    stat(first, &info);
+    if (way == 0) unlink(first);
+    else if (truncate(first, way == 1 ? 0 : info.st_size / 3)) abort();
+    check(number_at(ops, COLUMN_ops_dur_ns, 5) == model_of(5).dur, "way %u: what was loaded is gone", way);
+    check(!strcmp(text_at(ops, COLUMN_ops_name, FRAME + 5), name_of(5)), "way %u: the other file is gone", way);
+    if (way < 2) check(!strcmp(text_at(ops, COLUMN_ops_name, 5), "(null)"), "way %u: read from nowhere", way);
+    const char *reason = way == 0 ? "lost_file" : "unreadable_file";
+    check(diagnosed(store, reason) == 1, "way %u: not told", way);
+    refresh(store, 0);
+    check(diagnosed(store, reason) == 1, "way %u: told %lld times", way, (long long)diagnosed(store, reason));
+    check(way == 0 || diagnosed(store, "cut_file") > 0, "way %u: the cut is not told", way);
+    struct snapshot *profiles = take(store, TABLE_profiles), *runs = take(store, TABLE_runs);
+    check(number_at(profiles, COLUMN_profiles_start_ns, 1) != NO_VALUE && profiles->rows == 2, "profiles");
+    number_at(profiles, COLUMN_profiles_start_ns, 0);
+    number_at(runs, COLUMN_runs_end_ns, 0);
+    snapshot_release(profiles);
+    snapshot_release(runs);
+    copy_file(path_buffer[3], first);
+    refresh(store, 0);
+    struct snapshot *again = take(store, TABLE_ops);
+    for (unsigned row = 0; row < FRAME; row++) {
+      check(!strcmp(text_at(again, COLUMN_ops_name, row), name_of(row)), "way %u: row %u", way, row);
+      check(number_at(again, COLUMN_ops_dur_ns, row) == model_of(row).dur, "way %u: row %u", way, row);
+    }
+    check(diagnosed(store, reason) == -1 && diagnosed(store, "cut_file") == -1, "way %u: still told", way);
+    snapshot_release(again);
+    snapshot_release(ops);
+    store_release(store);
+  }
+}
+
+static uint32_t open_again(struct store *store, const char *path) {
+  struct tfprof_error error;
+  uint32_t run = 0;
+  enum tfprof_status status = read_open(store, path, &run, &error);
+  check(!status, "%s: %s", path, error.message);
+  return run;
+}
+
+/* However a file is called, it is opened once. */
+static void test_opening_twice(void) {
+  struct tfprof_error error;
+  char spelled[600];
+  mkdir(in_directory(0, "twice"), 0777);
+  for (unsigned i = 0; i < 3; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "twice/rank%u.tfprof", i);
+    struct dump_writer *writer = begin(in_directory(1 + i, name), "realtime");
+    write_model(writer, 0, 7);
+    end(writer);
+  }
+  check(symlink(path_buffer[0], in_directory(4, "link")) == 0, "symlink");
+  check(link(path_buffer[1], in_directory(5, "hard.tfprof")) == 0, "link");
+  check(symlink("rank0.tfprof", in_directory(6, "twice/latest.tfprof")) == 0, "symlink");
+  struct store *store = open_store(path_buffer[1], NULL);
+  check(open_again(store, path_buffer[5]) == 1 && open_again(store, path_buffer[6]) == 1, "a file by another name");
+  check(open_again(store, path_buffer[2]) == 2 && store_profile_count(store) == 2, "another file");
+  /* Its directory takes the runs of single files over. */
+  check(open_again(store, path_buffer[0]) == 1 && store_profile_count(store) == 3 && store_run_count(store) == 1,
+        "the directory: %zu profiles in %zu runs", store_profile_count(store), store_run_count(store));
+  check(!strcmp(store_run_path(store, 1), path_buffer[0]), "the run is called %s", store_run_path(store, 1));
+  for (unsigned i = 0; i < 7; i++) check(open_again(store, path_buffer[i]) == 1, "%s is opened again", path_buffer[i]);
+  snprintf(spelled, sizeof spelled, "%s/../%s//./", path_buffer[0], strrchr(path_buffer[0], '/') + 1);
+  check(open_again(store, spelled) == 1, "%s is opened again", spelled);
+  snprintf(spelled, sizeof spelled, "%s/*.tfprof", path_buffer[0]);
+  check(open_again(store, spelled) == 1, "%s is opened again", spelled);
+  check(store_profile_count(store) == 3, "%zu profiles", store_profile_count(store));
+  /* A process that begins later. */
+  struct dump_writer *writer = begin(in_directory(7, "twice/rank3.tfprof"), "realtime");
+  write_model(writer, 0, 7);
+  end(writer);
+  check(open_again(store, path_buffer[7]) == 1 && store_profile_count(store) == 4, "a new file of an open directory");
+  writer = begin(in_directory(7, "twice/rank4.tfprof"), "realtime");
+  write_model(writer, 0, 7);
+  end(writer);
+  refresh(store, 7);
+  check(store_profile_count(store) == 5 && store_profile_at(store, 4)->run_number == 1, "a refresh finds a new file");
+  /* A number of an inode may come back with another file. */
+  check(store_close_run(store, 1, &error) == TFPROF_OK && open_again(store, path_buffer[0]) > 2, "a run after closing");
   store_release(store);
 }
 
@@ -465,7 +590,7 @@ static void test_refused(void) {
   struct snapshot *traces = take(store, TABLE_code_traces);
   static const int64_t trace_parents[6] = {NO_VALUE, 0, 1, NO_VALUE, NO_VALUE, 2};
   for (uint64_t row = 0; row < 6; row++) {
-    check(number_at(traces, COLUMN_code_traces_parent_id, row) == reference(trace_parents[row]), "parent of trace %llu",
+    check(number_at(traces, COLUMN_code_traces_parent_id, row) == reference(store, trace_parents[row]), "parent of trace %llu",
           (unsigned long long)row);
   }
   snapshot_release(traces);
@@ -557,25 +682,6 @@ static void test_odd_spans(void) {
 
 /* ---- damage ---- */
 
-static uint8_t *read_file(const char *path, size_t *size) {
-  FILE *file = fopen(path, "rb");
-  struct stat info;
-  uint8_t *bytes = NULL;
-  *size = 0;
-  if (file && fstat(fileno(file), &info) == 0 && (bytes = malloc((size_t)info.st_size + 1))) {
-    *size = fread(bytes, 1, (size_t)info.st_size, file);
-  }
-  if (file) fclose(file);
-  return bytes;
-}
-
-static void write_file(const char *path, const void *bytes, size_t size) {
-  FILE *file = fopen(path, "wb");
-  if (!file) return;
-  fwrite(bytes, 1, size, file);
-  fclose(file);
-}
-
 /* Reads all there is; nothing may fail. Returns the number of values that are not NULL. */
 static uint64_t read_everything(struct store *store) {
   uint64_t known = 0;
@@ -625,7 +731,7 @@ static void test_damage(void) {
     int64_t dur = is_lost ? NO_VALUE : model_of(row).dur, end_ns = is_lost ? NO_VALUE : model_of(row).end;
     check(number_at(ops, COLUMN_ops_dur_ns, row) == dur, "duration of row %u", row);
     check(number_at(ops, COLUMN_ops_end_ns, row) == end_ns, "end of row %u", row);
-    check(number_at(ops, COLUMN_ops_thread_id, row) == reference(model_of(row).thread), "thread of row %u", row);
+    check(number_at(ops, COLUMN_ops_thread_id, row) == reference(store, model_of(row).thread), "thread of row %u", row);
   }
   snapshot_release(ops);
   struct snapshot *diagnostics = take(store, TABLE_diagnostics);
@@ -814,10 +920,9 @@ static void test_paths(void) {
   check_refused(in_directory(0, "kinds"), TFPROF_NOT_FOUND, "it has bytes, elf, empty, gzip");
   check_refused(in_directory(0, "kinds"), TFPROF_NOT_FOUND, "within/");
   check_refused("", TFPROF_USAGE, "empty");
-  check_refused(in_directory(0, "kinds/no/such"), TFPROF_NOT_FOUND, "nearest that exists is the directory ");
-  check_refused("no-such-thing", TFPROF_NOT_FOUND, "the program was started in");
-  check_refused("/no-such-thing", TFPROF_NOT_FOUND, "the directory /");
-  check_refused(in_directory(0, "kinds/json/more"), TFPROF_NOT_FOUND, "the file ");
+  check_refused(in_directory(0, "kinds/no/such"), TFPROF_NOT_FOUND, "/kinds exists");
+  check_refused("no-such-thing", TFPROF_NOT_FOUND, "no such file or directory");
+  check_refused(in_directory(0, "kinds/json/more"), TFPROF_NOT_FOUND, "kinds/json is a file");
   check_refused(in_directory(0, "kinds/x*y"), TFPROF_NOT_FOUND, "nothing matches");
   check_refused(in_directory(0, "kinds/e*"), TFPROF_NOT_FOUND, "no profile");
   check_refused("/dev/null", TFPROF_WRONG_KIND, "not a regular file");
@@ -856,9 +961,10 @@ static void test_paths(void) {
         "order of ranks");
   snapshot_release(profiles);
   check(diagnosed(store, "unopened_file") == 1, "the broken one is not told");
-  check(read_open(store, in_directory(1, "ranks/rank1*"), &run, &error) == TFPROF_OK && run == 2, "a glob");
-  check(store_profile_count(store) == 14, "%zu profiles after the glob", store_profile_count(store));
-  check(store_close_run(store, 1, &error) == TFPROF_OK && store_profile_count(store) == 3, "closing the directory");
+  check(read_open(store, in_directory(1, "ranks/rank1*"), &run, &error) == TFPROF_OK && run == 1, "a glob");
+  check(store_profile_count(store) == 11, "%zu profiles after the glob", store_profile_count(store));
+  check(store_close_run(store, 1, &error) == TFPROF_OK && store_profile_count(store) == 0, "closing the directory");
+  check(read_open(store, path_buffer[1], &run, &error) == TFPROF_OK && store_profile_count(store) == 3, "the glob alone");
   store_release(store);
 }
 
@@ -910,6 +1016,8 @@ int main(void) {
   test_model();
   test_groups();
   test_growing();
+  test_lost();
+  test_opening_twice();
   test_refused();
   test_odd_spans();
   test_damage();

@@ -625,14 +625,14 @@ static void test_refresh(void) {
   require(before, COLUMN_ops_name);
   struct column *shared = before->segments[0]->columns[COLUMN_ops_name];
   generation = store_generation(store);
-  check(store_refresh(store, &added, &error) == TFPROF_OK && added == 0, "a refresh finds what is not there");
+  check(store_refresh(store, 0, &added, &error) == TFPROF_OK && added == 0, "a refresh finds what is not there");
   check(store_generation(store) == generation && take(store, TABLE_ops, NULL) == before,
         "nothing changed, but the snapshot did");
   snapshot_release(before);
 
   grow(store, 100);
   depth_runs = step_runs = 0;
-  check(store_refresh(store, &added, &error) == TFPROF_OK && added == 200, "a refresh adds %llu rows",
+  check(store_refresh(store, 0, &added, &error) == TFPROF_OK && added == 200, "a refresh adds %llu rows",
         (unsigned long long)added);
   check(store_generation(store) > generation, "the generation does not rise");
   struct snapshot *after = take(store, TABLE_ops, NULL);
@@ -661,14 +661,26 @@ static void test_refresh(void) {
   struct fake *fake = store_profile_at(store, 0)->source_data;
   fake->fails = true;
   grow(store, 50);
-  check(store_refresh(store, &added, &error) == TFPROF_OK && added == 50, "one failing profile fails all");
+  check(store_refresh(store, 0, &added, &error) == TFPROF_OK && added == 50, "one failing profile fails all");
   fake = store_profile_at(store, 1)->source_data;
   fake->fails = true;
-  check(store_refresh(store, &added, &error) == TFPROF_CORRUPT && strstr(error.message, "cut"),
-        "all fail, but not the refresh");
+  check(store_refresh(store, 0, &added, &error) == TFPROF_OK && added == 0, "a file that is gone fails the refresh");
+  struct snapshot *told = take(store, TABLE_diagnostics, "2");
+  uint64_t told_rows = told->rows;
+  check(store_profile_at(store, 1)->diagnostic_count > 0, "nobody is told of the file");
+  snapshot_release(told);
+  check(store_refresh(store, 0, &added, &error) == TFPROF_OK, "a second refresh");
+  told = take(store, TABLE_diagnostics, "2");
+  check(told->rows == told_rows, "%llu diagnostics after the second refresh, %llu after the first",
+        (unsigned long long)told->rows, (unsigned long long)told_rows);
+  snapshot_release(told);
   fake->fails = false;
   ((struct fake *)store_profile_at(store, 0)->source_data)->fails = false;
-  check(store_refresh(store, &added, &error) == TFPROF_OK && added == 50, "a profile does not recover");
+  check(store_refresh(store, 0, &added, &error) == TFPROF_OK && added == 50, "a profile does not recover");
+  for (size_t i = 0; i < store_profile_at(store, 1)->diagnostic_count; i++) {
+    const struct diagnostic *diagnostic = &store_profile_at(store, 1)->diagnostics[i];
+    check(!strstr(pool_text(store_pool(store), diagnostic->message), "cut"), "a file that is there again is told lost");
+  }
 
   /* Closing while in use. */
   struct snapshot *last = take(store, TABLE_ops, NULL);
@@ -709,7 +721,7 @@ static void test_unsettled(void) {
   for (size_t i = 0; i < 3; i++)
     column_set_add(&profile->tables[TABLE_ops].segments[i]->is_unsettled, COLUMN_ops_category);
   grow(store, 10);
-  store_refresh(store, &added, &error);
+  store_refresh(store, 0, &added, &error);
   profile = store_profile_at(store, 0);
   struct segment *segment = profile->tables[TABLE_ops].segments[0];
   check(!segment->columns[COLUMN_ops_category] && segment->columns[COLUMN_ops_name], "the wrong column is shared");
@@ -725,6 +737,13 @@ static void test_unsettled(void) {
 /* ---- selection and the store's own tables ---- */
 
 static void check_selection(struct store *store, const char *selection, uint64_t profiles) {
+  struct snapshot *nothing = NULL;
+  struct tfprof_error error;
+  if (profiles == 0 && selection) { /* would look like an answer */
+    enum tfprof_status status = store_snapshot(store, TABLE_profiles, selection, &nothing, &error);
+    check(status == TFPROF_USAGE && !nothing && strstr(error.message, "open"), "'%s': status %d", selection, status);
+    return;
+  }
   struct snapshot *snapshot = take(store, TABLE_profiles, selection);
   check(snapshot->rows == profiles, "'%s' selects %llu profiles, not %llu", selection ? selection : "(all)",
         (unsigned long long)snapshot->rows, (unsigned long long)profiles);
@@ -768,6 +787,15 @@ static void test_catalogue(void) {
       {"runs/a", 3},
       {"runs/b", 2},
       {"runs/b/", 2},
+      {"./runs/b", 2},
+      {"runs//./a", 3},
+      {"runs/c/../b", 2},
+      {"../a", 0},
+      {"b", 2},
+      {"host-rank2", 1},
+      {"host-rank0", 2},
+      {"host-rank0.tfprof", 2},
+      {"host", 0},
       {"*", 5},
       {"*rank1*", 2},
       {"runs/?", 3},
@@ -890,7 +918,7 @@ static void test_cache(void) {
   struct snapshot *held[200];
   for (unsigned i = 0; i < 200; i++) {
     char selection[32];
-    snprintf(selection, sizeof selection, "*%u*", i);
+    snprintf(selection, sizeof selection, "*[r%u]*", i);
     held[i] = take(store, TABLE_ops, selection);
     if (i % 2) {
       snapshot_release(held[i]);
@@ -920,7 +948,7 @@ static enum tfprof_status try_everything(struct store *store, unsigned *freed, s
                             (struct value){.kind = VALUE_INTEGER, .integer = id_make(1, 5)}, &positions, &count, error);
   if (!status) status = snapshot_range(snapshot, COLUMN_ops_sample_weight, 0, 1, &positions, &count, error);
   if (!status) grow(store, 50);
-  if (!status) status = store_refresh(store, &added, error);
+  if (!status) status = store_refresh(store, 0, &added, error);
   if (!status) check(added == 100, "%llu rows added", (unsigned long long)added);
   snapshot_release(snapshot);
   snapshot = NULL;

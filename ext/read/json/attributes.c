@@ -153,8 +153,14 @@ enum tfprof_status attributes_load(struct profile *profile, struct segment *segm
       enum tfprof_status status = ok ? TFPROF_OK : error_no_memory(error);
       for (uint32_t row = 0; ok && row < segment->rows; row++) values[row] = ROW_NULL;
       if (ok) {
-        status = load_rows(profile, segment, text, &worker, values, error);
+        struct tfprof_error reason;
+        status = load_rows(profile, segment, text, &worker, values, &reason);
         worker_free(&worker);
+        if (status == TFPROF_NOT_FOUND || status == TFPROF_REPLACED || status == TFPROF_IO) {
+          segment_lose(segment, columns[i], &reason); /* those read before stay */
+          status = TFPROF_OK;
+        }
+        if (status && error) *error = reason;
       }
       out[i] = status ? NULL : pack_values(values, segment->rows, false);
       free(values);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "read/json/inflate.h"
+#include "store/store.h"
 
 enum { INPUT_BYTES = 256 << 10 }; /* of compressed bytes at a time: stays in the second-level cache */
 
@@ -20,6 +21,7 @@ struct mark {
 
 struct source_index {
   char *path;
+  char *location; /* the path from the root on: the working directory may change */
   struct stat identity;
   bool is_gzip;
   struct mark *marks; /* ascending; gzip only */
@@ -60,6 +62,7 @@ static void index_free(struct source_index *index) {
   for (size_t i = 0; i < index->mark_count; i++) inflater_free(index->marks[i].inflater);
   free(index->marks);
   free(index->path);
+  free(index->location);
   free(index);
 }
 
@@ -84,8 +87,15 @@ static ssize_t read_fully(int fd, void *buffer, size_t length, uint64_t offset) 
 
 enum tfprof_status source_open(const char *path, struct source **out, struct tfprof_error *error) {
   *out = NULL;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return error_io(error, path, "cannot be opened");
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe of that name must not make us wait */
+  if (fd < 0) {
+    int reason = errno;
+    enum tfprof_status status = error_io(error, path, "cannot be opened");
+    if (reason == ENOENT || reason == ENOTDIR) status = TFPROF_NOT_FOUND;
+    if (reason == EMFILE || reason == ENFILE) status = TFPROF_LIMIT; /* no fault of the file */
+    if (error) error->status = status;
+    return status;
+  }
   struct stat identity;
   uint8_t magic[2];
   if (fstat(fd, &identity) != 0) {
@@ -98,9 +108,10 @@ enum tfprof_status source_open(const char *path, struct source **out, struct tfp
   }
   struct source *source = calloc(1, sizeof *source);
   struct source_index *index = calloc(1, sizeof *index);
-  char *copy = strdup(path);
-  if (source && index && copy) {
+  char *copy = strdup(path), *location = location_of(path);
+  if (source && index && copy && location) {
     index->path = copy;
+    index->location = location;
     index->identity = identity;
     source->fd = fd;
     source->index = index;
@@ -120,6 +131,7 @@ enum tfprof_status source_open(const char *path, struct source **out, struct tfp
   free(source);
   free(index);
   free(copy);
+  free(location);
   close(fd);
   return error_no_memory(error);
 }
@@ -243,16 +255,30 @@ static bool same_file(const struct stat *a, const struct stat *b) {
          a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_ino == b->st_ino && a->st_dev == b->st_dev;
 }
 
+static enum tfprof_status reopen(const struct source_index *index, struct source **source, struct tfprof_error *error) {
+  enum tfprof_status status = source_open(index->location, source, error);
+  if (status && status != TFPROF_WRONG_KIND) return status;
+  if (!status && same_file(&(*source)->index->identity, &index->identity)) return TFPROF_OK;
+  source_close(*source);
+  *source = NULL;
+  error_at(error, TFPROF_REPLACED, index->path, 0, "the file was changed or replaced since it was opened");
+  if (error) error->has_offset = false;
+  return TFPROF_REPLACED;
+}
+
+enum tfprof_status source_check(const struct source_index *index, struct tfprof_error *error) {
+  struct source *source;
+  enum tfprof_status status = reopen(index, &source, error);
+  if (!status) source_close(source);
+  return status;
+}
+
 enum tfprof_status source_prefix(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
                                  size_t *got, struct tfprof_error *error) {
   *got = 0;
   struct source *source;
-  enum tfprof_status status = source_open(index->path, &source, error);
+  enum tfprof_status status = reopen(index, &source, error);
   if (status) return status;
-  if (!same_file(&source->index->identity, &index->identity)) {
-    source_close(source);
-    return error_at(error, TFPROF_CORRUPT, index->path, 0, "was changed since it was opened; close and open it again");
-  }
   source->next_mark = UINT64_MAX;
   if (!index->is_gzip) {
     source->file_offset = offset;

@@ -52,7 +52,9 @@ const char *source_problem_text(enum source_problem problem);
 struct source_index *source_take_index(struct source *source);
 void source_index_free(struct source_index *index);
 uint64_t source_index_bytes(const struct source_index *index);
-/* The bytes [offset, offset + length) into buffer. TFPROF_CORRUPT when the file was changed since. Any thread. */
+/* Whether the file can be read again: TFPROF_NOT_FOUND, TFPROF_IO, TFPROF_REPLACED when it was changed since. */
+enum tfprof_status source_check(const struct source_index *index, struct tfprof_error *error);
+/* The bytes [offset, offset + length) into buffer. Fails as source_check. Any thread. */
 enum tfprof_status source_range(const struct source_index *index, uint64_t offset, size_t length, char *buffer,
                                 struct tfprof_error *error);
 /* The same, but the file may end before: *got bytes. */
