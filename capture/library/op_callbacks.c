@@ -20,8 +20,18 @@ static uint64_t registered;
 static void keep_context(void *context) { (void)context; }
 static const void *const context_vtable[2] = {(const void *)keep_context, (const void *)keep_context};
 
-static uint32_t text_name(struct capture_thread *thread, struct open_op *op, const char *text) {
-  uint32_t length = (uint32_t)strnlen(text, NAME_MAXIMUM);
+/* A range's name may hold a NUL; the string object knows how long it is. */
+static uint32_t name_length(const uint8_t *object, const char *text) {
+  if (!torch_layout.has_name_text || object[torch_layout.name_kind] != 0 ||
+      torch_pointer(object, torch_layout.name) != (const void *)text)
+    return (uint32_t)strnlen(text, NAME_MAXIMUM);
+  uint64_t length = torch_word(object, torch_layout.name + 8u);
+  return length < NAME_MAXIMUM ? (uint32_t)length : NAME_MAXIMUM;
+}
+
+static uint32_t text_name(struct capture_thread *thread, struct open_op *op, const uint8_t *object) {
+  const char *text = torch.name(object);
+  uint32_t length = name_length(object, text);
   uint64_t hash = intern_hash(text, length);
   struct intern_slot *slot = intern_find_bytes(&thread->names, &thread->arena, hash, text, length);
   op->is_text = 1;
@@ -46,7 +56,7 @@ static inline uint64_t schema_key(const uint8_t *schema) {
 
 static uint32_t op_name(struct capture_thread *thread, struct open_op *op, const uint8_t *object) {
   if (!torch_layout.schema_begins_with_text || object[torch_layout.name_kind] != 1)
-    return text_name(thread, op, torch.name(object));
+    return text_name(thread, op, object);
   uint64_t key = schema_key(torch_pointer(object, torch_layout.name));
   struct intern_slot *slot = intern_find(&thread->schemas, key, NULL);
   op->is_text = 0;

@@ -120,7 +120,7 @@ static struct test_context {
 
 static struct self_test {
   int starts, ends;
-  bool name_matches, context_matches;
+  bool name_matches, name_has_length, context_matches;
   uint16_t sequence_places, sequence, scope_places, scope, name, name_kind;
   uint64_t words[SEARCHED / 8];
 } test;
@@ -157,6 +157,7 @@ static void self_test_start(void **context, const uint8_t *object) {
       continue;
     test.name = (uint16_t)(test.sequence - size);
     test.name_kind = (uint16_t)(test.sequence - 8);
+    test.name_has_length = size == 40 && word_at(object, test.name + 8u) == sizeof TEXT - 1;
   }
 }
 TORCH_START_CALLBACK(self_test_start)
@@ -230,6 +231,7 @@ bool torch_self_test(char *reason, size_t size) {
   torch_layout.name = plain.name;
   torch_layout.name_kind = plain.name_kind;
   torch_layout.has_name_object = plain.name != 0;
+  torch_layout.has_name_text = plain.name_has_length;
   torch_layout.has_details = true;
   return true;
 }

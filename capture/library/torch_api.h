@@ -74,6 +74,7 @@ struct torch_layout {
   uint16_t scope, name, name_kind, sequence, inputs, forward_thread;
   bool has_details; /* sequence, scope and forward_thread were found; without them only name and time are recorded */
   bool has_name_object; /* name_kind 1: the word at `name` is the operator's schema, a stable key */
+  bool has_name_text;   /* name_kind 0: at `name` is a std::string {address, length, up to 15 characters} */
   /* A schema begins with a std::string {address, length, up to 15 characters}, its name: proved by an op of
   ** torch_inputs. */
   bool schema_begins_with_text;

@@ -1,6 +1,6 @@
 /* format_functions.c: numbers for people to read, with three significant digits.
 **
-**   format_ns(x)      999 ns, 1.23 us, 12.3 ms, 123 s
+**   format_ns(x)      999 ns, 1.23 µs, 12.3 ms, 123 s
 **   format_bytes(x)   999 B, 1.23 KiB, 12.3 MiB: steps of 1024
 **   format_count(x)   999, 1.23 k, 12.3 M, 123 G: steps of 1000
 **
@@ -33,7 +33,7 @@ static void format_scaled(sqlite3_context *context, sqlite3_value *value, double
 }
 
 static void format_ns(sqlite3_context *context, int count, sqlite3_value **values) {
-  static const char *const units[] = {"ns", "us", "ms", "s", NULL};
+  static const char *const units[] = {"ns", "µs", "ms", "s", NULL};
   (void)count;
   format_scaled(context, values[0], 1000, units);
 }

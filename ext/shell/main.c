@@ -5,7 +5,8 @@
 **   tfprof RUN... < questions.sql        runs what comes from standard input
 **
 ** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file is
-** a run; what does not and begins like SQL or is a command is run.  The words of the classic tfprof (scope, graph, code,
+** a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it, since it
+** will be SQL with a mistake.  The words of the classic tfprof (scope, graph, code,
 ** op, set) are recognised as first word; a file of that name wins, and ./scope always means the file.
 **
 ** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
@@ -20,6 +21,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <locale.h>
 #include <signal.h>
@@ -82,6 +84,16 @@ static bool is_statement(const char *word) {
     if (strlen(*beginning) == length && strncasecmp(at, *beginning, length) == 0) return true;
   }
   return command_is(word);
+}
+
+/* Whether the last of several words is SQL though it does not begin so: nothing of that name exists, and few paths have
+** blanks. */
+static bool is_meant_as_statement(char **words, int i, int count) {
+  if (i != count - 1 || i == 0 || is_path(words[i]) || !strpbrk(words[i], " \t\n")) return false;
+  glob_t found = {0};
+  bool is_pattern = strpbrk(words[i], "*?[") && glob(words[i], GLOB_NOSORT, NULL, &found) == 0;
+  if (is_pattern) globfree(&found);
+  return !is_pattern;
 }
 
 /* The value of an option written `--name VALUE` or `--name=VALUE`. NULL: another option; "" when the value is missing. */
@@ -159,9 +171,12 @@ static int status_of(enum script_result result) {
 
 static int run(struct session *session, char **words, int count) {
   int runs = 0;
-  while (runs < count && (is_path(words[runs]) || !is_statement(words[runs]))) runs++;
+  while (runs < count && (is_path(words[runs]) || !is_statement(words[runs]))) {
+    if (is_meant_as_statement(words, runs, count)) break;
+    runs++;
+  }
   for (int i = runs; i < count; i++) {
-    if (!is_statement(words[i])) {
+    if (!is_statement(words[i]) && !is_meant_as_statement(words, i, count)) {
       return usage("'%s' stands after SQL; name the runs first", words[i]);
     }
   }

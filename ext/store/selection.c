@@ -132,8 +132,9 @@ static bool ends_with_name(const char *location, const char *name) {
 }
 
 static bool fits_name(const struct selection *selection, const struct profile *profile) {
-  return ends_with_name(place_of_profile(selection->store, profile).location, selection->text) ||
-         ends_with_name(place_of_run(selection->store, profile).location, selection->text);
+  struct place file = place_of_profile(selection->store, profile), run = place_of_run(selection->store, profile);
+  return ends_with_name(file.location ? file.location : file.path, selection->text) ||
+         ends_with_name(run.location ? run.location : run.path, selection->text);
 }
 
 static bool fits_glob(const struct selection *selection, const struct profile *profile) {

@@ -91,6 +91,22 @@ def test_failing_statements():
     assert status == 1 and "incomplete input" in error, error
 
 
+def test_misspelled_statements():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    run = os.path.join(directory, "run")
+    subprocess.run([program("tests/make_ops_dump"), run, "100"], check=True, stdout=subprocess.DEVNULL)
+    for words in ("selec 1", "SELEC * FROM ops", "slect 1 / 2", "step_summary LIMIT 3"):
+        status, out, error = tfprof(run, words)
+        assert status == 1 and out == "" and "syntax error" in error, (words, status, error)
+    # Paths may have blanks, too.
+    os.rename(run, os.path.join(directory, "my run"))
+    assert tfprof("--format", "csv", "my run", "SELECT 1 AS x", directory=directory) == (0, "x\n1\n", "")
+    status, out, error = tfprof("my run", "my r*", directory=directory, text="SELECT count(*) AS n FROM runs;")
+    assert status == 0 and "1" in out, (status, error)
+    status, out, error = tfprof("my missing run", directory=directory, text="")
+    assert status == 3 and "no such file or directory" in error and "exists" not in error, error
+
+
 def test_error_place():
     status, out, error = tfprof("SELECT 'é😀',\n       nme FROM steps")
     lines = error.split("\n")

@@ -165,7 +165,7 @@ def main():
         profile.op("aten::mm", step, 50 * MS)
         for _ in range(3000):
             profile.op("aten::add", step, 15000)
-    expect("3000 ops of 15 us in each step", profile, tiny_ops=20 * 45 * MS // 2)
+    expect("3000 ops of 15 µs in each step", profile, tiny_ops=20 * 45 * MS // 2)
 
     profile = Profile()
     for number in range(20):

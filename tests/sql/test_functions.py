@@ -123,11 +123,11 @@ def test_formats(engine):
     for call, text in (
         ("format_ns(0)", "0 ns"),
         ("format_ns(999)", "999 ns"),
-        ("format_ns(1000)", "1.00 us"),
+        ("format_ns(1000)", "1.00 µs"),
         ("format_ns(1234567)", "1.23 ms"),
         ("format_ns(-12345678)", "-12.3 ms"),
         ("format_ns(999999)", "1.00 ms"),
-        ("format_ns(9995)", "10.0 us"),
+        ("format_ns(9995)", "10.0 µs"),
         ("format_ns(12e9)", "12.0 s"),
         ("format_ns(1.5)", "1.50 ns"),
         ("format_ns(7200000000000)", "7200 s"),
@@ -215,10 +215,10 @@ def test_pure_functions_are_innocuous(engine):
     connection = engine()
     connection.query("CREATE TABLE t(x, y GENERATED ALWAYS AS (format_ns(x)))")
     connection.query("INSERT INTO t VALUES (1000)")
-    assert connection.values("SELECT y FROM t") == [("1.00 us",)]
+    assert connection.values("SELECT y FROM t") == [("1.00 µs",)]
     assert connection.query("CREATE INDEX i ON t(overlap_ns(x, 5, 1, 2))")[1] is None
     connection.query("PRAGMA trusted_schema = 0")
-    assert connection.values("SELECT y FROM t") == [("1.00 us",)]
+    assert connection.values("SELECT y FROM t") == [("1.00 µs",)]
 
 
 if __name__ == "__main__":
