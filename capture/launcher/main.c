@@ -11,6 +11,7 @@
 **   TFPROF_LIBRARY        absolute path of libtfprof_capture.so
 **   TFPROF_COMMAND        the command line as one would type it
 **   PYTHONPATH            the hooks' directory, then what it was before
+**   LD_PRELOAD            libtfprof_preload.so, then what it was before: for a Python with -I, -E or -S
 **   and the variables of the options (options.c)
 **
 ** Files: options (command line, help), run_directory (makes, refuses, locks), program (what kind of program it is),
@@ -32,6 +33,7 @@
 
 struct installation {
   char library[PATH_MAX];   /* libtfprof_capture.so */
+  char preload[PATH_MAX];   /* libtfprof_preload.so */
   char hooks[PATH_MAX];     /* the directory of sitecustomize.py */
   char extension[PATH_MAX]; /* what .load of sqlite3 takes */
   bool is_built;            /* in a build tree, not installed */
@@ -52,7 +54,8 @@ static bool find_installation(struct installation *found) {
   for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
     char directory[PATH_MAX];
     if (!join(place, self, places[i]) || !realpath(place, directory)) continue;
-    if (!join(found->library, directory, "libtfprof_capture.so") || !join(found->hooks, directory, "python"))
+    if (!join(found->library, directory, "libtfprof_capture.so") ||
+        !join(found->preload, directory, "libtfprof_preload.so") || !join(found->hooks, directory, "python"))
       continue;
     if (access(found->library, R_OK) != 0 || !join(hook, found->hooks, "sitecustomize.py") || access(hook, R_OK) != 0)
       continue;
@@ -83,9 +86,26 @@ static void find_tools(const char *word, char *tools) {
   tools[length] = '\0';
 }
 
+/* The linker splits LD_PRELOAD at blanks and colons, and knows no quotes. */
+static bool set_preload(const struct installation *parts) {
+  if (strpbrk(parts->preload, ": ")) {
+    fprintf(stderr,
+            "tfprof-capture: %s has a blank or a colon in its path, which LD_PRELOAD cannot hold; a Python that is "
+            "started with -I, -E or -S will not be recorded\n",
+            parts->preload);
+    return true;
+  }
+  const char *former = getenv("LD_PRELOAD");
+  char *path = NULL;
+  bool is_set = asprintf(&path, former && *former ? "%s:%s" : "%s", parts->preload, former) >= 0 &&
+                setenv("LD_PRELOAD", path, 1) == 0;
+  free(path);
+  return is_set;
+}
+
 /* False: short of memory, or a path that PYTHONPATH cannot hold. */
 static bool set_environment(const struct capture_options *options, const struct installation *parts,
-                            const char *run_directory) {
+                            const struct program *program, const char *run_directory) {
   if (strchr(parts->hooks, ':')) {
     fprintf(stderr,
             "tfprof-capture: the path of the hooks, %s, has a colon, which PYTHONPATH cannot hold; move tfprof "
@@ -99,6 +119,7 @@ static bool set_environment(const struct capture_options *options, const struct 
                 setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_COMMAND", command, 1) == 0 &&
                 setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&
                 setenv("TFPROF_LIBRARY", parts->library, 1) == 0 && options_export(options);
+  if (is_set && (program->isolation || options_is_on(options, OPTION_PRELOAD))) is_set = set_preload(parts);
   if (!is_set) fputs("tfprof-capture: not enough memory\n", stderr);
   free(path);
   free(command);
@@ -120,13 +141,7 @@ int main(int argc, char **argv) {
   int status = run_directory_open(options_text(&options, OPTION_OUTPUT), options_is_on(&options, OPTION_FORCE), is_quiet,
                                   &directory);
   if (status) return status;
-  if (!set_environment(&options, &parts, directory.absolute)) return STATUS_CANNOT_RECORD;
-  if (!is_quiet && program.isolation) {
-    fprintf(
-        stderr,
-        "tfprof-capture: Python is started with -%c, which keeps the recorder out: nothing of it will be recorded\n",
-        program.isolation);
-  }
+  if (!set_environment(&options, &parts, &program, directory.absolute)) return STATUS_CANNOT_RECORD;
 
   struct outcome outcome;
   supervise(options.command, &outcome);

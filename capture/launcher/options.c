@@ -49,6 +49,9 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "24M",
                             "how much a process may hold in memory of what is not written yet, from 1M on; what "
                             "comes when it is full is lost, and counted"},
+    [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
+                        "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
+                        "by itself where the command line or the script's first line has such an option"},
     [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0", "print nothing unless something is wrong"},
     [OPTION_HELP] = {"help", 'h', KIND_SHOW, NULL, NULL, false, NULL, "this text"},
     [OPTION_VERSION] = {"version", 0, KIND_SHOW, NULL, NULL, false, NULL, "the version"},

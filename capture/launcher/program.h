@@ -9,7 +9,7 @@ struct program {
   char path[PATH_MAX];        /* where PATH leads, or the word itself when it has a slash; empty: not found */
   char interpreter[PATH_MAX]; /* from its first line (#!); empty: none */
   bool is_python;             /* a Python interpreter, or a script that names one */
-  char isolation; /* 'I', 'E' or 'S' when Python is started with this flag, which keeps the hooks out; or 0 */
+  char isolation; /* 'I', 'E' or 'S' when Python is started with this flag, which keeps PYTHONPATH out; or 0 */
 };
 
 void program_examine(char **command, struct program *program);

@@ -189,11 +189,6 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
                                  const struct outcome *outcome, char **command) {
   fprintf(stderr, "tfprof: nothing was recorded in %s", directory->path);
   bool failed = !WIFEXITED(outcome->wait_status) || WEXITSTATUS(outcome->wait_status) != 0;
-  if (program->isolation) {
-    fprintf(stderr, ": Python was started with -%c, which keeps the recorder out; start it without this option\n",
-            program->isolation);
-    return;
-  }
   if (program->is_python && failed) {
     fputs(": the program ended before it imported PyTorch; its own message stands above\n", stderr);
     return;
@@ -205,10 +200,10 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
             command[0]);
   }
   fputs(
-      "tfprof: if it did: PYTHONPATH must reach the Python that imports it (sudo, env -i and containers clear it), "
-      "without "
-      "the options -I, -E and -S\n",
+      "tfprof: if it did: PYTHONPATH must reach the Python that imports it (sudo, env -i and containers clear it); one "
+      "that is started with -I, -E or -S must be CPython 3.8 or newer, linked dynamically",
       stderr);
+  fputs(program->isolation ? "\n" : ", and tfprof-capture be told --preload\n", stderr);
 }
 
 static void say_what_was_recorded(const struct recording *recording, const struct run_directory *directory) {

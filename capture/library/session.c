@@ -173,6 +173,9 @@ ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
 ** for calling any. */
 ENTRY_POINT int tfprof_capture_switch(int mode);
+/* Between these two every op is recorded, whatever the switch says. They may be nested, and called on any thread. */
+ENTRY_POINT void tfprof_capture_begin_window(void);
+ENTRY_POINT void tfprof_capture_end_window(void);
 ENTRY_POINT void tfprof_capture_flush(void);
 ENTRY_POINT void tfprof_capture_finish(void);
 ENTRY_POINT const char *tfprof_capture_path(void);
@@ -296,12 +299,36 @@ int tfprof_capture_arm(void) {
   return 0;
 }
 
-int tfprof_capture_switch(int mode) {
-  if (atomic_load(&state) != SESSION_RECORDING) return 0;
-  if (mode == 1) return ops_arm(wants_shapes, wants_stacks);
-  if (mode == 2) return ops_arm_empty(wants_shapes);
+/* Recording ops is asked for by the switch or by a window; `switching` guards both. */
+static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
+static bool is_switched_off;
+static unsigned windows;
+
+static int follow_switches(void) {
+  if (windows || !is_switched_off) return ops_arm(wants_shapes, wants_stacks);
   ops_disarm();
   return 1;
+}
+
+int tfprof_capture_switch(int mode) {
+  if (!session_is_recording()) return 0;
+  pthread_mutex_lock(&switching);
+  is_switched_off = mode == 0;
+  int done = mode == 2 ? ops_arm_empty(wants_shapes) : follow_switches();
+  pthread_mutex_unlock(&switching);
+  return done;
+}
+
+void tfprof_capture_begin_window(void) {
+  pthread_mutex_lock(&switching);
+  if (windows++ == 0 && is_switched_off && session_is_recording()) follow_switches();
+  pthread_mutex_unlock(&switching);
+}
+
+void tfprof_capture_end_window(void) {
+  pthread_mutex_lock(&switching);
+  if (windows && --windows == 0 && is_switched_off && session_is_recording()) follow_switches();
+  pthread_mutex_unlock(&switching);
 }
 
 void tfprof_capture_flush(void) {

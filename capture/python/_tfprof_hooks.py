@@ -11,11 +11,20 @@ import os
 import sys
 
 FRAMEWORK = "torch"
+MARKS = "tfprof"
+
+recording = None  # the Recording of this process, once it is armed; the module tfprof asks for it
 
 
 def start():
     if os.environ.get("TFPROF_RUN_DIRECTORY") and os.environ.get("TFPROF_LIBRARY"):
         sys.meta_path.insert(0, FrameworkFinder())
+        sys.meta_path.append(MarksFinder())
+
+
+def beside(name):
+    """A file of the hooks. Their directory is not on sys.path any more."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
 
 
 def say(text):
@@ -31,14 +40,30 @@ def say_problem(problem):
 
 
 def load_recording():
-    """The rest of the hooks. Their directory is not on sys.path any more."""
+    """The rest of the hooks."""
     from importlib.util import module_from_spec, spec_from_file_location
 
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_tfprof_recording.py")
-    spec = spec_from_file_location("_tfprof_recording", path)
+    spec = spec_from_file_location("_tfprof_recording", beside("_tfprof_recording.py"))
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def begin(candidate):
+    global recording
+    if candidate.begin():
+        recording = candidate
+
+
+class MarksFinder:
+    """`import tfprof` in a recorded program. It is asked last: a tfprof of the program's own comes first."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != MARKS:
+            return None
+        from importlib.util import spec_from_file_location
+
+        return spec_from_file_location(MARKS, beside(MARKS + ".py"))
 
 
 class FrameworkFinder:
@@ -65,10 +90,10 @@ class FrameworkFinder:
         exec_module = loader.exec_module
 
         def exec_module_recorded(module):
-            recording = library = None
+            library = None
             try:
-                recording = load_recording()
-                library = recording.load_library()
+                recorder = load_recording()
+                library = recorder.load_library()
             except Exception as problem:
                 say_problem(problem)
             exec_module(module)
@@ -77,7 +102,7 @@ class FrameworkFinder:
                 if self in sys.meta_path:
                     sys.meta_path.remove(self)
                 if library is not None:
-                    recording.Recording(library, module, say_problem).begin()
+                    begin(recorder.Recording(library, module, say_problem))
             except Exception as problem:
                 say_problem(problem)
 

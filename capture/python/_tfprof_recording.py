@@ -26,8 +26,9 @@ class Recording:
         self.torch = torch
 
     def begin(self):
+        """Whether it records."""
         if not self.library.tfprof_capture_begin(str(self.torch.__version__).encode()):
-            return
+            return False
         if os.environ.get("TFPROF_SHAPES") != "0":
             try:
                 self.prove_inputs()
@@ -43,8 +44,10 @@ class Recording:
                 self.prove_stacks()
             except Exception as problem:
                 self.believe_stacks(False, "%s: %s" % (type(problem).__name__, problem))
-        if self.library.tfprof_capture_arm():
-            self.end_in_order()
+        if not self.library.tfprof_capture_arm():
+            return False
+        self.end_in_order()
+        return True
 
     # ---- Input shapes.
 
@@ -192,6 +195,30 @@ class Recording:
             )
             frame = frame.f_back
         return told
+
+    # ---- What the module tfprof asks for.
+
+    def open_range(self, name):
+        """Begins a range and returns what ends it. PyTorch's own ranges serve: they nest among the ops. These functions
+        take a fifth of the time of record_function (1.4 us with torch 2.13), and are in torch 1.13 to 2.15.
+        """
+        begin = getattr(self.torch.autograd, "_record_function_with_args_enter", None)
+        end = getattr(self.torch.autograd, "_record_function_with_args_exit", None)
+        if begin and end:
+            handle = begin(name)
+            return lambda: end(handle)
+        opened = self.torch.profiler.record_function(name)
+        opened.__enter__()
+        return lambda: opened.__exit__(None, None, None)
+
+    def switch(self, is_on):
+        self.library.tfprof_capture_switch(int(is_on))
+
+    def begin_window(self):
+        self.library.tfprof_capture_begin_window()
+
+    def end_window(self):
+        self.library.tfprof_capture_end_window()
 
     # ---- The end.
 

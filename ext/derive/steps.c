@@ -1,8 +1,8 @@
 /* steps.c: the table steps, from what the program marked or from when its optimizers stepped.
 **
-** Marks.  Rows of category `user` named ProfilerStep#N are steps that the user's own profiler marked (origin
-** profiler); name, number and span are taken as they are.  Of several threads with marks the one with the most
-** counts.
+** Marks.  Rows of category `user` named tfprof.step#N are steps that the program marked with tfprof.step(N) (origin
+** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and span
+** are taken as they are.  Of several threads with marks the one with the most counts.
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  A step is
 ** the period from the end of one to the end of the next of the same name on the same thread (origin optimizer): what
@@ -19,8 +19,8 @@
 ** as each other; of these the one with most steps wins, then the one that ended its first step last, as the last
 ** optimizer of an iteration does.
 **
-** Marks or optimizers.  Marks are what the user says and win, unless the optimizers saw more than twice as many
-** steps: then the marks cover a window only.
+** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not where
+** the optimizers saw more than twice as many steps: then they cover a window only.
 **
 ** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
 ** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
@@ -75,14 +75,16 @@ static bool add_mark(struct mark_list *list, struct mark mark) {
 
 /* ---- finding marks ---- */
 
-enum mark_kind { UNKNOWN, OTHER, PROFILER_STEP, OPTIMIZER_STEP };
+enum mark_kind { UNKNOWN, OTHER, USER_STEP, PROFILER_STEP, OPTIMIZER_STEP, KIND_COUNT };
 
-/* The number in ProfilerStep#N, or -1. */
-static int64_t profiler_step_number(const char *name) {
-  static const char prefix[] = "ProfilerStep#";
+static const char *const step_prefixes[KIND_COUNT] = {[USER_STEP] = "tfprof.step#", [PROFILER_STEP] = "ProfilerStep#"};
+
+/* The number in ProfilerStep#N or tfprof.step#N, or -1. */
+static int64_t step_number(const char *name, enum mark_kind kind) {
+  size_t length = strlen(step_prefixes[kind]);
   int64_t number = 0;
-  if (strncmp(name, prefix, sizeof prefix - 1) != 0) return -1;
-  name += sizeof prefix - 1;
+  if (strncmp(name, step_prefixes[kind], length) != 0) return -1;
+  name += length;
   if (!*name) return -1;
   for (; *name; name++) {
     if (*name < '0' || *name > '9' || number > INT64_MAX / 10 - 1) return -1;
@@ -92,12 +94,13 @@ static int64_t profiler_step_number(const char *name) {
 }
 
 static enum mark_kind kind_of_name(const char *name) {
-  if (profiler_step_number(name) >= 0) return PROFILER_STEP;
+  if (step_number(name, USER_STEP) >= 0) return USER_STEP;
+  if (step_number(name, PROFILER_STEP) >= 0) return PROFILER_STEP;
   return strncmp(name, "Optimizer.step#", 15) == 0 ? OPTIMIZER_STEP : OTHER;
 }
 
-static enum tfprof_status find_marks(struct profile *profile, struct mark_list *profiler, struct mark_list *optimizer,
-                                     struct tfprof_error *error) {
+/* `lists` by kind. */
+static enum tfprof_status find_marks(struct profile *profile, struct mark_list *lists, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   struct pool *pool = store_pool(profile->store);
   string_id user = derive_known_text(profile, "user");
@@ -120,7 +123,7 @@ static enum tfprof_status find_marks(struct profile *profile, struct mark_list *
       derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);
       derive_integers(segment->columns[COLUMN_ops_end_ns], row, 1, &mark.end);
       if (mark.thread == NO_ROW || mark.start == NO_VALUE || mark.end < mark.start) continue;
-      if (!add_mark(*kind == PROFILER_STEP ? profiler : optimizer, mark)) status = error_no_memory(error);
+      if (!add_mark(&lists[*kind], mark)) status = error_no_memory(error);
     }
     if (!status) status = derive_poll(profile, error);
   }
@@ -377,10 +380,11 @@ static enum tfprof_status steps_of_series(struct profile *profile, const struct 
   return status;
 }
 
-static void steps_of_marks(const struct profile *profile, const struct mark_list *list, struct step *steps) {
+static void steps_of_marks(const struct profile *profile, const struct mark_list *list, enum mark_kind kind,
+                           struct step *steps) {
   for (uint32_t i = 0; i < list->count; i++) {
     const struct mark *mark = &list->items[i];
-    int64_t number = profiler_step_number(pool_text(store_pool(profile->store), mark->name));
+    int64_t number = step_number(pool_text(store_pool(profile->store), mark->name), kind);
     steps[i] = (struct step){number, mark->start, mark->end, mark->thread, mark->name};
   }
 }
@@ -419,35 +423,40 @@ static enum tfprof_status set_steps(struct profile *profile, const struct step *
 }
 
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
-  struct mark_list profiler = {.count = 0}, optimizer = {.count = 0};
+  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer"};
+  struct mark_list lists[KIND_COUNT] = {{.count = 0}};
   struct series series;
   struct step *steps = NULL;
   if (!profile->tables[TABLE_steps].is_made) return TFPROF_OK; /* the source knows its steps */
-  enum tfprof_status status = find_marks(profile, &profiler, &optimizer, error);
-  if (!status) status = choose_series(&optimizer, &series, error);
+  enum tfprof_status status = find_marks(profile, lists, error);
+  if (!status) status = choose_series(&lists[OPTIMIZER_STEP], &series, error);
   if (!status) {
-    keep_one_thread(&profiler);
-    bool use_marks = profiler.count && (uint64_t)profiler.count * 2 >= series.steps;
-    uint32_t count = use_marks ? profiler.count : series.steps;
+    keep_one_thread(&lists[USER_STEP]);
+    keep_one_thread(&lists[PROFILER_STEP]);
+    enum mark_kind kind = OPTIMIZER_STEP;
+    if (lists[USER_STEP].count)
+      kind = USER_STEP;
+    else if (lists[PROFILER_STEP].count && (uint64_t)lists[PROFILER_STEP].count * 2 >= series.steps)
+      kind = PROFILER_STEP;
+    uint32_t count = kind == OPTIMIZER_STEP ? series.steps : lists[kind].count;
     steps = malloc(((size_t)count + 1) * sizeof *steps);
     if (!steps) {
       status = error_no_memory(error);
-    } else if (use_marks) {
-      steps_of_marks(profile, &profiler, steps);
+    } else if (kind != OPTIMIZER_STEP) {
+      steps_of_marks(profile, &lists[kind], kind, steps);
     } else if (count) {
-      status = steps_of_series(profile, optimizer.items, &series, steps, error);
+      status = steps_of_series(profile, lists[kind].items, &series, steps, error);
     }
-    if (!status && count) status = set_steps(profile, steps, count, use_marks ? "profiler" : "optimizer", error);
+    if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
   }
   free(steps);
-  free(profiler.items);
-  free(optimizer.items);
+  for (int kind = 0; kind < KIND_COUNT; kind++) free(lists[kind].items);
   return status;
 }
 
 const struct derive_pass derive_steps = {
     .name = "steps",
-    .summary = "Steps as the user's profiler marked them, else the periods of the most regular optimizer.",
+    .summary = "Steps as the program or the user's profiler marked them, else the periods of the most regular optimizer.",
     .makes_table = TABLE_steps,
     .reads = {{TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_category},

@@ -26,8 +26,8 @@ WITH told AS (
   UNION ALL
   SELECT profile_id, 'info', 'No steps were recognised among ' || format_count(op_count) || ' ops; step times, shares '
     || 'and warm-up cannot be told', 1.0 * op_count,
-    'Steps come from the ends of Optimizer.step; in a loop without an optimizer mark each iteration with '
-      || 'torch.profiler.record_function("ProfilerStep#N").',
+    'Steps come from the ends of Optimizer.step; in a loop without an optimizer begin each iteration with '
+      || 'tfprof.step(number), after import tfprof.',
     'SELECT name, count(*) AS count FROM temp.ranges WHERE profile_id = ' || profile_id
       || ' GROUP BY name ORDER BY 2 DESC, 1 LIMIT 20'
   FROM without_steps

@@ -1,14 +1,19 @@
 -- Ranges: what the program and its libraries marked by name.
 --
 -- One row for each profile, domain and range name.  Ranges are recorded in every step, so nothing is weighed; those that
--- lie in warm-up steps are left out, those outside any step count.  ProfilerStep#N counts as one name.
+-- lie in warm-up steps are left out, those outside any step count.  ProfilerStep#N counts as one name,
+-- and so does tfprof.step#N.
 --   profile_id, rank, domain, name, category
 --   count, sum_ns, mean_ns, min_ns, max_ns   of their durations
 --   step_count                               in how many steps
 -- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns FROM range_summary;
 WITH named AS (
   SELECT profile_id, domain, category, step_id, dur_ns,
-    CASE WHEN name GLOB 'ProfilerStep#[0-9]*' THEN 'ProfilerStep#' ELSE name END AS name
+    CASE
+      WHEN name GLOB 'ProfilerStep#[0-9]*' THEN 'ProfilerStep#'
+      WHEN name GLOB 'tfprof.step#[0-9]*' THEN 'tfprof.step#'
+      ELSE name
+    END AS name
   FROM temp.ranges
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
 ), sums AS (

@@ -56,6 +56,29 @@ def run(directory, arguments, status=0, **settings):
     return result.stdout, result.stderr
 
 
+def launch(directory, command, options=(), status=0, environment=None, **more):
+    """Runs tfprof-capture itself to the end; returns (stdout, stderr)."""
+    result = subprocess.run(
+        [os.path.join(BUILD, "tfprof-capture"), "-o", directory, *options, "--"] + list(command),
+        env=environment,
+        stdin=more.pop("stdin", subprocess.DEVNULL),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=600,
+        **more,
+    )
+    if status is not None and result.returncode != status:
+        raise AssertionError("%s ended with %d\n%s%s" % (command, result.returncode, result.stdout, result.stderr))
+    return result.stdout, result.stderr
+
+
+def query(directory, sql):
+    """Rows of the run as dictionaries."""
+    command = [os.path.join(BUILD, "tfprof"), "--format", "json", directory, sql]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
 def dumps(directory):
     return sorted(glob.glob(os.path.join(directory, "*.tfprof")))
 
@@ -138,3 +161,11 @@ class Directory(tempfile.TemporaryDirectory):
 
     def __init__(self):
         super().__init__(prefix="tfprof-test-")
+
+
+def main(names):
+    """Runs the functions of the file that are called test_..., or those that the command line names."""
+    need_torch()
+    for name, test in sorted(names.items()):
+        if name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv[1:]):
+            test()

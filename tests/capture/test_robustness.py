@@ -190,11 +190,4 @@ print(after - before, varied - after, resident() - varied)
         assert messages == ["names or lists of input shapes were left out because there are too many different ones"]
 
 
-def main():
-    capturing.need_torch()
-    for name, test in sorted(globals().items()):
-        if name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv[1:]):
-            test()
-
-
-main()
+capturing.main(globals())

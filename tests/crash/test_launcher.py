@@ -268,20 +268,38 @@ def test_environment():
 def test_nothing_recorded_says_why():
     for command, status, words in (
         ([sys.executable, "-c", "pass"], 0, "the program did not import PyTorch"),
-        ([sys.executable, "-I", "-c", "pass"], 0, "Python was started with -I"),
-        ([sys.executable, "-uES", "-c", "pass"], 0, "Python was started with -E"),
-        ([sys.executable, "-W", "ignore", "-X", "utf8", "-S", "-c", "pass"], 0, "Python was started with -S"),
-        ([sys.executable, "-c", "pass", "-I"], 0, "the program did not import PyTorch"),
+        ([sys.executable, "-c", "pass", "-I"], 0, "and tfprof-capture be told --preload"),
         ([sys.executable, "-c", "import no_such_framework"], 1, "ended before it imported PyTorch"),
         (["sleep", "0"], 0, "neither sleep nor what it started imported PyTorch"),
     ):
         got, out, error = capture("-o", "run", "--", *command)
         assert got == status and "nothing was recorded in run" in error and words in error, (command, error)
+
+
+def test_preloaded_where_python_is_isolated():
+    """LD_PRELOAD is set where PYTHONPATH would not be read, and nowhere else."""
     script = os.path.join(folder(), "isolated")
-    with open(script, "w") as file:
-        file.write(f"#!{sys.executable} -I\n")
-    os.chmod(script, 0o755)
-    assert "Python was started with -I" in capture("--", script)[2]
+    code = "import os; print(os.environ.get('LD_PRELOAD'))"
+    library = BUILD + "/libtfprof_preload.so"
+    for first, expected in (
+        (f"#!{sys.executable} -I", library),
+        (f"#!/usr/bin/env -S {sys.executable} -uE", library),
+        (f"#!{sys.executable} -u", "None"),
+    ):
+        with open(script, "w") as file:
+            file.write(first + "\n" + code + "\n")
+        os.chmod(script, 0o755)
+        assert capture("--", script)[1] == expected + "\n", first
+    for options, words, expected in (
+        ([], ["-I"], library),
+        ([], ["-uES"], library),
+        ([], ["-W", "ignore", "-X", "utf8", "-S"], library),
+        ([], ["-Xutf8", "-s"], "None"),
+        (["--preload"], [], library),
+    ):
+        assert capture(*options, "--", sys.executable, *words, "-c", code)[1] == expected + "\n", words
+    environment = {**os.environ, "LD_PRELOAD": "libm.so.6"}
+    assert capture("--", sys.executable, "-I", "-c", code, env=environment)[1] == library + ":libm.so.6\n"
 
 
 def test_a_foreign_file_in_the_run_is_told():

@@ -19,6 +19,8 @@ library=$(find "$prefix" -name libtfprof_capture.so)
 [ -n "$extension" ] || fail "tfprof.so is missing"
 case $library in */tfprof/libtfprof_capture.so) ;; *) fail "libtfprof_capture.so is not in lib/tfprof" ;; esac
 [ -f "$(dirname "$library")/python/sitecustomize.py" ] || fail "the Python hooks are missing"
+[ -f "$(dirname "$library")/python/tfprof.py" ] || fail "the module tfprof is missing"
+[ -f "$(dirname "$library")/libtfprof_preload.so" ] || fail "libtfprof_preload.so is missing"
 [ -f "$prefix/share/tfprof/sql/views/op_summary.sql" ] || fail "share/tfprof/sql is missing"
 
 # sqlite3 finds the extension by its name when its folder is on the loader's path.

@@ -1,0 +1,157 @@
+"""Marks in a program that tfprof-capture records.  Nothing of it is required, and outside of a recording all of it does
+nothing, so it may stay in the program.
+
+    import tfprof
+
+    for number, batch in enumerate(loader):
+        tfprof.step(number)              # a step begins here, and the one before ends; these are the rows of `steps`
+        with tfprof.range("augment"):    # a row of `ranges`
+            batch = augment(batch)
+        train(batch)
+
+    tfprof.stop()                        # ops are not recorded from here ...
+    evaluate(model)
+    tfprof.start()                       # ... to here; steps and ranges are
+
+    with tfprof.Profile("evaluation"):   # every op in here is recorded, also where ops are only sampled or not recorded
+        evaluate(model)
+
+    @tfprof.Profile()                    # the same for each call of a function
+    def evaluate(model): ...
+
+A recorded program finds this module without any path.  For one that runs unrecorded, too, copy this file next to it, or
+say
+
+    try:
+        import tfprof
+    except ImportError:
+        tfprof = None
+
+Marks need PyTorch: what is marked before it is imported is not recorded.  They may be set on any thread; a step begins
+and ends on one.
+"""
+
+import atexit
+import functools
+import sys
+import threading
+
+__all__ = ["Profile", "is_recording", "range", "start", "step", "stop"]
+
+_steps = threading.local()  # .range: the open one; .number: its number
+
+
+def _recording():
+    """The part of the hooks that arms the library, once it has done so; None outside of a recording."""
+    return getattr(sys.modules.get("_tfprof_hooks"), "recording", None)
+
+
+def is_recording():
+    """Whether marks set now are recorded."""
+    return _recording() is not None
+
+
+class range:
+    """A stretch of time with a name, as a context manager (`with tfprof.range("load"):`) or a decorator."""
+
+    def __init__(self, name):
+        self.name = str(name)
+        self._end = None
+
+    def __enter__(self):
+        recording = _recording()
+        if recording is not None:
+            self._end = recording.open_range(self.name)
+        return self
+
+    def __exit__(self, *problem):
+        end, self._end = self._end, None
+        if end is not None:
+            end()
+        return False
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def in_range(*arguments, **keywords):
+            with range(self.name):
+                return function(*arguments, **keywords)
+
+        return in_range
+
+
+def step(number=None):
+    """Ends the thread's step and begins the next: number, or the one after the last. The result may be used in a `with`
+    statement, at whose end the step ends; without it the step ends at the next call or with the program.
+    """
+    end_step()
+    number = getattr(_steps, "number", -1) + 1 if number is None else int(number)
+    if number < 0:
+        raise ValueError("tfprof.step: the number of a step must not be negative, %d is" % number)
+    if not hasattr(_steps, "number"):
+        atexit.register(end_step)  # of the main thread, where it runs
+    _steps.number = number
+    _steps.range = range("tfprof.step#%d" % number).__enter__()
+    return _Step()
+
+
+def end_step():
+    """Ends the thread's step, if one is open."""
+    opened, _steps.range = getattr(_steps, "range", None), None
+    if opened is not None:
+        opened.__exit__()
+
+
+class _Step:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        end_step()
+        return False
+
+
+def start():
+    """Ops are recorded from here on, if tfprof.stop() or --ops=none had ended that."""
+    _switch(True)
+
+
+def stop():
+    """Ops are not recorded until tfprof.start()."""
+    _switch(False)
+
+
+def _switch(is_on):
+    recording = _recording()
+    if recording is not None:
+        recording.switch(is_on)
+
+
+class Profile:
+    """A stretch of the program in which every op is recorded, and a range of its name; a context manager, or a
+    decorator for each call of a function.
+    """
+
+    def __init__(self, name=None):
+        self.name = name
+
+    def __enter__(self):
+        recording = _recording()
+        if recording is not None:
+            recording.begin_window()
+        self._range = range(self.name or "tfprof.Profile").__enter__()
+        return self
+
+    def __exit__(self, *problem):
+        self._range.__exit__()
+        recording = _recording()
+        if recording is not None:
+            recording.end_window()
+        return False
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def profiled(*arguments, **keywords):
+            with Profile(self.name or function.__qualname__):
+                return function(*arguments, **keywords)
+
+        return profiled

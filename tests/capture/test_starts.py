@@ -1,0 +1,122 @@
+"""Whatever way Python is started, it is recorded, and the program notices nothing of it."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import capturing
+
+PROGRAM = """import sys, torch
+assert "_tfprof_hooks" in sys.modules
+torch.ones(3).add(1)
+print(sys.flags.isolated, sys.flags.no_site, sys.flags.ignore_environment, __name__, sorted(vars()))
+"""
+
+
+def count_adds(directory):
+    return [sum(op.name == "aten::add" for op in capturing.ops(path)) for path in capturing.dumps(directory)]
+
+
+def site_packages():
+    code = "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))"
+    return subprocess.run([capturing.PYTHON, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def check(what, command, is_compared=False):
+    """Recorded, and the output is the one without tfprof-capture."""
+    with capturing.Directory() as directory:
+        out, error = capturing.launch(directory, command)
+        found = count_adds(directory)
+        assert found == [1] and out, (what, found, error)
+        if is_compared:
+            plain = [word.replace("assert", "0 and") for word in command]
+            result = subprocess.run(plain, capture_output=True, text=True)
+            assert out == result.stdout, (what, out, result.stdout, result.stderr)
+        print("%-34s %s" % (what, out.split(" [")[0].strip()))
+
+
+def test_options_of_python():
+    """-S finds no site-packages by itself: the program adds them."""
+    packages = "import sys; sys.path.append(%r)\n" % site_packages()
+    for words in (["-I"], ["-E"], ["-S"], ["-ISu"], ["-s", "-P"] if sys.version_info >= (3, 11) else ["-s"]):
+        check(" ".join(words), [capturing.PYTHON, *words, "-c", packages + PROGRAM], words == ["-I"])
+
+
+def test_scripts_and_modules():
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "train.py")
+        text = PROGRAM.replace("assert", "sys.argv[1:] == ['bare'] or")
+        for first in ("#!%s", "#!%s -I", "#!/usr/bin/env -S %s -sE"):
+            first = first % capturing.PYTHON
+            with open(path, "w") as file:
+                file.write(first + "\n" + text)
+            os.chmod(path, 0o755)
+            with capturing.Directory() as run:
+                capturing.launch(run, [path])
+                assert count_adds(run) == [1], first
+                print("%-34s recorded" % first.replace(capturing.PYTHON, "python"))
+        bare = "from runpy import run_path; import sys; sys.argv[1:] = []; run_path(%r, run_name='__main__')"
+        check("runpy", [capturing.PYTHON, "-c", bare % path])
+        with capturing.Directory() as run:
+            environment = dict(os.environ, PYTHONPATH=directory)
+            capturing.launch(run, [capturing.PYTHON, "-m", "train"], environment=environment)
+            assert count_adds(run) == [1]
+    with capturing.Directory() as run, tempfile.TemporaryFile("w+") as file:
+        file.write(PROGRAM)
+        file.seek(0)
+        out, _ = capturing.launch(run, [capturing.PYTHON, "-I", "-"], stdin=file)
+        assert count_adds(run) == [1] and "__main__" in out, out
+    print("-m, standard input")
+
+
+def test_children_of_isolated_and_other_pythons():
+    """What another program starts with -I: with --preload. An isolated Python's own children: always."""
+    child = "import subprocess, sys; subprocess.run([sys.executable, %s '-c', 'import torch; torch.ones(3).add(1)'])"
+    by_shell = ["sh", "-c", '"$0" -I -c "import torch; torch.ones(3).add(1)"', capturing.PYTHON]
+    with capturing.Directory() as run:
+        capturing.launch(run, by_shell)
+        assert count_adds(run) == []
+        capturing.launch(run, by_shell, ["--preload"])
+        assert count_adds(run) == [1]
+    for words in ("", "'-I',"):
+        with capturing.Directory() as run:
+            capturing.launch(run, [capturing.PYTHON, "-I", "-c", child % words])
+            assert count_adds(run) == [1], words
+    print("children of isolated Pythons")
+
+
+def test_virtual_environment():
+    """One that is made now, whose site-packages hold a sitecustomize of their own."""
+    with tempfile.TemporaryDirectory() as directory:
+        if subprocess.run([capturing.PYTHON, "-m", "venv", "--without-pip", directory]).returncode:
+            capturing.skip("venv is not there")
+        roots = [root for root, _, _ in os.walk(os.path.join(directory, "lib"))]
+        (packages,) = [root for root in roots if root.endswith("site-packages")]
+        with open(os.path.join(packages, "others.pth"), "w") as file:
+            file.write(site_packages() + "\n")
+        with open(os.path.join(packages, "sitecustomize.py"), "w") as file:
+            file.write("import builtins; builtins.mine = 42\n")
+        python = os.path.join(directory, "bin", "python")
+        for words in ([], ["-I"]):
+            check("venv " + " ".join(words), [python, *words, "-c", PROGRAM + "print(mine)"], words == [])
+
+
+def test_isolated_programs_stay_clean():
+    """The bootstrap leaves nothing in __main__; an error in it harms nobody; other programs are left alone."""
+    look = "import sys; print(sorted(vars()), sys.path, sorted(k for k in sys.modules if 'tfprof' in k))"
+    plain = subprocess.run([capturing.PYTHON, "-I", "-c", look], capture_output=True, text=True).stdout
+    with capturing.Directory() as run:
+        out, error = capturing.launch(run, [capturing.PYTHON, "-I", "-c", look])
+        assert out == plain.replace("[]", "['_tfprof_hooks']"), (out, plain)
+        preload = os.path.join(capturing.BUILD, "libtfprof_preload.so")
+        broken = dict(os.environ, LD_PRELOAD=preload, TFPROF_LIBRARY="/no/such/place/library.so")
+        result = subprocess.run([capturing.PYTHON, "-I", "-c", "print(5)"], env=broken, capture_output=True, text=True)
+        assert (result.returncode, result.stdout, result.stderr.count("\n")) == (0, "5\n", 1), result.stderr
+        assert result.stderr.startswith("tfprof: this Python process is not recorded: FileNotFoundError"), result.stderr
+        out, error = capturing.launch(run, ["sh", "-c", "echo a | cat"], ["--preload"])
+        assert out == "a\n", out
+    print("nothing is left behind")
+
+
+capturing.main(globals())
