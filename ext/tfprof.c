@@ -53,6 +53,13 @@
 **   tfprof_version()            the version
 **   union_ns(start, end)        aggregate: how much time the intervals cover, overlaps counted once
 **   overlap_ns(a0, a1, b0, b1)  how much time two intervals have in common
+**   depth_ns(start, end, minimum)
+**                               aggregate: for how long at least so many of the intervals overlap
+**   depth_summary(start, end)   aggregate: a JSON object with statistics of how many intervals overlap
+**   capped_ns(start, end, weight, cap)
+**                               aggregate: the sum of overlapping weights, at most cap, over time
+**   ordered_concat(text, separator, key)
+**                               aggregate: the texts in the order of the key
 **   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
 **   median(x)                   aggregate; only where SQLite has none
 **   stddev(x)                   aggregate: standard deviation of a sample
@@ -150,9 +157,9 @@ static int register_function(struct connection *connection, const struct functio
 }
 
 static int register_functions(struct connection *connection) {
-  const struct function_spec *const all[] = {profile_functions, interval_functions, statistics_functions,
-                                             flops_functions, format_functions, regexp_functions, pprof_functions,
-                                             timeline_functions};
+  const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
+                                             statistics_functions, flops_functions, format_functions,
+                                             regexp_functions, pprof_functions, timeline_functions, text_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     for (const struct function_spec *spec = all[i]; spec->name && !result; spec++)

@@ -29,5 +29,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_memory_traces,
     &derive_steps_of_memory_events,
     &derive_steps_of_allocations,
+    &derive_kernel_names,
+    &derive_outermost_ops,
+    &derive_device_activities,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

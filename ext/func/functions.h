@@ -27,6 +27,7 @@ struct function_spec {
 
 /* Each ends at the first without a name. */
 extern const struct function_spec profile_functions[];
+extern const struct function_spec depth_functions[];
 extern const struct function_spec interval_functions[];
 extern const struct function_spec statistics_functions[];
 extern const struct function_spec flops_functions[];
@@ -34,5 +35,6 @@ extern const struct function_spec format_functions[];
 extern const struct function_spec regexp_functions[];
 extern const struct function_spec pprof_functions[];
 extern const struct function_spec timeline_functions[];
+extern const struct function_spec text_functions[];
 
 #endif

@@ -144,7 +144,7 @@ struct profile {
 struct table_column {
   uint16_t table, column;
 };
-enum { DERIVE_MAXIMUM_COLUMNS = 16 };
+enum { DERIVE_MAXIMUM_COLUMNS = 40 };
 struct derive_pass {
   const char *name;    /* for error messages and progress */
   const char *summary; /* one sentence: the algorithm and its source */

@@ -1,0 +1,129 @@
+/* text_functions.c: texts put together in a certain order.
+**
+**   ordered_concat(text, separator, key)   aggregate: the texts with the separator between them, in the order of the
+**                                          integer key, those of the same key by the text itself; NULL texts are left
+**                                          out, NULL without any.  group_concat() promises no order before SQLite 3.44.
+*/
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "func/functions.h"
+
+SQLITE_EXTENSION_INIT3
+
+struct piece { int64_t key; size_t offset, length; };
+
+struct pieces {
+  struct piece *items;
+  char *text; /* all texts one after the other */
+  char *separator;
+  uint64_t count, capacity, length, room;
+};
+
+static void release(struct pieces *pieces) {
+  sqlite3_free(pieces->items);
+  sqlite3_free(pieces->text);
+  sqlite3_free(pieces->separator);
+  memset(pieces, 0, sizeof *pieces);
+}
+
+static bool add(struct pieces *pieces, const char *text, size_t length, int64_t key) {
+  if (pieces->count == pieces->capacity) {
+    uint64_t capacity = pieces->capacity ? pieces->capacity * 2 : 16;
+    struct piece *items = sqlite3_realloc64(pieces->items, capacity * sizeof *items);
+    if (!items) return false;
+    pieces->items = items;
+    pieces->capacity = capacity;
+  }
+  if (pieces->length + length > pieces->room) {
+    uint64_t room = (pieces->length + length) * 2;
+    char *grown = sqlite3_realloc64(pieces->text, room);
+    if (!grown) return false;
+    pieces->text = grown;
+    pieces->room = room;
+  }
+  memcpy(pieces->text + pieces->length, text, length);
+  pieces->items[pieces->count++] = (struct piece){key, pieces->length, length};
+  pieces->length += length;
+  return true;
+}
+
+static void concat_step(sqlite3_context *context, int count, sqlite3_value **values) {
+  struct pieces *pieces = sqlite3_aggregate_context(context, sizeof *pieces);
+  (void)count;
+  if (!pieces) {
+    sqlite3_result_error_nomem(context);
+    return;
+  }
+  const char *text = (const char *)sqlite3_value_text(values[0]);
+  if (!text) return;
+  if (!pieces->separator) {
+    const char *separator = (const char *)sqlite3_value_text(values[1]);
+    pieces->separator = sqlite3_mprintf("%s", separator ? separator : "");
+  }
+  if (!pieces->separator || !add(pieces, text, (size_t)sqlite3_value_bytes(values[0]), sqlite3_value_int64(values[2])))
+    sqlite3_result_error_nomem(context);
+}
+
+/* Places in the text cannot be compared without it, so that insertion keeps to merging; the lists are short or nearly
+** sorted. */
+static int compare(const struct pieces *pieces, const struct piece *a, const struct piece *b) {
+  if (a->key != b->key) return a->key < b->key ? -1 : 1;
+  size_t shorter = a->length < b->length ? a->length : b->length;
+  int order = memcmp(pieces->text + a->offset, pieces->text + b->offset, shorter);
+  return order ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static bool sort(struct pieces *pieces) {
+  bool is_sorted = true;
+  for (uint64_t i = 1; i < pieces->count && is_sorted; i++)
+    is_sorted = compare(pieces, &pieces->items[i - 1], &pieces->items[i]) <= 0;
+  if (is_sorted) return true;
+  struct piece *other = sqlite3_malloc64(pieces->count * sizeof *other), *from = pieces->items, *to = other;
+  if (!other) return false;
+  for (uint64_t width = 1; width < pieces->count; width *= 2) {
+    for (uint64_t begin = 0; begin < pieces->count; begin += 2 * width) {
+      uint64_t middle = begin + width < pieces->count ? begin + width : pieces->count;
+      uint64_t end = middle + width < pieces->count ? middle + width : pieces->count;
+      uint64_t a = begin, b = middle;
+      for (uint64_t i = begin; i < end; i++)
+        to[i] = b == end || (a < middle && compare(pieces, &from[a], &from[b]) <= 0) ? from[a++] : from[b++];
+    }
+    struct piece *swap = from;
+    from = to;
+    to = swap;
+  }
+  sqlite3_free(to);
+  pieces->items = from;
+  return true;
+}
+
+static void concat_final(sqlite3_context *context) {
+  struct pieces *pieces = sqlite3_aggregate_context(context, 0);
+  if (!pieces) return;
+  if (pieces->count && pieces->separator) {
+    size_t separator = strlen(pieces->separator);
+    char *text = sort(pieces) ? sqlite3_malloc64(pieces->length + separator * pieces->count + 1) : NULL;
+    if (text) {
+      size_t at = 0;
+      for (uint64_t i = 0; i < pieces->count; i++) {
+        if (i) {
+          memcpy(text + at, pieces->separator, separator);
+          at += separator;
+        }
+        memcpy(text + at, pieces->text + pieces->items[i].offset, pieces->items[i].length);
+        at += pieces->items[i].length;
+      }
+      sqlite3_result_text64(context, text, at, sqlite3_free, SQLITE_UTF8);
+    } else {
+      sqlite3_result_error_nomem(context);
+    }
+  }
+  release(pieces);
+}
+
+const struct function_spec text_functions[] = {
+    {.name = "ordered_concat", .argument_count = 3, .step = concat_step, .final = concat_final},
+    {0},
+};

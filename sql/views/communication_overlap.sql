@@ -1,0 +1,35 @@
+-- Communication hidden behind computation: for how much of it compute kernels ran at the same time.
+--
+-- One row for each profile and device that communicated.  Left out is what HTA leaves out: see temporal_breakdown.
+--   profile_id, rank
+--   communication_ns, overlap_ns   time in which a communication kernel ran; of it, while a compute kernel ran too
+--   overlap_ratio                  their share: 1 is communication that costs nothing
+--   device_id, device              joins devices.id; its name
+-- Cost: one pass over device_activities.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
+WITH last_steps AS (
+  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
+  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
+), covered AS (
+  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id,
+    union_ns(activities.start_ns, activities.end_ns) AS both_ns,
+    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns,
+    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'communication')
+      AS communication_ns
+  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+  WHERE activities.kind IN ('compute', 'communication')
+    AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+  GROUP BY activities.profile_id, activities.device_id
+)
+SELECT
+  covered.profile_id AS profile_id,
+  profiles.rank AS rank,
+  covered.communication_ns AS communication_ns,
+  covered.communication_ns + covered.compute_ns - covered.both_ns AS overlap_ns,
+  1.0 * (covered.communication_ns + covered.compute_ns - covered.both_ns) / covered.communication_ns AS overlap_ratio,
+  covered.device_id AS device_id,
+  devices.name AS device
+FROM covered
+JOIN temp.profiles AS profiles ON profiles.id = covered.profile_id
+LEFT JOIN temp.devices AS devices ON devices.id = covered.device_id
+WHERE covered.communication_ns > 0
+ORDER BY profile_id, device_id

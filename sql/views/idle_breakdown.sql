@@ -1,0 +1,58 @@
+-- Idle time of streams: what each stream waited for between one kernel and the next.
+--
+-- Three rows for each stream that ran anything, as HTA breaks it down.  A gap reaches from the end of a kernel, copy or
+-- fill to the start of the next on the same stream; it is host_wait where the next was launched after the one before had
+-- ended, else kernel_wait where it is shorter than 30 µs (what it takes to get one kernel after the other onto the
+-- device), else other.  Kernels that overlap on one stream give negative gaps.  Left out is what HTA leaves out: see
+-- temporal_breakdown.
+--   profile_id, rank, stream           the number of the stream
+--   idle_category                      host_wait, kernel_wait or other
+--   idle_ns, idle_ratio                sum of the gaps; share of all gaps of the stream
+--   count, mean_ns, stddev_ns, min_ns, p25_ns, median_ns, p75_ns, max_ns   of the gaps
+--   device_id, thread_id               joins devices.id and threads.id
+-- Cost: one pass over device_activities.
+-- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
+WITH last_steps AS (
+  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
+  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
+), gaps AS (
+  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
+    activities.start_ns - activities.previous_end_ns AS gap_ns,
+    CASE WHEN activities.previous_end_ns IS NULL THEN NULL
+      WHEN activities.launch_ns > activities.previous_end_ns THEN 'host_wait'
+      WHEN activities.start_ns - activities.previous_end_ns < 30000 THEN 'kernel_wait'
+      ELSE 'other' END AS idle_category
+  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+  WHERE activities.kind <> 'sync' AND activities.thread_id IS NOT NULL
+    AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+), sums AS (
+  SELECT profile_id, device_id, thread_id, idle_category, count(*) AS count, sum(gap_ns) AS idle_ns,
+    avg(gap_ns) AS mean_ns, stddev(gap_ns) AS stddev_ns, min(gap_ns) AS min_ns, percentile(gap_ns, 25) AS p25_ns,
+    median(gap_ns) AS median_ns, percentile(gap_ns, 75) AS p75_ns, max(gap_ns) AS max_ns
+  FROM gaps GROUP BY profile_id, device_id, thread_id, idle_category
+), streams AS (
+  SELECT profile_id, device_id, thread_id, sum(idle_ns) AS all_ns FROM sums GROUP BY profile_id, device_id, thread_id
+), categories(idle_category) AS (VALUES ('host_wait'), ('kernel_wait'), ('other'))
+SELECT
+  streams.profile_id AS profile_id,
+  profiles.rank AS rank,
+  threads.stream AS stream,
+  categories.idle_category AS idle_category,
+  coalesce(sums.idle_ns, 0) AS idle_ns,
+  1.0 * coalesce(sums.idle_ns, 0) / nullif(streams.all_ns, 0) AS idle_ratio,
+  coalesce(sums.count, 0) AS count,
+  sums.mean_ns AS mean_ns,
+  sums.stddev_ns AS stddev_ns,
+  sums.min_ns AS min_ns,
+  sums.p25_ns AS p25_ns,
+  sums.median_ns AS median_ns,
+  sums.p75_ns AS p75_ns,
+  sums.max_ns AS max_ns,
+  streams.device_id AS device_id,
+  streams.thread_id AS thread_id
+FROM streams CROSS JOIN categories
+JOIN temp.profiles AS profiles ON profiles.id = streams.profile_id
+JOIN temp.threads AS threads ON threads.id = streams.thread_id
+LEFT JOIN sums ON sums.thread_id = streams.thread_id AND sums.device_id IS streams.device_id
+  AND sums.idle_category = categories.idle_category
+ORDER BY profile_id, device_id, stream, thread_id, idle_category

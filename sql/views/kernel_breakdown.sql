@@ -1,0 +1,35 @@
+-- Device time by kernel within each type of work.
+--
+-- One row for each profile, type and name of a kernel, copy or fill.  HTA folds all but the ten longest of a type into
+-- "others"; here are all of them, each with its own statistics.  Left out is what HTA leaves out: see temporal_breakdown.
+--   profile_id, rank
+--   kernel_type                        COMPUTATION, COMMUNICATION or MEMORY
+--   name                               of the kernel or transfer
+--   count, sum_ns, max_ns, min_ns, mean_ns, stddev_ns   of the durations; the deviation is that of a sample, NULL for one
+-- Cost: one pass over device_activities.
+-- Example: SELECT name, sum_ns FROM kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
+WITH last_steps AS (
+  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
+  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
+), sums AS (
+  SELECT activities.profile_id AS profile_id, activities.kind AS kind, activities.name AS name, count(*) AS count,
+    sum(activities.dur_ns) AS sum_ns, max(activities.dur_ns) AS max_ns, min(activities.dur_ns) AS min_ns,
+    avg(activities.dur_ns) AS mean_ns, stddev(activities.dur_ns) AS stddev_ns
+  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+  WHERE activities.kind <> 'sync' AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+  GROUP BY activities.profile_id, activities.kind, activities.name
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  CASE sums.kind WHEN 'compute' THEN 'COMPUTATION' WHEN 'communication' THEN 'COMMUNICATION' ELSE 'MEMORY' END
+    AS kernel_type,
+  sums.name AS name,
+  sums.count AS count,
+  sums.sum_ns AS sum_ns,
+  sums.max_ns AS max_ns,
+  sums.min_ns AS min_ns,
+  sums.mean_ns AS mean_ns,
+  sums.stddev_ns AS stddev_ns
+FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+ORDER BY profile_id, kernel_type, sum_ns DESC, name

@@ -1,0 +1,33 @@
+-- Kernels of two profiles or runs side by side: kernel_diff('a', 'b').
+--
+-- One row for each name of a kernel, copy or fill that occurs in either; a and b select profiles as the hidden argument
+-- of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the question is what
+-- changed; compare runs of as many steps.
+--   name                     of the kernel or transfer
+--   a_count, b_count         how often it ran on each side; 0 where it does not occur
+--   a_ns, b_ns               the time that took
+--   count_diff, dur_diff_ns  b less a
+--   change                   + where b runs it more often, - where less, = else
+-- parameters: a, b
+-- Cost: one pass over kernels and transfers of each side.
+-- Example: SELECT * FROM kernel_diff('before*', 'after*') LIMIT 10;
+WITH sides AS (
+  SELECT name, count(*) AS a_count, sum(dur_ns) AS a_ns, 0 AS b_count, 0 AS b_ns FROM temp.kernels(:a) GROUP BY name
+  UNION ALL SELECT name, count(*), sum(dur_ns), 0, 0 FROM temp.transfers(:a) GROUP BY name
+  UNION ALL SELECT name, 0, 0, count(*), sum(dur_ns) FROM temp.kernels(:b) GROUP BY name
+  UNION ALL SELECT name, 0, 0, count(*), sum(dur_ns) FROM temp.transfers(:b) GROUP BY name
+), both AS (
+  SELECT name, sum(a_count) AS a_count, sum(b_count) AS b_count, sum(a_ns) AS a_ns, sum(b_ns) AS b_ns
+  FROM sides GROUP BY name
+)
+SELECT
+  name AS name,
+  a_count AS a_count,
+  b_count AS b_count,
+  a_ns AS a_ns,
+  b_ns AS b_ns,
+  b_count - a_count AS count_diff,
+  b_ns - a_ns AS dur_diff_ns,
+  CASE WHEN b_count > a_count THEN '+' WHEN b_count < a_count THEN '-' ELSE '=' END AS change
+FROM both
+ORDER BY abs(b_ns - a_ns) DESC, name

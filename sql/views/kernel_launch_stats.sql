@@ -1,0 +1,40 @@
+-- Launches one by one: the time of the call against the time of the kernel, and how long the kernel had to wait.
+--
+-- One row for each kernel, copy or fill whose launching call was recorded; a call that launches a whole device graph has
+-- no row.  Rows come in the order of device_activities: by stream, then time.  HTA knows cudaLaunchKernel,
+-- cudaLaunchKernelExC, cudaMemcpyAsync and cudaMemsetAsync only; here every call that launches counts.  Left out besides is what HTA leaves out: see temporal_breakdown.
+--   profile_id, rank, correlation   correlation is the number that the call and what it launched share
+--   api_name, kernel_name           the call, and what it launched
+--   cpu_ns, gpu_ns                  how long the call took, and what it launched
+--   launch_delay_ns                 from the end of the call to the start on the device; 0 when it started before
+--   is_short_kernel                 1: shorter than its call
+--   is_slow_launch                  1: the call took more than 50 µs
+--   is_long_delay                   1: the delay is more than 100 µs
+--   op_id, step_id                  joins ops.id and steps.id
+-- Cost: one pass over device_activities, one look-up of a call for each.
+-- Example: SELECT kernel_name, count(*), sum(is_short_kernel) FROM kernel_launch_stats GROUP BY 1;
+WITH last_steps AS (
+  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
+  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
+)
+SELECT
+  activities.profile_id AS profile_id,
+  profiles.rank AS rank,
+  launches.correlation AS correlation,
+  launches.name AS api_name,
+  activities.name AS kernel_name,
+  launches.dur_ns AS cpu_ns,
+  activities.dur_ns AS gpu_ns,
+  max(0, activities.start_ns - launches.end_ns) AS launch_delay_ns,
+  activities.dur_ns < launches.dur_ns AS is_short_kernel,
+  launches.dur_ns > 50000 AS is_slow_launch,
+  activities.start_ns - launches.end_ns > 100000 AS is_long_delay,
+  activities.op_id AS op_id,
+  activities.step_id AS step_id
+FROM temp.device_activities AS activities
+JOIN temp.api_calls AS launches ON launches.id = activities.api_call_id
+JOIN temp.profiles AS profiles ON profiles.id = activities.profile_id
+LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+WHERE activities.kind <> 'sync' AND launches.name NOT GLOB '*GraphLaunch*'
+  AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+ORDER BY activities.id

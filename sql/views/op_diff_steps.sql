@@ -1,0 +1,44 @@
+-- Ops of two ranges of steps side by side: op_diff_steps('a', 4, 5, 'b', 4, 5).
+--
+-- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does (an
+-- id, a path or a pattern over paths), the numbers after each the first and the last step by steps.number.  They may be
+-- of the same profile.  Counted are all ops but ranges, weighed by ops.sample_weight.
+--   name                      of the op
+--   a_count, b_count          calls on each side (weighed); 0 where the op does not occur
+--   a_ns, b_ns                their self time on each side
+--   count_diff, dur_diff_ns   b less a
+--   change                    + where b calls it more often, - where less, = else
+--   a_total_ns, b_total_ns    their time with that of the ops that they called
+-- parameters: a, a_first, a_last, b, b_first, b_last
+-- Cost: one pass over the ops of each side.
+-- Example: SELECT name, dur_diff_ns FROM op_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
+WITH sides AS (
+  SELECT name, sum(sample_weight) AS a_count, sum(self_ns * sample_weight) AS a_ns,
+    sum(dur_ns * sample_weight) AS a_total_ns, 0 AS b_count, 0 AS b_ns, 0 AS b_total_ns
+  FROM temp.ops(:a)
+  WHERE category <> 'user' AND step_id IN (SELECT id FROM temp.steps WHERE number BETWEEN :a_first AND :a_last)
+  GROUP BY name
+  UNION ALL
+  SELECT name, 0, 0, 0, sum(sample_weight), sum(self_ns * sample_weight), sum(dur_ns * sample_weight)
+  FROM temp.ops(:b)
+  WHERE category <> 'user' AND step_id IN (SELECT id FROM temp.steps WHERE number BETWEEN :b_first AND :b_last)
+  GROUP BY name
+), both AS (
+  SELECT name, CAST(round(sum(a_count)) AS INTEGER) AS a_count, CAST(round(sum(b_count)) AS INTEGER) AS b_count,
+    CAST(total(a_ns) AS INTEGER) AS a_ns, CAST(total(b_ns) AS INTEGER) AS b_ns,
+    CAST(total(a_total_ns) AS INTEGER) AS a_total_ns, CAST(total(b_total_ns) AS INTEGER) AS b_total_ns
+  FROM sides GROUP BY name
+)
+SELECT
+  name AS name,
+  a_count AS a_count,
+  b_count AS b_count,
+  a_ns AS a_ns,
+  b_ns AS b_ns,
+  b_count - a_count AS count_diff,
+  b_ns - a_ns AS dur_diff_ns,
+  CASE WHEN b_count > a_count THEN '+' WHEN b_count < a_count THEN '-' ELSE '=' END AS change,
+  a_total_ns AS a_total_ns,
+  b_total_ns AS b_total_ns
+FROM both
+ORDER BY abs(b_ns - a_ns) DESC, name

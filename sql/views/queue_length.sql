@@ -1,0 +1,44 @@
+-- Queues of streams: how much launched work waits for its turn.
+--
+-- One row for each stream.  A launch makes the queue one longer when the launching call begins; the start of the kernel,
+-- copy or fill makes it one shorter (of moments that are the same, launches come first).  The statistics are of the
+-- length after each such event, as in HTA; a queue of 1024 is full, and the host waits.  Launches of whole device graphs
+-- do not count, nor what no recorded call launched; left out besides is what HTA leaves out: see temporal_breakdown.
+--   profile_id, rank, stream
+--   count, mean, stddev, min, p25, p50, p75, max   of the length at each event
+--   full_ns                                        for how long 1024 or more were waiting
+--   device_id, thread_id                           joins devices.id and threads.id
+-- Cost: one pass over device_activities, sorted.  Example: SELECT stream, mean, max FROM queue_length;
+WITH last_steps AS (
+  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
+  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
+), queues AS (
+  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
+    depth_summary(activities.launch_ns, activities.start_ns) AS lengths,
+    depth_ns(activities.launch_ns, activities.start_ns, 1024) AS full_ns
+  FROM temp.device_activities AS activities
+  LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+  WHERE activities.kind <> 'sync' AND activities.launch_ns IS NOT NULL AND activities.thread_id IS NOT NULL
+    AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+    AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
+  GROUP BY activities.profile_id, activities.device_id, activities.thread_id
+)
+SELECT
+  queues.profile_id AS profile_id,
+  profiles.rank AS rank,
+  threads.stream AS stream,
+  json_extract(queues.lengths, '$.count') AS count,
+  json_extract(queues.lengths, '$.mean') AS mean,
+  json_extract(queues.lengths, '$.stddev') AS stddev,
+  json_extract(queues.lengths, '$.min') AS min,
+  json_extract(queues.lengths, '$.p25') AS p25,
+  json_extract(queues.lengths, '$.p50') AS p50,
+  json_extract(queues.lengths, '$.p75') AS p75,
+  json_extract(queues.lengths, '$.max') AS max,
+  queues.full_ns AS full_ns,
+  queues.device_id AS device_id,
+  queues.thread_id AS thread_id
+FROM queues
+JOIN temp.profiles AS profiles ON profiles.id = queues.profile_id
+JOIN temp.threads AS threads ON threads.id = queues.thread_id
+ORDER BY profile_id, device_id, stream, thread_id

@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+"""test_hta.py: the views of the HTA group against HolisticTraceAnalysis' own output on real traces.
+
+Where a trace has whole microseconds the views must give HTA's numbers exactly.  Where it has fractions HTA rounds every
+event (its start up, its end down to whole microseconds) before it begins; the same rounding is then applied to our rows:
+the tables that the views read are copied into tables of those names with rounded times, and the very same views read
+those.  What HTA gets wrong by its own definitions is tested for the right number instead, and said at the place.
+
+Skipped without TFPROF_SHARED, which holds the traces and HTA's tables (traces/hta_golden/README.md).
+"""
+import csv
+import glob
+import gzip
+import io
+import math
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sql"))
+from engines import Newest, in_every_python
+
+SHARED = os.environ.get("TFPROF_SHARED")
+TRACES = os.path.join(SHARED or "", "traces", "pytorch")
+GOLDEN = os.path.join(SHARED or "", "traces", "hta_golden")
+in_every_python()
+failures = []
+
+
+def check(holds, *message):
+    if not holds:
+        failures.append(message)
+        print(*message)
+
+
+def same(ours, theirs, tolerance=1e-9):
+    if ours is None or theirs is None or isinstance(ours, str) or isinstance(theirs, str):
+        return ours == theirs
+    return math.isclose(ours, theirs, rel_tol=tolerance, abs_tol=1e-9)
+
+
+def golden(trace, analysis):
+    """HTA's table as dictionaries with numbers where there are numbers, or None."""
+    path = os.path.join(GOLDEN, trace, analysis + ".csv")
+    if not os.path.exists(path) and not os.path.exists(path + ".gz"):
+        return None
+    with open(path, "rb") if os.path.exists(path) else gzip.open(path + ".gz") as file:
+        rows = list(csv.DictReader(io.TextIOWrapper(file, encoding="utf-8")))
+
+    def value(text):
+        try:
+            return float(text)
+        except ValueError:
+            return text or None
+
+    return [{key: value(text) for key, text in row.items()} for row in rows]
+
+
+def trace_file(trace):
+    return glob.glob(os.path.join(TRACES, trace + ".*"))[0]
+
+
+def has_fractional_starts(path):
+    with (gzip.open(path, "rt") if path.endswith(".gz") else open(path)) as file:
+        return re.search(r'"ts": *\d+\.\d', file.read()) is not None
+
+
+ROUNDED = ("device_activities", "kernels", "transfers", "api_calls", "ops", "steps", "ranges", "syncs")
+UP, DOWN = "-((-{0}) / 1000) * 1000", "({0} / 1000) * 1000"  # times are positive, division cuts off
+
+
+def round_like_hta(db):
+    """Tables with the names of ours, whose times are rounded; the views read them from now on."""
+    for table in ROUNDED:
+        columns = [name for _, name, *_ in db.values(f"PRAGMA table_info({table})")]
+        texts = []
+        for column in columns:
+            if column in ("start_ns", "launch_ns"):
+                up = f"(({column} + 999) / 1000) * 1000"
+                texts.append(f"{up} AS {column}")
+            elif column in ("end_ns", "launch_end_ns", "previous_end_ns"):
+                texts.append(f"{DOWN.format(column)} AS {column}")
+            elif column == "dur_ns":
+                texts.append("(end_ns / 1000) * 1000 - ((start_ns + 999) / 1000) * 1000 AS dur_ns")
+            else:
+                texts.append(column)
+        db.values(f"CREATE TEMP TABLE copied AS SELECT {', '.join(texts)} FROM temp.{table}")
+        db.values(f"ALTER TABLE temp.copied RENAME TO {table}")
+
+
+def view(db, name):
+    """The rows of a view as dictionaries."""
+    columns = [row[1] for row in db.values(f"PRAGMA table_info({name})")]
+    return [dict(zip(columns, row)) for row in db.values(f"SELECT * FROM temp.{name}")]
+
+
+def us(ns):
+    return None if ns is None else ns / 1000
+
+
+def first(db, sql):
+    return db.values(sql)[0]
+
+
+def test_temporal_breakdown(trace, db):
+    theirs = golden(trace, "temporal_breakdown")
+    ours = view(db, "temporal_breakdown")
+    if theirs is None:
+        return
+    check(len(ours) == 1, trace, "temporal_breakdown has", len(ours), "rows")
+    row, expected = ours[0], theirs[0]
+    if trace == "critical_path_simple_add":
+        # HTA takes 4294967295, which libkineto writes for "no stream", for one, so that waits of the host make the device
+        # busy; and its release takes Stream Wait Event for computation.  With both its numbers come out.
+        kernel, busy, compute = first(db, """
+            WITH added AS (
+              SELECT kind, start_ns, end_ns FROM temp.device_activities
+              UNION ALL SELECT kind, start_ns, end_ns FROM temp.syncs WHERE kind = 'context'
+              UNION ALL SELECT 'compute', start_ns, end_ns FROM temp.syncs WHERE kind = 'stream_wait')
+            SELECT max(end_ns) - min(start_ns), union_ns(start_ns, end_ns),
+              union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') FROM added""")
+        check(row["kernel_ns"] < kernel and row["compute_ns"] < compute, trace, row)
+        check(row["kernel_ns"] == first(db, "SELECT max(end_ns) - min(start_ns) FROM temp.device_activities")[0], trace)
+        row = {"idle_ns": kernel - busy, "compute_ns": compute, "non_compute_ns": busy - compute, "kernel_ns": kernel}
+    elif trace == "triton":
+        # HTA takes a host op with the argument "stream" for a kernel.
+        op = first(db, "SELECT min(start_ns), max(end_ns) FROM ops WHERE attributes LIKE '%\"stream\"%'")
+        check(row["compute_ns"] == first(db, "SELECT sum(dur_ns) FROM kernels")[0] and row["idle_ns"] == 0, trace, row)
+        row = {**row, "compute_ns": op[1] - op[0], "kernel_ns": op[1] - op[0]}
+        expected = {**expected, "idle_time(us)": 0.0}
+    for column in ("idle", "compute", "non_compute", "kernel"):
+        check(same(us(row[column + "_ns"]), expected[column + "_time(us)"]), trace, "temporal_breakdown", column,
+              us(row[column + "_ns"]), expected[column + "_time(us)"])
+        if column != "kernel":
+            ratio = 100 * row[column + "_ns"] / row["kernel_ns"]
+            check(abs(ratio - expected[column + "_time_pctg"]) < 0.0051, trace, column, row, expected)
+            check(column + "_ratio" not in row or trace == "triton" or same(row[column + "_ratio"], ratio / 100), trace, row)
+
+
+def test_idle_breakdown(trace, db):
+    theirs = golden(trace, "idle_time_breakdown")
+    if theirs is None:
+        return
+    ours = {(row["stream"], row["idle_category"]): row for row in view(db, "idle_breakdown")}
+    if trace.startswith("trace_compare"):
+        # HTA drops kernels whose launch was not recorded before it looks for gaps, so that one of them before the only
+        # other kernel is no reason for a gap there; here the gap begins when it ends.
+        check(theirs[0]["idle_time"] == 0 and ours[7, "other"]["idle_ns"] == 131000, trace, ours)
+        check(first(db, "SELECT count(*) FROM kernels WHERE api_call_id IS NULL")[0] == 4, trace)
+        return
+    statistics = golden(trace, "idle_interval_stats")
+    places = {"host_wait": 0, "kernel_wait": 1, "other": 2}
+    for row in theirs:
+        mine = ours.pop((row["stream"], row["idle_category"]), None)
+        check(mine is not None and same(us(mine["idle_ns"]), row["idle_time"]), trace, "idle_breakdown", row, mine)
+        of_stream = [one for one in statistics if one["stream"] == row["stream"]]
+        if len(of_stream) != 3 or not mine:  # categories without gaps are left out of one table and not of the other
+            continue
+        stats = of_stream[places[row["idle_category"]]]
+        # HTA rounds to two places, and counts the first of a stream, which has no gap, as one without length.
+        is_with_first = stats["count"] == mine["count"] + 1
+        check(stats["count"] == mine["count"] or is_with_first, trace, "count", stats, mine)
+        for column, theirs_is in (("mean", "mean"), ("min", "min"), ("p25", "25%"), ("median", "50%"), ("p75", "75%"), ("max", "max")):
+            if mine["count"] and not is_with_first:
+                check(abs(us(mine[column + "_ns"]) - stats[theirs_is]) <= 0.0051, trace, column, stats, mine)
+    check(all(row["idle_ns"] == 0 and row["count"] == 0 for row in ours.values()), trace, "idle_breakdown has more", ours)
+
+
+def test_communication_overlap(trace, db):
+    theirs = golden(trace, "comm_comp_overlap")
+    ours = view(db, "communication_overlap")
+    if theirs is None:
+        return
+    expected = theirs[0]["comp_comm_overlap_pctg"]
+    if trace == "large_integer":  # its only kernel has no correlation and is no kernel for HTA
+        check(expected is None and len(ours) == 1 and ours[0]["communication_ns"] == 50000, trace, ours)
+    elif expected is None:
+        check(ours == [], trace, "communication_overlap", ours)
+    else:
+        check(abs(ours[0]["overlap_ratio"] * 100 - expected) < 0.0051, trace, "overlap", ours, expected)
+
+
+def not_hta_kernel(trace, db, kernel_type):
+    """Microseconds of what HTA's release takes for kernels of the type by mistake."""
+    if kernel_type != "COMPUTATION":
+        return 0
+    if trace == "triton":  # a host op with the argument "stream"
+        return us(first(db, "SELECT sum(dur_ns) FROM ops WHERE attributes LIKE '%\"stream\"%'")[0])
+    if trace == "critical_path_simple_add":
+        return us(first(db, "SELECT sum(dur_ns) FROM syncs WHERE kind = 'stream_wait'")[0])
+    return 0
+
+
+def test_kernel_type_breakdown(trace, db):
+    theirs = golden(trace, "gpu_kernel_type_breakdown")
+    if theirs is None:
+        return
+    ours = {row["kernel_type"]: row for row in view(db, "kernel_type_breakdown")}
+    if trace == "large_integer":  # as above
+        check(theirs == [] and list(ours) == ["COMMUNICATION"], trace, ours)
+        return
+    is_wrong = trace in ("triton", "critical_path_simple_add")
+    for row in theirs:
+        mine = ours.pop(row["kernel_type"], None)
+        if row["sum"] == 0:
+            check(mine is None, trace, row, mine)
+        elif trace == "triton":
+            check(mine["sum_ns"] == 1000 and row["sum"] == 94, trace, row, mine)  # the kernel lies inside the op
+        elif trace == "critical_path_simple_add" and row["kernel_type"] == "COMPUTATION":
+            # The waits in which no kernel ran.
+            waits = first(db, """
+                SELECT union_ns(start_ns, end_ns) FROM (SELECT start_ns, end_ns FROM temp.kernels
+                  UNION ALL SELECT start_ns, end_ns FROM temp.syncs WHERE kind = 'stream_wait')""")[0]
+            check(us(waits) == row["sum"] and mine["sum_ns"] == 10670000, trace, row, mine)
+        else:
+            check(mine is not None and same(us(mine["sum_ns"]), row["sum"]), trace, "kernel_type_breakdown", row, mine)
+            check(is_wrong or mine is None or abs(mine["sum_ratio"] * 100 - row["percentage"]) < 0.051, trace, row, mine)
+    check(not ours, trace, "kernel_type_breakdown has more", ours)
+
+
+def test_kernel_breakdown(trace, db):
+    """HTA folds all but the longest into "others"; the sums of those it names, and of all, must agree."""
+    theirs = golden(trace, "gpu_kernel_breakdown")
+    if theirs is None:
+        return
+    ours = {(row["kernel_type"], row["name"]): row for row in view(db, "kernel_breakdown")}
+    for kind in {row["kernel_type"] for row in theirs}:
+        rows = [row for row in theirs if row["kernel_type"] == kind]
+        is_folded = any(row["name"] == "others" for row in rows)
+        rest = {name: row for (of_kind, name), row in ours.items() if of_kind == kind}
+        for row in rows:
+            if row["name"] in ("others", "Stream Wait Event"):  # the latter runs no kernel
+                continue
+            mine = rest.pop(row["name"], None)
+            if trace == "triton":  # the host op and the kernel have the same name
+                check(us(mine["sum_ns"]) == 1 and row["sum (us)"] == 1 + not_hta_kernel(trace, db, kind), trace, mine, row)
+                continue
+            check(mine is not None and same(us(mine["sum_ns"]), row["sum (us)"]), trace, "kernel_breakdown", row, mine)
+            if mine and not is_folded:  # else HTA gives the sum as its maximum, minimum and mean
+                for column in ("max", "min", "mean"):
+                    check(same(us(mine[column + "_ns"]), row[column + " (us)"]), trace, column, mine, row)
+                check(same(us(mine["stddev_ns"] or 0), row["stddev"], 1e-6), trace, "stddev", mine, row)
+        others = [row for row in rows if row["name"] == "others"]
+        if others:
+            folded = us(sum(row["sum_ns"] for row in rest.values())) + not_hta_kernel(trace, db, kind)
+            check(same(folded, others[0]["sum (us)"]), trace, "others", kind, folded, others)
+        else:
+            check(not rest, trace, "kernel_breakdown has more of", kind, rest)
+
+
+def test_queue_length(trace, db):
+    theirs = golden(trace, "queue_length_summary")
+    if theirs is None:
+        return
+    ours = {row["stream"]: row for row in view(db, "queue_length")}
+    for row in theirs:
+        mine = ours.pop(row["stream"], None)
+        if row["count"] == 0 or mine is None:
+            check(mine is None, trace, "queue_length", row, mine)
+            continue
+        # HTA leaves out the launch that is the very first event of the file, because it takes index 0 for none.
+        missing = 2 if trace == "old_categories_rank1" else 0
+        check(mine["count"] == row["count"] + missing, trace, "queue_length count", row, mine)
+        check(mine["max"] == row["max"], trace, "queue_length max", row, mine)
+        # Events of one moment are in the order of an unstable sort there: the length after such an event is off by one.
+        ties = first(db, """
+            WITH events AS (SELECT launch_ns AS time_ns FROM temp.device_activities WHERE launch_ns IS NOT NULL
+              UNION ALL SELECT start_ns FROM temp.device_activities WHERE launch_ns IS NOT NULL)
+            SELECT coalesce(sum(many), 0) FROM (SELECT count(*) AS many FROM events GROUP BY time_ns HAVING count(*) > 1)""")[0]
+        check(abs(mine["mean"] - row["mean"]) <= ties / mine["count"] + 1e-9 and mine["min"] == 0, trace, "mean", row, mine, ties)
+    check(not ours, trace, "queue_length has more", ours)
+    if trace == "dlrm_a100_control":  # with launches first, as another implementation has it
+        mean, deviation = first(db, "SELECT mean, stddev FROM queue_length WHERE stream = 7")
+        check(round(mean, 4) == 35.4529 and round(deviation, 4) == 52.2211, trace, mean, deviation)
+    # The length over time is what the summary is about.
+    series = db.values("SELECT stream, count(*), avg(queue_length), max(queue_length), min(queue_length) "
+                       "FROM queue_length_series GROUP BY thread_id ORDER BY thread_id")
+    summary = db.values("SELECT stream, count, mean, max, min FROM queue_length ORDER BY thread_id")
+    check(len(series) == len(summary) and all(
+        all(same(a, b) for a, b in zip(left, right)) for left, right in zip(series, summary)), trace, series, summary)
+
+
+def test_time_blocked(trace, db):
+    theirs = golden(trace, "time_blocked_on_full_queue")
+    full = first(db, "SELECT total(full_ns) FROM queue_length")[0]
+    check(theirs is None or us(full) == sum(row["duration_at_max_queue_length"] for row in theirs), trace, full, theirs)
+
+
+def test_memory_bandwidth(trace, db):
+    theirs = golden(trace, "memory_bw_summary")
+    if theirs is None:
+        return
+    ours = {row["name"]: row for row in view(db, "memory_bandwidth")}
+    for row in theirs:
+        mine = ours.pop(row["name"], None)
+        check(mine is not None and mine["count"] == row["count"], trace, "memory_bandwidth", row, mine)
+        for column, theirs_is in (("mean", "mean"), ("stddev", "std"), ("min", "min"), ("p25", "25%"), ("p50", "50%"),
+                                  ("p75", "75%"), ("max", "max")):
+            check(mine is None or same(mine[column], row[theirs_is], 1e-6), trace, column, row, mine)
+    check(not ours, trace, "memory_bandwidth has more", ours)
+
+
+HTA_LAUNCHES = "('cudaLaunchKernel', 'cudaLaunchKernelExC', 'cudaMemcpyAsync', 'cudaMemsetAsync')"
+
+
+def test_kernel_launch_stats(trace, db):
+    theirs = golden(trace, "cuda_kernel_launch_stats")
+    if theirs is None:
+        return
+    ours = db.values(f"SELECT correlation, cpu_ns / 1e3, gpu_ns / 1e3, launch_delay_ns / 1e3, is_short_kernel, is_slow_launch, "
+                     f"is_long_delay FROM kernel_launch_stats WHERE api_name IN {HTA_LAUNCHES} ORDER BY 1, 3, 4")
+    theirs = sorted((row["correlation"], row["gpu_duration"], row["launch_delay"], row["cpu_duration"]) for row in theirs)
+    check(len(ours) == len(theirs), trace, "kernel_launch_stats", len(ours), len(theirs))
+    for mine, (correlation, gpu, delay, cpu) in zip(ours, theirs):
+        check(all(same(a, b, 1e-9) for a, b in zip(mine, (correlation, cpu, gpu, delay))), trace, mine, correlation, cpu, gpu, delay)
+        check(mine[4:] == (int(gpu < cpu), int(cpu > 50), int(delay > 100)), trace, "flags", mine)
+    count, cpu, gpu, short = first(db, "SELECT count(*), sum(cpu_ns), sum(gpu_ns), sum(is_short_kernel) FROM kernel_launch_stats")
+    summary = db.values("SELECT count, cpu_ns, gpu_ns, short_count FROM launch_summary")
+    check(summary == ([(count, cpu, gpu, short)] if count else []), trace, summary, count)
+
+
+def test_op_kernels(trace, db):
+    """HTA looks for the innermost aten op around a launch on whatever thread; compared are ops that both find."""
+    theirs = golden(trace, "aten_op_kernels_and_delay")
+    if theirs is None:
+        return
+    short = dict(db.values("SELECT DISTINCT name, short_name FROM kernels"))
+    folded = {}
+    for row in theirs:
+        names = []
+        for name in row["kernel_sequence"].split(" -> "):  # parameters of function type have arrows too
+            names.append(name)
+            while len(names) > 1 and names[-1] not in short:
+                tail = names.pop()
+                names[-1] += " -> " + tail
+        key = row["aten_op_name"], " -> ".join(short[name] for name in names)
+        folded.setdefault(key, []).append(row)
+    ours = {(row["op_name"], row["kernel_sequence"]): row for row in view(db, "op_kernels")}
+    agreed = 0
+    for key, rows in folded.items():
+        count = sum(row["occurrence_count"] for row in rows)
+        if key in ours and ours[key]["count"] == count:
+            agreed += 1
+            delay = sum(row["avg_aten_op_launch_delay"] * row["occurrence_count"] for row in rows) / count
+            wait = sum(row["avg_runtime_delay"] * row["occurrence_count"] for row in rows) / count
+            check(abs(us(ours[key]["launch_delay_ns"]) - delay) < 0.01, trace, key, "launch", ours[key], delay)
+            check(abs(us(ours[key]["kernel_delay_ns"]) - wait) < 0.01, trace, key, "kernel", ours[key], wait)
+    check(agreed >= 0.9 * len(folded), trace, "op_kernels", agreed, "of", len(folded), [
+        (key, [row["occurrence_count"] for row in rows], ours.get(key, {}).get("count")) for key, rows in folded.items()
+        if key not in ours or ours[key]["count"] != sum(row["occurrence_count"] for row in rows)][:3])
+
+
+def test_diff():
+    """TraceDiff of trace_compare_base and _test in step 1010."""
+    db = Newest()
+    for side in ("base", "test"):
+        db.values(f"SELECT tfprof_open('{trace_file('trace_compare_' + side)}')")
+    for analysis, function in (("compare_traces_cpu", "op_diff_steps"), ("compare_traces_gpu", "kernel_diff_steps")):
+        ours = {row[0]: row for row in db.values(
+            f"SELECT name, a_count, a_total_ns / 1e3, b_count, b_total_ns / 1e3, count_diff, change "
+            f"FROM {function}('*base*', 1010, 1010, '*test*', 1010, 1010)")}
+        theirs = {row["name"]: row for row in golden("trace_compare", analysis)}
+        if function == "op_diff_steps":  # calls of CUDA and marked ranges are ops for HTA
+            calls = dict(db.values("SELECT DISTINCT name, 1 FROM api_calls UNION SELECT DISTINCT name, 1 FROM ranges"))
+            theirs = {name: row for name, row in theirs.items() if name not in calls}
+        check(theirs and ours.keys() == theirs.keys(), function, ours.keys() ^ theirs.keys())
+        for name, row in theirs.items():
+            expected = (name, row["control_counts"], row["control_total_duration"], row["test_counts"],
+                        row["test_total_duration"], row["diff_counts"], row["counts_change_categories"])
+            check(ours.get(name) == expected, function, ours.get(name), expected)
+
+
+def main():
+    if not SHARED or not os.path.isdir(GOLDEN):
+        print("without TFPROF_SHARED there are no traces to compare with HTA")
+        sys.exit(77)
+    wanted = sys.argv[1:]
+    for trace in sorted(os.listdir(GOLDEN)):
+        if not os.path.isdir(os.path.join(GOLDEN, trace)) or trace == "trace_compare":
+            continue
+        db = Newest()
+        path = trace_file(trace)
+        db.values(f"SELECT tfprof_open('{path}')")
+        if has_fractional_starts(path):
+            round_like_hta(db)
+        for name, test in sorted(globals().items()):
+            if name.startswith("test_") and name != "test_diff" and (not wanted or name in wanted):
+                before = len(failures)
+                test(trace, db)
+                print("passed" if len(failures) == before else "FAILED", name, trace)
+    if not wanted or "test_diff" in wanted:
+        test_diff()
+    print(f"{len(failures)} failures")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
