@@ -116,13 +116,14 @@ static bool has_total(unsigned pool) {
   return pools[pool].device.type != DEVICE_TYPE_CPU || pools[pool].is_cpu_allocator;
 }
 
-static void note_peak(unsigned pool, uint64_t in_use) {
+/* Whether it has grown by so much that this must be in the file soon. */
+static bool note_peak(unsigned pool, uint64_t in_use) {
   uint64_t peak = atomic_load_explicit(&peaks[pool], memory_order_relaxed);
-  if (__builtin_expect(in_use <= peak, 1)) return;
+  if (__builtin_expect(in_use <= peak, 1)) return false;
   while (in_use > peak && !atomic_compare_exchange_weak(&peaks[pool], &peak, in_use)) continue;
-  if (in_use < atomic_load_explicit(&hurry_at[pool], memory_order_relaxed)) return;
+  if (in_use < atomic_load_explicit(&hurry_at[pool], memory_order_relaxed)) return false;
   atomic_store_explicit(&hurry_at[pool], in_use + in_use / HURRY_SHARE + HURRY_BYTES, memory_order_relaxed);
-  if (atomic_load_explicit(&is_recorded, memory_order_relaxed)) recording_hurry();
+  return true;
 }
 
 /* ---- Recording. */
@@ -189,9 +190,10 @@ void memory_reported(void *address, int64_t bytes, size_t in_use, size_t reserve
     watch((uintptr_t)address, bytes, in_use, reserved, device, is_cpu_allocator);
   if (!is_asked) return;
   unsigned pool = pool_number(device, is_cpu_allocator);
-  if (has_total(pool)) note_peak(pool, in_use);
-  if (atomic_load_explicit(&is_recorded, memory_order_relaxed))
-    record(ITEM_MEMORY, pool, address, bytes, in_use, reserved);
+  bool is_growing = has_total(pool) && note_peak(pool, in_use);
+  if (!atomic_load_explicit(&is_recorded, memory_order_relaxed)) return;
+  record(ITEM_MEMORY, pool, address, bytes, in_use, reserved);
+  if (__builtin_expect(is_growing, 0)) recording_hurry();
 }
 
 void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {

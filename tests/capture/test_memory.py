@@ -1,0 +1,272 @@
+"""Memory: what is recorded of it is what torch.profiler's profile_memory=True sees, allocation by allocation, on the same
+seeded programs; a profiler of the user sees the same with and without capture; threads that release what others
+allocated, memory from before the recording, failures and sudden deaths leave what is asked for in the tables.
+"""
+
+import collections
+import json
+import os
+import subprocess
+import sys
+
+import capturing
+
+RANGE = "compared"
+PROGRAMS = ["cnn", "transformer", "autograd_threads"]  # of ranges that overlap torch.profiler forgets one
+TFPROF = os.path.join(capturing.BUILD, "tfprof")
+
+
+def rows(run, sql):
+    answer = subprocess.run([TFPROF, "--format", "json", run, sql], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+    return json.loads(answer.stdout or "[]")
+
+
+def line_of(program, text):
+    with open(os.path.join(capturing.PROGRAMS, program)) as file:
+        (line,) = [number for number, line in enumerate(file, 1) if "# " + text in line]
+    return line
+
+
+# ---- The same as torch.profiler.
+
+
+def profiled(program, mode):
+    drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
+    with capturing.Directory() as directory:
+        out = os.path.join(directory, "profile.json")
+        if mode == "both":
+            capturing.run(directory, [drive, program, mode, out])
+        else:
+            subprocess.run([capturing.PYTHON, drive, program, mode, out], check=True, stderr=subprocess.DEVNULL)
+        with open(out) as file:
+            threads = json.load(file)
+        return threads, captured(directory) if mode == "both" else None
+
+
+def captured(directory):
+    """{thread: [[innermost op, bytes]]} in the order of time, within the range; of releases those of pieces that were
+    allocated within it, which are all that torch.profiler tells of.
+    """
+    (path,) = capturing.dumps(directory)
+    assert capturing.parts(path)["memory"] == ("ok", ""), capturing.parts(path)
+    assert not capturing.summary(path)["problems"], capturing.summary(path)
+    found = rows(
+        path,
+        f"""WITH whole AS (SELECT start_ns, end_ns FROM ops WHERE name = '{RANGE}')
+        SELECT a.thread_id AS thread, o.name AS op, a.bytes, a.allocated_ns AS time FROM allocations AS a, whole
+        LEFT JOIN ops AS o ON o.id = a.op_id WHERE a.allocated_ns BETWEEN whole.start_ns AND whole.end_ns
+        UNION ALL SELECT a.thread_id, o.name, -a.bytes, a.released_ns FROM allocations AS a, whole
+        LEFT JOIN ops AS o ON o.id = a.release_op_id
+        WHERE a.allocated_ns >= whole.start_ns AND a.released_ns <= whole.end_ns ORDER BY time""",
+    )
+    threads = collections.defaultdict(list)
+    for row in found:
+        threads[row["thread"]].append([row["op"], row["bytes"]])
+    return list(threads.values())
+
+
+def sums(threads, sign):
+    """{op: [count, bytes]} of allocations (1) or releases (-1)."""
+    result = collections.defaultdict(lambda: [0, 0])
+    for thread in threads:
+        for op, size, *_ in thread:
+            if size * sign > 0:
+                result[op][0] += 1
+                result[op][1] += size * sign
+    return dict(result)
+
+
+def check_equal(what, mine, its):
+    for sign, word in ((1, "allocated"), (-1, "released")):
+        left, right = sums(mine, sign), sums(its, sign)
+        assert left and right, (what, word, left, right)
+        for op in sorted(set(left) | set(right), key=str):
+            assert left.get(op) == right.get(op), (
+                "%s: %s by %s: captured %s and profiled %s (count and bytes)" % (what, word, op, left.get(op), right.get(op))
+            )
+    count = sum(map(len, mine))
+    print("%-40s %5d allocations and releases of %d ops are equal" % (what, count, len(sums(mine, 1))))
+
+
+def check_against_profiler(program):
+    alone, _ = profiled(program, "profiler")
+    together, mine = profiled(program, "both")
+    check_equal(program + ", same execution", mine, together)
+    # What the user sees: each event, none the less and none the more. In which order the gradients of a module go is
+    # chance even so; what is counted together is not.
+    events_alone, events_together = (
+        [sorted([op, size] for op, size, _ in thread) for thread in threads] for threads in (alone, together)
+    )
+    assert sorted(events_alone) == sorted(events_together), (program, events_alone, events_together)
+    for thread in together if len(together) == 1 else []:
+        total = 0
+        for index, event in enumerate(thread):
+            total += event[1]
+            assert event[2] == total, "%s: event %d of the user's profiler is %s after %d" % (program, index, event, total)
+        assert total == alone[0][-1][2], (program, total, alone[0][-1])
+    print("%-40s %5d events of the user's profiler are as without us" % (program, sum(map(len, together))))
+    drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
+    with capturing.Directory() as directory:
+        capturing.run(directory, [drive, program, "capture", "-"])
+        check_equal(program + ", an execution each", captured(directory), alone)
+
+
+# ---- What only a recording sees.
+
+
+def check_sums(run):
+    """Totals fit, event by event, and what ops are said to have allocated is what the rows say."""
+    found = rows(
+        run,
+        """SELECT count(*) AS count, sum(in_use_bytes - before <> bytes) AS wrong, sum(peak_bytes < in_use_bytes) AS low,
+        max(peak_bytes) = max(in_use_bytes) AS meets FROM (SELECT *, lag(in_use_bytes) OVER (ORDER BY id) AS before
+        FROM memory_events WHERE allocator = 'DefaultCPUAllocator' AND kind <> 'out_of_memory')""",
+    )[0]
+    assert found["count"] > 20 and found["wrong"] == 0 and found["low"] == 0 and found["meets"] == 1, found
+    found = rows(
+        run,
+        """SELECT (SELECT sum(allocated_self_bytes) FROM ops) AS own,
+        (SELECT sum(allocated_bytes) FROM ops WHERE parent_id IS NULL) AS outermost,
+        (SELECT sum(bytes) FROM allocations WHERE op_id IS NOT NULL AND allocated_ns IS NOT NULL) AS rows""",
+    )[0]
+    assert found["own"] == found["outermost"] == found["rows"] > 0, found
+
+
+def check_failure():
+    with capturing.Directory() as directory:
+        program = os.path.join(capturing.PROGRAMS, "out_of_memory.py")
+        _, errors = capturing.run(directory, [program, "fails"], status=1)
+        assert "can't allocate memory" in errors, errors
+        (path,) = capturing.dumps(directory)
+        check_sums(path)
+        (failure,) = rows(
+            path,
+            """SELECT bytes, in_use_bytes, f.line, f.file, o.name AS op, e.allocation_id FROM memory_events AS e
+            JOIN code_traces AS t ON t.id = e.code_trace_id JOIN code_frames AS f ON f.id = t.leaf_frame_id
+            JOIN ops AS o ON o.id = e.op_id WHERE e.kind = 'out_of_memory'""",
+        )
+        weights, history = 3 * 1000 * 256 * 4, 20 * 500 * 1000 * 4
+        assert failure["bytes"] == 2**50 * 4 and failure["allocation_id"] is None, failure
+        assert failure["in_use_bytes"] >= weights + history, failure
+        assert failure["line"] == line_of("out_of_memory.py", "the line that fails"), failure
+        assert failure["op"] == "aten::empty" and failure["file"] == program, failure
+        live = rows(
+            path,
+            """SELECT f.line, count(*) AS count, sum(a.bytes) AS bytes FROM allocations AS a
+            JOIN code_traces AS t ON t.id = a.code_trace_id JOIN code_frames AS f ON f.id = t.leaf_frame_id
+            JOIN memory_events AS e ON e.kind = 'out_of_memory'
+            WHERE a.allocated_ns < e.time_ns AND coalesce(a.released_ns > e.time_ns, 1) GROUP BY f.line""",
+        )
+        by_line = {row["line"]: (row["count"], row["bytes"]) for row in live}
+        assert by_line[line_of("out_of_memory.py", "the line of the weights")] == (3, weights), by_line
+        assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, history), by_line
+        print("a failure is there with its line, %d bytes in use, and the lines that hold them" % failure["in_use_bytes"])
+
+
+def check_kill():
+    with capturing.Directory() as directory:
+        capturing.run(directory, [os.path.join(capturing.PROGRAMS, "out_of_memory.py"), "kill"], status=-9)
+        (path,) = capturing.dumps(directory)
+        assert not capturing.summary(path)["closed"]
+        live = rows(
+            path,
+            """SELECT f.line, count(*) AS count, sum(a.bytes) AS bytes FROM allocations AS a
+            JOIN code_traces AS t ON t.id = a.code_trace_id JOIN code_frames AS f ON f.id = t.leaf_frame_id
+            WHERE a.released_ns IS NULL GROUP BY f.line""",
+        )
+        by_line = {row["line"]: (row["count"], row["bytes"]) for row in live}
+        # The last one was asked for 0.15 s before the end: growth like this is written at once.
+        assert by_line[line_of("out_of_memory.py", "the last line")] == (1, 64 * 1024 * 1024 * 4), by_line
+        assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, 20 * 500 * 1000 * 4), by_line
+        print("a killed process: all that was live is there by its line")
+
+
+def check_threads():
+    """One thread allocates, another releases; shared memory of the workers is told apart."""
+    source = """
+import queue, threading, torch, torch.multiprocessing
+tensors, done = queue.Queue(), threading.Event()
+def release():
+    while True:
+        tensor = tensors.get()
+        if tensor is None: return
+        del tensor
+thread = threading.Thread(target=release)
+thread.start()
+for number in range(200):
+    tensors.put(torch.empty(100000 + number, dtype=torch.uint8))
+tensors.put(None)
+thread.join()
+shared = torch.empty(54321, dtype=torch.uint8).share_memory_()
+"""
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", source])
+        (path,) = capturing.dumps(directory)
+        check_sums(path)
+        (found,) = rows(
+            path,
+            """SELECT count(*) AS count, sum(a.released_ns > a.allocated_ns) AS released, count(DISTINCT a.bytes) AS sizes,
+            count(DISTINCT a.thread_id) AS threads FROM allocations AS a WHERE bytes BETWEEN 100000 AND 100199""",
+        )
+        assert found == {"count": 200, "released": 200, "sizes": 200, "threads": 1}, found
+        released_by = {
+            row["thread"] for row in capturing.table(path, "memory_events") if -100199 <= int(row["bytes"]) <= -100000
+        }
+        assert len(released_by) >= 1 and "0" not in released_by or len(released_by) == 2, released_by
+        shared = rows(path, "SELECT bytes, allocator FROM allocations WHERE allocator = 'MapAllocator'")
+        assert [row["bytes"] for row in shared] == [54321], shared
+        events = rows(path, "SELECT in_use_bytes FROM memory_events WHERE allocator = 'MapAllocator'")
+        assert all(row["in_use_bytes"] is None for row in events), events
+        print("200 pieces of one thread, released by another; shared memory has no total")
+
+
+def check_off():
+    """Without memory nothing of it is recorded, and the user's profiler is PyTorch's own."""
+    drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
+    alone, _ = profiled("exceptions", "profiler")
+    with capturing.Directory() as directory:
+        out = os.path.join(directory, "profile.json")
+        capturing.run(directory, [drive, "exceptions", "both", out], memory=0)
+        (path,) = capturing.dumps(directory)
+        assert "memory_events" not in capturing.summary(path)["rows"]
+        assert capturing.parts(path)["memory"] == ("off", "asked with --no-memory"), capturing.parts(path)
+        with open(out) as file:
+            assert json.load(file) == alone
+    print("--no-memory records none")
+
+
+def check_late_library():
+    """PyTorch loaded before the library: there is nothing to interpose any more. It is said, and the rest records."""
+    source = """
+import ctypes, importlib.util, os, sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "FrameworkFinder"]
+import torch
+path = os.path.join(%r, "_tfprof_recording.py")
+spec = importlib.util.spec_from_file_location("_tfprof_recording", path)
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+module.Recording(module.load_library(), torch, print).begin()
+torch.ones(3) + 1
+""" % capturing.HOOKS
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", source])
+        (path,) = capturing.dumps(directory)
+        state, reason = capturing.parts(path)["memory"]
+        assert state == "degraded" and "was it loaded before" in reason, (state, reason)
+        assert any(op.name == "aten::add" for op in capturing.ops(path))
+    print("a PyTorch that was there first: degraded, with the reason")
+
+
+def main():
+    capturing.need_torch()
+    for program in sys.argv[1:] or PROGRAMS:
+        check_against_profiler(program)
+    check_threads()
+    check_failure()
+    check_kill()
+    check_off()
+    check_late_library()
+
+
+main()
