@@ -14,6 +14,7 @@
 
 #include "read/dump_reader.h"
 #include "read/json/json.h"
+#include "read/pickle/memory_snapshot.h"
 #include "read/recognise.h"
 
 #include <dirent.h>
@@ -24,7 +25,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const struct read_format *const read_formats[] = {&dump_read_format, &read_format_json};
+const struct read_format *const read_formats[] = {&dump_read_format, &read_format_json,
+                                                 &read_format_memory_snapshot};
 const unsigned read_format_count = sizeof read_formats / sizeof read_formats[0];
 
 struct path_list {

@@ -516,7 +516,7 @@ static void emit_transfer(struct worker *w, bool is_copy) {
   SET(transfers_correlation, take_integer(w, KEY_CORRELATION));
   SET(transfers_op_correlation, take_integer(w, has(w, KEY_EXTERNAL_ID) ? KEY_EXTERNAL_ID : KEY_OLD_EXTERNAL_ID));
   const struct field *name = &w->fields[KEY_NAME], *kind = &w->fields[KEY_KIND];
-  const char *end = name->text + name->length;
+  const char *end = has(w, KEY_NAME) ? name->text + name->length : NULL;
   if (!is_copy) {
     const char *open = has(w, KEY_NAME) ? memchr(name->text, '(', name->length) : NULL;
     if (open) SET(transfers_target_memory, find_memory(open + 1, end));

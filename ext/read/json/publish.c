@@ -209,42 +209,6 @@ static void translate(const struct worker *w, enum value_kind kind, int64_t *val
   }
 }
 
-struct column *pack_values(const int64_t *values, uint32_t rows, bool is_real) {
-  int64_t minimum = INT64_MAX, maximum = INT64_MIN;
-  bool has_nulls = false;
-  for (uint32_t i = 0; i < rows; i++) {
-    int64_t value = values[i];
-    has_nulls |= value == ROW_NULL;
-    if (value > maximum) maximum = value;
-    if (value != ROW_NULL && value < minimum) minimum = value;
-  }
-  if (maximum == ROW_NULL) return column_absent(rows);
-  struct column_builder builder;
-  if (column_builder_start(&builder, rows, minimum, maximum, is_real, has_nulls)) return NULL;
-  if (has_nulls) {
-    for (uint32_t i = 0; i < rows; i++) {
-      if (values[i] == ROW_NULL) column_builder_put_null(&builder, i);
-    }
-  }
-  /* Elements of NULL rows hold anything. */
-  uint64_t base = (uint64_t)minimum;
-  if (is_real) {
-    memcpy(builder.elements, values, (size_t)rows * 8);
-    for (uint32_t i = 0; has_nulls && i < rows; i++) {
-      if (values[i] == ROW_NULL) ((int64_t *)builder.elements)[i] = 0;
-    }
-  } else if (builder.column->width == 1) {
-    for (uint32_t i = 0; i < rows; i++) ((uint8_t *)builder.elements)[i] = (uint8_t)((uint64_t)values[i] - base);
-  } else if (builder.column->width == 2) {
-    for (uint32_t i = 0; i < rows; i++) ((uint16_t *)builder.elements)[i] = (uint16_t)((uint64_t)values[i] - base);
-  } else if (builder.column->width == 4) {
-    for (uint32_t i = 0; i < rows; i++) ((uint32_t *)builder.elements)[i] = (uint32_t)((uint64_t)values[i] - base);
-  } else if (builder.column->width == 8) {
-    for (uint32_t i = 0; i < rows; i++) ((uint64_t *)builder.elements)[i] = (uint64_t)values[i] - base;
-  }
-  return column_builder_done(&builder);
-}
-
 enum tfprof_status pack_chunk(const struct worker *w, struct chunk *chunk, bool is_translated) {
   for (unsigned table = 0; table < ROWS_COUNT; table++) {
     struct chunk_table *t = &chunk->tables[table];

@@ -72,8 +72,6 @@ void trace_fail(struct trace *trace, enum tfprof_status status);
 
 /* ---- publish.c: by one thread at a time, in file order ---- */
 
-/* The narrowest column that holds the values; ROW_NULL is NULL. NULL: no memory. */
-struct column *pack_values(const int64_t *values, uint32_t rows, bool is_real);
 /* Translates what the worker found and reserves row numbers. NULL: failed, see trace->status. */
 struct chunk *publish_chunk(struct trace *trace, struct worker *worker, uint64_t length);
 /* Packs the worker's rows into the chunk's columns. Values are the worker's numbers, or the trace's. May run beside

@@ -7,14 +7,13 @@
 #ifndef TFPROF_JSON_WORKER_H
 #define TFPROF_JSON_WORKER_H
 
+#include "read/eager_rows.h"
 #include "read/json/intern.h"
 #include "read/json/keys.h"
 #include "read/json/scan.h"
 #include "schema/schema.h"
 
 /* ---- wide rows ---- */
-
-#define ROW_NULL INT64_MIN
 
 enum row_table {
 #define ROWS(table) ROWS_##table,

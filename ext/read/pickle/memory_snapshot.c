@@ -1,0 +1,127 @@
+/* memory_snapshot.c: see memory_snapshot.h. */
+#include "read/pickle/memory_snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "read/pickle/snapshot_rows.h"
+
+/* Read, not mapped: a file that is cut while it is looked at must not end the process. */
+static enum tfprof_status read_whole(const char *path, uint8_t **bytes, uint64_t *length, struct tfprof_error *error) {
+  struct stat info;
+  enum tfprof_status status = TFPROF_OK;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  *bytes = NULL;
+  *length = 0;
+  if (fd < 0) return error_io(error, path, "cannot open");
+  if (fstat(fd, &info)) {
+    status = error_io(error, path, "cannot examine");
+  } else if (!(*bytes = malloc((size_t)info.st_size + 1))) {
+    status = error_no_memory(error);
+  }
+  while (!status && *length < (uint64_t)info.st_size) {
+    ssize_t count = pread(fd, *bytes + *length, (size_t)((uint64_t)info.st_size - *length), (off_t)*length);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) status = error_io(error, path, "cannot read");
+    if (count <= 0) break;
+    *length += (uint64_t)count;
+  }
+  close(fd);
+  return status;
+}
+
+static void diagnose(struct profile *profile, const struct snapshot_rows *rows, const struct pickle *pickle) {
+  if (pickle->wrong) {
+    profile_diagnose(profile, "error", "damaged", 1, (int64_t)pickle->offset, -1, "%s; what is before that is served",
+                     pickle->wrong);
+  }
+  if (rows->is_too_much) {
+    profile_diagnose(profile, "error", "limit", 1, -1, -1,
+                     "the pickle uses the same lists over and over: there would be more rows than the file has bytes");
+  }
+  if (rows->odd_count) {
+    profile_diagnose(profile, "warning", "number_out_of_range", (int64_t)rows->odd_count, -1, TABLE_memory_events,
+                     "blocks, segments or events without a size or an address were left out");
+  }
+  if (rows->unknown_actions) {
+    profile_diagnose(profile, "warning", "unknown_action", (int64_t)rows->unknown_actions, -1, TABLE_memory_events,
+                     "events of a kind that is not known were left out");
+  }
+  if (rows->free_requested_count) {
+    profile_diagnose(profile, "info", "free_requested", (int64_t)rows->free_requested_count, -1, TABLE_memory_events,
+                     "events of kind free_requested have no row: the release counts when its memory can be used again");
+  }
+}
+
+static const struct profile_source source = {.format = "memory_snapshot", .load = eager_rows_load};
+
+static enum tfprof_status add_profile(struct store *store, uint32_t run_number, const char *path,
+                                      const struct pickle *pickle, uint64_t file_bytes, struct tfprof_error *error) {
+  struct snapshot_rows rows;
+  struct profile *profile = NULL;
+  struct pool *pool = store_pool(store);
+  enum tfprof_status status = snapshot_collect(&rows, pool, &pickle->root, file_bytes, error);
+  if (!status) status = store_add_profile(store, run_number, &source, NULL, &profile, error);
+  if (!status) status = snapshot_publish(&rows, profile, error);
+  if (!status) {
+    status = pool_intern(pool, path, strlen(path), &profile->path);
+    if (!status) status = pool_intern(pool, "pytorch", 7, &profile->framework);
+    if (!status) status = pool_intern(pool, "realtime", 8, &profile->clock_domain);
+    if (status) error_no_memory(error);
+  }
+  if (!status) {
+    profile->file_bytes = (int64_t)file_bytes;
+    profile->complete = !pickle->wrong;
+    profile->has_span = true;
+    profile->start_ns = rows.first_ns;
+    profile->end_ns = rows.last_ns;
+    diagnose(profile, &rows, pickle);
+  } else if (profile) {
+    store_drop_profile(store, profile);
+  }
+  snapshot_rows_free(&rows);
+  return status;
+}
+
+static enum tfprof_status snapshot_open(struct store *store, uint32_t run_number, const char *path,
+                                        struct tfprof_error *error) {
+  struct pickle pickle;
+  uint8_t *bytes;
+  uint64_t length;
+  enum tfprof_status status = read_whole(path, &bytes, &length, error);
+  if (!status) status = pickle_read(&pickle, bytes, length, error);
+  if (status) {
+    free(bytes);
+    return status;
+  }
+  bool is_snapshot = pickle.root.kind == PICKLE_LIST || pickle_find(&pickle.root, "segments") ||
+                     pickle_find(&pickle.root, "device_traces");
+  if (is_snapshot) {
+    status = add_profile(store, run_number, path, &pickle, length, error);
+  } else if (pickle.wrong) {
+    status = error_at(error, TFPROF_CORRUPT, path, pickle.offset, "%s, before any segment", pickle.wrong);
+  } else {
+    status = error_set(error, TFPROF_WRONG_KIND,
+                       "%s is a pickle, but not one of torch.cuda.memory._dump_snapshot(): it has no segments", path);
+  }
+  pickle_free(&pickle);
+  free(bytes);
+  return status;
+}
+
+/* The first key of the dict stands right at the beginning. */
+static int snapshot_probe(const char *path, const uint8_t *head, size_t length) {
+  (void)path;
+  if (length < 2 || head[0] != 0x80 || head[1] < 2 || head[1] > 5) return 0;
+  return memmem(head, length, "segments", 8) || memmem(head, length, "device_traces", 13) ? 90 : 0;
+}
+
+const struct read_format read_format_memory_snapshot = {
+    .name = "memory_snapshot",
+    .description = "snapshot of CUDA memory by torch.cuda.memory._dump_snapshot()",
+    .probe = snapshot_probe,
+    .open = snapshot_open};

@@ -1,0 +1,484 @@
+/* snapshot_rows.c: see snapshot_rows.h and, for what the numbers mean, memory_snapshot.h.
+**
+** Each device is gone through twice: its trace forwards, pairing allocations with releases by their address, then
+** backwards from the state that the segments describe, which gives the memory in use after each event.
+*/
+#include "read/pickle/snapshot_rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- numbers of things that were seen: (a, b, c) -> number ---- */
+
+struct snapshot_index {
+  struct index_slot {
+    int64_t a, b, c;
+    uint32_t number; /* from 1; 0: free */
+  } *slots;
+  size_t mask, count;
+};
+
+static struct index_slot *index_slot(const struct snapshot_index *index, int64_t a, int64_t b, int64_t c) {
+  uint64_t hash = (uint64_t)a * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)b * UINT64_C(0xc2b2ae3d27d4eb4f) ^
+                  (uint64_t)c * UINT64_C(0x165667b19e3779f9);
+  size_t at = (size_t)(hash ^ hash >> 29) & index->mask;
+  for (;; at = (at + 1) & index->mask) {
+    struct index_slot *slot = &index->slots[at];
+    if (!slot->number || (slot->a == a && slot->b == b && slot->c == c)) return slot;
+  }
+}
+
+/* The slot of a key, made if it is new: then its number is 0 and the caller sets it. NULL: no memory. */
+static struct index_slot *index_find(struct snapshot_index **made, int64_t a, int64_t b, int64_t c) {
+  struct snapshot_index *index = *made;
+  if (!index && !(index = *made = calloc(1, sizeof *index))) return NULL;
+  if (index->count * 2 >= index->mask) {
+    struct snapshot_index larger = {.mask = index->mask ? index->mask * 2 + 1 : 255, .count = index->count};
+    larger.slots = calloc(larger.mask + 1, sizeof *larger.slots);
+    if (!larger.slots) return NULL;
+    for (size_t i = 0; index->slots && i <= index->mask; i++) {
+      const struct index_slot *slot = &index->slots[i];
+      if (slot->number) *index_slot(&larger, slot->a, slot->b, slot->c) = *slot;
+    }
+    free(index->slots);
+    *index = larger;
+  }
+  struct index_slot *slot = index_slot(index, a, b, c);
+  if (!slot->number) {
+    *slot = (struct index_slot){.a = a, .b = b, .c = c};
+    index->count++;
+  }
+  return slot;
+}
+
+static void index_free(struct snapshot_index *index) {
+  if (index) free(index->slots);
+  free(index);
+}
+
+/* ---- lists ---- */
+
+/* Room for one more item, or NULL. */
+static void *list_room(void *items, size_t *count, size_t *capacity, size_t size) {
+  void **at = items;
+  if (*count == *capacity) {
+    size_t larger = *capacity ? *capacity * 2 : 256;
+    void *moved = realloc(*at, larger * size);
+    if (!moved) return NULL;
+    *at = moved;
+    *capacity = larger;
+  }
+  return (char *)*at + (*count)++ * size;
+}
+#define LIST_ROOM(list) list_room(&(list).items, &(list).count, &(list).capacity, sizeof *(list).items)
+
+/* Whether there may be another row. */
+static bool may_add(struct snapshot_rows *rows) {
+  rows->is_too_much |= ++rows->row_count > rows->row_limit;
+  return !rows->is_too_much;
+}
+
+/* ---- stacks ---- */
+
+static enum tfprof_status intern_text(struct snapshot_rows *rows, const struct pickle_value *value, string_id *id) {
+  *id = 0;
+  return value && value->kind == PICKLE_TEXT ? pool_intern(rows->pool, value->text, value->length, id) : TFPROF_OK;
+}
+
+/* The row of a stack, whose frames stand innermost first; ROW_NULL: it has none. The list remembers it: the pickle has
+** each stack once, however often it is used. */
+static enum tfprof_status stack_row(struct snapshot_rows *rows, struct pickle_container *frames, int64_t *row) {
+  *row = ROW_NULL;
+  if (!frames || !frames->count) return TFPROF_OK;
+  if (frames->note) {
+    *row = frames->note - 1;
+    return TFPROF_OK;
+  }
+  for (uint64_t i = frames->count; i-- > 0;) {
+    const struct pickle_value *frame = &frames->items[i];
+    struct snapshot_frame place = {.line = pickle_find_integer(frame, "line", ROW_NULL)};
+    if (frame->kind != PICKLE_DICT || !may_add(rows)) continue;
+    enum tfprof_status status = intern_text(rows, pickle_find(frame, "filename"), &place.file);
+    if (!status) status = intern_text(rows, pickle_find(frame, "name"), &place.name);
+    if (status) return status;
+    struct index_slot *slot = index_find(&rows->frame_index, place.file, place.name, place.line);
+    if (!slot) return TFPROF_NO_MEMORY;
+    if (!slot->number) {
+      struct snapshot_frame *made = LIST_ROOM(rows->frames);
+      if (!made) return TFPROF_NO_MEMORY;
+      *made = place;
+      slot->number = (uint32_t)rows->frames.count;
+    }
+    int64_t frame_row = (int64_t)slot->number - 1;
+    slot = index_find(&rows->trace_index, *row, frame_row, 0);
+    if (!slot) return TFPROF_NO_MEMORY;
+    if (!slot->number) {
+      struct snapshot_trace *made = LIST_ROOM(rows->traces);
+      if (!made) return TFPROF_NO_MEMORY;
+      *made = (struct snapshot_trace){*row, frame_row, *row == ROW_NULL ? 1 : rows->traces.items[*row].depth + 1};
+      slot->number = (uint32_t)rows->traces.count;
+    }
+    *row = (int64_t)slot->number - 1;
+  }
+  if (*row != ROW_NULL) frames->note = (uint32_t)*row + 1;
+  return TFPROF_OK;
+}
+
+static struct pickle_container *frames_of(const struct pickle_value *value) {
+  const struct pickle_value *frames = pickle_find(value, "frames");
+  return frames && frames->kind == PICKLE_LIST ? frames->container : NULL;
+}
+
+/* ---- what the allocator did ---- */
+
+enum action { ALLOCATE, RELEASE, SEGMENT_ALLOCATE, SEGMENT_RELEASE, OUT_OF_MEMORY, LET_GO, SNAPSHOT, OTHER };
+
+static const struct {
+  const char *name, *kind;
+} actions[] = {
+    [ALLOCATE] = {"alloc", "allocate"},
+    [RELEASE] = {"free_completed", "release"},
+    [SEGMENT_ALLOCATE] = {"segment_alloc", "segment_allocate"},
+    [SEGMENT_RELEASE] = {"segment_free", "segment_release"},
+    [OUT_OF_MEMORY] = {"oom", "out_of_memory"},
+    [LET_GO] = {"free_requested", NULL},
+    [SNAPSHOT] = {"snapshot", NULL},
+};
+
+static enum action action_of(const struct pickle_value *entry) {
+  const struct pickle_value *name = pickle_find(entry, "action");
+  unsigned action = 0;
+  /* Expandable segments grow and shrink by pages. */
+  if (pickle_is_text(name, "segment_map")) return SEGMENT_ALLOCATE;
+  if (pickle_is_text(name, "segment_unmap")) return SEGMENT_RELEASE;
+  while (action < OTHER && !pickle_is_text(name, actions[action].name)) action++;
+  return action;
+}
+
+/* Microseconds since 1970. */
+static int64_t time_of(const struct pickle_value *entry) {
+  int64_t microseconds = pickle_find_integer(entry, "time_us", ROW_NULL);
+  return microseconds > 0 && microseconds < INT64_MAX / 2000 ? microseconds * 1000 : ROW_NULL;
+}
+
+static enum tfprof_status open_allocation(struct snapshot_rows *rows, struct snapshot_event *event) {
+  struct index_slot *slot = index_find(&rows->live, event->device, event->address, 0);
+  struct snapshot_allocation *made = LIST_ROOM(rows->allocations);
+  if (!slot || !made) return TFPROF_NO_MEMORY;
+  *made = (struct snapshot_allocation){event->address, event->bytes, event->bytes, event->device,
+                                       event->time,    ROW_NULL,     event->trace};
+  event->allocation = (int64_t)rows->allocations.count - 1;
+  slot->number = (uint32_t)rows->allocations.count;
+  return TFPROF_OK;
+}
+
+static enum tfprof_status close_allocation(struct snapshot_rows *rows, struct snapshot_event *event) {
+  struct index_slot *slot = index_find(&rows->live, event->device, event->address, 0);
+  struct snapshot_allocation *closed;
+  if (!slot) return TFPROF_NO_MEMORY;
+  closed = slot->number ? &rows->allocations.items[slot->number - 1] : NULL;
+  if (closed && closed->released_ns == ROW_NULL) {
+    closed->released_ns = event->time;
+    event->allocation = (int64_t)slot->number - 1;
+    return TFPROF_OK;
+  }
+  /* From before the trace. */
+  closed = LIST_ROOM(rows->allocations);
+  if (!closed) return TFPROF_NO_MEMORY;
+  *closed = (struct snapshot_allocation){event->address, event->bytes, event->bytes, event->device,
+                                         ROW_NULL,       event->time,  ROW_NULL};
+  event->allocation = (int64_t)rows->allocations.count - 1;
+  slot->number = (uint32_t)rows->allocations.count;
+  return TFPROF_OK;
+}
+
+/* Which segments the trace saw come and go. Those that are left at the end come from the list of segments. */
+static enum tfprof_status note_segment(struct snapshot_rows *rows, const struct snapshot_event *event, bool is_release,
+                                       struct snapshot_index **open) {
+  struct index_slot *slot = index_find(open, event->device, event->address, 0);
+  struct snapshot_segment *segment;
+  if (!slot) return TFPROF_NO_MEMORY;
+  if (is_release && slot->number && rows->segments.items[slot->number - 1].released_ns == ROW_NULL) {
+    rows->segments.items[slot->number - 1].released_ns = event->time;
+    return TFPROF_OK;
+  }
+  segment = LIST_ROOM(rows->segments);
+  if (!segment) return TFPROF_NO_MEMORY;
+  *segment = (struct snapshot_segment){.address = event->address,
+                                       .bytes = is_release ? -event->bytes : event->bytes,
+                                       .device = event->device,
+                                       .allocated_ns = is_release ? ROW_NULL : event->time,
+                                       .released_ns = is_release ? event->time : ROW_NULL};
+  slot->number = (uint32_t)rows->segments.count;
+  return TFPROF_OK;
+}
+
+static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pickle_value *entry, int64_t device,
+                                     struct snapshot_index **open_segments) {
+  struct snapshot_event event = {.time = time_of(entry),
+                                 .bytes = pickle_find_integer(entry, "size", ROW_NULL),
+                                 .address = pickle_find_integer(entry, "addr", ROW_NULL),
+                                 .device = device,
+                                 .allocation = ROW_NULL,
+                                 .in_use = ROW_NULL,
+                                 .reserved = ROW_NULL,
+                                 .free_bytes = pickle_find_integer(entry, "device_free", ROW_NULL)};
+  enum action action = action_of(entry);
+  enum tfprof_status status = TFPROF_OK;
+  if (action == LET_GO) rows->free_requested_count++;
+  if (action == OTHER) rows->unknown_actions++;
+  if (action >= LET_GO) return TFPROF_OK;
+  if (event.bytes < 0 || event.bytes > INT64_MAX / 4 || (event.address == ROW_NULL && action != OUT_OF_MEMORY)) {
+    rows->odd_count++;
+    return TFPROF_OK;
+  }
+  if (action == OUT_OF_MEMORY && event.free_bytes == ROW_NULL) { /* where the address stands otherwise */
+    event.free_bytes = event.address;
+    event.address = ROW_NULL;
+  }
+  if (!may_add(rows)) return TFPROF_OK;
+  status = stack_row(rows, frames_of(entry), &event.trace);
+  if (!status) status = pool_intern(rows->pool, actions[action].kind, strlen(actions[action].kind), &event.kind);
+  if (!status && action == ALLOCATE) status = open_allocation(rows, &event);
+  if (!status && action == RELEASE) status = close_allocation(rows, &event);
+  if (action == RELEASE || action == SEGMENT_RELEASE) event.bytes = -event.bytes;
+  if (!status && (action == SEGMENT_ALLOCATE || action == SEGMENT_RELEASE))
+    status = note_segment(rows, &event, action == SEGMENT_RELEASE, open_segments);
+  struct snapshot_event *made = status ? NULL : LIST_ROOM(rows->events);
+  if (!made) return status ? status : TFPROF_NO_MEMORY;
+  *made = event;
+  if (event.time != ROW_NULL && event.time < rows->first_ns) rows->first_ns = event.time;
+  if (event.time != ROW_NULL && event.time > rows->last_ns) rows->last_ns = event.time;
+  return TFPROF_OK;
+}
+
+/* ---- what there is at the end ---- */
+
+struct device_state {
+  int64_t in_use, reserved;
+};
+
+static int64_t add(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static enum tfprof_status take_block(struct snapshot_rows *rows, const struct pickle_value *block, int64_t device,
+                                     int64_t *address, struct device_state *state) {
+  int64_t bytes = pickle_find_integer(block, "size", ROW_NULL), trace;
+  int64_t start = pickle_find_integer(block, "address", *address);
+  int64_t requested = pickle_find_integer(block, "requested_size", ROW_NULL);
+  const struct pickle_value *status_text = pickle_find(block, "state"), *history = pickle_find(block, "history");
+  struct pickle_container *frames = frames_of(block);
+  if (block->kind != PICKLE_DICT || bytes < 0 || bytes > INT64_MAX / 4) {
+    rows->odd_count++;
+    return TFPROF_OK;
+  }
+  /* Before PyTorch 2.1 blocks had no address of their own, and what was asked for stood in their history. */
+  if (start != ROW_NULL) *address = add(start, bytes);
+  if (history && history->kind == PICKLE_LIST && history->container->count) {
+    const struct pickle_value *last = &history->container->items[0];
+    if (requested == ROW_NULL) requested = pickle_find_integer(last, "real_size", ROW_NULL);
+    if (!frames) frames = frames_of(last);
+  }
+  if (requested < 0 || requested > bytes) requested = bytes;
+  if (pickle_is_text(status_text, "inactive") || start == ROW_NULL || !may_add(rows)) return TFPROF_OK;
+  state->in_use = add(state->in_use, requested);
+  struct index_slot *slot = index_find(&rows->live, device, start, 0);
+  enum tfprof_status status = stack_row(rows, frames, &trace);
+  if (!slot || status) return status ? status : TFPROF_NO_MEMORY;
+  struct snapshot_allocation *known = slot->number ? &rows->allocations.items[slot->number - 1] : NULL;
+  if (known && known->released_ns == ROW_NULL) { /* the trace saw it */
+    known->bytes = bytes;
+    if (known->trace == ROW_NULL) known->trace = trace;
+    return TFPROF_OK;
+  }
+  struct snapshot_allocation *made = LIST_ROOM(rows->allocations);
+  if (!made) return TFPROF_NO_MEMORY;
+  *made = (struct snapshot_allocation){start, bytes, requested, device, ROW_NULL, ROW_NULL, trace};
+  slot->number = (uint32_t)rows->allocations.count;
+  return TFPROF_OK;
+}
+
+/* "large", "small", and which pool where it is not the default one. */
+static enum tfprof_status allocator_name(struct snapshot_rows *rows, const struct pickle_value *segment,
+                                         string_id *id) {
+  char name[96];
+  const struct pickle_value *type = pickle_find(segment, "segment_type");
+  const struct pickle_container *pool = pickle_find_list(segment, "segment_pool_id");
+  int length = type && type->kind == PICKLE_TEXT ? (int)(type->length < 32 ? type->length : 32) : 0;
+  size_t written = (size_t)snprintf(name, sizeof name, "%.*s", length, length ? type->text : "");
+  if (pool && pool->count == 2 && pool->items[0].kind == PICKLE_INTEGER && pool->items[1].kind == PICKLE_INTEGER &&
+      (pool->items[0].integer || pool->items[1].integer)) {
+    written += (size_t)snprintf(name + written, sizeof name - written, "%spool %lld.%lld", written ? " " : "",
+                                (long long)pool->items[0].integer, (long long)pool->items[1].integer);
+  }
+  *id = 0;
+  return written ? pool_intern(rows->pool, name, strlen(name), id) : TFPROF_OK;
+}
+
+static enum tfprof_status take_segment(struct snapshot_rows *rows, const struct pickle_value *segment,
+                                       struct snapshot_index *open, struct device_state *states) {
+  int64_t device = pickle_find_integer(segment, "device", 0);
+  struct snapshot_segment found = {.address = pickle_find_integer(segment, "address", ROW_NULL),
+                                   .bytes = pickle_find_integer(segment, "total_size", ROW_NULL),
+                                   .device = device,
+                                   .allocated_ns = ROW_NULL,
+                                   .released_ns = ROW_NULL};
+  if (segment->kind != PICKLE_DICT || device < 0 || device >= rows->device_count || found.address == ROW_NULL ||
+      found.bytes < 0 || found.bytes > INT64_MAX / 4) {
+    rows->odd_count++;
+    return TFPROF_OK;
+  }
+  if (!may_add(rows)) return TFPROF_OK;
+  enum tfprof_status status = allocator_name(rows, segment, &found.allocator);
+  const struct index_slot *slot = open && open->slots ? index_slot(open, device, found.address, 0) : NULL;
+  struct snapshot_segment *known = slot && slot->number ? &rows->segments.items[slot->number - 1] : NULL;
+  if (known && known->released_ns != ROW_NULL) known = NULL;
+  if (known) found.allocated_ns = known->allocated_ns;
+  if (!known && !(known = LIST_ROOM(rows->segments))) return TFPROF_NO_MEMORY;
+  *known = found;
+  states[device].reserved = add(states[device].reserved, found.bytes);
+  const struct pickle_container *blocks = pickle_find_list(segment, "blocks");
+  int64_t address = found.address;
+  for (uint64_t i = 0; blocks && i < blocks->count && !status && !rows->is_too_much; i++)
+    status = take_block(rows, &blocks->items[i], device, &address, &states[device]);
+  return status;
+}
+
+/* From the end backwards: the state after each event. */
+static void count_back(struct snapshot_rows *rows, size_t first, struct device_state state) {
+  for (size_t i = rows->events.count; i-- > first;) {
+    struct snapshot_event *event = &rows->events.items[i];
+    bool is_segment = event->allocation == ROW_NULL && event->address != ROW_NULL;
+    event->in_use = state.in_use;
+    event->reserved = state.reserved;
+    if (event->allocation != ROW_NULL) state.in_use = add(state.in_use, -event->bytes);
+    if (is_segment) state.reserved = add(state.reserved, -event->bytes);
+  }
+}
+
+enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct pool *pool, const struct pickle_value *root,
+                                    uint64_t file_bytes, struct tfprof_error *error) {
+  const struct pickle_container *segments = pickle_find_list(root, "segments");
+  const struct pickle_container *traces = pickle_find_list(root, "device_traces");
+  struct snapshot_index *open_segments = NULL;
+  enum tfprof_status status = TFPROF_OK;
+  if (root->kind == PICKLE_LIST) segments = root->container; /* before PyTorch 2.1: the segments alone */
+  *rows = (struct snapshot_rows){.pool = pool, .row_limit = file_bytes, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+  rows->device_count = traces ? (int64_t)(traces->count < 4096 ? traces->count : 4096) : 0;
+  for (uint64_t i = 0; segments && i < segments->count; i++) {
+    int64_t device = pickle_find_integer(&segments->items[i], "device", 0);
+    if (device >= rows->device_count && device < 4096) rows->device_count = device + 1;
+  }
+  struct device_state *states = calloc((size_t)rows->device_count + 1, sizeof *states);
+  size_t *first_events = calloc((size_t)rows->device_count + 1, sizeof *first_events);
+  if (!states || !first_events) status = TFPROF_NO_MEMORY;
+  for (int64_t device = 0; device < rows->device_count && !status; device++) {
+    const struct pickle_value *trace = traces && (uint64_t)device < traces->count ? &traces->items[device] : NULL;
+    first_events[device] = rows->events.count;
+    for (uint64_t i = 0; trace && trace->kind == PICKLE_LIST && i < trace->container->count && !status; i++)
+      status = take_entry(rows, &trace->container->items[i], device, &open_segments);
+    first_events[device + 1] = rows->events.count;
+  }
+  for (uint64_t i = 0; segments && i < segments->count && !status && !rows->is_too_much; i++)
+    status = take_segment(rows, &segments->items[i], open_segments, states);
+  size_t all = rows->events.count;
+  /* Without segments nothing is known of the end. */
+  for (int64_t device = segments ? rows->device_count : 0; device-- > 0 && !status;) {
+    rows->events.count = first_events[device + 1];
+    count_back(rows, first_events[device], states[device]);
+  }
+  rows->events.count = all;
+  index_free(open_segments);
+  free(states);
+  free(first_events);
+  if (status == TFPROF_NO_MEMORY) return error_no_memory(error);
+  return status ? error_set(error, status, "the snapshot's texts are more than can be held") : TFPROF_OK;
+}
+
+void snapshot_rows_free(struct snapshot_rows *rows) {
+  free(rows->allocations.items);
+  free(rows->events.items);
+  free(rows->segments.items);
+  free(rows->frames.items);
+  free(rows->traces.items);
+  index_free(rows->frame_index);
+  index_free(rows->trace_index);
+  index_free(rows->live);
+}
+
+/* ---- the tables ---- */
+
+/* Texts are pool ids, of which 0 is NULL as it is. */
+#define SET(list, table, column, member)                                                                 \
+  do {                                                                                                   \
+    for (size_t i = 0; i < rows->list.count; i++) values[i] = (int64_t)rows->list.items[i].member;       \
+    if (!status) status = eager_rows_set(segment, COLUMN_##table##_##column, values, error);             \
+  } while (0)
+
+enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct profile *profile,
+                                    struct tfprof_error *error) {
+  size_t most = (size_t)rows->device_count + 1;
+  const size_t counts[] = {rows->allocations.count, rows->events.count, rows->segments.count, rows->frames.count,
+                           rows->traces.count};
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) most = counts[i] > most ? counts[i] : most;
+  int64_t *values = malloc(most * sizeof *values);
+  struct segment *segment;
+  string_id text;
+  if (!values) return error_no_memory(error);
+
+  enum tfprof_status status = eager_rows_begin(profile, TABLE_devices, (uint64_t)rows->device_count, &segment, error);
+  for (int64_t device = 0; device < rows->device_count && !status; device++) {
+    char name[32];
+    snprintf(name, sizeof name, "cuda:%lld", (long long)device);
+    status = pool_intern(rows->pool, name, strlen(name), &text);
+    values[device] = text;
+  }
+  if (!status) status = eager_rows_set(segment, COLUMN_devices_name, values, error);
+  for (int64_t device = 0; device < rows->device_count; device++) values[device] = device;
+  if (!status) status = eager_rows_set(segment, COLUMN_devices_ordinal, values, error);
+  if (!status) status = pool_intern(rows->pool, "gpu", 3, &text);
+  if (!status) status = eager_rows_set_constant(segment, COLUMN_devices_kind, text, error);
+
+  if (!status) status = eager_rows_begin(profile, TABLE_code_frames, rows->frames.count, &segment, error);
+  SET(frames, code_frames, file, file);
+  SET(frames, code_frames, function, name);
+  SET(frames, code_frames, line, line);
+
+  if (!status) status = eager_rows_begin(profile, TABLE_code_traces, rows->traces.count, &segment, error);
+  SET(traces, code_traces, parent_id, parent);
+  SET(traces, code_traces, leaf_frame_id, frame);
+  SET(traces, code_traces, depth, depth);
+
+  if (!status) status = eager_rows_begin(profile, TABLE_memory_segments, rows->segments.count, &segment, error);
+  SET(segments, memory_segments, address, address);
+  SET(segments, memory_segments, bytes, bytes);
+  SET(segments, memory_segments, allocator, allocator);
+  SET(segments, memory_segments, device_id, device);
+  SET(segments, memory_segments, allocated_ns, allocated_ns);
+  SET(segments, memory_segments, released_ns, released_ns);
+
+  if (!status) status = eager_rows_begin(profile, TABLE_allocations, rows->allocations.count, &segment, error);
+  SET(allocations, allocations, address, address);
+  SET(allocations, allocations, bytes, bytes);
+  SET(allocations, allocations, requested_bytes, requested);
+  SET(allocations, allocations, device_id, device);
+  SET(allocations, allocations, allocated_ns, allocated_ns);
+  SET(allocations, allocations, released_ns, released_ns);
+  SET(allocations, allocations, code_trace_id, trace);
+
+  if (!status) status = eager_rows_begin(profile, TABLE_memory_events, rows->events.count, &segment, error);
+  SET(events, memory_events, allocation_id, allocation);
+  SET(events, memory_events, time_ns, time);
+  SET(events, memory_events, kind, kind);
+  SET(events, memory_events, bytes, bytes);
+  SET(events, memory_events, in_use_bytes, in_use);
+  SET(events, memory_events, reserved_bytes, reserved);
+  SET(events, memory_events, free_bytes, free_bytes);
+  SET(events, memory_events, device_id, device);
+  SET(events, memory_events, address, address);
+  free(values);
+  return status;
+}
