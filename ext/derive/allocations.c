@@ -214,9 +214,10 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   memset(w.of_event, 0xff, (size_t)rows * 2 * sizeof *w.of_event); /* NO_ROW */
   status = collect(profile, &w, rows, error);
   if (!status && w.count) {
+    bool makes_allocations = profile->tables[TABLE_allocations].is_made; /* or the source knows them */
     status = find_ops(profile, &w, error);
-    if (!status) status = pair(&w, error);
-    if (!status) status = derive_make_table(profile, TABLE_allocations, w.made_count, error);
+    if (!status && makes_allocations) status = pair(&w, error);
+    if (!status && makes_allocations) status = derive_make_table(profile, TABLE_allocations, w.made_count, error);
     if (!status && w.made_count) status = set_columns(profile, &w, error);
     if (!status) {
       status =
