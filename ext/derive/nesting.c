@@ -35,21 +35,51 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "store/parallel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What depths holds until all parents are known. */
+#define UNKNOWN_DEPTH (NO_ROW - 1)
 
 struct open_row {
   int64_t start, end;
   uint32_t row;
 };
 
-struct lane {
-  struct open_row *stack; /* ended rows without a parent so far, above one that stands for the bottom */
-  uint32_t count, capacity;
+/* A row that took all that its segment had left and might take more from before the segment. */
+struct reaching_row {
+  int64_t start, end;
+  int64_t until; /* what lies after it is covered already */
+  uint32_t row;
+};
+
+/* What one segment makes of a thread. */
+struct part {
+  uint32_t thread;
   uint32_t rows;
-  int64_t last_end;
+  struct open_row *stack; /* ended rows without a parent so far, above one that stands for what came before */
+  uint32_t count, capacity;
+  struct reaching_row *reaching; /* in row order */
+  uint32_t reaching_count, reaching_capacity;
+  int64_t first_end, last_end;
+  int64_t first_tied_start; /* of the first row with a length among those that end with the first; INT64_MIN: none */
   int64_t tied_start; /* of the last row with a length among those that ended with the last one, else its own */
+  bool is_disordered, is_crossed;
+  struct part *before; /* the last one of the same thread that has rows on its stack */
+};
+
+struct part_list {
+  struct part *items;
+  uint32_t count, capacity;
+};
+
+struct lane {
+  struct part *last; /* with rows on its stack; those before it hang on it */
+  uint32_t rows;
+  int64_t last_end, tied_start;
   bool is_disordered, is_crossed;
 };
 
@@ -61,51 +91,80 @@ struct nesting {
   uint32_t *parents; /* by row number */
   int64_t *selves;
   uint32_t *depths;  /* NO_ROW: nests with nothing */
+  struct part_list *parts; /* by segment */
+  uint32_t *part_of[PARALLEL_MAXIMUM_WORKERS]; /* by thread: 1 + index of its part in the segment that is worked on */
+  atomic_int failure; /* an enum tfprof_status */
 };
 
-/* Makes room for `more` rows. The first place is taken by a row that began before all others and ends the search for
-** children; it never becomes one. */
-static bool reserve(struct lane *lane, uint32_t more) {
-  if (lane->count && lane->capacity - lane->count >= more) return true;
-  uint32_t capacity = lane->capacity ? lane->capacity : 64;
-  while (capacity - lane->count < more + 1) capacity *= 2;
-  struct open_row *stack = realloc(lane->stack, (size_t)capacity * sizeof *stack);
+/* Makes room for `more` rows. The first place is taken by a row that encloses all others, ends the search for children
+** and never becomes one. */
+static bool reserve(struct part *part, uint32_t more) {
+  if (part->count && part->capacity - part->count >= more) return true;
+  uint32_t capacity = part->capacity ? part->capacity : 64;
+  while (capacity - part->count < more + 1) capacity *= 2;
+  struct open_row *stack = realloc(part->stack, (size_t)capacity * sizeof *stack);
   if (!stack) return false;
-  stack[0] = (struct open_row){INT64_MIN, INT64_MIN, NO_ROW};
-  if (!lane->count) lane->count = 1;
-  lane->stack = stack;
-  lane->capacity = capacity;
+  stack[0] = (struct open_row){INT64_MIN, INT64_MAX, NO_ROW};
+  if (!part->count) part->count = 1;
+  part->stack = stack;
+  part->capacity = capacity;
   return true;
+}
+
+static bool add_reaching(struct part *part, struct reaching_row row) {
+  if (part->reaching_count == part->reaching_capacity) {
+    uint32_t capacity = part->reaching_capacity ? part->reaching_capacity * 2 : 16;
+    struct reaching_row *grown = realloc(part->reaching, (size_t)capacity * sizeof *grown);
+    if (!grown) return false;
+    part->reaching = grown;
+    part->reaching_capacity = capacity;
+  }
+  part->reaching[part->reaching_count++] = row;
+  return true;
+}
+
+/* Takes from the stack what lies inside a row and returns the new top. *until is how far down the row is covered by
+** its children, *covered how much of it. */
+static inline struct open_row *take_children(struct open_row *top, int64_t start, uint32_t row, uint32_t *parents,
+                                             int64_t *until, uint64_t *covered) {
+  for (; top->start >= start; top--) {
+    *covered += (uint64_t)(top->end < *until ? top->end : *until) - (uint64_t)top->start;
+    *until = top->start;
+    parents[top->row] = row;
+  }
+  return top;
 }
 
 /* Makes a row the parent of what it encloses and puts it on the stack; returns the new top. */
 static inline struct open_row *close_row(struct open_row *top, int64_t start, int64_t end, uint32_t row,
-                                         uint32_t *parents, int64_t *selves, bool *is_crossed) {
+                                         uint32_t *parents, int64_t *selves, int64_t *until) {
   uint64_t covered = 0;
-  if (start < end) {
-    int64_t until = end; /* what lies after it is covered already */
-    for (; top->start >= start; top--) {
-      covered += (uint64_t)(top->end < until ? top->end : until) - (uint64_t)top->start;
-      until = top->start;
-      parents[top->row] = row;
-    }
-  }
-  /* The top is the one that ended last of all that began earlier: if it does not cross, none does. */
-  if (top->end > start) *is_crossed = true;
+  *until = end;
+  if (start < end) top = take_children(top, start, row, parents, until, &covered);
   *++top = (struct open_row){start, end, row};
   selves[row] = (int64_t)((uint64_t)end - (uint64_t)start - covered);
   return top;
 }
 
-/* Rows of one thread that lie next to each other, with the state of the lane in registers. Rows that end together must
+static void note_first(struct part *part, const int64_t *starts, const int64_t *ends, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (starts[i] == NO_VALUE || ends[i] < starts[i]) continue;
+    part->first_end = ends[i];
+    part->first_tied_start = starts[i] < ends[i] ? starts[i] : INT64_MIN;
+    return;
+  }
+}
+
+/* Rows of one thread that lie next to each other, with the state of the part in registers. Rows that end together must
 ** have begun in the reverse order, but one of no length says nothing about the order of those before and after it. */
-static bool close_rows(struct nesting *nesting, struct lane *lane, const int64_t *starts, const int64_t *ends,
+static bool close_rows(struct nesting *nesting, struct part *part, const int64_t *starts, const int64_t *ends,
                        uint32_t row, uint32_t count) {
-  if (!reserve(lane, count)) return false;
-  struct open_row *top = lane->stack + lane->count - 1;
+  if (!reserve(part, count)) return false;
+  if (!part->rows) note_first(part, starts, ends, count);
+  struct open_row *top = part->stack + part->count - 1;
   uint32_t *parents = nesting->parents, usable = 0;
-  int64_t *selves = nesting->selves, last_end = lane->last_end, tied_start = lane->tied_start;
-  bool is_disordered = lane->is_disordered, is_crossed = lane->is_crossed;
+  int64_t *selves = nesting->selves, last_end = part->last_end, tied_start = part->tied_start, until;
+  bool is_disordered = part->is_disordered;
   for (uint32_t i = 0; i < count; i++, row++) {
     int64_t start = starts[i], end = ends[i];
     if (start == NO_VALUE || end < start) {
@@ -122,45 +181,131 @@ static bool close_rows(struct nesting *nesting, struct lane *lane, const int64_t
     } else if (start < end) {
       if (start > tied_start) is_disordered = true;
       tied_start = start;
+      if (end == part->first_end && part->first_tied_start == INT64_MIN) part->first_tied_start = start;
     }
-    if (!is_disordered) top = close_row(top, start, end, row, parents, selves, &is_crossed);
+    if (is_disordered) continue;
+    top = close_row(top, start, end, row, parents, selves, &until);
+    /* What is below is the one that ended last of all that began earlier: if it does not cross, none does. */
+    if (top[-1].end > start) {
+      if (top[-1].row != NO_ROW) part->is_crossed = true;
+      else if (!add_reaching(part, (struct reaching_row){start, end, until, row})) return false;
+    }
   }
-  lane->count = (uint32_t)(top - lane->stack) + 1;
-  lane->rows += usable;
-  lane->last_end = last_end;
-  lane->tied_start = tied_start;
-  lane->is_disordered = is_disordered;
-  lane->is_crossed = is_crossed;
+  part->count = (uint32_t)(top - part->stack) + 1;
+  part->rows += usable;
+  part->last_end = last_end;
+  part->tied_start = tied_start;
+  part->is_disordered = is_disordered;
   return true;
 }
 
-static enum tfprof_status first_pass(struct nesting *nesting, struct tfprof_error *error) {
-  const struct profile_table *ops = &nesting->profile->tables[TABLE_ops];
-  for (size_t s = 0; s < ops->segment_count; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
-      uint32_t threads[ROWS_BLOCK], row = (uint32_t)segment->first_row + first;
-      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
-      enum tfprof_status status = derive_poll(nesting->profile, error);
-      if (status) return status;
-      derive_references(segment->columns[COLUMN_ops_thread_id], first, count, nesting->lane_count, threads);
-      derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
-      derive_integers(segment->columns[COLUMN_ops_end_ns], first, count, ends);
-      for (uint32_t i = 0, next; i < count; i = next) {
-        for (next = i + 1; next < count && threads[next] == threads[i]; next++) continue;
-        if (threads[i] == NO_ROW) {
-          for (uint32_t k = i; k < next; k++) {
-            nesting->depths[row + k] = NO_ROW;
-            nesting->selves[row + k] = NO_VALUE;
-          }
-        } else if (!close_rows(nesting, &nesting->lanes[threads[i]], starts + i, ends + i, row + i, next - i)) {
-          return error_no_memory(error);
-        }
+/* The part of a thread in the segment that a worker is at. */
+static struct part *find_part(struct part_list *list, uint32_t *part_of, uint32_t thread) {
+  if (part_of[thread]) return &list->items[part_of[thread] - 1];
+  if (list->count == list->capacity) {
+    uint32_t capacity = list->capacity ? list->capacity * 2 : 8;
+    struct part *grown = realloc(list->items, capacity * sizeof *grown);
+    if (!grown) return NULL;
+    list->items = grown;
+    list->capacity = capacity;
+  }
+  list->items[list->count] = (struct part){.thread = thread, .last_end = INT64_MIN, .first_tied_start = INT64_MIN};
+  part_of[thread] = ++list->count;
+  return &list->items[list->count - 1];
+}
+
+static bool nest_block(struct nesting *nesting, const struct segment *segment, struct part_list *list,
+                       uint32_t *part_of, uint32_t first, uint32_t count) {
+  uint32_t threads[ROWS_BLOCK], row = (uint32_t)segment->first_row + first;
+  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+  derive_references(segment->columns[COLUMN_ops_thread_id], first, count, nesting->lane_count, threads);
+  derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
+  derive_integers(segment->columns[COLUMN_ops_end_ns], first, count, ends);
+  for (uint32_t i = 0; i < count; i++) {
+    nesting->parents[row + i] = NO_ROW;
+    nesting->depths[row + i] = UNKNOWN_DEPTH;
+  }
+  for (uint32_t i = 0, next; i < count; i = next) {
+    for (next = i + 1; next < count && threads[next] == threads[i]; next++) continue;
+    if (threads[i] == NO_ROW) {
+      for (uint32_t k = i; k < next; k++) {
+        nesting->depths[row + k] = NO_ROW;
+        nesting->selves[row + k] = NO_VALUE;
       }
+    } else {
+      struct part *part = find_part(list, part_of, threads[i]);
+      if (!part || !close_rows(nesting, part, starts + i, ends + i, row + i, next - i)) return false;
     }
   }
-  return TFPROF_OK;
+  return true;
+}
+
+/* Nests the rows of one segment among themselves. */
+static void nest_segment(void *context, size_t i, unsigned worker) {
+  struct nesting *nesting = context;
+  const struct segment *segment = nesting->profile->tables[TABLE_ops].segments[i];
+  struct part_list *list = &nesting->parts[i];
+  uint32_t **part_of = &nesting->part_of[worker];
+  if (!*part_of) *part_of = calloc((size_t)nesting->lane_count + 1, sizeof **part_of);
+  int failure = *part_of ? atomic_load(&nesting->failure) : TFPROF_NO_MEMORY;
+  for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
+    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    if (store_interrupted(nesting->profile->store)) failure = TFPROF_INTERRUPTED;
+    else if (!nest_block(nesting, segment, list, *part_of, first, count)) failure = TFPROF_NO_MEMORY;
+  }
+  for (uint32_t k = 0; k < list->count; k++) (*part_of)[list->items[k].thread] = 0;
+  if (failure) atomic_store(&nesting->failure, failure);
+}
+
+/* Lets a row take what segments before its own have left. */
+static void reach_back(struct nesting *nesting, struct lane *lane, const struct reaching_row *reaching) {
+  uint64_t covered = 0;
+  int64_t until = reaching->until;
+  for (; lane->last; lane->last = lane->last->before) {
+    struct part *part = lane->last;
+    struct open_row *top = part->stack + part->count - 1;
+    if (reaching->start < reaching->end) {
+      top = take_children(top, reaching->start, reaching->row, nesting->parents, &until, &covered);
+    }
+    part->count = (uint32_t)(top - part->stack) + 1;
+    if (top->row == NO_ROW) continue; /* nothing is left */
+    if (top->end > reaching->start) lane->is_crossed = true;
+    break;
+  }
+  nesting->selves[reaching->row] = (int64_t)((uint64_t)nesting->selves[reaching->row] - covered);
+}
+
+/* Puts a part to those of the segments before. */
+static void join_part(struct nesting *nesting, struct part *part) {
+  struct lane *lane = &nesting->lanes[part->thread];
+  if (!part->rows) return;
+  bool is_later = !lane->rows || part->first_end > lane->last_end;
+  bool is_tied = lane->rows && part->first_end == lane->last_end;
+  lane->is_disordered |= part->is_disordered || !(is_later || is_tied);
+  lane->is_disordered |= is_tied && part->first_tied_start > lane->tied_start;
+  lane->is_crossed |= part->is_crossed;
+  if (is_later || part->last_end > lane->last_end || part->first_tied_start != INT64_MIN) {
+    lane->tied_start = part->tied_start;
+  }
+  lane->last_end = part->last_end;
+  lane->rows += part->rows;
+  if (lane->is_disordered) return; /* it will be done again */
+  for (uint32_t i = 0; i < part->reaching_count; i++) reach_back(nesting, lane, &part->reaching[i]);
+  if (part->count > 1) {
+    part->before = lane->last;
+    lane->last = part;
+  }
+}
+
+/* Each segment by itself, side by side, then what lies across them. */
+static enum tfprof_status first_pass(struct nesting *nesting, struct tfprof_error *error) {
+  size_t segments = nesting->profile->tables[TABLE_ops].segment_count;
+  derive_parallel(nesting->rows, segments, nest_segment, nesting);
+  enum tfprof_status status = derive_failure(atomic_load(&nesting->failure), error);
+  for (size_t i = 0; i < segments && !status; i++) {
+    for (uint32_t k = 0; k < nesting->parts[i].count; k++) join_part(nesting, &nesting->parts[i].items[k]);
+  }
+  return status;
 }
 
 /* ---- threads that are not in end order, or where something crossed ---- */
@@ -261,24 +406,26 @@ static void mark_async(struct span *spans, uint32_t count, struct open_row *room
   }
 }
 
-static bool nest_spans(struct nesting *nesting, struct lane *lane, struct span *spans, uint32_t count) {
-  lane->count = 0;
-  if (!reserve(lane, count)) return false;
+static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t count) {
+  struct part part = {.thread = 0};
+  if (!reserve(&part, count)) return false;
   for (uint32_t i = 0; i < count; i++) {
     struct span *span = &spans[i];
     if (span->is_user && !span->is_async && span->start < span->end) {
-      uint32_t below = begun_before(lane->stack, lane->count, span->start);
-      if (below && lane->stack[below - 1].end > span->start) span->is_async = true;
+      uint32_t below = begun_before(part.stack + 1, part.count - 1, span->start);
+      if (below && part.stack[below].end > span->start) span->is_async = true;
     }
     if (span->is_async) {
       nesting->depths[span->row] = NO_ROW;
       nesting->selves[span->row] = NO_VALUE;
     } else {
-      struct open_row *top = close_row(lane->stack + lane->count - 1, span->start, span->end, span->row,
-                                       nesting->parents, nesting->selves, &lane->is_crossed);
-      lane->count = (uint32_t)(top - lane->stack) + 1;
+      int64_t until;
+      struct open_row *top = close_row(part.stack + part.count - 1, span->start, span->end, span->row,
+                                       nesting->parents, nesting->selves, &until);
+      part.count = (uint32_t)(top - part.stack) + 1;
     }
   }
+  free(part.stack);
   return true;
 }
 
@@ -298,7 +445,7 @@ static bool nest_again(struct nesting *nesting, struct lane *lane, struct span *
   if (!room) return false;
   mark_async(spans, count, room);
   free(room);
-  return nest_spans(nesting, lane, spans, count);
+  return nest_spans(nesting, spans, count);
 }
 
 /* Collects the rows of all threads that need it, each thread's together, and nests them again. */
@@ -352,16 +499,17 @@ static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_err
   return status;
 }
 
+/* ---- depths ---- */
+
 /* From the last row to the first: in end order a parent is always known before its children. Where it is not, the path
 ** up to the first known row is gone twice, to count it and to number it, so that this is linear in any order. */
 static void number_depths(struct nesting *nesting) {
-  const uint32_t unknown = NO_ROW - 1; /* what depths holds until now; NO_ROW: nests with nothing */
   const uint32_t *parents = nesting->parents;
   uint32_t *depths = nesting->depths;
   for (uint32_t i = nesting->rows; i-- > 0;) {
     uint32_t row = parents[i], length = 1;
-    if (depths[i] != unknown) continue;
-    for (; row != NO_ROW && depths[row] == unknown; row = parents[row]) length++;
+    if (depths[i] != UNKNOWN_DEPTH) continue;
+    for (; row != NO_ROW && depths[row] == UNKNOWN_DEPTH; row = parents[row]) length++;
     uint32_t depth = row == NO_ROW ? length - 1 : depths[row] + length;
     depths[i] = depth;
     for (row = parents[i]; length > 1; row = parents[row], length--) depths[row] = --depth;
@@ -373,34 +521,62 @@ static enum tfprof_status set_depths(const struct nesting *nesting, struct tfpro
   return derive_set_references(nesting->profile, TABLE_ops, COLUMN_ops_depth, nesting->depths, error);
 }
 
+/* What row numbers without a row hold. */
+static void fill_gaps(struct nesting *nesting) {
+  const struct profile_table *ops = &nesting->profile->tables[TABLE_ops];
+  uint32_t row = 0;
+  for (size_t i = 0; i < ops->segment_count; i++) {
+    for (; row < ops->segments[i]->first_row; row++) nesting->parents[row] = nesting->depths[row] = NO_ROW;
+    row += ops->segments[i]->rows;
+  }
+}
+
+static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *error) {
+  struct profile *profile = nesting->profile;
+  fill_gaps(nesting);
+  enum tfprof_status status = first_pass(nesting, error);
+  if (!status) status = second_pass(nesting, error);
+  if (!status) number_depths(nesting);
+  if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_parent_id, nesting->parents, error);
+  if (!status) status = set_depths(nesting, error);
+  if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_self_ns, nesting->selves, error);
+  return status;
+}
+
+static void clear(struct nesting *nesting, size_t segments) {
+  for (size_t i = 0; nesting->parts && i < segments; i++) {
+    for (uint32_t k = 0; k < nesting->parts[i].count; k++) {
+      free(nesting->parts[i].items[k].stack);
+      free(nesting->parts[i].items[k].reaching);
+    }
+    free(nesting->parts[i].items);
+  }
+  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) free(nesting->part_of[i]);
+  free(nesting->parts);
+  free(nesting->lanes);
+  free(nesting->parents);
+  free(nesting->depths);
+  free(nesting->selves);
+}
+
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
   struct nesting nesting = {.profile = profile};
+  size_t segments = profile->tables[TABLE_ops].segment_count;
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &nesting.rows, error);
   if (!status) status = derive_row_count(profile, TABLE_threads, &nesting.lane_count, error);
   if (status) return status;
   size_t rows = (size_t)nesting.rows + 1;
+  nesting.parts = calloc(segments + 1, sizeof *nesting.parts);
   nesting.lanes = calloc((size_t)nesting.lane_count + 1, sizeof *nesting.lanes);
-  for (uint32_t i = 0; nesting.lanes && i < nesting.lane_count; i++) nesting.lanes[i].last_end = INT64_MIN;
   nesting.parents = malloc(rows * sizeof *nesting.parents);
   nesting.depths = malloc(rows * sizeof *nesting.depths);
   nesting.selves = malloc(rows * sizeof *nesting.selves);
-  if (nesting.lanes && nesting.parents && nesting.depths && nesting.selves) {
-    memset(nesting.parents, 0xff, rows * sizeof *nesting.parents);
-    for (uint32_t row = 0; row < nesting.rows; row++) nesting.depths[row] = NO_ROW - 1;
-    status = first_pass(&nesting, error);
-    if (!status) status = second_pass(&nesting, error);
-    if (!status) number_depths(&nesting);
-    if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_parent_id, nesting.parents, error);
-    if (!status) status = set_depths(&nesting, error);
-    if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_self_ns, nesting.selves, error);
+  if (nesting.parts && nesting.lanes && nesting.parents && nesting.depths && nesting.selves) {
+    status = nest(&nesting, error);
   } else {
     status = error_no_memory(error);
   }
-  for (uint32_t thread = 0; nesting.lanes && thread < nesting.lane_count; thread++) free(nesting.lanes[thread].stack);
-  free(nesting.lanes);
-  free(nesting.parents);
-  free(nesting.depths);
-  free(nesting.selves);
+  clear(&nesting, segments);
   return status;
 }
 

@@ -6,8 +6,13 @@
 */
 #include "derive/rows.h"
 
+#include "store/parallel.h"
+
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { SERIAL_ROWS = 1 << 15 }; /* so few are not worth a thread */
 
 static void unpack_array(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
   uint64_t base = (uint64_t)column->base;
@@ -365,20 +370,32 @@ static struct column *pack(const struct packed *packed, uint32_t rows) {
   return column_builder_done(&builder);
 }
 
+struct packing {
+  struct profile *profile;
+  unsigned table, column;
+  const int64_t *integers; /* as in struct packed, by row number */
+  const uint32_t *references;
+  uint32_t no_reference;
+  atomic_bool has_failed;
+};
+
+static void pack_segment(void *context, size_t i, unsigned worker) {
+  struct packing *packing = context;
+  struct segment *segment = packing->profile->tables[packing->table].segments[i];
+  (void)worker;
+  struct packed packed = {.integers = packing->integers ? packing->integers + segment->first_row : NULL,
+                          .references = packing->references ? packing->references + segment->first_row : NULL,
+                          .no_reference = packing->no_reference};
+  struct column *value = pack(&packed, segment->rows);
+  if (!value || segment_set_column(segment, packing->column, value)) atomic_store(&packing->has_failed, true);
+}
+
 static enum tfprof_status set_column(struct profile *profile, unsigned table, unsigned column, const int64_t *integers,
                                      const uint32_t *references, uint32_t no_reference, struct tfprof_error *error) {
+  struct packing packing = {profile, table, column, integers, references, no_reference, false};
   const struct profile_table *content = &profile->tables[table];
-  for (size_t s = 0; s < content->segment_count; s++) {
-    struct segment *segment = content->segments[s];
-    struct packed packed = {.integers = integers ? integers + segment->first_row : NULL,
-                            .references = references ? references + segment->first_row : NULL,
-                            .no_reference = no_reference};
-    struct column *value = pack(&packed, segment->rows);
-    if (!value) return error_no_memory(error);
-    enum tfprof_status status = segment_set_column(segment, column, value);
-    if (status) return error_no_memory(error);
-  }
-  return TFPROF_OK;
+  derive_parallel(content->rows, content->segment_count, pack_segment, &packing);
+  return atomic_load(&packing.has_failed) ? error_no_memory(error) : TFPROF_OK;
 }
 
 enum tfprof_status derive_set_integers(struct profile *profile, unsigned table, unsigned column, const int64_t *values,
@@ -426,6 +443,20 @@ enum tfprof_status derive_text(struct profile *profile, const char *text, string
   if (status == TFPROF_NO_MEMORY) return error_no_memory(error);
   if (status) return error_set(error, status, "too many different texts are open");
   return TFPROF_OK;
+}
+
+void derive_parallel(uint64_t rows, size_t count, void (*task)(void *context, size_t i, unsigned worker),
+                     void *context) {
+  if (rows > SERIAL_ROWS) {
+    parallel_for(count, task, context);
+  } else {
+    for (size_t i = 0; i < count; i++) task(context, i, 0);
+  }
+}
+
+enum tfprof_status derive_failure(int status, struct tfprof_error *error) {
+  if (status == TFPROF_INTERRUPTED) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
+  return status ? error_no_memory(error) : TFPROF_OK;
 }
 
 enum tfprof_status derive_poll(const struct profile *profile, struct tfprof_error *error) {

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAXIMUM_WORKERS = 16, SERIAL_VALUES = 1 << 15 };
+enum { SERIAL_VALUES = 1 << 15 };
 
 enum job_kind { JOB_INTEGER, JOB_TEXT, JOB_REAL, JOB_START };
 
@@ -57,7 +57,7 @@ struct loading {
   struct job jobs[SCHEMA_MAXIMUM_COLUMNS];
   unsigned job_count;
   struct trouble *troubles; /* frame_count * job_count */
-  struct worker workers[MAXIMUM_WORKERS];
+  struct worker workers[PARALLEL_MAXIMUM_WORKERS];
 };
 
 static uint32_t row_of_frame(const struct loading *loading, const struct dump_frame *frame) {
@@ -465,7 +465,7 @@ static enum tfprof_status decode_all(struct loading *loading, struct tfprof_erro
   } else {
     parallel_for(tasks, run_task, loading);
   }
-  for (unsigned i = 0; i < MAXIMUM_WORKERS; i++) {
+  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) {
     const struct tfprof_error *failure = &loading->workers[i].error;
     if (!failure->status) continue;
     if (error) *error = *failure;
@@ -493,7 +493,7 @@ static enum tfprof_status settle_job(struct loading *loading, unsigned index, st
 }
 
 static void clear(struct loading *loading) {
-  for (unsigned i = 0; i < MAXIMUM_WORKERS; i++) {
+  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) {
     dump_cursor_close(loading->workers[i].cursor);
     free(loading->workers[i].values);
   }

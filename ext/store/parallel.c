@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { MAXIMUM_WORKERS = 16, STACK_BYTES = 1 << 20 };
+enum { STACK_BYTES = 1 << 20 };
 
 struct loop {
   atomic_size_t next;
@@ -30,7 +30,7 @@ unsigned parallel_workers(void) {
     workers = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
   }
   if (workers < 1) return 1;
-  return workers > MAXIMUM_WORKERS ? MAXIMUM_WORKERS : (unsigned)workers;
+  return workers > PARALLEL_MAXIMUM_WORKERS ? PARALLEL_MAXIMUM_WORKERS : (unsigned)workers;
 }
 
 static void work(struct loop *loop, unsigned number) {
@@ -49,7 +49,7 @@ static void *worker_main(void *argument) {
 
 void parallel_for(size_t count, void (*task)(void *context, size_t i, unsigned worker), void *context) {
   struct loop loop = {.next = 0, .count = count, .task = task, .context = context};
-  struct worker workers[MAXIMUM_WORKERS];
+  struct worker workers[PARALLEL_MAXIMUM_WORKERS];
   unsigned wanted = count > 1 ? parallel_workers() : 1, started = 1;
   if (wanted > count) wanted = (unsigned)count;
   if (wanted > 1) {

@@ -7,10 +7,12 @@
 
 #include <stddef.h>
 
+enum { PARALLEL_MAXIMUM_WORKERS = 16 };
+
 /* Calls task(context, i, worker) for i = 0 ... count-1, on up to parallel_workers() threads, the calling one
 ** included. Iterations are handed out one by one. Where a thread cannot be made the others do its work. */
 void parallel_for(size_t count, void (*task)(void *context, size_t i, unsigned worker), void *context);
-/* 1 ... 16: online processors this process may use, or TFPROF_THREADS from the environment. */
+/* 1 ... PARALLEL_MAXIMUM_WORKERS: online processors this process may use, or TFPROF_THREADS from the environment. */
 unsigned parallel_workers(void);
 
 #endif

@@ -85,6 +85,16 @@ static int pass_that_writes(const struct store *store, unsigned table, unsigned 
   return -1;
 }
 
+/* The pass that has to run before a table has its rows, or -1. */
+static int pass_to_make(const struct profile *profile, unsigned table) {
+  const struct store *store = profile->store;
+  if (!profile->tables[table].is_made || profile->tables[table].is_ready) return -1;
+  for (unsigned pass = 0; pass < store->pass_count; pass++) {
+    if (store->passes[pass]->makes_table == (int)table) return (int)pass;
+  }
+  return -1;
+}
+
 static enum tfprof_status fill_absent(struct segment *segment, unsigned column, struct tfprof_error *error) {
   if (segment->columns[column] || column_set_has(&segment->is_raw, column)) return TFPROF_OK;
   segment->columns[column] = column_absent(segment->rows);
@@ -158,13 +168,8 @@ static enum tfprof_status run_pass(struct profile *profile, unsigned number, str
 }
 
 enum tfprof_status profile_ensure_table(struct profile *profile, unsigned table, struct tfprof_error *error) {
-  struct store *store = profile->store;
-  const struct profile_table *list = &profile->tables[table];
-  if (!list->is_made || list->is_ready) return TFPROF_OK;
-  for (unsigned pass = 0; pass < store->pass_count; pass++) {
-    if (store->passes[pass]->makes_table == (int)table) return run_pass(profile, pass, error);
-  }
-  return TFPROF_OK;
+  int pass = pass_to_make(profile, table);
+  return pass < 0 ? TFPROF_OK : run_pass(profile, (unsigned)pass, error);
 }
 
 /* ---- columns ---- */
@@ -176,26 +181,83 @@ static enum tfprof_status derive_column(struct profile *profile, unsigned table,
   return status ? status : fill_absent_in_all(profile, table, column, error);
 }
 
+/* Whether a column is to be made, in one segment or (NULL) in any. */
+static bool is_missing(const struct profile_table *list, const struct segment *segment, unsigned column) {
+  for (size_t i = 0; i < list->segment_count; i++) {
+    if (!list->segments[i]->columns[column] && (!segment || segment == list->segments[i])) return true;
+  }
+  return false;
+}
+
+/* What a request comes down to. */
+struct needs {
+  struct column_set raw[TABLE_count]; /* columns to load in all segments */
+  uint64_t passes;                    /* that have not run yet */
+};
+
+static void need_column(const struct profile *profile, unsigned table, unsigned column, struct needs *needs);
+
+/* All that a pass reads, be it loaded or made by other passes. */
+static void need_pass(const struct profile *profile, int number, struct needs *needs) {
+  uint64_t bit = (uint64_t)1 << (number < 0 ? 0 : number);
+  if (number < 0 || (profile->passes_done | needs->passes) & bit) return;
+  const struct derive_pass *pass = profile->store->passes[number];
+  needs->passes |= bit;
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
+    need_pass(profile, pass_to_make(profile, pass->writes[i].table), needs);
+  }
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[i]); i++) {
+    need_column(profile, pass->reads[i].table, pass->reads[i].column, needs);
+  }
+}
+
+static void need_column(const struct profile *profile, unsigned table, unsigned column, struct needs *needs) {
+  const struct profile_table *list = &profile->tables[table];
+  need_pass(profile, pass_to_make(profile, table), needs);
+  if (list->segment_count && column_set_has(&list->segments[0]->is_raw, column)) {
+    column_set_add(&needs->raw[table], column);
+  } else if (list->segment_count || list->is_made) {
+    need_pass(profile, pass_that_writes(profile->store, table, column), needs);
+  }
+}
+
+/* Loads, all columns of a segment at once, for then they are decoded side by side: `columns` in all segments of the
+** table, or in one, and what the passes read that will have to run for them. */
+static enum tfprof_status load_needs(struct profile *profile, unsigned table, struct segment *segment,
+                                     const struct column_set *columns, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  struct needs needs = {.passes = 0};
+  for (unsigned column = 2; column < schema_tables[table].column_count; column++) {
+    bool is_raw = column_set_has(&profile->tables[table].segments[0]->is_raw, column);
+    if (!column_set_has(columns, column) || is_raw) continue;
+    if (is_missing(&profile->tables[table], segment, column)) need_column(profile, table, column, &needs);
+  }
+  for (unsigned other = 0; other < TABLE_count && !status; other++) {
+    const struct profile_table *list = &profile->tables[other];
+    for (size_t i = 0; i < list->segment_count && !list->is_made && !status; i++) {
+      struct column_set wanted = needs.raw[other];
+      if (other == table && (!segment || segment == list->segments[i])) {
+        for (unsigned word = 0; word < 2; word++) wanted.words[word] |= columns->words[word];
+      }
+      if (store_interrupted(profile->store)) return error_interrupted(error);
+      if (other == table) store_progress(profile->store, "loading", (double)i / (double)list->segment_count);
+      status = load_missing(list->segments[i], &wanted, error);
+    }
+  }
+  return status;
+}
+
 enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned table, struct segment *segment,
                                           const struct column_set *columns, struct tfprof_error *error) {
   enum tfprof_status status = profile_ensure_table(profile, table, error);
   const struct profile_table *list = &profile->tables[table];
   if (status || list->segment_count == 0) return status;
+  status = load_needs(profile, table, segment, columns, error);
   /* A column is raw in all segments of a table or in none. */
   const struct column_set *raw = &list->segments[0]->is_raw;
   for (unsigned column = 2; column < schema_tables[table].column_count && !status; column++) {
     if (!column_set_has(columns, column) || column_set_has(raw, column)) continue;
-    bool is_missing = false;
-    for (size_t i = 0; i < list->segment_count && !is_missing; i++) {
-      is_missing = !list->segments[i]->columns[column] && (!segment || segment == list->segments[i]);
-    }
-    if (is_missing) status = derive_column(profile, table, column, error);
-  }
-  if (segment) return status ? status : load_missing(segment, columns, error);
-  for (size_t i = 0; i < list->segment_count && !status; i++) {
-    if (store_interrupted(profile->store)) return error_interrupted(error);
-    store_progress(profile->store, "loading", (double)i / (double)list->segment_count);
-    status = load_missing(list->segments[i], columns, error);
+    if (is_missing(list, segment, column)) status = derive_column(profile, table, column, error);
   }
   return status;
 }
