@@ -9,11 +9,12 @@
 **
 ** A hash table of the numbers that backward ops ask for picks the forward ops that matter; they are grouped by number
 ** (counting sort), each group is sorted by start and searched.  Groups are small, and no group is gone through more
-** than once.  Rows of any order will do.
+** than once.  Rows of any order will do.  Both kinds of ops are looked for in all segments side by side.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 struct backward {
@@ -26,54 +27,85 @@ struct candidate {
   uint32_t row, key;
 };
 
+/* What was found in one segment, in row order. */
+struct finds {
+  struct backward *backwards;
+  uint32_t backward_count, backward_capacity;
+  struct candidate *candidates;
+  uint32_t candidate_count, candidate_capacity;
+};
+
 struct join {
   struct profile *profile;
   uint32_t thread_count;
   int64_t *logical; /* by thread row; NO_VALUE: not known */
-  struct backward *backwards;
-  uint32_t backward_count, backward_capacity;
-  struct candidate *candidates, *grouped;
-  uint32_t candidate_count, candidate_capacity;
+  struct finds *finds; /* by segment */
+  struct backward *backwards; /* of all segments */
+  uint32_t backward_count;
+  struct candidate *grouped;
+  uint32_t candidate_count;
   uint32_t *slots; /* hash table: 1 + index of the first backward op with the key; 0: free */
   uint32_t slot_mask, key_count;
   int64_t first_sequence, last_sequence; /* of all backward ops */
+  atomic_int failure;                    /* an enum tfprof_status */
 };
 
-static enum tfprof_status find_backwards(struct join *join, struct tfprof_error *error) {
-  const struct profile_table *ops = &join->profile->tables[TABLE_ops];
-  join->first_sequence = INT64_MAX;
-  join->last_sequence = -1;
-  for (size_t s = 0; s < ops->segment_count; s++) {
-    const struct segment *segment = ops->segments[s];
-    const struct column *threads = segment->columns[COLUMN_ops_forward_thread];
-    const struct column *sequences = segment->columns[COLUMN_ops_sequence_number];
-    const struct column *starts = segment->columns[COLUMN_ops_start_ns];
-    uint32_t row = derive_find_value(threads, 0);
-    for (; row < segment->rows; row = derive_find_value(threads, row + 1)) {
-      int64_t thread = column_integer(threads, row), sequence = column_integer(sequences, row);
-      if (thread <= 0 || column_is_null(sequences, row) || sequence < 0 || column_is_null(starts, row)) continue;
-      if (join->backward_count == join->backward_capacity) {
-        uint32_t capacity = join->backward_capacity ? join->backward_capacity * 2 : 1024;
-        struct backward *grown = realloc(join->backwards, (size_t)capacity * sizeof *grown);
-        if (!grown) return error_no_memory(error);
-        join->backwards = grown;
-        join->backward_capacity = capacity;
-      }
-      join->backwards[join->backward_count++] = (struct backward){
-          sequence, thread, column_integer(starts, row), (uint32_t)segment->first_row + row, 0};
-      if (sequence < join->first_sequence) join->first_sequence = sequence;
-      if (sequence > join->last_sequence) join->last_sequence = sequence;
-    }
-    enum tfprof_status status = derive_poll(join->profile, error);
-    if (status) return status;
+static bool add_backward(struct finds *finds, struct backward backward) {
+  if (finds->backward_count == finds->backward_capacity) {
+    uint32_t capacity = finds->backward_capacity ? finds->backward_capacity * 2 : 1024;
+    struct backward *grown = realloc(finds->backwards, (size_t)capacity * sizeof *grown);
+    if (!grown) return false;
+    finds->backwards = grown;
+    finds->backward_capacity = capacity;
   }
-  return TFPROF_OK;
+  finds->backwards[finds->backward_count++] = backward;
+  return true;
 }
 
-/* The slot of a key, or the free one where it would be. */
+static void find_backwards(void *context, size_t i, unsigned worker) {
+  struct join *join = context;
+  const struct segment *segment = join->profile->tables[TABLE_ops].segments[i];
+  const struct column *threads = segment->columns[COLUMN_ops_forward_thread];
+  const struct column *sequences = segment->columns[COLUMN_ops_sequence_number];
+  const struct column *starts = segment->columns[COLUMN_ops_start_ns];
+  (void)worker;
+  if (store_interrupted(join->profile->store)) atomic_store(&join->failure, TFPROF_INTERRUPTED);
+  if (atomic_load(&join->failure)) return;
+  uint32_t row = derive_find_value(threads, 0);
+  for (; row < segment->rows; row = derive_find_value(threads, row + 1)) {
+    int64_t thread = column_integer(threads, row), sequence = column_integer(sequences, row);
+    if (thread <= 0 || column_is_null(sequences, row) || sequence < 0 || column_is_null(starts, row)) continue;
+    struct backward backward = {sequence, thread, column_integer(starts, row), (uint32_t)segment->first_row + row, 0};
+    if (!add_backward(&join->finds[i], backward)) atomic_store(&join->failure, TFPROF_NO_MEMORY);
+  }
+}
+
+/* Puts those of all segments together. */
+static bool gather_backwards(struct join *join) {
+  size_t segments = join->profile->tables[TABLE_ops].segment_count;
+  for (size_t i = 0; i < segments; i++) join->backward_count += join->finds[i].backward_count;
+  join->backwards = malloc(((size_t)join->backward_count + 1) * sizeof *join->backwards);
+  if (!join->backwards) return false;
+  join->first_sequence = INT64_MAX;
+  join->last_sequence = -1;
+  uint32_t count = 0;
+  for (size_t i = 0; i < segments; i++) {
+    for (uint32_t k = 0; k < join->finds[i].backward_count; k++) {
+      const struct backward *backward = &join->finds[i].backwards[k];
+      if (backward->sequence < join->first_sequence) join->first_sequence = backward->sequence;
+      if (backward->sequence > join->last_sequence) join->last_sequence = backward->sequence;
+      join->backwards[count++] = *backward;
+    }
+  }
+  return true;
+}
+
+/* The slot of a key, or the free one where it would be. Ops that follow each other have numbers that do: sixteen such
+** numbers share the sixteen slots of a cache line. */
 static uint32_t find_slot(const struct join *join, int64_t sequence, int64_t thread) {
-  uint64_t hash = ((uint64_t)sequence + (uint64_t)thread * 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u;
-  uint32_t slot = (uint32_t)(hash >> 32) & join->slot_mask;
+  uint64_t sixteen = (uint64_t)sequence >> 4;
+  uint64_t hash = (sixteen + (uint64_t)thread * 0x632be59bd9b4e019u) * 0x9e3779b97f4a7c15u;
+  uint32_t slot = ((uint32_t)(hash >> 32) << 4 | ((uint32_t)sequence & 15)) & join->slot_mask;
   while (join->slots[slot]) {
     const struct backward *there = &join->backwards[join->slots[slot] - 1];
     if (there->sequence == sequence && there->thread == thread) break;
@@ -101,37 +133,41 @@ static bool make_keys(struct join *join) {
   return true;
 }
 
-static enum tfprof_status find_candidates(struct join *join, struct tfprof_error *error) {
-  const struct profile_table *ops = &join->profile->tables[TABLE_ops];
-  for (size_t s = 0; s < ops->segment_count; s++) {
-    const struct segment *segment = ops->segments[s];
-    const struct column *forwards = segment->columns[COLUMN_ops_forward_thread];
-    const struct column *sequences = segment->columns[COLUMN_ops_sequence_number];
-    const struct column *threads = segment->columns[COLUMN_ops_thread_id];
-    const struct column *starts = segment->columns[COLUMN_ops_start_ns];
-    uint32_t row = derive_find_value(sequences, 0);
-    for (; row < segment->rows; row = derive_find_value(sequences, row + 1)) {
-      int64_t sequence = column_integer(sequences, row);
-      if (sequence < join->first_sequence || sequence > join->last_sequence) continue;
-      if (!column_is_null(forwards, row) && column_integer(forwards, row) > 0) continue;
-      uint64_t thread = (uint64_t)column_integer(threads, row);
-      if (column_is_null(threads, row) || thread >= join->thread_count || join->logical[thread] <= 0) continue;
-      uint32_t slot = join->slots[find_slot(join, sequence, join->logical[thread])];
-      if (!slot || column_is_null(starts, row)) continue;
-      if (join->candidate_count == join->candidate_capacity) {
-        uint32_t capacity = join->candidate_capacity ? join->candidate_capacity * 2 : 1024;
-        struct candidate *grown = realloc(join->candidates, (size_t)capacity * sizeof *grown);
-        if (!grown) return error_no_memory(error);
-        join->candidates = grown;
-        join->candidate_capacity = capacity;
-      }
-      join->candidates[join->candidate_count++] = (struct candidate){
-          column_integer(starts, row), (uint32_t)segment->first_row + row, join->backwards[slot - 1].key};
-    }
-    enum tfprof_status status = derive_poll(join->profile, error);
-    if (status) return status;
+static bool add_candidate(struct finds *finds, struct candidate candidate) {
+  if (finds->candidate_count == finds->candidate_capacity) {
+    uint32_t capacity = finds->candidate_capacity ? finds->candidate_capacity * 2 : 1024;
+    struct candidate *grown = realloc(finds->candidates, (size_t)capacity * sizeof *grown);
+    if (!grown) return false;
+    finds->candidates = grown;
+    finds->candidate_capacity = capacity;
   }
-  return TFPROF_OK;
+  finds->candidates[finds->candidate_count++] = candidate;
+  return true;
+}
+
+static void find_candidates(void *context, size_t i, unsigned worker) {
+  struct join *join = context;
+  const struct segment *segment = join->profile->tables[TABLE_ops].segments[i];
+  const struct column *forwards = segment->columns[COLUMN_ops_forward_thread];
+  const struct column *sequences = segment->columns[COLUMN_ops_sequence_number];
+  const struct column *threads = segment->columns[COLUMN_ops_thread_id];
+  const struct column *starts = segment->columns[COLUMN_ops_start_ns];
+  (void)worker;
+  if (store_interrupted(join->profile->store)) atomic_store(&join->failure, TFPROF_INTERRUPTED);
+  if (atomic_load(&join->failure)) return;
+  uint32_t row = derive_find_value(sequences, 0);
+  for (; row < segment->rows; row = derive_find_value(sequences, row + 1)) {
+    int64_t sequence = column_integer(sequences, row);
+    if (sequence < join->first_sequence || sequence > join->last_sequence) continue;
+    if (!column_is_null(forwards, row) && column_integer(forwards, row) > 0) continue;
+    uint64_t thread = (uint64_t)column_integer(threads, row);
+    if (column_is_null(threads, row) || thread >= join->thread_count || join->logical[thread] <= 0) continue;
+    uint32_t slot = join->slots[find_slot(join, sequence, join->logical[thread])];
+    if (!slot || column_is_null(starts, row)) continue;
+    struct candidate candidate = {column_integer(starts, row), (uint32_t)segment->first_row + row,
+                                  join->backwards[slot - 1].key};
+    if (!add_candidate(&join->finds[i], candidate)) atomic_store(&join->failure, TFPROF_NO_MEMORY);
+  }
 }
 
 static int by_start(const void *left, const void *right) {
@@ -142,13 +178,21 @@ static int by_start(const void *left, const void *right) {
 
 /* Groups the candidates by key; group k is groups[k] ... groups[k + 1]. */
 static bool group_candidates(struct join *join, uint32_t *groups) {
+  size_t segments = join->profile->tables[TABLE_ops].segment_count;
+  for (size_t i = 0; i < segments; i++) join->candidate_count += join->finds[i].candidate_count;
   join->grouped = malloc(((size_t)join->candidate_count + 1) * sizeof *join->grouped);
   if (!join->grouped) return false;
-  for (uint32_t i = 0; i < join->candidate_count; i++) groups[join->candidates[i].key + 1]++;
+  for (size_t i = 0; i < segments; i++) {
+    const struct finds *finds = &join->finds[i];
+    for (uint32_t k = 0; k < finds->candidate_count; k++) groups[finds->candidates[k].key + 1]++;
+  }
   for (uint32_t key = 0; key < join->key_count; key++) groups[key + 1] += groups[key];
-  for (uint32_t i = join->candidate_count; i-- > 0;) {
-    /* groups[key + 1] moves down to the group's beginning and is put right below. */
-    join->grouped[--groups[join->candidates[i].key + 1]] = join->candidates[i];
+  for (size_t i = segments; i-- > 0;) {
+    const struct finds *finds = &join->finds[i];
+    for (uint32_t k = finds->candidate_count; k-- > 0;) {
+      /* groups[key + 1] moves down to the group's beginning and is put right below. */
+      join->grouped[--groups[finds->candidates[k].key + 1]] = finds->candidates[k];
+    }
   }
   for (uint32_t key = 0; key < join->key_count; key++) groups[key] = groups[key + 1];
   groups[join->key_count] = join->candidate_count;
@@ -159,7 +203,9 @@ static bool group_candidates(struct join *join, uint32_t *groups) {
   return true;
 }
 
-static void match(const struct join *join, const uint32_t *groups, uint32_t *forward_ops) {
+/* Those backward ops that have a forward op. Returns their number. */
+static uint32_t match(const struct join *join, const uint32_t *groups, struct row_value *forwards) {
+  uint32_t found = 0;
   for (uint32_t i = 0; i < join->backward_count; i++) {
     const struct backward *backward = &join->backwards[i];
     uint32_t first = groups[backward->key], low = first, high = groups[backward->key + 1];
@@ -167,42 +213,54 @@ static void match(const struct join *join, const uint32_t *groups, uint32_t *for
       uint32_t middle = low + (high - low) / 2;
       if (join->grouped[middle].start < backward->start) low = middle + 1; else high = middle;
     }
-    if (low > first) forward_ops[backward->row] = join->grouped[low - 1].row;
+    if (low > first) forwards[found++] = (struct row_value){backward->row, join->grouped[low - 1].row};
   }
+  return found;
 }
 
 static enum tfprof_status join_ops(struct join *join, uint32_t rows, struct tfprof_error *error) {
-  enum tfprof_status status = find_backwards(join, error);
-  if (status || join->backward_count == 0) return status;
+  size_t segments = join->profile->tables[TABLE_ops].segment_count;
+  derive_parallel(rows, segments, find_backwards, join);
+  enum tfprof_status status = derive_failure(atomic_load(&join->failure), error);
+  if (status) return status;
+  if (!gather_backwards(join)) return error_no_memory(error);
+  if (join->backward_count == 0) return TFPROF_OK;
   if (!make_keys(join)) return error_no_memory(error);
-  status = find_candidates(join, error);
+  derive_parallel(rows, segments, find_candidates, join);
+  status = derive_failure(atomic_load(&join->failure), error);
   if (status) return status;
   uint32_t *groups = calloc((size_t)join->key_count + 2, sizeof *groups);
-  uint32_t *forward_ops = malloc((size_t)rows * sizeof *forward_ops);
-  if (groups && forward_ops && group_candidates(join, groups)) {
-    for (uint32_t row = 0; row < rows; row++) forward_ops[row] = NO_ROW;
-    match(join, groups, forward_ops);
-    status = derive_set_references(join->profile, TABLE_ops, COLUMN_ops_forward_op_id, forward_ops, error);
+  struct row_value *forwards = malloc((size_t)join->backward_count * sizeof *forwards);
+  if (groups && forwards && group_candidates(join, groups)) {
+    uint32_t count = match(join, groups, forwards);
+    status = derive_set_few_references(join->profile, TABLE_ops, COLUMN_ops_forward_op_id, forwards, count, error);
   } else {
     status = error_no_memory(error);
   }
   free(groups);
-  free(forward_ops);
+  free(forwards);
   return status;
 }
 
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
   struct join join = {.profile = profile};
+  size_t segments = profile->tables[TABLE_ops].segment_count;
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
   if (!status) status = derive_row_count(profile, TABLE_threads, &join.thread_count, error);
   if (!status) {
     status = derive_all_integers(profile, TABLE_threads, COLUMN_threads_logical_thread, &join.logical, error);
   }
+  join.finds = calloc(segments + 1, sizeof *join.finds);
+  if (!status && !join.finds) status = error_no_memory(error);
   if (!status) status = join_ops(&join, rows, error);
+  for (size_t i = 0; join.finds && i < segments; i++) {
+    free(join.finds[i].backwards);
+    free(join.finds[i].candidates);
+  }
+  free(join.finds);
   free(join.logical);
   free(join.backwards);
-  free(join.candidates);
   free(join.grouped);
   free(join.slots);
   return status;

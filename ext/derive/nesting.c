@@ -35,6 +35,7 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/scratch.h"
 #include "store/parallel.h"
 
 #include <stdatomic.h>
@@ -88,8 +89,8 @@ struct nesting {
   uint32_t rows;
   struct lane *lanes;
   uint32_t lane_count;
-  uint32_t *parents; /* by row number */
-  int64_t *selves;
+  int64_t *selves;   /* by row number; the other two lie behind it */
+  uint32_t *parents;
   uint32_t *depths;  /* NO_ROW: nests with nothing */
   struct part_list *parts; /* by segment */
   uint32_t *part_of[PARALLEL_MAXIMUM_WORKERS]; /* by thread: 1 + index of its part in the segment that is worked on */
@@ -554,9 +555,7 @@ static void clear(struct nesting *nesting, size_t segments) {
   for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) free(nesting->part_of[i]);
   free(nesting->parts);
   free(nesting->lanes);
-  free(nesting->parents);
-  free(nesting->depths);
-  free(nesting->selves);
+  scratch_free(nesting->selves);
 }
 
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
@@ -568,10 +567,10 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   size_t rows = (size_t)nesting.rows + 1;
   nesting.parts = calloc(segments + 1, sizeof *nesting.parts);
   nesting.lanes = calloc((size_t)nesting.lane_count + 1, sizeof *nesting.lanes);
-  nesting.parents = malloc(rows * sizeof *nesting.parents);
-  nesting.depths = malloc(rows * sizeof *nesting.depths);
-  nesting.selves = malloc(rows * sizeof *nesting.selves);
-  if (nesting.parts && nesting.lanes && nesting.parents && nesting.depths && nesting.selves) {
+  nesting.selves = scratch_allocate(rows * (sizeof *nesting.selves + 2 * sizeof *nesting.parents));
+  if (nesting.parts && nesting.lanes && nesting.selves) {
+    nesting.parents = (uint32_t *)(nesting.selves + rows);
+    nesting.depths = nesting.parents + rows;
     status = nest(&nesting, error);
   } else {
     status = error_no_memory(error);

@@ -60,6 +60,10 @@ static void unpack_array(const struct column *column, uint32_t first, uint32_t c
     } \
   }
 
+static bool may_be_null(const struct column *column) {
+  return column->nulls || column->form == COLUMN_ABSENT || column->form == COLUMN_SUM;
+}
+
 void derive_integers(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
   switch (column->form) {
     case COLUMN_CONSTANT:
@@ -70,6 +74,10 @@ void derive_integers(const struct column *column, uint32_t first, uint32_t count
       int64_t right[ROWS_BLOCK];
       derive_integers(column->left, first, count, out);
       derive_integers(column->right, first, count, right);
+      if (!may_be_null(column->left) && !may_be_null(column->right)) {
+        for (uint32_t i = 0; i < count; i++) out[i] = (int64_t)((uint64_t)out[i] + (uint64_t)right[i]);
+        break;
+      }
       for (uint32_t i = 0; i < count; i++) {
         bool is_null = out[i] == NO_VALUE || right[i] == NO_VALUE;
         out[i] = is_null ? NO_VALUE : (int64_t)((uint64_t)out[i] + (uint64_t)right[i]);
@@ -188,22 +196,38 @@ enum tfprof_status derive_all_integers(const struct profile *profile, unsigned t
   return TFPROF_OK;
 }
 
+struct unpacking {
+  const struct profile_table *content;
+  unsigned column;
+  uint32_t limit;
+  uint32_t *all;
+};
+
+static void unpack_segment(void *context, size_t i, unsigned worker) {
+  const struct unpacking *unpacking = context;
+  const struct segment *segment = unpacking->content->segments[i];
+  uint32_t *out = unpacking->all + segment->first_row;
+  (void)worker;
+  for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    derive_references(segment->columns[unpacking->column], first, count, unpacking->limit, out + first);
+  }
+}
+
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
                                          uint32_t **values, struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
-  uint32_t rows = 0, limit = 0;
+  uint32_t rows = 0, limit = 0, row = 0;
   enum tfprof_status status = derive_row_count(profile, table, &rows, error);
   if (!status) status = derive_row_count(profile, schema_tables[table].columns[column].target, &limit, error);
   if (status) return status;
   uint32_t *all = malloc(((size_t)rows + 1) * sizeof *all);
   if (!all) return error_no_memory(error);
-  memset(all, 0xff, (size_t)rows * sizeof *all); /* NO_ROW */
-  for (size_t s = 0; s < content->segment_count; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
-      derive_references(segment->columns[column], first, count, limit, all + (uint32_t)segment->first_row + first);
-    }
+  struct unpacking unpacking = {content, column, limit, all};
+  derive_parallel(rows, content->segment_count, unpack_segment, &unpacking);
+  for (size_t s = 0; s < content->segment_count; s++) { /* the gaps between them */
+    for (; row < content->segments[s]->first_row; row++) all[row] = NO_ROW;
+    row += content->segments[s]->rows;
   }
   *values = all;
   return TFPROF_OK;
@@ -370,47 +394,82 @@ static struct column *pack(const struct packed *packed, uint32_t rows) {
   return column_builder_done(&builder);
 }
 
+enum tfprof_status derive_set_segment(struct segment *segment, unsigned column, const uint32_t *references) {
+  return segment_set_column(segment, column, pack(&(struct packed){NULL, references, NO_ROW}, segment->rows));
+}
+
 struct packing {
   struct profile *profile;
   unsigned table, column;
   const int64_t *integers; /* as in struct packed, by row number */
   const uint32_t *references;
   uint32_t no_reference;
+  const struct row_value *few; /* where both are NULL */
+  uint32_t few_count;
   atomic_bool has_failed;
 };
+
+/* The values of a segment for which there are only some. */
+static struct column *pack_few(const struct packing *packing, const struct segment *segment) {
+  uint32_t low = 0, high = packing->few_count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (packing->few[middle].row < segment->first_row) low = middle + 1; else high = middle;
+  }
+  uint64_t end = segment->first_row + segment->rows;
+  if (low == packing->few_count || packing->few[low].row >= end) return column_absent(segment->rows);
+  uint32_t *values = malloc(segment->rows * sizeof *values);
+  if (!values) return NULL;
+  memset(values, 0xff, segment->rows * sizeof *values); /* NO_ROW */
+  for (; low < packing->few_count && packing->few[low].row < end; low++) {
+    values[packing->few[low].row - segment->first_row] = packing->few[low].value;
+  }
+  struct column *column = pack(&(struct packed){NULL, values, NO_ROW}, segment->rows);
+  free(values);
+  return column;
+}
 
 static void pack_segment(void *context, size_t i, unsigned worker) {
   struct packing *packing = context;
   struct segment *segment = packing->profile->tables[packing->table].segments[i];
+  struct packed packed = {packing->integers ? packing->integers + segment->first_row : NULL,
+                          packing->references ? packing->references + segment->first_row : NULL, packing->no_reference};
+  bool is_all = packing->integers || packing->references;
   (void)worker;
-  struct packed packed = {.integers = packing->integers ? packing->integers + segment->first_row : NULL,
-                          .references = packing->references ? packing->references + segment->first_row : NULL,
-                          .no_reference = packing->no_reference};
-  struct column *value = pack(&packed, segment->rows);
+  struct column *value = is_all ? pack(&packed, segment->rows) : pack_few(packing, segment);
   if (!value || segment_set_column(segment, packing->column, value)) atomic_store(&packing->has_failed, true);
 }
 
-static enum tfprof_status set_column(struct profile *profile, unsigned table, unsigned column, const int64_t *integers,
-                                     const uint32_t *references, uint32_t no_reference, struct tfprof_error *error) {
-  struct packing packing = {profile, table, column, integers, references, no_reference, false};
-  const struct profile_table *content = &profile->tables[table];
-  derive_parallel(content->rows, content->segment_count, pack_segment, &packing);
-  return atomic_load(&packing.has_failed) ? error_no_memory(error) : TFPROF_OK;
+static enum tfprof_status set_column(struct packing *packing, struct tfprof_error *error) {
+  const struct profile_table *content = &packing->profile->tables[packing->table];
+  derive_parallel(content->rows, content->segment_count, pack_segment, packing);
+  return atomic_load(&packing->has_failed) ? error_no_memory(error) : TFPROF_OK;
 }
 
 enum tfprof_status derive_set_integers(struct profile *profile, unsigned table, unsigned column, const int64_t *values,
                                        struct tfprof_error *error) {
-  return set_column(profile, table, column, values, NULL, 0, error);
+  struct packing packing = {.profile = profile, .table = table, .column = column, .integers = values};
+  return set_column(&packing, error);
 }
 
 enum tfprof_status derive_set_references(struct profile *profile, unsigned table, unsigned column,
                                          const uint32_t *values, struct tfprof_error *error) {
-  return set_column(profile, table, column, NULL, values, NO_ROW, error);
+  struct packing packing = {
+      .profile = profile, .table = table, .column = column, .references = values, .no_reference = NO_ROW};
+  return set_column(&packing, error);
 }
 
 enum tfprof_status derive_set_texts(struct profile *profile, unsigned table, unsigned column, const string_id *values,
                                     struct tfprof_error *error) {
-  return set_column(profile, table, column, NULL, values, 0, error);
+  struct packing packing = {.profile = profile, .table = table, .column = column, .references = values};
+  return set_column(&packing, error);
+}
+
+enum tfprof_status derive_set_few_references(struct profile *profile, unsigned table, unsigned column,
+                                             const struct row_value *values, uint32_t count,
+                                             struct tfprof_error *error) {
+  struct packing packing = {.profile = profile, .table = table, .column = column, .few = values, .few_count = count};
+  return set_column(&packing, error);
 }
 
 enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,

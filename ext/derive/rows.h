@@ -63,6 +63,15 @@ enum tfprof_status derive_set_references(struct profile *profile, unsigned table
                                          const uint32_t *values, struct tfprof_error *error);
 enum tfprof_status derive_set_texts(struct profile *profile, unsigned table, unsigned column, const string_id *values,
                                     struct tfprof_error *error);
+/* The same for one segment, whose rows have values[0 ...]: for tasks that each work on one. */
+enum tfprof_status derive_set_segment(struct segment *segment, unsigned column, const uint32_t *references);
+/* The same for a column that most rows are without: values of `count` rows, ascending by row. */
+struct row_value {
+  uint32_t row, value;
+};
+enum tfprof_status derive_set_few_references(struct profile *profile, unsigned table, unsigned column,
+                                             const struct row_value *values, uint32_t count,
+                                             struct tfprof_error *error);
 
 /* The one segment of a table that a pass makes; its columns are then set with derive_set_*(). No rows, no segment. */
 enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,

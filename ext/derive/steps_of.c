@@ -6,6 +6,7 @@
 #include "derive/passes.h"
 #include "derive/step_lookup.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 /* So many rows that most of the time all of them are in one step. */
@@ -23,33 +24,46 @@ static void find_few(struct step_lookup *lookup, const int64_t *times, uint32_t 
   }
 }
 
+struct search {
+  struct profile *profile;
+  unsigned table, time_column, step_column;
+  const struct step_lookup *lookup;
+  atomic_int failure; /* an enum tfprof_status */
+};
+
+static void search_segment(void *context, size_t s, unsigned worker) {
+  struct search *search = context;
+  struct segment *segment = search->profile->tables[search->table].segments[s];
+  struct step_lookup lookup = *search->lookup; /* with a hint of its own */
+  uint32_t *steps = malloc(segment->rows * sizeof *steps);
+  (void)worker;
+  if (!steps) atomic_store(&search->failure, TFPROF_NO_MEMORY);
+  for (uint32_t first = 0; first < segment->rows && !atomic_load(&search->failure); first += ROWS_BLOCK) {
+    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    int64_t times[ROWS_BLOCK];
+    derive_integers(segment->columns[search->time_column], first, count, times);
+    for (uint32_t i = 0; i < count; i += FEW) {
+      find_few(&lookup, times + i, count - i < FEW ? count - i : FEW, steps + first + i);
+    }
+    if (store_interrupted(search->profile->store)) atomic_store(&search->failure, TFPROF_INTERRUPTED);
+  }
+  if (steps && !atomic_load(&search->failure) && derive_set_segment(segment, search->step_column, steps)) {
+    atomic_store(&search->failure, TFPROF_NO_MEMORY);
+  }
+  free(steps);
+}
+
 static enum tfprof_status steps_of(struct profile *profile, unsigned table, unsigned time_column, unsigned step_column,
                                    struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
   struct step_lookup lookup;
-  uint32_t rows, *steps = NULL;
-  enum tfprof_status status = derive_row_count(profile, table, &rows, error);
-  if (status || rows == 0) return status;
-  status = step_lookup_of_profile(&lookup, profile, error);
+  struct search search = {profile, table, time_column, step_column, &lookup, TFPROF_OK};
+  if (content->segment_count == 0) return TFPROF_OK;
+  enum tfprof_status status = step_lookup_of_profile(&lookup, profile, error);
   if (!status && lookup.count) {
-    steps = malloc((size_t)rows * sizeof *steps);
-    if (!steps) status = error_no_memory(error);
+    derive_parallel(content->rows, content->segment_count, search_segment, &search);
+    status = derive_failure(atomic_load(&search.failure), error);
   }
-  for (size_t s = 0; s < content->segment_count && steps && !status; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
-      uint32_t *out = steps + segment->first_row + first;
-      int64_t times[ROWS_BLOCK];
-      derive_integers(segment->columns[time_column], first, count, times);
-      for (uint32_t i = 0; i < count; i += FEW) {
-        find_few(&lookup, times + i, count - i < FEW ? count - i : FEW, out + i);
-      }
-      status = derive_poll(profile, error);
-    }
-  }
-  if (steps && !status) status = derive_set_references(profile, table, step_column, steps, error);
-  free(steps);
   step_lookup_free(&lookup);
   return status;
 }
