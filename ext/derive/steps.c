@@ -294,25 +294,29 @@ static int by_begin(const void *left, const void *right) {
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
-/* The outermost rows of a thread up to a row number, by their beginning. The caller frees *found. */
-static enum tfprof_status find_outermost(struct profile *profile, uint32_t thread, uint32_t last_row,
+/* The outermost rows of a thread that end by `limit`, by their beginning. The caller frees *found. */
+static enum tfprof_status find_outermost(struct profile *profile, uint32_t thread, int64_t limit,
                                          struct outermost **found, uint32_t *found_count, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   uint32_t used = 0, capacity = 0;
   struct outermost *rows = NULL;
-  for (size_t s = 0; s < ops->segment_count && ops->segments[s]->first_row <= last_row; s++) {
+  for (size_t s = 0; s < ops->segment_count; s++) {
     const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows && segment->first_row + first <= last_row; first += ROWS_BLOCK) {
+    const struct column *start = segment->columns[COLUMN_ops_start_ns];
+    if (start->form == COLUMN_ARRAY && start->base > limit) continue; /* most segments: all of it is later */
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
       uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
       uint32_t threads[ROWS_BLOCK];
-      int64_t depths[ROWS_BLOCK], starts[ROWS_BLOCK];
+      int64_t depths[ROWS_BLOCK], starts[ROWS_BLOCK], ends[ROWS_BLOCK], earliest, latest;
       string_id names[ROWS_BLOCK];
+      derive_integers(segment->columns[COLUMN_ops_end_ns], first, count, ends);
+      if (derive_range(ends, count, &earliest, &latest) && earliest > limit) continue;
       derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
       derive_integers(segment->columns[COLUMN_ops_depth], first, count, depths);
       derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
       derive_texts(segment->columns[COLUMN_ops_name], first, count, names);
       for (uint32_t i = 0; i < count; i++) {
-        if (threads[i] != thread || depths[i] != 0 || starts[i] == NO_VALUE) continue;
+        if (threads[i] != thread || depths[i] != 0 || starts[i] == NO_VALUE || ends[i] > limit) continue;
         if (used == capacity) {
           uint32_t larger = capacity ? capacity * 2 : 1024;
           struct outermost *grown = realloc(rows, (size_t)larger * sizeof *rows);
@@ -343,8 +347,8 @@ static enum tfprof_status find_first_start(struct profile *profile, const struct
                                            int64_t *start, struct tfprof_error *error) {
   struct outermost *rows = NULL;
   uint32_t count, i, seen = 0, wanted = 0;
-  uint32_t last_row = second && second->row > first->row ? second->row : first->row;
-  enum tfprof_status status = find_outermost(profile, first->thread, last_row, &rows, &count, error);
+  int64_t limit = second ? second->end : first->end;
+  enum tfprof_status status = find_outermost(profile, first->thread, limit, &rows, &count, error);
   if (status) return status;
   *start = count && rows[0].start < first->start ? rows[0].start : first->start;
   for (i = 0; i < count && rows[i].start < first->end;) i++;

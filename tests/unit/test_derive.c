@@ -949,7 +949,7 @@ static void make_large(struct opened *opened, uint32_t wanted, enum arrangement 
   }
 }
 
-static void publish_large(struct opened *opened) {
+static void publish_large(struct opened *opened, uint32_t piece) {
   struct tfprof_error error;
   uint32_t run, rows;
   store_add_run(opened->store, "test", "tfprof", &run, &error);
@@ -960,11 +960,68 @@ static void publish_large(struct opened *opened) {
       if (opened->content.values[table][number]) column_set_add(&raw, number);
     }
     for (uint32_t first = 0; first < opened->content.rows[table]; first += rows) {
-      rows = opened->content.rows[table] - first < 65536 ? opened->content.rows[table] - first : 65536;
+      rows = opened->content.rows[table] - first < piece ? opened->content.rows[table] - first : piece;
       profile_add_segment(opened->profile, table, first, rows, &raw, NULL, NULL, &error);
     }
   }
   store_publish_run(opened->store, run);
+}
+
+/* A number that depends on all values of a column, wherever its segments begin. */
+static uint64_t digest(const struct profile *profile, unsigned table, unsigned number) {
+  uint64_t sum = profile->tables[table].rows;
+  for (size_t s = 0; s < profile->tables[table].segment_count; s++) {
+    const struct segment *segment = profile->tables[table].segments[s];
+    const struct column *values = segment->columns[number];
+    for (uint32_t row = 0; row < segment->rows; row++) {
+      uint64_t value = column_is_null(values, row) ? 0x5bd1e995u : (uint64_t)column_integer(values, row);
+      sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
+      sum ^= sum >> 29;
+    }
+  }
+  return sum;
+}
+
+/* However many threads and segments there are, the same comes out. Enough rows that there are threads. */
+static void test_threads(enum arrangement arrangement) {
+  static const struct {
+    const char *threads;
+    uint32_t piece;
+  } ways[] = {{"1", 1 << 30}, {"1", 20000}, {"4", 20000}, {"3", 4999}};
+  static const struct table_column asked[] = {
+      {TABLE_ops, COLUMN_ops_parent_id},      {TABLE_ops, COLUMN_ops_depth},
+      {TABLE_ops, COLUMN_ops_self_ns},        {TABLE_ops, COLUMN_ops_step_id},
+      {TABLE_ops, COLUMN_ops_forward_op_id},  {TABLE_ops, COLUMN_ops_code_trace_id},
+      {TABLE_steps, COLUMN_steps_start_ns},   {TABLE_steps, COLUMN_steps_ops_recorded},
+      {TABLE_ranges, COLUMN_ranges_parent_id}};
+  enum { ASKED = sizeof asked / sizeof asked[0] };
+  const char *before = getenv("TFPROF_THREADS");
+  char *kept = before ? strdup(before) : NULL;
+  uint64_t expected[ASKED] = {0}, state = random_state;
+  for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++) {
+    struct opened opened;
+    struct tfprof_error error;
+    random_state = state;
+    setenv("TFPROF_THREADS", ways[way].threads, 1);
+    make_large(&opened, 60000, arrangement);
+    publish_large(&opened, ways[way].piece);
+    for (int i = 0; i < ASKED; i++) {
+      struct column_set columns = {{0, 0}};
+      column_set_add(&columns, asked[i].column);
+      bool is_made = profile_require(opened.profile, asked[i].table, &columns, &error) == TFPROF_OK;
+      check(is_made, "%s: %s", schema_tables[asked[i].table].columns[asked[i].column].name, error.message);
+      if (!is_made) continue;
+      uint64_t found = digest(opened.profile, asked[i].table, asked[i].column);
+      if (way == 0) expected[i] = found;
+      check(found == expected[i], "%s.%s is another with %s threads and segments of %lu rows",
+            schema_tables[asked[i].table].name, schema_tables[asked[i].table].columns[asked[i].column].name,
+            ways[way].threads, (unsigned long)ways[way].piece);
+    }
+    end(&opened);
+  }
+  if (kept) setenv("TFPROF_THREADS", kept, 1);
+  else unsetenv("TFPROF_THREADS");
+  free(kept);
 }
 
 static void measure(uint32_t rows, enum arrangement arrangement) {
@@ -991,7 +1048,7 @@ static void measure(uint32_t rows, enum arrangement arrangement) {
     struct column_set raw = {{0, 0}};
     struct tfprof_error error;
     make_large(&opened, rows, arrangement);
-    publish_large(&opened);
+    publish_large(&opened, 65536);
     for (unsigned number = 0; number < COLUMN_COUNT_ops; number++) {
       if (opened.content.values[TABLE_ops][number]) column_set_add(&raw, number);
     }
@@ -1031,6 +1088,8 @@ int main(int argument_count, char **arguments) {
   test_forward(2000);
   test_code_traces();
   test_made_tables();
+  test_threads(END_ORDER);
+  test_threads(START_ORDER);
   if (failures) printf("%d failures\n", failures);
   return failures > 0;
 }
