@@ -292,7 +292,7 @@ int tfprof_capture_arm(void) {
   }
   atomic_store(&state, SESSION_RECORDING);
   if (session_parts[PART_MEMORY].state == PART_OK) memory_arm(wants_stacks);
-  if (ops_arm(wants_shapes, wants_stacks)) return 1;
+  if (ranges_arm(wants_shapes, wants_stacks) && ops_arm()) return 1;
   session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
               framework_version);
   tfprof_capture_finish();
@@ -305,7 +305,7 @@ static bool is_switched_off;
 static unsigned windows;
 
 static int follow_switches(void) {
-  if (windows || !is_switched_off) return ops_arm(wants_shapes, wants_stacks);
+  if (windows || !is_switched_off) return ops_arm();
   ops_disarm();
   return 1;
 }
@@ -314,7 +314,7 @@ int tfprof_capture_switch(int mode) {
   if (!session_is_recording()) return 0;
   pthread_mutex_lock(&switching);
   is_switched_off = mode == 0;
-  int done = mode == 2 ? ops_arm_empty(wants_shapes) : follow_switches();
+  int done = mode == 2 ? ops_arm_empty() : follow_switches();
   pthread_mutex_unlock(&switching);
   return done;
 }
@@ -339,6 +339,7 @@ void tfprof_capture_finish(void) {
   int expected = SESSION_RECORDING;
   if (!atomic_compare_exchange_strong(&state, &expected, SESSION_ENDED)) return;
   ops_disarm();
+  ranges_disarm();
   memory_disarm();
   struct identity identity;
   identify(&identity); /* the rank may have become known since */

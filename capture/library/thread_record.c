@@ -101,6 +101,7 @@ void thread_recycle(struct capture_thread *thread) {
   thread->position = 0;
   thread->stack_depth = 0;
   thread->generation++;
+  thread->op_seed++;
   atomic_store(&thread->first_chunk, NULL);
   thread->arena.used = 0;
   intern_forget(&thread->schemas);
@@ -139,7 +140,7 @@ static bool write_bytes_item(struct capture_thread *thread, enum item_kind kind,
 
 /* The item is written before the entry is made: an entry without its item would leave ops without names. */
 static uint32_t intern_item(struct capture_thread *thread, struct intern_table *table, enum item_kind kind,
-                            uint64_t hash, const void *bytes, uint32_t length, uint32_t *data) {
+                            uint64_t hash, const void *bytes, uint32_t length) {
   struct intern_slot *slot = intern_find_bytes(table, &thread->arena, hash, bytes, length);
   if (!slot) {
     if (!write_bytes_item(thread, kind, table->last_id + 1, bytes, length)) return 0;
@@ -152,22 +153,20 @@ static uint32_t intern_item(struct capture_thread *thread, struct intern_table *
       if (!slot) return 0;
     }
   }
-  if (data) *data = slot->data;
   return slot->id;
 }
 
-uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length,
-                            uint32_t *data) {
-  return intern_item(thread, &thread->names, ITEM_NAME, hash, text, length, data);
+uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length) {
+  return intern_item(thread, &thread->names, ITEM_NAME, hash, text, length);
 }
 
 uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length) {
-  return intern_item(thread, &thread->inputs, ITEM_INPUTS, hash, words, length, NULL);
+  return intern_item(thread, &thread->inputs, ITEM_INPUTS, hash, words, length);
 }
 
 uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text) {
   uint32_t length = (uint32_t)strnlen(text, NAME_MAXIMUM);
-  uint32_t id = thread_intern_name(thread, intern_hash(text, length), text, length, NULL);
+  uint32_t id = thread_intern_name(thread, intern_hash(text, length), text, length);
   struct intern_slot *slot = id ? intern_add(&thread->schemas, &thread->arena, key, 0) : NULL;
   if (slot) slot->id = id; /* if the arena is full the next new name empties it */
   return id;
@@ -201,7 +200,6 @@ bool thread_forget(struct capture_thread *thread) {
     *pin = (struct pin_item){{ITEM_PIN, 0, sizeof *pin / 16, op->name}, op->inputs, op->node, i, {0}};
     thread_commit(thread, sizeof *pin);
     op->pin = (uint16_t)(i + 1);
-    op->is_text = 0; /* its text leaves the arena */
   }
   struct item *item = thread_reserve(thread, 16);
   if (!item) return false;
@@ -211,6 +209,7 @@ bool thread_forget(struct capture_thread *thread) {
   thread->arena.used = 0;
   thread->stack_depth = 0;
   thread->generation++;
+  thread->op_seed++;
   thread->forgets++;
   intern_forget(&thread->schemas);
   intern_forget(&thread->names);

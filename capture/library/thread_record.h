@@ -85,23 +85,30 @@ _Static_assert(sizeof(struct node_item) == 32 && sizeof(struct pin_item) == 32, 
 
 struct capture_thread;
 
-/* An op that has begun. PyTorch hands its address to the end callback as ObserverContext, a class with a virtual
-** destructor and nothing else (ATen/record_function.h, torch 1.12 to 2.15), hence the first member. */
+/* An op or a range that has begun. What an op needs comes first: one cache line.
+**
+** An op ends on the thread that began it, and its object, an at::RecordFunction, is then where it was: that tells which
+** one ends.  A range of the user may end anywhere: PyTorch hands its address to the end callback as ObserverContext, a
+** class with a virtual destructor and nothing else (ATen/record_function.h, torch 1.12 to 2.15), hence the first member.
+*/
 struct open_op {
-  const void *const *vtable;
-  struct capture_thread *thread;
-  const void *frame; /* the innermost Python frame then, and where it was in its code */
+  _Alignas(64) const void *const *vtable;
+  const void *object; /* of an op; NULL: a range */
+  const void *frame;  /* the innermost Python frame then, and where it was in its code */
   uintptr_t instruction;
   uint64_t start_ticks;
-  int64_t sequence;
-  uint32_t name, inputs, node, forward_thread;
-  uint32_t stack;     /* node, or that of the op around it where it stands at the same place */
-  uint32_t name_data; /* in the arena */
+  uint32_t name, inputs, node;
+  uint32_t stack; /* node, or that of the op around it where it stands at the same place */
   uint16_t pin;
   uint8_t scope;
-  uint8_t is_text : 1;      /* the name is a text of the call, not an operator's */
-  uint8_t has_child : 1;    /* another op has begun inside it */
-  _Atomic uint32_t is_done; /* set by another thread that ended it */
+  uint8_t is_engine_range : 1; /* what the autograd engine puts around an op of the backward pass */
+  uint8_t is_told : 1;         /* by that op: its sequence number */
+  uint8_t has_child : 1;       /* another op has begun inside it */
+  _Atomic uint32_t is_done;    /* set when a range ended elsewhere than on top of its thread's others */
+
+  struct capture_thread *thread; /* of a range */
+  int64_t sequence;              /* of an engine range: what its op told it */
+  uint32_t forward_thread;
 };
 
 enum {
@@ -127,6 +134,14 @@ struct recent_node {
 };
 enum { RECENT_NODES = 1024 };
 
+/* An op's name and inputs that were seen not long ago: one cache line instead of looks into two tables and at the words
+** of the inputs. The key is a hash of the operator (or its text) and of the words. */
+struct recent_op {
+  uint64_t key;
+  uint32_t name, inputs; /* name 0: free */
+};
+enum { RECENT_SETS = 512, RECENT_WAYS = 4 };
+
 struct capture_thread {
   /* Read by the writer thread. */
   uint32_t number; /* 1, 2, ... */
@@ -151,11 +166,13 @@ struct capture_thread {
   uint32_t forgets;     /* how often the tables were emptied */
   uint64_t deaths_seen; /* python_code.h */
   uint32_t generation;  /* of `recent` that counts: changes when numbers of code objects or nodes become void */
+  uint64_t op_seed;     /* begins each key of `recent_ops`: changes when numbers of names and inputs become void */
   struct arena arena;
   struct intern_table schemas, names, inputs, codes, nodes; /* schemas and names share the numbers of names */
   struct open_op open[OPEN_MAXIMUM];
   struct stack_frame walks[2][STACK_MAXIMUM]; /* the last stack and the one being walked, in turn */
   struct recent_node recent[RECENT_NODES];
+  _Alignas(64) struct recent_op recent_ops[RECENT_SETS][RECENT_WAYS];
   uint32_t stack_nodes[STACK_MAXIMUM];        /* of the last stack, by distance from the outermost frame */
   _Alignas(16) uint8_t scratch[SCRATCH_SIZE];
 };
@@ -197,8 +214,7 @@ static inline void thread_commit(struct capture_thread *thread, uint32_t bytes) 
 }
 
 /* The number of a text or a list of inputs; written as an item when it is new. 0: there was no room. */
-uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length,
-                            uint32_t *data);
+uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length);
 uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length);
 /* A new operator: `key`, made of the address and the contents of its schema, stands for the text from now on. */
 uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text);

@@ -7,44 +7,94 @@
 
 struct input_layout input_layout;
 
-/* Numbers or truth values; 0: something else is among them, or there is no room. */
-static uint32_t encode_numbers(const uint8_t *begin, uint64_t count, uint64_t *words, uint32_t room) {
-  if (count + 1 > room) return 0;
-  words[0] = INPUT_NUMBER_LIST | count << 32;
+uint8_t input_kinds[32];
+
+static bool put_tensor(struct input_sink *sink, const uint8_t *tensor) {
+  if (input_is_no_tensor(tensor)) return false;
+  const uint8_t *sizes;
+  uint64_t dimensions;
+  input_put(sink, input_tensor_word(tensor, &sizes, &dimensions));
+  for (uint64_t i = 0; i < dimensions; i++) input_put(sink, torch_word(sizes, (unsigned)(8 * i)));
+  return true;
+}
+
+/* Numbers or truth values; false: something else is among them. */
+static bool put_numbers(struct input_sink *sink, const uint8_t *begin, uint64_t count) {
+  uint64_t values[LIST_MAXIMUM], word = INPUT_NUMBER_LIST | count << 32;
   for (uint64_t i = 0; i < count; i++, begin += IVALUE_SIZE) {
     uint32_t tag;
     memcpy(&tag, begin + IVALUE_TAG, sizeof tag);
-    uint64_t kind = input_number(begin, tag, &words[1 + i]);
-    if (!kind || (i && (kind ^ words[0]) >> 8 & 1)) return 0;
-    words[0] |= kind & 1 << 8;
+    uint64_t kind = input_number(begin, tag, &values[i]);
+    if (!kind || (i && (kind ^ word) >> 8 & 1)) return false;
+    word |= kind & 1 << 8;
   }
-  return (uint32_t)count + 1;
+  input_put(sink, word);
+  for (uint64_t i = 0; i < count; i++) input_put(sink, values[i]);
+  return true;
 }
 
-uint32_t input_encode_list(const uint8_t *list, bool with_values, uint64_t *words, uint32_t room) {
-  if (!list) return 0;
+static bool put_list(struct input_sink *sink, const uint8_t *list, bool with_values) {
+  if (!list) return false;
   const uint8_t *begin = torch_pointer(list, input_layout.list_begin),
                 *end = torch_pointer(list, input_layout.list_begin + 8u);
   uint64_t count = (uint64_t)(end - begin) / IVALUE_SIZE;
   uint32_t tag = 0;
   if (torch_pointer(list, input_layout.list_begin + 24u) != input_layout.tensor_type) {
     if (count) memcpy(&tag, begin + IVALUE_TAG, sizeof tag);
-    if (count > LIST_MAXIMUM || (count && !input_is_scalar(tag))) return 0;
-    uint32_t used = with_values ? encode_numbers(begin, count, words, room) : 0;
-    if (used) return used;
-    words[0] = INPUT_SCALAR_LIST;
-    return 1;
+    if (count > LIST_MAXIMUM || (count && !input_is_scalar(tag))) return false;
+    if (!with_values || !put_numbers(sink, begin, count)) input_put(sink, INPUT_SCALAR_LIST);
+    return true;
   }
-  words[0] = count > LIST_MAXIMUM ? INPUT_LONG_LIST : INPUT_TENSOR_LIST | count << 32;
-  if (count > LIST_MAXIMUM) return 1;
-  uint32_t used = 1;
+  input_put(sink, count > LIST_MAXIMUM ? INPUT_LONG_LIST : INPUT_TENSOR_LIST | count << 32);
+  if (count > LIST_MAXIMUM) return true;
   for (; begin < end; begin += IVALUE_SIZE) {
     memcpy(&tag, begin + IVALUE_TAG, sizeof tag);
-    uint32_t added = tag == TAG_TENSOR ? input_encode_tensor(torch_pointer(begin, 0), words + used, room - used) : 0;
-    if (!added) return 0; /* Kineto, too, gives up a list that holds an undefined tensor */
-    used += added;
+    /* Kineto, too, gives up a list that holds an undefined tensor. */
+    if (tag != TAG_TENSOR || !put_tensor(sink, torch_pointer(begin, 0))) return false;
   }
-  return used;
+  return true;
+}
+
+void torch_inputs_read(struct input_sink *sink, const uint8_t *record_function) {
+  const uint8_t *value = torch_pointer(record_function, torch_layout.inputs);
+  uint64_t count = torch_word(record_function, torch_layout.inputs + 8u);
+  bool with_values = input_values_wanted(value, count);
+  for (uint64_t i = 0; i < count; i++, value += IVALUE_SIZE) {
+    const uint8_t *payload = torch_pointer(value, 0);
+    struct input_sink before = *sink;
+    uint32_t tag;
+    memcpy(&tag, value + IVALUE_TAG, sizeof tag);
+    uint8_t kind = tag < sizeof input_kinds ? input_kinds[tag] : INPUT_OTHER;
+    if (kind == INPUT_SCALAR) {
+      uint64_t number, word = with_values ? input_number(value, tag, &number) : 0;
+      input_put(sink, word ? word : INPUT_SCALAR);
+      if (word) input_put(sink, number);
+    } else if (tag == TAG_TENSOR ? !put_tensor(sink, payload) : kind || !put_list(sink, payload, with_values)) {
+      *sink = before;
+      input_put(sink, INPUT_OTHER);
+    }
+  }
+}
+
+uint64_t input_hash_value(uint64_t hash, const uint8_t *value) {
+  uint32_t tag;
+  memcpy(&tag, value + IVALUE_TAG, sizeof tag);
+  uint64_t number, word = input_number(value, tag, &number);
+  return word ? input_hash(input_hash(hash, word), number) : hash;
+}
+
+uint64_t input_hash_list(uint64_t hash, const uint8_t *list, bool with_values) {
+  uint64_t words[LIST_MAXIMUM * (1 + DIMENSION_MAXIMUM) + 1];
+  struct input_sink sink = {.words = words, .room = sizeof words / 8};
+  if (!put_list(&sink, list, with_values)) return input_hash(hash, INPUT_OTHER);
+  for (uint32_t i = 0; i < sink.used; i++) hash = input_hash(hash, words[i]);
+  return hash;
+}
+
+void torch_inputs_ready(void) {
+  for (uint32_t tag = 0; tag < sizeof input_kinds; tag++)
+    input_kinds[tag] = input_is_scalar(tag) ? INPUT_SCALAR : INPUT_OTHER;
+  if (input_layout.tag_list < sizeof input_kinds) input_kinds[input_layout.tag_list] = 0;
 }
 
 /* ---- Tensors. */

@@ -6,8 +6,9 @@
 ** plain numbers for an undefined one. All of it is proved when recording begins, on tensors and ops that the Python
 ** hook makes for the purpose.
 **
-** The callback writes words, which the writer thread turns into JSON texts: one word for each input, followed by a
-** tensor's sizes, or by the tensors of a list.  Equal words have equal texts.
+** The inputs are words, which the writer thread turns into JSON texts: one word for each input, followed by a tensor's
+** sizes, or by the tensors of a list.  Equal words have equal texts.  For most ops the callback needs only a hash of the
+** words, by which it finds the number that they were given before; the words are written when they are new.
 **
 ** Whole numbers and truth values among the inputs are kept for ops of at least VALUES_INPUTS inputs that begin with two
 ** tensors: convolutions and attention, whose floating point operations depend on strides and flags, are among them, and
@@ -83,19 +84,35 @@ static inline bool input_is_scalar(uint32_t tag) {
   return tag >= first && tag <= input_layout.tag_bool;
 }
 
-/* The words of one tensor; 0 when it is undefined or there is no room. */
-static inline uint32_t input_encode_tensor(const uint8_t *tensor, uint64_t *words, uint32_t room) {
-  if (!tensor || tensor == torch.undefined_tensor) return 0;
-  if ((torch_word(tensor, input_layout.policy_word) >> input_layout.policy_shift & 3) > 1) return 0;
-  uint64_t dimensions = torch_word(tensor, input_layout.sizes);
-  if (dimensions > DIMENSION_MAXIMUM || dimensions + 1 > room) return 0;
-  const uint8_t *sizes = tensor + input_layout.sizes + 8;
-  if (dimensions > INLINE_SIZES) sizes = torch_pointer(sizes, 0);
+/* Where the words of an op's inputs go. */
+struct input_sink {
+  uint64_t *words;
+  uint32_t used, room;
+  bool is_full; /* they do not fit */
+};
+
+static inline void input_put(struct input_sink *sink, uint64_t word) {
+  if (sink->used < sink->room)
+    sink->words[sink->used++] = word;
+  else
+    sink->is_full = true;
+}
+
+/* Undefined tensors and those without plain sizes. */
+static inline bool input_is_no_tensor(const uint8_t *tensor) {
+  return !tensor || tensor == torch.undefined_tensor ||
+         (torch_word(tensor, input_layout.policy_word) >> input_layout.policy_shift & 3) > 1 ||
+         torch_word(tensor, input_layout.sizes) > DIMENSION_MAXIMUM;
+}
+
+/* The first word of a tensor; `sizes` and `dimensions` are filled. */
+static inline uint64_t input_tensor_word(const uint8_t *tensor, const uint8_t **sizes, uint64_t *dimensions) {
+  *dimensions = torch_word(tensor, input_layout.sizes);
+  *sizes = tensor + input_layout.sizes + 8;
+  if (*dimensions > INLINE_SIZES) *sizes = torch_pointer(*sizes, 0);
   uint16_t dtype;
   memcpy(&dtype, tensor + input_layout.dtype, sizeof dtype);
-  words[0] = INPUT_TENSOR | (uint64_t)dtype << 8 | dimensions << 32;
-  for (uint64_t i = 0; i < dimensions; i++) words[1 + i] = torch_word(sizes, (unsigned)(8 * i));
-  return (uint32_t)dimensions + 1;
+  return INPUT_TENSOR | (uint64_t)dtype << 8 | *dimensions << 32;
 }
 
 /* Whether values are kept for an op with these inputs. */
@@ -115,37 +132,57 @@ static inline uint64_t input_number(const uint8_t *value, uint32_t tag, uint64_t
   return tag == input_layout.tag_bool ? INPUT_NUMBER | 1 << 8 : 0;
 }
 
-/* The rare kinds: lists. */
-uint32_t input_encode_list(const uint8_t *list, bool with_values, uint64_t *words, uint32_t room);
+/* All words. */
+void torch_inputs_read(struct input_sink *sink, const uint8_t *record_function);
 
-/* Returns how many words were written; 0: the op has no inputs, or UINT32_MAX: they do not fit. */
-static inline uint32_t torch_inputs_encode(const uint8_t *record_function, uint64_t *words, uint32_t room) {
+/* A hash of the same words, made without writing them: for most ops this is all. Which inputs an op has changes from op
+** to op, so there are as few branches as can be: the sizes that lie within a tensor are taken in whether it has them or
+** not, as zeros, each with a factor of its own (multilinear hashing), and kinds without words of their own come from a
+** table. */
+uint64_t input_hash_list(uint64_t hash, const uint8_t *list, bool with_values);
+extern uint8_t input_kinds[32]; /* by tag, an enum input_kind; 0: look closer */
+/* Fills input_kinds, once input_layout is proved. */
+void torch_inputs_ready(void);
+
+static inline uint64_t input_hash(uint64_t hash, uint64_t word) {
+  return ((hash << 5 | hash >> 59) ^ word) * 0x517cc1b727220a95u;
+}
+
+static inline uint64_t input_hash_tensor(uint64_t hash, const uint8_t *tensor) {
+  static const uint64_t factors[INLINE_SIZES] = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
+                                                 0xd6e8feb86659fd93u, 0xa0761d6478bd642fu};
+  const uint8_t *sizes;
+  uint64_t dimensions, word = input_tensor_word(tensor, &sizes, &dimensions);
+  for (unsigned i = 0; i < INLINE_SIZES; i++) {
+    uint64_t size = torch_word(sizes, 8 * i);
+    word += (i < dimensions ? size : 0) * factors[i];
+  }
+  hash = input_hash(hash, word);
+  for (uint64_t i = INLINE_SIZES; i < dimensions; i++) hash = input_hash(hash, torch_word(sizes, (unsigned)(8 * i)));
+  return hash;
+}
+
+/* Of an op of which values are kept: few are, so each value is looked at. */
+uint64_t input_hash_value(uint64_t hash, const uint8_t *value);
+
+static inline uint64_t torch_inputs_hash(uint64_t hash, const uint8_t *record_function) {
   const uint8_t *value = torch_pointer(record_function, torch_layout.inputs);
   uint64_t count = torch_word(record_function, torch_layout.inputs + 8u);
-  uint32_t used = 0;
   bool with_values = input_values_wanted(value, count);
-  for (uint64_t i = 0; i < count; i++, value += IVALUE_SIZE) {
-    if (used == room) return UINT32_MAX;
+  hash = input_hash(hash, count);
+  for (const uint8_t *end = value + count * IVALUE_SIZE; value < end; value += IVALUE_SIZE) {
     uint32_t tag;
     memcpy(&tag, value + IVALUE_TAG, sizeof tag);
-    uint32_t added = 0;
-    if (tag == TAG_TENSOR) {
-      added = input_encode_tensor(torch_pointer(value, 0), words + used, room - used);
-    } else if (input_is_scalar(tag)) {
-      uint64_t number, kind = with_values && room - used > 1 ? input_number(value, tag, &number) : 0;
-      words[used] = kind ? kind : INPUT_SCALAR;
-      if (kind) words[used + 1] = number;
-      added = kind ? 2 : 1;
-    } else if (tag == input_layout.tag_list) {
-      added = input_encode_list(torch_pointer(value, 0), with_values, words + used, room - used);
+    const uint8_t *payload = torch_pointer(value, 0);
+    if (tag == TAG_TENSOR && __builtin_expect(!input_is_no_tensor(payload), 1)) {
+      hash = input_hash_tensor(hash, payload);
+      continue;
     }
-    if (!added) {
-      words[used] = INPUT_OTHER;
-      added = 1;
-    }
-    used += added;
+    uint8_t kind = tag < sizeof input_kinds ? input_kinds[tag] : INPUT_OTHER;
+    hash = !kind ? input_hash_list(hash, payload, with_values) : input_hash(hash, kind);
+    if (__builtin_expect(with_values && kind == INPUT_SCALAR, 0)) hash = input_hash_value(hash, value);
   }
-  return used;
+  return hash;
 }
 
 /* ---- The writer thread's half (torch_input_text.c): JSON of the words. Returns the length, or 0 when `size` is too

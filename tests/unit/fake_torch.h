@@ -50,6 +50,7 @@ enum {
 struct fake_op {
   uint8_t object[OBJECT_BYTES];
   void *context;
+  void *end; /* that of the callback which was there when it began */
 };
 
 struct fake_schema { /* c10::FunctionSchema begins with a std::string, its name */
@@ -64,13 +65,14 @@ static inline void fake_schema_make(struct fake_schema *schema, const char *name
   schema->text = schema->length < sizeof schema->within ? strcpy(schema->within, name) : name;
 }
 
-static struct torch_callback fake_callback;
+static struct torch_callback fake_callbacks[2]; /* of ops, of ranges; start is NULL where there is none */
 
 static uint64_t fake_add(struct torch_callback callback) {
-  fake_callback = callback;
-  return 1;
+  uint64_t is_range = callback.scopes[SCOPE_USER];
+  fake_callbacks[is_range] = callback;
+  return is_range + 1;
 }
-static void fake_remove(uint64_t handle) { (void)handle; }
+static void fake_remove(uint64_t handle) { memset(&fake_callbacks[handle - 1], 0, sizeof *fake_callbacks); }
 static const char *fake_name(const void *object) {
   const char *name = (const char *)torch_pointer(object, OBJECT_NAME);
   if (((const uint8_t *)object)[OBJECT_KIND] == 1) return ((const struct fake_schema *)(const void *)name)->text;
@@ -92,15 +94,17 @@ static inline void fake_begin(struct fake_op *op, uint8_t scope, const void *nam
   memcpy(op->object + OBJECT_SEQUENCE, &sequence, sizeof sequence);
   memcpy(op->object + OBJECT_INPUTS, &inputs, sizeof inputs);
   memcpy(op->object + OBJECT_INPUTS + 8, &input_count, sizeof input_count);
+  const struct torch_callback *callback = &fake_callbacks[scope == SCOPE_USER];
   void *(*start)(void **, const uint8_t *);
-  memcpy(&start, &fake_callback.start, sizeof start);
-  start(&op->context, op->object);
+  memcpy(&start, &callback->start, sizeof start);
+  op->end = callback->end;
+  if (callback->start) start(&op->context, op->object);
 }
 
 static inline void fake_end(struct fake_op *op) {
   void (*end)(const void *, void *);
-  memcpy(&end, &fake_callback.end, sizeof end);
-  end(op->object, op->context);
+  memcpy(&end, &op->end, sizeof end);
+  if (op->end) end(op->object, op->context);
 }
 
 /* The library as after a successful begin(); `directory` is made. */
