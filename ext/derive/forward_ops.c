@@ -7,6 +7,10 @@
 ** latest start before its own; of equal starts the later row.  This is the rule by which Kineto draws its arrows
 ** between forward and backward ops.
 **
+** Its traces, though, do not say which logical number a thread has.  Where no thread of the profile has one, each number
+** goes to the thread on which most of the ops that it asks for are found, one thread for each number, the clearest
+** case first.
+**
 ** A hash table of the numbers that backward ops ask for picks the forward ops that matter; they are grouped by number
 ** (counting sort), each group is sorted by start and searched.  Groups are small, and no group is gone through more
 ** than once.  Rows of any order will do.  Both kinds of ops are looked for in all segments side by side.
@@ -133,6 +137,65 @@ static bool make_keys(struct join *join) {
   return true;
 }
 
+/* ---- logical numbers of threads, where the source does not tell them ---- */
+
+enum { MOST_LOGICAL = 64 }; /* more threads that build graphs at once have not been seen */
+
+static bool has_logical_numbers(const struct join *join) {
+  for (uint32_t thread = 0; thread < join->thread_count; thread++) {
+    if (join->logical[thread] != NO_VALUE && join->logical[thread] > 0) return true;
+  }
+  return false;
+}
+
+/* votes[thread * count + i]: ops of the thread that backward ops with logical number numbers[i] ask for. */
+static void count_votes(const struct join *join, const int64_t *numbers, uint32_t count, uint32_t *votes) {
+  const struct profile_table *ops = &join->profile->tables[TABLE_ops];
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    const struct column *forwards = segment->columns[COLUMN_ops_forward_thread];
+    const struct column *sequences = segment->columns[COLUMN_ops_sequence_number];
+    const struct column *threads = segment->columns[COLUMN_ops_thread_id];
+    uint32_t row = derive_find_value(sequences, 0);
+    for (; row < segment->rows; row = derive_find_value(sequences, row + 1)) {
+      int64_t sequence = column_integer(sequences, row);
+      if (sequence < join->first_sequence || sequence > join->last_sequence) continue;
+      if (!column_is_null(forwards, row) && column_integer(forwards, row) > 0) continue;
+      uint64_t thread = (uint64_t)column_integer(threads, row);
+      if (column_is_null(threads, row) || thread >= join->thread_count) continue;
+      for (uint32_t i = 0; i < count; i++) {
+        if (join->slots[find_slot(join, sequence, numbers[i])]) votes[thread * count + i]++;
+      }
+    }
+  }
+}
+
+static enum tfprof_status guess_logical_numbers(struct join *join, struct tfprof_error *error) {
+  int64_t numbers[MOST_LOGICAL];
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < join->backward_count && count < MOST_LOGICAL; i++) {
+    uint32_t k = 0;
+    while (k < count && numbers[k] != join->backwards[i].thread) k++;
+    if (k == count) numbers[count++] = join->backwards[i].thread;
+  }
+  uint32_t *votes = calloc((size_t)join->thread_count * count + 1, sizeof *votes);
+  if (!votes) return error_no_memory(error);
+  count_votes(join, numbers, count, votes);
+  for (uint32_t round = 0; round < count; round++) {
+    size_t best = 0;
+    for (size_t i = 0; i < (size_t)join->thread_count * count; i++) best = votes[i] > votes[best] ? i : best;
+    if (!votes[best]) break;
+    uint32_t thread = (uint32_t)(best / count), number = (uint32_t)(best % count);
+    join->logical[thread] = numbers[number];
+    for (uint32_t i = 0; i < count; i++) votes[(size_t)thread * count + i] = 0;
+    for (uint32_t t = 0; t < join->thread_count; t++) votes[(size_t)t * count + number] = 0;
+  }
+  free(votes);
+  return TFPROF_OK;
+}
+
+/* ---- forward ops ---- */
+
 static bool add_candidate(struct finds *finds, struct candidate candidate) {
   if (finds->candidate_count == finds->candidate_capacity) {
     uint32_t capacity = finds->candidate_capacity ? finds->candidate_capacity * 2 : 1024;
@@ -226,6 +289,8 @@ static enum tfprof_status join_ops(struct join *join, uint32_t rows, struct tfpr
   if (!gather_backwards(join)) return error_no_memory(error);
   if (join->backward_count == 0) return TFPROF_OK;
   if (!make_keys(join)) return error_no_memory(error);
+  if (!has_logical_numbers(join)) status = guess_logical_numbers(join, error);
+  if (status) return status;
   derive_parallel(rows, segments, find_candidates, join);
   status = derive_failure(atomic_load(&join->failure), error);
   if (status) return status;

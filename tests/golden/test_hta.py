@@ -12,6 +12,7 @@ import csv
 import glob
 import gzip
 import io
+import json
 import math
 import os
 import re
@@ -370,6 +371,32 @@ def test_diff():
             check(ours.get(name) == expected, function, ours.get(name), expected)
 
 
+def test_forward_links():
+    """The arrows between forward and backward ops that libkineto drew are the pairs of forward_op_id."""
+    db = Newest()
+    path = trace_file("nccl_a100")
+    db.values(f"SELECT tfprof_open('{path}')")
+    with gzip.open(path, "rt") as file:
+        events = json.load(file)["traceEvents"]
+    ops, arrows = {}, {}
+    for event in events:
+        if event.get("cat") == "cpu_op":
+            ops.setdefault((event["tid"], event["ts"]), []).append(event)
+        elif event.get("cat") == "fwdbwd":
+            arrows.setdefault(event["id"], {})[event["ph"]] = event
+    theirs = set()
+    for arrow in arrows.values():
+        backward = [op for op in ops[arrow["f"]["tid"], arrow["f"]["ts"]] if op["args"].get("Fwd thread id")]
+        number = backward[0]["args"]["Sequence number"]
+        forward = [op for op in ops[arrow["s"]["tid"], arrow["s"]["ts"]] if op["args"].get("Sequence number") == number]
+        theirs |= {(forward[-1]["args"]["External id"], op["args"]["External id"]) for op in backward}
+    ours = set(db.values("SELECT forward.correlation, backward.correlation FROM ops AS backward "
+                         "JOIN ops AS forward ON forward.id = backward.forward_op_id"))
+    check(len(theirs) >= 543 and theirs <= ours, "forward links", len(theirs), len(ours), list(theirs - ours)[:3])
+    # An arrow ends at the outermost of the backward ops with one number only; the op inside it has the same forward op.
+    check(len(ours) == 2 * 543, "forward links", len(ours))
+
+
 def main():
     if not SHARED or not os.path.isdir(GOLDEN):
         print("without TFPROF_SHARED there are no traces to compare with HTA")
@@ -384,12 +411,14 @@ def main():
         if has_fractional_starts(path):
             round_like_hta(db)
         for name, test in sorted(globals().items()):
-            if name.startswith("test_") and name != "test_diff" and (not wanted or name in wanted):
+            if name.startswith("test_") and name not in ("test_diff", "test_forward_links") and (not wanted or name in wanted):
                 before = len(failures)
                 test(trace, db)
                 print("passed" if len(failures) == before else "FAILED", name, trace)
     if not wanted or "test_diff" in wanted:
         test_diff()
+    if not wanted or "test_forward_links" in wanted:
+        test_forward_links()
     print(f"{len(failures)} failures")
     sys.exit(1 if failures else 0)
 

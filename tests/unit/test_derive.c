@@ -1073,6 +1073,67 @@ static void measure(uint32_t rows, enum arrangement arrangement) {
   printf("%8.2f  all\n", best_all);
 }
 
+/* A million ops, calls, kernels and waits that all carry one number: every pass that joins by it must stay linear (were
+** one not, this would take hours), and each finds the first of those it looks for. */
+static void test_duplicates(void) {
+  enum { MANY = 1000000 };
+  struct opened opened;
+  begin(&opened);
+  int64_t host = text(&opened, "host"), stream = text(&opened, "stream"), launch = text(&opened, "cudaGraphLaunch");
+  int64_t *kinds = column(&opened, TABLE_threads, COLUMN_threads_kind, 2);
+  int64_t *streams = column(&opened, TABLE_threads, COLUMN_threads_stream, 2);
+  kinds[0] = host;
+  kinds[1] = stream;
+  streams[1] = 7;
+  static const struct {
+    uint16_t table, start, end, thread, correlation, op_correlation;
+  } tables[] = {{TABLE_ops, COLUMN_ops_start_ns, COLUMN_ops_end_ns, COLUMN_ops_thread_id, COLUMN_ops_correlation, 0},
+                {TABLE_api_calls, COLUMN_api_calls_start_ns, COLUMN_api_calls_end_ns, COLUMN_api_calls_thread_id,
+                 COLUMN_api_calls_correlation, COLUMN_api_calls_op_correlation},
+                {TABLE_kernels, COLUMN_kernels_start_ns, COLUMN_kernels_end_ns, COLUMN_kernels_thread_id,
+                 COLUMN_kernels_correlation, COLUMN_kernels_op_correlation},
+                {TABLE_syncs, COLUMN_syncs_start_ns, COLUMN_syncs_end_ns, COLUMN_syncs_thread_id,
+                 COLUMN_syncs_correlation, COLUMN_syncs_op_correlation}};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    int64_t *starts = column(&opened, tables[i].table, tables[i].start, MANY);
+    int64_t *ends = column(&opened, tables[i].table, tables[i].end, MANY);
+    int64_t *threads = column(&opened, tables[i].table, tables[i].thread, MANY);
+    int64_t *correlations = column(&opened, tables[i].table, tables[i].correlation, MANY);
+    int64_t *op_correlations = i ? column(&opened, tables[i].table, tables[i].op_correlation, MANY) : NULL;
+    for (uint32_t row = 0; row < MANY; row++) {
+      starts[row] = (int64_t)row * 10 + (int64_t)i;
+      ends[row] = starts[row] + 3;
+      threads[row] = i > 1;
+      correlations[row] = INT64_C(1) << 40;
+      if (op_correlations) op_correlations[row] = INT64_C(1) << 40;
+    }
+  }
+  int64_t *names = column(&opened, TABLE_api_calls, COLUMN_api_calls_name, MANY);
+  int64_t *sync_kinds = column(&opened, TABLE_syncs, COLUMN_syncs_kind, MANY);
+  for (uint32_t row = 0; row < MANY; row++) {
+    names[row] = launch;
+    sync_kinds[row] = stream;
+  }
+  publish(&opened, &from_start, 0);
+  int64_t *calls = derived(&opened, TABLE_kernels, COLUMN_kernels_api_call_id, NULL);
+  int64_t *launches = derived(&opened, TABLE_kernels, COLUMN_kernels_graph_launch_id, NULL);
+  int64_t *waits = derived(&opened, TABLE_syncs, COLUMN_syncs_waits_on_kernel_id, NULL);
+  uint32_t rows;
+  int64_t *activities = derived(&opened, TABLE_device_activities, COLUMN_device_activities_launch_ns, &rows);
+  check(rows == 2 * MANY, "%u device activities", rows);
+  for (uint32_t row = 0; row < MANY; row += 99999) {
+    check(calls[row] == 0 && launches[row] == 0, "kernel %u: call %lld", row, (long long)calls[row]);
+    /* All waits begin with call 0, before which nothing was launched. */
+    check(waits[row] == NO_VALUE, "wait %u waits for %lld", row, (long long)waits[row]);
+    check(activities[row] == 1, "activity %u: launched at %lld", row, (long long)activities[row]);
+  }
+  free(calls);
+  free(launches);
+  free(waits);
+  free(activities);
+  end(&opened);
+}
+
 int main(int argument_count, char **arguments) {
   if (argument_count > 1 && strcmp(arguments[1], "--time") == 0) {
     uint32_t rows = argument_count > 2 ? (uint32_t)strtoul(arguments[2], NULL, 10) : 1000000;
@@ -1090,6 +1151,7 @@ int main(int argument_count, char **arguments) {
   test_made_tables();
   test_threads(END_ORDER);
   test_threads(START_ORDER);
+  test_duplicates();
   if (failures) printf("%d failures\n", failures);
   return failures > 0;
 }

@@ -90,7 +90,44 @@ static void test_allocations(void) {
   close_opened(&o);
 }
 
+/* Rows of ranges: those of the file come in its order. */
+static void test_waits_and_ranges(void) {
+  struct opened o = open_derived("waits.json");
+  ROW(syncs, waits_on_kernel_id, 0, 1); /* of the stream, launched before the wait */
+  ROW(syncs, waits_on_kernel_id, 1, 1); /* the event was recorded after kernels a and b */
+  ROW(syncs, waits_on_kernel_id, 2, 2); /* of all streams the one that ends last, but not d, which came later */
+  IS_NULL(syncs, waits_on_kernel_id, 3); /* an event of which nobody knows where it was recorded */
+  ROWS(ranges, 6);
+  IS_NULL(ranges, parent_id, 0);
+  INTEGER(ranges, depth, 0, 0);
+  ROW(ranges, parent_id, 1, 0);
+  ROW(ranges, parent_id, 2, 1);
+  INTEGER(ranges, depth, 2, 2);
+  ROW(ranges, step_id, 2, 0);
+  IS_NULL(ranges, parent_id, 3); /* a stream is a lane of its own */
+  IS_NULL(ranges, step_id, 3);
+  ROW(ranges, parent_id, 4, 3);
+  IS_NULL(ranges, parent_id, 5); /* it ends after the one in which it begins */
+  close_opened(&o);
+}
+
+/* The number of the thread that built the graph is not told: it is that of the thread which has all the forward ops. */
+static void test_forward_threads(void) {
+  struct opened o = open_derived("waits.json");
+  for (uint64_t row = 0; row < row_count(&o, TABLE_ops); row++) {
+    struct value name = CELL(&o, ops, name, row);
+    const char *text = pool_text(store_pool(o.store), name.text);
+    if (strcmp(text, "MmBackward0") == 0) TEXT(ops, name, id_row(CELL(&o, ops, forward_op_id, row).integer), "aten::mm");
+    if (strcmp(text, "MmBackward0") == 0) INTEGER(ops, correlation, id_row(CELL(&o, ops, forward_op_id, row).integer), 21);
+    if (strcmp(text, "AddBackward0") == 0)
+      INTEGER(ops, correlation, id_row(CELL(&o, ops, forward_op_id, row).integer), 22);
+  }
+  close_opened(&o);
+}
+
 int main(void) {
+  test_waits_and_ranges();
+  test_forward_threads();
   test_calls();
   test_kernels();
   test_graphs();

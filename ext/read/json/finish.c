@@ -275,7 +275,10 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   }
   free(far_offsets);
   if (!status) status = collectives_add(trace, profile);
-  if (status) return trace->status ? trace->status : error_set(error, status, "no memory to open %s", trace->path);
+  if (status) {
+    store_drop_profile(trace->store, profile);
+    return trace->status ? trace->status : error_set(error, status, "no memory to open %s", trace->path);
+  }
   string_id id = 0;
   if (pool_intern(trace->pool, trace->path, strlen(trace->path), &id) == TFPROF_OK) profile->path = id;
   profile->host = trace->host;
