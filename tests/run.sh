@@ -8,7 +8,8 @@
 # tests/DIRECTORY/test_*.py and test_*.sh is run with these variables set:
 #   TFPROF_BUILD    the build directory         TFPROF_PYTHON   a Python with PyTorch, NumPy and apsw (the newest SQLite)
 #   TFPROF_SHARED   the folder of large real traces beside the clone, or empty: tests that use it skip without it
-# Output goes to build/test-logs/.  With CI=true a test that is skipped because a framework is missing counts as failed.
+# A program that did one part and had to leave another out exits 77, too.  Output goes to build/test-logs/, temporary files
+# are removed (TFPROF_KEEP_TEST_FILES=1 keeps them).  With CI=true a test that is skipped because a framework is missing counts as failed.
 set -eu
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/dependencies.sh
@@ -78,6 +79,12 @@ need_test_python() {
 need_test_python
 export TFPROF_BUILD=$PWD/build TFPROF_PYTHON=$PYTHON TFPROF_SHARED=""
 if [ -d ../shared/traces ]; then TFPROF_SHARED=$(cd ../shared && pwd); export TFPROF_SHARED; fi
+
+# What a test leaves behind goes with this folder, however the test ends; TFPROF_KEEP_TEST_FILES=1 keeps it.
+TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/tfprof-tests-XXXXXX")
+export TMPDIR
+# shellcheck disable=SC2064  # the folder of now
+trap "[ -n '${TFPROF_KEEP_TEST_FILES:-}' ] && echo 'kept: $TMPDIR' || rm -rf '$TMPDIR'" EXIT
 
 if wants unit; then
   say "C tests"

@@ -5,7 +5,8 @@
 -- leave, so ranges that the program or its profiler put around everything hide nothing; the data loader's own time is
 -- left to the check input_loading.  On a job with kernels the check asks further that the device idles too
 -- (device_steps), since a host that is ahead of its device costs nothing.
--- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical.
+-- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical when that is
+-- a millisecond per step or more and ten steps were measured.
 -- What it would save: the part above a tenth, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
@@ -33,7 +34,7 @@ WITH measured AS (
 )
 SELECT
   'host_bound' AS check_name,
-  CASE WHEN outside_ns >= 0.50 * step_ns THEN 'critical' ELSE 'warning' END AS severity,
+  CASE WHEN outside_ns >= 0.50 * step_ns AND step_count >= 10 AND outside_ns >= 1000000 * step_count THEN 'critical' ELSE 'warning' END AS severity,
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
   format('%.0f %% of the step time passes outside any op: %s of %s per step', 100.0 * outside_ns / step_ns,
     format_ns(outside_ns / step_count), format_ns(step_ns / step_count)) AS message,
@@ -42,10 +43,8 @@ SELECT
   CAST((outside_ns - 0.10 * step_ns) / step_ns * all_ns AS INTEGER) AS saves_ns,
   'Find the Python code between the ops (py-spy shows it by line), move it out of the loop or into a DataLoader '
     || 'worker, and let torch.compile take over loops over small ops.' AS suggestion,
-  'SELECT steps.number AS number, steps.dur_ns AS dur_ns, sum(ops.self_ns) AS in_ops_ns FROM temp.steps AS steps '
-    || 'JOIN temp.ops AS ops ON ops.step_id = steps.id AND ops.thread_id = steps.thread_id WHERE ops.category <> '
-    || '''user'' AND steps.is_warmup = 0 AND steps.profile_id = ' || shares.profile_id
-    || ' GROUP BY steps.id ORDER BY steps.dur_ns - sum(ops.self_ns) DESC, steps.id LIMIT 10' AS evidence
+  'SELECT number, s.dur_ns, sum(self_ns) FROM temp.steps s JOIN temp.ops ON step_id = s.id WHERE s.profile_id = '
+    || shares.profile_id || ' GROUP BY s.id' AS evidence
 FROM shares JOIN temp.profiles AS profiles ON profiles.id = shares.profile_id
 WHERE outside_ns >= 0.20 * step_ns AND device_ratio < 0.80
 ORDER BY saves_ns DESC, shares.profile_id

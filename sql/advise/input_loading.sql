@@ -3,7 +3,9 @@
 -- For each profile the share of the measured steps (no warm-up, ops recorded) that their own thread spent in the
 -- input pipeline: the outermost input_events of that thread, such as the DataLoader's __next__.  Work that loader
 -- processes or threads do meanwhile does not count, since nobody waits for it.
--- Thresholds: 5 % is moderately and 20 % highly input-bound, as in the TensorFlow 2 Profiler.
+-- Thresholds: 5 % is moderately and 20 % highly input-bound, as in the TensorFlow 2 Profiler; critical only when that
+-- is a millisecond per step or more and ten steps were measured.  Where the loader has worker processes already, which
+-- its own events tell, more of them are suggested instead of the first.
 -- What it would save: that time, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in input_events.
 -- Example: SELECT subject, value, saves_ns FROM advise WHERE check_name = 'input_loading';
@@ -14,24 +16,30 @@ WITH measured AS (
     sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), input_time AS (
-  SELECT measured.profile_id AS profile_id, sum(input_events.dur_ns) AS input_ns
+  SELECT measured.profile_id AS profile_id, sum(input_events.dur_ns) AS input_ns,
+    max(input_events.name GLOB '*MultiProcessing*') AS has_workers
   FROM temp.input_events AS input_events JOIN measured ON measured.step_id = input_events.step_id
   WHERE input_events.parent_id IS NULL AND input_events.thread_id = measured.thread_id
   GROUP BY measured.profile_id
 )
 SELECT
   'input_loading' AS check_name,
-  CASE WHEN input_ns >= 0.20 * step_ns THEN 'critical' ELSE 'warning' END AS severity,
+  CASE WHEN input_ns >= 0.20 * step_ns AND step_count >= 10 AND input_ns >= 1000000 * step_count THEN 'critical' ELSE 'warning' END AS severity,
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
   format('%.0f %% of the step time is spent waiting for input: %s of %s per step', 100.0 * input_ns / step_ns,
     format_ns(input_ns / step_count), format_ns(step_ns / step_count)) AS message,
   1.0 * input_ns / step_ns AS value,
   0.05 AS threshold,
   CAST(1.0 * input_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
-  'Load in the background: DataLoader(num_workers=…, persistent_workers=True, prefetch_factor=…), or make the '
-    || 'samples cheaper (decode once, cache, batch the transforms).' AS suggestion,
+  CASE WHEN has_workers THEN
+    'The loader''s workers do not keep up: more of them (num_workers) while processors are idle, a larger '
+      || 'prefetch_factor, persistent_workers=True, or cheaper samples (decode once, cache, batch the transforms).'
+  ELSE
+    'Load in the background: DataLoader(num_workers=…, persistent_workers=True, prefetch_factor=…), or make the '
+      || 'samples cheaper (decode once, cache, batch the transforms).'
+  END AS suggestion,
   'SELECT name, step_id, dur_ns FROM temp.input_events WHERE parent_id IS NULL AND profile_id = '
-    || step_time.profile_id || ' ORDER BY dur_ns DESC, id' AS evidence
+    || step_time.profile_id || ' ORDER BY 3 DESC' AS evidence
 FROM step_time
 JOIN input_time ON input_time.profile_id = step_time.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = step_time.profile_id

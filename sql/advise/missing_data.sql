@@ -20,16 +20,15 @@ WITH told AS (
     reason || ': ' || message || CASE WHEN row_count > 1 THEN ' (and ' || (row_count - 1) || ' more)' ELSE '' END
       AS message, 1.0 * times AS value,
     'Record again where the answer matters; the diagnostics say what was lost and why.' AS suggestion,
-    'SELECT severity, reason, message, count, file, offset FROM temp.diagnostics WHERE reason = ' || quote(reason)
-      || ' AND profile_id = ' || profile_id AS evidence
+    'SELECT message, count, file FROM temp.diagnostics WHERE reason = ' || quote(reason) || ' AND profile_id = '
+      || profile_id AS evidence
   FROM told
   UNION ALL
   SELECT profile_id, 'info', 'No steps were recognised among ' || format_count(op_count) || ' ops; step times, shares '
     || 'and warm-up cannot be told', 1.0 * op_count,
     'Steps come from the ends of Optimizer.step; in a loop without an optimizer begin each iteration with '
       || 'tfprof.step(number), after import tfprof.',
-    'SELECT name, count(*) AS count FROM temp.ranges WHERE profile_id = ' || profile_id
-      || ' GROUP BY name ORDER BY 2 DESC, 1 LIMIT 20'
+    'SELECT name, count(*) FROM temp.ranges WHERE profile_id = ' || profile_id || ' GROUP BY 1 ORDER BY 2 DESC'
   FROM without_steps
 )
 SELECT

@@ -34,10 +34,8 @@ SELECT
   CAST(0.5 * optimizer_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
   'Construct it with fused=True, or foreach=True where the fused form does not exist: the same update in a few ops '
     || 'over all parameters.' AS suggestion,
-  'SELECT ops.name AS name, count(*) AS count, sum(ops.dur_ns) AS sum_ns FROM temp.ops AS calls JOIN temp.ops AS ops '
-    || 'ON ops.parent_id = calls.id WHERE calls.category = ''user'' AND calls.name = '
-    || quote(optimizers.name) || ' AND calls.profile_id = ' || optimizers.profile_id
-    || ' GROUP BY ops.name ORDER BY 3 DESC, 1' AS evidence
+  'SELECT name, count(*) FROM temp.ops WHERE parent_id IN (SELECT id FROM temp.ops WHERE name = '
+    || quote(optimizers.name) || ') GROUP BY 1' AS evidence
 FROM optimizers
 JOIN children ON children.profile_id = optimizers.profile_id AND children.name = optimizers.name
 JOIN step_time ON step_time.profile_id = optimizers.profile_id

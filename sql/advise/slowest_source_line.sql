@@ -33,12 +33,9 @@ SELECT
   1.0 * cost_ns / all_ns AS value,
   0.25 AS threshold,
   NULL AS saves_ns,
-  'Look at the ops that it calls before anything else: the evidence lists them.' AS suggestion,
-  'SELECT ops.name AS name, count(*) AS count, sum(ops.self_ns) AS self_ns FROM temp.ops AS ops WHERE '
-    || 'ops.code_trace_id IN (WITH RECURSIVE below(id) AS (SELECT traces.id FROM temp.code_traces AS traces JOIN '
-    || 'temp.code_frames AS frames ON frames.id = traces.leaf_frame_id WHERE frames.file = ' || quote(file)
-    || ' AND frames.line = ' || line || ' UNION SELECT traces.id FROM below JOIN temp.code_traces AS traces ON '
-    || 'traces.parent_id = below.id) SELECT id FROM below) GROUP BY ops.name ORDER BY 3 DESC, 1 LIMIT 20' AS evidence
+  'Look at the ops that it calls before anything else; the evidence says how many and how long.' AS suggestion,
+  'SELECT * FROM temp.code_summary WHERE profile_id = ' || ranked.profile_id || ' AND location = '
+    || quote(ranked.location) AS evidence
 FROM ranked
 JOIN all_time ON all_time.profile_id = ranked.profile_id
 WHERE position = 1 AND cost_ns >= 0.25 * all_ns

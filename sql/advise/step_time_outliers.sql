@@ -1,7 +1,8 @@
 -- Advice: single steps that take much longer than the others.
 --
 -- For each profile the measured steps (no warm-up) that last more than 1.5 times the median, once there are ten steps
--- to compare and the outliers cost at least 2 % of all step time: below that, chance alone makes some.
+-- to compare and the outliers cost at least 2 % of all step time: below that, chance alone makes some.  It is critical
+-- from a tenth of all step time on, when that is a millisecond per step or more.
 -- What it would save: their time beyond the median.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in steps.
 -- Example: SELECT message FROM advise WHERE check_name = 'step_time_outliers';
@@ -19,7 +20,7 @@ WITH measured AS (
 )
 SELECT
   'step_time_outliers' AS check_name,
-  CASE WHEN lost_ns >= 0.10 * step_ns THEN 'critical' ELSE 'warning' END AS severity,
+  CASE WHEN lost_ns >= 0.10 * step_ns AND lost_ns >= 1000000 * step_count THEN 'critical' ELSE 'warning' END AS severity,
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
   format('%d of %d steps take more than 1.5 times the median of %s; the longest takes %s', outlier_count, step_count,
     format_ns(CAST(median_ns AS INTEGER)), format_ns(longest_ns)) AS message,
@@ -29,7 +30,7 @@ SELECT
   'Look at what the long steps do that the others do not: checkpoints, evaluation, logging, garbage collection, a '
     || 'batch of another shape, other load on the machine.' AS suggestion,
   'SELECT number, start_ns, dur_ns FROM temp.steps WHERE is_warmup = 0 AND profile_id = ' || typical.profile_id
-    || ' ORDER BY dur_ns DESC, id LIMIT ' || outlier_count AS evidence
+    || ' ORDER BY 3 DESC LIMIT ' || outlier_count AS evidence
 FROM typical
 JOIN outliers ON outliers.profile_id = typical.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = typical.profile_id

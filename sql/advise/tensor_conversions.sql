@@ -32,9 +32,8 @@ SELECT
   CAST(0.5 * conversion_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
   'Keep tensors in the type, device and layout in which they are used: convert once outside the loop, create them '
     || 'with dtype= and device=, and avoid transposes that force contiguous copies.' AS suggestion,
-  'SELECT name, input_shapes, input_types, count(*) AS count, sum(dur_ns) AS sum_ns FROM temp.ops WHERE name IN '
-    || '(''aten::to'', ''aten::_to_copy'', ''aten::contiguous'', ''aten::clone'') AND profile_id = '
-    || step_time.profile_id || ' GROUP BY name, input_shapes, input_types ORDER BY 5 DESC, 1, 2, 3 LIMIT 20' AS evidence
+  'SELECT name, input_shapes, count(*) FROM temp.ops WHERE name IN (''aten::_to_copy'', ''aten::clone'') AND profile_id = '
+    || step_time.profile_id || ' GROUP BY 1, 2' AS evidence
 FROM step_time
 JOIN conversions ON conversions.profile_id = step_time.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = step_time.profile_id

@@ -1,13 +1,15 @@
 -- Ranges: what the program and its libraries marked by name.
 --
--- One row for each profile, domain and range name.  Ranges are recorded in every step, so nothing is weighed; those that
--- lie in warm-up steps are left out, those outside any step count.  ProfilerStep#N counts as one name,
--- and so does tfprof.step#N.
+-- One row for each profile, domain and range name.  Counted are, as in op_summary, the ranges of measured steps (no
+-- warm-up); in a profile without such steps all.  They are recorded in every step, so nothing is weighed.
+-- ProfilerStep#N counts as one name, and so does tfprof.step#N.
 --   profile_id, rank, domain, name, category
 --   count, sum_ns, mean_ns, min_ns, max_ns   of their durations
 --   step_count                               in how many steps
 -- Cost: one pass over ranges.  Example: SELECT name, count, mean_ns FROM range_summary;
-WITH named AS (
+WITH measured AS (
+  SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0
+), named AS (
   SELECT profile_id, domain, category, step_id, dur_ns,
     CASE
       WHEN name GLOB 'ProfilerStep#[0-9]*' THEN 'ProfilerStep#'
@@ -15,7 +17,7 @@ WITH named AS (
       ELSE name
     END AS name
   FROM temp.ranges
-  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  WHERE step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured)
 ), sums AS (
   SELECT profile_id, domain, name, min(category) AS category, count(*) AS count, sum(dur_ns) AS sum_ns,
     min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, count(DISTINCT step_id) AS step_count

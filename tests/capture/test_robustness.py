@@ -117,6 +117,22 @@ def check_full(directory, error):
     return path, summary
 
 
+def test_names_with_nul():
+    names = ["a\0b", "\0", "long enough not to lie in the object itself\0tail", "plain"]
+    program = """
+import torch
+for name in %r:
+    with torch.profiler.record_function(name): torch.ones(3)
+"""
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", program % names])
+        (path,) = capturing.dumps(directory)
+        query = "SELECT hex(name) AS hex FROM ops WHERE category = 'user' ORDER BY id"
+        shell = os.path.join(capturing.BUILD, "tfprof")
+        answer = subprocess.run([shell, "--format", "csv", path, query], capture_output=True, text=True, check=True)
+        assert answer.stdout.split()[1:] == [name.encode().hex().upper() for name in names], answer.stdout
+
+
 def room(directory):
     status = os.statvfs(directory)
     return status.f_bavail * status.f_frsize
@@ -138,7 +154,7 @@ def test_full_disk():
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
         mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", directory], capture_output=True)
         if mount.returncode:
-            print("no right to mount a small disk: that part is left out")
+            capturing.left_out.append("a small disk, since there is no right to mount one")
             return
         try:
             process = capturing.start(directory, ["-c", PROGRAM, "12"])

@@ -9,7 +9,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shell"))
-from terminal import program, run_tests
+from terminal import LeftOut, program, run_tests
 
 TFPROF, CAPTURE = program("tfprof"), program("tfprof-capture")
 PYTHON = os.environ.get("TFPROF_PYTHON", sys.executable)
@@ -78,8 +78,7 @@ def test_small_file_system():
         ).returncode
         != 0
     ):
-        print("        (not root, or no mounts here: left out)")
-        return
+        raise LeftOut("not root, or no mounts here")
     script = (
         f'mount -t tmpfs -o {small} none "$1"; status=0; "$3" -o "$1" -- "$4" -c "$5" || status=$?; '
         'cp -r "$1" "$2"; exit $status'

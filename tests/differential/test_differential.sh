@@ -18,7 +18,7 @@ done
 "$build/tests/make_ops_dump" "$dumps/ops.tfprof" 1200 "$seed" >/dev/null
 python=${TFPROF_PYTHON:-python3}
 engines=(cli)
-if "$python" -c 'import apsw' 2>/dev/null; then engines+=(apsw); else echo "without the newest SQLite: no apsw"; fi
+if "$python" -c 'import apsw' 2>/dev/null; then engines+=(apsw); fi
 for engine in "${engines[@]}"; do
   for opened in "random1 random3" "random2 ops"; do
     arguments=()
@@ -28,3 +28,7 @@ for engine in "${engines[@]}"; do
 done
 TFPROF_VERIFY_CONSTRAINTS=1 "$python" tests/differential/differential.py -n "$((queries / 4))" --seed "$seed" \
   --open "$dumps/random2.tfprof"
+if [ ${#engines[@]} -eq 1 ]; then
+  echo "left out: the newest SQLite, since this Python has no apsw"
+  exit 77
+fi

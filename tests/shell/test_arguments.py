@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from terminal import Terminal, program, run_tests
+from terminal import LeftOut, Terminal, program, run_tests
 
 TFPROF = program("tfprof")
 
@@ -172,7 +172,7 @@ def test_output_that_nobody_reads():
 
 def test_full_disk():
     if not os.path.exists("/dev/full"):
-        return
+        raise LeftOut("there is no /dev/full")
     with open("/dev/full", "w") as full:
         done = subprocess.run([TFPROF, "SELECT 1"], stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
     assert done.returncode == 1 and "No space left" in done.stderr, done

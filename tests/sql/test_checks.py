@@ -99,15 +99,30 @@ def read_tables():
     Profile.tables.pop("tfprof_views", None)
 
 
+severities = {}  # of the checks that the last expect() heard
+
+
+def small_run(steps, dur_ns):
+    """Where every share is bad: 60 % waiting for input, the rest tiny ops and Python."""
+    profile = Profile()
+    for number in range(steps):
+        step = profile.step(number, dur_ns=dur_ns)
+        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step, dur_ns=dur_ns * 6 // 10)
+    return profile
+
+
 def expect(what, profile, **wanted):
     """`wanted`: saves_ns by name of the checks that must speak, None where it must be NULL; all others must be silent."""
     said = {}
+    severities.clear()
     for one in stored():
         if not one.is_check:
             continue
         for row in profile.connection.execute(f"SELECT * FROM temp.{one.name}"):
             advice = dict(zip(CHECK_COLUMNS, row))
             said[one.name] = advice["saves_ns"]
+            severities[one.name] = advice["severity"]
+            check(len(advice["evidence"]) <= 130, f"{what}: the evidence of {one.name} is {len(advice['evidence'])} long")
             shown = profile.connection.execute(advice["evidence"]).fetchall()
             check(shown, f"{what}: the evidence of {one.name} shows nothing")
             check(advice["value"] >= advice["threshold"], f"{what}: {one.name} speaks below its threshold")
@@ -131,6 +146,17 @@ def main():
         profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step[0], dur_ns=4 * MS)
         profile.add("input_events", profile_id=1, name="next", stage="preprocess", thread_id=2, step_id=step[0], dur_ns=90 * MS)
     expect("8 of 100 ms wait for input", profile, input_loading=20 * 8 * MS)
+
+    check(severities["input_loading"] == "warning", f"8 % of waiting is {severities['input_loading']}")
+    for steps, dur_ns, wanted in ((20, 10 * MS, "critical"), (9, 10 * MS, "warning"), (20, MS, "warning")):
+        profile = small_run(steps, dur_ns)
+        expect("input takes most of the step", profile, input_loading=steps * dur_ns * 6 // 10)
+        check(severities["input_loading"] == wanted, f"{steps} steps of {dur_ns} ns: {severities['input_loading']}")
+        ((suggestion,),) = profile.connection.execute("SELECT suggestion FROM temp.input_loading").fetchall()
+        check(suggestion.startswith("Load in the background"), suggestion)
+        profile.connection.execute("UPDATE temp.input_events SET name = 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__'")
+        ((suggestion,),) = profile.connection.execute("SELECT suggestion FROM temp.input_loading").fetchall()
+        check("workers do not keep up" in suggestion, suggestion)
 
     profile = Profile()
     profile.steps(10)

@@ -638,7 +638,6 @@ int main(void) {
   test_usage();
   test_index();
   test_later_versions();
-  remove_test_directory();
   printf("test_dump: %s\n", failures ? "failed" : "ok");
   return failures != 0;
 }

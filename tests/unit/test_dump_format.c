@@ -105,7 +105,6 @@ int main(int count, char **arguments) {
       printf("%s\n", line);
     }
     free(written.at);
-    remove_test_directory();
     return 0;
   }
   check(written.length == sizeof example && memcmp(written.at, example, sizeof example) == 0,
@@ -116,7 +115,6 @@ int main(int count, char **arguments) {
   else check_document(TFPROF_SOURCE_DIRECTORY "/proto/FORMAT.md");
 #endif
   free(written.at);
-  remove_test_directory();
   printf("test_dump_format: %s\n", failures ? "failed" : "ok");
   return failures != 0;
 }
