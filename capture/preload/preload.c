@@ -23,7 +23,7 @@ static const char bootstrap[] =
     "        module = type(sys)('_tfprof_hooks')\n"
     "        module.__file__ = path\n"
     "        with open(path, encoding='utf-8') as file:\n"
-    "            code = compile(file.read(), path, 'exec')\n"
+    "            code = compile(file.read(), '<_tfprof_hooks>', 'exec')\n"
     "        sys.modules['_tfprof_hooks'] = module\n"
     "        exec(code, module.__dict__)\n"
     "        module.start()\n"

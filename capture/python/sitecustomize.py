@@ -8,15 +8,23 @@ it would have failed. PYTHONPATH in the environment stays as it is, so that chil
 
 import sys
 
+_here = __file__.rpartition("/")[0]
 try:
-    import _tfprof_hooks
+    # As `import _tfprof_hooks` would, but that its code says to come from no file (see load_beside there).
+    from _imp import _fix_co_filename
 
-    _tfprof_hooks.start()
+    _path = _here + "/_tfprof_hooks.py"
+    _code = type(__loader__)("_tfprof_hooks", _path).get_code("_tfprof_hooks")
+    _fix_co_filename(_code, "<_tfprof_hooks>")
+    _hooks = type(sys)("_tfprof_hooks")
+    _hooks.__file__ = _path
+    sys.modules["_tfprof_hooks"] = _hooks
+    exec(_code, _hooks.__dict__)
+    _hooks.start()
 except Exception as problem:  # the program must not notice
     if sys.stderr:
         sys.stderr.write("tfprof: this Python process is not recorded: %s: %s\n" % (type(problem).__name__, problem))
 
-_here = __file__.rpartition("/")[0]
 sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != _here]
 sys.path_importer_cache.pop(_here, None)
 del sys.modules["sitecustomize"]

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 def main():
     program, mode, out = sys.argv[1:]
+    out += os.environ.get("RANK", "")  # each rank of a distributed job has a file of its own
     run = importlib.import_module(program).run
     run()
     if mode == "capture":

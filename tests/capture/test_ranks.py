@@ -1,0 +1,67 @@
+"""torchrun: each rank is a profile of its own with its number, the size of the job and its parent, and its ops are those
+that torch.profiler sees in it.
+"""
+
+import os
+import signal
+
+import capturing
+import test_torch_profiler as profiler
+
+TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0", "--rdzv-backend", "c10d"]
+TORCHRUN += ["--rdzv-endpoint", "localhost:0"]
+
+
+def profiles(directory):
+    columns = "path, pid, parent_pid, rank, world_size, complete"
+    return capturing.query(directory, "SELECT %s FROM profiles ORDER BY rank" % columns)
+
+
+def test_ops_of_two_ranks():
+    with capturing.Directory() as directory:
+        out = os.path.join(directory, "profile")
+        drive = os.path.join(capturing.PROGRAMS, "drive.py")
+        capturing.launch(directory, [capturing.PYTHON, *TORCHRUN, drive, "ranks", "both", out], ["--quiet"])
+        rows = profiles(directory)
+        ranks = [row for row in rows if row["rank"] is not None]
+        (agent,) = [row for row in rows if row["rank"] is None]
+        assert [(row["rank"], row["world_size"], row["complete"]) for row in ranks] == [(0, 2, 1), (1, 2, 1)], rows
+        assert {row["parent_pid"] for row in ranks} == {agent["pid"]}, rows
+        for row in ranks:
+            mine = profiler.captured(row["path"])
+            profiler.compare("rank %d" % row["rank"], "same execution", mine, profiler.profiled(out + str(row["rank"])))
+            steps = capturing.query(row["path"], "SELECT count(*) AS n FROM steps")
+            assert steps == [{"n": 6}], steps
+
+
+def test_a_rank_that_dies():
+    """The other ranks are ended by torchrun; what each recorded before is there."""
+    program = """
+import os, signal, sys, time, torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+x = torch.ones(3, requires_grad=True)
+optimizer = torch.optim.SGD([x], 0.1)
+for _ in range(5):
+    x.sum().backward()
+    optimizer.step()
+time.sleep(1.5)
+if os.environ["RANK"] == "1":
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(60)
+"""
+    with capturing.Directory() as directory:
+        path = os.path.join(directory, "program.py")
+        with open(path, "w") as file:
+            file.write(program)
+        _, error = capturing.launch(directory, [capturing.PYTHON, *TORCHRUN, path], status=1)
+        ranks = [row for row in profiles(directory) if row["rank"] is not None]
+        assert [(row["rank"], row["complete"]) for row in ranks] == [(0, 0), (1, 0)], ranks
+        for row in ranks:
+            steps = capturing.query(row["path"], "SELECT count(*) AS n FROM steps")
+            assert steps == [{"n": 5}], (row, steps)
+        assert "of 3 processes" in error and "rank 1: " in error and str(signal.SIGKILL.value) in error, error
+    print("a rank that was killed, and one that torchrun ended: all their steps are there")
+
+
+capturing.main(globals())
