@@ -247,6 +247,28 @@ static void test_odd_texts(void) {
   close_opened(&o);
 }
 
+/* An event whose args are no object must not change how those of the events after it are read. */
+static void test_odd_args(void) {
+  static const char *const odd[] = {"0", "null", "[]", "\"none\"", "[{\"External id\": 5}]", "{}"};
+  for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"traceEvents\": [\n"
+             "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 1, "
+             "\"args\": %s},\n"
+             "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": 3, \"dur\": 1, "
+             "\"args\": {\"External id\": 7, \"Sequence number\": 9}},\n"
+             "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"c\", \"pid\": 1, \"tid\": 1, \"ts\": 5, \"dur\": 1, "
+             "\"args\": {\"External id\": 8, \"Sequence number\": 10}}\n]}",
+             odd[i]);
+    struct opened o = open_text(text);
+    ROWS(ops, 3);
+    INTEGER(ops, correlation, 1, 7);
+    INTEGER(ops, sequence_number, 2, 10);
+    close_opened(&o);
+  }
+}
+
 int main(void) {
   test_times();
   test_base_time();
@@ -258,5 +280,6 @@ int main(void) {
   test_chrome();
   test_tensorflow();
   test_odd_texts();
+  test_odd_args();
   return json_test_result();
 }

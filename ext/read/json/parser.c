@@ -106,6 +106,8 @@ static uint16_t learn(struct worker *w, uint16_t at, const char *p, const struct
   size_t length = (size_t)(s->value - p);
   uint16_t none = (uint16_t)s->level; /* node of unknown past */
   if (!s->is_plain || length == 0 || length > EDGE_TEXT || w->node_count >= NODE_MAXIMUM) return none;
+  /* Args that are no object: the same bytes with a brace behind them are another segment, which goes on into it. */
+  if (s->level == 1 && s->key == KEY_ARGS) return none;
   struct node *node = &w->nodes[at];
   if (node->edge_count == NODE_EDGES) return none;
   uint16_t target = 0;
