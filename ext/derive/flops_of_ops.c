@@ -7,7 +7,8 @@
 ** attention are counted: the sum over a step is then what that tool says, and what the peak rates of devices are
 ** compared with.  The function flops() knows the others, too.
 **
-** Many calls share few shapes: each combination of type, shapes and values is counted once.
+** Most ops are of types that are not counted, which is found out once a type. Of the others many share few shapes: each
+** combination of type, shapes and values is counted once.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "derive/flops.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/scratch.h"
 
 struct combination {
   string_id type, inputs, outputs, values;
@@ -28,10 +30,14 @@ struct counting {
   struct flops_call *call;
   struct combination *table;
   uint32_t mask, used;
-  int64_t *flops;        /* by row */
+  uint8_t *type_kinds;   /* by text: enum type_kind */
+  uint32_t rows;
+  int64_t *flops;        /* by row; NULL until an op is counted, and so are the other two */
   uint8_t *kinds;        /* by row; where flops is known */
   uint32_t *around;      /* by row: the nearest counted op, itself or one around it */
 };
+
+enum type_kind { NOT_ASKED, NOT_COUNTED, COUNTED };
 
 static uint64_t hash_of(const struct combination *wanted) {
   uint64_t hash = (uint64_t)wanted->type << 32 | wanted->inputs;
@@ -81,18 +87,45 @@ static void count(const struct counting *c, struct combination *entry) {
   if (status == FLOPS_KNOWN) entry->flops = flops;
 }
 
+static bool is_counted(const struct counting *c, string_id type) {
+  if (c->type_kinds[type] == NOT_ASKED) {
+    struct flops_text text = text_of(c, type);
+    const struct flops_formula *formula = text.bytes ? flops_find(text.bytes, text.length) : NULL;
+    c->type_kinds[type] = formula && formula->kind != FLOPS_ELEMENTWISE ? COUNTED : NOT_COUNTED;
+  }
+  return c->type_kinds[type] == COUNTED;
+}
+
+/* With the first op that is counted. */
+static bool make_arrays(struct counting *c) {
+  if (c->flops) return true;
+  c->call = flops_call_create();
+  c->kinds = calloc(c->rows, 1);
+  c->around = scratch_allocate((size_t)c->rows * sizeof *c->around);
+  c->flops = scratch_allocate((size_t)c->rows * sizeof *c->flops);
+  if (!c->call || !c->kinds || !c->around || !c->flops) return false;
+  for (uint32_t row = 0; row < c->rows; row++) c->flops[row] = NO_VALUE;
+  return true;
+}
+
 static enum tfprof_status count_segment(struct counting *c, struct segment *segment, struct tfprof_error *error) {
   int64_t too_large = 0;
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
     uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
     string_id types[ROWS_BLOCK], inputs[ROWS_BLOCK], outputs[ROWS_BLOCK], values[ROWS_BLOCK];
+    enum tfprof_status status = derive_poll(c->profile, error);
+    if (status) return status;
     derive_texts(segment->columns[COLUMN_ops_op_type], first, rows, types);
+    bool any = false;
+    for (uint32_t i = 0; i < rows; i++) any |= is_counted(c, types[i]);
+    if (!any) continue;
+    if (!make_arrays(c)) return error_no_memory(error);
     derive_texts(segment->columns[COLUMN_ops_input_shapes], first, rows, inputs);
     derive_texts(segment->columns[COLUMN_ops_output_shapes], first, rows, outputs);
     derive_texts(segment->columns[COLUMN_ops_input_values], first, rows, values);
     for (uint32_t i = 0; i < rows; i++) {
       uint64_t row = segment->first_row + first + i;
-      if (!types[i] || !inputs[i]) continue;
+      if (!inputs[i] || !is_counted(c, types[i])) continue;
       if ((c->used + 1) * UINT64_C(2) > c->mask && !grow(c)) return error_no_memory(error);
       struct combination wanted = {.type = types[i], .inputs = inputs[i], .outputs = outputs[i], .values = values[i]};
       struct combination *entry = place_of(c->table, c->mask, &wanted);
@@ -105,8 +138,6 @@ static enum tfprof_status count_segment(struct counting *c, struct segment *segm
       c->kinds[row] = entry->kind;
       too_large += entry->is_too_large;
     }
-    enum tfprof_status status = derive_poll(c->profile, error);
-    if (status) return status;
   }
   if (too_large) {
     segment_diagnose(segment, COLUMN_ops_flops, "warning", "flops_too_large", too_large, -1,
@@ -144,21 +175,19 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   for (size_t s = 0; s < ops->segment_count; s++)
     has_shapes |= ops->segments[s]->columns[COLUMN_ops_input_shapes]->form != COLUMN_ABSENT;
   if (!has_shapes) return TFPROF_OK;
-  c.call = flops_call_create();
-  c.flops = malloc((size_t)rows * sizeof *c.flops);
-  c.kinds = calloc(rows, 1);
-  c.around = malloc((size_t)rows * sizeof *c.around);
-  if (!c.call || !c.flops || !c.kinds || !c.around) status = error_no_memory(error);
-  for (uint32_t row = 0; row < rows && !status; row++) c.flops[row] = NO_VALUE;
+  c.rows = rows;
+  c.type_kinds = calloc((size_t)pool_count(store_pool(profile->store)) + 1, sizeof *c.type_kinds);
+  if (!c.type_kinds) status = error_no_memory(error);
   for (size_t s = 0; s < ops->segment_count && !status; s++) status = count_segment(&c, ops->segments[s], error);
-  if (!status) status = derive_all_op_parents(profile, &parents, error);
-  if (!status) count_once(&c, parents, rows);
-  if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_flops, c.flops, error);
+  if (!status && c.flops) status = derive_all_op_parents(profile, &parents, error);
+  if (!status && c.flops) count_once(&c, parents, rows);
+  if (!status && c.flops) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_flops, c.flops, error);
   flops_call_free(c.call);
   free(c.table);
-  free(c.flops);
+  free(c.type_kinds);
+  scratch_free(c.flops);
   free(c.kinds);
-  free(c.around);
+  scratch_free(c.around);
   free(parents);
   return status;
 }

@@ -5,8 +5,10 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/scratch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* 1 for ops that count, by row. */
 static enum tfprof_status find_counting(const struct profile *profile, uint32_t rows, uint8_t **counts,
@@ -58,11 +60,11 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (status || !rows) return status;
   status = derive_all_op_parents(profile, &parents, error);
   if (!status) status = find_counting(profile, rows, &counts, error);
-  outermost = malloc((size_t)rows * sizeof *outermost);
-  way = malloc((size_t)rows * sizeof *way);
+  outermost = scratch_allocate((size_t)rows * sizeof *outermost);
+  way = scratch_allocate((size_t)rows * sizeof *way);
   if (!status && (!outermost || !way)) status = error_no_memory(error);
-  for (uint32_t row = 0; row < rows && !status; row++) outermost[row] = NO_ROW;
-  for (uint32_t row = 0; row < rows && !status; row++) {
+  if (!status) memset(outermost, 0xff, (size_t)rows * sizeof *outermost); /* NO_ROW */
+  for (uint32_t row = rows; row-- > 0 && !status;) { /* from the end: parents mostly come after their children */
     if (outermost[row] == NO_ROW) climb(parents, counts, row, outermost, way);
     if (row % ROWS_BLOCK == 0) status = derive_poll(profile, error);
   }
@@ -72,8 +74,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_outermost_id, outermost, error);
   free(parents);
   free(counts);
-  free(outermost);
-  free(way);
+  scratch_free(outermost);
+  scratch_free(way);
   return status;
 }
 
