@@ -249,4 +249,5 @@ const struct derive_pass derive_allocations = {
     .writes = {{TABLE_memory_events, COLUMN_memory_events_allocation_id},
                {TABLE_memory_events, COLUMN_memory_events_op_id}},
     .run = run,
+    .is_alone = true,
 };

@@ -159,4 +159,5 @@ const struct derive_pass derive_calling_ops = {
               {TABLE_api_calls, COLUMN_api_calls_start_ns}},
     .writes = {{TABLE_api_calls, COLUMN_api_calls_op_id}},
     .run = run,
+    .is_alone = true,
 };

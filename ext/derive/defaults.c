@@ -25,4 +25,5 @@ const struct derive_pass derive_defaults = {
     .reads = {{TABLE_ops, COLUMN_ops_name}},
     .writes = {{TABLE_ops, COLUMN_ops_op_type}, {TABLE_ops, COLUMN_ops_sample_weight}},
     .run = run,
+    .is_alone = true,
 };

@@ -229,4 +229,5 @@ const struct derive_pass derive_device_activities = {
               {TABLE_api_calls, COLUMN_api_calls_end_ns},
               {TABLE_threads, COLUMN_threads_kind}},
     .run = run,
+    .is_alone = true,
 };

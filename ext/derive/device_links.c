@@ -125,6 +125,7 @@ static enum tfprof_status link_rows(struct profile *profile, const struct link_c
                  {TABLE_##table, COLUMN_##table##_step_id}, \
                  __VA_ARGS__}, \
       .run = run_##table, \
+      .is_alone = true, \
   };
 
 PASS(kernels, COLUMN_kernels_launch_delay_ns, {TABLE_kernels, COLUMN_kernels_launch_delay_ns})

@@ -203,4 +203,5 @@ const struct derive_pass derive_flops_of_ops = {
               {TABLE_ops, COLUMN_ops_parent_id}},
     .writes = {{TABLE_ops, COLUMN_ops_flops}},
     .run = run,
+    .is_alone = true,
 };

@@ -188,4 +188,5 @@ const struct derive_pass derive_graph_launches = {
               {TABLE_kernels, COLUMN_kernels_thread_id}},
     .writes = {{TABLE_kernels, COLUMN_kernels_graph_launch_id}},
     .run = run,
+    .is_alone = true,
 };

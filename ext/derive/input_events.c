@@ -136,4 +136,5 @@ const struct derive_pass derive_input_events = {
                {TABLE_input_events, COLUMN_input_events_step_id},
                {TABLE_input_events, COLUMN_input_events_pipeline}},
     .run = run,
+    .is_alone = true,
 };

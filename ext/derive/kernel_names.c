@@ -237,4 +237,5 @@ const struct derive_pass derive_kernel_names = {
                {TABLE_kernels, COLUMN_kernels_uses_tensor_core},
                {TABLE_kernels, COLUMN_kernels_tensor_core_eligible}},
     .run = run,
+    .is_alone = true,
 };

@@ -96,4 +96,5 @@ const struct derive_pass derive_memory_of_ops = {
                {TABLE_ops, COLUMN_ops_released_bytes},
                {TABLE_ops, COLUMN_ops_allocated_self_bytes}},
     .run = run,
+    .is_alone = true,
 };

@@ -68,4 +68,5 @@ const struct derive_pass derive_memory_traces = {
     .writes = {{TABLE_memory_events, COLUMN_memory_events_code_trace_id},
                {TABLE_allocations, COLUMN_allocations_code_trace_id}},
     .run = run,
+    .is_alone = true,
 };

@@ -97,4 +97,5 @@ const struct derive_pass derive_ranges = {
                {TABLE_ranges, COLUMN_ranges_step_id},
                {TABLE_ranges, COLUMN_ranges_is_process_wide}},
     .run = run,
+    .is_alone = true,
 };

@@ -115,4 +115,5 @@ const struct derive_pass derive_step_marks = {
               {TABLE_ops, COLUMN_ops_start_ns}},
     .writes = {{TABLE_steps, COLUMN_steps_is_warmup}, {TABLE_steps, COLUMN_steps_ops_recorded}},
     .run = run,
+    .is_alone = true,
 };

@@ -476,4 +476,5 @@ const struct derive_pass derive_steps = {
                {TABLE_steps, COLUMN_steps_end_ns},
                {TABLE_steps, COLUMN_steps_dur_ns}},
     .run = run,
+    .is_alone = true,
 };

@@ -3,6 +3,7 @@
 ** Everything here works on one version of a profile.  A pass runs at most once for a version; before it runs, all
 ** that it reads is made, by other passes where necessary.
 */
+#include "store/parallel.h"
 #include "store/private.h"
 
 #include <stdlib.h>
@@ -131,6 +132,36 @@ static enum tfprof_status prepare(struct profile *profile, const struct derive_p
   return status;
 }
 
+static enum tfprof_status call_pass(struct profile *profile, const struct derive_pass *pass,
+                                    struct tfprof_error *error) {
+  /* The status counts even where the pass filled in no message. */
+  if (error) error_set(error, TFPROF_OK, "derive pass %s failed", pass->name);
+  enum tfprof_status status = pass->run(profile, error);
+  if (status && error && error->status == TFPROF_OK) error->status = status;
+  return status;
+}
+
+/* What is left to do after a pass has run, or failed. */
+static enum tfprof_status finish_pass(struct profile *profile, unsigned number, enum tfprof_status status,
+                                      struct tfprof_error *error) {
+  const struct derive_pass *pass = profile->store->passes[number];
+  struct profile_table *made = NULL;
+  if (pass->makes_table >= 0 && profile->tables[pass->makes_table].is_made) made = &profile->tables[pass->makes_table];
+  if (status) {
+    if (made && !made->is_ready) profile_cut_segments(profile, (unsigned)pass->makes_table, 0);
+    return status;
+  }
+  if (made) made->is_ready = true;
+  profile->passes_done |= (uint64_t)1 << number;
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]) && !status; i++) {
+    const struct table_column *written = &pass->writes[i];
+    /* Another pass that comes earlier in the list may still owe the column. */
+    if (pass_that_writes(profile->store, written->table, written->column) != (int)number) continue;
+    status = fill_absent_in_all(profile, written->table, written->column, error);
+  }
+  return status;
+}
+
 static enum tfprof_status run_pass(struct profile *profile, unsigned number, struct tfprof_error *error) {
   const struct derive_pass *pass = profile->store->passes[number];
   uint64_t bit = (uint64_t)1 << number;
@@ -144,27 +175,10 @@ static enum tfprof_status run_pass(struct profile *profile, unsigned number, str
   if (!status && store_interrupted(profile->store)) status = error_interrupted(error);
   if (!status) {
     store_progress(profile->store, pass->name, 0);
-    /* The status counts even where the pass filled in no message. */
-    if (error) error_set(error, TFPROF_OK, "derive pass %s failed", pass->name);
-    status = pass->run(profile, error);
+    status = call_pass(profile, pass, error);
   }
   profile->passes_running = others;
-  struct profile_table *made = NULL;
-  if (pass->makes_table >= 0 && profile->tables[pass->makes_table].is_made) made = &profile->tables[pass->makes_table];
-  if (status) {
-    if (error && error->status == TFPROF_OK) error->status = status;
-    if (made && !made->is_ready) profile_cut_segments(profile, (unsigned)pass->makes_table, 0);
-    return status;
-  }
-  if (made) made->is_ready = true;
-  profile->passes_done |= bit;
-  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]) && !status; i++) {
-    const struct table_column *written = &pass->writes[i];
-    /* Another pass that comes earlier in the list may still owe the column. */
-    if (pass_that_writes(profile->store, written->table, written->column) != (int)number) continue;
-    status = fill_absent_in_all(profile, written->table, written->column, error);
-  }
-  return status;
+  return finish_pass(profile, number, status, error);
 }
 
 enum tfprof_status profile_ensure_table(struct profile *profile, unsigned table, struct tfprof_error *error) {
@@ -221,10 +235,76 @@ static void need_column(const struct profile *profile, unsigned table, unsigned 
   }
 }
 
+/* Whether all that a pass reads has been made. */
+static bool is_runnable(const struct profile *profile, const struct derive_pass *pass) {
+  struct needs needs = {.passes = 0};
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
+    if ((int)pass->writes[i].table != pass->makes_table && pass_to_make(profile, pass->writes[i].table) >= 0) return false;
+  }
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[i]); i++) {
+    need_column(profile, pass->reads[i].table, pass->reads[i].column, &needs);
+  }
+  return needs.passes == 0;
+}
+
+struct group { /* of passes that run side by side */
+  struct profile *profile;
+  unsigned count;
+  unsigned numbers[64];
+  enum tfprof_status status[64];
+  struct tfprof_error errors[64];
+};
+
+static void run_of_group(void *context, size_t i, unsigned worker) {
+  struct group *group = context;
+  (void)worker;
+  const struct derive_pass *pass = group->profile->store->passes[group->numbers[i]];
+  group->status[i] = call_pass(group->profile, pass, &group->errors[i]);
+}
+
+/* Runs those of the passes side by side that can be: each time all that have what they read. The others are left to
+** run_pass(), one by one. */
+static enum tfprof_status run_side_by_side(struct profile *profile, uint64_t passes, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  struct group *group = malloc(sizeof *group);
+  if (!group) return error_no_memory(error);
+  for (bool is_done = false; !is_done && !status;) {
+    uint64_t before = profile->passes_running;
+    is_done = true;
+    *group = (struct group){.profile = profile};
+    for (unsigned number = 0; number < profile->store->pass_count && !status; number++) {
+      const struct derive_pass *pass = profile->store->passes[number];
+      bool is_wanted = passes >> number & 1 && !((profile->passes_done | before) >> number & 1);
+      if (!is_wanted || !is_runnable(profile, pass)) continue;
+      is_done = false;
+      if (pass->is_alone) {
+        status = run_pass(profile, number, error);
+        passes &= ~((uint64_t)1 << number);
+      } else {
+        status = prepare(profile, pass, error);
+        group->numbers[group->count++] = number;
+      }
+    }
+    if (!status && store_interrupted(profile->store)) status = error_interrupted(error);
+    if (status || group->count == 0) continue;
+    store_progress(profile->store, profile->store->passes[group->numbers[0]]->name, 0);
+    for (unsigned i = 0; i < group->count; i++) profile->passes_running |= (uint64_t)1 << group->numbers[i];
+    parallel_for(group->count, run_of_group, group);
+    profile->passes_running = before;
+    for (unsigned i = 0; i < group->count; i++) {
+      enum tfprof_status one = finish_pass(profile, group->numbers[i], group->status[i], &group->errors[i]);
+      if (!status && one && error) *error = group->errors[i];
+      if (!status) status = one;
+    }
+  }
+  free(group);
+  return status;
+}
+
 /* Loads, all columns of a segment at once, for then they are decoded side by side: `columns` in all segments of the
 ** table, or in one, and what the passes read that will have to run for them. */
 static enum tfprof_status load_needs(struct profile *profile, unsigned table, struct segment *segment,
-                                     const struct column_set *columns, struct tfprof_error *error) {
+                                     const struct column_set *columns, uint64_t *passes, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   struct needs needs = {.passes = 0};
   for (unsigned column = 2; column < schema_tables[table].column_count; column++) {
@@ -244,6 +324,7 @@ static enum tfprof_status load_needs(struct profile *profile, unsigned table, st
       status = load_missing(list->segments[i], &wanted, error);
     }
   }
+  *passes = needs.passes;
   return status;
 }
 
@@ -252,7 +333,9 @@ enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned tabl
   enum tfprof_status status = profile_ensure_table(profile, table, error);
   const struct profile_table *list = &profile->tables[table];
   if (status || list->segment_count == 0) return status;
-  status = load_needs(profile, table, segment, columns, error);
+  uint64_t passes = 0;
+  status = load_needs(profile, table, segment, columns, &passes, error);
+  if (!status && passes) status = run_side_by_side(profile, passes, error);
   /* A column is raw in all segments of a table or in none. */
   const struct column_set *raw = &list->segments[0]->is_raw;
   for (unsigned column = 2; column < schema_tables[table].column_count && !status; column++) {

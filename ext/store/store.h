@@ -152,6 +152,7 @@ struct derive_pass {
   struct table_column reads[DERIVE_MAXIMUM_COLUMNS];  /* ends at the first {0,0}: TABLE 0 column 0 is never read */
   struct table_column writes[DERIVE_MAXIMUM_COLUMNS]; /* columns written where the source has none; {0,0} ends */
   enum tfprof_status (*run)(struct profile *profile, struct tfprof_error *error);
+  bool is_alone; /* run() makes rows, texts or diagnostics or retains columns, so that no other pass may run meanwhile */
 };
 /* Before run(): every table it reads, writes or makes from is made, and every column of `reads` is loaded in every
 ** segment of the profile, absent columns included. run() sets every column of `writes` with segment_set_column (a
@@ -166,7 +167,7 @@ enum tfprof_status segment_set_column(struct segment *segment, unsigned column, 
 /* ---- life of a store ---- */
 
 struct store_hooks {                     /* may be all NULL */
-  bool (*is_interrupted)(void *context); /* polled by long loops */
+  bool (*is_interrupted)(void *context); /* polled by long loops, on worker threads as well */
   void (*progress)(void *context, const char *what, double fraction);
   void *context;
 };
