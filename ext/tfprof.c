@@ -197,7 +197,12 @@ int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines 
     return SQLITE_ERROR;
   }
   int result = SQLITE_OK;
-  struct connection *connection = connection_find(db);
+  bool is_of_other_build;
+  struct connection *connection = connection_find(db, &is_of_other_build);
+  if (is_of_other_build) {
+    *message = sqlite3_mprintf("tfprof: another build of tfprof (another file) is loaded in this connection already");
+    return SQLITE_ERROR;
+  }
   if (connection) {
     connection_retain(connection);
   } else {

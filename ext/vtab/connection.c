@@ -10,10 +10,15 @@
 SQLITE_EXTENSION_INIT3
 
 /* How a second load finds the store of the first: a function of this name, called with a pointer that only C code can
-** bind, writes the connection through it. The pointer's type carries the version, because another build's struct may
-** differ. */
+** bind, writes the connection through it. Only for the same library in memory: another build's structs may differ, also
+** within a version. */
 #define FINDER_NAME "tfprof_connection_"
-#define FINDER_TYPE "tfprof connection " TFPROF_RELEASE
+#define FINDER_TYPE "tfprof finding 1" /* the form of struct finding, which must never change */
+struct finding {
+  const void *library;
+  struct connection *connection;
+};
+static const char this_library;
 
 /* Polled by long loops. SQLite before 3.41 cannot be asked, but every statement that it steps looks at the flag. */
 static bool is_interrupted(void *context) {
@@ -60,18 +65,20 @@ void connection_release(void *pointer) {
 }
 
 static void finder_function(sqlite3_context *context, int count, sqlite3_value **values) {
-  struct connection **found = sqlite3_value_pointer(values[0], FINDER_TYPE);
+  struct finding *finding = sqlite3_value_pointer(values[0], FINDER_TYPE);
   (void)count;
-  if (found) *found = sqlite3_user_data(context);
+  if (finding && finding->library == &this_library) finding->connection = sqlite3_user_data(context);
 }
 
-struct connection *connection_find(sqlite3 *db) {
-  struct connection *found = NULL;
+struct connection *connection_find(sqlite3 *db, bool *is_of_other_build) {
+  struct finding finding = {.library = &this_library};
   sqlite3_stmt *statement;
+  *is_of_other_build = false;
   if (sqlite3_prepare_v2(db, "SELECT " FINDER_NAME "(?1)", -1, &statement, NULL)) return NULL;
-  if (sqlite3_bind_pointer(statement, 1, &found, FINDER_TYPE, NULL) == SQLITE_OK) sqlite3_step(statement);
+  if (sqlite3_bind_pointer(statement, 1, &finding, FINDER_TYPE, NULL) == SQLITE_OK) sqlite3_step(statement);
   sqlite3_finalize(statement);
-  return found;
+  *is_of_other_build = !finding.connection;
+  return finding.connection;
 }
 
 int connection_publish(struct connection *connection) {

@@ -1,6 +1,7 @@
 """Loading, loading again, and living with what is around: transactions, read-only and hostile databases, names."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -74,6 +75,22 @@ def test_second_load(engine):
     assert connection.values("SELECT tfprof_open('%s')" % OTHER) == [(2,)]
     assert connection.load() is None
     assert connection.values("SELECT count(*) FROM runs") == [(2,)]
+
+
+def test_another_build(engine):
+    connection = opened(engine)
+    copy = os.path.join(directory.name, "sqlite3_tfprof.so")
+    shutil.copy(EXTENSION + ".so", copy)
+    if engine is CommandLine:
+        error = connection.run(f".load '{copy}' sqlite3_tfprof_init")[1]
+    else:
+        try:
+            connection.connection.load_extension(copy, "sqlite3_tfprof_init")
+            error = None
+        except connection.apsw.Error as raised:
+            error = str(raised)
+    assert error and "another build" in error, error
+    assert connection.values("SELECT count(*) FROM runs") == [(1,)]
 
 
 def test_second_load_with_an_open_cursor(engine):
