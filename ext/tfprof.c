@@ -36,6 +36,8 @@
 **   tfprof_open(path)           opens a profile, a run directory or all that a glob matches; the id of the run.  What
 **                               is open already, by whatever name, is refreshed and not opened again; single files
 **                               of a directory that is opened become part of its run
+**   tfprof_open(key, value, …)  opens TensorFlow's files of one program together, by the options of the classic tfprof:
+**                               profile_path, graph_path, run_meta_path, step, op_log_path, checkpoint_path
 **   tfprof_close(run_id)        closes a run; queries that are reading it finish undisturbed
 **   tfprof_refresh()            reads what was recorded since, by processes that began later too; the number of new
 **                               rows.  A file that is gone or was cut is a row in diagnostics: what had been read of it

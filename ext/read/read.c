@@ -16,6 +16,7 @@
 #include "read/json/json.h"
 #include "read/pickle/memory_snapshot.h"
 #include "read/recognise.h"
+#include "read/tensorflow/tensorflow.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,8 +26,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const struct read_format *const read_formats[] = {&dump_read_format, &read_format_json,
-                                                 &read_format_memory_snapshot};
+const struct read_format *const read_formats[] = {
+    &dump_read_format,       &read_format_json,     &read_format_memory_snapshot, &read_format_tf_profile,
+    &read_format_tf_graph, &read_format_tf_run_metadata, &read_format_tf_op_log,
+};
 const unsigned read_format_count = sizeof read_formats / sizeof read_formats[0];
 
 struct path_list {

@@ -30,4 +30,9 @@ enum tfprof_status read_open(struct store *store, const char *path, uint32_t *ru
 ** *added counts the rows. Files that are gone or cannot be read are diagnostics and no error. */
 enum tfprof_status read_refresh(struct store *store, uint64_t *added, struct tfprof_error *error);
 
+/* Opens files of TensorFlow that belong to one program as one profile: read/tensorflow/tensorflow.h. */
+struct tensorflow_files;
+enum tfprof_status read_open_tensorflow(struct store *store, const struct tensorflow_files *files, uint32_t *run_number,
+                                        struct tfprof_error *error);
+
 #endif

@@ -1,0 +1,345 @@
+/* files.c: see files.h.
+**
+** Protobuf files have no signature.  What a file is shows in its first field: field 1 of all these messages is a
+** message, and what that one begins with differs:
+**   ProfileProto  {1: number, 2: {1: name ...}}     a map entry
+**   GraphDef      {1: name, 2: op as text ...}
+**   OpLogProto    {1: name, 2: number | 3: text | 4: {1: ...}}
+**   RunMetadata   {1: {1: device with a slash, 2: {1: node name, 2: number}}}
+*/
+#include "read/tensorflow/files.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *const tf_kind_names[TF_KIND_count] = {"no file of TensorFlow", "a ProfileProto",   "a GraphDef",
+                                                  "a RunMetadata",         "an OpLogProto", "a checkpoint"};
+
+/* ---- kinds ---- */
+
+/* The next field of a message of which only the beginning may be there. */
+static bool peek(const uint8_t **at, const uint8_t *end, struct wire_field *field) {
+  uint64_t tag, value;
+  const uint8_t *next = varint_read(*at, end, &tag);
+  if (!next || tag < 8 || tag > UINT32_MAX) return false;
+  field->number = (uint32_t)(tag >> 3);
+  field->type = (uint32_t)(tag & 7);
+  field->bytes = NULL;
+  field->length = 0;
+  if (field->type == WIRE_FIXED64 || field->type == WIRE_FIXED32) {
+    size_t width = field->type == WIRE_FIXED64 ? 8 : 4;
+    if ((size_t)(end - next) < width) return false;
+    *at = next + width;
+    return true;
+  }
+  if (field->type != WIRE_VARINT && field->type != WIRE_BYTES) return false;
+  next = varint_read(next, end, &value);
+  if (!next) return false;
+  field->value = value;
+  if (field->type == WIRE_BYTES) {
+    field->bytes = next;
+    field->length = value < (size_t)(end - next) ? (size_t)value : (size_t)(end - next);
+    next += field->length;
+  }
+  *at = next;
+  return true;
+}
+
+static bool is_name(const struct wire_field *field) {
+  if (field->type != WIRE_BYTES || field->length == 0) return false;
+  for (size_t i = 0; i < field->length; i++) {
+    if (field->bytes[i] < 0x20 || field->bytes[i] == 0x7f) return false;
+  }
+  return true;
+}
+
+/* A DeviceStepStats begins with its device, which has a slash: "/job:localhost/...", "/host:CPU". */
+static bool is_device_stats(const uint8_t *at, const uint8_t *end) {
+  struct wire_field field;
+  return peek(&at, end, &field) && field.number == 1 && is_name(&field) && memchr(field.bytes, '/', field.length) &&
+         (at == end || (peek(&at, end, &field) && field.number == 2 && field.type == WIRE_BYTES));
+}
+
+static enum tf_kind kind_of_first_field(const uint8_t *at, const uint8_t *end) {
+  struct wire_field field, second;
+  if (!peek(&at, end, &field)) return TF_KIND_NONE;
+  if (field.number == 1 && field.type == WIRE_VARINT) {
+    if (!peek(&at, end, &second) || second.number != 2 || second.type != WIRE_BYTES) return TF_KIND_NONE;
+    const uint8_t *inner = second.bytes;
+    return peek(&inner, second.bytes + second.length, &field) && field.number == 1 && is_name(&field)
+               ? TF_KIND_PROFILE
+               : TF_KIND_NONE;
+  }
+  if (field.number != 1 || field.type != WIRE_BYTES) return TF_KIND_NONE;
+  if (is_device_stats(field.bytes, field.bytes + field.length)) return TF_KIND_RUN_METADATA;
+  if (!is_name(&field) || !peek(&at, end, &second)) return TF_KIND_NONE;
+  if (second.number == 2 && second.type == WIRE_BYTES) return is_name(&second) ? TF_KIND_GRAPH : TF_KIND_NONE;
+  if (second.number == 2 && second.type == WIRE_VARINT) return TF_KIND_OP_LOG;
+  if (second.number == 3 && is_name(&second)) return TF_KIND_OP_LOG;
+  const uint8_t *inner = second.bytes;
+  if (second.number == 4 && inner && peek(&inner, inner + second.length, &field) && field.number == 1 &&
+      field.type == WIRE_BYTES && !is_name(&field))
+    return TF_KIND_OP_LOG;
+  return TF_KIND_NONE;
+}
+
+static bool begins(const char *text, size_t length, const char *word) {
+  size_t size = strlen(word);
+  if (length <= size || memcmp(text, word, size) != 0) return false;
+  size_t at = size;
+  while (at < length && isspace((unsigned char)text[at])) at++;
+  return at < length && (text[at] == '{' || text[at] == ':' || text[at] == '<');
+}
+
+static enum tf_kind kind_of_text(const char *text, size_t length) {
+  for (;;) { /* space and comments */
+    while (length && isspace((unsigned char)*text)) text++, length--;
+    if (!length || *text != '#') break;
+    while (length && *text != '\n') text++, length--;
+  }
+  if (begins(text, length, "step_stats") || begins(text, length, "partition_graphs")) return TF_KIND_RUN_METADATA;
+  if (begins(text, length, "node") || begins(text, length, "library") || begins(text, length, "versions"))
+    return TF_KIND_GRAPH;
+  return TF_KIND_NONE;
+}
+
+static bool is_text(const uint8_t *head, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (head[i] < 0x20 && !isspace(head[i])) return false;
+  }
+  return length > 0;
+}
+
+/* Checkpoints are sorted string tables, which end in this number. */
+static bool is_table(const char *path) {
+  static const uint8_t magic[8] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
+  struct stat facts;
+  uint8_t tail[8];
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  bool found = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size >= 48 &&
+               pread(fd, tail, sizeof tail, facts.st_size - 8) == 8 && memcmp(tail, magic, sizeof tail) == 0;
+  close(fd);
+  return found;
+}
+
+enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length) {
+  if (length == 0) return TF_KIND_NONE;
+  if (is_text(head, length)) return kind_of_text((const char *)head, length);
+  if (is_table(path)) return TF_KIND_CHECKPOINT;
+  const uint8_t *at = head;
+  struct wire_field field;
+  for (unsigned i = 0; i < 16 && peek(&at, head + length, &field); i++) {
+    if (field.type != WIRE_BYTES) break;
+    if (field.number != 1) continue; /* id_to_string and partition graphs may come first */
+    return kind_of_first_field(field.bytes, field.bytes + field.length);
+  }
+  return TF_KIND_NONE;
+}
+
+/* ---- reading ---- */
+
+static ssize_t read_fully(int fd, uint8_t *to, size_t length, uint64_t offset) {
+  size_t done = 0;
+  while (done < length) {
+    ssize_t got = pread(fd, to + done, length - done, (off_t)(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    done += (size_t)got;
+  }
+  return (ssize_t)done;
+}
+
+static enum tfprof_status open_file(const char *path, int *fd, uint64_t *size, struct tfprof_error *error) {
+  struct stat facts;
+  *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (*fd < 0) return error_io(error, path, "cannot open");
+  enum tfprof_status status = TFPROF_OK;
+  if (fstat(*fd, &facts) != 0) status = error_io(error, path, "cannot examine");
+  else if (!S_ISREG(facts.st_mode)) status = error_at(error, TFPROF_WRONG_KIND, path, 0, "this is not a regular file");
+  if (status) close(*fd);
+  else *size = (uint64_t)facts.st_size;
+  return status;
+}
+
+enum tfprof_status tf_file_read(const char *path, uint64_t most, uint8_t **bytes, size_t *length,
+                                struct tfprof_error *error) {
+  int fd;
+  uint64_t size;
+  enum tfprof_status status = open_file(path, &fd, &size, error);
+  *bytes = NULL;
+  *length = 0;
+  if (status) return status;
+  if (size > most) status = error_at(error, TFPROF_LIMIT, path, 0, "the file is too large to be one of TensorFlow's texts");
+  if (!status && !(*bytes = malloc((size_t)size + 1))) status = error_no_memory(error);
+  if (!status) {
+    ssize_t got = read_fully(fd, *bytes, (size_t)size, 0);
+    if (got < 0) status = error_io(error, path, "cannot read");
+    else (*bytes)[*length = (size_t)got] = 0;
+  }
+  close(fd);
+  if (status) {
+    free(*bytes);
+    *bytes = NULL;
+  }
+  return status;
+}
+
+enum { WINDOW_BYTES = 4 << 20 };
+
+/* A part of a file in memory: bytes [offset, offset + length). */
+struct window {
+  int fd;
+  uint8_t *bytes;
+  size_t length, capacity;
+  uint64_t offset, file_size;
+};
+
+/* Makes the window begin at `offset` and hold at least `wanted` bytes, or all that are left. */
+static enum tfprof_status move_window(struct window *window, uint64_t offset, size_t wanted, const char *path,
+                                      struct tfprof_error *error) {
+  uint64_t left = window->file_size - offset;
+  if (wanted < WINDOW_BYTES) wanted = WINDOW_BYTES;
+  if (wanted > left) wanted = (size_t)left;
+  size_t kept = 0;
+  if (offset >= window->offset && offset < window->offset + window->length) {
+    kept = (size_t)(window->offset + window->length - offset);
+    memmove(window->bytes, window->bytes + (offset - window->offset), kept);
+  }
+  if (wanted > window->capacity) {
+    uint8_t *bytes = realloc(window->bytes, wanted);
+    if (!bytes) return error_no_memory(error);
+    window->bytes = bytes;
+    window->capacity = wanted;
+  }
+  window->offset = offset;
+  window->length = kept;
+  if (kept >= wanted) return TFPROF_OK;
+  ssize_t got = read_fully(window->fd, window->bytes + kept, wanted - kept, offset + kept);
+  if (got < 0) return error_io(error, path, "cannot read");
+  window->length += (size_t)got;
+  if (window->length < wanted) window->file_size = offset + window->length; /* it became shorter meanwhile */
+  return TFPROF_OK;
+}
+
+/* Bytes that the field at the beginning of the window takes; 0: it is damaged, or its head does not end in here. */
+static uint64_t field_bytes(const struct window *window) {
+  const uint8_t *at = window->bytes, *end = at + window->length;
+  uint64_t tag, value;
+  const uint8_t *next = varint_read(at, end, &tag);
+  if (!next || tag < 8 || tag > UINT32_MAX) return 0;
+  switch (tag & 7) {
+    case WIRE_VARINT: next = varint_read(next, end, &value); return next ? (uint64_t)(next - at) : 0;
+    case WIRE_FIXED64: return (uint64_t)(next - at) + 8;
+    case WIRE_FIXED32: return (uint64_t)(next - at) + 4;
+    case WIRE_BYTES:
+      next = varint_read(next, end, &value);
+      return next && value < UINT64_MAX / 2 ? (uint64_t)(next - at) + value : 0;
+  }
+  return 0;
+}
+
+/* All whole fields in a range of bytes. */
+static bool take_fields(struct tf_model *model, const uint8_t *bytes, size_t length, tf_take_field *take, bool *taken) {
+  struct wire_reader reader = wire_open(bytes, length);
+  struct wire_field field;
+  while (wire_next(&reader, &field)) {
+    *taken = true;
+    if (!take(model, &reader, &field)) return false;
+  }
+  tf_check(model, &reader);
+  return true;
+}
+
+static enum tfprof_status read_binary(struct tf_model *model, struct window *window, tf_take_field *take,
+                                      bool *is_complete) {
+  uint64_t offset = 0;
+  bool taken = false;
+  enum tfprof_status status = TFPROF_OK;
+  *is_complete = true;
+  while (!status && offset < window->file_size) {
+    if (store_interrupted(model->store)) return error_set(model->error, TFPROF_INTERRUPTED, "interrupted");
+    if (window->offset + window->length < offset + 20 || offset < window->offset)
+      status = move_window(window, offset, WINDOW_BYTES, model->path, model->error);
+    if (status) break;
+    /* Where in the window the run of whole fields ends. */
+    struct window rest = *window;
+    rest.bytes += offset - window->offset;
+    rest.length -= (size_t)(offset - window->offset);
+    size_t whole = 0;
+    uint64_t size = 0;
+    while (rest.length && (size = field_bytes(&rest)) && size <= rest.length) {
+      whole += (size_t)size;
+      rest.bytes += size;
+      rest.length -= (size_t)size;
+    }
+    model->file_offset = offset;
+    if (whole && !take_fields(model, window->bytes + (offset - window->offset), whole, take, &taken))
+      return model->status ? model->status : error_no_memory(model->error);
+    offset += whole;
+    if (whole) continue;
+    /* Not one whole field: it is longer than the window, cut off, or damaged. */
+    bool is_at_end = window->offset + window->length >= window->file_size;
+    if ((!size && (is_at_end || rest.length >= 20)) || size > window->file_size - offset) {
+      *is_complete = false;
+      tf_trouble(model, TF_TROUBLE_WIRE, 0);
+      if (!taken)
+        status = error_at(model->error, TFPROF_CORRUPT, model->path, offset, "%s; it is damaged or was cut off",
+                          size ? "the first part of the file is longer than the file" : "the file does not begin as it should");
+      return status;
+    }
+    status = move_window(window, offset, size ? (size_t)size : WINDOW_BYTES, model->path, model->error);
+  }
+  return status;
+}
+
+static enum tfprof_status read_text(struct tf_model *model, enum tf_kind kind, const char *path, tf_take_field *take,
+                                    bool *is_complete) {
+  uint8_t *bytes;
+  size_t length, offset = 0;
+  const char *wrong = NULL;
+  struct tf_text binary = {0};
+  bool taken = false;
+  enum tfprof_status status = tf_file_read(path, (uint64_t)1 << 32, &bytes, &length, model->error);
+  if (status) return status;
+  if (!tf_text_to_binary(model, kind, (const char *)bytes, length, &binary, &wrong, &offset)) tf_no_memory(model);
+  *is_complete = !wrong;
+  free(bytes);
+  if (!model->status) {
+    model->file_offset = 0;
+    take_fields(model, (const uint8_t *)(binary.bytes ? binary.bytes : ""), binary.length, take, &taken);
+  }
+  tf_text_free(&binary);
+  if (model->status) return model->status;
+  if (wrong) {
+    model->file_offset = offset;
+    tf_trouble(model, TF_TROUBLE_WIRE, 0);
+    if (!taken) return error_at(model->error, TFPROF_CORRUPT, path, offset, "this is no protobuf text: %s", wrong);
+  }
+  return TFPROF_OK;
+}
+
+enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, enum tf_kind kind, tf_take_field *take,
+                                  bool *is_complete) {
+  uint8_t head[512];
+  struct window window = {0};
+  enum tfprof_status status = open_file(path, &window.fd, &window.file_size, model->error);
+  if (status) return status;
+  tf_begin_file(model, path);
+  ssize_t got = read_fully(window.fd, head, sizeof head, 0);
+  if (got < 0) {
+    status = error_io(model->error, path, "cannot read");
+  } else if (is_text(head, (size_t)got) && kind_of_text((const char *)head, (size_t)got)) {
+    status = read_text(model, kind, path, take, is_complete);
+  } else {
+    status = read_binary(model, &window, take, is_complete);
+  }
+  if (!status) model->file_bytes = tf_add(model, model->file_bytes, (int64_t)window.file_size);
+  free(window.bytes);
+  close(window.fd);
+  return status;
+}

@@ -1,0 +1,37 @@
+/* files.h: the files of TensorFlow: what kind one is, and its outermost fields one after the other. */
+#ifndef TFPROF_TENSORFLOW_FILES_H
+#define TFPROF_TENSORFLOW_FILES_H
+
+#include "read/tensorflow/messages.h"
+
+enum tf_kind {
+  TF_KIND_NONE,
+  TF_KIND_PROFILE,      /* ProfileProto */
+  TF_KIND_GRAPH,        /* GraphDef, binary or text */
+  TF_KIND_RUN_METADATA, /* RunMetadata, binary or text */
+  TF_KIND_OP_LOG,       /* OpLogProto */
+  TF_KIND_CHECKPOINT,   /* the index of a V2 checkpoint, or a V1 checkpoint */
+  TF_KIND_count
+};
+/* "a GraphDef", ... */
+extern const char *const tf_kind_names[TF_KIND_count];
+
+/* What the first bytes of a file show; of a checkpoint its last bytes, which are read from `path`. */
+enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length);
+
+/* Hands the outermost fields of a file to `take`, a window of the file in memory at a time. Text files are made binary
+** first. Where the file is damaged or cut off, what came before counts and *is_complete becomes false; an error when
+** there was nothing before. */
+enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, enum tf_kind kind, tf_take_field *take,
+                                  bool *is_complete);
+
+/* The whole file, to be freed. At most `most` bytes. */
+enum tfprof_status tf_file_read(const char *path, uint64_t most, uint8_t **bytes, size_t *length,
+                                struct tfprof_error *error);
+
+/* text_proto.c: text format to binary. Fields that no reader uses are left out. False: no memory. On a
+** syntax error *wrong says what, at *offset, and `binary` holds the outermost fields before. */
+bool tf_text_to_binary(struct tf_model *model, enum tf_kind kind, const char *text, size_t length,
+                       struct tf_text *binary, const char **wrong, size_t *offset);
+
+#endif

@@ -1,0 +1,283 @@
+/* model.c: see model.h. */
+#include "read/tensorflow/model.h"
+
+#include <ctype.h>
+
+bool tf_no_memory(struct tf_model *model) {
+  if (!model->status) model->status = error_no_memory(model->error);
+  return false;
+}
+
+bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_error *error) {
+  memset(model, 0, sizeof *model);
+  model->store = store;
+  model->pool = store_pool(store);
+  model->error = error;
+  return true;
+}
+
+void tf_model_free(struct tf_model *model) {
+  struct tf_map *maps[] = {&model->node_map,  &model->step_map,  &model->lane_map,   &model->frame_map,
+                           &model->trace_map, &model->string_map, &model->file_id_map};
+  for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) free(maps[i]->slots);
+  tf_nodes_free(&model->nodes);
+  tf_edges_free(&model->edges);
+  tf_types_free(&model->types);
+  tf_steps_free(&model->steps);
+  tf_execs_free(&model->execs);
+  tf_runs_free(&model->runs);
+  tf_lanes_free(&model->lanes);
+  tf_frames_free(&model->frames);
+  tf_traces_free(&model->traces);
+  free(model->scratch);
+  free(model->device_names);
+  free(model->lane_devices);
+  memset(model, 0, sizeof *model);
+}
+
+void tf_begin_file(struct tf_model *model, const char *path) {
+  model->path = path;
+  model->file_offset = 0;
+  if (pool_intern(model->pool, path, strlen(path), &model->path_id)) model->path_id = 0;
+}
+
+void tf_trouble(struct tf_model *model, enum tf_trouble trouble, uint64_t offset) {
+  if (model->troubles[trouble].count++) return;
+  model->troubles[trouble].offset = model->file_offset + offset;
+  model->troubles[trouble].file = model->path_id;
+}
+
+char *tf_scratch(struct tf_model *model, size_t size) {
+  if (size > model->scratch_size) {
+    char *scratch = realloc(model->scratch, size + size / 2);
+    if (!scratch) {
+      tf_no_memory(model);
+      return NULL;
+    }
+    model->scratch = scratch;
+    model->scratch_size = size + size / 2;
+  }
+  return model->scratch;
+}
+
+bool tf_intern(struct tf_model *model, const char *text, size_t length, string_id *id) {
+  *id = 0;
+  if (length == 0) return true;
+  enum tfprof_status status = pool_intern(model->pool, text, length, id);
+  if (status == TFPROF_OK) return true;
+  model->status = status == TFPROF_NO_MEMORY ? error_no_memory(model->error)
+                                             : error_set(model->error, status, "more texts than can be numbered");
+  return false;
+}
+
+bool tf_intern_lower(struct tf_model *model, const char *text, size_t length, string_id *id) {
+  char *lower = tf_scratch(model, length + 1);
+  if (!lower) return false;
+  for (size_t i = 0; i < length; i++) lower[i] = (char)tolower((unsigned char)text[i]);
+  return tf_intern(model, lower, length, id);
+}
+
+/* ---- maps ---- */
+
+static size_t slot_of(const struct tf_map *map, uint64_t first, uint64_t second) {
+  uint64_t hash = (first ^ second * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
+  hash ^= hash >> 32;
+  hash *= UINT64_C(0xd6e8feb86659fd93);
+  return (size_t)(hash >> 20) & map->mask;
+}
+
+uint32_t tf_map_find(const struct tf_map *map, uint64_t first, uint64_t second) {
+  if (!map->slots) return UINT32_MAX;
+  for (size_t i = slot_of(map, first, second);; i = (i + 1) & map->mask) {
+    const struct tf_map_slot *slot = &map->slots[i];
+    if (!slot->row) return UINT32_MAX;
+    if (slot->key[0] == first && slot->key[1] == second) return slot->row - 1;
+  }
+}
+
+static void put(struct tf_map *map, const struct tf_map_slot *item) {
+  size_t i = slot_of(map, item->key[0], item->key[1]);
+  while (map->slots[i].row) i = (i + 1) & map->mask;
+  map->slots[i] = *item;
+}
+
+bool tf_map_put(struct tf_model *model, struct tf_map *map, uint64_t first, uint64_t second, uint32_t row) {
+  if (!map->slots || map->count * 2 > map->mask) {
+    size_t old_size = map->slots ? map->mask + 1 : 0, size = old_size ? old_size * 2 : 256;
+    struct tf_map_slot *old = map->slots, *slots = calloc(size, sizeof *slots);
+    if (!slots) return tf_no_memory(model);
+    map->slots = slots;
+    map->mask = size - 1;
+    for (size_t i = 0; i < old_size; i++) {
+      if (old[i].row) put(map, &old[i]);
+    }
+    free(old);
+  }
+  map->count++;
+  put(map, &(struct tf_map_slot){{first, second}, row + 1});
+  return true;
+}
+
+/* ---- nodes ---- */
+
+uint32_t tf_find_node(const struct tf_model *model, string_id name) { return tf_map_find(&model->node_map, name, 0); }
+
+bool tf_add_type(struct tf_model *model, uint32_t node, string_id type) {
+  if (!type) return true;
+  struct tf_type *item = tf_types_add(&model->types);
+  if (!item) return tf_no_memory(model);
+  *item = (struct tf_type){node, type};
+  return true;
+}
+
+bool tf_add_node(struct tf_model *model, string_id name, string_id op, uint32_t *row) {
+  if (model->nodes.count >= INT32_MAX) {
+    model->status = error_set(model->error, TFPROF_LIMIT, "%s has more than 2^31 nodes", model->path);
+    return false;
+  }
+  *row = (uint32_t)model->nodes.count;
+  struct tf_node *node = tf_nodes_add(&model->nodes);
+  if (!node) return tf_no_memory(model);
+  node->name = name;
+  node->op = op;
+  node->parameters = TF_NONE;
+  node->file_id = TF_NONE;
+  return tf_map_put(model, &model->node_map, name, 0, *row);
+}
+
+/* The number after the last character that is a colon; 0 when it is none. */
+static int32_t output_number(const char *text, size_t length) {
+  int64_t number = 0;
+  if (length == 0 || length > 9) return 0;
+  for (size_t i = 0; i < length; i++) {
+    if (!isdigit((unsigned char)text[i])) return 0;
+    number = number * 10 + (text[i] - '0');
+  }
+  return (int32_t)number;
+}
+
+bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const char *text, size_t length) {
+  bool is_control = length && *text == '^';
+  text += is_control;
+  length -= is_control;
+  /* "node", "node:2"; in functions "node:output:2". */
+  const char *colon = memchr(text, ':', length), *last = memrchr(text, ':', length);
+  size_t name_length = colon ? (size_t)(colon - text) : length;
+  string_id name;
+  if (!tf_intern(model, text, name_length, &name)) return false;
+  struct tf_edge *edge = tf_edges_add(&model->edges);
+  if (!edge) return tf_no_memory(model);
+  *edge = (struct tf_edge){.node = node, .position = position, .is_control = is_control, .source = name};
+  if (last) edge->source_output = output_number(last + 1, (size_t)(text + length - last - 1));
+  return true;
+}
+
+/* ---- steps ---- */
+
+bool tf_begin_step(struct tf_model *model, int64_t number) {
+  uint32_t row = tf_map_find(&model->step_map, (uint64_t)number, 0);
+  if (row == UINT32_MAX) {
+    row = (uint32_t)model->steps.count;
+    struct tf_step *step = tf_steps_add(&model->steps);
+    if (!step) return tf_no_memory(model);
+    step->number = number;
+    if (!tf_map_put(model, &model->step_map, (uint64_t)number, 0, row)) return false;
+  }
+  model->step = row;
+  return true;
+}
+
+bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec) {
+  uint32_t row = model->nodes.items[node].exec;
+  if (!row || model->execs.items[row - 1].step != model->step) {
+    struct tf_exec *item = model->execs.count < INT32_MAX ? tf_execs_add(&model->execs) : NULL;
+    if (!item) return tf_no_memory(model);
+    item->node = node;
+    item->step = model->step;
+    row = model->nodes.items[node].exec = (uint32_t)model->execs.count;
+  }
+  *exec = &model->execs.items[row - 1];
+  return true;
+}
+
+bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lower, int64_t thread, bool is_accelerator,
+                 uint32_t *lane) {
+  *lane = tf_map_find(&model->lane_map, device, (uint64_t)thread);
+  if (*lane != UINT32_MAX) return true;
+  *lane = (uint32_t)model->lanes.count;
+  struct tf_lane *item = tf_lanes_add(&model->lanes);
+  if (!item) return tf_no_memory(model);
+  *item = (struct tf_lane){device, device_lower, thread, is_accelerator};
+  return tf_map_put(model, &model->lane_map, device, (uint64_t)thread, *lane);
+}
+
+bool tf_add_run(struct tf_model *model, uint32_t node, uint32_t lane, int64_t start_micros, int64_t micros) {
+  struct tf_run *run = model->runs.count < INT32_MAX ? tf_runs_add(&model->runs) : NULL;
+  if (!run) return tf_no_memory(model);
+  *run = (struct tf_run){node, model->step, lane, start_micros, micros};
+  return true;
+}
+
+/* ---- traces ---- */
+
+bool tf_push_frame(struct tf_model *model, uint32_t parent, const struct tf_frame *frame, uint32_t *trace) {
+  uint64_t first = (uint64_t)frame->file * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)frame->function << 32 ^
+                   (uint64_t)frame->text << 8 ^ frame->is_inline;
+  uint64_t second = (uint64_t)frame->line << 32 ^ (uint64_t)frame->first_line;
+  uint32_t row;
+  /* The key is a hash: look on under neighbouring keys until the frame itself is found. */
+  while ((row = tf_map_find(&model->frame_map, first, second)) != UINT32_MAX) {
+    const struct tf_frame *other = &model->frames.items[row];
+    if (other->file == frame->file && other->function == frame->function && other->text == frame->text &&
+        other->line == frame->line && other->first_line == frame->first_line && other->is_inline == frame->is_inline)
+      break;
+    first++;
+  }
+  if (row == UINT32_MAX) {
+    row = (uint32_t)model->frames.count;
+    struct tf_frame *item = row < INT32_MAX ? tf_frames_add(&model->frames) : NULL;
+    if (!item) return tf_no_memory(model);
+    *item = *frame;
+    if (!tf_map_put(model, &model->frame_map, first, second, row)) return false;
+  }
+  uint32_t found = tf_map_find(&model->trace_map, parent, row);
+  if (found == UINT32_MAX) {
+    found = (uint32_t)model->traces.count;
+    struct tf_trace *item = found < INT32_MAX ? tf_traces_add(&model->traces) : NULL;
+    if (!item) return tf_no_memory(model);
+    *item = (struct tf_trace){parent, row, parent ? model->traces.items[parent - 1].depth + 1 : 1};
+    if (!tf_map_put(model, &model->trace_map, parent, row, found)) return false;
+  }
+  *trace = found + 1;
+  return true;
+}
+
+bool tf_add_string(struct tf_model *model, int64_t key, const char *text, size_t length) {
+  string_id id;
+  if (tf_map_find(&model->string_map, (uint64_t)key, 0) != UINT32_MAX) return true;
+  return tf_intern(model, text, length, &id) && tf_map_put(model, &model->string_map, (uint64_t)key, 0, id);
+}
+
+/* ---- devices ---- */
+
+bool tf_is_canonical_device(const char *device, size_t length) {
+  size_t at = length;
+  while (at > 0 && isdigit((unsigned char)device[at - 1])) at--;
+  if (at == length || at < 4) return false;
+  /* Of "device:cpu:" the last part is enough where a slash or "/device:" stands before it. */
+  if (memcmp(device + at - 4, "cpu:", 4) != 0 && memcmp(device + at - 4, "gpu:", 4) != 0) return false;
+  at -= 4;
+  if (at >= 1 && device[at - 1] == '/') return true;
+  return at >= 8 && memcmp(device + at - 8, "/device:", 8) == 0;
+}
+
+bool tf_is_accelerator_lane(const char *device, size_t length) {
+  return memmem(device, length, "stream:all", 10) != NULL;
+}
+
+int64_t tf_add(struct tf_model *model, int64_t a, int64_t b) {
+  int64_t sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  tf_trouble(model, TF_TROUBLE_TIME, 0);
+  return a;
+}

@@ -1,0 +1,192 @@
+/* model.h: what TensorFlow's files say about one program, collected before it becomes a profile of the store.
+**
+** A GraphDef brings nodes and edges, each RunMetadata a step with what every node cost in it, an OpLogProto types, flops
+** and call stacks, a checkpoint the stored tensors; a ProfileProto holds all but the last.  Readers (graph_def.c,
+** run_metadata.c, op_log.c, profile_proto.c, checkpoint.c) add to one `struct tf_model` in that order, and publish.c
+** makes the tables.  Numbers in a model are those of the files: microseconds, bytes, indexes from 0.
+**
+** The accounting is that of the TensorFlow profiler (core/profiler/internal, described in its README): a node has one
+** canonical device; what runs on devices named .../cpu:N or .../gpu:N is CPU time, on ".../stream:all" accelerator time.
+**
+** Functions return false when the model cannot go on: it has then no memory, and model->status says so.
+*/
+#ifndef TFPROF_TENSORFLOW_MODEL_H
+#define TFPROF_TENSORFLOW_MODEL_H
+
+#include "read/tensorflow/list.h"
+#include "store/store.h"
+
+enum { TF_NONE = -1 };
+
+struct tf_node {
+  string_id name, op;
+  string_id device;                    /* the first canonical device, lower case; 0: none yet */
+  string_id requested_device;          /* where the graph asks for it; 0: anywhere */
+  string_id shape, dtype, data_format; /* shape: "3x3x16", of the attribute `shape` */
+  string_id output_shapes;             /* JSON: [[5,12,12,8],null] */
+  string_id attributes;                /* JSON of the other attributes; 0: none */
+  int64_t flops;                       /* of one run; 0: unknown */
+  int64_t parameters;                  /* product of shape; TF_NONE: no shape, or an unknown dimension */
+  int64_t file_id;                     /* ProfileProto's own number of the node */
+  uint32_t trace;                      /* row of traces + 1; 0: none */
+  uint32_t exec;                       /* row of execs + 1 of the step that is being read; 0: none yet */
+  bool is_scope;                       /* made by publish.c */
+};
+
+struct tf_edge {
+  uint32_t node;
+  int32_t position;
+  int32_t source_output;
+  bool is_control;
+  bool is_by_file_id; /* source is a node's file_id, not yet a name */
+  int64_t source;     /* string_id of the source's name */
+};
+
+struct tf_type {
+  uint32_t node;
+  string_id type;
+};
+
+struct tf_step {
+  int64_t number;
+  bool misses_streams; /* ran something on an accelerator and says nothing about its streams */
+};
+
+/* A node in a step. */
+struct tf_exec {
+  uint32_t node, step; /* step: index, in the order in which they were added */
+  int64_t run_count, start_micros, end_micros; /* start 0: nothing was timed */
+  int64_t accelerator_micros, cpu_micros;
+  int64_t requested_bytes, peak_bytes, residual_bytes, output_bytes;
+};
+
+/* One run of a node on one device: a row of ops (canonical devices) or of kernels (stream:all). */
+struct tf_run {
+  uint32_t node, step, lane;
+  int64_t start_micros, micros;
+};
+
+/* A device, or one thread or stream of it. */
+struct tf_lane {
+  string_id device;       /* as the file writes it */
+  string_id device_lower;
+  int64_t thread;         /* TF_NONE: unknown */
+  bool is_accelerator;
+};
+
+struct tf_frame {
+  int64_t file, function, text; /* keys of strings, or string_ids when is_inline; TF_NONE: none */
+  int64_t line, first_line;
+  bool is_inline;
+};
+
+struct tf_trace {
+  uint32_t parent, frame; /* parent: row + 1; 0: outermost */
+  uint32_t depth;
+};
+
+enum tf_trouble {
+  TF_TROUBLE_TIME,       /* a time or size beyond what can be kept */
+  TF_TROUBLE_NO_START,   /* an execution without a start time */
+  TF_TROUBLE_DROPPED,    /* executions of nodes that belong to no graph: RecvTensor, _SOURCE, MEMCPY */
+  TF_TROUBLE_DEVICE,     /* executions on another device than the node's own */
+  TF_TROUBLE_STREAM,     /* executions on single streams, which stream:all repeats */
+  TF_TROUBLE_INPUT,      /* an input that no node makes */
+  TF_TROUBLE_STRING,     /* a number that id_to_string lacks */
+  TF_TROUBLE_SCOPE,      /* names nested beyond all reason */
+  TF_TROUBLE_DUPLICATE,  /* a node that is there already */
+  TF_TROUBLE_OP_LOG,     /* entries of an OpLog for nodes that the graph lacks */
+  TF_TROUBLE_WIRE,       /* a message that is damaged */
+  TF_TROUBLE_count
+};
+
+TF_LIST(tf_nodes, struct tf_node)
+TF_LIST(tf_edges, struct tf_edge)
+TF_LIST(tf_types, struct tf_type)
+TF_LIST(tf_steps, struct tf_step)
+TF_LIST(tf_execs, struct tf_exec)
+TF_LIST(tf_runs, struct tf_run)
+TF_LIST(tf_lanes, struct tf_lane)
+TF_LIST(tf_frames, struct tf_frame)
+TF_LIST(tf_traces, struct tf_trace)
+
+/* From 128-bit keys to rows. */
+struct tf_map {
+  struct tf_map_slot { uint64_t key[2]; uint32_t row; /* + 1; 0: free */ } *slots;
+  size_t mask, count;
+};
+
+struct tf_model {
+  struct store *store;
+  struct pool *pool;
+  struct tfprof_error *error;
+  enum tfprof_status status;
+
+  struct tf_nodes nodes;
+  struct tf_edges edges;
+  struct tf_types types;
+  struct tf_steps steps;
+  struct tf_execs execs;
+  struct tf_runs runs;
+  struct tf_lanes lanes;
+  struct tf_frames frames;
+  struct tf_traces traces;
+  struct tf_map node_map, step_map, lane_map, frame_map, trace_map, string_map, file_id_map;
+  struct tf_checkpoint *checkpoint; /* NULL: none */
+  string_id *device_names;          /* of the rows of devices, in lower case; made by publish_steps.c */
+  size_t device_count;
+  int64_t *lane_devices; /* the row in devices of each lane, INT64_MIN: none */
+
+  bool has_graph;
+  uint32_t step; /* being read */
+  struct { uint64_t count, offset; string_id file; } troubles[TF_TROUBLE_count];
+  /* the file being read, for messages */
+  const char *path;
+  string_id path_id;
+  uint64_t file_offset; /* of the outermost message that is being read */
+  int64_t file_bytes;   /* of all files together */
+  char *scratch;
+  size_t scratch_size;
+};
+
+bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_error *error);
+void tf_model_free(struct tf_model *model);
+bool tf_no_memory(struct tf_model *model); /* false, always */
+void tf_begin_file(struct tf_model *model, const char *path);
+void tf_trouble(struct tf_model *model, enum tf_trouble trouble, uint64_t offset);
+
+/* 0 for an empty text. */
+bool tf_intern(struct tf_model *model, const char *text, size_t length, string_id *id);
+bool tf_intern_lower(struct tf_model *model, const char *text, size_t length, string_id *id);
+/* At least `size` bytes that the next call may reuse; NULL: no memory. */
+char *tf_scratch(struct tf_model *model, size_t size);
+
+/* The row of a key; *row is UINT32_MAX when it is not there. */
+uint32_t tf_map_find(const struct tf_map *map, uint64_t first, uint64_t second);
+bool tf_map_put(struct tf_model *model, struct tf_map *map, uint64_t first, uint64_t second, uint32_t row);
+
+/* UINT32_MAX: there is no node of that name. */
+uint32_t tf_find_node(const struct tf_model *model, string_id name);
+/* Adds a node whose name is new. */
+bool tf_add_node(struct tf_model *model, string_id name, string_id op, uint32_t *row);
+bool tf_add_type(struct tf_model *model, uint32_t node, string_id type);
+bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const char *text, size_t length);
+/* The step of that number, added where it is new; becomes model->step. */
+bool tf_begin_step(struct tf_model *model, int64_t number);
+/* What a node cost in model->step, added where it is new. */
+bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec);
+bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lower, int64_t thread, bool is_accelerator,
+                 uint32_t *lane);
+bool tf_add_run(struct tf_model *model, uint32_t node, uint32_t lane, int64_t start_micros, int64_t micros);
+/* The trace that continues `parent` (row + 1, 0: none) with a frame; *trace is its row + 1. */
+bool tf_push_frame(struct tf_model *model, uint32_t parent, const struct tf_frame *frame, uint32_t *trace);
+/* id_to_string. */
+bool tf_add_string(struct tf_model *model, int64_t key, const char *text, size_t length);
+
+/* True for .../cpu:0, .../device:GPU:1 and the like, in lower case. */
+bool tf_is_canonical_device(const char *device, size_t length);
+bool tf_is_accelerator_lane(const char *device, size_t length);
+/* A sum that stays what it was where it would overflow, which is told. */
+int64_t tf_add(struct tf_model *model, int64_t a, int64_t b);
+
+#endif

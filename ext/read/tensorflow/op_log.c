@@ -1,0 +1,98 @@
+/* op_log.c: reads OpLogProto log_entries=1, id_to_string=2; OpLogEntry name=1, float_ops=2, types=3, code_def=4; and the
+** CodeDef of it and of ProfileNode: traces=1 { file=1, lineno=2, function=3, line=4, func_start_line=5, file_id=6,
+** function_id=7, line_id=8 }.  Older files carry the texts themselves (1, 3, 4), newer ones keys of id_to_string. */
+#include "read/tensorflow/messages.h"
+
+static bool read_frame(struct tf_model *model, struct wire_reader *reader, struct tf_frame *frame) {
+  struct wire_field field;
+  *frame = (struct tf_frame){.file = TF_NONE, .function = TF_NONE, .text = TF_NONE, .first_line = TF_NONE};
+  while (wire_next(reader, &field)) {
+    size_t length;
+    const char *text = wire_text(&field, &length);
+    string_id id = 0;
+    bool is_text = field.number == 1 || field.number == 3 || field.number == 4;
+    if (is_text && length) {
+      if (!tf_intern(model, text, length, &id)) return false;
+      if (!frame->is_inline) frame->file = frame->function = frame->text = TF_NONE;
+      frame->is_inline = true;
+    }
+    switch (field.number) {
+      case 1: if (length) frame->file = id; break;
+      case 3: if (length) frame->function = id; break;
+      case 4: if (length) frame->text = id; break;
+      case 2: frame->line = wire_int32(&field); break;
+      case 5: frame->first_line = wire_int32(&field); break;
+      case 6: if (!frame->is_inline) frame->file = wire_int64(&field); break;
+      case 7: if (!frame->is_inline) frame->function = wire_int64(&field); break;
+      case 8: if (!frame->is_inline) frame->text = wire_int64(&field); break;
+    }
+  }
+  tf_check(model, reader);
+  return true;
+}
+
+bool tf_read_code(struct tf_model *model, struct wire_reader *code, uint32_t *trace) {
+  struct wire_field field;
+  while (wire_next(code, &field)) {
+    if (field.number != 1) continue;
+    struct wire_reader child = wire_enter(code, &field);
+    struct tf_frame frame;
+    if (!read_frame(model, &child, &frame) || !tf_push_frame(model, *trace, &frame, trace)) return false;
+  }
+  tf_check(model, code);
+  return true;
+}
+
+static bool read_string(struct tf_model *model, struct wire_reader *entry) {
+  struct wire_field field;
+  int64_t key = 0;
+  size_t length = 0;
+  const char *text = "";
+  while (wire_next(entry, &field)) {
+    if (field.number == 1) key = wire_int64(&field);
+    else if (field.number == 2) text = wire_text(&field, &length);
+  }
+  return tf_add_string(model, key, text, length);
+}
+
+static bool read_entry(struct tf_model *model, struct wire_reader *entry) {
+  struct wire_reader whole = *entry;
+  struct wire_field field;
+  string_id name = 0, type;
+  while (wire_next(entry, &field)) {
+    size_t length;
+    const char *text = wire_text(&field, &length);
+    if (field.number == 1 && !tf_intern(model, text, length, &name)) return false;
+  }
+  tf_check(model, entry);
+  uint32_t row = tf_find_node(model, name);
+  if (row == UINT32_MAX) {
+    if (model->has_graph) {
+      tf_trouble(model, TF_TROUBLE_OP_LOG, wire_offset(&whole));
+      return true;
+    }
+    if (!tf_add_node(model, name, 0, &row)) return false;
+  }
+  *entry = whole;
+  while (wire_next(entry, &field)) {
+    size_t length;
+    const char *text = wire_text(&field, &length);
+    struct wire_reader child = wire_enter(entry, &field);
+    struct tf_node *node = &model->nodes.items[row];
+    if (field.number == 2 && wire_int64(&field)) node->flops = wire_int64(&field);
+    else if (field.number == 3 && (!tf_intern(model, text, length, &type) || !tf_add_type(model, row, type))) return false;
+    else if (field.number == 4 && !node->trace) {
+      uint32_t trace = 0;
+      if (!tf_read_code(model, &child, &trace)) return false;
+      model->nodes.items[row].trace = trace;
+    }
+  }
+  return true;
+}
+
+bool tf_take_op_log(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
+  struct wire_reader child = wire_enter(message, field);
+  if (field->number == 1) return read_entry(model, &child);
+  if (field->number == 2) return read_string(model, &child);
+  return true;
+}

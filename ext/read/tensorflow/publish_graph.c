@@ -1,0 +1,389 @@
+/* publish_graph.c: the tables of the graph: nodes, node_inputs, node_types, code_traces, code_frames. */
+#include "read/tensorflow/publish.h"
+
+#include "read/tensorflow/values.h"
+
+/* Names nested deeper, or longer, are no scopes of any real graph; every scope would be a row. */
+enum { MAXIMUM_SCOPES = 256, MAXIMUM_SCOPED_NAME = 4096 };
+
+/* ---- scopes and order ---- */
+
+/* Adds what encloses the node and is no node itself. */
+static bool add_scopes(struct tf_model *model, string_id name) {
+  const char *text = pool_text(model->pool, name);
+  size_t length = text ? pool_length(model->pool, name) : 0;
+  unsigned depth = 0;
+  for (size_t i = 0; i < length; i++) depth += text[i] == '/';
+  if (depth == 0) return true;
+  if (depth > MAXIMUM_SCOPES || length > MAXIMUM_SCOPED_NAME) {
+    tf_trouble(model, TF_TROUBLE_SCOPE, 0);
+    return true;
+  }
+  for (const char *slash = memrchr(text, '/', length); slash; slash = memrchr(text, '/', length)) {
+    string_id scope;
+    uint32_t row;
+    length = (size_t)(slash - text);
+    if (!tf_intern(model, text, length, &scope)) return false;
+    if (tf_find_node(model, scope) != UINT32_MAX) return true; /* what encloses it is there as well, or will be */
+    if (!tf_add_node(model, scope, 0, &row)) return false;
+    model->nodes.items[row].is_scope = true;
+  }
+  return true;
+}
+
+/* The node that encloses a name; UINT32_MAX: none. */
+static uint32_t enclosing(const struct tf_model *model, string_id name) {
+  const char *text = pool_text(model->pool, name);
+  const char *slash = text ? memrchr(text, '/', pool_length(model->pool, name)) : NULL;
+  if (!slash) return UINT32_MAX;
+  size_t length = (size_t)(slash - text);
+  string_id scope = length ? pool_find(model->pool, text, length) : 0;
+  return length && !scope ? UINT32_MAX : tf_find_node(model, scope);
+}
+
+void tf_node_order_free(struct tf_node_order *order) {
+  free(order->order);
+  free(order->rows);
+  free(order->parents);
+}
+
+bool tf_order_nodes(struct tf_model *model, struct tf_node_order *order) {
+  size_t own = model->nodes.count;
+  for (size_t i = 0; i < own; i++) {
+    if (!add_scopes(model, model->nodes.items[i].name)) return false;
+  }
+  size_t count = model->nodes.count;
+  string_id *names = malloc((count + 1) * sizeof *names);
+  order->order = malloc((count + 1) * sizeof *order->order);
+  order->rows = malloc((count + 1) * sizeof *order->rows);
+  order->parents = malloc((count + 1) * sizeof *order->parents);
+  bool ok = names && order->order && order->rows && order->parents;
+  size_t first = 0; /* the empty name, which the pool has not, comes first */
+  if (ok) {
+    size_t named = 0;
+    for (size_t i = 0; i < count; i++) {
+      if (model->nodes.items[i].name) names[named++] = model->nodes.items[i].name;
+      else order->order[first++] = (uint32_t)i;
+    }
+    ok = pool_sort(model->pool, names, named) == TFPROF_OK;
+    for (size_t i = 0; ok && i < named; i++) order->order[first + i] = tf_find_node(model, names[i]);
+  }
+  for (size_t i = 0; ok && i < count; i++) order->rows[order->order[i]] = (uint32_t)i;
+  for (size_t i = 0; ok && i < count; i++) {
+    uint32_t parent = enclosing(model, model->nodes.items[order->order[i]].name);
+    order->parents[i] = parent == UINT32_MAX ? -1 : (int64_t)order->rows[parent];
+  }
+  free(names);
+  return ok ? true : tf_no_memory(model);
+}
+
+/* ---- nodes ---- */
+
+static int64_t text_value(string_id id) { return id ? (int64_t)id : TF_NULL; }
+
+static bool is_variable(const char *op) {
+  return op && (strcmp(op, "Variable") == 0 || strcmp(op, "VariableV2") == 0 || strcmp(op, "VarHandleOp") == 0);
+}
+
+/* The processor that schedules what runs on a device: gpu:3 becomes cpu:0. */
+static bool host_device(struct tf_model *model, string_id device, int64_t *host) {
+  const char *text = pool_text(model->pool, device);
+  *host = text_value(device);
+  const char *gpu = text ? strstr(text, "gpu:") : NULL;
+  if (!gpu) return true;
+  struct tf_text changed = {0};
+  string_id id;
+  tf_text_add(&changed, text, (size_t)(gpu - text));
+  tf_text_add(&changed, "cpu:0", 5);
+  gpu += 4 + strspn(gpu + 4, "0123456789");
+  tf_text_add(&changed, gpu, strlen(gpu));
+  bool ok = changed.failed ? tf_no_memory(model) : tf_intern(model, changed.bytes, changed.length, &id);
+  tf_text_free(&changed);
+  if (ok) *host = text_value(id);
+  return ok;
+}
+
+static unsigned dtype_bytes(const char *name) {
+  for (int i = 1; name && i < 100; i++) {
+    const char *other = tf_dtype_name(i);
+    if (other && strcmp(other, name) == 0) return tf_dtype_bytes(i);
+  }
+  return 0;
+}
+
+static int64_t parameter_bytes(const struct tf_model *model, const struct tf_node *node) {
+  int64_t bytes, width = dtype_bytes(pool_text(model->pool, node->dtype));
+  if (node->parameters < 0 || width == 0 || __builtin_mul_overflow(node->parameters, width, &bytes)) return TF_NULL;
+  return bytes;
+}
+
+/* Whether variables are trainable is known where any is said to be. */
+static bool set_trainable(struct tf_model *model, struct tf_rows *rows, const struct tf_node_order *order) {
+  string_id label = pool_find(model->pool, "_trainable_variables", 20);
+  bool is_known = false;
+  for (size_t i = 0; i < model->types.count && !is_known; i++) is_known = label && model->types.items[i].type == label;
+  for (uint32_t i = 0; i < rows->count; i++) {
+    const struct tf_node *node = &model->nodes.items[order->order[i]];
+    rows->values[i] = is_known && is_variable(pool_text(model->pool, node->op)) ? 0 : TF_NULL;
+  }
+  for (size_t i = 0; i < model->types.count && is_known; i++) {
+    if (model->types.items[i].type == label) rows->values[order->rows[model->types.items[i].node]] = 1;
+  }
+  return tf_rows_set(rows, COLUMN_nodes_trainable);
+}
+
+bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
+  struct tf_rows rows;
+  if (!tf_rows_begin(&rows, model, profile, TABLE_nodes, model->nodes.count)) return false;
+  const struct tf_node *nodes = model->nodes.items;
+  bool ok = true;
+#define SET(column, expression)                                    \
+  for (uint32_t i = 0; ok && i < rows.count; i++) {                \
+    const struct tf_node *node = &nodes[order->order[i]];          \
+    (void)node;                                                    \
+    rows.values[i] = (expression);                                 \
+  }                                                                \
+  ok = ok && tf_rows_set(&rows, COLUMN_nodes_##column);
+  string_id empty = 0;
+  ok = pool_intern(model->pool, "", 0, &empty) == TFPROF_OK;
+  SET(name, node->name ? node->name : empty)
+  SET(op_type, text_value(node->op))
+  SET(canonical_device, text_value(node->device))
+  SET(device_id, tf_device_row(model, node->device) < 0 ? TF_NULL : tf_device_row(model, node->device))
+  SET(is_scope, node->is_scope)
+  SET(shape, text_value(node->shape))
+  SET(output_shapes, text_value(node->output_shapes))
+  SET(dtype, text_value(node->dtype))
+  SET(data_format, text_value(node->data_format))
+  SET(attributes, text_value(node->attributes))
+  SET(flops, node->flops ? node->flops : TF_NULL)
+  SET(code_trace_id, node->trace ? (int64_t)node->trace - 1 : TF_NULL)
+  SET(parent_id, order->parents[i] < 0 ? TF_NULL : order->parents[i])
+  SET(param_count, is_variable(pool_text(model->pool, node->op)) && node->parameters >= 0 ? node->parameters : TF_NULL)
+  SET(param_bytes, is_variable(pool_text(model->pool, node->op)) ? parameter_bytes(model, node) : TF_NULL)
+#undef SET
+  for (uint32_t i = 0; ok && i < rows.count; i++) ok = host_device(model, nodes[order->order[i]].device, &rows.values[i]);
+  ok = ok && tf_rows_set(&rows, COLUMN_nodes_host_device);
+  /* A scope's name is the beginning of those in it, and so comes before them. */
+  for (uint32_t i = 0; ok && i < rows.count; i++)
+    rows.values[i] = order->parents[i] < 0 ? 0 : rows.values[order->parents[i]] + 1;
+  ok = ok && tf_rows_set(&rows, COLUMN_nodes_depth) && set_trainable(model, &rows, order);
+  tf_rows_end(&rows);
+  return ok;
+}
+
+/* ---- edges ---- */
+
+/* The text of element `number` of a JSON list of shapes; 0: unknown. "[[5,12],null]", 0 -> "5x12". */
+static bool shape_at(struct tf_model *model, string_id shapes, int32_t number, string_id *shape) {
+  const char *at = pool_text(model->pool, shapes);
+  *shape = 0;
+  if (!at || *at != '[') return true;
+  at++;
+  for (; number > 0 && *at && *at != ']'; number--) {
+    at += *at == '[' ? strcspn(at, "]") + 1 : strcspn(at, ",]");
+    if (*at == ',') at++;
+  }
+  if (*at != '[') return true;
+  size_t length = strcspn(++at, "]");
+  if (length == 0) return tf_intern(model, "1", 1, shape);
+  char *copy = tf_scratch(model, length);
+  if (!copy) return false;
+  for (size_t i = 0; i < length; i++) copy[i] = at[i] == ',' ? 'x' : at[i];
+  return tf_intern(model, copy, length, shape);
+}
+
+/* The model's node that an edge comes from; UINT32_MAX: none. */
+static uint32_t source_node(const struct tf_model *model, const struct tf_edge *edge) {
+  return edge->is_by_file_id ? tf_map_find(&model->file_id_map, (uint64_t)edge->source, 0)
+                             : tf_find_node(model, (string_id)edge->source);
+}
+
+/* Edge numbers ordered by the row of their node; within a node as they came. NULL: no memory. */
+static uint32_t *order_edges(const struct tf_model *model, const struct tf_node_order *order) {
+  size_t nodes = model->nodes.count, count = model->edges.count;
+  uint32_t *starts = calloc(nodes + 1, sizeof *starts), *edges = malloc((count + 1) * sizeof *edges);
+  if (starts && edges) {
+    for (size_t i = 0; i < count; i++) starts[order->rows[model->edges.items[i].node] + 1]++;
+    for (size_t i = 0; i < nodes; i++) starts[i + 1] += starts[i];
+    for (size_t i = 0; i < count; i++) edges[starts[order->rows[model->edges.items[i].node]]++] = (uint32_t)i;
+    free(starts);
+    return edges;
+  }
+  free(starts);
+  free(edges);
+  return NULL;
+}
+
+static int compare_positions(const void *left, const void *right, void *context) {
+  const struct tf_model *model = context;
+  const struct tf_edge *a = &model->edges.items[*(const uint32_t *)left], *b = &model->edges.items[*(const uint32_t *)right];
+  if (a->position != b->position) return a->position < b->position ? -1 : 1;
+  return *(const uint32_t *)left < *(const uint32_t *)right ? -1 : 1;
+}
+
+/* Those of one node by position: in a ProfileProto they come in any order. */
+static void order_positions(struct tf_model *model, uint32_t *edges) {
+  size_t count = model->edges.count;
+  for (size_t first = 0, last; first < count; first = last) {
+    bool is_ordered = true;
+    for (last = first + 1; last < count; last++) {
+      const struct tf_edge *a = &model->edges.items[edges[last - 1]], *b = &model->edges.items[edges[last]];
+      if (a->node != b->node) break;
+      is_ordered &= a->position <= b->position;
+    }
+    if (!is_ordered) qsort_r(edges + first, last - first, sizeof *edges, compare_positions, model);
+  }
+}
+
+bool tf_publish_inputs(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
+  struct tf_rows rows;
+  if (!tf_rows_begin(&rows, model, profile, TABLE_node_inputs, model->edges.count)) return false;
+  uint32_t *edges = order_edges(model, order);
+  bool ok = edges ? true : tf_no_memory(model);
+  if (ok) order_positions(model, edges);
+#define SET(column, expression)                                            \
+  for (uint32_t i = 0; ok && i < rows.count; i++) {                        \
+    const struct tf_edge *edge = &model->edges.items[edges[i]];            \
+    rows.values[i] = (expression);                                         \
+  }                                                                        \
+  ok = ok && tf_rows_set(&rows, COLUMN_node_inputs_##column);
+  SET(node_id, order->rows[edge->node])
+  SET(position, edge->position)
+  SET(source_output, edge->is_control ? TF_NULL : edge->source_output)
+  SET(is_control, edge->is_control)
+#undef SET
+  for (uint32_t i = 0; ok && i < rows.count; i++) {
+    uint32_t source = source_node(model, &model->edges.items[edges[i]]);
+    rows.values[i] = source == UINT32_MAX ? TF_NULL : (int64_t)order->rows[source];
+    if (source == UINT32_MAX) tf_trouble(model, TF_TROUBLE_INPUT, 0);
+  }
+  ok = ok && tf_rows_set(&rows, COLUMN_node_inputs_source_node_id);
+  for (uint32_t i = 0; ok && i < rows.count; i++) {
+    const struct tf_edge *edge = &model->edges.items[edges[i]];
+    uint32_t source = source_node(model, edge);
+    string_id shape = 0;
+    if (source != UINT32_MAX && !edge->is_control)
+      ok = shape_at(model, model->nodes.items[source].output_shapes, edge->source_output, &shape);
+    rows.values[i] = text_value(shape);
+  }
+  ok = ok && tf_rows_set(&rows, COLUMN_node_inputs_shape);
+  free(edges);
+  tf_rows_end(&rows);
+  return ok;
+}
+
+/* ---- types ---- */
+
+static int compare_types(const void *left, const void *right, void *context) {
+  const struct pool *pool = context;
+  const struct tf_type *a = left, *b = right;
+  if (a->node != b->node) return a->node < b->node ? -1 : 1;
+  return a->type == b->type ? 0 : strcmp(pool_text(pool, a->type), pool_text(pool, b->type));
+}
+
+bool tf_publish_types(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
+  size_t count = model->types.count, kept = 0;
+  /* By row, then text; each once. Most nodes have two types, which lie together already. */
+  struct tf_type *types = malloc((count + 1) * sizeof *types);
+  uint32_t *starts = calloc(model->nodes.count + 1, sizeof *starts);
+  if (!types || !starts) {
+    free(types);
+    free(starts);
+    return tf_no_memory(model);
+  }
+  for (size_t i = 0; i < count; i++) starts[order->rows[model->types.items[i].node] + 1]++;
+  for (size_t i = 0; i < model->nodes.count; i++) starts[i + 1] += starts[i];
+  for (size_t i = 0; i < count; i++) {
+    uint32_t row = order->rows[model->types.items[i].node];
+    types[starts[row]++] = (struct tf_type){row, model->types.items[i].type};
+  }
+  for (size_t first = 0, last; first < count; first = last) {
+    for (last = first + 1; last < count && types[last].node == types[first].node;) last++;
+    if (last - first > 1) qsort_r(types + first, last - first, sizeof *types, compare_types, model->pool);
+    for (size_t i = first; i < last; i++) {
+      if (i == first || types[i].type != types[i - 1].type) types[kept++] = types[i];
+    }
+  }
+  free(starts);
+  struct tf_rows rows;
+  bool ok = tf_rows_begin(&rows, model, profile, TABLE_node_types, kept);
+  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = types[i].node;
+  ok = ok && tf_rows_set(&rows, COLUMN_node_types_node_id);
+  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = types[i].type;
+  ok = ok && tf_rows_set(&rows, COLUMN_node_types_type);
+  free(types);
+  tf_rows_end(&rows);
+  return ok;
+}
+
+/* ---- traces ---- */
+
+/* A text of a frame. */
+static int64_t frame_text(struct tf_model *model, const struct tf_frame *frame, int64_t key) {
+  if (key == TF_NONE) return TF_NULL;
+  if (frame->is_inline) return key;
+  uint32_t id = tf_map_find(&model->string_map, (uint64_t)key, 0);
+  if (id == UINT32_MAX) tf_trouble(model, TF_TROUBLE_STRING, 0);
+  return id == UINT32_MAX || id == 0 ? TF_NULL : (int64_t)id;
+}
+
+/* FNV-1a. */
+static uint64_t hash_text(uint64_t hash, const char *text) {
+  for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+  return (hash ^ 0xff) * UINT64_C(0x100000001b3);
+}
+
+static bool publish_hashes(struct tf_model *model, struct tf_rows *rows, const int64_t *files, const int64_t *functions) {
+  for (uint32_t i = 0; i < rows->count; i++) {
+    const struct tf_trace *trace = &model->traces.items[i];
+    uint64_t hash = trace->parent ? (uint64_t)rows->values[trace->parent - 1] : UINT64_C(0xcbf29ce484222325);
+    hash = hash_text(hash, files[trace->frame] == TF_NULL ? NULL : pool_text(model->pool, (string_id)files[trace->frame]));
+    hash = hash_text(hash, functions[trace->frame] == TF_NULL ? NULL
+                                                              : pool_text(model->pool, (string_id)functions[trace->frame]));
+    hash = (hash ^ (uint64_t)model->frames.items[trace->frame].line) * UINT64_C(0x100000001b3);
+    rows->values[i] = (int64_t)hash == TF_NULL ? 0 : (int64_t)hash;
+  }
+  return tf_rows_set(rows, COLUMN_code_traces_hash);
+}
+
+bool tf_publish_traces(struct tf_model *model, struct profile *profile) {
+  struct tf_rows frames, traces;
+  string_id python;
+  if (!tf_intern(model, "python", 6, &python)) return false;
+  if (!tf_rows_begin(&frames, model, profile, TABLE_code_frames, model->frames.count)) return false;
+  int64_t *files = malloc((model->frames.count + 1) * sizeof *files);
+  int64_t *functions = malloc((model->frames.count + 1) * sizeof *functions);
+  bool ok = files && functions ? true : tf_no_memory(model);
+#define SET(column, expression)                                    \
+  for (uint32_t i = 0; ok && i < frames.count; i++) {              \
+    const struct tf_frame *frame = &model->frames.items[i];        \
+    (void)frame;                                                   \
+    frames.values[i] = (expression);                               \
+  }                                                                \
+  ok = ok && tf_rows_set(&frames, COLUMN_code_frames_##column);
+  SET(file, files[i] = frame_text(model, frame, frame->file))
+  SET(function, functions[i] = frame_text(model, frame, frame->function))
+  SET(line, frame->line)
+  SET(first_line, frame->first_line < 0 ? TF_NULL : frame->first_line)
+  SET(text, frame_text(model, frame, frame->text))
+  SET(language, python)
+#undef SET
+  tf_rows_end(&frames);
+  if (!ok || !tf_rows_begin(&traces, model, profile, TABLE_code_traces, model->traces.count)) {
+    free(files);
+    free(functions);
+    return false;
+  }
+  const struct tf_trace *items = model->traces.items;
+  for (uint32_t i = 0; i < traces.count; i++) traces.values[i] = items[i].depth;
+  ok = tf_rows_set(&traces, COLUMN_code_traces_depth);
+  for (uint32_t i = 0; ok && i < traces.count; i++) traces.values[i] = items[i].frame;
+  ok = ok && tf_rows_set(&traces, COLUMN_code_traces_leaf_frame_id);
+  for (uint32_t i = 0; ok && i < traces.count; i++) traces.values[i] = items[i].parent ? (int64_t)items[i].parent - 1 : TF_NULL;
+  ok = ok && tf_rows_set(&traces, COLUMN_code_traces_parent_id) && publish_hashes(model, &traces, files, functions);
+  free(files);
+  free(functions);
+  tf_rows_end(&traces);
+  return ok;
+}

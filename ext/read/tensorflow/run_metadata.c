@@ -1,0 +1,193 @@
+/* run_metadata.c: reads RunMetadata, and accounts what it tells to nodes.
+**
+** RunMetadata step_stats=1; StepStats dev_stats=1; DeviceStepStats device=1, node_stats=2, thread_names=3;
+** NodeExecStats node_name=1, all_start_micros=2, op_end_rel_micros=4, memory=6, output=7, thread_id=10, memory_stats=12;
+** AllocatorMemoryUsed allocator_name=1, total_bytes=2, peak_bytes=3, live_bytes=4; NodeOutput tensor_description=3 {
+** allocation_description=4 { requested_bytes=1, allocated_bytes=2 } }; MemoryStats temp_memory_size=1,
+** persistent_memory_size=3.
+**
+** An execution on a canonical device counts as CPU time (on a GPU: the time of scheduling) and as a run; on a lane
+** "stream:all" as accelerator time.  Of 0 microseconds it counts as 1.  Memory counts on the node's own device only:
+** what the allocators gave, with temporary and persistent memory on top.
+*/
+#include "read/tensorflow/messages.h"
+
+struct stats {
+  const char *name;
+  size_t name_length;
+  int64_t start_micros, micros, thread;
+  int64_t total_bytes, peak_bytes, live_bytes; /* over all allocators */
+  int64_t output_bytes, temporary_bytes, persistent_bytes;
+};
+
+struct device {
+  string_id name, lower;
+  bool is_canonical, is_accelerator;
+};
+
+static void read_allocator(struct tf_model *model, struct wire_reader reader, struct stats *stats) {
+  struct wire_field field;
+  while (wire_next(&reader, &field)) {
+    if (field.number == 2) stats->total_bytes = tf_add(model, stats->total_bytes, wire_int64(&field));
+    else if (field.number == 3) stats->peak_bytes = tf_add(model, stats->peak_bytes, wire_int64(&field));
+    else if (field.number == 4) stats->live_bytes = tf_add(model, stats->live_bytes, wire_int64(&field));
+  }
+  tf_check(model, &reader);
+}
+
+static void read_output(struct tf_model *model, struct wire_reader reader, struct stats *stats) {
+  struct wire_field field;
+  while (wire_next(&reader, &field)) {
+    if (field.number != 3) continue;
+    struct wire_reader tensor = wire_enter(&reader, &field);
+    while (wire_next(&tensor, &field)) {
+      if (field.number != 4) continue;
+      struct wire_reader allocation = wire_enter(&tensor, &field);
+      int64_t bytes = 0;
+      while (wire_next(&allocation, &field)) {
+        if ((field.number == 1 || field.number == 2) && wire_int64(&field) > bytes) bytes = wire_int64(&field);
+      }
+      stats->output_bytes = tf_add(model, stats->output_bytes, bytes);
+    }
+  }
+  tf_check(model, &reader);
+}
+
+static void read_stats(struct tf_model *model, struct wire_reader reader, struct stats *stats) {
+  struct wire_field field;
+  *stats = (struct stats){.name = "", .thread = TF_NONE};
+  while (wire_next(&reader, &field)) {
+    struct wire_reader child = wire_enter(&reader, &field);
+    switch (field.number) {
+      case 1: stats->name = wire_text(&field, &stats->name_length); break;
+      case 2: stats->start_micros = wire_int64(&field); break;
+      case 4: stats->micros = wire_int64(&field); break;
+      case 6: read_allocator(model, child, stats); break;
+      case 7: read_output(model, child, stats); break;
+      case 10: stats->thread = (int64_t)wire_uint32(&field); break;
+      case 12:
+        while (wire_next(&child, &field)) {
+          if (field.number == 1) stats->temporary_bytes = wire_int64(&field);
+          else if (field.number == 3) stats->persistent_bytes = wire_int64(&field);
+        }
+        break;
+    }
+  }
+  tf_check(model, &reader);
+  /* Sums of what is kept here, and the same in nanoseconds, must fit. */
+  const int64_t most = INT64_MAX / 4000;
+  if (stats->start_micros < 0 || stats->start_micros > most || stats->micros < 0 || stats->micros > most) {
+    tf_trouble(model, TF_TROUBLE_TIME, wire_offset(&reader));
+    stats->start_micros = stats->micros = 0;
+  }
+  if (stats->micros == 0) stats->micros = 1;
+}
+
+/* Names that belong to the runtime and not to the graph. Some of them show up on several devices. */
+static bool is_runtime_name(const char *name, size_t length) {
+  return (length == 10 && memcmp(name, "RecvTensor", 10) == 0) || (length == 7 && memcmp(name, "_SOURCE", 7) == 0) ||
+         memmem(name, length, "MEMCPY", 6);
+}
+
+static bool account_memory(struct tf_model *model, const struct stats *stats, struct tf_exec *exec) {
+  int64_t persistent = stats->persistent_bytes, both = tf_add(model, persistent, stats->temporary_bytes);
+  exec->requested_bytes = tf_add(model, exec->requested_bytes, tf_add(model, stats->total_bytes, both));
+  exec->peak_bytes = tf_add(model, exec->peak_bytes, tf_add(model, stats->peak_bytes, both));
+  exec->residual_bytes = tf_add(model, exec->residual_bytes, tf_add(model, stats->live_bytes, persistent));
+  exec->output_bytes = tf_add(model, exec->output_bytes, stats->output_bytes);
+  return true;
+}
+
+static bool account_time(struct tf_model *model, const struct stats *stats, const struct device *device, uint32_t node,
+                         struct tf_exec *exec) {
+  int64_t end = stats->start_micros + stats->micros;
+  if (exec->start_micros == 0 || stats->start_micros < exec->start_micros) exec->start_micros = stats->start_micros;
+  if (end > exec->end_micros) exec->end_micros = end;
+  if (!device->is_accelerator && !device->is_canonical) return true;
+  if (device->is_accelerator) {
+    exec->accelerator_micros = tf_add(model, exec->accelerator_micros, stats->micros);
+  } else {
+    exec->cpu_micros = tf_add(model, exec->cpu_micros, stats->micros);
+    exec->run_count++;
+  }
+  uint32_t lane;
+  return tf_get_lane(model, device->name, device->lower, stats->thread, device->is_accelerator, &lane) &&
+         tf_add_run(model, node, lane, stats->start_micros, stats->micros);
+}
+
+static bool account(struct tf_model *model, struct wire_reader reader, const struct device *device) {
+  struct stats stats;
+  struct tf_exec *exec;
+  string_id name;
+  read_stats(model, reader, &stats);
+  /* What follows a colon is no part of the name: "w:VariableV2". */
+  const char *colon = memchr(stats.name, ':', stats.name_length);
+  size_t length = colon ? (size_t)(colon - stats.name) : stats.name_length;
+  if (!tf_intern(model, stats.name, length, &name)) return false;
+  uint32_t row = tf_find_node(model, name);
+  if (row == UINT32_MAX) {
+    if (is_runtime_name(stats.name, length)) {
+      tf_trouble(model, TF_TROUBLE_DROPPED, wire_offset(&reader));
+      return true;
+    }
+    if (!tf_add_node(model, name, name, &row) || !tf_add_type(model, row, name)) return false;
+  }
+  struct tf_node *node = &model->nodes.items[row];
+  if (device->is_canonical && node->device && node->device != device->lower) {
+    tf_trouble(model, TF_TROUBLE_DEVICE, wire_offset(&reader));
+    return true;
+  }
+  if (device->is_canonical && !node->device) {
+    node->device = device->lower;
+    if (!tf_add_type(model, row, device->lower)) return false;
+  }
+  if (!tf_get_exec(model, row, &exec)) return false;
+  if (stats.start_micros == 0) {
+    tf_trouble(model, TF_TROUBLE_NO_START, wire_offset(&reader));
+    return true;
+  }
+  if (model->nodes.items[row].device == device->lower && device->lower) account_memory(model, &stats, exec);
+  if (!device->is_canonical && !device->is_accelerator) tf_trouble(model, TF_TROUBLE_STREAM, wire_offset(&reader));
+  return account_time(model, &stats, device, row, exec);
+}
+
+static bool read_device_name(struct tf_model *model, struct wire_reader reader, struct device *device) {
+  struct wire_field field;
+  *device = (struct device){0};
+  while (wire_next(&reader, &field)) {
+    size_t length;
+    const char *text = wire_text(&field, &length);
+    if (field.number != 1) continue;
+    if (!tf_intern(model, text, length, &device->name) || !tf_intern_lower(model, text, length, &device->lower))
+      return false;
+  }
+  const char *lower = pool_text(model->pool, device->lower);
+  if (!lower) return true;
+  size_t length = pool_length(model->pool, device->lower);
+  device->is_accelerator = tf_is_accelerator_lane(lower, length);
+  device->is_canonical = tf_is_canonical_device(lower, length);
+  return true;
+}
+
+bool tf_take_run_metadata(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
+  if (field->number != 1) return true;
+  struct wire_reader step = wire_enter(message, field);
+  struct wire_field part;
+  bool has_accelerator = false, has_streams = false;
+  while (wire_next(&step, &part)) {
+    if (part.number != 1) continue;
+    struct wire_reader lane = wire_enter(&step, &part);
+    struct device device;
+    if (!read_device_name(model, lane, &device)) return false;
+    const char *lower = pool_text(model->pool, device.lower);
+    has_accelerator |= lower && strstr(lower, "gpu");
+    has_streams |= device.is_accelerator;
+    while (wire_next(&lane, &part)) {
+      if (part.number == 2 && !account(model, wire_enter(&lane, &part), &device)) return false;
+    }
+    tf_check(model, &lane);
+  }
+  tf_check(model, &step);
+  if (has_accelerator && !has_streams) model->steps.items[model->step].misses_streams = true;
+  return true;
+}

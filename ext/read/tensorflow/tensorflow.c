@@ -1,0 +1,209 @@
+/* tensorflow.c: see tensorflow.h. */
+#include "read/tensorflow/tensorflow.h"
+
+#include <stdio.h>
+
+#include "read/recognise.h"
+#include "read/tensorflow/files.h"
+#include "read/tensorflow/publish.h"
+
+/* ---- sources: everything is loaded when the file is opened, but for the values of a checkpoint ---- */
+
+static const struct profile_source sources[TF_KIND_count] = {
+    [TF_KIND_PROFILE] = {.format = "tf_profile"},
+    [TF_KIND_GRAPH] = {.format = "tf_graph"},
+    [TF_KIND_RUN_METADATA] = {.format = "tf_run_metadata"},
+    [TF_KIND_OP_LOG] = {.format = "tf_op_log"},
+    [TF_KIND_CHECKPOINT] = {.format = "tf_checkpoint"},
+};
+
+/* ---- opening ---- */
+
+struct opening {
+  struct tf_model model;
+  bool is_complete;
+};
+
+/* The file must be of the kind that its option wants. */
+static enum tfprof_status check_kind(const char *option, const char *path, enum tf_kind wanted, struct tfprof_error *error) {
+  struct file_head *head = malloc(sizeof *head);
+  if (!head) return error_no_memory(error);
+  enum tfprof_status status = recognise_read(path, head, error);
+  enum tf_kind kind = status ? TF_KIND_NONE : tf_kind_of(path, head->bytes, head->length);
+  const struct read_format *format = status ? NULL : recognise_format(path, head);
+  if (!status && head->is_gzip) {
+    status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is compressed with gzip; unpack it first",
+                      option, tf_kind_names[wanted]);
+  } else if (!status && head->file_bytes == 0 && wanted == TF_KIND_GRAPH) {
+    status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and the file is empty", option, tf_kind_names[wanted]);
+  } else if (!status && head->file_bytes && kind != wanted) {
+    if (kind != TF_KIND_NONE)
+      status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is %s", option, tf_kind_names[wanted],
+                        tf_kind_names[kind]);
+    else if (format)
+      status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is a %s", option, tf_kind_names[wanted],
+                        format->description);
+    else status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is none", option, tf_kind_names[wanted]);
+  }
+  if (status && error) error->has_offset = false;
+  free(head);
+  return status;
+}
+
+static enum tfprof_status take(struct opening *opening, const char *path, enum tf_kind kind, tf_take_field *field) {
+  bool is_complete;
+  enum tfprof_status status = tf_file_fields(&opening->model, path, kind, field, &is_complete);
+  if (!status) opening->is_complete &= is_complete;
+  return status;
+}
+
+static enum tfprof_status take_step(struct opening *opening, const char *path, int64_t number, const char *option,
+                                    struct tfprof_error *error) {
+  enum tfprof_status status = option ? check_kind(option, path, TF_KIND_RUN_METADATA, error) : TFPROF_OK;
+  if (!status && !opening->model.has_graph) status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_partition_graphs);
+  if (!status && !tf_begin_step(&opening->model, number)) status = opening->model.status;
+  if (!status) status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_run_metadata);
+  return status;
+}
+
+static enum tfprof_status take_steps(struct opening *opening, const struct tensorflow_run_meta *run_meta,
+                                     struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  int64_t number = run_meta->first_step;
+  for (const char *at = run_meta->paths; at && *at && !status;) {
+    size_t length = strcspn(at, ",");
+    char *path = strndup(at, length);
+    if (!path) return error_no_memory(error);
+    if (length) status = take_step(opening, path, number++, "run_meta_path", error);
+    free(path);
+    at += length + (at[length] == ',');
+  }
+  return status;
+}
+
+static enum tfprof_status collect(struct opening *opening, const struct tensorflow_files *files, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  if (files->profile && (files->graph || files->op_log || files->run_meta_count))
+    return error_set(error, TFPROF_USAGE, "profile_path holds graph, steps and op log: it goes with checkpoint_path only");
+  if (files->profile) {
+    status = check_kind("profile_path", files->profile, TF_KIND_PROFILE, error);
+    if (!status) status = take(opening, files->profile, TF_KIND_PROFILE, tf_take_profile);
+    opening->model.has_graph = true;
+  }
+  if (!status && files->graph) {
+    status = check_kind("graph_path", files->graph, TF_KIND_GRAPH, error);
+    if (!status) status = take(opening, files->graph, TF_KIND_GRAPH, tf_take_graph);
+    opening->model.has_graph = true;
+  }
+  for (size_t i = 0; i < files->run_meta_count && !status; i++) status = take_steps(opening, &files->run_meta[i], error);
+  if (!status && files->op_log) {
+    status = check_kind("op_log_path", files->op_log, TF_KIND_OP_LOG, error);
+    if (!status) status = take(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
+  }
+  return status;
+}
+
+enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, const struct tensorflow_files *files,
+                                   struct tfprof_error *error) {
+  struct opening opening = {.is_complete = true};
+  struct profile *profile = NULL;
+  tf_model_init(&opening.model, store, error);
+  enum tf_kind kind = files->profile          ? TF_KIND_PROFILE
+                      : files->run_meta_count ? TF_KIND_RUN_METADATA
+                      : files->graph          ? TF_KIND_GRAPH
+                      : files->op_log         ? TF_KIND_OP_LOG
+                                              : TF_KIND_CHECKPOINT;
+  const char *path = files->profile          ? files->profile
+                     : files->graph          ? files->graph
+                     : files->run_meta_count ? files->run_meta[0].paths
+                     : files->op_log         ? files->op_log
+                                             : files->checkpoint;
+  enum tfprof_status status = path ? collect(&opening, files, error)
+                                   : error_set(error, TFPROF_USAGE, "no file is named; the keys are profile_path, graph_path, "
+                                                                    "run_meta_path, step, op_log_path and checkpoint_path");
+  if (!status) status = tf_publish(&opening.model, run_number, &sources[kind], NULL, path, opening.is_complete, &profile);
+  if (status && profile) store_drop_profile(store, profile);
+  tf_model_free(&opening.model);
+  return status;
+}
+
+enum tfprof_status read_open_tensorflow(struct store *store, const struct tensorflow_files *files, uint32_t *run_number,
+                                        struct tfprof_error *error) {
+  const char *path = files->profile          ? files->profile
+                     : files->graph          ? files->graph
+                     : files->run_meta_count ? files->run_meta[0].paths
+                     : files->op_log         ? files->op_log
+                     : files->checkpoint     ? files->checkpoint
+                                             : "";
+  enum tfprof_status status = store_add_run(store, path, NULL, run_number, error);
+  if (status) return status;
+  status = tensorflow_open(store, *run_number, files, error);
+  if (status) store_cancel_run(store, *run_number);
+  else store_publish_run(store, *run_number);
+  return status;
+}
+
+/* ---- one file by itself ---- */
+
+static int probe(const char *path, const uint8_t *head, size_t length, enum tf_kind kind) {
+  return tf_kind_of(path, head, length) == kind ? 60 : 0;
+}
+
+static int probe_profile(const char *path, const uint8_t *head, size_t length) {
+  return probe(path, head, length, TF_KIND_PROFILE);
+}
+static int probe_graph(const char *path, const uint8_t *head, size_t length) { return probe(path, head, length, TF_KIND_GRAPH); }
+static int probe_run_metadata(const char *path, const uint8_t *head, size_t length) {
+  return probe(path, head, length, TF_KIND_RUN_METADATA);
+}
+static int probe_op_log(const char *path, const uint8_t *head, size_t length) {
+  return probe(path, head, length, TF_KIND_OP_LOG);
+}
+
+static enum tfprof_status open_profile(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
+  return tensorflow_open(store, run, &(struct tensorflow_files){.profile = path}, error);
+}
+static enum tfprof_status open_graph(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
+  return tensorflow_open(store, run, &(struct tensorflow_files){.graph = path}, error);
+}
+static enum tfprof_status open_op_log(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
+  return tensorflow_open(store, run, &(struct tensorflow_files){.op_log = path}, error);
+}
+
+/* "run_meta_5" is step 5. */
+static int64_t step_in_name(const char *path) {
+  size_t length = strlen(path), dot = length;
+  if (length > 6 && strcmp(path + length - 6, ".pbtxt") == 0) dot = length - 6;
+  size_t at = dot;
+  while (at > 0 && path[at - 1] >= '0' && path[at - 1] <= '9') at--;
+  return at < dot && dot - at < 10 && at > 0 && path[at - 1] == '_' ? strtoll(path + at, NULL, 10) : 0;
+}
+
+static enum tfprof_status open_run_metadata(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
+  struct opening opening = {.is_complete = true};
+  struct profile *profile = NULL;
+  tf_model_init(&opening.model, store, error);
+  enum tfprof_status status = take_step(&opening, path, step_in_name(path), NULL, error);
+  if (!status)
+    status = tf_publish(&opening.model, run, &sources[TF_KIND_RUN_METADATA], NULL, path, opening.is_complete, &profile);
+  if (status && profile) store_drop_profile(store, profile);
+  tf_model_free(&opening.model);
+  return status;
+}
+
+const struct read_format read_format_tf_profile = {.name = "tf_profile",
+                                                   .description = "profile of TensorFlow's ProfileContext (ProfileProto)",
+                                                   .probe = probe_profile,
+                                                   .open = open_profile};
+const struct read_format read_format_tf_graph = {.name = "tf_graph",
+                                                 .description = "TensorFlow graph (GraphDef), binary or text",
+                                                 .probe = probe_graph,
+                                                 .open = open_graph};
+const struct read_format read_format_tf_run_metadata = {.name = "tf_run_metadata",
+                                                        .description = "TensorFlow RunMetadata, binary or text",
+                                                        .probe = probe_run_metadata,
+                                                        .open = open_run_metadata};
+const struct read_format read_format_tf_op_log = {.name = "tf_op_log",
+                                                  .description = "OpLogProto of the TensorFlow profiler",
+                                                  .probe = probe_op_log,
+                                                  .open = open_op_log};

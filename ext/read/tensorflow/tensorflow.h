@@ -1,0 +1,26 @@
+/* tensorflow.h: reads what TensorFlow and its profiler write: GraphDef, RunMetadata, OpLogProto, ProfileProto,
+** checkpoints.  Each is a profile by itself; what belongs to one program can be opened together. */
+#ifndef TFPROF_TENSORFLOW_H
+#define TFPROF_TENSORFLOW_H
+
+#include "read/read.h"
+
+extern const struct read_format read_format_tf_profile, read_format_tf_graph, read_format_tf_run_metadata,
+    read_format_tf_op_log, read_format_tf_checkpoint;
+
+/* The files of one program, as the options of the classic tfprof name them; NULL: none. A profile holds all but the
+** checkpoint, and cannot be given together with graph, run_meta or op_log. */
+struct tensorflow_files {
+  const char *profile, *graph, *op_log, *checkpoint;
+  struct tensorflow_run_meta {
+    const char *paths;  /* parted by commas */
+    int64_t first_step; /* the number of the first; the next has the next number */
+  } *run_meta;
+  size_t run_meta_count;
+};
+
+/* Adds one profile made of all files to the unpublished run. */
+enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, const struct tensorflow_files *files,
+                                   struct tfprof_error *error);
+
+#endif

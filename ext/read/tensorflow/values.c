@@ -1,0 +1,319 @@
+/* values.c: see values.h.
+**
+** Messages (tensorflow/core/framework): TensorShapeProto dim=2 {size=1}, unknown_rank=3; AttrValue list=1, s=2, i=3,
+** f=4, b=5, type=6, shape=7, tensor=8, placeholder=9, func=10 {name=1}; its ListValue has the same numbers from s=2 on.
+*/
+#include "read/tensorflow/values.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- texts ---- */
+
+void tf_text_free(struct tf_text *text) {
+  free(text->bytes);
+  *text = (struct tf_text){0};
+}
+
+static bool reserve(struct tf_text *text, size_t more) {
+  if (text->length + more + 1 <= text->capacity) return true;
+  size_t capacity = (text->length + more + 1) * 2;
+  char *bytes = text->failed ? NULL : realloc(text->bytes, capacity);
+  if (!bytes) {
+    text->failed = true;
+    return false;
+  }
+  text->bytes = bytes;
+  text->capacity = capacity;
+  return true;
+}
+
+void tf_text_add(struct tf_text *text, const char *bytes, size_t length) {
+  if (!reserve(text, length)) return;
+  memcpy(text->bytes + text->length, bytes, length);
+  text->length += length;
+  text->bytes[text->length] = '\0';
+}
+
+void tf_text_print(struct tf_text *text, const char *format, ...) {
+  char buffer[128];
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  if (length > 0) tf_text_add(text, buffer, (size_t)length < sizeof buffer ? (size_t)length : sizeof buffer - 1);
+}
+
+/* Bytes of the UTF-8 character at the beginning, 0: it is none. */
+static size_t character(const uint8_t *at, size_t left) {
+  size_t length = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : *at >= 0xf0 && *at < 0xf5 ? 4 : 0;
+  if (length == 0 || length > left) return 0;
+  for (size_t i = 1; i < length; i++) {
+    if ((at[i] & 0xc0) != 0x80) return 0;
+  }
+  if (*at == 0xe0 && at[1] < 0xa0) return 0;
+  if (*at == 0xed && at[1] >= 0xa0) return 0;
+  if (*at == 0xf0 && at[1] < 0x90) return 0;
+  if (*at == 0xf4 && at[1] >= 0x90) return 0;
+  return length;
+}
+
+void tf_text_quote(struct tf_text *text, const char *bytes, size_t length) {
+  tf_text_add(text, "\"", 1);
+  for (size_t i = 0; i < length;) {
+    const uint8_t *at = (const uint8_t *)bytes + i;
+    size_t size = character(at, length - i);
+    if (size == 0) tf_text_add(text, "\xef\xbf\xbd", 3);
+    else if (*at == '"' || *at == '\\') tf_text_print(text, "\\%c", *at);
+    else if (*at < 0x20) tf_text_print(text, "\\u%04x", *at);
+    else tf_text_add(text, (const char *)at, size);
+    i += size ? size : 1;
+  }
+  tf_text_add(text, "\"", 1);
+}
+
+/* ---- shapes ---- */
+
+void tf_read_shape(struct wire_reader *message, struct tf_shape *shape) {
+  struct wire_field field;
+  shape->is_known = true;
+  shape->rank = 0;
+  while (wire_next(message, &field)) {
+    if (field.number == 3) shape->is_known = !wire_bool(&field);
+    if (field.number != 2) continue;
+    struct wire_reader dimension = wire_enter(message, &field);
+    struct wire_field part;
+    int64_t size = 0;
+    while (wire_next(&dimension, &part)) {
+      if (part.number == 1) size = wire_int64(&part);
+    }
+    if (shape->rank < TF_MAXIMUM_RANK) shape->sizes[shape->rank++] = size < 0 ? -1 : size;
+  }
+}
+
+int64_t tf_shape_elements(const struct tf_shape *shape) {
+  int64_t product = 1;
+  if (!shape->is_known) return TF_NONE;
+  for (unsigned i = 0; i < shape->rank; i++) {
+    if (shape->sizes[i] < 0 || __builtin_mul_overflow(product, shape->sizes[i], &product)) return TF_NONE;
+  }
+  return product;
+}
+
+void tf_shape_text(const struct tf_shape *shape, struct tf_text *text) {
+  if (shape->rank == 0) tf_text_add(text, "1", 1);
+  for (unsigned i = 0; i < shape->rank; i++) tf_text_print(text, "%s%lld", i ? "x" : "", (long long)shape->sizes[i]);
+}
+
+void tf_shape_json(const struct tf_shape *shape, struct tf_text *text) {
+  if (!shape->is_known) {
+    tf_text_add(text, "null", 4);
+    return;
+  }
+  tf_text_add(text, "[", 1);
+  for (unsigned i = 0; i < shape->rank; i++) tf_text_print(text, "%s%lld", i ? "," : "", (long long)shape->sizes[i]);
+  tf_text_add(text, "]", 1);
+}
+
+/* ---- types ---- */
+
+static const struct {
+  const char *name;
+  unsigned bytes;
+} dtypes[] = {
+    [1] = {"float32", 4},   [2] = {"float64", 8},  [3] = {"int32", 4},     [4] = {"uint8", 1},      [5] = {"int16", 2},
+    [6] = {"int8", 1},      [7] = {"string", 0},   [8] = {"complex64", 8}, [9] = {"int64", 8},      [10] = {"bool", 1},
+    [11] = {"qint8", 1},    [12] = {"quint8", 1},  [13] = {"qint32", 4},   [14] = {"bfloat16", 2},  [15] = {"qint16", 2},
+    [16] = {"quint16", 2},  [17] = {"uint16", 2},  [18] = {"complex128", 16}, [19] = {"float16", 2}, [20] = {"resource", 0},
+    [21] = {"variant", 0},  [22] = {"uint32", 4},  [23] = {"uint64", 8},   [24] = {"float8_e5m2", 1},
+    [25] = {"float8_e4m3fn", 1}, [29] = {"int4", 1}, [30] = {"uint4", 1},
+};
+
+static int plain_dtype(int dtype) {
+  if (dtype > 100) dtype -= 100; /* DT_FLOAT_REF and the like */
+  return dtype > 0 && dtype < (int)(sizeof dtypes / sizeof dtypes[0]) ? dtype : 0;
+}
+
+const char *tf_dtype_name(int dtype) { return dtypes[plain_dtype(dtype)].name; }
+unsigned tf_dtype_bytes(int dtype) { return dtypes[plain_dtype(dtype)].bytes; }
+
+/* ---- attributes ---- */
+
+static void add_separator(struct tf_text *text) {
+  if (text->length && text->bytes[text->length - 1] != '[') tf_text_add(text, ",", 1);
+}
+
+static void add_real(struct tf_text *text, double value) {
+  if (value - value != 0) tf_text_add(text, "null", 4); /* JSON has no infinities */
+  else tf_text_print(text, "%.9g", value);
+}
+
+static void add_dtype(struct tf_text *text, int64_t number) {
+  const char *name = number > 0 && number < 200 ? tf_dtype_name((int)number) : NULL;
+  if (name) tf_text_print(text, "\"%s\"", name);
+  else tf_text_print(text, "%lld", (long long)number);
+}
+
+static void add_packed(struct tf_text *text, const struct wire_field *field, enum wire_type type) {
+  uint64_t value;
+  for (struct wire_packed list = wire_unpack(field, type); wire_packed_next(&list, &value);) {
+    add_separator(text);
+    if (field->number == 4) add_real(text, wire_float_of_bits((uint32_t)value));
+    else if (field->number == 5) tf_text_print(text, "%s", value ? "true" : "false");
+    else if (field->number == 6) add_dtype(text, (int64_t)value);
+    else tf_text_print(text, "%lld", (long long)value);
+  }
+}
+
+/* One value, or the values of a list, as JSON; tensors as null. */
+static void add_value(struct tf_text *text, struct wire_reader *message, bool is_list) {
+  struct wire_field field;
+  while (wire_next(message, &field)) {
+    struct wire_reader child = wire_enter(message, &field);
+    if (is_list && field.number >= 2 && field.number <= 10 && (field.number < 3 || field.number > 6)) add_separator(text);
+    switch (field.number) {
+      case 1:
+        if (is_list) break;
+        tf_text_add(text, "[", 1);
+        add_value(text, &child, true);
+        tf_text_add(text, "]", 1);
+        break;
+      case 2: case 9: {
+        size_t length;
+        const char *bytes = wire_text(&field, &length);
+        tf_text_quote(text, bytes, length);
+        break;
+      }
+      case 3: case 5: case 6: add_packed(text, &field, WIRE_VARINT); break;
+      case 4: add_packed(text, &field, WIRE_FIXED32); break;
+      case 7: {
+        struct tf_shape shape;
+        tf_read_shape(&child, &shape);
+        tf_shape_json(&shape, text);
+        break;
+      }
+      case 8: tf_text_add(text, "null", 4); break;
+      case 10: {
+        struct wire_field part;
+        size_t length = 0;
+        const char *name = "";
+        while (wire_next(&child, &part)) {
+          if (part.number == 1) name = wire_text(&part, &length);
+        }
+        tf_text_quote(text, name, length);
+        break;
+      }
+    }
+  }
+}
+
+void tf_attributes_begin(struct tf_attributes *attributes) {
+  attributes->text.length = attributes->shapes.length = 0;
+  attributes->shape = attributes->dtype = attributes->type = attributes->data_format = 0;
+  attributes->parameters = TF_NONE;
+  attributes->has_shape = attributes->has_output_shapes = false;
+}
+
+static bool take_shape(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader *value) {
+  struct wire_field field;
+  while (wire_next(value, &field)) {
+    if (field.number != 7 || attributes->has_shape) continue;
+    struct wire_reader child = wire_enter(value, &field);
+    struct tf_shape shape;
+    tf_read_shape(&child, &shape);
+    attributes->has_shape = shape.is_known;
+    if (!shape.is_known) continue;
+    struct tf_text text = {0};
+    tf_shape_text(&shape, &text);
+    bool ok = !text.failed ? tf_intern(model, text.bytes, text.length, &attributes->shape) : tf_no_memory(model);
+    tf_text_free(&text);
+    if (!ok) return false;
+    attributes->parameters = tf_shape_elements(&shape);
+  }
+  return true;
+}
+
+static void take_output_shapes(struct tf_attributes *attributes, struct wire_reader *value) {
+  struct wire_field field;
+  while (wire_next(value, &field)) {
+    if (field.number != 1 || attributes->has_output_shapes) continue;
+    struct wire_reader list = wire_enter(value, &field);
+    attributes->has_output_shapes = true;
+    tf_text_add(&attributes->shapes, "[", 1);
+    add_value(&attributes->shapes, &list, true);
+    tf_text_add(&attributes->shapes, "]", 1);
+  }
+}
+
+static bool take_dtype(struct tf_model *model, struct wire_reader *value, string_id *id) {
+  struct wire_field field;
+  while (wire_next(value, &field)) {
+    const char *name = field.number == 6 ? tf_dtype_name(wire_int32(&field)) : NULL;
+    if (name && !tf_intern(model, name, strlen(name), id)) return false;
+  }
+  return true;
+}
+
+static bool is_key(const char *key, size_t length, const char *name) {
+  return strlen(name) == length && memcmp(key, name, length) == 0;
+}
+
+bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader *entry) {
+  struct wire_field field;
+  size_t key_length = 0;
+  const char *key = "";
+  struct wire_reader value = {.at = entry->at, .end = entry->at, .origin = entry->origin};
+  while (wire_next(entry, &field)) {
+    if (field.number == 1) key = wire_text(&field, &key_length);
+    else if (field.number == 2) value = wire_enter(entry, &field);
+  }
+  if (is_key(key, key_length, "shape")) return take_shape(model, attributes, &value);
+  if (is_key(key, key_length, "_output_shapes")) {
+    take_output_shapes(attributes, &value);
+    return true;
+  }
+  struct wire_reader again = value;
+  if (is_key(key, key_length, "dtype")) {
+    if (!take_dtype(model, &again, &attributes->dtype)) return false;
+  } else if (is_key(key, key_length, "T")) {
+    if (!take_dtype(model, &again, &attributes->type)) return false;
+  } else if (is_key(key, key_length, "data_format")) {
+    while (wire_next(&again, &field)) {
+      size_t length;
+      const char *text = wire_text(&field, &length);
+      if (field.number == 2 && !tf_intern(model, text, length, &attributes->data_format)) return false;
+    }
+  }
+  if (is_key(key, key_length, "value")) return true; /* of constants: a tensor */
+  struct tf_text *text = &attributes->text;
+  tf_text_add(text, text->length ? "," : "{", 1);
+  tf_text_quote(text, key, key_length);
+  tf_text_add(text, ":", 1);
+  size_t before = text->length;
+  /* A list begins with '[', so that no comma is put before its first value; a plain value needs none either. */
+  struct tf_text plain = {0};
+  again = value;
+  add_value(&plain, &again, false);
+  if (plain.failed) return tf_no_memory(model);
+  if (plain.length) tf_text_add(text, plain.bytes, plain.length);
+  tf_text_free(&plain);
+  if (text->length == before) tf_text_add(text, "null", 4);
+  return text->failed ? tf_no_memory(model) : true;
+}
+
+bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, uint32_t node) {
+  struct tf_node *item = &model->nodes.items[node];
+  if (attributes->text.length) tf_text_add(&attributes->text, "}", 1);
+  if (attributes->text.failed || attributes->shapes.failed) return tf_no_memory(model);
+  item->shape = attributes->shape;
+  item->parameters = attributes->parameters;
+  item->dtype = attributes->dtype ? attributes->dtype : attributes->type;
+  item->data_format = attributes->data_format;
+  return tf_intern(model, attributes->shapes.bytes, attributes->shapes.length, &item->output_shapes) &&
+         tf_intern(model, attributes->text.bytes, attributes->text.length, &item->attributes);
+}
+
+void tf_attributes_free(struct tf_attributes *attributes) {
+  tf_text_free(&attributes->text);
+  tf_text_free(&attributes->shapes);
+}

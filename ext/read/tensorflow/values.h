@@ -1,0 +1,53 @@
+/* values.h: the small messages that the big ones are made of: shapes, types, attributes. */
+#ifndef TFPROF_TENSORFLOW_VALUES_H
+#define TFPROF_TENSORFLOW_VALUES_H
+
+#include "dump/wire.h"
+#include "read/tensorflow/model.h"
+
+/* A text that grows. `failed`: no memory; what was added since is lost. */
+struct tf_text {
+  char *bytes;
+  size_t length, capacity;
+  bool failed;
+};
+void tf_text_free(struct tf_text *text);
+void tf_text_add(struct tf_text *text, const char *bytes, size_t length);
+void tf_text_print(struct tf_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* As a JSON string, with its quotes. Bytes that are no UTF-8 become U+FFFD. */
+void tf_text_quote(struct tf_text *text, const char *bytes, size_t length);
+
+enum { TF_MAXIMUM_RANK = 254 };
+struct tf_shape {
+  bool is_known;
+  unsigned rank;
+  int64_t sizes[TF_MAXIMUM_RANK]; /* -1: unknown */
+};
+/* TensorShapeProto. */
+void tf_read_shape(struct wire_reader *message, struct tf_shape *shape);
+/* Number of elements; TF_NONE where a size is unknown or the product does not fit. */
+int64_t tf_shape_elements(const struct tf_shape *shape);
+/* "3x3x16"; a scalar is "1", as the TensorFlow profiler has it. */
+void tf_shape_text(const struct tf_shape *shape, struct tf_text *text);
+/* "[3,3,16]" or "null". */
+void tf_shape_json(const struct tf_shape *shape, struct tf_text *text);
+
+/* The name of a number of enum DataType, as NumPy calls it, reference types as what they refer to; NULL: not known. */
+const char *tf_dtype_name(int dtype);
+/* Bytes of one element; 0: of varying size or not known. */
+unsigned tf_dtype_bytes(int dtype);
+
+/* The attribute map of one node. tf_attributes_take() is called with each map entry, tf_attributes_finish() when the
+** node is complete; `text` keeps its memory from node to node. */
+struct tf_attributes {
+  struct tf_text text, shapes;
+  string_id shape, dtype, type, data_format;
+  int64_t parameters;
+  bool has_shape, has_output_shapes;
+};
+void tf_attributes_begin(struct tf_attributes *attributes);
+bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes, struct wire_reader *entry);
+bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, uint32_t node);
+void tf_attributes_free(struct tf_attributes *attributes);
+
+#endif

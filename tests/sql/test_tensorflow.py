@@ -1,0 +1,127 @@
+"""TensorFlow's files: each by itself, together, damaged, and given where another one belongs.
+
+The files are those that the fuzz target begins with: a convolution with its variable and its input, cut out of a real graph.
+"""
+
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import run_tests
+
+FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "tensorflow")
+GRAPH, TEXT, RUN, RUN_TEXT, LOG, PROFILE = (
+    os.path.join(FILES, name) for name in ("graph.pb", "graph.pbtxt", "run_meta", "run_meta.pbtxt", "op_log", "profile"))
+CONV, VARIABLE = "net/block_1/unit_1/conv", "net/block_1/unit_1/DW"
+NODES = "SELECT name, op_type, shape, param_count, param_bytes, output_shapes FROM nodes WHERE NOT is_scope ORDER BY name"
+COSTS = """SELECT nodes.name, number, run_count, exec_ns, accelerator_ns, cpu_ns, requested_bytes, peak_bytes, residual_bytes,
+    output_bytes FROM node_steps JOIN nodes ON nodes.id = node_id JOIN steps ON steps.id = step_id ORDER BY 1, 2"""
+
+
+def opened(engine, *values):
+    connection = engine()
+    connection.values("SELECT tfprof_open(" + ", ".join(repr(value) for value in values) + ")")
+    return connection
+
+
+def test_graph(engine):
+    binary, text = opened(engine, GRAPH), opened(engine, TEXT)
+    for connection in (binary, text):
+        rows = connection.values(NODES)
+        assert [row[0] for row in rows] == ["images", VARIABLE, VARIABLE + "/read", CONV], rows
+        assert list(rows[1]) == [VARIABLE, "VariableV2", "3x3x3x8", 216, 864, "[[3,3,3,8]]"], rows
+        edges = connection.values("""SELECT node.name, position, source.name, source_output, node_inputs.shape FROM node_inputs
+            JOIN nodes AS node ON node.id = node_id JOIN nodes AS source ON source.id = source_node_id ORDER BY 1, 2""")
+        assert [list(edge) for edge in edges][1:] == [
+            [CONV, 0, "images", 0, "-1x12x12x3"], [CONV, 1, VARIABLE + "/read", 0, "3x3x3x8"]], edges
+        scopes = connection.values("SELECT name, depth FROM nodes WHERE is_scope ORDER BY name")
+        assert [list(scope) for scope in scopes] == [["net", 0], ["net/block_1", 1], ["net/block_1/unit_1", 2]], scopes
+        parents = connection.values("SELECT c.name FROM nodes AS c JOIN nodes AS p ON p.id = c.parent_id WHERE p.name = '%s'"
+                                    % VARIABLE)
+        assert [list(row) for row in parents] == [[VARIABLE + "/read"]], parents
+    assert binary.values(NODES) == text.values(NODES)
+    assert binary.values("SELECT attributes FROM nodes ORDER BY name") != []
+
+
+def test_run_metadata(engine):
+    alone = opened(engine, RUN)
+    costs = {(row[0]): list(row)[1:] for row in alone.values(COSTS)}
+    assert costs[CONV] == [0, 1, 118000, 0, 118000, 23040, 23040, 23040, 23040], costs
+    assert costs[VARIABLE + "/read"] == [0, 1, 3000, 2000, 1000, 0, 0, 0, 864], costs
+    assert alone.values(COSTS) == opened(engine, RUN_TEXT).values(COSTS)
+    reasons = dict(alone.values("SELECT reason, count FROM diagnostics"))
+    assert reasons.get("runtime_nodes"), reasons
+    # As the second and third step of a program.
+    together = opened(engine, "graph_path", GRAPH, "run_meta_path", RUN + "," + RUN_TEXT, "step", 7, "op_log_path", LOG)
+    assert [list(row) for row in together.values("SELECT number, origin FROM steps ORDER BY number")] == [
+        [7, "session"], [8, "session"]]
+    both = [list(row) for row in together.values(COSTS) if row[0] == CONV]
+    assert [row[1] for row in both] == [7, 8] and both[0][2:] == both[1][2:] == costs[CONV][1:], both
+    # The same step number again adds up.
+    twice = opened(engine, "graph_path", GRAPH, "run_meta_path", RUN, "step", 4, "run_meta_path", RUN, "step", 4)
+    assert [list(row)[1:4] for row in twice.values(COSTS) if row[0] == CONV] == [[4, 2, 236000]]
+    assert twice.values("SELECT count(*), sum(dur_ns) FROM ops WHERE name = '%s'" % CONV)[0][0] == 2
+
+
+def test_op_log(engine):
+    alone = opened(engine, LOG)
+    frames = alone.values("SELECT file, function, line, text FROM code_frames WHERE file = 'a.py'")
+    assert [list(row) for row in frames] == [["a.py", "f", 3, "x"]], frames
+    traced = alone.values("""WITH RECURSIVE up(trace, level) AS (SELECT code_trace_id, 0 FROM nodes WHERE name = '%s'
+        UNION ALL SELECT parent_id, level + 1 FROM up JOIN code_traces ON id = trace WHERE parent_id IS NOT NULL)
+        SELECT function FROM up JOIN code_traces ON code_traces.id = trace JOIN code_frames ON code_frames.id = leaf_frame_id
+        ORDER BY level DESC""" % VARIABLE)
+    assert [row[0] for row in traced][:2] == ["<module>", "main"], traced
+    assert [row[0] for row in alone.values("SELECT trainable FROM nodes WHERE name = '%s'" % VARIABLE)] == [1]
+
+
+def test_profile(engine):
+    profile = opened(engine, "profile_path", PROFILE)
+    costs = [list(row) for row in profile.values(COSTS) if row[0] == CONV]
+    assert costs[0][1:6] == [1, 1, 217000, 85000, 132000] and [row[1] for row in costs] == [1, 5, 9], costs
+    assert profile.values("SELECT count(*) FROM kernels")[0][0] > 0
+    types = profile.values("SELECT type FROM node_types JOIN nodes ON nodes.id = node_id WHERE name = '%s' ORDER BY 1" % VARIABLE)
+    assert [row[0] for row in types] == ["/job:localhost/replica:0/task:0/device:cpu:0", "VariableV2", "_trainable_variables"]
+    assert profile.values("SELECT format FROM runs") == [("tf_profile",)]
+    devices = profile.values("SELECT kind, ordinal FROM devices ORDER BY 1")
+    assert [list(row) for row in devices] == [["cpu", 0], ["gpu", 0]], devices
+
+
+def test_wrong_files(engine):
+    for values, expected in (
+            (("graph_path", RUN), "graph_path must be a GraphDef, and this is a RunMetadata"),
+            (("run_meta_path", LOG), "run_meta_path must be a RunMetadata, and this is an OpLogProto"),
+            (("op_log_path", PROFILE), "op_log_path must be an OpLogProto, and this is a ProfileProto"),
+            (("profile_path", TEXT), "profile_path must be a ProfileProto, and this is a GraphDef"),
+            (("profile_path", PROFILE, "graph_path", GRAPH), "goes with checkpoint_path only"),
+            (("graph_path", GRAPH, "steps", 3), "there is no key 'steps'"),
+            (("graph_path", GRAPH, "step", "x"), "step must be a number"),
+            (("graph_path", GRAPH + ".none"), "No such file"),
+            (("graph_path",), "no such file")):
+        _, error = engine().query("SELECT tfprof_open(" + ", ".join(repr(value) for value in values) + ")")
+        assert error and expected.lower() in error.lower(), (values, error)
+
+
+def test_damaged_files(engine):
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        for path in (GRAPH, RUN, LOG, PROFILE, TEXT):
+            with open(path, "rb") as file:
+                whole = file.read().strip() if path == TEXT else file.read()
+            for cut in (len(whole) - 1, len(whole) // 2, 3):
+                short = os.path.join(directory, "cut")
+                with open(short, "wb") as file:
+                    file.write(whole[:cut])
+                connection = engine()
+                _, error = connection.query(f"SELECT tfprof_open('{short}')")
+                if error:
+                    assert short in error, error
+                else:
+                    rows = connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'damaged_message'")
+                    complete = connection.values("SELECT complete FROM profiles")
+                    assert rows[0][0] == 1 and complete[0][0] == 0, (path, cut)
+                    assert connection.values("SELECT count(*) FROM nodes")[0][0] > 0
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
