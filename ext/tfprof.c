@@ -91,6 +91,7 @@
 
 #include "func/functions.h"
 #include "read/read.h"
+#include "vtab/classic_views.h"
 #include "vtab/connection.h"
 #include "vtab/listing.h"
 #include "vtab/stored_views.h"
@@ -176,6 +177,7 @@ static int register_all(struct connection *connection, char **message) {
   if (!result) result = register_functions(connection);
   if (!result) result = table_module_register(connection);
   if (!result) result = listing_register(connection);
+  if (!result) result = classic_views_register(connection);
   if (!result) result = view_function_register(connection->db);
   if (result && !*message) *message = sqlite3_mprintf("tfprof: %s", sqlite3_errstr(result));
   return result;

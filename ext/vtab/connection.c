@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "derive/derive.h"
+#include "vtab/classic_cache.h"
 
 SQLITE_EXTENSION_INIT3
 
@@ -59,6 +60,7 @@ struct connection *connection_retain(struct connection *connection) {
 void connection_release(void *pointer) {
   struct connection *connection = pointer;
   if (!connection || --connection->references) return;
+  classic_cache_clear(connection);
   store_set_hooks(connection->store, &(struct store_hooks){0}); /* a snapshot may keep the store longer */
   store_release(connection->store);
   free(connection);

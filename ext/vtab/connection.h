@@ -17,6 +17,7 @@ struct connection {
   unsigned references;
   sqlite3 *db;
   struct store *store;
+  struct classic_cached *classic_models; /* vtab/classic_cache.h */
   bool verify_constraints; /* TFPROF_VERIFY_CONSTRAINTS=1: SQLite checks every constraint again */
   /* For noticing Ctrl-C, see connection_begin(). */
   unsigned depth;

@@ -1,0 +1,188 @@
+/* classic.h: the four views of the TensorFlow profiler - scope, graph, code and op - over any profile.
+**
+** The engine reads the tables nodes, node_inputs, node_types, node_steps, steps, code_traces and code_frames of one
+** profile into a struct classic_model, computes a struct classic_result for a view and its options, and writes it as
+** text. No SQLite in here; the table functions (vtab/classic_views.c) and the shell build on it.
+**
+** What the views mean: tensorflow/core/profiler/g3doc/options.md and the tutorials beside it.  In short: nodes whose types
+** match -account_type_regexes are accounted; totals are sums over the tree; -start, -trim, -show and -hide and the
+** thresholds say what is displayed of it.  All times are in microseconds.  Everything is linear in nodes and edges (but
+** for sorting), and nothing recurses: a chain of a million nodes is displayed like any other graph.
+*/
+#ifndef TFPROF_CLASSIC_H
+#define TFPROF_CLASSIC_H
+
+#include <stdio.h>
+
+#include "store/store.h"
+
+enum classic_view { CLASSIC_SCOPE, CLASSIC_GRAPH, CLASSIC_CODE, CLASSIC_OP, CLASSIC_VIEW_count };
+extern const char *const classic_view_names[CLASSIC_VIEW_count];
+/* -1: there is no such view. */
+int classic_find_view(const char *name);
+
+/* ---- options ---- */
+
+enum classic_option {
+#define OPTION(name, type, standard, doc) OPTION_##name,
+#include "classic/options.def"
+  OPTION_count
+};
+enum classic_option_type { OPTION_INTEGER, OPTION_BOOLEAN, OPTION_TEXT, OPTION_PATTERNS };
+struct classic_option_spec {
+  const char *name;
+  enum classic_option_type type;
+  const char *standard, *doc;
+};
+extern const struct classic_option_spec classic_option_specs[OPTION_count];
+
+/* What can be selected and ordered by, in the order of TensorFlow's documentation. */
+enum classic_select {
+  SELECT_bytes, SELECT_micros, SELECT_params, SELECT_float_ops, SELECT_tensor_value, SELECT_device, SELECT_op_types,
+  SELECT_occurrence, SELECT_input_shapes, SELECT_accelerator_micros, SELECT_cpu_micros, SELECT_peak_bytes,
+  SELECT_residual_bytes, SELECT_output_bytes, SELECT_count
+};
+extern const char *const classic_select_names[SELECT_count];
+
+/* What is counted of every node. */
+enum classic_metric {
+  METRIC_bytes, METRIC_peak_bytes, METRIC_residual_bytes, METRIC_output_bytes, METRIC_micros, METRIC_accelerator_micros,
+  METRIC_cpu_micros, METRIC_params, METRIC_float_ops, METRIC_occurrence, METRIC_defined, METRIC_count
+};
+extern const char *const classic_metric_names[METRIC_count];
+struct classic_values {
+  int64_t of[METRIC_count];
+};
+
+struct classic_options {
+  char *texts[OPTION_count]; /* as given, without quotes around it */
+  int64_t integers[OPTION_count];
+  uint32_t selected; /* bit SELECT_x */
+  int order;         /* enum classic_metric, -1: by name */
+  char *output_type, *output_file;
+};
+bool classic_options_init(struct classic_options *options); /* the defaults; false: no memory */
+bool classic_options_copy(struct classic_options *to, const struct classic_options *from);
+void classic_options_free(struct classic_options *options);
+/* The number of an option, written with or without the hyphen or hyphens before it; -1: there is none. */
+int classic_find_option(const char *name);
+/* TFPROF_USAGE: names the option, the value and what is possible. */
+enum tfprof_status classic_option_set(struct classic_options *options, int option, const char *value,
+                                      struct tfprof_error *error);
+/* A line such as "scope -max_depth 3 -select params": *view is -1 where the first word is no view (it is then left to the
+** caller, as `set`). */
+enum tfprof_status classic_options_parse(struct classic_options *options, const char *line, struct tfprof_error *error);
+/* "-max_depth                  10", a line for each. */
+void classic_options_print(const struct classic_options *options, FILE *file);
+
+/* ---- the model ---- */
+
+struct classic_type_range { uint32_t first, count; };
+
+struct classic_node {
+  string_id name, op, device, shape, output_shapes;
+  int64_t row; /* in nodes */
+  int64_t parameters, flops;
+  uint32_t parent; /* enclosing scope; UINT32_MAX: none */
+  uint32_t trace;  /* row of code_traces; UINT32_MAX: none */
+  uint32_t first_type, first_input, first_exec; /* up to those of the next node */
+  bool is_scope;
+};
+struct classic_input {
+  int32_t position, source_output;
+  uint32_t source; /* UINT32_MAX: unknown */
+  string_id shape;
+  bool is_control;
+};
+struct classic_exec {
+  uint32_t step;
+  bool is_timed;
+  int64_t of[METRIC_count]; /* up to METRIC_cpu_micros, and METRIC_occurrence */
+};
+struct classic_trace {
+  uint32_t parent, frame; /* UINT32_MAX: none */
+};
+struct classic_frame {
+  string_id file, function;
+  int64_t line, first_line;
+};
+
+struct classic_model {
+  const struct pool *pool;
+  struct store *store;
+  uint32_t profile_number;
+  uint32_t node_count;
+  struct classic_node *nodes; /* by name; one more at the end */
+  string_id *types;
+  struct classic_input *inputs;
+  struct classic_exec *execs;
+  int64_t *steps; /* their numbers, ascending */
+  uint32_t step_count;
+  struct classic_trace *traces;
+  struct classic_frame *frames;
+  uint32_t trace_count, frame_count;
+  bool has_traces;
+};
+enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **model,
+                                        struct tfprof_error *error);
+void classic_model_free(struct classic_model *model);
+/* TFPROF_NOT_FOUND: there is no such step; the message lists those that there are. */
+enum tfprof_status classic_check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error);
+/* Of each node: own values in a step, or on average. To be freed; NULL: no memory. */
+struct classic_values *classic_own_values(const struct classic_model *model, int64_t step);
+
+/* ---- results ---- */
+
+struct classic_row {
+  uint32_t item;   /* number of what is displayed in the result; see classic_item_... */
+  int32_t depth;   /* scope, graph, code: 1 for the root; op: place in the list from 0 */
+  int64_t parent;  /* row; -1: none */
+};
+struct classic_result {
+  const struct classic_model *model;
+  enum classic_view view;
+  struct classic_options options;
+  struct classic_row *rows;
+  size_t row_count;
+  /* by item; the root is number item_count */
+  uint32_t item_count;
+  struct classic_values *own, *total;
+  uint8_t *accounted;
+  uint32_t *nodes;        /* scope, graph: the node of an item */
+  string_id *names;       /* code: display names; op: op types */
+  uint32_t *member_first; /* code, op: members[member_first[i] ... member_first[i + 1]) are its nodes, those accounted */
+  uint32_t *members;
+  struct classic_values *node_values; /* own values of the model's nodes */
+};
+/* Where what was computed cannot be honoured - an unknown step, no traces in code - fails with TFPROF_NOT_FOUND. */
+enum tfprof_status classic_compute(const struct classic_model *model, enum classic_view view,
+                                   const struct classic_options *options, struct classic_result **result,
+                                   struct tfprof_error *error);
+void classic_result_free(struct classic_result *result);
+
+const char *classic_item_name(const struct classic_result *result, uint32_t item, size_t *length);
+/* The parts of a line; nothing is written where there is nothing. */
+void classic_write_device(const struct classic_result *result, uint32_t item, FILE *file);
+void classic_write_op_types(const struct classic_result *result, uint32_t item, FILE *file);
+void classic_write_shape(const struct classic_result *result, uint32_t item, FILE *file);
+void classic_write_input_shapes(const struct classic_result *result, uint32_t item, FILE *file);
+/* The exact line (or lines) of a row, with its indentation and line feed. */
+void classic_write_line(const struct classic_result *result, size_t row, FILE *file);
+/* "node name | ...", with its line feed. */
+void classic_write_legend(const struct classic_result *result, FILE *file);
+/* Explanation, legend and lines. */
+void classic_write_report(const struct classic_result *result, FILE *file);
+
+/* ---- patterns: regular expressions that must match a whole text ---- */
+
+struct classic_patterns;
+/* Parted by commas. One that is no expression matches nothing; *wrong (to be freed) then says so, else NULL. NULL: no
+** memory. */
+struct classic_patterns *classic_patterns_create(const char *list, char **wrong);
+void classic_patterns_free(struct classic_patterns *patterns);
+bool classic_patterns_match(struct classic_patterns *patterns, const char *text, size_t length);
+/* The list is ".*" alone. */
+bool classic_patterns_is_all(const struct classic_patterns *patterns);
+bool classic_patterns_is_empty(const struct classic_patterns *patterns);
+
+#endif

@@ -1,0 +1,413 @@
+/* lines.c: the text of the views, in the layout of TensorFlow 2. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "classic/classic.h"
+
+/* ---- numbers ---- */
+
+static void number_text(int64_t value, char *to, size_t size) {
+  if (value < 1000) snprintf(to, size, "%lld", (long long)value);
+  else if (value < 1000000) snprintf(to, size, "%.2fk", (double)value / 1e3);
+  else if (value < 1000000000) snprintf(to, size, "%.2fm", (double)value / 1e6);
+  else snprintf(to, size, "%.2fb", (double)value / 1e9);
+}
+
+static void time_text(int64_t micros, char *to, size_t size) {
+  if (micros < 1000) snprintf(to, size, "%lldus", (long long)micros);
+  else if (micros < 1000000) snprintf(to, size, "%.2fms", (double)micros / 1e3);
+  else snprintf(to, size, "%.2fsec", (double)micros / 1e6);
+}
+
+static void bytes_text(int64_t bytes, char *to, size_t size) {
+  if (bytes < 1000) snprintf(to, size, "%lldB", (long long)bytes);
+  else if (bytes < 1000000) snprintf(to, size, "%.2fKB", (double)bytes / 1e3);
+  else snprintf(to, size, "%.2fMB", (double)bytes / 1e6);
+}
+
+static void metric_text(int metric, int64_t value, char *to, size_t size) {
+  if (metric <= METRIC_output_bytes) bytes_text(value, to, size);
+  else if (metric <= METRIC_cpu_micros) time_text(value, to, size);
+  else number_text(value, to, size);
+}
+
+/* ---- what is selected, in the order in which it is written ---- */
+
+struct part {
+  uint8_t select;
+  int8_t metric; /* -1: none */
+  const char *legend;
+};
+
+static const struct part single_parts[] = { /* scope, graph */
+    {SELECT_params, METRIC_params, "# parameters"},
+    {SELECT_float_ops, METRIC_float_ops, "# float_ops"},
+    {SELECT_bytes, METRIC_bytes, "requested bytes"},
+    {SELECT_peak_bytes, METRIC_peak_bytes, "peak bytes"},
+    {SELECT_residual_bytes, METRIC_residual_bytes, "residual bytes"},
+    {SELECT_output_bytes, METRIC_output_bytes, "output bytes"},
+    {SELECT_micros, METRIC_micros, "total execution time"},
+    {SELECT_accelerator_micros, METRIC_accelerator_micros, "accelerator execution time"},
+    {SELECT_cpu_micros, METRIC_cpu_micros, "cpu execution time"},
+    {SELECT_device, -1, "assigned devices"},
+    {SELECT_op_types, -1, "op types"},
+    {SELECT_occurrence, METRIC_occurrence, "op count (run|defined)"},
+    {SELECT_input_shapes, -1, "input shapes"},
+    {SELECT_count, -1, NULL}};
+
+static const struct part multiple_parts[] = { /* code, op */
+    {SELECT_bytes, METRIC_bytes, "requested bytes"},
+    {SELECT_peak_bytes, METRIC_peak_bytes, "peak bytes"},
+    {SELECT_residual_bytes, METRIC_residual_bytes, "residual bytes"},
+    {SELECT_output_bytes, METRIC_output_bytes, "output bytes"},
+    {SELECT_micros, METRIC_micros, "total execution time"},
+    {SELECT_accelerator_micros, METRIC_accelerator_micros, "accelerator execution time"},
+    {SELECT_cpu_micros, METRIC_cpu_micros, "cpu execution time"},
+    {SELECT_params, METRIC_params, "# parameters"},
+    {SELECT_float_ops, METRIC_float_ops, "# float_ops"},
+    {SELECT_device, -1, "assigned devices"},
+    {SELECT_op_types, -1, "op types"},
+    {SELECT_occurrence, METRIC_occurrence, "op occurrence (run|defined)"},
+    {SELECT_input_shapes, -1, "input shapes"},
+    {SELECT_count, -1, NULL}};
+
+static bool is_single(const struct classic_result *result) { return result->view == CLASSIC_SCOPE || result->view == CLASSIC_GRAPH; }
+
+static const struct part *parts_of(const struct classic_result *result) {
+  return is_single(result) ? single_parts : multiple_parts;
+}
+
+/* micros brings the times of accelerators and CPUs along. */
+static bool is_selected(const struct classic_result *result, const struct part *part) {
+  uint32_t selected = result->options.selected;
+  if (selected & 1u << SELECT_micros) selected |= 1u << SELECT_accelerator_micros | 1u << SELECT_cpu_micros;
+  return selected & 1u << part->select;
+}
+
+void classic_write_legend(const struct classic_result *result, FILE *file) {
+  const char *joint = "";
+  fputs("node name | ", file);
+  for (const struct part *part = parts_of(result); part->legend; part++) {
+    if (!is_selected(result, part)) continue;
+    fprintf(file, "%s%s", joint, part->legend);
+    joint = " | ";
+  }
+  fputc('\n', file);
+}
+
+/* ---- facts of an item ---- */
+
+static int compare_texts(const void *left, const void *right, void *context) {
+  const struct pool *pool = context;
+  string_id a = *(const string_id *)left, b = *(const string_id *)right;
+  if (a == b) return 0;
+  return strcmp(a ? pool_text(pool, a) : "", b ? pool_text(pool, b) : "");
+}
+
+/* Texts sorted, each once, with bars between. */
+static void write_set(const struct pool *pool, string_id *texts, size_t count, FILE *file) {
+  size_t written = 0;
+  if (count > 1) qsort_r(texts, count, sizeof *texts, compare_texts, (void *)(uintptr_t)pool);
+  for (size_t i = 0; i < count; i++) {
+    if (i > 0 && texts[i] == texts[i - 1]) continue;
+    fprintf(file, "%s%s", written++ ? "|" : "", texts[i] ? pool_text(pool, texts[i]) : "");
+  }
+}
+
+/* Leaves out what stands twice; order of first sight. */
+static size_t add_once(string_id *texts, size_t count, string_id text) {
+  /* Few differ: looking at the last ones catches nearly all. */
+  for (size_t i = count; i > 0 && count - i < 16; i--) {
+    if (texts[i - 1] == text) return count;
+  }
+  texts[count] = text;
+  return count + 1;
+}
+
+void classic_write_device(const struct classic_result *result, uint32_t item, FILE *file) {
+  const struct classic_model *model = result->model;
+  if (item == result->item_count) return;
+  if (result->nodes) {
+    string_id device = model->nodes[result->nodes[item]].device;
+    if (device) fputs(pool_text(model->pool, device), file);
+    return;
+  }
+  uint32_t first = result->member_first[item], last = result->member_first[item + 1];
+  string_id *texts = malloc(((size_t)last - first + 1) * sizeof *texts);
+  size_t count = 0;
+  if (!texts) return;
+  for (uint32_t i = first; i < last; i++) count = add_once(texts, count, model->nodes[result->members[i]].device);
+  write_set(model->pool, texts, count, file);
+  free(texts);
+}
+
+void classic_write_op_types(const struct classic_result *result, uint32_t item, FILE *file) {
+  const struct classic_model *model = result->model;
+  if (item == result->item_count) {
+    if (result->view == CLASSIC_SCOPE) fputs("_kTFScopeParent", file);
+    else if (result->view == CLASSIC_GRAPH) fputs("_TFGraphParent", file);
+    return;
+  }
+  uint32_t node = result->nodes ? result->nodes[item] : 0, first = result->nodes ? 0 : result->member_first[item];
+  uint32_t last = result->nodes ? 1 : result->member_first[item + 1];
+  size_t count = 0, room = 0;
+  for (uint32_t i = first; i < last; i++) {
+    const struct classic_node *member = &model->nodes[result->nodes ? node : result->members[i]];
+    room += member[1].first_type - member->first_type + 1;
+  }
+  string_id *texts = malloc((room + 1) * sizeof *texts);
+  if (!texts) return;
+  for (uint32_t i = first; i < last; i++) {
+    const struct classic_node *member = &model->nodes[result->nodes ? node : result->members[i]];
+    for (uint32_t k = member->first_type; k < member[1].first_type; k++) count = add_once(texts, count, model->types[k]);
+  }
+  if (result->nodes && model->nodes[node].is_scope && count == 0) fputs("_kTFScopeParent", file);
+  else write_set(model->pool, texts, count, file);
+  free(texts);
+}
+
+void classic_write_shape(const struct classic_result *result, uint32_t item, FILE *file) {
+  if (item == result->item_count || !result->nodes) return;
+  string_id shape = result->model->nodes[result->nodes[item]].shape;
+  if (shape) fputs(pool_text(result->model->pool, shape), file);
+}
+
+/* The shape that an input has.  TensorFlow's profiler takes that of the source's first output, whichever of its outputs
+** the edge takes (its release builds leave the number of the output unread), of control edges too; node_inputs.shape has
+** the true one, and is what counts for sources that do not know their output shapes. */
+static void write_input_shape(const struct classic_model *model, const struct classic_input *input, FILE *file) {
+  string_id shapes = input->source != UINT32_MAX ? model->nodes[input->source].output_shapes : 0;
+  const char *at = shapes ? pool_text(model->pool, shapes) : "";
+  if (strncmp(at, "[[", 2) == 0) {
+    at += 2;
+    if (*at == ']') fputc('1', file);
+    for (; *at && *at != ']'; at++) fputc(*at == ',' ? 'x' : *at, file);
+  } else {
+    fputs(input->shape && !shapes ? pool_text(model->pool, input->shape) : "unknown", file);
+  }
+}
+
+static void write_inputs(const struct classic_model *model, uint32_t node, const char *joint, FILE *file) {
+  const struct classic_node *n = &model->nodes[node];
+  for (uint32_t i = n->first_input; i < n[1].first_input; i++) {
+    fprintf(file, "%s%d:", i > n->first_input ? joint : "", (int)model->inputs[i].position);
+    write_input_shape(model, &model->inputs[i], file);
+  }
+}
+
+void classic_write_input_shapes(const struct classic_result *result, uint32_t item, FILE *file) {
+  if (item == result->item_count || !result->nodes) return;
+  write_inputs(result->model, result->nodes[item], "|", file);
+}
+
+/* ---- lines of scope, graph and code ---- */
+
+static void write_pair(const struct classic_result *result, uint32_t item, int metric, const char *unit, FILE *file) {
+  char own[40] = "--", total[40];
+  if (item != result->item_count && result->accounted[item]) metric_text(metric, result->own[item].of[metric], own, sizeof own);
+  metric_text(metric, result->total[item].of[metric], total, sizeof total);
+  fprintf(file, "%s/%s%s", own, total, unit);
+}
+
+static void write_occurrence(const struct classic_result *result, uint32_t item, FILE *file) {
+  char defined[40];
+  bool is_accounted = item != result->item_count && result->accounted[item];
+  write_pair(result, item, METRIC_occurrence, "|", file);
+  number_text(result->total[item].of[METRIC_defined], defined, sizeof defined);
+  fprintf(file, "%s/%s", is_accounted ? "1" : "--", defined);
+}
+
+static bool has_device(const struct classic_result *result, uint32_t item) {
+  if (item == result->item_count) return false;
+  if (result->nodes) return result->model->nodes[result->nodes[item]].device != 0;
+  return result->member_first[item + 1] > result->member_first[item];
+}
+
+static void write_fact(const struct classic_result *result, uint32_t item, const struct part *part, FILE *file) {
+  bool is_code = result->view == CLASSIC_CODE;
+  switch (part->select) {
+    case SELECT_device: classic_write_device(result, item, file); break;
+    case SELECT_op_types: classic_write_op_types(result, item, file); break;
+    case SELECT_occurrence:
+      if (is_code) fputs("occurrence N/A in code view", file);
+      else write_occurrence(result, item, file);
+      break;
+    case SELECT_input_shapes:
+      if (is_code) fputs("input_shapes N/A in code view", file);
+      else classic_write_input_shapes(result, item, file);
+      break;
+    case SELECT_params: write_pair(result, item, METRIC_params, " params", file); break;
+    case SELECT_float_ops: write_pair(result, item, METRIC_float_ops, " flops", file); break;
+    default: write_pair(result, item, part->metric, "", file); break;
+  }
+}
+
+static void write_tree_line(const struct classic_result *result, size_t row, FILE *file) {
+  uint32_t item = result->rows[row].item;
+  const char *joint = "";
+  size_t length;
+  const char *name = classic_item_name(result, item, &length);
+  fprintf(file, "%*s", (result->rows[row].depth - 1) * 2, "");
+  fwrite(name, 1, length, file);
+  fputs(" (", file);
+  for (const struct part *part = parts_of(result); part->legend; part++) {
+    if (!is_selected(result, part)) continue;
+    if (part->select == SELECT_device && !has_device(result, item)) continue;
+    if (part->select == SELECT_params && result->nodes && item != result->item_count && result->model->nodes[result->nodes[item]].shape) {
+      fputs(joint, file);
+      classic_write_shape(result, item, file);
+      joint = ", ";
+    }
+    fputs(joint, file);
+    write_fact(result, item, part, file);
+    joint = ", ";
+  }
+  fputs(")\n", file);
+}
+
+/* ---- lines of op ---- */
+
+static void write_share(const struct classic_result *result, uint32_t item, int metric, const char *unit, FILE *file) {
+  int64_t own = result->own[item].of[metric], total = result->total[item].of[metric];
+  int64_t all = result->total[result->item_count].of[metric];
+  double total_percent = 0, own_percent = 0;
+  char value[40], text[120];
+  /* Of memory nothing is said where the row itself has none. */
+  if ((metric <= METRIC_output_bytes ? own : total) > 0) {
+    total_percent = 100.0 * (double)total / (double)all;
+    own_percent = 100.0 * (double)own / (double)all;
+  }
+  metric_text(metric, own, value, sizeof value);
+  snprintf(text, sizeof text, "%s%s (%.2f%%, %.2f%%)", value, unit, total_percent, own_percent);
+  fprintf(file, "%30s", text);
+}
+
+struct signature {
+  char *text;
+  int64_t defined, runs, micros;
+};
+
+static int compare_signatures(const void *left, const void *right) {
+  const struct signature *a = left, *b = right;
+  return strcmp(a->text, b->text);
+}
+
+static int compare_runs(const void *left, const void *right) {
+  const struct signature *a = left, *b = right;
+  if (a->runs != b->runs) return a->runs > b->runs ? -1 : 1;
+  return strcmp(a->text, b->text);
+}
+
+static void write_signatures(const struct classic_result *result, uint32_t item, FILE *file) {
+  uint32_t first = result->member_first[item], count = result->member_first[item + 1] - first;
+  struct signature *list = calloc((size_t)count + 1, sizeof *list);
+  if (!list || count == 0) {
+    free(list);
+    return;
+  }
+  uint32_t made = 0, kept = 0;
+  for (; made < count; made++) {
+    uint32_t node = result->members[first + made];
+    size_t size;
+    FILE *memory = open_memstream(&list[made].text, &size);
+    if (!memory) break;
+    write_inputs(result->model, node, ",\t", memory);
+    if (fclose(memory) != 0) break;
+    list[made].defined = 1;
+    list[made].runs = result->node_values[node].of[METRIC_occurrence];
+    list[made].micros = result->node_values[node].of[METRIC_micros];
+  }
+  qsort(list, made, sizeof *list, compare_signatures);
+  for (uint32_t i = 0; i < made; i++) {
+    if (kept && strcmp(list[kept - 1].text, list[i].text) == 0) {
+      list[kept - 1].defined++;
+      list[kept - 1].runs += list[i].runs;
+      list[kept - 1].micros += list[i].micros;
+      free(list[i].text);
+    } else {
+      list[kept++] = list[i];
+    }
+  }
+  qsort(list, kept, sizeof *list, compare_runs);
+  fputc('\n', file);
+  for (uint32_t i = 0; i < kept; i++) {
+    char micros[40];
+    time_text(list[i].micros, micros, sizeof micros);
+    fprintf(file, "input_type: %s\t(run*%lld|defined*%lld)\texec_time: %s\n", list[i].text, (long long)list[i].runs,
+            (long long)list[i].defined, micros);
+    free(list[i].text);
+  }
+  fputc('\n', file);
+  free(list);
+}
+
+static void write_op_line(const struct classic_result *result, size_t row, FILE *file) {
+  uint32_t item = result->rows[row].item;
+  const char *joint = "";
+  size_t length;
+  const char *name = classic_item_name(result, item, &length);
+  fprintf(file, "%-25s", name);
+  for (const struct part *part = parts_of(result); part->legend; part++) {
+    if (!is_selected(result, part) || part->select == SELECT_input_shapes) continue;
+    fputs(joint, file);
+    joint = ", ";
+    if (part->select == SELECT_occurrence) {
+      char text[60];
+      snprintf(text, sizeof text, "%lld|%lld", (long long)result->own[item].of[METRIC_occurrence],
+               (long long)result->own[item].of[METRIC_defined]);
+      fprintf(file, "%10s", text);
+    } else if (part->metric >= 0) {
+      write_share(result, item, part->metric,
+                  part->select == SELECT_params ? " params" : part->select == SELECT_float_ops ? " float_ops" : "", file);
+    } else if (part->select == SELECT_device) {
+      classic_write_device(result, item, file);
+    } else {
+      classic_write_op_types(result, item, file);
+    }
+  }
+  fputc('\n', file);
+  if (result->options.selected & 1u << SELECT_input_shapes) write_signatures(result, item, file);
+}
+
+void classic_write_line(const struct classic_result *result, size_t row, FILE *file) {
+  if (result->view == CLASSIC_OP) write_op_line(result, row, file);
+  else write_tree_line(result, row, file);
+}
+
+/* ---- the report ---- */
+
+static const char *const view_docs[CLASSIC_VIEW_count] = {
+    "scope: Nodes of the graph, in a tree by the parts of their names.",
+    "graph: Nodes of the graph, each with its inputs below it.",
+    "code: Lines of the program, in a tree of calls, with the nodes that they made.",
+    "op: Kinds of ops, each with all nodes of its kind."};
+
+/* By the names of what is selected. */
+static const struct { uint8_t select; const char *text; } select_docs[] = {
+    {SELECT_accelerator_micros, "accelerator execution time: Time that ran on accelerators."},
+    {SELECT_bytes, "requested bytes: All memory that was asked for, added up."},
+    {SELECT_cpu_micros, "cpu execution time: Time from start to end on the CPU, waiting included."},
+    {SELECT_device, "device: The device that it ran on."},
+    {SELECT_float_ops, "flops: Floating point operations, counted from shapes."},
+    {SELECT_input_shapes, "input shape: The shapes of the inputs."},
+    {SELECT_micros, "total execution time: The times on accelerators and on the CPU, added up.\n"
+                    "cpu execution time: Time from start to end on the CPU, waiting included.\n"
+                    "accelerator execution time: Time that ran on accelerators."},
+    {SELECT_occurrence, "occurrence: How often it ran, and how often it is defined."},
+    {SELECT_op_types, "op_types: The op, the device, and the labels that users gave."},
+    {SELECT_output_bytes, "output bytes: Memory of the outputs, whoever allocated it."},
+    {SELECT_params, "param: Parameters, as in variables."},
+    {SELECT_peak_bytes, "peak bytes: The most memory that was held at once."},
+    {SELECT_residual_bytes, "residual bytes: Memory that was still held at the end."},
+    {SELECT_tensor_value, "tensor_value: The value in the checkpoint."},
+};
+
+void classic_write_report(const struct classic_result *result, FILE *file) {
+  fprintf(file, "\nDoc:\n%s\n", view_docs[result->view]);
+  for (size_t i = 0; i < sizeof select_docs / sizeof select_docs[0]; i++) {
+    if (result->options.selected & 1u << select_docs[i].select) fprintf(file, "%s\n", select_docs[i].text);
+  }
+  fputs("\nProfile:\n", file);
+  classic_write_legend(result, file);
+  for (size_t row = 0; row < result->row_count; row++) classic_write_line(result, row, file);
+}

@@ -1,0 +1,430 @@
+/* model.c: one profile's graph, types, costs and call stacks as plain arrays, nodes in the order of their names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "classic/classic.h"
+
+struct loading {
+  struct classic_model *model;
+  struct profile *profile;
+  struct tfprof_error *error;
+  uint32_t *rank; /* of a row of nodes: its place by name */
+  uint64_t node_rows;
+};
+
+/* A row of a table, segment by segment. */
+struct scan {
+  const struct profile_table *table;
+  size_t segment;
+  uint32_t row;
+};
+
+static const struct segment *scan_next(struct scan *scan, uint32_t *row, uint64_t *number) {
+  while (scan->segment < scan->table->segment_count) {
+    const struct segment *segment = scan->table->segments[scan->segment];
+    if (scan->row < segment->rows) {
+      *row = scan->row++;
+      *number = segment->first_row + *row;
+      return segment;
+    }
+    scan->segment++;
+    scan->row = 0;
+  }
+  return NULL;
+}
+
+static int64_t integer(const struct segment *segment, unsigned column, uint32_t row, int64_t otherwise) {
+  const struct column *c = segment->columns[column];
+  return !c || column_is_null(c, row) ? otherwise : column_integer(c, row);
+}
+
+static enum tfprof_status require(struct loading *loading, unsigned table, const uint16_t *columns, size_t count) {
+  struct column_set set = {{0, 0}};
+  for (size_t i = 0; i < count; i++) column_set_add(&set, columns[i]);
+  return profile_require(loading->profile, table, &set, loading->error);
+}
+#define REQUIRE(loading, table, ...) \
+  require(loading, table, (const uint16_t[]){__VA_ARGS__}, sizeof((const uint16_t[]){__VA_ARGS__}) / sizeof(uint16_t))
+
+/* ---- nodes ---- */
+
+/* "3x3x16" -> 144; -1: unknown. */
+static int64_t shape_elements(const char *shape) {
+  int64_t product = 1;
+  while (*shape) {
+    char *end;
+    long long size = strtoll(shape, &end, 10);
+    if (end == shape || size < 0 || __builtin_mul_overflow(product, (int64_t)size, &product)) return -1;
+    shape = *end == 'x' ? end + 1 : end;
+    if (*end && *end != 'x') return -1;
+  }
+  return product;
+}
+
+static int compare_names(const void *left, const void *right, void *context) {
+  const struct pool *pool = context;
+  const struct classic_node *a = left, *b = right;
+  if (a->name != b->name) {
+    const char *x = pool_text(pool, a->name), *y = pool_text(pool, b->name);
+    uint32_t m = x ? pool_length(pool, a->name) : 0, n = y ? pool_length(pool, b->name) : 0;
+    int order = m && n ? memcmp(x, y, m < n ? m : n) : 0;
+    if (order) return order;
+    if (m != n) return m < n ? -1 : 1;
+  }
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static void fill_node(struct classic_node *node, const struct segment *s, uint32_t row, uint64_t number, const struct pool *pool) {
+  node->row = (int64_t)number;
+  node->name = (string_id)integer(s, COLUMN_nodes_name, row, 0);
+  node->op = (string_id)integer(s, COLUMN_nodes_op_type, row, 0);
+  node->device = (string_id)integer(s, COLUMN_nodes_canonical_device, row, 0);
+  node->shape = (string_id)integer(s, COLUMN_nodes_shape, row, 0);
+  node->output_shapes = (string_id)integer(s, COLUMN_nodes_output_shapes, row, 0);
+  node->is_scope = integer(s, COLUMN_nodes_is_scope, row, 0) != 0;
+  node->flops = integer(s, COLUMN_nodes_flops, row, 0);
+  node->parameters = node->shape ? shape_elements(pool_text(pool, node->shape)) : integer(s, COLUMN_nodes_param_count, row, 0);
+  if (node->parameters < 0) node->parameters = 0;
+  node->trace = (uint32_t)integer(s, COLUMN_nodes_code_trace_id, row, UINT32_MAX);
+}
+
+static enum tfprof_status load_nodes(struct loading *loading) {
+  struct classic_model *model = loading->model;
+  enum tfprof_status status =
+      REQUIRE(loading, TABLE_nodes, COLUMN_nodes_name, COLUMN_nodes_op_type, COLUMN_nodes_canonical_device, COLUMN_nodes_parent_id,
+              COLUMN_nodes_is_scope, COLUMN_nodes_shape, COLUMN_nodes_param_count, COLUMN_nodes_flops,
+              COLUMN_nodes_code_trace_id, COLUMN_nodes_output_shapes);
+  if (status) return status;
+  const struct profile_table *table = &loading->profile->tables[TABLE_nodes];
+  loading->node_rows = table->rows;
+  uint64_t count = 0;
+  for (size_t i = 0; i < table->segment_count; i++) count += table->segments[i]->rows;
+  if (count >= INT32_MAX || table->rows >= INT32_MAX) return error_set(loading->error, TFPROF_LIMIT, "more than 2^31 nodes");
+  model->nodes = calloc(count + 1, sizeof *model->nodes);
+  loading->rank = malloc((table->rows + 1) * sizeof *loading->rank);
+  if (!model->nodes || !loading->rank) return error_no_memory(loading->error);
+  memset(loading->rank, 0xff, (table->rows + 1) * sizeof *loading->rank);
+  struct scan scan = {table, 0, 0};
+  const struct segment *segment;
+  uint32_t row;
+  uint64_t number;
+  bool is_sorted = true;
+  while ((segment = scan_next(&scan, &row, &number))) {
+    struct classic_node *node = &model->nodes[model->node_count++];
+    fill_node(node, segment, row, number, model->pool);
+    node->parent = (uint32_t)integer(segment, COLUMN_nodes_parent_id, row, UINT32_MAX);
+    if (model->node_count > 1 && is_sorted) is_sorted = compare_names(node - 1, node, (void *)(uintptr_t)model->pool) < 0;
+  }
+  if (!is_sorted) qsort_r(model->nodes, model->node_count, sizeof *model->nodes, compare_names, (void *)(uintptr_t)model->pool);
+  for (uint32_t i = 0; i < model->node_count; i++) loading->rank[model->nodes[i].row] = i;
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    struct classic_node *node = &model->nodes[i];
+    if (node->parent != UINT32_MAX) node->parent = node->parent < loading->node_rows ? loading->rank[node->parent] : UINT32_MAX;
+    if (node->parent == i) node->parent = UINT32_MAX;
+  }
+  return TFPROF_OK;
+}
+
+/* Scopes that enclose each other in a circle would be lost from the tree: the circle is cut. */
+static enum tfprof_status cut_circles(struct loading *loading) {
+  struct classic_model *model = loading->model;
+  uint32_t *seen = calloc(model->node_count + 1, sizeof *seen);
+  if (!seen) return error_no_memory(loading->error);
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    for (uint32_t at = i; at != UINT32_MAX && !seen[at]; at = model->nodes[at].parent) {
+      seen[at] = i + 1;
+      uint32_t up = model->nodes[at].parent;
+      if (up != UINT32_MAX && seen[up] == i + 1) model->nodes[at].parent = UINT32_MAX;
+    }
+  }
+  free(seen);
+  return TFPROF_OK;
+}
+
+/* ---- what belongs to nodes: types, inputs, costs ---- */
+
+/* Rows of a table by node: starts[n] is where those of node n begin in `order`, which holds places in the table (counted
+** over its segments). */
+struct by_node {
+  uint32_t count;
+  uint32_t *order;
+  uint32_t *nodes; /* of each place */
+};
+
+static enum tfprof_status group(struct loading *loading, unsigned table_id, unsigned column, struct by_node *rows, size_t offset) {
+  struct classic_model *model = loading->model;
+  const struct profile_table *table = &loading->profile->tables[table_id];
+  uint64_t count = 0, place = 0, number;
+  uint32_t row;
+  const struct segment *segment;
+  for (size_t i = 0; i < table->segment_count; i++) count += table->segments[i]->rows;
+  *rows = (struct by_node){0};
+  if (count >= INT32_MAX) return error_set(loading->error, TFPROF_LIMIT, "more than 2^31 rows of %s", schema_tables[table_id].name);
+  rows->order = malloc((count + 1) * sizeof *rows->order);
+  rows->nodes = malloc((count + 1) * sizeof *rows->nodes);
+  uint32_t *next = calloc((size_t)model->node_count + 2, sizeof *next);
+  if (!rows->order || !rows->nodes || !next) {
+    free(next);
+    return error_no_memory(loading->error);
+  }
+  for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
+    int64_t node = integer(segment, column, row, -1);
+    uint32_t rank = node >= 0 && (uint64_t)node < loading->node_rows ? loading->rank[node] : UINT32_MAX;
+    rows->nodes[place] = rank;
+    if (rank != UINT32_MAX) next[rank + 1]++, rows->count++;
+  }
+  for (uint32_t i = 0; i < model->node_count; i++) next[i + 1] += next[i];
+  for (uint32_t i = 0; i <= model->node_count; i++) memcpy((char *)&model->nodes[i] + offset, &next[i], sizeof next[i]);
+  for (uint64_t i = 0; i < place; i++) {
+    if (rows->nodes[i] != UINT32_MAX) rows->order[next[rows->nodes[i]]++] = (uint32_t)i;
+  }
+  free(next);
+  return TFPROF_OK;
+}
+
+static void free_group(struct by_node *rows) {
+  free(rows->order);
+  free(rows->nodes);
+}
+
+/* The place in the grouped array of each place in the table, in `rows->nodes`. */
+static void invert(struct by_node *rows, uint64_t places) {
+  for (uint64_t i = 0; i < places; i++) rows->nodes[i] = UINT32_MAX;
+  for (uint32_t i = 0; i < rows->count; i++) rows->nodes[rows->order[i]] = i;
+}
+
+static uint64_t places_of(const struct profile_table *table) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < table->segment_count; i++) count += table->segments[i]->rows;
+  return count;
+}
+
+static enum tfprof_status load_types(struct loading *loading) {
+  struct classic_model *model = loading->model;
+  const struct profile_table *table = &loading->profile->tables[TABLE_node_types];
+  enum tfprof_status status = REQUIRE(loading, TABLE_node_types, COLUMN_node_types_node_id, COLUMN_node_types_type);
+  struct by_node rows = {0};
+  if (!status) status = group(loading, TABLE_node_types, COLUMN_node_types_node_id, &rows, offsetof(struct classic_node, first_type));
+  if (!status && !(model->types = malloc((rows.count + 1) * sizeof *model->types))) status = error_no_memory(loading->error);
+  if (!status) {
+    const struct segment *segment;
+    uint32_t row;
+    uint64_t number, place = 0;
+    invert(&rows, places_of(table));
+    for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
+      if (rows.nodes[place] != UINT32_MAX) model->types[rows.nodes[place]] = (string_id)integer(segment, COLUMN_node_types_type, row, 0);
+    }
+  }
+  free_group(&rows);
+  return status;
+}
+
+static int compare_inputs(const void *left, const void *right) {
+  const struct classic_input *a = left, *b = right;
+  return a->position < b->position ? -1 : a->position > b->position;
+}
+
+static enum tfprof_status load_inputs(struct loading *loading) {
+  struct classic_model *model = loading->model;
+  const struct profile_table *table = &loading->profile->tables[TABLE_node_inputs];
+  enum tfprof_status status =
+      REQUIRE(loading, TABLE_node_inputs, COLUMN_node_inputs_node_id, COLUMN_node_inputs_position, COLUMN_node_inputs_source_node_id,
+              COLUMN_node_inputs_source_output, COLUMN_node_inputs_is_control, COLUMN_node_inputs_shape);
+  struct by_node rows = {0};
+  if (!status) status = group(loading, TABLE_node_inputs, COLUMN_node_inputs_node_id, &rows, offsetof(struct classic_node, first_input));
+  if (!status && !(model->inputs = malloc((rows.count + 1) * sizeof *model->inputs))) status = error_no_memory(loading->error);
+  if (!status) {
+    const struct segment *segment;
+    uint32_t row;
+    uint64_t number, place = 0;
+    invert(&rows, places_of(table));
+    for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
+      if (rows.nodes[place] == UINT32_MAX) continue;
+      int64_t source = integer(segment, COLUMN_node_inputs_source_node_id, row, -1);
+      model->inputs[rows.nodes[place]] = (struct classic_input){
+          .position = (int32_t)integer(segment, COLUMN_node_inputs_position, row, 0),
+          .source_output = (int32_t)integer(segment, COLUMN_node_inputs_source_output, row, 0),
+          .source = source >= 0 && (uint64_t)source < loading->node_rows ? loading->rank[source] : UINT32_MAX,
+          .shape = (string_id)integer(segment, COLUMN_node_inputs_shape, row, 0),
+          .is_control = integer(segment, COLUMN_node_inputs_is_control, row, 0) != 0};
+    }
+    for (uint32_t i = 0; i < model->node_count; i++) {
+      struct classic_input *first = model->inputs + model->nodes[i].first_input;
+      uint32_t count = model->nodes[i + 1].first_input - model->nodes[i].first_input;
+      bool is_sorted = true;
+      for (uint32_t k = 1; k < count && is_sorted; k++) is_sorted = first[k - 1].position <= first[k].position;
+      if (!is_sorted) qsort(first, count, sizeof *first, compare_inputs);
+    }
+  }
+  free_group(&rows);
+  return status;
+}
+
+static enum tfprof_status load_execs(struct loading *loading) {
+  struct classic_model *model = loading->model;
+  const struct profile_table *table = &loading->profile->tables[TABLE_node_steps];
+  enum tfprof_status status =
+      REQUIRE(loading, TABLE_node_steps, COLUMN_node_steps_node_id, COLUMN_node_steps_step_id, COLUMN_node_steps_run_count,
+              COLUMN_node_steps_exec_ns, COLUMN_node_steps_accelerator_ns, COLUMN_node_steps_cpu_ns,
+              COLUMN_node_steps_requested_bytes, COLUMN_node_steps_peak_bytes, COLUMN_node_steps_residual_bytes,
+              COLUMN_node_steps_output_bytes);
+  struct by_node rows = {0};
+  if (!status) status = group(loading, TABLE_node_steps, COLUMN_node_steps_node_id, &rows, offsetof(struct classic_node, first_exec));
+  if (!status && !(model->execs = malloc((rows.count + 1) * sizeof *model->execs))) status = error_no_memory(loading->error);
+  if (!status) {
+    const struct segment *segment;
+    uint32_t row;
+    uint64_t number, place = 0;
+    invert(&rows, places_of(table));
+    for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
+      if (rows.nodes[place] == UINT32_MAX) continue;
+      struct classic_exec *exec = &model->execs[rows.nodes[place]];
+      *exec = (struct classic_exec){.step = (uint32_t)integer(segment, COLUMN_node_steps_step_id, row, UINT32_MAX)};
+      exec->of[METRIC_bytes] = integer(segment, COLUMN_node_steps_requested_bytes, row, 0);
+      exec->of[METRIC_peak_bytes] = integer(segment, COLUMN_node_steps_peak_bytes, row, 0);
+      exec->of[METRIC_residual_bytes] = integer(segment, COLUMN_node_steps_residual_bytes, row, 0);
+      exec->of[METRIC_output_bytes] = integer(segment, COLUMN_node_steps_output_bytes, row, 0);
+      exec->of[METRIC_micros] = integer(segment, COLUMN_node_steps_exec_ns, row, 0) / 1000;
+      exec->of[METRIC_accelerator_micros] = integer(segment, COLUMN_node_steps_accelerator_ns, row, 0) / 1000;
+      exec->of[METRIC_cpu_micros] = integer(segment, COLUMN_node_steps_cpu_ns, row, 0) / 1000;
+      exec->of[METRIC_occurrence] = integer(segment, COLUMN_node_steps_run_count, row, 0);
+    }
+  }
+  free_group(&rows);
+  return status;
+}
+
+/* ---- steps and traces ---- */
+
+static enum tfprof_status load_steps(struct loading *loading) {
+  struct classic_model *model = loading->model;
+  const struct profile_table *table = &loading->profile->tables[TABLE_steps];
+  enum tfprof_status status = REQUIRE(loading, TABLE_steps, COLUMN_steps_number);
+  if (status) return status;
+  uint64_t number;
+  uint32_t row;
+  const struct segment *segment;
+  model->steps = malloc((table->rows + 1) * sizeof *model->steps);
+  if (!model->steps) return error_no_memory(loading->error);
+  /* By row number, which is what node_steps refers to. */
+  for (uint64_t i = 0; i < table->rows; i++) model->steps[i] = -1;
+  for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number));)
+    model->steps[number] = integer(segment, COLUMN_steps_number, row, (int64_t)number);
+  model->step_count = (uint32_t)table->rows;
+  return TFPROF_OK;
+}
+
+static enum tfprof_status load_traces(struct loading *loading) {
+  struct classic_model *model = loading->model;
+  const struct profile_table *traces = &loading->profile->tables[TABLE_code_traces], *frames = &loading->profile->tables[TABLE_code_frames];
+  enum tfprof_status status = REQUIRE(loading, TABLE_code_traces, COLUMN_code_traces_parent_id, COLUMN_code_traces_leaf_frame_id);
+  if (!status)
+    status = REQUIRE(loading, TABLE_code_frames, COLUMN_code_frames_file, COLUMN_code_frames_line, COLUMN_code_frames_function,
+                     COLUMN_code_frames_first_line);
+  if (status) return status;
+  model->traces = malloc((traces->rows + 1) * sizeof *model->traces);
+  model->frames = calloc(frames->rows + 1, sizeof *model->frames);
+  if (!model->traces || !model->frames) return error_no_memory(loading->error);
+  model->trace_count = (uint32_t)traces->rows;
+  model->frame_count = (uint32_t)frames->rows;
+  for (uint32_t i = 0; i < model->trace_count; i++) model->traces[i] = (struct classic_trace){UINT32_MAX, UINT32_MAX};
+  uint64_t number;
+  uint32_t row;
+  const struct segment *segment;
+  for (struct scan scan = {traces, 0, 0}; (segment = scan_next(&scan, &row, &number));) {
+    int64_t parent = integer(segment, COLUMN_code_traces_parent_id, row, -1), frame = integer(segment, COLUMN_code_traces_leaf_frame_id, row, -1);
+    /* Parents come before their children, so that every walk upwards ends. */
+    model->traces[number].parent = parent >= 0 && (uint64_t)parent < number ? (uint32_t)parent : UINT32_MAX;
+    model->traces[number].frame = frame >= 0 && (uint64_t)frame < frames->rows ? (uint32_t)frame : UINT32_MAX;
+  }
+  for (struct scan scan = {frames, 0, 0}; (segment = scan_next(&scan, &row, &number));) {
+    model->frames[number] = (struct classic_frame){(string_id)integer(segment, COLUMN_code_frames_file, row, 0),
+                                                   (string_id)integer(segment, COLUMN_code_frames_function, row, 0),
+                                                   integer(segment, COLUMN_code_frames_line, row, 0),
+                                                   integer(segment, COLUMN_code_frames_first_line, row, -1)};
+  }
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    if (model->nodes[i].trace >= model->trace_count) model->nodes[i].trace = UINT32_MAX;
+    model->has_traces |= model->nodes[i].trace != UINT32_MAX;
+  }
+  return TFPROF_OK;
+}
+
+/* ---- life ---- */
+
+enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **made,
+                                        struct tfprof_error *error) {
+  struct loading loading = {.profile = profile, .error = error};
+  struct classic_model *model = loading.model = calloc(1, sizeof *model);
+  *made = NULL;
+  if (!model) return error_no_memory(error);
+  model->store = store;
+  model->pool = store_pool(store);
+  model->profile_number = profile->number;
+  enum tfprof_status status = load_nodes(&loading);
+  if (!status) status = cut_circles(&loading);
+  if (!status) status = load_types(&loading);
+  if (!status) status = load_inputs(&loading);
+  if (!status) status = load_execs(&loading);
+  if (!status) status = load_steps(&loading);
+  if (!status) status = load_traces(&loading);
+  free(loading.rank);
+  if (status) classic_model_free(model);
+  else *made = model;
+  return status;
+}
+
+void classic_model_free(struct classic_model *model) {
+  if (!model) return;
+  free(model->nodes);
+  free(model->types);
+  free(model->inputs);
+  free(model->execs);
+  free(model->steps);
+  free(model->traces);
+  free(model->frames);
+  free(model);
+}
+
+enum tfprof_status classic_check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error) {
+  char numbers[600] = "";
+  size_t length = 0;
+  if (step < 0) return TFPROF_OK;
+  for (uint32_t i = 0; i < model->step_count; i++) {
+    if (model->steps[i] == step) return TFPROF_OK;
+    if (length + 40 < sizeof numbers)
+      length += (size_t)snprintf(numbers + length, sizeof numbers - length, " %lld", (long long)model->steps[i]);
+  }
+  return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s", (long long)step, model->step_count ? numbers : " none");
+}
+
+static int64_t sum(int64_t a, int64_t b) {
+  int64_t result;
+  return __builtin_add_overflow(a, b, &result) ? (a < 0 ? INT64_MIN : INT64_MAX) : result;
+}
+
+struct classic_values *classic_own_values(const struct classic_model *model, int64_t step) {
+  struct classic_values *values = calloc((size_t)model->node_count + 1, sizeof *values);
+  if (!values) return NULL;
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    const struct classic_node *node = &model->nodes[i];
+    int64_t *of = values[i].of;
+    uint32_t first = node->first_exec, last = node[1].first_exec;
+    for (uint32_t k = first; k < last; k++) {
+      const struct classic_exec *exec = &model->execs[k];
+      if (step >= 0 && (exec->step >= model->step_count || model->steps[exec->step] != step)) continue;
+      for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] = sum(of[m], exec->of[m]);
+      of[METRIC_occurrence] = sum(of[METRIC_occurrence], exec->of[METRIC_occurrence]);
+    }
+    if (step < 0 && last > first) { /* the average of each by itself, rounded down */
+      for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] /= last - first;
+      of[METRIC_occurrence] /= last - first;
+    }
+    of[METRIC_params] = node->parameters;
+    of[METRIC_float_ops] = node->flops;
+    if (last > first && __builtin_mul_overflow(node->flops, of[METRIC_occurrence], &of[METRIC_float_ops]))
+      of[METRIC_float_ops] = INT64_MAX;
+    of[METRIC_defined] = 1;
+  }
+  return values;
+}

@@ -1,0 +1,89 @@
+/* op_view.c: op types, each with its nodes.  The total of a row is its own and all below it; the root's is that of the
+** first row, so that percentages grow from the bottom of the list to its top. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "classic/tree.h"
+
+static int compare_ops(const void *left, const void *right, void *context) {
+  const struct classic_model *model = context;
+  string_id a = model->nodes[*(const uint32_t *)left].op, b = model->nodes[*(const uint32_t *)right].op;
+  if (a != b) {
+    const char *x = a ? pool_text(model->pool, a) : "", *y = b ? pool_text(model->pool, b) : "";
+    int order = strcmp(x, y);
+    if (order) return order;
+    return a < b ? -1 : 1;
+  }
+  return *(const uint32_t *)left < *(const uint32_t *)right ? -1 : 1;
+}
+
+static bool list_ops(struct classic_result *result) {
+  const struct classic_model *model = result->model;
+  uint32_t count = 0;
+  uint32_t *members = result->members = malloc(((size_t)model->node_count + 1) * sizeof *members);
+  result->names = malloc(((size_t)model->node_count + 1) * sizeof *result->names);
+  result->member_first = malloc(((size_t)model->node_count + 2) * sizeof *result->member_first);
+  if (!members || !result->names || !result->member_first) return false;
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    if (!model->nodes[i].is_scope) members[count++] = i;
+  }
+  qsort_r(members, count, sizeof *members, compare_ops, (void *)(uintptr_t)model);
+  for (uint32_t i = 0; i < count; i++) {
+    string_id op = model->nodes[members[i]].op;
+    if (i > 0 && model->nodes[members[i - 1]].op == op) continue;
+    result->member_first[result->item_count] = i;
+    result->names[result->item_count++] = op;
+  }
+  result->member_first[result->item_count] = count;
+  size_t items = (size_t)result->item_count + 1;
+  result->own = calloc(items, sizeof *result->own);
+  result->total = calloc(items, sizeof *result->total);
+  result->accounted = calloc(items, 1);
+  return result->own && result->total && result->accounted;
+}
+
+/* Totals of the items of a list, from its end. */
+static void add_up(struct classic_result *result, const uint32_t *items, size_t count) {
+  memset(&result->total[result->item_count], 0, sizeof *result->total);
+  for (size_t i = count; i-- > 0;) {
+    result->total[items[i]] = result->own[items[i]];
+    if (i + 1 < count) classic_add_values(&result->total[items[i]], &result->total[items[i + 1]]);
+  }
+  if (count) result->total[result->item_count] = result->total[items[0]];
+}
+
+enum tfprof_status classic_op_list(struct classic_tree *tree, const uint8_t *accounted_nodes, struct tfprof_error *error) {
+  struct classic_result *result = tree->result;
+  if (!list_ops(result)) return error_no_memory(error);
+  classic_gather_members(result, accounted_nodes);
+  uint32_t *items = malloc(((size_t)result->item_count + 1) * sizeof *items);
+  result->rows = malloc(((size_t)result->item_count + 1) * sizeof *result->rows);
+  size_t count = 0, length;
+  bool ok = items && result->rows;
+  for (uint32_t i = 0; ok && i < result->item_count; i++) {
+    result->total[i] = result->own[i];
+    if (result->accounted[i]) items[count++] = i;
+  }
+  ok = ok && classic_sort(result, items, count);
+  if (ok) add_up(result, items, count);
+  size_t at = 0;
+  bool searches = ok && !classic_patterns_is_all(tree->start) && !classic_patterns_is_empty(tree->start);
+  for (; searches && at < count; at++) {
+    const char *name = classic_item_name(result, items[at], &length);
+    if (classic_patterns_match(tree->start, name, length)) break;
+  }
+  int64_t depth = 0;
+  for (; ok && at < count; at++, depth++) {
+    const char *name = classic_item_name(result, items[at], &length);
+    if (classic_patterns_match(tree->trim, name, length) || depth > result->options.integers[OPTION_max_depth]) break;
+    if (!classic_is_shown(result, items[at], depth, tree->show, tree->hide)) continue;
+    result->rows[result->row_count] = (struct classic_row){items[at], (int32_t)depth, (int64_t)result->row_count - 1};
+    result->row_count++;
+  }
+  if (ok && result->options.integers[OPTION_account_displayed_op_only]) {
+    for (size_t i = 0; i < result->row_count; i++) items[i] = result->rows[i].item;
+    add_up(result, items, result->row_count);
+  }
+  free(items);
+  return ok ? TFPROF_OK : error_no_memory(error);
+}

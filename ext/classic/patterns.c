@@ -1,0 +1,97 @@
+/* patterns.c: lists of regular expressions, by PCRE2, with RE2's full match.  Matching is bounded in time and memory; what
+** would take longer does not match. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "classic/classic.h"
+
+enum { MAXIMUM_STEPS = 2000000, MAXIMUM_KIBIBYTES = 64 * 1024, MAXIMUM_PATTERN = 32 * 1024 };
+
+struct classic_patterns {
+  pcre2_code **codes; /* NULL: matches everything */
+  size_t count;
+  bool is_all, is_empty;
+  pcre2_match_context *context;
+  pcre2_match_data *data;
+};
+
+/* One expression. False: no memory. */
+static bool add(struct classic_patterns *patterns, pcre2_compile_context *context, const char *text, size_t length, char **wrong) {
+  int code;
+  size_t offset;
+  unsigned char reason[200];
+  pcre2_code **codes = realloc(patterns->codes, (patterns->count + 1) * sizeof *codes);
+  if (!codes) return false;
+  patterns->codes = codes;
+  if (length == 2 && memcmp(text, ".*", 2) == 0) {
+    codes[patterns->count++] = NULL;
+    return true;
+  }
+  pcre2_code *compiled = pcre2_compile((PCRE2_SPTR)text, length,
+                                       PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF |
+                                           PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C,
+                                       &code, &offset, context);
+  if (compiled) {
+    pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE); /* where it cannot be had matching is slower */
+    codes[patterns->count++] = compiled;
+  } else if (!*wrong) {
+    pcre2_get_error_message(code, reason, sizeof reason);
+    if (asprintf(wrong, "'%.*s' is no regular expression: %s, at character %zu; it matches nothing", (int)length, text,
+                 (char *)reason, offset + 1) < 0)
+      *wrong = NULL;
+  }
+  return true;
+}
+
+struct classic_patterns *classic_patterns_create(const char *list, char **wrong) {
+  struct classic_patterns *patterns = calloc(1, sizeof *patterns);
+  pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+  *wrong = NULL;
+  bool ok = patterns && context;
+  if (ok) {
+    patterns->is_all = strcmp(list, ".*") == 0;
+    patterns->is_empty = list[strspn(list, ",")] == '\0';
+    patterns->context = pcre2_match_context_create(NULL);
+    patterns->data = pcre2_match_data_create(1, NULL);
+    ok = patterns->context && patterns->data;
+  }
+  if (ok) {
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    pcre2_set_max_pattern_length(context, MAXIMUM_PATTERN);
+    pcre2_set_match_limit(patterns->context, MAXIMUM_STEPS);
+    pcre2_set_heap_limit(patterns->context, MAXIMUM_KIBIBYTES);
+  }
+  for (const char *at = list; ok && *at;) {
+    size_t length = strcspn(at, ",");
+    if (length) ok = add(patterns, context, at, length, wrong);
+    at += length + (at[length] == ',');
+  }
+  pcre2_compile_context_free(context);
+  if (ok) return patterns;
+  classic_patterns_free(patterns);
+  free(*wrong);
+  *wrong = NULL;
+  return NULL;
+}
+
+void classic_patterns_free(struct classic_patterns *patterns) {
+  if (!patterns) return;
+  for (size_t i = 0; i < patterns->count; i++) pcre2_code_free(patterns->codes[i]);
+  free(patterns->codes);
+  pcre2_match_context_free(patterns->context);
+  pcre2_match_data_free(patterns->data);
+  free(patterns);
+}
+
+bool classic_patterns_match(struct classic_patterns *patterns, const char *text, size_t length) {
+  for (size_t i = 0; i < patterns->count; i++) {
+    if (!patterns->codes[i]) return true;
+    if (pcre2_match(patterns->codes[i], (PCRE2_SPTR)text, length, 0, 0, patterns->data, patterns->context) >= 0) return true;
+  }
+  return false;
+}
+
+bool classic_patterns_is_all(const struct classic_patterns *patterns) { return patterns->is_all; }
+bool classic_patterns_is_empty(const struct classic_patterns *patterns) { return patterns->is_empty; }

@@ -1,0 +1,215 @@
+/* views.c: what the four views display: nodes by the scopes of their names (scope) or by their inputs (graph), source
+** lines by the call stacks of the nodes that they made (code: code_view.c), and op types (op: op_view.c). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "classic/tree.h"
+
+const char *classic_item_name(const struct classic_result *result, uint32_t item, size_t *length) {
+  string_id id = item == result->item_count ? 0
+                 : result->nodes            ? result->model->nodes[result->nodes[item]].name
+                                            : result->names[item];
+  const char *text = item == result->item_count ? "_TFProfRoot" : id ? pool_text(result->model->pool, id) : "";
+  *length = item == result->item_count ? 11 : id ? pool_length(result->model->pool, id) : 0;
+  return text;
+}
+
+/* ---- patterns and types ---- */
+
+struct classic_patterns *classic_take_patterns(const struct classic_options *options, int option) {
+  char *wrong;
+  struct classic_patterns *patterns = classic_patterns_create(options->texts[option], &wrong);
+  if (wrong) fprintf(stderr, "-%s: %s\n", classic_option_specs[option].name, wrong);
+  free(wrong);
+  return patterns;
+}
+
+uint8_t *classic_accounted_nodes(const struct classic_model *model, const struct classic_options *options) {
+  enum { UNKNOWN, NO, YES };
+  uint32_t texts = pool_count(model->pool);
+  struct classic_patterns *patterns = classic_take_patterns(options, OPTION_account_type_regexes);
+  uint8_t *accounted = calloc((size_t)model->node_count + 1, 1), *known = calloc((size_t)texts + 1, 1);
+  bool ok = patterns && accounted && known;
+  static const char scope_type[] = "_kTFScopeParent";
+  bool takes_scopes = ok && classic_patterns_match(patterns, scope_type, sizeof scope_type - 1);
+  for (uint32_t i = 0; ok && i < model->node_count; i++) {
+    const struct classic_node *node = &model->nodes[i];
+    if (classic_patterns_is_all(patterns) || (node->is_scope && !node->op && takes_scopes)) {
+      accounted[i] = 1;
+      continue;
+    }
+    for (uint32_t k = node->first_type; k < node[1].first_type && !accounted[i]; k++) {
+      string_id type = model->types[k];
+      if (type > texts) continue;
+      if (known[type] == UNKNOWN)
+        known[type] = type && classic_patterns_match(patterns, pool_text(model->pool, type), pool_length(model->pool, type)) ? YES : NO;
+      accounted[i] = known[type] == YES;
+    }
+  }
+  classic_patterns_free(patterns);
+  free(known);
+  if (ok) return accounted;
+  free(accounted);
+  return NULL;
+}
+
+void classic_gather_members(struct classic_result *result, const uint8_t *accounted_nodes) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < result->item_count; i++) {
+    uint32_t first = result->member_first[i], last = result->member_first[i + 1];
+    result->member_first[i] = kept;
+    for (uint32_t k = first; k < last; k++) {
+      uint32_t node = result->members[k];
+      if (!accounted_nodes[node]) continue;
+      result->members[kept++] = node;
+      classic_add_values(&result->own[i], &result->node_values[node]);
+    }
+    result->accounted[i] = kept > result->member_first[i];
+  }
+  result->member_first[result->item_count] = kept;
+}
+
+/* ---- scope and graph ---- */
+
+/* Items are nodes, all of them or those that are no scopes; *items[node] is the item, UINT32_MAX: none. */
+static bool take_nodes(struct classic_result *result, bool with_scopes, const uint8_t *accounted_nodes, uint32_t **items) {
+  const struct classic_model *model = result->model;
+  uint32_t *of_node = malloc(((size_t)model->node_count + 1) * sizeof *of_node);
+  result->nodes = malloc(((size_t)model->node_count + 1) * sizeof *result->nodes);
+  *items = of_node;
+  if (!of_node || !result->nodes) return false;
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    bool is_item = with_scopes || !model->nodes[i].is_scope;
+    of_node[i] = is_item ? result->item_count : UINT32_MAX;
+    if (is_item) result->nodes[result->item_count++] = i;
+  }
+  size_t count = (size_t)result->item_count + 1;
+  result->own = calloc(count, sizeof *result->own);
+  result->total = calloc(count, sizeof *result->total);
+  result->accounted = calloc(count, 1);
+  if (!result->own || !result->total || !result->accounted) return false;
+  for (uint32_t i = 0; i < result->item_count; i++) {
+    result->own[i] = result->node_values[result->nodes[i]];
+    result->accounted[i] = accounted_nodes[result->nodes[i]];
+  }
+  return true;
+}
+
+/* Children from (parent, child) pairs, which come by child. */
+static bool children_of_parents(struct classic_children *children, const uint32_t *parents, uint32_t count) {
+  children->first = calloc((size_t)count + 3, sizeof *children->first);
+  children->items = malloc(((size_t)count + 1) * sizeof *children->items);
+  if (!children->first || !children->items) return false;
+  uint32_t *next = children->first + 1; /* shifted, so that it is right after filling */
+  for (uint32_t i = 0; i < count; i++) next[parents[i] + 1]++;
+  for (uint32_t i = 0; i <= count; i++) next[i + 1] += next[i];
+  for (uint32_t i = 0; i < count; i++) children->items[next[parents[i]]++] = i;
+  return true;
+}
+
+static enum tfprof_status scope_tree(struct classic_tree *tree, const uint8_t *accounted, struct tfprof_error *error) {
+  struct classic_result *result = tree->result;
+  const struct classic_model *model = result->model;
+  uint32_t *items = NULL, *parents = NULL;
+  bool ok = take_nodes(result, true, accounted, &items) && (parents = malloc(((size_t)result->item_count + 1) * sizeof *parents));
+  for (uint32_t i = 0; ok && i < result->item_count; i++) {
+    uint32_t parent = model->nodes[i].parent;
+    parents[i] = parent == UINT32_MAX ? result->item_count : parent;
+  }
+  ok = ok && children_of_parents(&tree->children, parents, result->item_count);
+  free(items);
+  free(parents);
+  return ok ? TFPROF_OK : error_no_memory(error);
+}
+
+static enum tfprof_status graph_tree(struct classic_tree *tree, const uint8_t *accounted, struct tfprof_error *error) {
+  struct classic_result *result = tree->result;
+  const struct classic_model *model = result->model;
+  struct classic_children *children = &tree->children;
+  uint32_t *items = NULL, count = 0;
+  uint32_t inputs = model->nodes[model->node_count].first_input;
+  tree->is_graph = true;
+  bool ok = take_nodes(result, false, accounted, &items);
+  uint8_t *feeds = ok ? calloc((size_t)model->node_count + 1, 1) : NULL;
+  children->first = calloc((size_t)result->item_count + 3, sizeof *children->first);
+  children->items = malloc(((size_t)inputs + result->item_count + 1) * sizeof *children->items);
+  ok = ok && feeds && children->first && children->items;
+  for (uint32_t i = 0; ok && i < result->item_count; i++) {
+    const struct classic_node *node = &model->nodes[result->nodes[i]];
+    children->first[i] = count;
+    for (uint32_t k = node->first_input; k < node[1].first_input; k++) {
+      uint32_t source = model->inputs[k].source;
+      if (source == UINT32_MAX) continue;
+      feeds[source] = 1;
+      if (items[source] != UINT32_MAX) children->items[count++] = items[source];
+    }
+  }
+  if (ok) children->first[result->item_count] = count;
+  for (uint32_t i = 0; ok && i < result->item_count; i++) {
+    if (!feeds[result->nodes[i]]) children->items[count++] = i;
+  }
+  if (ok) children->first[result->item_count + 1] = count;
+  free(feeds);
+  free(items);
+  return ok ? TFPROF_OK : error_no_memory(error);
+}
+
+/* ---- computing ---- */
+
+enum tfprof_status classic_compute(const struct classic_model *model, enum classic_view view,
+                                   const struct classic_options *options, struct classic_result **made,
+                                   struct tfprof_error *error) {
+  *made = NULL;
+  enum tfprof_status status = classic_check_step(model, options->integers[OPTION_step], error);
+  if (status) return status;
+  if (view == CLASSIC_CODE && !model->has_traces)
+    return error_set(error, TFPROF_NOT_FOUND, "there is no code trace information");
+  struct classic_result *result = calloc(1, sizeof *result);
+  struct classic_tree tree = {.result = result};
+  if (!result || !classic_options_copy(&result->options, options)) {
+    free(result);
+    return error_no_memory(error);
+  }
+  result->model = model;
+  result->view = view;
+  result->node_values = classic_own_values(model, options->integers[OPTION_step]);
+  uint8_t *accounted = classic_accounted_nodes(model, options);
+  tree.start = classic_take_patterns(options, OPTION_start_name_regexes);
+  tree.trim = classic_take_patterns(options, OPTION_trim_name_regexes);
+  tree.show = classic_take_patterns(options, OPTION_show_name_regexes);
+  tree.hide = classic_take_patterns(options, OPTION_hide_name_regexes);
+  if (!result->node_values || !accounted || !tree.start || !tree.trim || !tree.show || !tree.hide) status = error_no_memory(error);
+  if (!status) {
+    switch (view) {
+      case CLASSIC_SCOPE: status = scope_tree(&tree, accounted, error); break;
+      case CLASSIC_GRAPH: status = graph_tree(&tree, accounted, error); break;
+      case CLASSIC_CODE: status = classic_code_tree(&tree, accounted, error); break;
+      case CLASSIC_OP: case CLASSIC_VIEW_count: status = classic_op_list(&tree, accounted, error); break;
+    }
+  }
+  if (!status && view != CLASSIC_OP) status = classic_tree_compute(&tree, error);
+  classic_children_free(&tree.children);
+  classic_patterns_free(tree.start);
+  classic_patterns_free(tree.trim);
+  classic_patterns_free(tree.show);
+  classic_patterns_free(tree.hide);
+  free(accounted);
+  if (status) classic_result_free(result);
+  else *made = result;
+  return status;
+}
+
+void classic_result_free(struct classic_result *result) {
+  if (!result) return;
+  classic_options_free(&result->options);
+  free(result->rows);
+  free(result->own);
+  free(result->total);
+  free(result->accounted);
+  free(result->nodes);
+  free(result->names);
+  free(result->member_first);
+  free(result->members);
+  free(result->node_values);
+  free(result);
+}

@@ -1,0 +1,24 @@
+/* classic_cache.h: the models that the classic views build on, kept from one query to the next. */
+#ifndef TFPROF_CLASSIC_CACHE_H
+#define TFPROF_CLASSIC_CACHE_H
+
+#include "classic/classic.h"
+#include "vtab/connection.h"
+
+struct classic_cached {
+  unsigned references; /* users'; the cache has one of its own while `is_kept` */
+  bool is_kept;
+  uint64_t generation; /* of the store */
+  struct classic_model *model;
+  struct classic_cached *next;
+};
+
+/* The models of all profiles that have nodes and that `selection` names (NULL: all), as an array to be freed, each
+** retained. */
+enum tfprof_status classic_cache_get(struct connection *connection, const char *selection, struct classic_cached ***models,
+                                     size_t *count, struct tfprof_error *error);
+void classic_cache_put_back(struct classic_cached *cached);
+/* Forgets everything that nobody uses. */
+void classic_cache_clear(struct connection *connection);
+
+#endif
