@@ -14,9 +14,12 @@
 **   LD_PRELOAD            libtfprof_preload.so, then what it was before: for a Python with -I, -E or -S
 **   and the variables of the options (options.c)
 **
+** With --check the program is a check of our own (check).
+**
 ** Files: options (command line, help), run_directory (makes, refuses, locks), program (what kind of program it is),
 ** supervise (start, signals, end), recording (reads what was written), report (says it).
 */
+#include "check.h"
 #include "options.h"
 #include "program.h"
 #include "report.h"
@@ -114,7 +117,7 @@ static bool set_environment(const struct capture_options *options, const struct 
     return false;
   }
   const char *former = getenv("PYTHONPATH");
-  char *path = NULL, *command = program_quote(options->command);
+  char *path = NULL, *command = options->command ? program_quote(options->command) : strdup("tfprof-capture --check");
   bool is_set = asprintf(&path, former && *former ? "%s:%s" : "%s", parts->hooks, former) >= 0 && command &&
                 setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_COMMAND", command, 1) == 0 &&
                 setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&
@@ -136,6 +139,12 @@ int main(int argc, char **argv) {
   enum options_result parsed = options_parse(argc, argv, &options);
   if (parsed != OPTIONS_RUN) return parsed == OPTIONS_SHOWN ? 0 : STATUS_USAGE;
   if (!find_installation(&parts)) return STATUS_CANNOT_RECORD;
+  if (options_check_only(&options)) {
+    if (options.command) program_examine(options.command, &program);
+    if (!check_begin(directory.absolute) || !set_environment(&options, &parts, &program, directory.absolute))
+      return STATUS_CANNOT_RECORD;
+    return check_run(options.command, parts.hooks, directory.absolute);
+  }
   program_examine(options.command, &program);
   bool is_quiet = options_is_on(&options, OPTION_QUIET);
   int status = run_directory_open(options_text(&options, OPTION_OUTPUT), options_is_on(&options, OPTION_FORCE), is_quiet,

@@ -53,6 +53,9 @@ static const struct option_spec specs[OPTION_COUNT] = {
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},
     [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0", "print nothing unless something is wrong"},
+    [OPTION_CHECK] = {"check", 0, KIND_ON, NULL, NULL, false, "0",
+                      "record nothing, but try what can be recorded with python3, or with the Python that is named "
+                      "as PROGRAM, and say how to get the rest"},
     [OPTION_HELP] = {"help", 'h', KIND_SHOW, NULL, NULL, false, NULL, "this text"},
     [OPTION_VERSION] = {"version", 0, KIND_SHOW, NULL, NULL, false, NULL, "the version"},
 };
@@ -301,6 +304,7 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
     snprintf(from, sizeof from, "--%s", spec->name);
     if (!set_value(options, option, value, from)) return usage();
   }
+  if (i >= argc && options_check_only(options)) return OPTIONS_RUN;
   if (i >= argc) {
     fputs(
         "tfprof-capture: no program is given; say what to record, such as\n"
@@ -316,6 +320,8 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
 bool options_is_on(const struct capture_options *options, enum option option) {
   return options->texts[option][0] == '1';
 }
+
+bool options_check_only(const struct capture_options *options) { return options_is_on(options, OPTION_CHECK); }
 
 const char *options_text(const struct capture_options *options, enum option option) {
   return options->texts[option][0] ? options->texts[option] : NULL;

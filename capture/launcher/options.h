@@ -18,6 +18,7 @@ enum option {
   OPTION_BUFFER_SIZE,
   OPTION_PRELOAD,
   OPTION_QUIET,
+  OPTION_CHECK,
   OPTION_HELP,
   OPTION_VERSION,
   OPTION_COUNT
@@ -41,6 +42,8 @@ enum options_result {
 enum options_result options_parse(int argc, char **argv, struct capture_options *options);
 /* Whether an option of the kind that is on or off is on. */
 bool options_is_on(const struct capture_options *options, enum option option);
+/* Whether --check is asked for; the command may then be NULL. */
+bool options_check_only(const struct capture_options *options);
 /* The text, or NULL when it is empty. */
 const char *options_text(const struct capture_options *options, enum option option);
 /* Sets the variables that the program and its children read. false: no memory. */

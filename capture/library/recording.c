@@ -146,11 +146,11 @@ static void diagnose(const char *severity, const char *reason, int64_t count, co
 
 static void diagnose_parts(void) {
   static const char *const reasons[] = {"capture_off", "capture_degraded", "capture_ok"};
-  static const char *const words[] = {"off", "degraded", "ok"};
   for (int part = 0; part < PART_COUNT; part++) {
     const struct session_part *state = &session_parts[part];
-    diagnose(state->state == PART_DEGRADED ? "warning" : "info", reasons[state->state], 0, NULL, "%s: %s%s%s",
-             session_part_name(part), words[state->state], state->reason[0] ? ": " : "", state->reason);
+    char text[sizeof state->reason + 32];
+    session_part_text(part, text, sizeof text);
+    diagnose(state->state == PART_DEGRADED ? "warning" : "info", reasons[state->state], 0, NULL, "%s", text);
   }
 }
 

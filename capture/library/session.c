@@ -27,7 +27,11 @@ static _Atomic int state = SESSION_NONE;
 static char directory[4096], framework_version[64], command[4096];
 static bool wants_shapes, wants_stacks, wants_memory, is_quiet;
 
-const char *session_part_name(int part) { return part_names[part]; }
+void session_part_text(int part, char *text, size_t size) {
+  static const char *const words[] = {"off", "degraded", "ok"};
+  const struct session_part *its = &session_parts[part];
+  snprintf(text, size, "%s: %s%s%s", part_names[part], words[its->state], its->reason[0] ? ": " : "", its->reason);
+}
 
 void session_say(const char *format, ...) {
   if (is_quiet) return;
@@ -179,6 +183,8 @@ ENTRY_POINT void tfprof_capture_end_window(void);
 ENTRY_POINT void tfprof_capture_flush(void);
 ENTRY_POINT void tfprof_capture_finish(void);
 ENTRY_POINT const char *tfprof_capture_path(void);
+/* "ops: ok", "shapes: off: why" ...: how each part is recorded. NULL: there are no more parts. */
+ENTRY_POINT const char *tfprof_capture_part(int number);
 
 static bool is_set(const char *name, bool otherwise) {
   const char *text = getenv(name);
@@ -347,5 +353,12 @@ void tfprof_capture_finish(void) {
 }
 
 const char *tfprof_capture_path(void) { return recording_path(); }
+
+const char *tfprof_capture_part(int number) {
+  static char text[sizeof session_parts[0].reason + 32];
+  if (number < 0 || number >= PART_COUNT) return NULL;
+  session_part_text(number, text, sizeof text);
+  return text;
+}
 
 __attribute__((destructor)) static void library_unloaded(void) { tfprof_capture_finish(); }

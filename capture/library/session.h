@@ -33,7 +33,8 @@ struct session_part {
   char reason[256];
 };
 extern struct session_part session_parts[PART_COUNT];
-const char *session_part_name(int part);
+/* "shapes: off: why" */
+void session_part_text(int part, char *text, size_t size);
 
 /* One line on stderr, "tfprof: ...", unless TFPROF_QUIET=1. */
 void session_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

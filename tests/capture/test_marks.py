@@ -54,7 +54,7 @@ def test_marks():
         for op in capturing.ops(path):
             counts[op.name] = counts.get(op.name, 0) + 1
         expected = {"aten::add": 9, "aten::mul": 2, "aten::div": 5, "aten::exp": 2, "with": 3, "decorated": 3}
-        expected.update({"window": 1, "tfprof.Profile": 1, "profiled": 2})
+        expected.update({"while stopped": 1, "window": 1, "tfprof.Profile": 1, "profiled": 2})
         assert {name: counts.get(name) for name in expected} == expected, counts
         assert "aten::sub" not in counts, counts
         steps = capturing.query(directory, "SELECT number, name, origin FROM steps ORDER BY id")

@@ -86,6 +86,16 @@ def test_children_of_isolated_and_other_pythons():
     print("children of isolated Pythons")
 
 
+def test_check():
+    """--check tells each part as it is recorded."""
+    with capturing.Directory() as directory:
+        out, error = capturing.launch(directory, [capturing.PYTHON], ["--check", "--no-shapes"])
+        assert os.listdir(directory) == [] and not error, error
+    for line in ("ops        ok: ", "stacks     ok: ", "shapes     off: asked with --no-shapes", "can be recorded."):
+        assert line in out, (line, out)
+    print("--check")
+
+
 def test_virtual_environment():
     """One that is made now, whose site-packages hold a sitecustomize of their own."""
     with tempfile.TemporaryDirectory() as directory:

@@ -142,6 +142,22 @@ def test_help_names_every_variable():
     assert "TFPROF_PYTHON_MODE=none" in out and "TFPROF_BUFFER_SIZE=1073741824" in out, out
 
 
+def test_check():
+    """Says what can be recorded with a Python, and leaves nothing behind."""
+    place = folder()
+    environment = {**os.environ, "TMPDIR": place}
+    directory = folder()
+    for words in (("--", sys.executable), ("--", sys.executable, "-I")):
+        status, out, error = capture("--check", *words, directory=directory, env=environment)
+        assert status in (0, 125) and not error, (status, error)
+        assert re.search(r"^  version    CPython %d\.%d\." % sys.version_info[:2], out, re.MULTILINE), out
+        assert ("can be recorded.\n" in out) == (status == 0) and "PyTorch\n  version" in out and "GPU\n" in out, out
+        assert ("reached through LD_PRELOAD" in out) == ("-I" in words), out
+    assert os.listdir(directory) == [] and os.listdir(place) == [], os.listdir(place)
+    assert capture("--check", "--", "no-such-python")[0] == 127
+    assert capture("--check", env={**os.environ, "TMPDIR": "/no/such/place"})[0] == 125
+
+
 def test_the_line_for_sqlite_can_be_typed():
     """Whatever the run directory is called, what is printed to be typed next does open it."""
     for name in ("run", "it's", 'a "b"', "$HOME `x` \\", "two\nlines", "wow!", "-dash", "a;b'c\"d$e"):

@@ -1,0 +1,108 @@
+"""tfprof-capture --check: what can be recorded with this Python, on this machine, and how to get the rest.
+
+Run by tfprof-capture as the program that it records.  Exit status 0: PyTorch's ops can be recorded; 125: they cannot.
+"""
+
+import glob
+import importlib.util
+import os
+import platform
+import sys
+
+MEANINGS = {
+    "ops": "every op with name, thread, time and nesting",
+    "shapes": "shapes and types of the ops' inputs",
+    "stacks": "the line of Python that called each op",
+    "steps": "from the optimizers' steps, or tfprof.step()",
+    "memory": "allocations and releases",
+    "clock": "",
+    "counters": "processor time and memory of the process, each second",
+}
+
+
+def show(name, text):
+    print("  %-10s %s" % (name, text))
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+
+def check_python():
+    print("Python")
+    show("program", sys.executable)
+    show("version", "%s %s" % (platform.python_implementation(), platform.python_version()))
+    if sys.flags.ignore_environment or sys.flags.no_site:
+        show("started", "isolated (-I, -E or -S): reached through LD_PRELOAD")
+
+
+def check_torch():
+    """Whether its ops can be recorded."""
+    print("PyTorch")
+    if importlib.util.find_spec("torch") is None:
+        show("version", "not installed here; name the Python that has it: tfprof-capture --check -- PYTHON")
+        return False
+    import ctypes
+
+    import torch
+
+    show("version", torch.__version__)
+    hooks = sys.modules.get("_tfprof_hooks")
+    recording = getattr(hooks, "recording", None)
+    if recording is None:
+        show("ops", "cannot be recorded; the reason stands above, on stderr")
+        return False
+    describe = recording.library.tfprof_capture_part
+    describe.restype = ctypes.c_char_p
+    number, is_recorded = 0, False
+    while True:
+        text = describe(number)
+        if text is None:
+            return is_recorded
+        name, _, state = text.decode("utf-8", "replace").partition(": ")
+        meaning = MEANINGS.get(name, "")
+        show(name, state if state != "ok" or not meaning else "ok: " + meaning)
+        is_recorded = is_recorded or name == "ops" and not state.startswith("off")
+        number += 1
+
+
+def check_gpu():
+    print("GPU")
+    if not glob.glob("/dev/nvidia[0-9]*"):
+        show("device", "none is seen (/dev/nvidia*)")
+    else:
+        show("device", "there; kernels are not recorded by this version, but open what torch.profiler wrote of them")
+    found = glob.glob("/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*")
+    for folder in sys.path:
+        found += glob.glob(os.path.join(folder, "nvidia", "*", "lib", "libcupti.so*"))
+    show("CUPTI", found[0] if found else "not found; it comes with the CUDA builds of PyTorch (nvidia-cuda-cupti)")
+
+
+def check_system():
+    print("System")
+    source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+    show("clock", (source or "unknown") + ("" if source == "tsc" else "; tsc would make each op some 40 ns cheaper"))
+    paranoid, scope = read("/proc/sys/kernel/perf_event_paranoid"), read("/proc/sys/kernel/yama/ptrace_scope")
+    if paranoid is None:
+        show("perf", "this kernel has no perf events; the recorder needs none")
+    else:
+        allowed = os.geteuid() == 0 or int(paranoid) <= 2
+        remedy = "" if allowed else "; perf itself needs sysctl kernel.perf_event_paranoid=2"
+        show("perf", "kernel.perf_event_paranoid is %s; the recorder needs no perf events%s" % (paranoid, remedy))
+    if scope not in (None, "0") and os.geteuid() != 0:
+        show("ptrace", "py-spy and gdb can only watch their own children (kernel.yama.ptrace_scope is %s)" % scope)
+    limit = read("/sys/fs/cgroup/memory.max")
+    if limit and limit != "max":
+        show("memory", "this container may use %.1f GB" % (int(limit) / 1e9))
+
+
+check_python()
+is_recorded = check_torch()
+check_gpu()
+check_system()
+print("\nSo a program of this Python can be recorded." if is_recorded else "\nSo this Python cannot be recorded.")
+sys.exit(0 if is_recorded else 125)
