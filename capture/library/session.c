@@ -177,6 +177,9 @@ ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
 ** for calling any. */
 ENTRY_POINT int tfprof_capture_switch(int mode);
+/* The same for memory, to measure it. 0: PyTorch is not asked to tell; 1: it is recorded; 2: PyTorch tells, nothing is
+** done with it. PyTorch may complain on stderr about pieces that it does not know when it is asked again. */
+ENTRY_POINT int tfprof_capture_switch_memory(int mode);
 /* Between these two every op is recorded, whatever the switch says. They may be nested, and called on any thread. */
 ENTRY_POINT void tfprof_capture_begin_window(void);
 ENTRY_POINT void tfprof_capture_end_window(void);
@@ -313,6 +316,16 @@ static unsigned windows;
 static int follow_switches(void) {
   if (windows || !is_switched_off) return ops_arm();
   ops_disarm();
+  return 1;
+}
+
+int tfprof_capture_switch_memory(int mode) {
+  if (atomic_load(&state) != SESSION_RECORDING || session_parts[PART_MEMORY].state != PART_OK) return 0;
+  memory_ask(mode != 0);
+  if (mode == 1)
+    memory_arm(wants_stacks);
+  else
+    memory_disarm();
   return 1;
 }
 

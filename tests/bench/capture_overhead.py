@@ -3,7 +3,8 @@
   python tests/bench/capture_overhead.py [--cycles N] [--steps N]      (TFPROF_BUILD: the build directory)
 
 The script starts itself under the capture library and then, in one process, interleaves windows of a few steps: nothing
-registered; empty callbacks that want the same inputs as ours; our recording with shapes and stacks; torch.profiler with
+registered; empty callbacks that want the same inputs as ours; our recording of ops with shapes and stacks; PyTorch
+telling of its memory and nobody listening; our recording of memory with stacks; both recordings; torch.profiler with
 record_shapes and with_stack.  Each window is compared with the plain one of its own cycle, so that load on the machine
 falls on both; times are processor time of the training thread, and wall time beside it.  At the end: how long stopping
 takes, and a minute's worth of the fastest ops for losses.
@@ -76,17 +77,21 @@ def measure(cycles, steps):
     library.tfprof_capture_switch(0)
     step = make_step()
     timed(step, 30)
-    modes = ["plain", "empty", "recorded", "profiler"]
+    # What is switched on: ops (2: empty callbacks), memory (2: told and not recorded).
+    switches = {"empty": (2, 0), "recorded": (1, 0), "told": (0, 2), "memory": (0, 1), "both": (1, 1)}
+    modes = ["plain", *switches, "profiler"]
+    library.tfprof_capture_switch_memory(0)
     times = {mode: [] for mode in modes}  # one list per window
     stops = []
     for cycle in range(cycles):
-        for mode in modes[cycle % 4 :] + modes[: cycle % 4]:
+        for mode in modes[cycle % len(modes) :] + modes[: cycle % len(modes)]:
             profiler = None
             if mode == "profiler":
                 profiler = profile(activities=[ProfilerActivity.CPU], record_shapes=True, with_stack=True)
                 profiler.start()
             elif mode != "plain":
-                library.tfprof_capture_switch({"empty": 2, "recorded": 1}[mode])
+                library.tfprof_capture_switch(switches[mode][0])
+                library.tfprof_capture_switch_memory(switches[mode][1])
             timed(step, 1)
             times[mode].append(timed(step, steps))
             if profiler:
@@ -94,6 +99,7 @@ def measure(cycles, steps):
                 profiler.stop()
                 stops.append((time.perf_counter_ns() - begin) / (steps + 1))
             library.tfprof_capture_switch(0)
+            library.tfprof_capture_switch_memory(0)
     library.tfprof_capture_flush()
     begin = time.perf_counter_ns()
     library.tfprof_capture_switch(1)
@@ -123,6 +129,7 @@ def measure(cycles, steps):
             "  recorded / torch.profiler  %.2f  (to be at most 0.5)"
             % (added("recorded", which) / added("profiler", which))
         )
+        print("  memory told / recorded     %.2f" % (added("told", which) / added("memory", which)))
     print(
         "stopping: torch.profiler %.1f ms for each step of its window; ours %.1f ms in all, after 20 steps"
         % (statistics.median(stops) / 1e6, own_stop / 1e6)
