@@ -161,6 +161,13 @@ def check_failure():
         by_line = {row["line"]: (row["count"], row["bytes"]) for row in live}
         assert by_line[line_of("out_of_memory.py", "the line of the weights")] == (3, weights), by_line
         assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, history), by_line
+        (seen,) = rows(path, "SELECT bytes, op, location FROM memory_failures")
+        where = "out_of_memory.py:%d" % line_of("out_of_memory.py", "the line that fails")
+        assert seen == {"bytes": 2**52, "op": "aten::empty", "location": where}, seen
+        (advice,) = rows(path, "SELECT severity, message FROM advise WHERE check_name = 'out_of_memory'")
+        holder = "out_of_memory.py:%d (" % line_of("out_of_memory.py", "the line of the history")
+        assert advice["severity"] == "critical" and "held by " + holder in advice["message"], advice
+        assert "at " + where + ": 4.00 PiB" in advice["message"], advice
         print("a failure is there with its line, %d bytes in use, and the lines that hold them" % failure["in_use_bytes"])
 
 
@@ -169,13 +176,11 @@ def check_kill():
         capturing.run(directory, [os.path.join(capturing.PROGRAMS, "out_of_memory.py"), "kill"], status=-9)
         (path,) = capturing.dumps(directory)
         assert not capturing.summary(path)["closed"]
-        live = rows(
-            path,
-            """SELECT f.line, count(*) AS count, sum(a.bytes) AS bytes FROM allocations AS a
-            JOIN code_traces AS t ON t.id = a.code_trace_id JOIN code_frames AS f ON f.id = t.leaf_frame_id
-            WHERE a.released_ns IS NULL GROUP BY f.line""",
-        )
-        by_line = {row["line"]: (row["count"], row["bytes"]) for row in live}
+        live = rows(path, "SELECT line, live_count, live_bytes, peak_bytes FROM memory_by_line")
+        by_line = {row["line"]: (row["live_count"], row["live_bytes"]) for row in live}
+        assert all(row["peak_bytes"] == row["live_bytes"] for row in live), live  # it died at its peak
+        timeline = rows(path, "SELECT sum(bytes) AS bytes, count(*) AS count, max(device_bytes) AS peak FROM memory_timeline")
+        assert timeline[0]["peak"] == rows(path, "SELECT max(in_use_bytes) AS peak FROM memory_events")[0]["peak"], timeline
         # The last one was asked for 0.15 s before the end: growth like this is written at once.
         assert by_line[line_of("out_of_memory.py", "the last line")] == (1, 64 * 1024 * 1024 * 4), by_line
         assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, 20 * 500 * 1000 * 4), by_line

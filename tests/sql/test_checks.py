@@ -219,6 +219,34 @@ def main():
                         value=1e9 * (1 + growth * reading / 20))
         expect(f"memory that grows by {growth}", profile, **wanted)
 
+    # Memory of a line that 4 or 12 of 20 steps keep, on a device of 10 or 100 MB, that runs out or does not.
+    for kept, capacity, fails in ((4, 100, 0), (12, 100, 0), (4, 1, 0), (4, 100, 1)):
+        profile = Profile()
+        profile.steps()
+        profile.add("devices", id=1, profile_id=1, name="cuda:0", kind="gpu", memory_bytes=capacity * 1000000)
+        frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=12, text="kept.append(y)")
+        trace = profile.add("code_traces", profile_id=1, depth=1, leaf_frame_id=frame)
+        steps = [row[0] for row in profile.connection.execute("SELECT id FROM temp.steps ORDER BY number DESC")]
+        for number in range(20):
+            made = profile.add("allocations", profile_id=1, device_id=1, bytes=200000, allocated_ns=number * 100 * MS,
+                               released_ns=None if number >= 20 - kept else number * 100 * MS + MS,
+                               step_id=steps[19 - number], code_trace_id=trace)
+            profile.add("memory_events", profile_id=1, allocation_id=made, kind="allocate", time_ns=number * 100 * MS,
+                        bytes=200000, in_use_bytes=950000, device_id=1, code_trace_id=trace)
+        if fails:
+            profile.add("memory_events", profile_id=1, kind="out_of_memory", time_ns=3000 * MS, bytes=10**9,
+                        in_use_bytes=950000, device_id=1, code_trace_id=trace)
+        wanted = {"memory_kept": None} if kept == 12 else {}
+        if capacity == 1:
+            wanted["memory_headroom"] = None
+        if fails:
+            wanted["out_of_memory"] = None
+        expect(f"memory: {kept} steps keep it, {capacity} MB, {fails} failures", profile, **wanted)
+        rows = profile.connection.execute("SELECT location, count, live_count, peak_bytes FROM memory_by_line").fetchall()
+        check(rows == [("train.py:12", 20, kept, 200000)], f"memory_by_line: {rows}")
+        last = profile.connection.execute("SELECT device_bytes, category FROM memory_timeline").fetchall()[0]
+        check(last == (950000, "unknown"), f"memory_timeline begins with {last}")
+
     profile = Profile()
     profile.steps()
     profile.add("diagnostics", profile_id=1, severity="info", reason="capture_ok", message="ops: ok")

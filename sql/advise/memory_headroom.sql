@@ -1,0 +1,44 @@
+-- Advice: a device's memory was nearly full, and which lines of the program held it at the peak.
+--
+-- For each profile and device whose size is known: the most that the allocator held of it (for devices without a reserve
+-- the most in use) against the size.  The check speaks above 90 %, where a slightly longer batch may fail.  Memory of
+-- other processes is not seen.
+-- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: that of memory_by_line where it speaks.
+-- Example: SELECT message FROM advise WHERE check_name = 'memory_headroom';
+WITH highest AS (
+  SELECT profile_id, device_id, max(coalesce(reserved_bytes, in_use_bytes)) AS bytes
+  FROM temp.memory_events WHERE device_id IS NOT NULL GROUP BY profile_id, device_id
+), full AS MATERIALIZED (
+  SELECT highest.profile_id AS profile_id, highest.device_id AS device_id, highest.bytes AS bytes, devices.name AS name,
+    devices.memory_bytes AS memory_bytes
+  FROM highest JOIN temp.devices AS devices ON devices.id = highest.device_id
+  WHERE highest.bytes > 0.9 * devices.memory_bytes
+), placed AS (
+  SELECT lines.profile_id AS profile_id, lines.device_id AS device_id, lines.location AS location,
+    lines.peak_bytes AS bytes,
+    row_number() OVER (PARTITION BY lines.profile_id, lines.device_id
+      ORDER BY lines.peak_bytes DESC, lines.location) AS place
+  FROM temp.memory_by_line AS lines
+  WHERE lines.peak_bytes > 0 AND lines.location IS NOT NULL AND EXISTS (SELECT 1 FROM full)
+), holders AS (
+  SELECT profile_id, device_id, group_concat(location || ' (' || format_bytes(bytes) || ')', ', ') AS text
+  FROM (SELECT * FROM placed WHERE place <= 3 ORDER BY profile_id, device_id, place) GROUP BY profile_id, device_id
+)
+SELECT
+  'memory_headroom' AS check_name,
+  'warning' AS severity,
+  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) || coalesce(' on ' || full.name, '')
+    AS subject,
+  'The memory of ' || coalesce(full.name, 'the device') || ' was nearly full: ' || format_bytes(full.bytes) || ' of '
+    || format_bytes(full.memory_bytes) || coalesce('; at the peak most was held by ' || holders.text, '') AS message,
+  1.0 * full.bytes / full.memory_bytes AS value,
+  0.9 AS threshold,
+  NULL AS saves_ns,
+  'Leave some room: a longer batch or a fragmented allocator fails from here. Smaller batches, torch.utils.checkpoint '
+    || 'for activations, optimizer.zero_grad(set_to_none=True), mixed precision.' AS suggestion,
+  'SELECT location, text, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || full.profile_id
+    || ' AND device_id = ' || full.device_id || ' ORDER BY peak_bytes DESC, location' AS evidence
+FROM full
+JOIN temp.profiles AS profiles ON profiles.id = full.profile_id
+LEFT JOIN holders ON holders.profile_id = full.profile_id AND holders.device_id = full.device_id
+ORDER BY value DESC, full.profile_id, full.device_id

@@ -1,0 +1,43 @@
+-- Advice: a line of the program whose memory is kept step after step.
+--
+-- For each profile and line: the steps after warm-up in which it allocated memory that was never released.  A program that
+-- keeps nothing releases what a step allocated in the same or the next one, so at the end only the last steps hold any.
+-- The check speaks where half of the measured steps, and at least ten, still hold memory of the line, 1 MiB or more in all.
+-- Columns: those of every check, see sql/README.md; saves_ns is NULL; value is the share of steps.
+-- Cost: one pass over allocations, code_traces where something is live.
+-- Example: SELECT message FROM advise WHERE check_name = 'memory_kept';
+WITH measured AS MATERIALIZED (
+  SELECT id, profile_id FROM temp.steps WHERE is_warmup = 0
+), counts AS (
+  SELECT profile_id, count(*) AS step_count FROM measured GROUP BY profile_id
+), live AS (
+  SELECT allocations.profile_id AS profile_id, allocations.code_trace_id AS code_trace_id,
+    allocations.step_id AS step_id, sum(allocations.bytes) AS bytes
+  FROM temp.allocations AS allocations
+  WHERE allocations.released_ns IS NULL AND allocations.step_id IN (SELECT id FROM measured)
+  GROUP BY allocations.profile_id, allocations.code_trace_id, allocations.step_id
+), lines AS MATERIALIZED (
+  SELECT code_trace_id, location, file, line, text FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM live)
+), by_line AS (
+  SELECT live.profile_id AS profile_id, lines.file AS file, lines.line AS line, max(lines.location) AS location,
+    max(lines.text) AS text, count(DISTINCT live.step_id) AS step_count, sum(live.bytes) AS bytes
+  FROM live JOIN lines ON lines.code_trace_id = live.code_trace_id
+  GROUP BY live.profile_id, lines.file, lines.line
+)
+SELECT
+  'memory_kept' AS check_name,
+  'warning' AS severity,
+  by_line.location AS subject,
+  'Memory of ' || by_line.step_count || ' of ' || counts.step_count || ' steps is never released: '
+    || format_bytes(by_line.bytes) || ' allocated at ' || by_line.location || coalesce(', ' || trim(by_line.text), '')
+    AS message,
+  1.0 * by_line.step_count / counts.step_count AS value,
+  0.5 AS threshold,
+  NULL AS saves_ns,
+  'Something holds what this line makes: a list of losses or outputs (keep loss.item() or loss.detach()), a cache without '
+    || 'a bound, a graph that is kept by a tensor of the last step.' AS suggestion,
+  'SELECT location, text, live_count, live_bytes FROM temp.memory_by_line WHERE profile_id = ' || by_line.profile_id
+    || ' AND live_bytes > 0 ORDER BY live_bytes DESC, location' AS evidence
+FROM by_line JOIN counts ON counts.profile_id = by_line.profile_id
+WHERE by_line.step_count >= 10 AND 2 * by_line.step_count >= counts.step_count AND by_line.bytes >= 1048576
+ORDER BY by_line.bytes DESC, by_line.profile_id, by_line.file, by_line.line

@@ -1,0 +1,65 @@
+-- Memory by source line: which lines of the program allocate, what of it is still held, and what they held at the peak.
+--
+-- One row for each profile, device and line: the innermost line of the program itself on the stack of the allocation
+-- (code_trace_line); allocations without a stack have a row without a line.  Of a program that was killed, what is live
+-- is what it held when it died.  Warm-up steps count like any other: memory that they keep is held, too.
+--   profile_id, rank, device_id, device
+--   location                file:line, the file without its directories
+--   text                    the source line, where it could be read
+--   count, bytes            allocations, and what they were given in all
+--   live_count, live_bytes  of them never released
+--   peak_bytes              what of them was held when most was in use on the device; NULL where the source has no totals
+--   peak_ratio              its share of all that was in use then, what was allocated before the recording included
+--   function, file, line    of the frame
+--   is_library              1: a line of an installed package or of Python's library
+-- Cost: two passes over memory_events, one over allocations and code_traces.
+-- Example: SELECT location, text, live_bytes FROM memory_by_line ORDER BY live_bytes DESC LIMIT 10;
+WITH highest AS (
+  SELECT profile_id, device_id, max(in_use_bytes) AS in_use_bytes
+  FROM temp.memory_events WHERE kind = 'allocate' GROUP BY profile_id, device_id
+), peaks AS MATERIALIZED (
+  SELECT highest.profile_id AS profile_id, highest.device_id AS device_id, highest.in_use_bytes AS in_use_bytes,
+    min(memory_events.time_ns) AS time_ns
+  FROM temp.memory_events AS memory_events JOIN highest ON highest.profile_id = memory_events.profile_id
+    AND highest.device_id IS memory_events.device_id AND highest.in_use_bytes = memory_events.in_use_bytes
+  WHERE memory_events.kind = 'allocate'
+  GROUP BY highest.profile_id, highest.device_id, highest.in_use_bytes
+), lines AS MATERIALIZED (
+  SELECT * FROM temp.code_trace_line
+), sums AS (
+  SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, lines.file AS file,
+    lines.line AS line, max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
+    max(lines.is_library) AS is_library, count(*) AS count, sum(allocations.bytes) AS bytes,
+    sum(allocations.released_ns IS NULL) AS live_count,
+    sum(CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS live_bytes,
+    sum(CASE WHEN peaks.time_ns IS NULL THEN NULL WHEN allocations.allocated_ns <= peaks.time_ns
+      AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.time_ns)
+      THEN allocations.bytes ELSE 0 END) AS peak_bytes,
+    max(peaks.in_use_bytes) AS in_use_bytes
+  FROM temp.allocations AS allocations
+  LEFT JOIN lines ON lines.code_trace_id = allocations.code_trace_id
+  LEFT JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
+  WHERE allocations.allocated_ns IS NOT NULL
+  GROUP BY allocations.profile_id, allocations.device_id, lines.file, lines.line
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.device_id AS device_id,
+  devices.name AS device,
+  sums.location AS location,
+  sums.text AS text,
+  sums.count AS count,
+  sums.bytes AS bytes,
+  sums.live_count AS live_count,
+  sums.live_bytes AS live_bytes,
+  sums.peak_bytes AS peak_bytes,
+  1.0 * sums.peak_bytes / nullif(sums.in_use_bytes, 0) AS peak_ratio,
+  sums.function AS function,
+  sums.file AS file,
+  sums.line AS line,
+  sums.is_library AS is_library
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+ORDER BY peak_bytes DESC, bytes DESC, profile_id, device_id, file, line

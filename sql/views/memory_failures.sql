@@ -1,0 +1,37 @@
+-- Allocations that failed: how much was asked for, where, and how much was in use.
+--
+-- One row for each event of running out of memory, whether the program went on or died of it.
+--   profile_id, rank, device_id, device
+--   id, time_ns      the event in memory_events
+--   bytes            how much was asked for
+--   in_use_bytes     how much the program had then
+--   peak_bytes       the most that it had had until then
+--   reserved_bytes   how much the allocator held of the device; NULL where it holds nothing in reserve
+--   capacity_bytes   the size of the device's memory; NULL when not known
+--   op               the innermost op that asked
+--   location, text   the innermost line of the program itself
+--   step_id          the step
+-- Cost: linear in memory_events.  Example: SELECT * FROM memory_failures;
+SELECT
+  memory_events.profile_id AS profile_id,
+  profiles.rank AS rank,
+  memory_events.device_id AS device_id,
+  devices.name AS device,
+  memory_events.id AS id,
+  memory_events.time_ns AS time_ns,
+  memory_events.bytes AS bytes,
+  memory_events.in_use_bytes AS in_use_bytes,
+  memory_events.peak_bytes AS peak_bytes,
+  memory_events.reserved_bytes AS reserved_bytes,
+  devices.memory_bytes AS capacity_bytes,
+  ops.name AS op,
+  lines.location AS location,
+  lines.text AS text,
+  memory_events.step_id AS step_id
+FROM temp.memory_events AS memory_events
+JOIN temp.profiles AS profiles ON profiles.id = memory_events.profile_id
+LEFT JOIN temp.devices AS devices ON devices.id = memory_events.device_id
+LEFT JOIN temp.ops AS ops ON ops.id = memory_events.op_id
+LEFT JOIN temp.code_trace_line AS lines ON lines.code_trace_id = memory_events.code_trace_id
+WHERE memory_events.kind = 'out_of_memory'
+ORDER BY profile_id, time_ns, id
