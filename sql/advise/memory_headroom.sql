@@ -36,8 +36,8 @@ SELECT
   NULL AS saves_ns,
   'Leave some room: a longer batch or a fragmented allocator fails from here. Smaller batches, torch.utils.checkpoint '
     || 'for activations, optimizer.zero_grad(set_to_none=True), mixed precision.' AS suggestion,
-  'SELECT location, text, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || full.profile_id
-    || ' AND device_id = ' || full.device_id || ' ORDER BY peak_bytes DESC, location' AS evidence
+  'SELECT location, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || full.profile_id
+    || ' AND device_id = ' || full.device_id AS evidence
 FROM full
 JOIN temp.profiles AS profiles ON profiles.id = full.profile_id
 LEFT JOIN holders ON holders.profile_id = full.profile_id AND holders.device_id = full.device_id

@@ -36,8 +36,8 @@ SELECT
   NULL AS saves_ns,
   'Something holds what this line makes: a list of losses or outputs (keep loss.item() or loss.detach()), a cache without '
     || 'a bound, a graph that is kept by a tensor of the last step.' AS suggestion,
-  'SELECT location, text, live_count, live_bytes FROM temp.memory_by_line WHERE profile_id = ' || by_line.profile_id
-    || ' AND live_bytes > 0 ORDER BY live_bytes DESC, location' AS evidence
+  'SELECT location, live_count, live_bytes FROM temp.memory_by_line WHERE profile_id = ' || by_line.profile_id
+    || ' ORDER BY live_bytes DESC, 1' AS evidence
 FROM by_line JOIN counts ON counts.profile_id = by_line.profile_id
 WHERE by_line.step_count >= 10 AND 2 * by_line.step_count >= counts.step_count AND by_line.bytes >= 1048576
 ORDER BY by_line.bytes DESC, by_line.profile_id, by_line.file, by_line.line
