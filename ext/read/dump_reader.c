@@ -183,6 +183,7 @@ static enum tfprof_status set_attributes(struct profile *profile, const struct d
                                          struct tfprof_error *error) {
   char json[2048] = "{", digits[40] = "";
   unsigned known = 0;
+  if (from->attributes) return intern(profile, from->attributes, &profile->attributes, error);
   if (from->recorder) append_json(json, sizeof json, "recorder", from->recorder);
   for (unsigned i = 0; i < sizeof from->boot_id; i++) {
     known |= from->boot_id[i];
@@ -280,6 +281,8 @@ static enum tfprof_status describe(struct profile *profile, struct tfprof_error 
   source->problems_told = 0;
   dump_tell_problems(profile);
   set_clock(profile, file);
+  bool has_count = from->event_count_plus_one && from->event_count_plus_one <= INT64_MAX;
+  profile->event_count = has_count ? (int64_t)from->event_count_plus_one - 1 : -1;
   return set_attributes(profile, from, error);
 }
 

@@ -226,7 +226,9 @@ static struct dump_profile describe(const struct saving *saving) {
       .parent_pid = profile->parent_pid > 0 && profile->parent_pid <= UINT32_MAX ? (uint32_t)profile->parent_pid : 0,
       .rank = profile->rank >= 0 && profile->rank <= INT32_MAX ? (int32_t)profile->rank : -1,
       .world_size = profile->world_size > 0 && profile->world_size <= UINT32_MAX ? (uint32_t)profile->world_size : 0,
-      .created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec};
+      .created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+      .attributes = text_of(saving, profile->attributes),
+      .event_count_plus_one = (uint64_t)profile_event_count(profile) + 1};
 }
 
 /* A reading of the clocks that gives the profile the offset it has, and a second one where its error is too large

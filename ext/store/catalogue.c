@@ -30,8 +30,9 @@ static int time_column(const struct table_spec *spec) {
   return spec->start_column >= 0 ? spec->start_column : schema_find_column(spec, "time_ns");
 }
 
-static int64_t count_events(const struct profile *profile) {
+int64_t profile_event_count(const struct profile *profile) {
   int64_t count = 0;
+  if (profile->event_count >= 0) return profile->event_count;
   for (unsigned table = 0; table < TABLE_count; table++) {
     if (profile->tables[table].is_made || table == TABLE_steps || table == TABLE_device_steps) continue;
     if (time_column(&schema_tables[table]) >= 0) count += (int64_t)profile_table_rows(profile, table);
@@ -173,7 +174,7 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
   case COLUMN_profiles_clock_offset_ns: *cell = number(profile->clock_offset_ns); break;
   case COLUMN_profiles_clock_error_ns: *cell = number_if(profile->clock_error_ns >= 0, profile->clock_error_ns); break;
   case COLUMN_profiles_complete: *cell = number(profile->complete); break;
-  case COLUMN_profiles_event_count: *cell = number(count_events(profile)); break;
+  case COLUMN_profiles_event_count: *cell = number(profile_event_count(profile)); break;
   case COLUMN_profiles_file_bytes: *cell = number_if(profile->file_bytes >= 0, profile->file_bytes); break;
   case COLUMN_profiles_attributes: *cell = text(profile->attributes); break;
   default: break;

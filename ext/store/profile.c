@@ -60,7 +60,7 @@ struct profile *profile_create(struct store *store, uint32_t number, uint32_t ru
   profile->source = source;
   profile->source_data = source_data;
   profile->pid = profile->parent_pid = profile->rank = profile->world_size = -1;
-  profile->clock_error_ns = profile->file_bytes = -1;
+  profile->clock_error_ns = profile->file_bytes = profile->event_count = -1;
   profile->start_ns = 1;
   return profile;
 }

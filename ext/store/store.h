@@ -122,6 +122,7 @@ struct profile {
   string_id path, job, host, framework, framework_version, command, clock_domain, attributes;
   string_id location, real_location; /* the path from the root on, and without links; see store_identify_file */
   int64_t pid, parent_pid, rank, world_size, clock_offset_ns, clock_error_ns, file_bytes;
+  int64_t event_count; /* how many were recorded, where the rows of the source do not tell; -1: they do */
   bool complete;
   int64_t start_ns, end_ns; /* in the profile's own clock; start > end: not known yet (the store finds out) */
   bool has_span;            /* it has been asked for */
@@ -351,6 +352,8 @@ int64_t snapshot_find_id(const struct snapshot *snapshot, int64_t id);
 ** plans, never builds. */
 uint64_t snapshot_estimate_distinct(const struct snapshot *snapshot, unsigned column);
 
+/* How many timed events were recorded: profiles.event_count. */
+int64_t profile_event_count(const struct profile *profile);
 /* Bytes of memory held by columns, indexes and strings. */
 uint64_t store_bytes(const struct store *store);
 

@@ -29,6 +29,7 @@ enum {
   DUMP_MAXIMUM_COLUMNS = 256, /* in one frame */
   DUMP_MAXIMUM_STRINGS = (1 << 24) - 1,
   DUMP_MAXIMUM_PROFILE_TEXT = 64 << 10,
+  DUMP_MAXIMUM_ATTRIBUTES = 256 << 10,
   DUMP_DIRECTORY_ENTRY_BYTES = 64, /* the longest that we write; entries of later versions may be longer */
 };
 #define DUMP_MAXIMUM_ROW      ((uint64_t)1 << 36) /* row numbers fit in 36 bits */

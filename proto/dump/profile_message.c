@@ -1,7 +1,7 @@
 /* profile_message.c: struct dump_profile to the protobuf message Profile and back.
 **
 ** Texts are cut at DUMP_MAXIMUM_PROFILE_TEXT, so that a message always fits in a frame's head, and at a zero byte when
-** read.
+** read; attributes, which cannot be cut, are left out when they are too long.
 */
 #include "dump/format.h"
 #include "tfprof.pb-c.h"
@@ -34,6 +34,11 @@ static Tfprof__Profile message_of(const struct dump_profile *profile) {
     message.boot_id.data = (uint8_t *)(uintptr_t)profile->boot_id;
   }
   message.created_realtime_ns = profile->created_realtime_ns;
+  if (profile->attributes && strlen(profile->attributes) <= DUMP_MAXIMUM_ATTRIBUTES) {
+    message.attributes.len = strlen(profile->attributes);
+    message.attributes.data = (uint8_t *)(uintptr_t)profile->attributes;
+  }
+  message.event_count_plus_one = profile->event_count_plus_one;
   return message;
 }
 
@@ -65,6 +70,7 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
               take_text(&profile->command, &message->command) && take_text(&profile->framework, &message->framework) &&
               take_text(&profile->framework_version, &message->framework_version) &&
               take_text(&profile->recorder, &message->recorder) &&
+              take_text(&profile->attributes, &message->attributes) &&
               take_text(&profile->clock_domain, &message->clock_domain);
   if (done) {
     if (message->pid) profile->pid = message->pid;
@@ -76,6 +82,7 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
     if (message->boot_id.len == sizeof profile->boot_id)
       memcpy(profile->boot_id, message->boot_id.data, message->boot_id.len);
     if (message->created_realtime_ns) profile->created_realtime_ns = message->created_realtime_ns;
+    if (message->event_count_plus_one) profile->event_count_plus_one = message->event_count_plus_one;
   }
   tfprof__profile__free_unpacked(message, NULL);
   return done ? TFPROF_OK : error_no_memory(error);
@@ -84,7 +91,7 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
 void dump_profile_free_texts(struct dump_profile *profile) {
   const char **texts[] =
       {&profile->host,     &profile->job,         &profile->command, &profile->framework, &profile->framework_version,
-       &profile->recorder, &profile->clock_domain};
+       &profile->recorder, &profile->clock_domain, &profile->attributes};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     free((char *)(uintptr_t)*texts[i]);
     *texts[i] = NULL;

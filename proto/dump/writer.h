@@ -23,6 +23,9 @@ struct dump_profile {
   uint32_t world_size; /* 0: unknown */
   uint8_t boot_id[16];
   int64_t created_realtime_ns;
+  /* Of saved copies, whose derived rows look like recorded ones. */
+  const char *attributes;        /* JSON; left out when longer than 256 KiB */
+  uint64_t event_count_plus_one; /* 0: not said */
 };
 
 /* One column of a table frame. Values are int64 whatever the type: string ids (0: NULL), row numbers, nanoseconds,

@@ -216,6 +216,12 @@ def test_saving(engine):
         connection.values(f"SELECT count(*), count(DISTINCT name), sum(dur_ns % 1000) FROM {table}")
         for table in ("ops", "kernels", "ranges")
     ]
+    described = (
+        "SELECT job, host, pid, rank, world_size, framework, framework_version, command, start_ns, end_ns, "
+        "clock_domain, clock_offset_ns, clock_error_ns, complete, event_count, attributes FROM profiles ORDER BY pid, host"
+    )
+    profiles = connection.values(described)
+    assert all(row[-1] for row in profiles)
     connection.values("SELECT tfprof_close(1)")
     connection.values(f"SELECT tfprof_open('{target}')")
     after = [
@@ -223,6 +229,7 @@ def test_saving(engine):
         for table in ("ops", "kernels", "ranges")
     ]
     assert before == after
+    assert connection.values(described) == profiles
     for root, directories, files in os.walk(target, topdown=False):
         for name in files:
             os.unlink(os.path.join(root, name))
