@@ -1,7 +1,7 @@
 /* listing.c: see listing.h.
 **
-**   tfprof_tables    name, rows, title; `rows` is what query plans count with: a table that is derived on first use may
-**                    have fewer
+**   tfprof_tables    name, rows, title; asking for `rows` makes the tables that are derived on first use, and reads all
+**                    there is for what diagnostics tells of it
 **   tfprof_columns   table_name, column_name, type, unit, description: in the order of SELECT *
 **   tfprof_views     name, kind, title, parameters, sql, message: `kind` is view, check, function (a SELECT with
 **                    parameters), or broken; `message` says why it cannot be used
@@ -27,12 +27,14 @@ struct rows {
   struct cell *cells;
   size_t count, capacity;
   bool is_out_of_memory;
+  enum tfprof_status status; /* of counting; `error` says why */
+  struct tfprof_error error;
 };
 
 struct listing {
   const char *name, *declaration;
   int column_count;
-  void (*list)(struct connection *connection, struct rows *rows);
+  void (*list)(struct connection *connection, struct rows *rows, sqlite3_uint64 used); /* used: bits of columns */
 };
 
 struct registration {
@@ -81,10 +83,27 @@ static void add_integer(struct rows *rows, sqlite3_int64 integer) {
   if (cell) *cell = (struct cell){.is_integer = true, .integer = integer};
 }
 
-static void list_tables(struct connection *connection, struct rows *rows) {
-  for (unsigned table = 0; table < TABLE_count; table++) {
+/* The rows of every table, those of diagnostics last, for making the others may add to it. */
+static void count_rows(struct connection *connection, struct rows *rows, uint64_t *counts) {
+  connection_begin(connection);
+  for (unsigned i = 0; i <= TABLE_count && !rows->status; i++) {
+    unsigned table = i < TABLE_count ? i : TABLE_diagnostics;
+    struct snapshot *snapshot;
+    if (i == TABLE_diagnostics) continue;
+    rows->status = store_snapshot(connection->store, table, NULL, &snapshot, &rows->error);
+    if (rows->status) break;
+    counts[table] = snapshot->rows;
+    snapshot_release(snapshot);
+  }
+  connection_end(connection);
+}
+
+static void list_tables(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+  uint64_t counts[TABLE_count] = {0};
+  if (used & 2) count_rows(connection, rows, counts);
+  for (unsigned table = 0; table < TABLE_count && !rows->status; table++) {
     add_text(rows, schema_tables[table].name);
-    add_integer(rows, (sqlite3_int64)store_estimate_rows(connection->store, table));
+    add_integer(rows, (sqlite3_int64)counts[table]);
     add_text(rows, schema_tables[table].title);
   }
 }
@@ -94,8 +113,9 @@ static const char *type_name(enum column_type type) {
   return type == TYPE_TEXT || type == TYPE_JSON ? "TEXT" : "INTEGER";
 }
 
-static void list_columns(struct connection *connection, struct rows *rows) {
+static void list_columns(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
   (void)connection;
+  (void)used;
   for (unsigned table = 0; table < TABLE_count; table++) {
     for (unsigned column = 0; column < schema_tables[table].column_count; column++) {
       const struct column_spec *spec = &schema_tables[table].columns[column];
@@ -133,8 +153,9 @@ static char *advise_text(sqlite3 *db) {
   return text;
 }
 
-static void list_views(struct connection *connection, struct rows *rows) {
+static void list_views(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
   bool has_check = false;
+  (void)used;
   for (const struct stored_select *select = stored_selects; select->name; select++) {
     add_view(connection, rows, select);
     has_check |= strcmp(select->kind, "check") == 0;
@@ -187,6 +208,7 @@ static int listing_disconnect(sqlite3_vtab *base) {
 
 static int listing_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
   (void)base;
+  info->idxNum = (int)(info->colUsed & 0x7fffffff);
   info->estimatedCost = 500;
   info->estimatedRows = 500;
   return SQLITE_OK;
@@ -216,13 +238,13 @@ static int listing_close(sqlite3_vtab_cursor *base) {
 static int listing_filter(sqlite3_vtab_cursor *base, int number, const char *text, int count, sqlite3_value **values) {
   struct listing_cursor *cursor = (struct listing_cursor *)base;
   const struct listing_table *table = (const struct listing_table *)base->pVtab;
-  (void)number;
   (void)text;
   (void)count;
   (void)values;
   cursor->row = 0;
   clear_rows(&cursor->rows);
-  table->listing->list(table->connection, &cursor->rows);
+  table->listing->list(table->connection, &cursor->rows, (sqlite3_uint64)number);
+  if (cursor->rows.status) return connection_table_error(base->pVtab, table->listing->name, &cursor->rows.error);
   return cursor->rows.is_out_of_memory ? SQLITE_NOMEM : SQLITE_OK;
 }
 

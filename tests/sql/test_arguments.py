@@ -245,7 +245,7 @@ def test_describing(engine):
         (name, rows)
         for name, rows, title in connection.values("SELECT name, rows, title FROM tfprof_tables WHERE title <> ''")
     )
-    for name in ("runs", "profiles", "ops", "kernels", "memory_events"):
+    for name in tables:
         assert connection.values(f"SELECT count(*) FROM {name}") == [(tables[name],)], name
     described = connection.values("SELECT table_name, column_name, type FROM tfprof_columns WHERE description <> ''")
     for table in tables:
