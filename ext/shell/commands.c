@@ -1,5 +1,6 @@
 /* commands.c: the few commands of the prompt. Each but `read` and `format` is a SELECT on the tables that describe. */
 #include "commands.h"
+#include "classic.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,6 +20,13 @@ static const char help_text[] =
     "  format NAME    show results as box, csv, json, jsonl or markdown\n"
     "  help           this text\n"
     "  quit           leave, as Ctrl-D does\n"
+    "\n"
+    "  scope, graph, code, op [-option value]...\n"
+    "                 the views of the TensorFlow profiler: by scope, by inputs, by\n"
+    "                 source line, by kind of op, such as\n"
+    "                 op -select micros,occurrence -order_by micros -max_depth 9\n"
+    "  set [-option value]...\n"
+    "                 changes their options for all that follows, and shows them\n"
     "\n"
     "Begin with\n"
     "\n"
@@ -49,7 +57,8 @@ static const struct {
     {"graph", CLASSIC},  {"code", CLASSIC},  {"op", CLASSIC},  {"set", CLASSIC},
 };
 
-const char *const command_names[] = {"help", "tables", "views", "columns", "advise", "read", "format", "quit", NULL};
+const char *const command_names[] = {"help", "tables", "views", "columns", "advise", "read", "format", "quit",
+                                     "scope", "graph", "code", "op", "set", NULL};
 
 struct command_line {
   enum command command;
@@ -162,19 +171,6 @@ static enum script_result advise(struct session *session) {
       session, "SELECT severity, subject, message, suggestion, format_ns(saves_ns) AS saves FROM temp.advise", NULL);
 }
 
-void command_explain_classic(const char *word) {
-  fprintf(stderr, "error: the classic view '%s' is not in this release; in SQL, ", word);
-  if (strcasecmp(word, "op") == 0)
-    fputs("op_summary shows the time by op", stderr);
-  else if (strcasecmp(word, "code") == 0)
-    fputs("code_summary shows the time by source line", stderr);
-  else if (strcasecmp(word, "set") == 0)
-    fputs("WHERE, ORDER BY and LIMIT take the place of its options", stderr);
-  else
-    fputs("op_summary and code_summary show where the time goes", stderr);
-  fputs("; `views` lists what there is\n", stderr);
-}
-
 bool command_is_classic(const char *word) {
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (words[i].command == CLASSIC && strcasecmp(words[i].word, word) == 0) return true;
@@ -203,8 +199,7 @@ bool command_run(struct session *session, const char *line, enum script_result *
     case FORMAT: *result = set_format(session, parsed.argument); break;
     case QUIT: *result = SCRIPT_QUIT; break;
     case CLASSIC:
-      command_explain_classic(parsed.word);
-      *result = SCRIPT_ERROR;
+      *result = of(classic_run(session, parsed.word, parsed.argument));
       break;
     case UNKNOWN:
       fprintf(stderr, "error: there is no command .%s; `help` lists the commands\n", parsed.word);

@@ -1,4 +1,5 @@
-/* commands.h: the words that are no SQL: help, tables, views, columns, advise, read, format, quit. */
+/* commands.h: the words that are no SQL: help, tables, views, columns, advise, read, format, quit, and those of the classic
+** tfprof. */
 #ifndef TFPROF_SHELL_COMMANDS_H
 #define TFPROF_SHELL_COMMANDS_H
 
@@ -10,9 +11,8 @@ bool command_run(struct session *session, const char *line, enum script_result *
 /* True when the line's first word is a command. */
 bool command_is(const char *line);
 
-/* True for the words of the classic prompt (scope, graph, code, op, set) that this release does not have. */
+/* True for the words of the classic prompt: scope, graph, code, op, set. */
 bool command_is_classic(const char *word);
-void command_explain_classic(const char *word);
 
 /* The names, for completion; ends with NULL. */
 extern const char *const command_names[];

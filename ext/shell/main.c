@@ -6,14 +6,21 @@
 **
 ** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file is
 ** a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it, since it
-** will be SQL with a mistake.  The words of the classic tfprof (scope, graph, code,
-** op, set) are recognised as first word; a file of that name wins, and ./scope always means the file.
+** will be SQL with a mistake.
+**
+** The classic tfprof is in here: the commands scope, graph, code, op and set at the prompt or as first word, its files
+** (--profile_path, --graph_path, --run_meta_path, --op_log_path, --checkpoint_path) and its options, with one hyphen or
+** two, before or after.  A file of such a name wins, and ./scope always means the file.
+**
+**   tfprof --graph_path=graph.pbtxt --run_meta_path=run_meta --op_log_path=op_log
+**   tfprof scope --profile_path=profile_100 --max_depth=3 --dump_to_file=out.txt
 **
 ** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
 **
-** Files: session (the connection), output, output_box and cell (formats), script (lines to statements), commands, prompt
+** Files: session (the connection), classic (its commands), output, output_box and cell (formats), script (lines to statements), commands, prompt
 ** (readline), complete and vocabulary (names), ticker (the line while one waits), display_width (columns of a text).
 */
+#include "classic.h"
 #include "commands.h"
 #include "prompt.h"
 #include "script.h"
@@ -51,6 +58,11 @@ static const char help_text[] =
     "      --width N     columns that a box may take; 0: as many as it likes\n"
     "      --help        this text\n"
     "      --version     the version\n"
+    "\n"
+    "TensorFlow's files of one program, and the views scope, graph, code and op:\n"
+    "\n"
+    "  tfprof op --profile_path=profile_100 --select=micros --order_by=micros\n"
+    "  tfprof --graph_path=G --run_meta_path=R0,R1 --op_log_path=L\n"
     "\n"
     "The tables are described by `tfprof run tables`, `tfprof run views` and\n"
     "`tfprof run \"columns ops\"`. tfprof-capture makes recordings.\n"
@@ -134,7 +146,9 @@ static int take_options(int *argc, char **argv, struct session *session) {
       session->style.width = (int)width;
       session->is_width_given = true;
     } else {
-      return usage("unknown option '%s'", argv[i]) + 1;
+      int taken = classic_take_argument(session, argv, &i);
+      if (taken < 0) return STATUS_USAGE + 1;
+      if (!taken) return usage("unknown option '%s'", argv[i]) + 1;
     }
   }
   argv[kept] = NULL;
@@ -204,22 +218,30 @@ static int run(struct session *session, char **words, int count) {
 int main(int argc, char **argv) {
   struct session session = {.style = {.format = OUTPUT_BOX}};
   setlocale(LC_CTYPE, "C.UTF-8"); /* what readline needs to edit UTF-8; numbers stay as in C */
-  if (argc > 1 && command_is_classic(argv[1]) && !is_path(argv[1])) {
-    command_explain_classic(argv[1]);
-    return STATUS_USAGE;
-  }
+  session.classic = classic_settings_create();
+  if (!session.classic) return usage("not enough memory%s", "");
   int status = take_options(&argc, argv, &session);
-  if (status) return status - 1;
-  if (argc == 1 && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN")) return usage("no run is given%s", "");
+  bool has_files = session.classic->file_count > 0;
+  if (!status && argc == 1 && !has_files && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN"))
+    status = usage("no run is given%s", "") + 1;
+  if (status) {
+    classic_settings_free(session.classic);
+    return status - 1;
+  }
   look_at_terminal(&session);
-  if (!session_begin(&session)) return STATUS_OPEN;
+  if (!session_begin(&session) || classic_open_files(&session) != SESSION_OK) {
+    session_end(&session);
+    classic_settings_free(session.classic);
+    return STATUS_OPEN;
+  }
   /* `tfprof advise run` means `tfprof run advise`. */
-  if (argc > 2 && command_is(argv[1]) && !is_path(argv[1])) {
+  if (argc > 2 && command_is(argv[1]) && !is_path(argv[1]) && (is_path(argv[2]) || !is_statement(argv[2]))) {
     char *command = argv[1];
     memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
     argv[argc - 1] = command;
   }
   status = run(&session, argv + 1, argc - 1);
   session_end(&session);
+  classic_settings_free(session.classic);
   return status;
 }

@@ -16,6 +16,7 @@ enum session_result {
 struct session {
   sqlite3 *db;
   struct output_style style;
+  struct classic_settings *classic; /* classic.h */
   bool is_width_given; /* by --width: the terminal's does not count */
   bool is_interactive; /* count and time after each result; a line on stderr while one is waited for */
 };

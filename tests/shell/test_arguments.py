@@ -146,16 +146,67 @@ def test_commands_as_arguments():
     assert status == 0, error
 
 
+FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "tensorflow")
+
+
 def test_classic_words():
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
-    for word in ("scope", "graph", "code", "op", "set"):
-        status, out, error = tfprof(word, "-max_depth", "3", directory=directory)
-        assert status == 2 and out == "" and "not in this release" in error, (word, status, error)
     os.mkdir(os.path.join(directory, "scope"))
     status, out, error = tfprof("scope", "SELECT 1", directory=directory)
-    assert status == 3 and "not in this release" not in error, error  # the path wins: an empty directory
+    assert status == 3 and out == "", error  # the path wins: an empty directory
     status, out, error = tfprof("./graph", "SELECT 1", directory=directory)
-    assert status == 3 and "graph" in error and "not in this release" not in error, error
+    assert status == 3 and "graph" in error, error
+
+
+def test_classic_views():
+    profile = "--profile_path=" + os.path.join(FILES, "profile")
+    conv = "net/block_1/unit_1/conv (117us/117us, 79us/79us, 38us/38us)"
+    for words in (("scope", profile), (profile, "scope"), ("scope", os.path.join(FILES, "profile"))):
+        status, out, error = tfprof(*words, "--max_depth=9", "-step", "5")
+        assert status == 0 and error == "", (words, error)
+        assert "-max_depth                  9\n" in out and "-step                       5\n" in out, out
+        assert "\n_TFProfRoot (--/" in out and "End of Report" in out and conv.split(" ")[0] in out, out
+    status, out, error = tfprof("op", profile, "-select", "occurrence", "-order_by", "name")
+    lines = out.split("node name | op occurrence (run|defined)\n")[1].split("\n\n")[0].split("\n")
+    assert [line.split()[0] for line in lines] == ["Conv2D", "Identity", "Placeholder", "VariableV2"], out
+    status, out, error = tfprof("code", "--graph_path=" + os.path.join(FILES, "graph.pb"))
+    assert status == 1 and "no code trace information" in error, error
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        report = os.path.join(directory, "report")
+        for option in ("--dump_to_file=" + report, "--output=file:outfile=" + report):
+            status, out, error = tfprof("graph", profile, option, "-select", "params")
+            assert (status, out, error) == (0, "", ""), (option, error)
+            with open(report) as file:
+                assert "_TFProfRoot (--/216 params)" in file.read()
+            os.unlink(report)
+    # `set` lasts; what a command says counts for it alone.
+    status, out, error = tfprof(profile, "set -max_depth 2 -select params", "scope", "scope -max_depth 3", "scope")
+    assert [out.count(text) for text in ("-max_depth                  2\n", "-max_depth                  3\n")] == [3, 1], out
+
+
+def test_classic_mistakes():
+    profile = "--profile_path=" + os.path.join(FILES, "profile")
+    for words, expected in (
+            (("-step", "77"), "there is no step 77; the steps are 1 5 9"),
+            (("-max_depth", "x"), "-max_depth takes a whole number, not 'x'"),
+            (("-order_by", "size"), "-order_by cannot be 'size'; it is name, bytes"),
+            (("-select", "size"), "-select cannot be 'size'; it is bytes, micros"),
+            (("-output", "svg:outfile=x"), "the types are file, none, pprof, stdout and timeline"),
+            (("-output", "file:name=x"), "has no 'name'; it takes outfile"),
+            (("-output", "file"), "needs a file"),
+            (("-account_displayed_op_only=maybe",), "takes true or false, not 'maybe'"),
+            (("-deep", "3"), "unknown option '-deep'")):
+        status, out, error = tfprof("scope", profile, *words)
+        assert status in (1, 2) and expected in error, (words, error)
+        if words[0] != "-deep":
+            status, out, error = tfprof(profile, "scope " + " ".join(words))
+            assert status == 1 and expected in error, (words, error)
+    status, out, error = tfprof(profile, "scope -deep 3")
+    assert status == 1 and "there is no option '-deep'" in error, error
+    status, out, error = tfprof(profile, "scope -show_name_regexes (unclosed")
+    assert status == 0 and "no regular expression" in error and out.count("_TFProfRoot") == 1, (out, error)
+    status, out, error = tfprof("scope", "--graph_path=" + os.path.join(FILES, "op_log"))
+    assert status == 3 and "graph_path must be a GraphDef, and this is an OpLogProto" in error, error
 
 
 def test_output_that_nobody_reads():

@@ -1,0 +1,201 @@
+/* classic.c: see classic.h.
+**
+** A view is written as TensorFlow's tfprof writes it: with -output stdout the options first and the report between its
+** rulers; with -output file the report alone.  With several profiles open there is a report for each.
+*/
+#include "classic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "vtab/classic_cache.h"
+
+struct classic_settings *classic_settings_create(void) {
+  struct classic_settings *settings = calloc(1, sizeof *settings);
+  if (settings && !classic_options_init(&settings->options)) {
+    free(settings);
+    settings = NULL;
+  }
+  return settings;
+}
+
+void classic_settings_free(struct classic_settings *settings) {
+  if (!settings) return;
+  classic_options_free(&settings->options);
+  free(settings);
+}
+
+static enum session_result fail(const struct tfprof_error *error) {
+  char text[2200];
+  error_text(error, text, sizeof text);
+  fflush(stdout);
+  fprintf(stderr, "error: %s\n", text);
+  return error->status == TFPROF_INTERRUPTED ? SESSION_INTERRUPTED : SESSION_ERROR;
+}
+
+/* ---- the command line ---- */
+
+static const char *const file_keys[] = {"profile_path", "graph_path", "run_meta_path", "step", "op_log_path", "checkpoint_path"};
+
+/* The value behind the equals sign, or the next word; NULL: there is none. */
+static const char *value_of(char **argv, int *i, size_t name_length) {
+  if (argv[*i][name_length] == '=') return argv[*i] + name_length + 1;
+  return argv[*i + 1] && (argv[*i + 1][0] != '-' || (argv[*i + 1][1] >= '0' && argv[*i + 1][1] <= '9')) ? argv[++*i] : NULL;
+}
+
+int classic_take_argument(struct session *session, char **argv, int *i) {
+  struct classic_settings *settings = session->classic;
+  struct tfprof_error error;
+  char name[40];
+  const char *word = argv[*i];
+  size_t length = strcspn(word, "="), hyphens = strspn(word, "-");
+  if (hyphens < 1 || hyphens > 2 || length - hyphens >= sizeof name) return 0;
+  snprintf(name, sizeof name, "%.*s", (int)(length - hyphens), word + hyphens);
+  for (size_t k = 0; k < sizeof file_keys / sizeof file_keys[0]; k++) {
+    if (strcmp(name, file_keys[k]) != 0 || strcmp(name, "step") == 0) continue;
+    const char *value = value_of(argv, i, length);
+    if (!value || settings->file_count == 64) {
+      fprintf(stderr, "tfprof: --%s needs a file\n", name);
+      return -1;
+    }
+    settings->keys[settings->file_count] = file_keys[k];
+    settings->values[settings->file_count++] = value;
+    return 1;
+  }
+  int option = classic_find_option(name);
+  bool is_dump = strcmp(name, "dump_to_file") == 0;
+  if (option < 0 && !is_dump) return 0;
+  const char *value = value_of(argv, i, length);
+  if (!value && option >= 0 && classic_option_specs[option].type == OPTION_BOOLEAN) value = "true";
+  enum tfprof_status status = TFPROF_OK;
+  char *line = NULL;
+  if (is_dump || !value) {
+    if (asprintf(&line, "-%s%s%s", name, value ? " " : "", value ? value : "") < 0) status = error_no_memory(&error);
+    else status = classic_options_parse(&settings->options, line, &error);
+    free(line);
+  } else {
+    status = classic_option_set(&settings->options, option, value, &error);
+  }
+  if (status) {
+    fprintf(stderr, "tfprof: %s\n", error.message);
+    return -1;
+  }
+  return 1;
+}
+
+enum session_result classic_open_files(struct session *session) {
+  const struct classic_settings *settings = session->classic;
+  sqlite3_stmt *statement = NULL;
+  if (settings->file_count == 0) return SESSION_OK;
+  sqlite3_str *sql = sqlite3_str_new(session->db);
+  sqlite3_str_appendall(sql, "SELECT tfprof_open(");
+  for (int i = 0; i < settings->file_count; i++) sqlite3_str_appendf(sql, "%s?, ?", i ? ", " : "");
+  sqlite3_str_appendall(sql, ")");
+  char *text = sqlite3_str_finish(sql);
+  int code = text ? sqlite3_prepare_v2(session->db, text, -1, &statement, NULL) : SQLITE_NOMEM;
+  for (int i = 0; i < settings->file_count && code == SQLITE_OK; i++) {
+    sqlite3_bind_text(statement, 2 * i + 1, settings->keys[i], -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 2 * i + 2, settings->values[i], -1, SQLITE_STATIC);
+  }
+  if (code == SQLITE_OK) code = sqlite3_step(statement);
+  if (code != SQLITE_ROW) fprintf(stderr, "tfprof: %s\n", sqlite3_errmsg(session->db));
+  sqlite3_finalize(statement);
+  sqlite3_free(text);
+  return code == SQLITE_ROW ? SESSION_OK : code == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
+}
+
+/* ---- views ---- */
+
+static enum session_result write_reports(struct classic_cached **models, size_t count, enum classic_view view,
+                                         const struct classic_options *options, FILE *file) {
+  for (size_t i = 0; i < count; i++) {
+    struct classic_result *result;
+    struct tfprof_error error;
+    if (classic_compute(models[i]->model, view, options, &result, &error)) return fail(&error);
+    if (file) classic_write_report(result, file);
+    classic_result_free(result);
+  }
+  return SESSION_OK;
+}
+
+static enum session_result write_file(struct classic_cached **models, size_t count, enum classic_view view,
+                                      const struct classic_options *options) {
+  FILE *file = fopen(options->output_file, "we");
+  if (!file) {
+    fprintf(stderr, "error: cannot write %s: %s\n", options->output_file, strerror(errno));
+    return SESSION_ERROR;
+  }
+  enum session_result result = write_reports(models, count, view, options, file);
+  if (fclose(file) != 0 && result == SESSION_OK) {
+    fprintf(stderr, "error: cannot write %s: %s\n", options->output_file, strerror(errno));
+    result = SESSION_ERROR;
+  }
+  return result;
+}
+
+static enum session_result write_stdout(struct classic_cached **models, size_t count, enum classic_view view,
+                                        const struct classic_options *options) {
+  fputs("\n=========================Options=============================\n", stdout);
+  classic_options_print(options, stdout);
+  fputs("\n==================Model Analysis Report======================\n", stdout);
+  enum session_result result = write_reports(models, count, view, options, stdout);
+  fputs("\n======================End of Report==========================\n", stdout);
+  fflush(stdout);
+  return result;
+}
+
+static enum session_result run_view(struct session *session, enum classic_view view, const struct classic_options *options) {
+  bool is_of_other_build;
+  struct connection *connection = connection_find(session->db, &is_of_other_build);
+  struct classic_cached **models;
+  struct tfprof_error error;
+  size_t count;
+  enum session_result result;
+  if (!connection) return SESSION_ERROR;
+  connection_begin(connection);
+  enum tfprof_status status = classic_cache_get(connection, NULL, &models, &count, &error);
+  connection_end(connection);
+  if (status) return fail(&error);
+  if (count == 0) {
+    fputs("error: nothing that is open has a graph of nodes; --profile_path or --graph_path opens one\n", stderr);
+    result = SESSION_ERROR;
+  } else if (strcmp(options->output_type, "file") == 0) {
+    result = write_file(models, count, view, options);
+  } else if (strcmp(options->output_type, "none") == 0) {
+    result = write_reports(models, count, view, options, NULL);
+  } else if (strcmp(options->output_type, "stdout") == 0) {
+    result = write_stdout(models, count, view, options);
+  } else {
+    fprintf(stderr, "error: -output %s is not in this release; SELECT tfprof_%s(...) writes one of all that is open\n",
+            options->output_type, options->output_type);
+    result = SESSION_ERROR;
+  }
+  for (size_t i = 0; i < count; i++) classic_cache_put_back(models[i]);
+  free(models);
+  return result;
+}
+
+enum session_result classic_run(struct session *session, const char *command, const char *line) {
+  struct classic_settings *settings = session->classic;
+  struct classic_options options;
+  struct tfprof_error error;
+  if (!classic_options_copy(&options, &settings->options)) {
+    error_no_memory(&error);
+    return fail(&error);
+  }
+  enum session_result result = SESSION_OK;
+  if (classic_options_parse(&options, line, &error)) {
+    result = fail(&error);
+  } else if (strcasecmp(command, "set") == 0) {
+    struct classic_options former = settings->options;
+    settings->options = options;
+    options = former;
+    classic_options_print(&settings->options, stdout);
+  } else {
+    result = run_view(session, (enum classic_view)classic_find_view(command), &options);
+  }
+  classic_options_free(&options);
+  return result;
+}

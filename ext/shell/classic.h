@@ -1,0 +1,27 @@
+/* classic.h: the commands of the classic tfprof: scope, graph, code, op and set, and the options of its command line. */
+#ifndef TFPROF_SHELL_CLASSIC_H
+#define TFPROF_SHELL_CLASSIC_H
+
+#include "classic/classic.h"
+#include "session.h"
+
+struct classic_settings {
+  struct classic_options options; /* what a command does not say */
+  const char *keys[64], *values[64]; /* of tfprof_open: the files of the command line */
+  int file_count;
+};
+
+/* NULL: no memory. */
+struct classic_settings *classic_settings_create(void);
+void classic_settings_free(struct classic_settings *settings);
+
+/* Takes argv[*i], and the word after it where that is its value, if it is an option of the classic command line
+** (--graph_path=..., --max_depth 3, -select params). 1: taken; 0: it is another one; -1: an error, said on stderr. */
+int classic_take_argument(struct session *session, char **argv, int *i);
+/* Opens the files of the command line together, if there are any. */
+enum session_result classic_open_files(struct session *session);
+
+/* `command` is scope, graph, code, op or set, `line` the rest. */
+enum session_result classic_run(struct session *session, const char *command, const char *line);
+
+#endif
