@@ -34,7 +34,8 @@ static enum tfprof_status nest(const struct nested *n, uint32_t rows, struct tfp
   if (!status) status = lane_span_sort(spans, count, error);
   for (uint32_t i = 0; i < count && !status; i++) {
     if (i && spans[i].lane != spans[i - 1].lane) depth = 0;
-    while (depth && (spans[open[depth - 1]].end < spans[i].end || spans[open[depth - 1]].end <= spans[i].start)) depth--;
+    while (depth && (spans[open[depth - 1]].end < spans[i].end || spans[open[depth - 1]].end <= spans[i].start))
+      depth--;
     if (depth) n->parents[spans[i].row] = spans[open[depth - 1]].row;
     n->depths[spans[i].row] = depth;
     open[depth++] = i;

@@ -34,5 +34,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_kernel_names,
     &derive_outermost_ops,
     &derive_device_activities,
+    &derive_device_steps,
+    &derive_device_time_of_ops,
+    &derive_step_segments,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

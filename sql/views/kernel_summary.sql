@@ -8,11 +8,17 @@
 --   mean_ns, min_ns, max_ns               of their durations
 --   launch_delay_ns                       mean time from the end of the launching call to the start
 --   per_step_count                        launches by the number of steps that launched any of them
+--   uses_tensor_core                      1: it computes on tensor cores, judged by its name
+--   blocks_per_multiprocessor, occupancy_ratio   means weighed by the durations
 -- Cost: one pass over kernels.  Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
 WITH sums AS (
   SELECT profile_id, device_id, name, min(kind) AS kind, count(*) AS count, sum(dur_ns) AS sum_ns,
     min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, avg(launch_delay_ns) AS launch_delay_ns, count(step_id) AS in_steps,
-    count(DISTINCT step_id) AS step_count
+    count(DISTINCT step_id) AS step_count, max(uses_tensor_core) AS uses_tensor_core,
+    sum(blocks_per_multiprocessor * dur_ns)
+      / nullif(sum(CASE WHEN blocks_per_multiprocessor IS NOT NULL THEN dur_ns END), 0) AS blocks_per_multiprocessor,
+    sum(occupancy_ratio * dur_ns) / nullif(sum(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END), 0)
+      AS occupancy_ratio
   FROM temp.kernels
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY profile_id, device_id, name
@@ -31,7 +37,10 @@ SELECT
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
   CAST(sums.launch_delay_ns AS INTEGER) AS launch_delay_ns,
-  1.0 * sums.in_steps / nullif(sums.step_count, 0) AS per_step_count
+  1.0 * sums.in_steps / nullif(sums.step_count, 0) AS per_step_count,
+  sums.uses_tensor_core AS uses_tensor_core,
+  sums.blocks_per_multiprocessor AS blocks_per_multiprocessor,
+  sums.occupancy_ratio AS occupancy_ratio
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id

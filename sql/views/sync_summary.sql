@@ -1,30 +1,43 @@
--- Synchronisations: where the host or a stream waited for a device, and which op asked for it.
+-- Synchronisations: where the host or a stream waited for a device, which op asked for it, and on which line.
 --
--- One row for each profile, kind and op name; waits that no recorded op asked for have a row without an op name.  Waits
--- are recorded in every step, so nothing is weighed; those in warm-up steps are left out, those outside any step count.
+-- One row for each profile, kind, op name and line; waits that no recorded op asked for have a row without an op name.
+-- Waits are recorded in every step, so nothing is weighed; those in warm-up steps are left out, those outside any step
+-- count.
 --   profile_id, rank
 --   kind                         event, stream, stream_wait, context or device
 --   op_name                      the innermost op that made the call
+--   location                     file:line of the innermost frame of the op's stack, without directories; NULL without one
 --   count, sum_ns                how often and how long
 --   sum_ratio                    share of all waiting of the profile
 --   mean_ns, max_ns              of their durations
--- Cost: one pass over syncs, one look-up of an op for each.  Example: SELECT kind, op_name, sum_ns FROM sync_summary;
-WITH sums AS (
-  SELECT syncs.profile_id AS profile_id, syncs.kind AS kind, ops.name AS op_name, count(*) AS count,
-    sum(syncs.dur_ns) AS sum_ns, max(syncs.dur_ns) AS max_ns
-  FROM temp.syncs AS syncs LEFT JOIN temp.ops AS ops ON ops.id = syncs.op_id
+--   kernel_name                  a kernel that was waited for: of the last of the waits for which that is known
+-- Cost: one pass over syncs, a few look-ups for each.  Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
+WITH waits AS (
+  SELECT syncs.profile_id AS profile_id, syncs.kind AS kind, ops.name AS op_name, code_frames.file AS file,
+    code_frames.line AS line, syncs.dur_ns AS dur_ns, syncs.waits_on_kernel_id AS kernel_id
+  FROM temp.syncs AS syncs
+  LEFT JOIN temp.ops AS ops ON ops.id = syncs.op_id
+  LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = ops.code_trace_id
+  LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = code_traces.leaf_frame_id
   WHERE syncs.step_id IS NULL OR syncs.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
-  GROUP BY syncs.profile_id, syncs.kind, ops.name
+), sums AS (
+  SELECT profile_id, kind, op_name, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line AS location,
+    count(*) AS count, sum(dur_ns) AS sum_ns, max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id
+  FROM waits GROUP BY profile_id, kind, op_name, file, line
 )
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
   sums.kind AS kind,
   sums.op_name AS op_name,
+  sums.location AS location,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
   1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
-  sums.max_ns AS max_ns
-FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
-ORDER BY sum_ns DESC, profile_id, kind, op_name
+  sums.max_ns AS max_ns,
+  kernels.name AS kernel_name
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN temp.kernels AS kernels ON kernels.id = sums.kernel_id
+ORDER BY sum_ns DESC, profile_id, kind, op_name, location, kernel_name

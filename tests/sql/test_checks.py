@@ -267,6 +267,17 @@ def main():
     profile.connection.execute("UPDATE temp.ops SET code_trace_id = CASE WHEN id % 2 THEN ? ELSE ? END", traces)
     profile.connection.execute("UPDATE temp.ops SET code_trace_id = ? WHERE id % 3 = 0", traces[:1])
     expect("a line that most of the time comes from", profile, slowest_source_line=None)
+
+    profile = Profile()
+    for step in profile.steps():
+        profile.add("api_calls", profile_id=1, name="cudaStreamSynchronize", thread_id=1, step_id=step, dur_ns=30 * MS)
+        profile.add("device_steps", profile_id=1, step_id=step, device_id=1, dur_ns=95 * MS, busy_ns=80 * MS)
+    expect("30 of 100 ms wait for a device that idles for 20", profile, device_waits=20 * 20 * MS)
+    profile.connection.execute(f"UPDATE temp.device_steps SET busy_ns = {95 * MS}")
+    expect("the same, but the device is busy", profile)
+    profile.connection.execute(f"UPDATE temp.device_steps SET busy_ns = {80 * MS}")
+    profile.connection.execute(f"UPDATE temp.api_calls SET dur_ns = {9 * MS}")
+    expect("waits under the threshold", profile)
     finish()
 
 

@@ -1,0 +1,87 @@
+/* device_time_of_ops.c: ops.device_self_ns and device_ns: how long devices worked for an op.
+**
+** Each kernel, copy and fill counts with its duration for the op that launched it, and for all ops around that one.
+** Where a profile has any of them an op without has 0; where it has none nothing is known.
+*/
+#include "derive/passes.h"
+#include "derive/rows.h"
+
+#include <stdlib.h>
+
+static enum tfprof_status add_durations(struct profile *profile, unsigned table, unsigned op_column,
+                                        unsigned dur_column, uint32_t op_count, int64_t *sums,
+                                        struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[table];
+  for (size_t s = 0; s < content->segment_count; s++) {
+    const struct segment *segment = content->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      int64_t durations[ROWS_BLOCK];
+      uint32_t ops[ROWS_BLOCK];
+      derive_integers(segment->columns[dur_column], first, count, durations);
+      derive_references(segment->columns[op_column], first, count, op_count, ops);
+      for (uint32_t i = 0; i < count; i++) {
+        if (ops[i] != NO_ROW && durations[i] != NO_VALUE)
+          sums[ops[i]] = (int64_t)((uint64_t)sums[ops[i]] + (uint64_t)durations[i]);
+      }
+      enum tfprof_status status = derive_poll(profile, error);
+      if (status) return status;
+    }
+  }
+  return TFPROF_OK;
+}
+
+/* Adds to each op what the ops inside it have. An op is done when all of its children are: `waiting` counts those. */
+static void add_up(int64_t *sums, const uint32_t *parents, uint32_t *waiting, uint32_t count) {
+  for (uint32_t op = 0; op < count; op++) {
+    if (parents[op] != NO_ROW) waiting[parents[op]]++;
+  }
+  for (uint32_t op = 0; op < count; op++) {
+    if (waiting[op]) continue;
+    waiting[op] = UINT32_MAX; /* done; its parent is next when this was its last child */
+    for (uint32_t at = op, up; (up = parents[at]) != NO_ROW; at = up) {
+      sums[up] = (int64_t)((uint64_t)sums[up] + (uint64_t)sums[at]);
+      if (--waiting[up]) break;
+      waiting[up] = UINT32_MAX;
+    }
+  }
+}
+
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  uint32_t kernels, transfers, ops, *parents = NULL, *waiting = NULL;
+  int64_t *sums = NULL;
+  enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &kernels, error);
+  if (!status) status = derive_row_count(profile, TABLE_transfers, &transfers, error);
+  if (!status) status = derive_row_count(profile, TABLE_ops, &ops, error);
+  if (status || (!kernels && !transfers) || !ops) return status;
+  status = derive_all_op_parents(profile, &parents, error);
+  waiting = calloc(ops, sizeof *waiting);
+  sums = calloc(ops, sizeof *sums);
+  if (!status && (!waiting || !sums)) status = error_no_memory(error);
+  if (!status)
+    status = add_durations(profile, TABLE_kernels, COLUMN_kernels_op_id, COLUMN_kernels_dur_ns, ops, sums, error);
+  if (!status)
+    status = add_durations(profile, TABLE_transfers, COLUMN_transfers_op_id, COLUMN_transfers_dur_ns, ops, sums, error);
+  if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_device_self_ns, sums, error);
+  if (!status) {
+    add_up(sums, parents, waiting, ops);
+    status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_device_ns, sums, error);
+  }
+  free(parents);
+  free(waiting);
+  free(sums);
+  return status;
+}
+
+const struct derive_pass derive_device_time_of_ops = {
+    .name = "device time of ops",
+    .summary = "Durations of what each op launched, summed up from the innermost ops outwards.",
+    .makes_table = -1,
+    .reads = {{TABLE_kernels, COLUMN_kernels_op_id},
+              {TABLE_kernels, COLUMN_kernels_dur_ns},
+              {TABLE_transfers, COLUMN_transfers_op_id},
+              {TABLE_transfers, COLUMN_transfers_dur_ns},
+              {TABLE_ops, COLUMN_ops_parent_id}},
+    .writes = {{TABLE_ops, COLUMN_ops_device_ns}, {TABLE_ops, COLUMN_ops_device_self_ns}},
+    .run = run,
+};

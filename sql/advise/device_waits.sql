@@ -1,0 +1,57 @@
+-- Advice: the host waits for the device in the middle of its steps.
+--
+-- For each profile the share of the measured steps (no warm-up) that the host spends in calls that wait for a device
+-- (cudaStreamSynchronize and the like): .item(), .cpu(), printing a loss, a mask that becomes a shape.  While it waits it
+-- launches nothing, so that the device runs dry afterwards.  A host that is far ahead of its device waits for nothing but
+-- it at the end of a step, which is no harm: the check asks that the device idles for a tenth of the steps too.
+-- Thresholds: 10 % of the step time, since waits of a few microseconds are everywhere.
+-- What it would save: at most the time in which the device idles; how much of that is due to the waits is not known, so
+-- the smaller of the waiting and the idling.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over api_calls.
+-- Example: SELECT subject, message FROM advise WHERE check_name = 'device_waits';
+WITH measured AS (
+  SELECT profile_id, id, dur_ns FROM temp.steps WHERE is_warmup = 0
+), step_time AS (
+  SELECT profile_id, sum(dur_ns) AS step_ns FROM measured GROUP BY profile_id
+), waits AS (
+  SELECT api_calls.profile_id AS profile_id, api_calls.op_id AS op_id, api_calls.dur_ns AS dur_ns
+  FROM temp.api_calls AS api_calls JOIN measured ON measured.id = api_calls.step_id
+  WHERE api_calls.name GLOB '*Synchronize*'
+), by_op AS (
+  SELECT waits.profile_id AS profile_id, ops.name AS op_name, code_frames.file AS file, code_frames.line AS line,
+    sum(waits.dur_ns) AS wait_ns
+  FROM waits
+  LEFT JOIN temp.ops AS ops ON ops.id = waits.op_id
+  LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = ops.code_trace_id
+  LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = code_traces.leaf_frame_id
+  GROUP BY waits.profile_id, ops.name, code_frames.file, code_frames.line
+), most AS (
+  SELECT profile_id, op_name, file, line, sum(wait_ns) OVER (PARTITION BY profile_id) AS wait_ns,
+    row_number() OVER (PARTITION BY profile_id ORDER BY wait_ns DESC, op_name, file, line) AS place
+  FROM by_op
+), device_busy AS (
+  SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns) AS busy_ns
+  FROM temp.device_steps AS device_steps JOIN measured ON measured.id = device_steps.step_id
+  GROUP BY device_steps.profile_id
+)
+SELECT
+  'device_waits' AS check_name,
+  'warning' AS severity,
+  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
+  format('the host waits for the device during %.0f %% of the step time', 100.0 * most.wait_ns / step_time.step_ns)
+    || coalesce(', most in ' || most.op_name, '')
+    || coalesce(' ('
+      || replace(most.file, rtrim(most.file, replace(most.file, '/', '')), '') || ':' || most.line || ')', '') AS message,
+  1.0 * most.wait_ns / step_time.step_ns AS value,
+  0.10 AS threshold,
+  CAST(min(most.wait_ns, step_time.step_ns - device_busy.busy_ns) AS INTEGER) AS saves_ns,
+  'Take values from the device rarely and late: keep losses as tensors and print every hundredth, copy with '
+    || 'non_blocking=True, replace masks that become shapes by torch.where.' AS suggestion,
+  'SELECT op_id, sum(dur_ns) FROM temp.api_calls WHERE name GLOB ''*Synchronize*'' AND profile_id = '
+    || most.profile_id || ' GROUP BY 1' AS evidence
+FROM most
+JOIN step_time ON step_time.profile_id = most.profile_id
+JOIN device_busy ON device_busy.profile_id = most.profile_id
+JOIN temp.profiles AS profiles ON profiles.id = most.profile_id
+WHERE most.place = 1 AND most.wait_ns >= 0.10 * step_time.step_ns AND device_busy.busy_ns < 0.90 * step_time.step_ns
+ORDER BY saves_ns DESC, most.profile_id

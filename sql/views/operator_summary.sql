@@ -1,0 +1,56 @@
+-- Operators on host and device, as the operator page of the PyTorch TensorBoard plugin has them.
+--
+-- One row for each profile and op name; ranges, data loading, modules and Python frames are no operators.  An op that is
+-- the only op called by one of the same name is the same call, as with overloads that hand on to each other.  All steps
+-- count, warm-up too, and nothing is weighed.
+--   profile_id, rank, op_name
+--   count                            calls
+--   host_self_ns, host_total_ns      its time without the ops and the calls of the device's interfaces inside it; with them
+--   device_self_ns, device_total_ns  time of the kernels, copies and fills that it launched itself; with the ops inside it
+--   tensor_core_eligible             1: tensor cores can compute it
+--   tensor_core_self_ratio           share of its own kernel time that ran on tensor cores
+-- Cost: two passes over ops, one over api_calls and kernels.
+-- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
+WITH calls AS (
+  SELECT op_id, sum(dur_ns) AS runtime_ns FROM temp.api_calls WHERE op_id IS NOT NULL GROUP BY op_id
+), runtime AS (
+  SELECT ops.profile_id AS profile_id, ops.name AS name, sum(calls.runtime_ns) AS runtime_ns
+  FROM calls JOIN temp.ops AS ops ON ops.id = calls.op_id GROUP BY ops.profile_id, ops.name
+), same_name AS (
+  SELECT ops.id AS id, ops.parent_id AS parent_id, ops.profile_id AS profile_id, ops.name AS name, ops.dur_ns AS dur_ns,
+    ops.device_ns AS device_ns
+  FROM temp.ops AS ops JOIN temp.ops AS callers ON callers.id = ops.parent_id
+  WHERE callers.name = ops.name AND ops.category IN ('op', 'autograd')
+), repeated AS (
+  SELECT profile_id, name, count(*) AS count, sum(dur_ns) AS dur_ns, sum(device_ns) AS device_ns
+  FROM same_name
+  WHERE (SELECT count(*) FROM temp.ops AS siblings WHERE siblings.parent_id = same_name.parent_id) = 1
+  GROUP BY profile_id, name
+), kernel_time AS (
+  SELECT kernels.profile_id AS profile_id, ops.name AS name, max(kernels.tensor_core_eligible) AS eligible,
+    1.0 * sum(CASE WHEN kernels.uses_tensor_core THEN kernels.dur_ns ELSE 0 END) / nullif(sum(kernels.dur_ns), 0)
+      AS tensor_core_ratio
+  FROM temp.kernels AS kernels JOIN temp.ops AS ops ON ops.id = kernels.op_id
+  GROUP BY kernels.profile_id, ops.name
+), sums AS (
+  SELECT profile_id, name, count(*) AS count, sum(self_ns) AS self_ns, sum(dur_ns) AS dur_ns,
+    sum(device_self_ns) AS device_self_ns, sum(device_ns) AS device_ns
+  FROM temp.ops WHERE category IN ('op', 'autograd') GROUP BY profile_id, name
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.name AS op_name,
+  sums.count - coalesce(repeated.count, 0) AS count,
+  sums.self_ns - coalesce(runtime.runtime_ns, 0) AS host_self_ns,
+  sums.dur_ns - coalesce(repeated.dur_ns, 0) AS host_total_ns,
+  sums.device_self_ns AS device_self_ns,
+  sums.device_ns - coalesce(repeated.device_ns, 0) AS device_total_ns,
+  coalesce(kernel_time.eligible, 0) AS tensor_core_eligible,
+  kernel_time.tensor_core_ratio AS tensor_core_self_ratio
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN repeated ON repeated.profile_id = sums.profile_id AND repeated.name = sums.name
+LEFT JOIN runtime ON runtime.profile_id = sums.profile_id AND runtime.name = sums.name
+LEFT JOIN kernel_time ON kernel_time.profile_id = sums.profile_id AND kernel_time.name = sums.name
+ORDER BY device_self_ns DESC, host_self_ns DESC, profile_id, op_name
