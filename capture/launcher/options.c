@@ -39,8 +39,9 @@ static const struct option_spec specs[OPTION_COUNT] = {
                       "remove the recording that DIR holds (its *.tfprof files and nothing else) and record anew"},
     [OPTION_OPS] = {"ops", 0, KIND_WORD, "all", "TFPROF_OPS", true, "all",
                     "record every op of every step; so far the only mode"},
-    [OPTION_PYTHON] = {"python", 0, KIND_WORD, "stacks|none", "TFPROF_PYTHON_MODE", true, "stacks",
-                       "stacks: from which line of Python each op was called; none: nothing of it"},
+    [OPTION_PYTHON] = {"python", 0, KIND_WORD, "stacks|calls|none", "TFPROF_PYTHON_MODE", true, "stacks",
+                       "stacks: from which line of Python each op was called; calls: each call of a Python function, "
+                       "too; none: neither"},
     [OPTION_NO_STACKS] = {"no-stacks", 0, KIND_SAME, "none", NULL, false, NULL, "the same as --python=none"},
     [OPTION_SHAPES] = {"no-shapes", 0, KIND_OFF, NULL, "TFPROF_SHAPES", true, "1",
                        "do not record the shapes and types of the ops' inputs"},

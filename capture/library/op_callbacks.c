@@ -312,6 +312,8 @@ bool ops_arm(void) {
   return op_callback != 0;
 }
 
+bool ops_are_armed(void) { return op_callback != 0 && !is_empty; }
+
 bool ops_arm_empty(void) {
   ops_disarm();
   is_empty = true;

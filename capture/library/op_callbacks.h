@@ -14,6 +14,8 @@ bool ranges_arm(bool with_inputs, bool with_stacks);
 void ranges_disarm(void);
 /* Ops begin to be recorded on all threads. */
 bool ops_arm(void);
+/* Whether they are recorded now. */
+bool ops_are_armed(void);
 /* No op that begins after this is recorded. Those that run now still report their end. */
 void ops_disarm(void);
 /* Registers, in place of ours, callbacks for ops that want the same and do nothing: what PyTorch itself takes for

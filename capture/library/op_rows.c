@@ -7,6 +7,7 @@
 #include "op_rows.h"
 
 #include "dump_ids.h"
+#include "python_calls.h"
 #include "torch_inputs.h"
 
 #include <fcntl.h>
@@ -147,6 +148,7 @@ bool op_rows_begin(struct op_rows *rows, struct dump_writer *writer) {
   rows->categories[0] = dump_writer_string(writer, "op", 2);
   rows->categories[1] = dump_writer_string(writer, "autograd", 8);
   rows->categories[2] = dump_writer_string(writer, "user", 4);
+  rows->categories[3] = dump_writer_string(writer, "python", 6);
   rows->host_kind = dump_writer_string(writer, "host", 4);
   static const char other_names[] = "(one of too many names)";
   rows->other_names = dump_writer_string(writer, other_names, sizeof other_names - 1);
@@ -370,6 +372,7 @@ static void add_op(struct op_rows *rows, const struct op_item *item) {
   row_put(ops, row, OP_CATEGORY,
           rows->categories[item->head.scope == SCOPE_BACKWARD_FUNCTION ? 1
                            : item->head.scope == SCOPE_USER            ? 2
+                           : item->head.scope == SCOPE_PYTHON          ? 3
                                                                        : 0]);
   row_put(ops, row, OP_THREAD, thread);
   row_put(ops, row, OP_END, end);

@@ -81,7 +81,7 @@ void python_notice_deaths(struct capture_thread *thread) {
 
 /* ---- Copies. */
 
-static bool plain_read(const void *address, void *copy, size_t bytes) {
+bool python_read_here(const void *address, void *copy, size_t bytes) {
   memcpy(copy, address, bytes);
   return true;
 }
@@ -169,7 +169,7 @@ uint32_t python_code_number(struct capture_thread *thread, const uint8_t *object
   struct intern_slot *slot = intern_find(&thread->codes, (uintptr_t)object, NULL);
   if (slot) return slot->id;
   struct python_code code;
-  if (!python_copy_code(plain_read, object, thread->scratch, SCRATCH_SIZE, &code)) return 0;
+  if (!python_copy_code(python_read_here, object, thread->scratch, SCRATCH_SIZE, &code)) return 0;
   uint32_t length = code.file_length + code.function_length + code.table_length;
   uint32_t size = (uint32_t)(sizeof(struct code_item) + length + 15) & ~15u;
   struct code_item *item = thread_reserve(thread, size);

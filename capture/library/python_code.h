@@ -26,6 +26,8 @@ uint32_t python_code_number(struct capture_thread *thread, const uint8_t *code);
 
 /* A code object copied with `fetch`; texts are UTF-8. */
 typedef bool (*python_fetch)(const void *address, void *copy, size_t bytes);
+/* Of an object that is known to be alive: plain memory. */
+bool python_read_here(const void *address, void *copy, size_t bytes);
 struct python_code {
   int32_t first_line;
   uint32_t file_length, function_length, table_length;

@@ -5,6 +5,7 @@
 #include "guarded_read.h"
 #include "memory_callbacks.h"
 #include "op_callbacks.h"
+#include "python_calls.h"
 #include "python_code.h"
 #include "python_frames.h"
 #include "recording.h"
@@ -172,6 +173,10 @@ ENTRY_POINT int tfprof_capture_find_python(unsigned version);
 ENTRY_POINT unsigned long tfprof_capture_describe_stack(char *text, unsigned long size);
 ENTRY_POINT int tfprof_capture_code_died(const void *code);
 ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason);
+/* Once stacks are believed (python_calls.h). */
+ENTRY_POINT void *tfprof_capture_call_watcher(int number);
+ENTRY_POINT int tfprof_capture_profile_thread(void);
+ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
 /* Recording begins. 0: it cannot, and it has been said. */
 ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
@@ -287,6 +292,17 @@ int tfprof_capture_code_died(const void *code) { return python_code_died(code); 
 void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
   python_believe(is_proved);
   set_part(PART_STACKS, is_proved ? PART_OK : PART_OFF, reason);
+}
+
+void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }
+
+int tfprof_capture_profile_thread(void) { return python_calls_profile_thread(); }
+
+void tfprof_capture_no_calls(const char *reason) {
+  char text[200];
+  if (session_parts[PART_STACKS].state == PART_OFF) return; /* the reason is there already */
+  snprintf(text, sizeof text, "calls are not recorded: %s", reason);
+  set_part(PART_STACKS, PART_DEGRADED, text);
 }
 
 int tfprof_capture_arm(void) {

@@ -44,9 +44,18 @@ class Recording:
                 self.prove_stacks()
             except Exception as problem:
                 self.believe_stacks(False, "%s: %s" % (type(problem).__name__, problem))
+        watch_calls = None
+        if os.environ.get("TFPROF_PYTHON_MODE") == "calls" and self.has_stacks:
+            try:
+                watch_calls = self.prepare_calls()
+            except Exception as problem:
+                reason = "%s: %s" % (type(problem).__name__, problem)
+                self.library.tfprof_capture_no_calls(reason.encode("utf-8", "replace"))
         if not self.library.tfprof_capture_arm():
             return False
         self.end_in_order()
+        if watch_calls:
+            watch_calls()
         return True
 
     # ---- Input shapes.
@@ -142,7 +151,10 @@ class Recording:
         difference = self.compare_stacks()
         self.believe_stacks(difference is None, difference or "")
 
+    has_stacks = False
+
     def believe_stacks(self, is_proved, reason):
+        self.has_stacks = is_proved
         self.holding_gil.tfprof_capture_believe_stacks(int(is_proved), reason.encode("utf-8", "replace"))
 
     def sees_deaths(self):
@@ -195,6 +207,43 @@ class Recording:
             )
             frame = frame.f_back
         return told
+
+    # ---- Python calls.
+
+    def prepare_calls(self):
+        """What is to be called when everything else is done, so that our own calls are not among those recorded."""
+        return self.monitor_calls() if sys.version_info >= (3, 12) else self.profile_calls()
+
+    def monitor_calls(self):
+        monitoring = sys.monitoring
+        free = [tool for tool in (4, 3, 2, 1, 0) if monitoring.get_tool(tool) is None]
+        if not free:
+            raise RuntimeError("all places of sys.monitoring are taken")
+        make = self.holding_gil.tfprof_capture_call_watcher
+        make.restype = self.ctypes.py_object
+        begins, ends = make(0), make(1)
+        events, tool = monitoring.events, free[0]
+        monitoring.use_tool_id(tool, "tfprof")
+        mask = 0
+        for event in (events.PY_START, events.PY_RESUME, events.PY_THROW):
+            monitoring.register_callback(tool, event, begins)
+            mask |= event
+        for event in (events.PY_RETURN, events.PY_YIELD, events.PY_UNWIND):
+            monitoring.register_callback(tool, event, ends)
+            mask |= event
+        return lambda: monitoring.set_events(tool, mask)
+
+    def profile_calls(self):
+        """This thread and those that will be started by the module threading."""
+        import threading
+
+        profile_thread = self.holding_gil.tfprof_capture_profile_thread
+
+        def in_new_thread(frame, event, argument):
+            profile_thread()  # takes the place of this function
+
+        threading.setprofile(in_new_thread)
+        return profile_thread
 
     # ---- What the module tfprof asks for.
 

@@ -217,6 +217,7 @@ def test_unwritable_directories():
     status, out, error = capture("-o", "/proc/run", "--", "echo", "ran")
     assert status == 125 and out == "" and "/proc/run: cannot make the run directory" in error and "-o" in error, error
     directory = folder()
+    os.chmod(os.path.dirname(directory), 0o755)
     os.chmod(directory, 0o555)
     more = {"user": 65534} if os.getuid() == 0 else {}
     try:
