@@ -27,6 +27,7 @@ enum {
   OP_TYPES,
   OP_VALUES,
   OP_TRACE,
+  OP_MODULE,
   OP_COLUMNS
 };
 static const struct row_column op_columns[OP_COLUMNS] = {
@@ -41,6 +42,7 @@ static const struct row_column op_columns[OP_COLUMNS] = {
     {DUMP_ops_input_types, DUMP_UNORDERED, false, false},
     {DUMP_ops_input_values, DUMP_UNORDERED, false, false},
     {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false, false},
+    {DUMP_ops_recorded_module, DUMP_UNORDERED, false, false},
 };
 
 enum { THREAD_KIND, THREAD_NAME, THREAD_PID, THREAD_TID, THREAD_LOGICAL, THREAD_COLUMNS };
@@ -119,7 +121,8 @@ struct op_reader {
   struct id_map names;        /* string */
   struct id_map inputs;       /* 1 + place in op_rows.input_texts */
   struct id_map codes;        /* struct code_copy * */
-  struct id_map nodes;        /* row in code_traces + 1 */
+  struct id_map modules;      /* number of module_rows.h */
+  struct id_map nodes;        /* row in code_traces + 1, and in the upper half the number of the innermost module */
   struct pinned *pins;        /* OPEN_MAXIMUM, when needed */
   unsigned ended_drains;      /* drains since the thread was seen to have ended */
   const struct item *next;    /* the op or event of memory to come, or NULL */
@@ -131,6 +134,7 @@ static void reader_forget_thread(struct op_reader *reader) {
   id_clear(&reader->names, NULL);
   id_clear(&reader->inputs, NULL);
   id_clear(&reader->codes, release_code);
+  id_clear(&reader->modules, NULL);
   id_clear(&reader->nodes, NULL);
   free(reader->pins);
   reader->pins = NULL;
@@ -154,7 +158,8 @@ bool op_rows_begin(struct op_rows *rows, struct dump_writer *writer) {
   rows->other_names = dump_writer_string(writer, other_names, sizeof other_names - 1);
   return row_buffer_begin(&rows->ops, DUMP_TABLE_ops, op_columns, OP_COLUMNS, DUMP_FRAME_ROWS) &&
          row_buffer_begin(&rows->threads, DUMP_TABLE_threads, thread_columns, THREAD_COLUMNS, 64) &&
-         stack_rows_begin(&rows->stacks) && memory_rows_begin(&rows->memory, writer) && clock_map_begin(&rows->clock);
+         stack_rows_begin(&rows->stacks) && memory_rows_begin(&rows->memory, writer) &&
+         module_rows_begin(&rows->modules, writer) && clock_map_begin(&rows->clock);
 }
 
 void op_rows_end(struct op_rows *rows) {
@@ -166,6 +171,7 @@ void op_rows_end(struct op_rows *rows) {
   row_buffer_end(&rows->threads);
   stack_rows_end(&rows->stacks);
   memory_rows_end(&rows->memory);
+  module_rows_end(&rows->modules);
   clock_map_end(&rows->clock);
   row_map_end(&rows->texts);
   row_map_end(&rows->input_map);
@@ -227,10 +233,12 @@ static void read_inputs(struct op_rows *rows, struct op_reader *reader, const st
 
 static void read_node(struct op_rows *rows, struct op_reader *reader, const struct node_item *item) {
   const struct code_copy *code = (const struct code_copy *)(uintptr_t)id_value(&reader->codes, item->code);
-  int64_t parent = item->parent ? (int64_t)id_value(&reader->nodes, item->parent) - 1 : -1;
+  uint64_t caller = item->parent ? id_value(&reader->nodes, item->parent) : 0;
+  int64_t parent = (int64_t)(uint32_t)caller - 1;
   if (!code || (item->parent && parent < 0)) return; /* ops of this stack have none */
   int64_t row = stack_trace_row(&rows->stacks, rows->writer, parent, code, item->offset);
-  id_put(&reader->nodes, item->head.id, (uint64_t)(row + 1));
+  uint64_t module = item->module ? id_value(&reader->modules, item->module) : caller >> 32;
+  if (row >= 0) id_put(&reader->nodes, item->head.id, (uint64_t)(row + 1) | module << 32);
 }
 
 static void read_pin(struct op_reader *reader, const struct pin_item *item) {
@@ -254,12 +262,18 @@ static void read_definition(struct op_rows *rows, struct op_reader *reader, cons
       id_put(&reader->codes, item->id,
              (uint64_t)(uintptr_t)code_copy_make(rows->writer, (const struct code_item *)item));
       break;
+    case ITEM_MODULE:
+      id_put(&reader->modules, item->id,
+             module_rows_seen(&rows->modules, ((const struct module_item *)item)->address,
+                              ((const struct module_item *)item)->type));
+      break;
     case ITEM_NODE: read_node(rows, reader, (const struct node_item *)item); break;
     case ITEM_PIN: read_pin(reader, (const struct pin_item *)item); break;
     case ITEM_FORGET:
       id_forget(&reader->names, NULL);
       id_forget(&reader->inputs, NULL);
       id_forget(&reader->codes, release_code);
+      id_forget(&reader->modules, NULL);
       id_forget(&reader->nodes, NULL);
       break;
   }
@@ -385,11 +399,12 @@ static void add_op(struct op_rows *rows, const struct op_item *item) {
     if (texts->types) row_set(ops, row, OP_TYPES, texts->types);
     if (texts->values) row_set(ops, row, OP_VALUES, texts->values);
   }
-  if (numbers.node) row_set(ops, row, OP_TRACE, (int64_t)numbers.node - 1);
+  if (numbers.node) row_set(ops, row, OP_TRACE, (int64_t)(uint32_t)numbers.node - 1);
+  if (numbers.node >> 32) row_set(ops, row, OP_MODULE, (int64_t)(numbers.node >> 32));
 }
 
 static void add_memory(struct op_rows *rows, struct op_reader *reader, const struct memory_item *item) {
-  uint64_t trace = item->head.id ? id_value(&reader->nodes, item->head.id) : 0;
+  uint32_t trace = item->head.id ? (uint32_t)id_value(&reader->nodes, item->head.id) : 0;
   if (!memory_rows_add(&rows->memory, rows->writer, &rows->clock, item, thread_row(rows, reader), trace))
     rows->unresolved_memory++;
 }

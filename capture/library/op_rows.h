@@ -4,6 +4,7 @@
 #define TFPROF_CAPTURE_OP_ROWS_H
 
 #include "memory_rows.h"
+#include "module_rows.h"
 #include "stack_rows.h"
 
 struct op_reader; /* what is known of one thread */
@@ -17,6 +18,7 @@ struct op_rows {
   struct row_buffer ops, threads;
   struct stack_rows stacks;
   struct memory_rows memory;
+  struct module_rows modules;
   struct clock_map clock;
   struct op_reader *readers[THREAD_MAXIMUM];
   struct op_item *late; /* ops that ended on another thread than the one that began them: next time */

@@ -12,7 +12,7 @@ enum { DEATHS_KEPT = 4096 };
 _Atomic uint64_t python_code_deaths;
 static _Atomic uintptr_t dead_codes[DEATHS_KEPT];
 
-static void note_death(const void *code) {
+void python_object_died(const void *code) {
   uint64_t count = atomic_load_explicit(&python_code_deaths, memory_order_relaxed);
   atomic_store_explicit(&dead_codes[count % DEATHS_KEPT], (uintptr_t)code, memory_order_relaxed);
   atomic_store_explicit(&python_code_deaths, count + 1, memory_order_release);
@@ -20,7 +20,7 @@ static void note_death(const void *code) {
 
 /* PyCode_WatchCallback: int (*)(PyCodeEvent, PyCodeObject *); PY_CODE_EVENT_DESTROY is 1 (cpython/code.h, 3.12 on). */
 static int code_event(int event, void *code) {
-  if (event == 1) note_death(code);
+  if (event == 1) python_object_died(code);
   return 0;
 }
 
@@ -28,7 +28,7 @@ static int code_event(int event, void *code) {
 ** and tp_itemsize; object.h and cpython/object.h, 3.8 to 3.11). */
 static void (*original_deallocator)(void *);
 static void deallocate_code(void *code) {
-  note_death(code);
+  python_object_died(code);
   original_deallocator(code);
 }
 
@@ -64,6 +64,7 @@ void python_notice_deaths(struct capture_thread *thread) {
   if (count - thread->deaths_seen > DEATHS_KEPT / 2) {
     /* Too many for the list, which may be written over while it is read: none of the thread's code objects is sure. */
     intern_forget(&thread->codes);
+    intern_forget(&thread->modules);
     thread->stack_depth = 0;
     thread->generation++;
     thread->deaths_seen = count;
@@ -71,9 +72,11 @@ void python_notice_deaths(struct capture_thread *thread) {
   }
   for (; thread->deaths_seen < count; thread->deaths_seen++) {
     uintptr_t code = atomic_load_explicit(&dead_codes[thread->deaths_seen % DEATHS_KEPT], memory_order_relaxed);
-    struct intern_slot *slot = intern_find(&thread->codes, code, NULL);
-    if (!slot) continue;
-    intern_remove(slot);
+    struct intern_slot *slot = intern_find(&thread->codes, code, NULL),
+                       *module = intern_find(&thread->modules, code, NULL);
+    if (slot) intern_remove(slot);
+    if (module) intern_remove(module);
+    if (!slot && !module) continue;
     thread->stack_depth = 0;
     thread->generation++;
   }

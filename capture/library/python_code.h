@@ -12,12 +12,14 @@
 
 #include "thread_record.h"
 
-extern _Atomic uint64_t python_code_deaths; /* so far */
+extern _Atomic uint64_t python_code_deaths; /* so far; of modules, too */
 
 /* Begins to listen; the caller holds the GIL. false: this interpreter offers no way. */
 bool python_watch_code(char *reason, size_t size);
 /* Whether the last death was that of this address: the hook's proof. */
 bool python_code_died(const void *code);
+/* A code object, or a module that was told (module_rows.h), is being freed; the caller holds the GIL. */
+void python_object_died(const void *object);
 /* Removes the dead from the thread's table. */
 void python_notice_deaths(struct capture_thread *thread);
 

@@ -9,6 +9,7 @@
 
 struct python_layout python_layout;
 void *(*python_thread_state)(void);
+uintptr_t python_module_code;
 static const struct python_layout *candidate;
 
 /* From the headers of each version: PyThreadState (cpython/pystate.h), PyFrameObject or _PyInterpreterFrame
@@ -16,14 +17,15 @@ static const struct python_layout *candidate;
 ** PyCompactUnicodeObject (cpython/unicodeobject.h). */
 static const struct python_layout layouts[] = {
     /* version, table; thread: cframe, current frame; frame: code, previous, instruction, owner;
+       frame: first local;
        code: first line, file, function, table, instructions; text: ascii, compact */
     /* clang-format off */
-    {308, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  40, 104, 112, 120,  -1,  48, 72},
-    {309, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  40, 104, 112, 120,  -1,  48, 72},
-    {310, PYTHON_LINETABLE, -1, 24,  32, 24,  96, -1,  40, 104, 112, 120,  -1,  48, 72},
-    {311, PYTHON_LOCATIONS, 56,  8,  32, 48,  56, 69,  72, 112, 128, 136, 184,  48, 72},
-    {312, PYTHON_LOCATIONS, 56,  0,   0,  8,  56, 70,  68, 112, 128, 136, 192,  40, 56},
-    {313, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 70,  68, 112, 128, 136, 200,  40, 56},
+    {308, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  -1,  40, 104, 112, 120,  -1,  48, 72},
+    {309, PYTHON_LNOTAB,    -1, 24,  32, 24, 104, -1,  -1,  40, 104, 112, 120,  -1,  48, 72},
+    {310, PYTHON_LINETABLE, -1, 24,  32, 24,  96, -1,  -1,  40, 104, 112, 120,  -1,  48, 72},
+    {311, PYTHON_LOCATIONS, 56,  8,  32, 48,  56, 69,  72,  72, 112, 128, 136, 184,  48, 72},
+    {312, PYTHON_LOCATIONS, 56,  0,   0,  8,  56, 70,  72,  68, 112, 128, 136, 192,  40, 56},
+    {313, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 70,  72,  68, 112, 128, 136, 200,  40, 56},
     /* clang-format on */
 };
 
@@ -56,17 +58,21 @@ static uint32_t code_offset(const struct python_layout *layout, uintptr_t code, 
 
 /* The node of a frame called from `parent`; 0: there was no room, or the tables were emptied. */
 static inline uint32_t frame_node(struct capture_thread *thread, uint32_t parent, const struct stack_frame *place) {
-  uint64_t hash = intern_mix(intern_mix(place->code, place->instruction), parent);
+  /* Which module it is tells frames of the same code apart as the instruction does, and takes its place in the cache:
+  ** multiplied by a large odd number, so that different modules stay different. */
+  uintptr_t instruction = place->instruction ^ (place->module * 0x9e3779b97f4a7c15u + place->type);
+  uint64_t hash = intern_mix(intern_mix(place->code, instruction), parent);
   struct recent_node *recent = &thread->recent[hash % RECENT_NODES];
-  if (recent->code == place->code && recent->instruction == place->instruction && recent->parent == parent &&
+  if (recent->code == place->code && recent->instruction == instruction && recent->parent == parent &&
       recent->generation == thread->generation)
     return recent->node;
   uint32_t forgets = thread->forgets;
-  uint32_t code = python_code_number(thread, (const uint8_t *)place->code), node = 0;
-  if (code)
-    node = thread_intern_node(thread, parent, code, code_offset(&python_layout, place->code, place->instruction));
+  uint32_t code = python_code_number(thread, (const uint8_t *)place->code), module = 0, node = 0;
+  if (code && place->module) module = thread_intern_module(thread, place->module, place->type);
+  if (code && (module || !place->module))
+    node = thread_intern_node(thread, parent, code, code_offset(&python_layout, place->code, place->instruction), module);
   if (!node || forgets != thread->forgets) return 0;
-  *recent = (struct recent_node){place->code, place->instruction, parent, node, thread->generation, 0};
+  *recent = (struct recent_node){place->code, instruction, parent, node, thread->generation, 0};
   return node;
 }
 
@@ -77,8 +83,15 @@ uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) 
   uint32_t depth = 0;
   for (; frame && depth < STACK_MAXIMUM; frame = python_at(frame, python_layout.frame_previous)) {
     if (python_layout.frame_owner >= 0 && frame[python_layout.frame_owner] == FRAME_OF_C_STACK) continue;
-    walk[depth++] =
-        (struct stack_frame){(uintptr_t)python_at(frame, python_layout.frame_code), python_instruction(frame)};
+    struct stack_frame *place = &walk[depth++];
+    place->code = (uintptr_t)python_at(frame, python_layout.frame_code);
+    place->instruction = python_instruction(frame);
+    place->module = place->type = 0;
+    if (place->code == python_module_code) {
+      const uint8_t *module = python_at(frame, python_layout.frame_locals);
+      place->module = (uintptr_t)module;
+      place->type = module ? (uintptr_t)python_at(module, OBJECT_TYPE) : 0;
+    }
   }
   if (!depth) return 0;
   if (__builtin_expect(frame != NULL, 0)) atomic_fetch_add_explicit(&thread->cut, 1, memory_order_relaxed);
@@ -86,7 +99,9 @@ uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) 
   /* Most stacks differ from the one before only in their innermost frames. */
   uint32_t common = 0, last_depth = thread->stack_depth, limit = depth < last_depth ? depth : last_depth;
   while (common < limit && walk[depth - 1 - common].code == last[last_depth - 1 - common].code &&
-         walk[depth - 1 - common].instruction == last[last_depth - 1 - common].instruction)
+         walk[depth - 1 - common].instruction == last[last_depth - 1 - common].instruction &&
+         walk[depth - 1 - common].module == last[last_depth - 1 - common].module &&
+         walk[depth - 1 - common].type == last[last_depth - 1 - common].type)
     common++;
   uint32_t node = common ? thread->stack_nodes[common - 1] : 0;
   for (uint32_t i = common; i < depth; i++) {
@@ -158,4 +173,18 @@ size_t python_describe_stack(char *text, size_t size) {
   if (!is_read) return 0;
   text[out.length] = 0;
   return out.length;
+}
+
+unsigned python_describe_modules(uint64_t *modules, unsigned room) {
+  unsigned count = 0;
+  uint64_t frame, code;
+  if (!python_layout.version || python_layout.frame_locals < 0 || !python_module_code) return 0;
+  frame = (uint64_t)(uintptr_t)python_current_frame();
+  while (frame && count < room) {
+    const uint8_t *object = (const uint8_t *)(uintptr_t)frame;
+    if (!guarded_word(object + python_layout.frame_code, &code)) return 0;
+    if (code == python_module_code && !guarded_word(object + python_layout.frame_locals, &modules[count++])) return 0;
+    if (!guarded_word(object + python_layout.frame_previous, &frame)) return 0;
+  }
+  return count;
 }

@@ -23,6 +23,7 @@ struct python_layout {
   int16_t thread_cframe; /* PyThreadState to _PyCFrame; -1: there is none */
   int16_t current_frame; /* in the cframe, or else in the thread state */
   int16_t frame_code, frame_previous, frame_instruction, frame_owner; /* owner -1: there is none */
+  int16_t frame_locals;                                               /* the first of them; -1: not known */
   int16_t code_first_line, code_file, code_function, code_table;
   int16_t code_instructions;        /* -1: frame_instruction holds an index (int32), not an address */
   int16_t text_ascii, text_compact; /* where the characters of a str lie */
@@ -34,6 +35,7 @@ extern void *(*python_thread_state)(
 
 /* FRAME_OWNED_BY_CSTACK (3.12, 3.13): an entry of C into the interpreter that belongs to no code. */
 enum { FRAME_OF_C_STACK = 3 };
+enum { OBJECT_TYPE = 8 }; /* PyObject.ob_type, after the reference count */
 
 /* Takes the row of this version for the proof. false: `reason` says why there can be no stacks. */
 bool python_find(unsigned version, char *reason, size_t size);
@@ -43,6 +45,12 @@ bool python_find(unsigned version, char *reason, size_t size);
 size_t python_describe_stack(char *text, size_t size);
 /* From now on python_layout is believed (or not). */
 void python_believe(bool is_proved);
+
+/* The code object of torch.nn.Module._wrapped_call_impl, a plain function (torch 2.1 on) through which modules are
+** called: the first local of its frames is the module. 0: modules are not looked for. */
+extern uintptr_t python_module_code;
+/* The modules on the caller's stack from the innermost outwards, for the proof; how many. */
+unsigned python_describe_modules(uint64_t *modules, unsigned room);
 
 static inline const uint8_t *python_at(const uint8_t *object, int offset) {
   const uint8_t *pointer;

@@ -2,6 +2,7 @@
 #include "recording.h"
 
 #include "dump_ids.h"
+#include "module_discovery.h"
 #include "op_rows.h"
 #include "process_counters.h"
 #include "session.h"
@@ -91,7 +92,8 @@ static bool write_definitions(void) {
   bool is_written = row_buffer_write(&rows->threads, recording.writer, &error) == TFPROF_OK &&
                     row_buffer_write(&rows->memory.devices, recording.writer, &error) == TFPROF_OK &&
                     row_buffer_write(&rows->stacks.frames, recording.writer, &error) == TFPROF_OK &&
-                    row_buffer_write(&rows->stacks.traces, recording.writer, &error) == TFPROF_OK;
+                    row_buffer_write(&rows->stacks.traces, recording.writer, &error) == TFPROF_OK &&
+                    row_buffer_write(&rows->modules.nodes, recording.writer, &error) == TFPROF_OK;
   if (!is_written) complain(&error);
   recording.is_blocked = !is_written;
   return is_written;
@@ -214,8 +216,10 @@ static void tick(void) {
 }
 
 static uint64_t drain(void) {
+  module_rows_drain(&recording.rows.modules);
   uint64_t count = op_rows_drain(&recording.rows, DRAIN_LIMIT, write_what_is_full, NULL);
-  if ((recording.rows.ops.rows || recording.rows.memory.events.rows) && !recording.oldest_ms)
+  module_discovery_tick();
+  if ((recording.rows.ops.rows || recording.rows.modules.nodes.rows || recording.rows.memory.events.rows) && !recording.oldest_ms)
     recording.oldest_ms = now_ms();
   return count;
 }

@@ -4,6 +4,8 @@
 #include "clock.h"
 #include "guarded_read.h"
 #include "memory_callbacks.h"
+#include "module_discovery.h"
+#include "module_rows.h"
 #include "op_callbacks.h"
 #include "python_calls.h"
 #include "python_code.h"
@@ -23,7 +25,7 @@
 enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000 };
 
 struct session_part session_parts[PART_COUNT];
-static const char *const part_names[PART_COUNT] = {"ops", "shapes", "stacks", "steps", "memory", "clock", "counters"};
+static const char *const part_names[PART_COUNT] = {"ops", "shapes", "stacks", "modules", "steps", "memory", "clock", "counters"};
 static _Atomic int state = SESSION_NONE;
 static char directory[4096], framework_version[64], command[4096];
 static bool wants_shapes, wants_stacks, wants_memory, is_quiet;
@@ -139,6 +141,8 @@ static void after_fork_in_child(void) {
   if (atomic_load(&state) != SESSION_RECORDING) return;
   capture_session++;
   thread_records_reset();
+  module_queue_reset();
+  module_discovery_reset();
   memory_after_fork_in_child();
   recording_after_fork_in_child();
   atomic_store(&state, SESSION_INHERITED);
@@ -177,6 +181,20 @@ ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason
 ENTRY_POINT void *tfprof_capture_call_watcher(int number);
 ENTRY_POINT int tfprof_capture_profile_thread(void);
 ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
+/* Modules: what the hook's function for them is called with (module_discovery.h); the code object to be looked for, and
+** what is then seen of the caller's stack; whether that was right. */
+ENTRY_POINT int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, const void *code);
+ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, unsigned room);
+ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, const char *reason);
+/* A module (address not 0) or a parameter; numbers of -1 and texts of NULL are not known. 0: no memory. */
+ENTRY_POINT int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, int64_t parameters,
+                                         int64_t bytes, int64_t trainable, const char *name, const char *type,
+                                         const char *shape, const char *dtype, const char *device,
+                                         const char *attributes);
+ENTRY_POINT void tfprof_capture_module_died(uint64_t address, uint64_t type);
+ENTRY_POINT void tfprof_capture_modules_again(void);
+/* Appends the modules that are not known yet to a list. */
+ENTRY_POINT void tfprof_capture_unknown_modules(void *list);
 /* Recording begins. 0: it cannot, and it has been said. */
 ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
@@ -227,6 +245,7 @@ int tfprof_capture_begin(const char *torch_version) {
   set_part(PART_MEMORY, wants_memory ? PART_DEGRADED : PART_OFF,
            !wants_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
   set_part(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
+  set_part(PART_MODULES, PART_OFF, wants_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
   set_part(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --python=none");
   if (!guarded_read_begin() || !thread_records_begin(buffer_bytes())) {
     session_say("nothing is recorded: out of memory or file descriptors; the program goes on");
@@ -305,6 +324,37 @@ void tfprof_capture_no_calls(const char *reason) {
   set_part(PART_STACKS, PART_DEGRADED, text);
 }
 
+int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, const void *code) {
+  if (!module_discovery_begin(work, get_objects, start_thread)) return 0;
+  python_module_code = (uintptr_t)code;
+  return 1;
+}
+
+unsigned tfprof_capture_describe_modules(uint64_t *modules, unsigned room) {
+  return python_describe_modules(modules, room);
+}
+
+void tfprof_capture_believe_modules(int is_proved, const char *reason) {
+  if (!is_proved) python_module_code = 0;
+  set_part(PART_MODULES, is_proved ? PART_OK : PART_OFF, reason);
+}
+
+int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, int64_t parameters, int64_t bytes,
+                             int64_t trainable, const char *name, const char *type, const char *shape,
+                             const char *dtype, const char *device, const char *attributes) {
+  return module_tell(&(struct module_node){address, object_type, parent, depth, name, type, shape, dtype, device, attributes,
+                                           parameters, bytes, trainable});
+}
+
+void tfprof_capture_module_died(uint64_t address, uint64_t type) {
+  module_died(address, type);
+  python_object_died((const void *)(uintptr_t)address);
+}
+
+void tfprof_capture_modules_again(void) { module_discovery_again(); }
+
+void tfprof_capture_unknown_modules(void *list) { module_discovery_now(list); }
+
 int tfprof_capture_arm(void) {
   int expected = SESSION_NONE;
   if (!atomic_compare_exchange_strong(&state, &expected, SESSION_STARTING)) return 0;
@@ -376,6 +426,7 @@ void tfprof_capture_finish(void) {
   ops_disarm();
   ranges_disarm();
   memory_disarm();
+  module_discovery_stop();
   struct identity identity;
   identify(&identity); /* the rank may have become known since */
   recording_finish(&identity.profile, FINISH_TIMEOUT_MS);

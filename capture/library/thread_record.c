@@ -108,6 +108,7 @@ void thread_recycle(struct capture_thread *thread) {
   intern_forget(&thread->names);
   intern_forget(&thread->inputs);
   intern_forget(&thread->codes);
+  intern_forget(&thread->modules);
   intern_forget(&thread->nodes);
   atomic_store_explicit(&thread->state, THREAD_FREE, memory_order_release);
 }
@@ -172,8 +173,25 @@ uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const
   return id;
 }
 
-uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset) {
-  const uint32_t place[3] = {parent, code, offset};
+uint32_t thread_intern_module(struct capture_thread *thread, uintptr_t address, uintptr_t type) {
+  struct intern_slot *slot = intern_find(&thread->modules, address, NULL);
+  if (slot && slot->data == (uint32_t)(type >> 4)) return slot->id;
+  if (slot) intern_remove(slot); /* one of another class that nobody told to be dead */
+  struct module_item *item = thread_reserve(thread, sizeof *item);
+  if (!item) return 0;
+  slot = intern_add(&thread->modules, &thread->arena, address, (uint32_t)(type >> 4));
+  if (!slot) {
+    thread_forget(thread); /* the caller begins again */
+    return 0;
+  }
+  *item = (struct module_item){{ITEM_MODULE, 0, sizeof *item / 16, slot->id}, address, type, 0};
+  thread_commit(thread, sizeof *item);
+  return slot->id;
+}
+
+uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset,
+                            uint32_t module) {
+  const uint32_t place[4] = {parent, code, offset, module};
   uint64_t hash = intern_hash(place, sizeof place);
   struct intern_slot *slot = intern_find_bytes(&thread->nodes, &thread->arena, hash, place, sizeof place);
   if (slot) return slot->id;
@@ -184,7 +202,7 @@ uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint
     thread_forget(thread); /* the caller begins again */
     return 0;
   }
-  *item = (struct node_item){{ITEM_NODE, 0, sizeof *item / 16, slot->id}, parent, code, offset, {0}};
+  *item = (struct node_item){{ITEM_NODE, 0, sizeof *item / 16, slot->id}, parent, code, offset, module, {0}};
   thread_commit(thread, sizeof *item);
   return slot->id;
 }
@@ -215,6 +233,7 @@ bool thread_forget(struct capture_thread *thread) {
   intern_forget(&thread->names);
   intern_forget(&thread->inputs);
   intern_forget(&thread->codes);
+  intern_forget(&thread->modules);
   intern_forget(&thread->nodes);
   return true;
 }

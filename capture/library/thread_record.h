@@ -22,6 +22,7 @@ enum item_kind {
   ITEM_INPUTS, /* struct bytes_item: words of torch_inputs.h */
   ITEM_CODE,   /* struct code_item */
   ITEM_NODE,   /* struct node_item: one frame of a stack */
+  ITEM_MODULE, /* struct module_item */
   ITEM_FORGET, /* struct item: numbers given before now are used only by ops that were pinned */
   ITEM_PIN,    /* struct pin_item: what an op that is still running refers to, before ITEM_FORGET */
   ITEM_MEMORY, /* struct memory_item; id is the stack's node */
@@ -66,7 +67,14 @@ struct node_item {
   struct item head;
   uint32_t parent; /* the caller's node; 0: outermost */
   uint32_t code, offset;
-  uint32_t padding[3];
+  uint32_t module; /* that is called here; 0: none */
+  uint32_t padding[2];
+};
+
+struct module_item {
+  struct item head;
+  uint64_t address, type; /* of the object, and of its type */
+  uint64_t padding;
 };
 
 struct code_item {
@@ -124,6 +132,7 @@ enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };
 
 struct stack_frame { /* of the last stack of the thread, innermost first */
   uintptr_t code, instruction;
+  uintptr_t module, type; /* that the frame calls, and its type; 0: none */
 };
 
 /* A frame below a stack that was seen not long ago: one cache line instead of a look into two tables. */
@@ -168,7 +177,7 @@ struct capture_thread {
   uint32_t generation;  /* of `recent` that counts: changes when numbers of code objects or nodes become void */
   uint64_t op_seed;     /* begins each key of `recent_ops`: changes when numbers of names and inputs become void */
   struct arena arena;
-  struct intern_table schemas, names, inputs, codes, nodes; /* schemas and names share the numbers of names */
+  struct intern_table schemas, names, inputs, codes, modules, nodes; /* schemas and names share the numbers of names */
   struct open_op open[OPEN_MAXIMUM];
   struct stack_frame walks[2][STACK_MAXIMUM]; /* the last stack and the one being walked, in turn */
   struct recent_node recent[RECENT_NODES];
@@ -218,7 +227,9 @@ uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const 
 uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length);
 /* A new operator: `key`, made of the address and the contents of its schema, stands for the text from now on. */
 uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text);
-uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset);
+uint32_t thread_intern_module(struct capture_thread *thread, uintptr_t address, uintptr_t type);
+uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset,
+                            uint32_t module);
 /* Empties all tables of the thread. false: there is no room to say so, and nothing was changed. */
 bool thread_forget(struct capture_thread *thread);
 

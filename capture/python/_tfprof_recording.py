@@ -8,6 +8,17 @@ import os
 import sys
 
 
+def load_hook(name):
+    """Another file of this directory, which is not on sys.path any more."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    spec = spec_from_file_location(name, path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def load_library():
     import ctypes
 
@@ -24,6 +35,7 @@ class Recording:
         self.library = library
         self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
         self.torch = torch
+        self.modules = None
 
     def begin(self):
         """Whether it records."""
@@ -44,6 +56,10 @@ class Recording:
                 self.prove_stacks()
             except Exception as problem:
                 self.believe_stacks(False, "%s: %s" % (type(problem).__name__, problem))
+            try:
+                self.prove_modules()
+            except Exception as problem:
+                self.believe_modules(False, "%s: %s" % (type(problem).__name__, problem))
         watch_calls = None
         if os.environ.get("TFPROF_PYTHON_MODE") == "calls" and self.has_stacks:
             try:
@@ -269,6 +285,53 @@ class Recording:
     def end_window(self):
         self.library.tfprof_capture_end_window()
 
+    # ---- Modules.
+
+    def prove_modules(self):
+        """Modules are seen as the first local of the function that calls them: of two, one called by the other, which do
+        nothing but look.
+        """
+        import _thread
+        import gc
+
+        function = getattr(self.torch.nn.Module, "_wrapped_call_impl", None)
+        code = getattr(function, "__code__", None)
+        if not self.has_stacks:
+            return
+        if code is None or code.co_varnames[:1] != ("self",) or "self" in code.co_cellvars:
+            return self.believe_modules(False, "this PyTorch calls modules in another way; from 2.1 on they are known")
+        ctypes, library = self.ctypes, self.holding_gil
+        node = library.tfprof_capture_tell_node
+        node.argtypes = [ctypes.c_uint64] * 2 + [ctypes.c_int64] * 5 + [ctypes.c_char_p] * 6
+        library.tfprof_capture_module_died.argtypes = [ctypes.c_uint64] * 2
+        library.tfprof_capture_unknown_modules.argtypes = [ctypes.py_object]
+        library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 3 + [ctypes.c_void_p]
+        modules = load_hook("_tfprof_modules").Modules(library, self.torch, self.say_problem)
+        if not library.tfprof_capture_find_modules(modules.found, gc.get_objects, _thread.start_new_thread, id(code)):
+            return self.believe_modules(False, "this Python lacks a function")
+        if not self.sees_modules():
+            return self.believe_modules(False, "the locals of this Python's frames are laid out in another way")
+        self.modules = modules
+        self.believe_modules(True, "")
+
+    def believe_modules(self, is_proved, reason):
+        self.holding_gil.tfprof_capture_believe_modules(int(is_proved), reason.encode("utf-8", "replace"))
+
+    def sees_modules(self):
+        ctypes, describe = self.ctypes, self.holding_gil.tfprof_capture_describe_modules
+        seen = (ctypes.c_uint64 * 4)()
+
+        class Looking(self.torch.nn.Module):
+            def forward(self):
+                return describe(seen, 4)
+
+        class Calling(self.torch.nn.Module):
+            def forward(self, other):
+                return other()
+
+        outer, inner = Calling(), Looking()
+        return outer(inner) == 2 and list(seen[:2]) == [id(inner), id(outer)]
+
     # ---- The end.
 
     def end_in_order(self):
@@ -277,7 +340,13 @@ class Recording:
         """
         import atexit
 
-        finish, flush = self.library.tfprof_capture_finish, self.library.tfprof_capture_flush
+        flush, modules = self.library.tfprof_capture_flush, self.modules
+
+        def finish():
+            if modules is not None:
+                modules.settle(flush)
+            self.library.tfprof_capture_finish()
+
         atexit.register(finish)
         os._exit = after(finish, os._exit)
         os.execv = after(flush, os.execv)

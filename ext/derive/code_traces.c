@@ -1,4 +1,5 @@
-/* code_traces.c: ops.code_trace_id: the place in the program that called an op.
+/* code_traces.c: ops.code_trace_id, node_id and module: the place in the program that called an op, and the module of
+** the model that it ran in, which the same stack shows.
 **
 ** Stacks are recorded only at ops that no other recorded op encloses (recorded_code_trace), since everything inside
 ** came from the same line of the program.  So:
@@ -8,11 +9,13 @@
 **   3. what lies around such a backward op and has no trace of its own (the engine's task) has it too, of several the
 **      first; what lies inside inherits it by 1.
 ** On the CPU the engine runs in the calling thread; there the line that called backward() was recorded, and is kept.
+** The module is the innermost one on the stack that the op has its trace from.
+**
 ** Gradients of gradients have forward ops that are backward ops themselves: 2 and 3 are repeated until nothing
 ** changes, at most as many times as anyone differentiates.
 */
+#include "derive/match.h"
 #include "derive/passes.h"
-#include "derive/rows.h"
 
 #include <stdlib.h>
 
@@ -23,13 +26,13 @@ struct link {
 };
 
 /* One round of 2 and 3. Returns whether anything changed. */
-static bool inherit_from_forward(const struct link *links, uint32_t count, const uint32_t *parents, uint32_t *traces) {
+static bool inherit_from_forward(const struct link *links, uint32_t count, const uint32_t *parents, uint32_t *sources) {
   bool is_changed = false;
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t trace = traces[links[i].forward];
-    if (traces[links[i].backward] != NO_ROW || trace == NO_ROW) continue;
+    uint32_t source = sources[links[i].forward];
+    if (sources[links[i].backward] != NO_ROW || source == NO_ROW) continue;
     is_changed = true;
-    for (uint32_t up = links[i].backward; up != NO_ROW && traces[up] == NO_ROW; up = parents[up]) traces[up] = trace;
+    for (uint32_t up = links[i].backward; up != NO_ROW && sources[up] == NO_ROW; up = parents[up]) sources[up] = source;
   }
   return is_changed;
 }
@@ -86,36 +89,78 @@ static enum tfprof_status all_recorded(struct profile *profile, uint32_t rows, u
   return TFPROF_OK;
 }
 
+/* Which node of the model a number in recorded_module stands for. */
+static enum tfprof_status set_modules(struct profile *profile, const uint32_t *sources, uint32_t rows,
+                                      struct tfprof_error *error) {
+  struct match match;
+  uint32_t node_count;
+  enum tfprof_status status = derive_row_count(profile, TABLE_nodes, &node_count, error);
+  if (status || !node_count) return status;
+  int64_t *numbers = NULL, *names = NULL;
+  uint32_t *nodes = malloc((size_t)rows * sizeof *nodes);
+  string_id *modules = malloc((size_t)rows * sizeof *modules);
+  status = match_make(&match, profile, TABLE_nodes, COLUMN_nodes_recorded_module, error);
+  if (!status && (!nodes || !modules)) status = error_no_memory(error);
+  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_recorded_module, &numbers, error);
+  if (!status) status = derive_all_integers(profile, TABLE_nodes, COLUMN_nodes_name, &names, error);
+  for (uint32_t row = 0; row < rows && !status; row++) {
+    int64_t number = sources[row] == NO_ROW ? NO_VALUE : numbers[sources[row]];
+    nodes[row] = number == NO_VALUE ? NO_ROW : match_find(&match, number);
+    modules[row] = nodes[row] == NO_ROW || names[nodes[row]] == NO_VALUE ? 0 : (string_id)names[nodes[row]];
+  }
+  if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_node_id, nodes, error);
+  if (!status) status = derive_set_texts(profile, TABLE_ops, COLUMN_ops_module, modules, error);
+  match_free(&match);
+  free(nodes);
+  free(modules);
+  free(numbers);
+  free(names);
+  return status;
+}
+
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
-  uint32_t rows, *traces = NULL, *parents = NULL, link_count = 0;
+  uint32_t rows, *traces = NULL, *sources = NULL, *parents = NULL, link_count = 0;
   struct link *links = NULL;
   if (!has_recorded(profile)) return TFPROF_OK;
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
   if (!status) status = all_recorded(profile, rows, &traces, error);
   if (!status) status = derive_all_op_parents(profile, &parents, error);
   if (!status) status = find_links(profile, rows, &links, &link_count, error);
+  if (!status && !(sources = malloc((size_t)rows * sizeof *sources))) status = error_no_memory(error);
   if (!status) {
-    derive_inherit(parents, traces, rows);
+    /* The op whose stack it is, at first only where one was recorded. */
+    for (uint32_t row = 0; row < rows; row++) sources[row] = traces[row] == NO_ROW ? NO_ROW : row;
+    derive_inherit(parents, sources, rows);
     for (int round = 0; round < MAXIMUM_ROUNDS && !status; round++) {
-      if (!inherit_from_forward(links, link_count, parents, traces)) break;
-      derive_inherit(parents, traces, rows);
+      if (!inherit_from_forward(links, link_count, parents, sources)) break;
+      derive_inherit(parents, sources, rows);
       status = derive_poll(profile, error);
     }
   }
-  if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, traces, error);
-  free(traces);
   free(parents);
   free(links);
+  if (!status) status = set_modules(profile, sources, rows, error);
+  /* No source has another one: its own trace is still there when it is read. */
+  for (uint32_t row = 0; row < rows && !status; row++) {
+    if (sources[row] != NO_ROW) traces[row] = traces[sources[row]];
+  }
+  if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, traces, error);
+  free(traces);
+  free(sources);
   return status;
 }
 
 const struct derive_pass derive_code_traces = {
     .name = "code traces",
-    .summary = "The trace recorded at an op or around it; for backward ops without one that of the forward op.",
+    .summary = "The trace recorded at an op or around it, for backward ops without one that of the forward op; the "
+               "innermost module on it.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_recorded_code_trace},
+              {TABLE_ops, COLUMN_ops_recorded_module},
               {TABLE_ops, COLUMN_ops_parent_id},
-              {TABLE_ops, COLUMN_ops_forward_op_id}},
-    .writes = {{TABLE_ops, COLUMN_ops_code_trace_id}},
+              {TABLE_ops, COLUMN_ops_forward_op_id},
+              {TABLE_nodes, COLUMN_nodes_recorded_module},
+              {TABLE_nodes, COLUMN_nodes_name}},
+    .writes = {{TABLE_ops, COLUMN_ops_code_trace_id}, {TABLE_ops, COLUMN_ops_node_id}, {TABLE_ops, COLUMN_ops_module}},
     .run = run,
 };

@@ -1,11 +1,13 @@
 -- Time by module: which modules of the model the ops of the forward pass and their gradients belong to.
 --
--- One row for each profile and module.  Where the source names modules (ops.module), these are the names.  Where it has
--- only Python stacks, a module is told from the forward() methods on the stack of an op: their classes, outermost first,
--- such as Transformer/Block/Linear; modules of one class in one place are then added up.  Ops outside any module are left
--- out, also Python's own time between ops.  Counted are the ops of measured steps (no warm-up, ops recorded); in a
--- profile without such steps all; weighed by ops.sample_weight.
+-- One row for each profile and module.  A capture of PyTorch knows the modules (nodes with is_scope = 1), other sources
+-- only their names (ops.module).  Where the source has neither but Python stacks, a module is told from the forward()
+-- methods on the stack of an op: their classes, outermost first, such as Transformer/Block/Linear; modules of one class
+-- in one place are then added up.  Ops outside any module are left out, also Python's own time between ops.  Counted are
+-- the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
+-- ops.sample_weight.
 --   profile_id, rank, module
+--   class                  of the module; NULL where the source does not tell it
 --   depth                  how many modules are around it
 --   count                  ops that it ran itself, without those of the modules inside it (weighed)
 --   self_ns, self_ratio    their self time; share of the self time of all modules
@@ -13,12 +15,17 @@
 --   backward_ns            time of the autograd nodes that answer its own forward ops, spent where backward() runs; on
 --                          autograd's own threads, where no Python runs, their self time is part of self_ns already
 --   device_self_ns         time of the kernels that its own ops launched; NULL without a device
+--   flops, sum_flops       floating point operations of its own ops (as ops.flops counts them); with the modules inside
+--   backward_flops         those of the autograd nodes of backward_ns
+--   param_count            parameters of the module and those inside it, shared ones where they come first; NULL where the
+--                          source does not know them
+--   node_id                the module in nodes
 -- Cost: one pass over ops, then traces times their depth.  Example: SELECT module, self_ns FROM module_summary LIMIT 10;
 WITH RECURSIVE measured AS (
   SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), walked(trace_id, at_trace_id, module) AS (
   SELECT traces.id, traces.id, '' FROM temp.code_traces AS traces
-  WHERE traces.id IN (SELECT code_trace_id FROM temp.ops)
+  WHERE traces.id IN (SELECT code_trace_id FROM temp.ops WHERE module IS NULL)
   UNION ALL
   SELECT walked.trace_id, traces.parent_id,
     CASE WHEN frames.function GLOB '?*.forward'
@@ -26,57 +33,105 @@ WITH RECURSIVE measured AS (
   FROM walked
   JOIN temp.code_traces AS traces ON traces.id = walked.at_trace_id
   JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
+), has_modules AS MATERIALIZED (
+  SELECT DISTINCT profile_id FROM temp.nodes WHERE is_scope = 1 AND id IN (SELECT node_id FROM temp.ops)
 ), module_of_trace AS MATERIALIZED (
   SELECT trace_id, substr(module, 2) AS module FROM walked WHERE at_trace_id IS NULL AND module <> ''
 ), forward_ops AS (
-  SELECT profile_id, module, code_trace_id, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
-    sum(device_self_ns * sample_weight) AS device_self_ns
+  SELECT profile_id, node_id, module, code_trace_id, sum(sample_weight) AS count,
+    sum(self_ns * sample_weight) AS self_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
+    sum(flops * sample_weight) AS flops
   FROM temp.ops
   WHERE category <> 'user'
     AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
-  GROUP BY profile_id, module, code_trace_id
-), backward_ops AS (
-  SELECT forward.profile_id AS profile_id, forward.module AS module, forward.code_trace_id AS code_trace_id,
-    sum(backward.dur_ns * backward.sample_weight) AS backward_ns
+  GROUP BY profile_id, node_id, module, code_trace_id
+), backward_nodes AS MATERIALIZED (
+  SELECT backward.id AS id, forward.profile_id AS profile_id, forward.node_id AS node_id, forward.module AS module,
+    forward.code_trace_id AS code_trace_id, backward.dur_ns AS dur_ns, backward.sample_weight AS sample_weight
   FROM temp.ops AS backward
   JOIN temp.ops AS forward ON forward.id = backward.forward_op_id
   LEFT JOIN temp.ops AS enclosing ON enclosing.id = backward.parent_id
   WHERE enclosing.forward_op_id IS NULL AND backward.code_trace_id IS NOT forward.code_trace_id
     AND (backward.step_id IN (SELECT id FROM measured) OR backward.profile_id NOT IN (SELECT profile_id FROM measured))
-  GROUP BY forward.profile_id, forward.module, forward.code_trace_id
-), parts AS (
-  SELECT profile_id, module, code_trace_id, count, self_ns, device_self_ns, NULL AS backward_ns FROM forward_ops
+), inside(backward_id, op_id, level) AS (
+  SELECT id, id, 0 FROM backward_nodes
   UNION ALL
-  SELECT profile_id, module, code_trace_id, 0, 0, NULL, backward_ns FROM backward_ops
+  SELECT inside.backward_id, ops.id, inside.level + 1
+  FROM inside JOIN temp.ops AS ops ON ops.parent_id = inside.op_id WHERE inside.level < 100
+), backward_flops AS MATERIALIZED (
+  SELECT inside.backward_id AS backward_id, sum(ops.flops * ops.sample_weight) AS flops
+  FROM inside JOIN temp.ops AS ops ON ops.id = inside.op_id WHERE ops.flops IS NOT NULL GROUP BY inside.backward_id
+), backward_ops AS (
+  SELECT nodes.profile_id AS profile_id, nodes.node_id AS node_id, nodes.module AS module,
+    nodes.code_trace_id AS code_trace_id, sum(nodes.dur_ns * nodes.sample_weight) AS backward_ns,
+    sum(backward_flops.flops) AS backward_flops
+  FROM backward_nodes AS nodes LEFT JOIN backward_flops ON backward_flops.backward_id = nodes.id
+  GROUP BY nodes.profile_id, nodes.node_id, nodes.module, nodes.code_trace_id
+), parts AS (
+  SELECT profile_id, node_id, module, code_trace_id, count, self_ns, device_self_ns, flops, NULL AS backward_ns,
+    NULL AS backward_flops
+  FROM forward_ops
+  UNION ALL
+  SELECT profile_id, node_id, module, code_trace_id, 0, 0, NULL, NULL, backward_ns, backward_flops FROM backward_ops
 ), own AS MATERIALIZED (
-  SELECT parts.profile_id AS profile_id, coalesce(parts.module, module_of_trace.module) AS module,
+  SELECT parts.profile_id AS profile_id, parts.node_id AS node_id,
+    coalesce(parts.module, module_of_trace.module) AS module,
     CASE WHEN parts.module IS NULL THEN '/' ELSE '.' END AS separator, sum(parts.count) AS count,
-    sum(parts.self_ns) AS self_ns, sum(parts.device_self_ns) AS device_self_ns, sum(parts.backward_ns) AS backward_ns
+    sum(parts.self_ns) AS self_ns, sum(parts.device_self_ns) AS device_self_ns, sum(parts.flops) AS flops,
+    sum(parts.backward_ns) AS backward_ns, sum(parts.backward_flops) AS backward_flops
   FROM parts LEFT JOIN module_of_trace ON module_of_trace.trace_id = parts.code_trace_id
   WHERE coalesce(parts.module, module_of_trace.module) <> ''
-  GROUP BY parts.profile_id, coalesce(parts.module, module_of_trace.module),
+    AND (parts.node_id IS NOT NULL OR parts.profile_id NOT IN (SELECT profile_id FROM has_modules))
+  GROUP BY parts.profile_id, parts.node_id, coalesce(parts.module, module_of_trace.module),
     CASE WHEN parts.module IS NULL THEN '/' ELSE '.' END
-), around(profile_id, module, separator, self_ns, level) AS (
-  SELECT profile_id, module, separator, self_ns, 0 FROM own
+), around(profile_id, node_id, module, separator, self_ns, flops, level) AS (
+  SELECT profile_id, node_id, module, separator, self_ns, flops, 0 FROM own
   UNION ALL
-  SELECT profile_id, rtrim(rtrim(module, replace(module, separator, '')), separator), separator, self_ns, level + 1
-  FROM around WHERE instr(module, separator) > 0 AND level < 1000
+  SELECT around.profile_id, outer_nodes.id,
+    CASE WHEN around.node_id IS NULL
+      THEN rtrim(rtrim(around.module, replace(around.module, around.separator, '')), around.separator)
+      ELSE outer_nodes.name END,
+    around.separator, around.self_ns, around.flops, around.level + 1
+  FROM around
+  LEFT JOIN temp.nodes AS nodes ON nodes.id = around.node_id
+  LEFT JOIN temp.nodes AS outer_nodes ON outer_nodes.id = nodes.parent_id
+  WHERE around.level < 1000
+    AND CASE WHEN around.node_id IS NULL THEN instr(around.module, around.separator) > 0
+      ELSE outer_nodes.id IS NOT NULL END
 ), sums AS (
-  SELECT profile_id, module, separator, sum(self_ns) AS sum_ns FROM around WHERE module <> ''
-  GROUP BY profile_id, module, separator
+  SELECT profile_id, node_id, module, separator, sum(self_ns) AS sum_ns, sum(flops) AS sum_flops
+  FROM around WHERE module <> '' GROUP BY profile_id, node_id, module, separator
+), holders(node_id, param_count, level) AS (
+  SELECT parent_id, param_count, 0 FROM temp.nodes WHERE param_count IS NOT NULL AND is_scope = 0
+    AND profile_id IN (SELECT profile_id FROM has_modules)
+  UNION ALL
+  SELECT nodes.parent_id, holders.param_count, holders.level + 1
+  FROM holders JOIN temp.nodes AS nodes ON nodes.id = holders.node_id
+  WHERE nodes.parent_id IS NOT NULL AND holders.level < 1000
+), parameters AS MATERIALIZED (
+  SELECT node_id, sum(param_count) AS param_count FROM holders GROUP BY node_id
 )
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
   sums.module AS module,
-  length(sums.module) - length(replace(sums.module, sums.separator, '')) AS depth,
+  nodes.op_type AS class,
+  coalesce(nodes.depth, length(sums.module) - length(replace(sums.module, sums.separator, ''))) AS depth,
   CAST(round(coalesce(own.count, 0)) AS INTEGER) AS count,
   CAST(coalesce(own.self_ns, 0) AS INTEGER) AS self_ns,
   coalesce(own.self_ns, 0) / nullif(sum(own.self_ns) OVER (PARTITION BY sums.profile_id), 0) AS self_ratio,
   CAST(sums.sum_ns AS INTEGER) AS sum_ns,
   CAST(own.backward_ns AS INTEGER) AS backward_ns,
-  CAST(own.device_self_ns AS INTEGER) AS device_self_ns
+  CAST(own.device_self_ns AS INTEGER) AS device_self_ns,
+  CAST(own.flops AS INTEGER) AS flops,
+  CAST(sums.sum_flops AS INTEGER) AS sum_flops,
+  CAST(own.backward_flops AS INTEGER) AS backward_flops,
+  coalesce(parameters.param_count, CASE WHEN sums.node_id IS NOT NULL THEN 0 END) AS param_count,
+  sums.node_id AS node_id
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
-LEFT JOIN own ON own.profile_id = sums.profile_id AND own.module = sums.module AND own.separator = sums.separator
-ORDER BY self_ns DESC, sum_ns DESC, profile_id, module
+LEFT JOIN temp.nodes AS nodes ON nodes.id = sums.node_id
+LEFT JOIN parameters ON parameters.node_id = sums.node_id
+LEFT JOIN own ON own.profile_id = sums.profile_id AND own.node_id IS sums.node_id AND own.module = sums.module
+  AND own.separator = sums.separator
+ORDER BY self_ns DESC, sum_ns DESC, profile_id, module, node_id
