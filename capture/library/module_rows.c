@@ -60,6 +60,7 @@ struct told {
   struct told *next;
   struct module_node node; /* its texts are not used */
   bool is_death;
+  uint64_t new_type; /* 0: no change of class */
   uint32_t lengths[TEXT_COUNT]; /* 0: none */
   char texts[];
 };
@@ -95,6 +96,15 @@ void module_died(uint64_t address, uint64_t type) {
   struct told *told = calloc(1, sizeof *told);
   if (!told) return;
   told->is_death = true;
+  told->node.address = address;
+  told->node.object_type = type;
+  append(told);
+}
+
+void module_changed(uint64_t address, uint64_t type, uint64_t new_type) {
+  struct told *told = calloc(1, sizeof *told);
+  if (!told) return;
+  told->new_type = new_type;
   told->node.address = address;
   told->node.object_type = type;
   append(told);
@@ -153,6 +163,15 @@ static void forget(struct module_rows *rows, uint64_t address, uint64_t type) {
   if (entry && entry->row_plus_one) entry->row_plus_one = ++rows->count | SEEN_ONLY;
 }
 
+/* It keeps its number; what it may have been seen under with the new class is given up. */
+static void change_class(struct module_rows *rows, const struct told *told) {
+  bool is_known;
+  uint32_t number = number_of(rows, told->node.address, told->node.object_type, true, &is_known);
+  if (number) number_of(rows, told->node.address, told->new_type, true, &is_known);
+  struct row_map_entry *entry = number ? row_map_entry(&rows->numbers, told->node.address, told->new_type) : NULL;
+  if (entry && entry->row_plus_one) entry->row_plus_one = number;
+}
+
 void module_rows_drain(struct module_rows *rows) {
   /* More waits until these are written: the numbers of rows must not be lost. */
   while (rows->nodes.rows < DUMP_MAXIMUM_FRAME_ROWS / 2) {
@@ -164,6 +183,8 @@ void module_rows_drain(struct module_rows *rows) {
     if (!told) return;
     if (told->is_death)
       forget(rows, told->node.address, told->node.object_type);
+    else if (told->new_type)
+      change_class(rows, told);
     else
       add_node(rows, told);
     free(told);

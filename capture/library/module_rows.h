@@ -41,6 +41,8 @@ struct module_node {
 };
 /* false: no memory; it has no row, and the next one gets its number. */
 bool module_tell(const struct module_node *node);
+/* The class of a module became another one, as that of a lazy module does when it is initialised. */
+void module_changed(uint64_t address, uint64_t type, uint64_t new_type);
 /* The module at this address is gone. */
 void module_died(uint64_t address, uint64_t type);
 /* In a forked child: nothing has been told. */

@@ -191,6 +191,7 @@ ENTRY_POINT int tfprof_capture_tell_node(uint64_t address, uint64_t object_type,
                                          int64_t bytes, int64_t trainable, const char *name, const char *type,
                                          const char *shape, const char *dtype, const char *device,
                                          const char *attributes);
+ENTRY_POINT void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new_type);
 ENTRY_POINT void tfprof_capture_module_died(uint64_t address, uint64_t type);
 ENTRY_POINT void tfprof_capture_modules_again(void);
 /* Appends the modules that are not known yet to a list. */
@@ -349,6 +350,11 @@ int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t par
 void tfprof_capture_module_died(uint64_t address, uint64_t type) {
   module_died(address, type);
   python_object_died((const void *)(uintptr_t)address);
+}
+
+void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new_type) {
+  module_changed(address, type, new_type);
+  python_object_died((const void *)(uintptr_t)address); /* the threads look at it again */
 }
 
 void tfprof_capture_modules_again(void) { module_discovery_again(); }

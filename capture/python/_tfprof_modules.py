@@ -124,6 +124,9 @@ class Modules:
                 continue
             seen.add(id(module))
             known = self.modules[id(module)]
+            if known.kind != id(type(module)):
+                self.library.tfprof_capture_module_changed(id(module), known.kind, id(type(module)))
+                known.kind = id(type(module))
             self.tell_parameters(module, known)
             children = self.children(module)
             for key, child in reversed(children):
@@ -139,13 +142,13 @@ class Modules:
         identity, kind = id(module), id(type(module))
 
         def died(_):
-            self.modules.pop(identity, None)
-            self.library.tfprof_capture_module_died(identity, kind)
+            known = self.modules.pop(identity, None)
+            self.library.tfprof_capture_module_died(identity, known.kind if known else kind)
 
         reference = weakref.ref(module, died)
         depth = 0 if parent is None else parent.depth + 1
         row = self.tell((identity, kind), None if parent is None else parent.row, depth, name, class_name(module))
-        self.modules[identity] = Known(reference, row, depth, path, parent is None)
+        self.modules[identity] = Known(reference, row, depth, path, parent is None, kind)
 
     def tell_parameters(self, module, known):
         for key, parameter in list((getattr(module, "_parameters", None) or {}).items()):
@@ -212,10 +215,11 @@ class Modules:
 
 
 class Known:
-    __slots__ = ("reference", "row", "depth", "path", "is_root", "parameters")
+    __slots__ = ("reference", "row", "depth", "path", "is_root", "kind", "parameters")
 
-    def __init__(self, reference, row, depth, path, is_root):
+    def __init__(self, reference, row, depth, path, is_root, kind):
         self.reference, self.row, self.depth, self.path, self.is_root = reference, row, depth, path, is_root
+        self.kind = kind  # address of its class when it was told
         self.parameters = set()  # names that have been told
 
 

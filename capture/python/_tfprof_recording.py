@@ -304,6 +304,7 @@ class Recording:
         node = library.tfprof_capture_tell_node
         node.argtypes = [ctypes.c_uint64] * 2 + [ctypes.c_int64] * 5 + [ctypes.c_char_p] * 6
         library.tfprof_capture_module_died.argtypes = [ctypes.c_uint64] * 2
+        library.tfprof_capture_module_changed.argtypes = [ctypes.c_uint64] * 3
         library.tfprof_capture_unknown_modules.argtypes = [ctypes.py_object]
         library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 3 + [ctypes.c_void_p]
         modules = load_hook("_tfprof_modules").Modules(library, self.torch, self.say_problem)

@@ -35,6 +35,12 @@ def check_parameters(directory, expected, others=()):
     assert list(shared) == ["head.weight"], shared
     assert shared["head.weight"]["param_count"] == 0 and shared["head.weight"]["shape"] == "50x32"
     assert json.loads(shared["head.weight"]["attributes"]) == {"same_as": "embedding.weight"}
+    devices = query(directory, "SELECT * FROM parameter_balance")
+    assert {row["device"]: row["param_count"] for row in devices} == {
+        "cpu": sum(value[-1] for value in expected.values() if value[3] == "cpu"),
+        "meta": 25,
+    }, devices
+    assert abs(sum(row["balance_ratio"] for row in devices) - 2) < 1e-9, devices
     sizes = {"float32": 4, "bfloat16": 2, "int64": 8}
     assert all(row["param_bytes"] == row["param_count"] * sizes[row["dtype"]] for row in rows)
     return sum(value[-1] for value in expected.values())
@@ -70,6 +76,9 @@ def check_ops(directory, prefix=""):
     assert "aten::gelu" in by_class["GELU"] and "aten::embedding" in by_class["Embedding"]
     assert not by_class["GELU"] - {"aten::gelu"}, by_class["GELU"]
     assert not by_class["ReLU"] - {"aten::relu", "aten::clamp_min"}, by_class["ReLU"]
+    # The lazy layers became plain ones when they were first called.
+    lazy = [row["module"] for row in rows if row["name"] == "aten::linear"]
+    assert {"Discriminator.layers.0", "Discriminator.layers.2"} <= set(lazy), set(lazy)
     modules = collections.Counter(row["module"] for row in rows if row["name"] == "aten::gelu")
     assert set(modules) == {prefix + "blocks.0.project.1", prefix + "blocks.1.project.1"}, modules
     outside = query(

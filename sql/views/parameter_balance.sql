@@ -1,0 +1,38 @@
+-- Parameters by device: how evenly those of a model are spread over parameter servers or accelerators.
+--
+-- One row for each profile and device that holds parameters (nodes with param_count); those on no known device together.
+-- Parameters that several modules share count once.
+--   profile_id, rank
+--   device                 as nodes.canonical_device, else the processor that schedules them; NULL: not known
+--   variable_count         how many tensors of parameters
+--   param_count, param_bytes
+--   trainable_count        parameters of those that training changes; NULL where that is not known
+--   param_ratio            share of the bytes of all devices of the profile; of the parameters where no sizes are known
+--   balance_ratio          that share over the share of an even spread: 1 is even, 2 twice as much as its part
+-- Cost: one pass over nodes.  Example: SELECT device, param_bytes, balance_ratio FROM parameter_balance;
+WITH held AS (
+  SELECT profile_id, coalesce(canonical_device, host_device) AS device, count(*) AS variable_count,
+    sum(param_count) AS param_count, sum(param_bytes) AS param_bytes,
+    sum(CASE WHEN trainable THEN param_count WHEN trainable = 0 THEN 0 END) AS trainable_count
+  FROM temp.nodes WHERE param_count > 0
+  GROUP BY profile_id, coalesce(canonical_device, host_device)
+), shares AS (
+  SELECT held.*,
+    coalesce(param_bytes, param_count) * 1.0
+      / nullif(sum(coalesce(param_bytes, param_count)) OVER (PARTITION BY profile_id), 0) AS param_ratio,
+    count(*) OVER (PARTITION BY profile_id) AS device_count
+  FROM held
+)
+SELECT
+  shares.profile_id AS profile_id,
+  profiles.rank AS rank,
+  shares.device AS device,
+  shares.variable_count AS variable_count,
+  shares.param_count AS param_count,
+  shares.param_bytes AS param_bytes,
+  shares.trainable_count AS trainable_count,
+  shares.param_ratio AS param_ratio,
+  shares.param_ratio * shares.device_count AS balance_ratio
+FROM shares
+JOIN temp.profiles AS profiles ON profiles.id = shares.profile_id
+ORDER BY profile_id, param_bytes DESC, param_count DESC, device
