@@ -1,4 +1,8 @@
-/* memory_callbacks.c: the path of an allocation, a release and a failure (see memory_callbacks.h). */
+/* memory_callbacks.c: the path of an allocation, a release and a failure (see memory_callbacks.h).
+**
+** Compiled with -fexceptions: a C++ exception that leaves c10::alloc_cpu passes through allocate() here, whose cleanup
+** then records the failure.
+*/
 #include "memory_callbacks.h"
 
 #include "clock.h"
@@ -9,38 +13,40 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define ENTRY_POINT __attribute__((visibility("default"), used))
 
 /* A recording that waits for its next frame loses at most half a second to SIGKILL: too much where memory grows until
-** the kernel kills. Growth by this share of the peak and this many bytes is written at once. */
-enum { HURRY_SHARE = 16, HURRY_BYTES = 64 << 20 };
+** the kernel kills. When large pieces of so much together have been given, the writer thread is to look at once. */
+enum { LARGE_PIECE = 1 << 20, LOOK_AFTER = 64 << 20 };
+static _Atomic int64_t large_bytes;
 
-static bool is_asked; /* written before PyTorch is loaded */
-static _Atomic bool is_recorded;
+enum stage {
+  STAGE_OFF,
+  STAGE_BEFORE, /* what is given is kept in `before` */
+  STAGE_RECORDED,
+};
+static _Atomic int stage;
 static bool records_stacks;
 
-static struct memory_pool pools[POOL_MAXIMUM];
-static _Atomic unsigned pool_count;
-static pthread_mutex_t pool_guard = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic uint64_t peaks[POOL_MAXIMUM], hurry_at[POOL_MAXIMUM];
-static uint64_t peaks_before[POOL_MAXIMUM]; /* written before there is a writer thread */
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER; /* of `before`, and of making pools */
+static struct live_memory before;
+
+static struct memory_pool pools[POOL_MAXIMUM] = {[POOL_CPU] = {{DEVICE_TYPE_CPU, -1}},
+                                                 [POOL_MAPPED] = {{DEVICE_TYPE_CPU, -1}}};
+static _Atomic unsigned pool_count = POOL_MAPPED + 1;
 
 /* ---- The proof. */
 
 enum { WATCHED = 16 };
 static struct watched {
   uintptr_t address;
-  int64_t bytes;
-  size_t in_use, reserved;
-  struct torch_device device;
-  bool is_cpu_allocator;
+  int64_t bytes; /* MEMORY_SIZE_UNKNOWN: taken back */
 } watched[WATCHED];
 static unsigned watched_count;
 static pthread_t watcher;
 static _Atomic bool is_watched;
-
-void memory_ask(bool is_wanted) { is_asked = is_wanted; }
 
 void memory_watch(void) {
   watched_count = 0;
@@ -49,31 +55,24 @@ void memory_watch(void) {
 }
 
 bool memory_prove(uintptr_t address, int64_t bytes, char *reason, size_t size) {
+  bool is_given = false, is_taken = false;
   atomic_store(&is_watched, false);
-  const struct watched *given = NULL, *taken = NULL;
   for (unsigned i = 0; i < watched_count; i++) {
     if (watched[i].address != address) continue;
-    if (watched[i].bytes == bytes && !taken) given = &watched[i];
-    if (watched[i].bytes == -bytes && given) taken = &watched[i];
+    if (watched[i].bytes == bytes) is_given = true;
+    if (watched[i].bytes == MEMORY_SIZE_UNKNOWN && is_given) is_taken = true;
   }
-  if (!watched_count) {
-    snprintf(reason, size, "PyTorch does not tell this library about its memory; was it loaded before the library?");
-    return false;
-  }
-  bool is_right = given && taken && given->in_use >= (size_t)bytes && given->reserved == 0 && taken->reserved == 0 &&
-                  given->is_cpu_allocator && taken->is_cpu_allocator;
-  if (!is_right)
-    snprintf(reason, size,
-             "this PyTorch tells about its memory in another way: %u reports on a tensor of %lld bytes, %s",
-             watched_count, (long long)bytes,
-             !given ? "none that it was allocated" : !taken ? "none that it was released" : "with other totals");
-  return is_right;
+  if (!watched_count)
+    snprintf(reason, size, "PyTorch's memory does not pass through this library; was it loaded before the library?");
+  else if (!is_taken)
+    snprintf(reason, size, "this PyTorch gets its memory in another way: of a tensor's %lld bytes the %s was not seen",
+             (long long)bytes, is_given ? "release" : "allocation");
+  return is_taken;
 }
 
-static void watch(uintptr_t address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device,
-                  bool is_cpu_allocator) {
+static __attribute__((noinline)) void watch(uintptr_t address, int64_t bytes) {
   if (!pthread_equal(watcher, pthread_self()) || watched_count == WATCHED) return;
-  watched[watched_count++] = (struct watched){address, bytes, in_use, reserved, device, is_cpu_allocator};
+  watched[watched_count++] = (struct watched){address, bytes};
 }
 
 /* ---- Pools. */
@@ -82,48 +81,43 @@ const struct memory_pool *memory_pool_of_number(unsigned number) {
   return number < atomic_load_explicit(&pool_count, memory_order_acquire) ? &pools[number] : NULL;
 }
 
-uint64_t memory_pool_peak_before(unsigned number) { return peaks_before[number]; }
-
-static unsigned find_pool(unsigned count, struct torch_device device, bool is_cpu_allocator) {
-  unsigned number = 0;
-  while (number < count && (pools[number].device.type != device.type || pools[number].device.index != device.index ||
-                            pools[number].is_cpu_allocator != is_cpu_allocator))
+/* The number of the device's pool; new ones are few. What is beyond POOL_MAXIMUM counts as the last one. */
+static unsigned pool_number(struct torch_device device) {
+  if (device.type == DEVICE_TYPE_CPU) return POOL_MAPPED;
+  unsigned number = POOL_MAPPED + 1, count = atomic_load_explicit(&pool_count, memory_order_acquire);
+  while (number < count && (pools[number].device.type != device.type || pools[number].device.index != device.index))
     number++;
-  return number;
-}
-
-/* The number of the pool; new ones are few. What is beyond POOL_MAXIMUM counts as the last one. */
-static unsigned pool_number(struct torch_device device, bool is_cpu_allocator) {
-  if (device.type == DEVICE_TYPE_CPU) device.index = -1;
-  unsigned count = atomic_load_explicit(&pool_count, memory_order_acquire);
-  unsigned number = find_pool(count, device, is_cpu_allocator);
   if (__builtin_expect(number < count, 1)) return number;
-  pthread_mutex_lock(&pool_guard);
+  pthread_mutex_lock(&guard);
   count = atomic_load_explicit(&pool_count, memory_order_relaxed);
-  number = find_pool(count, device, is_cpu_allocator);
+  while (number < count && (pools[number].device.type != device.type || pools[number].device.index != device.index))
+    number++;
   if (number == POOL_MAXIMUM) {
     number--;
   } else if (number == count) {
-    pools[number] = (struct memory_pool){device, is_cpu_allocator};
+    pools[number].device = device;
     atomic_store_explicit(&pool_count, count + 1, memory_order_release);
   }
-  pthread_mutex_unlock(&pool_guard);
+  pthread_mutex_unlock(&guard);
   return number;
 }
 
-/* Mappings come with a total of 0 and reserve what they are. */
-static bool has_total(unsigned pool) {
-  return pools[pool].device.type != DEVICE_TYPE_CPU || pools[pool].is_cpu_allocator;
+/* ---- What is not recorded yet. */
+
+static void keep_before(uintptr_t address, int64_t bytes) {
+  pthread_mutex_lock(&guard);
+  if (bytes == MEMORY_SIZE_UNKNOWN)
+    live_memory_take(&before, address);
+  else
+    live_memory_put(&before, address, bytes);
+  pthread_mutex_unlock(&guard);
 }
 
-/* Whether it has grown by so much that this must be in the file soon. */
-static bool note_peak(unsigned pool, uint64_t in_use) {
-  uint64_t peak = atomic_load_explicit(&peaks[pool], memory_order_relaxed);
-  if (__builtin_expect(in_use <= peak, 1)) return false;
-  while (in_use > peak && !atomic_compare_exchange_weak(&peaks[pool], &peak, in_use)) continue;
-  if (in_use < atomic_load_explicit(&hurry_at[pool], memory_order_relaxed)) return false;
-  atomic_store_explicit(&hurry_at[pool], in_use + in_use / HURRY_SHARE + HURRY_BYTES, memory_order_relaxed);
-  return true;
+void memory_take_over(struct live_memory *live) {
+  pthread_mutex_lock(&guard);
+  *live = before;
+  before = (struct live_memory){0};
+  pthread_mutex_unlock(&guard);
 }
 
 /* ---- Recording. */
@@ -148,80 +142,147 @@ static uint32_t current_stack(struct capture_thread *thread) {
   return node;
 }
 
-static void record(enum item_kind kind, unsigned pool, void *address, int64_t bytes, size_t in_use, size_t reserved) {
+/* false: nothing is recorded on this thread now. */
+static inline bool record(enum item_kind kind, unsigned pool, const void *address, int64_t bytes, uint64_t in_use,
+                          uint64_t reserved) {
   uint64_t ticks = clock_ticks();
   struct capture_thread *thread = capture_current_thread;
-  if (__builtin_expect(!thread, 0) && !(thread = enter_thread(bytes < 0))) return;
+  if (__builtin_expect(!thread, 0) && !(thread = enter_thread(bytes < 0))) return false;
   uint32_t node = records_stacks && bytes >= 0 ? current_stack(thread) : 0;
   struct memory_item *item = thread_reserve(thread, sizeof *item);
   if (__builtin_expect(!item, 0)) {
     atomic_fetch_add_explicit(&thread->lost_memory, 1, memory_order_relaxed);
-    return;
+    return true;
   }
   item->head = (struct item){(uint8_t)kind, (uint8_t)pool, sizeof *item / 16, node};
   item->bytes = bytes;
   item->ticks = ticks;
   item->address = (uintptr_t)address;
-  item->in_use = has_total(pool) ? in_use : MEMORY_UNKNOWN;
-  item->reserved = pools[pool].device.type != DEVICE_TYPE_CPU ? reserved : MEMORY_UNKNOWN;
+  item->in_use = in_use;
+  item->reserved = reserved;
   thread_commit(thread, sizeof *item);
   __builtin_prefetch(item + 3, 1);
+  return true;
+}
+
+static inline void look_soon(int64_t bytes) {
+  if (__builtin_expect(bytes < LARGE_PIECE, 1)) return;
+  if (atomic_fetch_add_explicit(&large_bytes, bytes, memory_order_relaxed) + bytes < LOOK_AFTER) return;
+  atomic_store_explicit(&large_bytes, 0, memory_order_relaxed);
+  recording_look();
+}
+
+/* Given when bytes is a size, taken back when it is MEMORY_SIZE_UNKNOWN. */
+static inline void note_cpu(const void *address, int64_t bytes) {
+  int now = atomic_load_explicit(&stage, memory_order_relaxed);
+  if (__builtin_expect(atomic_load_explicit(&is_watched, memory_order_relaxed), 0)) watch((uintptr_t)address, bytes);
+  if (now == STAGE_OFF) return;
+  if (__builtin_expect(now == STAGE_BEFORE, 0) ||
+      !record(ITEM_MEMORY, POOL_CPU, address, bytes, MEMORY_UNKNOWN, MEMORY_UNKNOWN))
+    keep_before((uintptr_t)address, bytes);
+  else
+    look_soon(bytes);
+}
+
+static void note_failure(unsigned pool, int64_t bytes, uint64_t in_use, uint64_t reserved) {
+  if (atomic_load_explicit(&stage, memory_order_relaxed) != STAGE_RECORDED) return;
+  if (record(ITEM_OUT_OF_MEMORY, pool, NULL, bytes, in_use, reserved)) recording_hurry();
 }
 
 /* ---- In the place of PyTorch's functions. */
 
-ENTRY_POINT bool memory_enabled(void) __asm__("_ZN3c1022memoryProfilingEnabledEv");
+ENTRY_POINT void *memory_allocate(size_t bytes) __asm__("_ZN3c109alloc_cpuEm");
+ENTRY_POINT void memory_release(void *address) __asm__("_ZN3c108free_cpuEPv");
 ENTRY_POINT void memory_reported(void *address, int64_t bytes, size_t in_use, size_t reserved,
                                  struct torch_device device)
     __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
 ENTRY_POINT void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device)
     __asm__("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
 
-bool memory_enabled(void) { return is_asked || memory_user_listens(); }
+static pthread_once_t find_once = PTHREAD_ONCE_INIT;
+static void find(void) { torch_memory_find(NULL, 0); }
+static inline bool is_found(void) {
+  if (__builtin_expect(!torch_memory.allocate, 0)) pthread_once(&find_once, find);
+  return torch_memory.allocate != NULL;
+}
+
+struct attempt {
+  size_t bytes;
+  bool has_ended;
+};
+static void attempt_left(struct attempt *attempt) {
+  if (__builtin_expect(!attempt->has_ended, 0))
+    note_failure(POOL_CPU, attempt->bytes > INT64_MAX ? INT64_MAX : (int64_t)attempt->bytes, MEMORY_UNKNOWN,
+                 MEMORY_UNKNOWN);
+}
+
+void *memory_allocate(size_t bytes) {
+  struct attempt attempt __attribute__((cleanup(attempt_left))) = {bytes, false};
+  void *address = NULL;
+  /* That it is not found cannot be, for who else would call? It aligns to 64 bytes (c10/core/alignment.h). */
+  if (is_found())
+    address = torch_memory.allocate(bytes);
+  else if (bytes && posix_memalign(&address, 64, bytes))
+    address = NULL;
+  attempt.has_ended = true;
+  if (address) note_cpu(address, (int64_t)bytes);
+  return address;
+}
+
+/* Noted before it is given to somebody else. */
+void memory_release(void *address) {
+  if (address) note_cpu(address, MEMORY_SIZE_UNKNOWN);
+  if (is_found())
+    torch_memory.release(address);
+  else
+    free(address);
+}
+
+/* The allocator of the CPU reports only where a profiler of the user is active; we have seen the same below it. */
+static bool is_cpu_allocator(struct torch_device device, uintptr_t caller) {
+  return device.type == DEVICE_TYPE_CPU && caller >= torch_memory.begin && caller < torch_memory.end;
+}
 
 void memory_reported(void *address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {
-  bool is_cpu_allocator = memory_is_cpu_allocator(device, (uintptr_t)__builtin_return_address(0));
-  if (!is_cpu_allocator || !is_asked) {
-    if (torch_memory.report) torch_memory.report(address, bytes, in_use, reserved, device);
-  } else if (__builtin_expect(memory_user_listens(), 0)) {
-    memory_forward_cpu(address, bytes, device);
-  }
-  if (__builtin_expect(atomic_load_explicit(&is_watched, memory_order_relaxed), 0))
-    watch((uintptr_t)address, bytes, in_use, reserved, device, is_cpu_allocator);
-  if (!is_asked) return;
-  unsigned pool = pool_number(device, is_cpu_allocator);
-  bool is_growing = has_total(pool) && note_peak(pool, in_use);
-  if (!atomic_load_explicit(&is_recorded, memory_order_relaxed)) return;
-  record(ITEM_MEMORY, pool, address, bytes, in_use, reserved);
-  if (__builtin_expect(is_growing, 0)) recording_hurry();
+  uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+  if (!is_found()) return;
+  torch_memory.report(address, bytes, in_use, reserved, device);
+  if (atomic_load_explicit(&stage, memory_order_relaxed) != STAGE_RECORDED || is_cpu_allocator(device, caller)) return;
+  unsigned pool = pool_number(device);
+  /* Mappings come with a total of 0 and reserve what they are. */
+  bool has_totals = pool != POOL_MAPPED;
+  if (record(ITEM_MEMORY, pool, address, bytes, has_totals ? in_use : MEMORY_UNKNOWN,
+             has_totals ? reserved : MEMORY_UNKNOWN))
+    look_soon(bytes);
 }
 
 void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {
-  bool is_cpu_allocator = memory_is_cpu_allocator(device, (uintptr_t)__builtin_return_address(0));
-  if (!is_cpu_allocator || !is_asked) {
-    if (torch_memory.report_failure) torch_memory.report_failure(bytes, in_use, reserved, device);
-  } else if (memory_user_listens()) {
-    memory_forward_cpu_failure(bytes, device);
-  }
-  if (!is_asked || !atomic_load_explicit(&is_recorded, memory_order_relaxed)) return;
-  record(ITEM_OUT_OF_MEMORY, pool_number(device, is_cpu_allocator), NULL, bytes, in_use, reserved);
-  recording_hurry();
+  uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+  if (!is_found()) return;
+  torch_memory.report_failure(bytes, in_use, reserved, device);
+  if (!is_cpu_allocator(device, caller)) note_failure(pool_number(device), bytes, in_use, reserved);
 }
 
-static void keep_peaks(void) {
-  for (unsigned i = 0; i < POOL_MAXIMUM; i++) peaks_before[i] = atomic_load(&peaks[i]);
+/* ---- Begin and end. */
+
+void memory_begin(void) {
+  int expected = STAGE_OFF;
+  atomic_compare_exchange_strong(&stage, &expected, STAGE_BEFORE);
 }
 
 void memory_arm(bool with_stacks) {
-  keep_peaks();
   records_stacks = with_stacks && python_layout.version != 0;
-  atomic_store(&is_recorded, is_asked);
+  atomic_store(&stage, STAGE_RECORDED);
 }
 
-void memory_disarm(void) { atomic_store(&is_recorded, false); }
+void memory_disarm(void) {
+  atomic_store(&stage, STAGE_OFF);
+  struct live_memory live;
+  memory_take_over(&live);
+  live_memory_end(&live);
+}
 
-void memory_after_fork_in_child(void) {
-  pthread_mutex_init(&pool_guard, NULL);
-  memory_forwarding_reset();
-  keep_peaks();
+void memory_after_fork_in_child(const struct live_memory *live) {
+  pthread_mutex_init(&guard, NULL);
+  before = *live;
 }

@@ -35,6 +35,9 @@ static const struct row_column event_columns[EVENT_COLUMNS] = {
     {DUMP_memory_events_recorded_code_trace, DUMP_UNORDERED, false, false},
 };
 
+/* Growth by this share of the peak and this many bytes is written without delay. */
+enum { GROWTH_SHARE = 16, GROWTH_BYTES = 64 << 20 };
+
 enum { DEVICE_NAME, DEVICE_KIND, DEVICE_ORDINAL, DEVICE_MEMORY, DEVICE_COLUMNS };
 static const struct row_column device_columns[DEVICE_COLUMNS] = {
     {DUMP_devices_name, DUMP_UNORDERED, false, false},
@@ -60,6 +63,7 @@ bool memory_rows_begin(struct memory_rows *rows, struct dump_writer *writer) {
   rows->allocate = string_of(writer, "allocate");
   rows->release = string_of(writer, "release");
   rows->out_of_memory = string_of(writer, "out_of_memory");
+  memory_take_over(&rows->live);
   return row_buffer_begin(&rows->events, DUMP_TABLE_memory_events, event_columns, EVENT_COLUMNS, DUMP_FRAME_ROWS) &&
          row_buffer_begin(&rows->devices, DUMP_TABLE_devices, device_columns, DEVICE_COLUMNS, 64);
 }
@@ -67,6 +71,19 @@ bool memory_rows_begin(struct memory_rows *rows, struct dump_writer *writer) {
 void memory_rows_end(struct memory_rows *rows) {
   row_buffer_end(&rows->events);
   row_buffer_end(&rows->devices);
+  live_memory_end(&rows->live);
+}
+
+bool memory_rows_have_grown(const struct memory_rows *rows) {
+  for (unsigned i = 0; i < POOL_MAXIMUM; i++) {
+    uint64_t written = rows->pools[i].peak_written;
+    if (rows->pools[i].peak > written + written / GROWTH_SHARE + GROWTH_BYTES) return true;
+  }
+  return false;
+}
+
+void memory_rows_written(struct memory_rows *rows) {
+  for (unsigned i = 0; i < POOL_MAXIMUM; i++) rows->pools[i].peak_written = rows->pools[i].peak;
 }
 
 static int64_t add_device(struct memory_rows *rows, struct dump_writer *writer, struct torch_device device) {
@@ -104,30 +121,40 @@ static int64_t device_row(struct memory_rows *rows, struct dump_writer *writer, 
   }
   if (!device) device = add_device(rows, writer, pool->device);
   rows->pools[number].device = device;
-  rows->pools[number].peak = (int64_t)memory_pool_peak_before(number);
+  if (number == POOL_CPU) rows->pools[number].peak = rows->live.peak;
   if (pool->device.type == DEVICE_TYPE_CPU)
-    rows->pools[number].allocator = string_of(writer, pool->is_cpu_allocator ? "DefaultCPUAllocator" : "MapAllocator");
+    rows->pools[number].allocator = string_of(writer, number == POOL_CPU ? "DefaultCPUAllocator" : "MapAllocator");
   return device - 1;
 }
 
 bool memory_rows_add(struct memory_rows *rows, struct dump_writer *writer, const struct clock_map *clock,
                      const struct memory_item *item, int64_t thread, uint64_t trace) {
   unsigned number = item->head.scope;
+  bool is_failure = item->head.kind == ITEM_OUT_OF_MEMORY;
+  int64_t bytes = item->bytes;
+  uint64_t in_use = item->in_use;
+  if (number == POOL_CPU) {
+    if (!is_failure && bytes >= 0) live_memory_put(&rows->live, item->address, bytes);
+    if (bytes == MEMORY_SIZE_UNKNOWN && !(bytes = -live_memory_take(&rows->live, item->address))) {
+      rows->unknown++;
+      return true;
+    }
+    in_use = rows->live.in_use;
+  }
   int64_t device = number < POOL_MAXIMUM ? device_row(rows, writer, number) : -1;
   struct row_buffer *events = &rows->events;
   uint32_t row = device < 0 || thread < 0 ? UINT32_MAX : row_add(events);
   if (row == UINT32_MAX) return false;
-  bool is_failure = item->head.kind == ITEM_OUT_OF_MEMORY;
   row_put(events, row, EVENT_TIME, clock_map_ns(clock, item->ticks));
-  row_put(events, row, EVENT_KIND, is_failure ? rows->out_of_memory : item->bytes < 0 ? rows->release : rows->allocate);
-  row_put(events, row, EVENT_BYTES, item->bytes);
+  row_put(events, row, EVENT_KIND, is_failure ? rows->out_of_memory : bytes < 0 ? rows->release : rows->allocate);
+  row_put(events, row, EVENT_BYTES, bytes);
   row_put(events, row, EVENT_DEVICE, device);
   row_put(events, row, EVENT_THREAD, thread);
-  if (item->in_use != MEMORY_UNKNOWN) {
-    int64_t *peak = &rows->pools[number].peak, in_use = (int64_t)item->in_use;
+  if (in_use != MEMORY_UNKNOWN) {
+    uint64_t *peak = &rows->pools[number].peak;
     if (in_use > *peak) *peak = in_use;
-    row_set(events, row, EVENT_IN_USE, in_use);
-    row_set(events, row, EVENT_PEAK, *peak);
+    row_set(events, row, EVENT_IN_USE, (int64_t)in_use);
+    row_set(events, row, EVENT_PEAK, (int64_t)*peak);
   }
   if (item->reserved != MEMORY_UNKNOWN) row_set(events, row, EVENT_RESERVED, (int64_t)item->reserved);
   if (rows->pools[number].allocator) row_set(events, row, EVENT_ALLOCATOR, rows->pools[number].allocator);

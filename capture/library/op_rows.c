@@ -310,14 +310,16 @@ static bool has_time(const struct item *item) {
 /* When the op ended or the memory changed: at the same place in both. */
 static uint64_t item_ticks(const struct item *item) { return ((const struct op_item *)item)->end_ticks; }
 
-/* Takes in definitions up to the next item with a time. */
+/* Takes in definitions up to the next item with a time, of those until the horizon: what has happened before the drain
+** began has been written by then, and with it all that it came after on other threads. So an address is given back
+** before it is given out again. */
 static const struct item *next_item(struct op_rows *rows, struct op_reader *reader) {
   const struct item *item;
   while ((item = current_item(reader)) && !has_time(item)) {
     read_definition(rows, reader, item);
     reader->position += item->units * 16u;
   }
-  return item;
+  return item && item_ticks(item) <= rows->horizon ? item : NULL;
 }
 
 static struct op_reader *reader_of(struct op_rows *rows, unsigned number) {
@@ -445,6 +447,7 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
   uint64_t done = 0;
   uint32_t late_before = rows->late_count;
   struct op_reader *active[THREAD_MAXIMUM];
+  rows->horizon = clock_ticks();
   unsigned active_count = 0, count = thread_count();
   for (unsigned number = 1; number <= count; number++) {
     struct op_reader *reader = reader_of(rows, number);
@@ -508,7 +511,8 @@ void op_rows_finish(struct op_rows *rows, op_rows_full full, void *context) {
 
 void op_rows_losses(const struct op_rows *rows, struct op_losses *losses) {
   *losses = (struct op_losses){.no_thread = threads_refused(), .no_room = rows->unresolved,
-                                .no_room_for_memory = rows->unresolved_memory};
+                                .no_room_for_memory = rows->unresolved_memory,
+                                .unknown_memory = rows->memory.unknown};
   for (unsigned number = 1; number <= thread_count(); number++) {
     struct capture_thread *thread = thread_of_number(number);
     if (!thread) continue;

@@ -20,6 +20,7 @@ struct op_rows {
   struct memory_rows memory;
   struct module_rows modules;
   struct clock_map clock;
+  uint64_t horizon; /* ticks: when the drain began */
   struct op_reader *readers[THREAD_MAXIMUM];
   struct op_item *late; /* ops that ended on another thread than the one that began them: next time */
   uint32_t late_count, late_capacity;
@@ -47,7 +48,7 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
 void op_rows_finish(struct op_rows *rows, op_rows_full full, void *context);
 /* Sum over all threads of a count of struct capture_thread. */
 struct op_losses {
-  uint64_t no_room, too_deep, cut, no_thread, still_open, no_room_for_memory;
+  uint64_t no_room, too_deep, cut, no_thread, still_open, no_room_for_memory, unknown_memory;
 };
 void op_rows_losses(const struct op_rows *rows, struct op_losses *losses);
 

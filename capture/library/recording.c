@@ -65,7 +65,8 @@ static bool stop_wanted, is_stopped;
 static const struct dump_profile *final_profile;
 
 static _Atomic int forks_waiting, writer_is_busy;
-static _Atomic bool is_hurried;
+enum hurry { HURRY_NOT, HURRY_LOOK, HURRY_WRITE };
+static _Atomic int hurry;
 
 static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
 
@@ -111,6 +112,7 @@ static void write_rows(struct row_buffer *rows, uint64_t *lost) {
 
 static void write_everything(void) {
   recording.oldest_ms = 0;
+  memory_rows_written(&recording.rows.memory);
   if (!recording.is_blocked) write_definitions();
   write_rows(&recording.rows.ops, &recording.rows_lost);
   write_rows(&recording.rows.memory.events, &recording.memory_rows_lost);
@@ -169,6 +171,8 @@ static void diagnose_losses(void) {
       {recording.rows_lost, "error", "ops were lost because the disk did not take them", "ops"},
       {losses.no_room_for_memory, "warning",
        "allocations and releases were lost because the writer thread could not keep up", "memory_events"},
+      {losses.unknown_memory, "info", "releases have no row: what they release was not seen to be allocated",
+       "memory_events"},
       {recording.memory_rows_lost, "error", "allocations and releases were lost because the disk did not take them",
        "memory_events"},
       {losses.cut, "info",
@@ -250,11 +254,11 @@ static bool wait_for_work(int milliseconds, uint64_t *flush, bool *stop) {
   until.tv_sec += until.tv_nsec / 1000000000;
   until.tv_nsec %= 1000000000;
   pthread_mutex_lock(&guard);
-  while (!stop_wanted && flush_wanted == flush_done && !atomic_load(&is_hurried))
+  while (!stop_wanted && flush_wanted == flush_done && !atomic_load(&hurry))
     if (pthread_cond_timedwait(&wake, &guard, &until)) break;
   *flush = flush_wanted;
   *stop = stop_wanted;
-  bool is_wanted = atomic_exchange(&is_hurried, false) || stop_wanted || flush_wanted != flush_done;
+  bool is_wanted = atomic_exchange(&hurry, HURRY_NOT) == HURRY_WRITE || stop_wanted || flush_wanted != flush_done;
   pthread_mutex_unlock(&guard);
   return is_wanted;
 }
@@ -300,7 +304,8 @@ static void *write_recording(void *argument) {
     } else {
       count = drain();
       uint64_t now = now_ms();
-      if (recording.oldest_ms && now - recording.oldest_ms >= FRAME_AGE_MS) write_everything();
+      bool is_old = recording.oldest_ms && now - recording.oldest_ms >= FRAME_AGE_MS;
+      if (is_old || memory_rows_have_grown(&recording.rows.memory)) write_everything();
       if (now >= recording.next_tick_ms) {
         tick();
         recording.next_tick_ms = now + TICK_MS;
@@ -390,11 +395,14 @@ void recording_flush(int timeout_ms) {
 
 /* Without the lock: the allocator that calls may be anybody's. A signal that comes between the writer's look and its
 ** sleep is missed, and it sleeps as long as it would have. */
-void recording_hurry(void) {
+static void wake_up(enum hurry how) {
   if (!has_thread) return;
-  atomic_store(&is_hurried, true);
+  int now = atomic_load(&hurry);
+  while (now < (int)how && !atomic_compare_exchange_weak(&hurry, &now, how)) continue;
   pthread_cond_signal(&wake);
 }
+void recording_hurry(void) { wake_up(HURRY_WRITE); }
+void recording_look(void) { wake_up(HURRY_LOOK); }
 
 void recording_finish(const struct dump_profile *profile, int timeout_ms) {
   if (!has_thread) return;
@@ -429,10 +437,14 @@ void recording_after_fork_in_parent(void) { atomic_fetch_sub(&forks_waiting, 1);
 /* The child has no writer thread, and the file is the parent's. If the thread was caught in the middle of something
 ** after all, what it held stays allocated in the child: untouched memory costs nothing. */
 void recording_after_fork_in_child(void) {
+  struct live_memory live = {0};
   if (recording.writer && !atomic_load(&writer_is_busy)) {
+    live = recording.rows.memory.live;
+    recording.rows.memory.live = (struct live_memory){0};
     dump_writer_abandon(recording.writer);
     release_recording();
   }
+  memory_after_fork_in_child(&live);
   memset(&recording, 0, sizeof recording);
   has_thread = false;
   atomic_store(&forks_waiting, 0);

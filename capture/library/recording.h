@@ -16,6 +16,8 @@ enum tfprof_status recording_begin(const char *directory, const struct dump_prof
 void recording_flush(int timeout_ms);
 /* Everything recorded before the call is soon in the file. Does not wait; may be called where nothing may block. */
 void recording_hurry(void);
+/* The same if memory has grown by much since it was last written. */
+void recording_look(void);
 /* Writes everything, closes the file in order, ends the thread. `profile` (or NULL): fields that are known only now. */
 void recording_finish(const struct dump_profile *profile, int timeout_ms);
 /* Around a fork: the parent waits a moment until the writer thread is between two things, so that the child inherits

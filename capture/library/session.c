@@ -143,7 +143,6 @@ static void after_fork_in_child(void) {
   thread_records_reset();
   module_queue_reset();
   module_discovery_reset();
-  memory_after_fork_in_child();
   recording_after_fork_in_child();
   atomic_store(&state, SESSION_INHERITED);
 }
@@ -201,8 +200,7 @@ ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
 ** for calling any. */
 ENTRY_POINT int tfprof_capture_switch(int mode);
-/* The same for memory, to measure it. 0: PyTorch is not asked to tell; 1: it is recorded; 2: PyTorch tells, nothing is
-** done with it. PyTorch may complain on stderr about pieces that it does not know when it is asked again. */
+/* The same for memory, to measure it: 1 records it, 0 does not. */
 ENTRY_POINT int tfprof_capture_switch_memory(int mode);
 /* Between these two every op is recorded, whatever the switch says. They may be nested, and called on any thread. */
 ENTRY_POINT void tfprof_capture_begin_window(void);
@@ -234,7 +232,7 @@ int tfprof_capture_load(void) {
   const char *mode = getenv("TFPROF_PYTHON_MODE");
   wants_stacks = !mode || strcmp(mode, "none") != 0;
   wants_memory = is_set("TFPROF_MEMORY", true);
-  memory_ask(wants_memory);
+  if (wants_memory) memory_begin();
   read_command();
   return 1;
 }
@@ -242,7 +240,7 @@ int tfprof_capture_load(void) {
 int tfprof_capture_begin(const char *torch_version) {
   char reason[256];
   snprintf(framework_version, sizeof framework_version, "%s", torch_version);
-  bool is_memory_found = memory_find(reason, sizeof reason);
+  bool is_memory_found = torch_memory_find(reason, sizeof reason);
   set_part(PART_MEMORY, wants_memory ? PART_DEGRADED : PART_OFF,
            !wants_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
   set_part(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
@@ -283,7 +281,7 @@ int tfprof_capture_prove_inputs(void) {
 }
 
 int tfprof_capture_watch_memory(void) {
-  if (!wants_memory || !torch_memory.report) return 0;
+  if (!wants_memory || !torch_memory.allocate) return 0;
   memory_watch();
   return 1;
 }
@@ -372,7 +370,10 @@ int tfprof_capture_arm(void) {
     return 0;
   }
   atomic_store(&state, SESSION_RECORDING);
-  if (session_parts[PART_MEMORY].state == PART_OK) memory_arm(wants_stacks);
+  if (session_parts[PART_MEMORY].state == PART_OK)
+    memory_arm(wants_stacks);
+  else
+    memory_disarm();
   if (ranges_arm(wants_shapes, wants_stacks) && ops_arm()) return 1;
   session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
               framework_version);
@@ -393,7 +394,6 @@ static int follow_switches(void) {
 
 int tfprof_capture_switch_memory(int mode) {
   if (atomic_load(&state) != SESSION_RECORDING || session_parts[PART_MEMORY].state != PART_OK) return 0;
-  memory_ask(mode != 0);
   if (mode == 1)
     memory_arm(wants_stacks);
   else

@@ -49,10 +49,11 @@ _Static_assert(sizeof(struct op_item) == 48, "an op takes three units");
 
 struct memory_item {
   struct item head;
-  int64_t bytes;  /* negative: released */
+  int64_t bytes;  /* negative: released; MEMORY_SIZE_UNKNOWN: so much as was given */
   uint64_t ticks; /* where an op has the time of its end: items with a time are merged by it */
   uint64_t address, in_use, reserved;
 };
+#define MEMORY_SIZE_UNKNOWN INT64_MIN
 #define MEMORY_UNKNOWN UINT64_MAX /* in_use and reserved */
 _Static_assert(sizeof(struct memory_item) == 48, "an allocation takes three units");
 _Static_assert(offsetof(struct memory_item, ticks) == offsetof(struct op_item, end_ticks), "one place for the time");

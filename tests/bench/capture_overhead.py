@@ -3,9 +3,8 @@
   python tests/bench/capture_overhead.py [--cycles N] [--steps N]      (TFPROF_BUILD: the build directory)
 
 The script starts itself under the capture library and then, in one process, interleaves windows of a few steps: nothing
-registered; empty callbacks that want the same inputs as ours; our recording of ops with shapes and stacks; PyTorch
-telling of its memory and nobody listening; our recording of memory with stacks; both recordings; torch.profiler with
-record_shapes and with_stack.  Each window is compared with the plain one of its own cycle, so that load on the machine
+registered; empty callbacks that want the same inputs as ours; our recording of ops with shapes and stacks, of memory
+with stacks, and both; torch.profiler with record_shapes and with_stack.  Each window is compared with the plain one of its own cycle, so that load on the machine
 falls on both; times are processor time of the training thread, and wall time beside it.  At the end: how long stopping
 takes, and a minute's worth of the fastest ops for losses.
 """
@@ -77,8 +76,8 @@ def measure(cycles, steps):
     library.tfprof_capture_switch(0)
     step = make_step()
     timed(step, 30)
-    # What is switched on: ops (2: empty callbacks), memory (2: told and not recorded).
-    switches = {"empty": (2, 0), "recorded": (1, 0), "told": (0, 2), "memory": (0, 1), "both": (1, 1)}
+    # What is switched on: ops (2: empty callbacks), memory.
+    switches = {"empty": (2, 0), "recorded": (1, 0), "memory": (0, 1), "both": (1, 1)}
     modes = ["plain", *switches, "profiler"]
     library.tfprof_capture_switch_memory(0)
     times = {mode: [] for mode in modes}  # one list per window
@@ -129,7 +128,6 @@ def measure(cycles, steps):
             "  recorded / torch.profiler  %.2f  (to be at most 0.5)"
             % (added("recorded", which) / added("profiler", which))
         )
-        print("  memory told / recorded     %.2f" % (added("told", which) / added("memory", which)))
     print(
         "stopping: torch.profiler %.1f ms for each step of its window; ours %.1f ms in all, after 20 steps"
         % (statistics.median(stops) / 1e6, own_stop / 1e6)
