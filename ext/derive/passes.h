@@ -7,6 +7,7 @@
 extern const struct derive_pass derive_allocations;
 extern const struct derive_pass derive_calling_ops;
 extern const struct derive_pass derive_code_traces;
+extern const struct derive_pass derive_critical_path;
 extern const struct derive_pass derive_defaults;
 extern const struct derive_pass derive_flops_of_ops;
 extern const struct derive_pass derive_device_activities;

@@ -16,15 +16,17 @@ WITH calls AS (
 ), runtime AS (
   SELECT ops.profile_id AS profile_id, ops.name AS name, sum(calls.runtime_ns) AS runtime_ns
   FROM calls JOIN temp.ops AS ops ON ops.id = calls.op_id GROUP BY ops.profile_id, ops.name
-), same_name AS (
+), same_name AS MATERIALIZED (
   SELECT ops.id AS id, ops.parent_id AS parent_id, ops.profile_id AS profile_id, ops.name AS name, ops.dur_ns AS dur_ns,
     ops.device_ns AS device_ns
   FROM temp.ops AS ops JOIN temp.ops AS callers ON callers.id = ops.parent_id
   WHERE callers.name = ops.name AND ops.category IN ('op', 'autograd')
+), with_others AS (
+  SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
+  GROUP BY parent_id HAVING count(*) > 1
 ), repeated AS (
   SELECT profile_id, name, count(*) AS count, sum(dur_ns) AS dur_ns, sum(device_ns) AS device_ns
-  FROM same_name
-  WHERE (SELECT count(*) FROM temp.ops AS siblings WHERE siblings.parent_id = same_name.parent_id) = 1
+  FROM same_name WHERE parent_id NOT IN (SELECT parent_id FROM with_others)
   GROUP BY profile_id, name
 ), kernel_time AS (
   SELECT kernels.profile_id AS profile_id, ops.name AS name, max(kernels.tensor_core_eligible) AS eligible,

@@ -1,0 +1,26 @@
+-- Critical paths at a glance: what bounds each step.
+--
+-- One row for each step (of a profile without steps one in all) and kind of piece on its critical path; see the table
+-- critical_path.
+--   profile_id, rank, step_id, number
+--   kind                  cpu, gpu_compute, gpu_communication, gpu_memory, kernel_launch, kernel_kernel or dependency
+--   count, sum_ns         pieces of the kind, and their part of the length of the path
+--   sum_ratio             its share of the length of the path
+-- Cost: one pass over critical_path.  Example: SELECT number, kind, sum_ratio FROM critical_path_summary;
+WITH sums AS (
+  SELECT profile_id, step_id, kind, count(*) AS count, sum(dur_ns - slack_ns) AS sum_ns
+  FROM temp.critical_path GROUP BY profile_id, step_id, kind
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.step_id AS step_id,
+  steps.number AS number,
+  sums.kind AS kind,
+  sums.count AS count,
+  sums.sum_ns AS sum_ns,
+  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id, sums.step_id), 0) AS sum_ratio
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN temp.steps AS steps ON steps.id = sums.step_id
+ORDER BY profile_id, step_id, sum_ns DESC, kind
