@@ -24,6 +24,7 @@ enum {
   TICK_MS = 1000,
   DRAIN_LIMIT = 200000,
   FORK_WAIT_US = 20000,
+  LAST_WORDS_BYTES = 16384, /* what was lost, the reasons for it, the end: they find room on a full disk, too */
 };
 
 enum {
@@ -188,17 +189,19 @@ static void diagnose_losses(void) {
       diagnose(kinds[i].severity, "capture_dropped", (int64_t)kinds[i].count, kinds[i].table, "%s", kinds[i].message);
 }
 
-static void tell_dropped(uint16_t table, uint64_t dropped, uint64_t *told) {
-  if (dropped != *told && dump_writer_dropped(recording.writer, table, dropped, NULL) == TFPROF_OK) *told = dropped;
+/* On a full disk it takes of the room for the last words, and is told only when the count has doubled. */
+static void tell_dropped(uint16_t table, uint64_t dropped, bool is_full, uint64_t *told) {
+  if (dropped == *told || (is_full && dropped / 2 < *told)) return;
+  if (dump_writer_dropped(recording.writer, table, dropped, NULL) == TFPROF_OK) *told = dropped;
 }
 
-static void write_dropped(void) {
+static void write_dropped(bool is_end) {
   struct op_losses losses;
   op_rows_losses(&recording.rows, &losses);
   tell_dropped(DUMP_TABLE_ops, losses.no_room + losses.too_deep + losses.no_thread + recording.rows_lost,
-               &recording.dropped_told);
+               recording.rows_lost && !is_end, &recording.dropped_told);
   tell_dropped(DUMP_TABLE_memory_events, losses.no_room_for_memory + recording.memory_rows_lost,
-               &recording.memory_dropped_told);
+               recording.memory_rows_lost && !is_end, &recording.memory_dropped_told);
 }
 
 /* Each second. */
@@ -215,7 +218,7 @@ static void tick(void) {
     complain(&error);
     recording.counters.rows.rows = 0;
   }
-  write_dropped();
+  write_dropped(false);
   chunk_pool_trim();
 }
 
@@ -270,6 +273,8 @@ static void close_file(void) {
   op_rows_finish(&recording.rows, write_what_is_full, NULL);
   drain_everything();
   tick();
+  dump_writer_keep_room(recording.writer, 0);
+  write_dropped(true);
   diagnose_losses();
   row_buffer_write(&recording.diagnostics, recording.writer, NULL);
   if (final_profile) dump_writer_profile(recording.writer, final_profile, NULL);
@@ -290,6 +295,7 @@ static void *write_recording(void *argument) {
   tick();
   diagnose_parts();
   row_buffer_write(&recording.diagnostics, recording.writer, NULL);
+  dump_writer_keep_room(recording.writer, LAST_WORDS_BYTES);
   become_idle();
   recording.next_tick_ms = now_ms() + TICK_MS;
   int wait_ms = BUSY_WAIT_MS;

@@ -178,7 +178,7 @@ static enum tfprof_status accept_dropped(struct dump_file *file, const struct du
   if (!dropped) return TFPROF_OK;
   if (!table->dropped_problem) {
     int problem = reader_problem(file, "warning", "dropped_rows", header->table, dropped, offset,
-                                 "the recorder could not keep up and dropped rows; record fewer steps or less detail");
+                                 "rows were lost before they reached the file; a row capture_dropped says why");
     table->dropped_problem = (uint32_t)(problem + 1);
   } else { /* the count is cumulative */
     file->problems[table->dropped_problem - 1].count = dropped;

@@ -47,6 +47,7 @@ struct dump_writer {
   char *path;
   uint32_t salt;
   uint64_t offset; /* the end of the last whole frame */
+  uint64_t room;   /* bytes behind the frame that is written which the disk must have, too */
   uint64_t sequence;
   uint64_t rows;
   struct column_encoder *encoder;
@@ -111,11 +112,24 @@ static bool is_over_file_limit(uint64_t end) {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
 }
 
+/* Whether the disk has `length` bytes at the end of the file and the room behind them: 0, or the errno that says why not.
+** The blocks are taken without making the file longer, and those that are left go back when it is closed. File systems
+** that cannot do so are believed to have the room. */
+static int take_room(const struct dump_writer *writer, size_t length) {
+  if (is_over_file_limit(writer->offset + length + writer->room)) return EFBIG;
+  if (!writer->room) return 0;
+  int result;
+  do {
+    result = fallocate(writer->fd, FALLOC_FL_KEEP_SIZE, (off_t)writer->offset, (off_t)(length + writer->room));
+  } while (result != 0 && errno == EINTR);
+  return result == 0 || (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) ? 0 : errno;
+}
+
 /* Writes all bytes at the end of the file, or leaves the file as it was. */
 static enum tfprof_status write_bytes(struct dump_writer *writer, const uint8_t *bytes, size_t length,
                                       struct tfprof_error *error) {
   size_t done = 0;
-  int reason = is_over_file_limit(writer->offset + length) ? EFBIG : 0;
+  int reason = take_room(writer, length);
   while (!reason && done < length) {
     ssize_t count = pwrite(writer->fd, bytes + done, length - done, (off_t)(writer->offset + done));
     if (count > 0) done += (size_t)count;
@@ -249,8 +263,14 @@ enum tfprof_status dump_writer_dropped(struct dump_writer *writer, uint16_t tabl
   start_frame(writer);
   if (!buffer_reserve(&writer->head, VARINT_MAXIMUM_BYTES)) return error_no_memory(error);
   buffer_varint(&writer->head, dropped);
-  return write_frame(writer, &header, error);
+  uint64_t room = writer->room;
+  writer->room = 0; /* it is kept for this */
+  enum tfprof_status status = write_frame(writer, &header, error);
+  writer->room = room;
+  return status;
 }
+
+void dump_writer_keep_room(struct dump_writer *writer, uint64_t bytes) { writer->room = bytes; }
 
 /* ---- Strings ---- */
 
@@ -501,11 +521,19 @@ static enum tfprof_status write_trailer(struct dump_writer *writer, struct tfpro
 
 enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_error *error) {
   if (!writer) return TFPROF_OK;
+  writer->room = 0;
+  /* Texts that are not written yet belong to no row of the file, and the index is only for speed: without room for
+  ** them the end is still said. */
   enum tfprof_status status = write_strings(writer, error);
-  if (!status && !writer->index_is_lost && writer->index.length) status = write_index(writer, error);
-  if (!status) status = write_trailer(writer, error);
+  if (!writer->index_is_lost && writer->index.length && write_index(writer, status ? NULL : error)) {
+    writer->index_is_lost = true;
+    if (!status) status = TFPROF_IO;
+  }
+  enum tfprof_status ended = write_trailer(writer, status ? NULL : error);
+  if (!status) status = ended;
   int fd = writer->fd;
   writer->fd = -1;
+  while (ftruncate(fd, (off_t)writer->offset) != 0 && errno == EINTR) continue; /* gives unused room back */
   if (close(fd) != 0 && !status && errno != EINTR) status = error_io(error, writer->path, "cannot close the dump file");
   free_writer(writer);
   return status;

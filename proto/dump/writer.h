@@ -80,9 +80,15 @@ struct dump_clock {
 enum tfprof_status dump_writer_clock(struct dump_writer *writer, const struct dump_clock *clock,
                                      struct tfprof_error *error);
 
-/* Rows that were lost before they reached the writer, since the start (cumulative), of one table. */
+/* Rows that were lost before they reached the writer, since the start (cumulative), of one table. It may use the room
+** that is kept. */
 enum tfprof_status dump_writer_dropped(struct dump_writer *writer, uint16_t table_dump_id, uint64_t dropped,
                                        struct tfprof_error *error);
+
+/* From now on a frame is written only when the disk takes `bytes` more behind it, so that on a full disk there is room
+** for the last words: what was lost, and the end. 0, as at the beginning and in dump_writer_close: all may be used. The
+** file is not longer for it, and does not keep the room when it is closed. */
+void dump_writer_keep_room(struct dump_writer *writer, uint64_t bytes);
 
 uint64_t dump_writer_rows_written(const struct dump_writer *writer, uint16_t table_dump_id);
 uint64_t dump_writer_bytes_written(const struct dump_writer *writer);
@@ -90,7 +96,8 @@ uint64_t dump_writer_bytes_written(const struct dump_writer *writer);
 /* The file this process inherited over fork belongs to the parent: frees memory and closes the descriptor, writes
 ** nothing. */
 void dump_writer_abandon(struct dump_writer *writer);
-/* Writes index and trailer, closes, frees. The writer is gone whatever is returned. */
+/* Writes index and trailer, closes, frees. The writer is gone whatever is returned; where there is no room for all, what
+** there is room for is written. */
 enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_error *error);
 
 #endif

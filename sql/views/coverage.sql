@@ -37,7 +37,7 @@ WITH op_shares AS (
   SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels GROUP BY profile_id
 ), dropped AS (
   SELECT profile_id, sum(count) AS row_count FROM temp.diagnostics
-  WHERE reason IN ('dropped_rows', 'capture_dropped') GROUP BY profile_id
+  WHERE reason = 'dropped_rows' GROUP BY profile_id -- the rows capture_dropped say why
 )
 SELECT
   profiles.id AS profile_id,

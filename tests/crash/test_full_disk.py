@@ -46,7 +46,11 @@ def check(run, done):
     recorded = query(run, "SELECT count(*) AS n, count(name) AS named, sum(dur_ns) AS total FROM ops")[0]
     assert recorded["n"] > 1000 and recorded["n"] == recorded["named"], recorded
     told = query(run, "SELECT severity, reason, message, count FROM diagnostics WHERE severity <> 'info'")
-    assert told, "the table diagnostics says nothing"
+    lost = {row["count"] for row in told if row["reason"] == "capture_dropped"}
+    assert lost and lost == {row["count"] for row in told if row["reason"] == "dropped_rows"}, told
+    # The last words find room on the full disk: how much was lost, and the end.
+    assert f"tfprof: {sum(lost):,} rows were lost" in done.stderr, (lost, done.stderr)
+    assert query(run, "SELECT complete, rows_dropped FROM coverage") == [{"complete": 1, "rows_dropped": sum(lost)}], told
     print("       ", recorded["n"], "ops recorded;", told)
 
 

@@ -251,7 +251,7 @@ def main():
     profile.steps()
     profile.add("diagnostics", profile_id=1, severity="info", reason="capture_ok", message="ops: ok")
     expect("a diagnostic that is all right", profile)
-    profile.add("diagnostics", profile_id=1, severity="warning", reason="capture_dropped", message="lost", count=12)
+    profile.add("diagnostics", profile_id=1, severity="warning", reason="dropped_rows", message="lost", count=12)
     expect("rows were lost", profile, missing_data=None)
 
     profile = Profile()
