@@ -8,7 +8,7 @@
 # Nothing is ever installed into the system's Python.
 
 build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1g-dev libdeflate-dev libisal-dev libprotobuf-c-dev
-  protobuf-c-compiler libreadline-dev libpcre2-dev)
+  protobuf-c-compiler libreadline-dev libpcre2-dev libsnappy-dev)
 python_packages=(python3 python3-venv ca-certificates)
 # shellcheck disable=SC2034  # used by tests/run.sh
 test_packages=(clang libclang-rt-dev procps g++ libsimdjson-dev golang-go)

@@ -138,6 +138,10 @@ struct classic_row {
   int32_t depth;   /* scope, graph, code: 1 for the root; op: place in the list from 0 */
   int64_t parent;  /* row; -1: none */
 };
+struct classic_tensor {
+  string_id name, value; /* value: JSON; 0: it cannot be read */
+  bool is_real;
+};
 struct classic_result {
   const struct classic_model *model;
   enum classic_view view;
@@ -153,6 +157,9 @@ struct classic_result {
   uint32_t *member_first; /* code, op: members[member_first[i] ... member_first[i + 1]) are its nodes, those accounted */
   uint32_t *members;
   struct classic_values *node_values; /* own values of the model's nodes */
+  struct classic_tensor *tensors;     /* with -select tensor_value: by name */
+  size_t tensor_count;
+  bool has_checkpoint;
 };
 /* Where what was computed cannot be honoured - an unknown step, no traces in code - fails with TFPROF_NOT_FOUND. */
 enum tfprof_status classic_compute(const struct classic_model *model, enum classic_view view,
@@ -166,6 +173,9 @@ void classic_write_device(const struct classic_result *result, uint32_t item, FI
 void classic_write_op_types(const struct classic_result *result, uint32_t item, FILE *file);
 void classic_write_shape(const struct classic_result *result, uint32_t item, FILE *file);
 void classic_write_input_shapes(const struct classic_result *result, uint32_t item, FILE *file);
+void classic_write_tensor(const struct classic_result *result, uint32_t item, FILE *file);
+/* The tensor of an item's name, NULL: the checkpoint has none. */
+const struct classic_tensor *classic_find_tensor(const struct classic_result *result, uint32_t item);
 /* The exact line (or lines) of a row, with its indentation and line feed. */
 void classic_write_line(const struct classic_result *result, size_t row, FILE *file);
 /* "node name | ...", with its line feed. */

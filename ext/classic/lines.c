@@ -372,6 +372,7 @@ static void write_op_line(const struct classic_result *result, size_t row, FILE 
 void classic_write_line(const struct classic_result *result, size_t row, FILE *file) {
   if (result->view == CLASSIC_OP) write_op_line(result, row, file);
   else write_tree_line(result, row, file);
+  if (result->tensors) classic_write_tensor(result, result->rows[row].item, file);
 }
 
 /* ---- the report ---- */
@@ -409,5 +410,11 @@ void classic_write_report(const struct classic_result *result, FILE *file) {
   }
   fputs("\nProfile:\n", file);
   classic_write_legend(result, file);
-  for (size_t row = 0; row < result->row_count; row++) classic_write_line(result, row, file);
+  for (size_t row = 0; row < result->row_count; row++) {
+    uint32_t item = result->rows[row].item;
+    size_t length;
+    classic_write_line(result, row, file);
+    if (result->has_checkpoint && item != result->item_count && !classic_find_tensor(result, item))
+      fprintf(stderr, "Key %s not found in checkpoint\n", classic_item_name(result, item, &length));
+  }
 }

@@ -21,6 +21,9 @@ struct classic_tree {
 enum tfprof_status classic_tree_compute(struct classic_tree *tree, struct tfprof_error *error);
 void classic_children_free(struct classic_children *children);
 
+/* tensors.c: the values of the checkpoint. */
+enum tfprof_status classic_take_tensors(struct classic_result *result, struct tfprof_error *error);
+
 /* The patterns of an option; what is wrong with them goes to stderr. NULL: no memory. */
 struct classic_patterns *classic_take_patterns(const struct classic_options *options, int option);
 /* Whether the thresholds and name patterns let an item be shown.. */

@@ -188,6 +188,7 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
     }
   }
   if (!status && view != CLASSIC_OP) status = classic_tree_compute(&tree, error);
+  if (!status && result->nodes && (options->selected & 1u << SELECT_tensor_value)) status = classic_take_tensors(result, error);
   classic_children_free(&tree.children);
   classic_patterns_free(tree.start);
   classic_patterns_free(tree.trim);
@@ -211,5 +212,6 @@ void classic_result_free(struct classic_result *result) {
   free(result->member_first);
   free(result->members);
   free(result->node_values);
+  free(result->tensors);
   free(result);
 }

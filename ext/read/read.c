@@ -28,7 +28,7 @@
 
 const struct read_format *const read_formats[] = {
     &dump_read_format,       &read_format_json,     &read_format_memory_snapshot, &read_format_tf_profile,
-    &read_format_tf_graph, &read_format_tf_run_metadata, &read_format_tf_op_log,
+    &read_format_tf_graph, &read_format_tf_run_metadata, &read_format_tf_op_log,     &read_format_tf_checkpoint,
 };
 const unsigned read_format_count = sizeof read_formats / sizeof read_formats[0];
 

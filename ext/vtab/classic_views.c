@@ -268,7 +268,11 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     case OP_TYPES: result_text(context, result, row->item, 0, classic_write_op_types); break;
     case SHAPE: result_text(context, result, row->item, 0, classic_write_shape); break;
     case INPUT_SHAPES: result_text(context, result, row->item, 0, classic_write_input_shapes); break;
-    case TENSOR_VALUE: break;
+    case TENSOR_VALUE: {
+      const struct classic_tensor *tensor = classic_find_tensor(result, row->item);
+      if (tensor && tensor->value) sqlite3_result_text(context, pool_text(result->model->pool, tensor->value), -1, SQLITE_STATIC);
+      break;
+    }
     case DISPLAYED_TEXT: result_text(context, result, row->item, cursor->row, NULL); break;
     default:
       if (column < PROFILE) {

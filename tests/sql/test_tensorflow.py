@@ -88,6 +88,30 @@ def test_profile(engine):
     assert [list(row) for row in devices] == [["cpu", 0], ["gpu", 0]], devices
 
 
+def test_checkpoint(engine):
+    index = os.path.join(FILES, "checkpoint.index")
+    for path in (index, index[: -len(".index")]):
+        connection = opened(engine, "graph_path", GRAPH, "checkpoint_path", path)
+        rows = connection.values(f"""SELECT tensors.shape, tensors.dtype, element_count, bytes, nodes.name, value FROM tensors
+            JOIN nodes ON nodes.id = node_id""")
+        # The bytes themselves are not beside it.
+        assert [list(row) for row in rows] == [["3x3x3x8", "float32", 216, 864, VARIABLE, None]], rows
+        assert connection.values("SELECT count(*) FROM tensors WHERE value IS NOT NULL")[0][0] == 0
+        assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'tensor_value'")[0][0] == 1
+        types = connection.values("SELECT type FROM node_types JOIN nodes ON nodes.id = node_id WHERE name = '%s'" % VARIABLE)
+        assert ("_checkpoint_variables",) in [tuple(row) for row in types], types
+    assert opened(engine, index).values("SELECT format FROM runs") == [("tf_checkpoint",)]
+    with open(index, "rb") as file:
+        whole = file.read()
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        damaged = os.path.join(directory, "damaged.index")
+        for place, expected in ((5, "checksum"), (len(whole) // 2, "checksum")):
+            with open(damaged, "wb") as file:
+                file.write(whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1:])
+            _, error = engine().query(f"SELECT tfprof_open('checkpoint_path', '{damaged}')")
+            assert error and damaged in error and any(word in error for word in expected.split("|")), error
+
+
 def test_wrong_files(engine):
     for values, expected in (
             (("graph_path", RUN), "graph_path must be a GraphDef, and this is a RunMetadata"),

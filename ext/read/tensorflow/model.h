@@ -132,7 +132,6 @@ struct tf_model {
   struct tf_frames frames;
   struct tf_traces traces;
   struct tf_map node_map, step_map, lane_map, frame_map, trace_map, string_map, file_id_map;
-  struct tf_checkpoint *checkpoint; /* NULL: none */
   string_id *device_names;          /* of the rows of devices, in lower case; made by publish_steps.c */
   size_t device_count;
   int64_t *lane_devices; /* the row in devices of each lane, INT64_MIN: none */

@@ -1,6 +1,8 @@
 /* publish.c: see publish.h. */
 #include "read/tensorflow/publish.h"
 
+#include "read/tensorflow/checkpoint.h"
+
 /* ---- columns ---- */
 
 bool tf_rows_begin(struct tf_rows *rows, struct tf_model *model, struct profile *profile, unsigned table, size_t count) {
@@ -107,15 +109,16 @@ static void diagnose(struct tf_model *model, struct profile *profile) {
 }
 
 enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const struct profile_source *source,
-                              void *source_data, const char *path, bool is_complete, struct profile **profile) {
+                              struct tf_checkpoint *checkpoint, const char *path, bool is_complete, struct profile **profile) {
   string_id id = 0;
   struct tf_node_order order = {0};
-  enum tfprof_status status = store_add_profile(model->store, run_number, source, source_data, profile, model->error);
+  enum tfprof_status status = store_add_profile(model->store, run_number, source, checkpoint, profile, model->error);
   if (status) return status;
   bool ok = tf_order_nodes(model, &order) && tf_publish_devices(model, *profile) &&
             tf_publish_nodes(model, *profile, &order) && tf_publish_inputs(model, *profile, &order) &&
             tf_publish_types(model, *profile, &order) && tf_publish_traces(model, *profile) &&
-            tf_publish_steps(model, *profile, &order);
+            tf_publish_steps(model, *profile, &order) &&
+            tf_publish_tensors(model, *profile, &order, checkpoint);
   tf_node_order_free(&order);
   if (!ok) return model->status ? model->status : error_no_memory(model->error);
   if (tf_intern(model, path, strlen(path), &id)) (*profile)->path = id;

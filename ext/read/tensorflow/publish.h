@@ -5,9 +5,10 @@
 #include "read/tensorflow/model.h"
 
 /* Adds a profile with the tables nodes, node_inputs, node_types, node_steps, steps, devices, threads, ops, kernels,
-** code_traces, code_frames and tensors. `source` names the format; its free_profile gets `source_data`. */
+** code_traces, code_frames and tensors. `source` names the format; it gets the checkpoint (NULL: none) as its data. */
+struct tf_checkpoint;
 enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const struct profile_source *source,
-                              void *source_data, const char *path, bool is_complete, struct profile **profile);
+                              struct tf_checkpoint *checkpoint, const char *path, bool is_complete, struct profile **profile);
 
 /* ---- the parts of publish.c ---- */
 

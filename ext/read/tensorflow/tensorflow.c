@@ -2,25 +2,31 @@
 #include "read/tensorflow/tensorflow.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "read/recognise.h"
+#include "read/tensorflow/checkpoint.h"
 #include "read/tensorflow/files.h"
 #include "read/tensorflow/publish.h"
 
 /* ---- sources: everything is loaded when the file is opened, but for the values of a checkpoint ---- */
 
+static void free_profile(struct profile *profile) { tf_checkpoint_free(profile->source_data); }
+
+#define SOURCE(name) {.format = name, .load = tf_checkpoint_load, .free_profile = free_profile}
 static const struct profile_source sources[TF_KIND_count] = {
-    [TF_KIND_PROFILE] = {.format = "tf_profile"},
-    [TF_KIND_GRAPH] = {.format = "tf_graph"},
-    [TF_KIND_RUN_METADATA] = {.format = "tf_run_metadata"},
-    [TF_KIND_OP_LOG] = {.format = "tf_op_log"},
-    [TF_KIND_CHECKPOINT] = {.format = "tf_checkpoint"},
+    [TF_KIND_PROFILE] = SOURCE("tf_profile"),
+    [TF_KIND_GRAPH] = SOURCE("tf_graph"),
+    [TF_KIND_RUN_METADATA] = SOURCE("tf_run_metadata"),
+    [TF_KIND_OP_LOG] = SOURCE("tf_op_log"),
+    [TF_KIND_CHECKPOINT] = SOURCE("tf_checkpoint"),
 };
 
 /* ---- opening ---- */
 
 struct opening {
   struct tf_model model;
+  struct tf_checkpoint *checkpoint;
   bool is_complete;
 };
 
@@ -81,6 +87,16 @@ static enum tfprof_status take_steps(struct opening *opening, const struct tenso
   return status;
 }
 
+/* A prefix, its index, or a V1 file. */
+static enum tfprof_status check_checkpoint(const char *path, struct tfprof_error *error) {
+  struct stat facts;
+  char *index;
+  if (asprintf(&index, "%s.index", path) < 0) return error_no_memory(error);
+  enum tfprof_status status = check_kind("checkpoint_path", stat(index, &facts) == 0 ? index : path, TF_KIND_CHECKPOINT, error);
+  free(index);
+  return status;
+}
+
 static enum tfprof_status collect(struct opening *opening, const struct tensorflow_files *files, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   if (files->profile && (files->graph || files->op_log || files->run_meta_count))
@@ -100,7 +116,20 @@ static enum tfprof_status collect(struct opening *opening, const struct tensorfl
     status = check_kind("op_log_path", files->op_log, TF_KIND_OP_LOG, error);
     if (!status) status = take(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
   }
+  if (!status && files->checkpoint) {
+    status = check_checkpoint(files->checkpoint, error);
+    if (!status) status = tf_checkpoint_read(&opening->model, files->checkpoint, &opening->checkpoint);
+    /* A profile's own types are what it was written with. */
+    if (!status && !files->profile && !tf_checkpoint_mark(&opening->model, opening->checkpoint)) status = opening->model.status;
+  }
   return status;
+}
+
+static enum tfprof_status publish(struct opening *opening, uint32_t run_number, enum tf_kind kind, const char *path,
+                                  struct profile **profile) {
+  struct tf_checkpoint *checkpoint = opening->checkpoint;
+  opening->checkpoint = NULL; /* the store frees it from now on */
+  return tf_publish(&opening->model, run_number, &sources[kind], checkpoint, path, opening->is_complete, profile);
 }
 
 enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, const struct tensorflow_files *files,
@@ -121,8 +150,9 @@ enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, con
   enum tfprof_status status = path ? collect(&opening, files, error)
                                    : error_set(error, TFPROF_USAGE, "no file is named; the keys are profile_path, graph_path, "
                                                                     "run_meta_path, step, op_log_path and checkpoint_path");
-  if (!status) status = tf_publish(&opening.model, run_number, &sources[kind], NULL, path, opening.is_complete, &profile);
+  if (!status) status = publish(&opening, run_number, kind, path, &profile);
   if (status && profile) store_drop_profile(store, profile);
+  tf_checkpoint_free(opening.checkpoint);
   tf_model_free(&opening.model);
   return status;
 }
@@ -160,6 +190,10 @@ static int probe_op_log(const char *path, const uint8_t *head, size_t length) {
   return probe(path, head, length, TF_KIND_OP_LOG);
 }
 
+static int probe_checkpoint(const char *path, const uint8_t *head, size_t length) {
+  return probe(path, head, length, TF_KIND_CHECKPOINT);
+}
+
 static enum tfprof_status open_profile(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
   return tensorflow_open(store, run, &(struct tensorflow_files){.profile = path}, error);
 }
@@ -168,6 +202,10 @@ static enum tfprof_status open_graph(struct store *store, uint32_t run, const ch
 }
 static enum tfprof_status open_op_log(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
   return tensorflow_open(store, run, &(struct tensorflow_files){.op_log = path}, error);
+}
+
+static enum tfprof_status open_checkpoint(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
+  return tensorflow_open(store, run, &(struct tensorflow_files){.checkpoint = path}, error);
 }
 
 /* "run_meta_5" is step 5. */
@@ -185,8 +223,9 @@ static enum tfprof_status open_run_metadata(struct store *store, uint32_t run, c
   tf_model_init(&opening.model, store, error);
   enum tfprof_status status = take_step(&opening, path, step_in_name(path), NULL, error);
   if (!status)
-    status = tf_publish(&opening.model, run, &sources[TF_KIND_RUN_METADATA], NULL, path, opening.is_complete, &profile);
+    status = publish(&opening, run, TF_KIND_RUN_METADATA, path, &profile);
   if (status && profile) store_drop_profile(store, profile);
+  tf_checkpoint_free(opening.checkpoint);
   tf_model_free(&opening.model);
   return status;
 }
@@ -207,3 +246,7 @@ const struct read_format read_format_tf_op_log = {.name = "tf_op_log",
                                                   .description = "OpLogProto of the TensorFlow profiler",
                                                   .probe = probe_op_log,
                                                   .open = open_op_log};
+const struct read_format read_format_tf_checkpoint = {.name = "tf_checkpoint",
+                                                      .description = "TensorFlow checkpoint (the .index of V2, or V1)",
+                                                      .probe = probe_checkpoint,
+                                                      .open = open_checkpoint};
