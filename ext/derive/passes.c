@@ -27,6 +27,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_graph_launches,
     &derive_allocations,
     &derive_memory_of_ops,
+    &derive_memory_regions,
     &derive_memory_traces,
     &derive_steps_of_memory_events,
     &derive_steps_of_allocations,

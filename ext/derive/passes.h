@@ -21,6 +21,7 @@ extern const struct derive_pass derive_links_of_kernels;
 extern const struct derive_pass derive_links_of_syncs;
 extern const struct derive_pass derive_links_of_transfers;
 extern const struct derive_pass derive_memory_of_ops;
+extern const struct derive_pass derive_memory_regions;
 extern const struct derive_pass derive_memory_traces;
 extern const struct derive_pass derive_nested_ranges;
 extern const struct derive_pass derive_nesting;

@@ -226,6 +226,56 @@ shared = torch.empty(54321, dtype=torch.uint8).share_memory_()
         print("200 pieces of one thread, released by another; shared memory has no total")
 
 
+def check_regions():
+    """What pieces are for, on a program whose sizes are known: 8 steps, a batch of 16 x 32, a layer of 32 x 64 and 64."""
+    source = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+data = torch.utils.data.DataLoader(torch.arange(16 * 8 * 32, dtype=torch.float32).view(128, 32), batch_size=16)
+model = nn.Linear(32, 64)
+optimizer = torch.optim.Adam(model.parameters(), foreach=False)
+kept = []
+for batch in data:
+    optimizer.zero_grad()
+    output = model(batch)
+    loss = (output * output).mean()
+    loss.backward()
+    optimizer.step()
+    kept.append(output.detach())
+"""
+    parameters, batch, output = (32 * 64 + 64) * 4, 16 * 32 * 4, 16 * 64 * 4
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", source])
+        (path,) = capturing.dumps(directory)
+        found = {
+            (row["region"], row["op"], row["bytes"]): (row["count"], row["live"])
+            for row in rows(
+                path,
+                """SELECT a.region, o.name AS op, a.bytes, count(*) AS count, sum(a.released_ns IS NULL) AS live
+                FROM allocations AS a LEFT JOIN ops AS o ON o.id = a.op_id GROUP BY 1, 2, 3""",
+            )
+        }
+        states = {op: count for (region, op, size), count in found.items() if (region, size) == ("optimizer_state", 8192)}
+        assert sum(count for count, _ in states.values()) == 2 == sum(live for _, live in states.values()), found
+        inputs = sum(size * count for (region, _, size), (count, _) in found.items() if region == "input")
+        assert inputs >= 8 * batch, found
+        gradients = sum(size * count for (region, _, size), (count, _) in found.items() if region == "gradient")
+        assert gradients >= 8 * parameters, found
+        kept = [count for (region, op, size), count in found.items() if (region, op) == ("persistent", "aten::addmm")]
+        assert kept and kept[0][0] >= 6 and ("activation", "aten::addmm", output) in found, found
+        assert any(region == "temporary" for region, _, _ in found), found
+        last = rows(
+            path,
+            """WITH t AS (SELECT *, row_number() OVER (PARTITION BY category ORDER BY time_ns DESC) AS place,
+            row_number() OVER (ORDER BY time_ns DESC) AS last FROM memory_timeline)
+            SELECT sum(bytes) AS bytes, max(CASE WHEN last = 1 THEN device_bytes END) AS device FROM t WHERE place = 1""",
+        )[0]
+        in_use = rows(path, "SELECT in_use_bytes AS bytes FROM memory_events ORDER BY id DESC LIMIT 1")[0]["bytes"]
+        assert last["bytes"] == last["device"] == in_use, (last, in_use)
+        print("categories: %s" % sorted({str(region) for region, _, _ in found}))
+
+
 def check_off():
     """Without memory nothing of it is recorded, and the user's profiler is PyTorch's own."""
     drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
@@ -271,6 +321,7 @@ def main():
     check_failure()
     check_kill()
     check_off()
+    check_regions()
     check_late_library()
 
 
