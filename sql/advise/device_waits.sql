@@ -12,14 +12,14 @@
 WITH measured AS (
   SELECT profile_id, id, dur_ns FROM temp.steps WHERE is_warmup = 0
 ), step_time AS (
-  SELECT profile_id, sum(dur_ns) AS step_ns FROM measured GROUP BY profile_id
+  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS step_ns FROM measured GROUP BY profile_id
 ), waits AS (
   SELECT api_calls.profile_id AS profile_id, api_calls.op_id AS op_id, api_calls.dur_ns AS dur_ns
   FROM temp.api_calls AS api_calls JOIN measured ON measured.id = api_calls.step_id
   WHERE api_calls.name GLOB '*Synchronize*'
 ), by_op AS (
   SELECT waits.profile_id AS profile_id, ops.name AS op_name, code_frames.file AS file, code_frames.line AS line,
-    sum(waits.dur_ns) AS wait_ns
+    CAST(sum(1.0 * waits.dur_ns) AS INTEGER) AS wait_ns
   FROM waits
   LEFT JOIN temp.ops AS ops ON ops.id = waits.op_id
   LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = ops.code_trace_id

@@ -13,11 +13,11 @@
 WITH measured AS (
   SELECT profile_id, id, thread_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_time AS (
-  SELECT profile_id, sum(ops_recorded = 1) AS step_count, sum(dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+  SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
+    CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (
-  SELECT ops.profile_id AS profile_id, sum(ops.self_ns) AS op_ns
+  SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
   FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
   WHERE ops.thread_id = measured.thread_id AND (ops.category <> 'user' OR ops.name GLOB 'enumerate(Data*')
   GROUP BY ops.profile_id

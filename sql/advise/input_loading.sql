@@ -12,11 +12,11 @@
 WITH measured AS (
   SELECT profile_id, thread_id, id AS step_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_time AS (
-  SELECT profile_id, sum(ops_recorded = 1) AS step_count, sum(dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+  SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
+    CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), input_time AS (
-  SELECT measured.profile_id AS profile_id, sum(input_events.dur_ns) AS input_ns,
+  SELECT measured.profile_id AS profile_id, CAST(sum(1.0 * input_events.dur_ns) AS INTEGER) AS input_ns,
     max(input_events.name GLOB '*MultiProcessing*') AS has_workers
   FROM temp.input_events AS input_events JOIN measured ON measured.step_id = input_events.step_id
   WHERE input_events.parent_id IS NULL AND input_events.thread_id = measured.thread_id

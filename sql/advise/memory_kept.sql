@@ -12,7 +12,7 @@ WITH measured AS MATERIALIZED (
   SELECT profile_id, count(*) AS step_count FROM measured GROUP BY profile_id
 ), live AS (
   SELECT allocations.profile_id AS profile_id, allocations.code_trace_id AS code_trace_id,
-    allocations.step_id AS step_id, sum(allocations.bytes) AS bytes
+    allocations.step_id AS step_id, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes
   FROM temp.allocations AS allocations
   WHERE allocations.released_ns IS NULL AND allocations.step_id IN (SELECT id FROM measured)
   GROUP BY allocations.profile_id, allocations.code_trace_id, allocations.step_id
@@ -20,7 +20,7 @@ WITH measured AS MATERIALIZED (
   SELECT code_trace_id, location, file, line, text FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM live)
 ), by_line AS (
   SELECT live.profile_id AS profile_id, lines.file AS file, lines.line AS line, max(lines.location) AS location,
-    max(lines.text) AS text, count(DISTINCT live.step_id) AS step_count, sum(live.bytes) AS bytes
+    max(lines.text) AS text, count(DISTINCT live.step_id) AS step_count, CAST(sum(1.0 * live.bytes) AS INTEGER) AS bytes
   FROM live JOIN lines ON lines.code_trace_id = live.code_trace_id
   GROUP BY live.profile_id, lines.file, lines.line
 )

@@ -10,14 +10,14 @@
 WITH measured AS (
   SELECT profile_id, id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_time AS (
-  SELECT profile_id, sum(ops_recorded = 1) AS step_count, sum(dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+  SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
+    CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), calls AS (
   SELECT profile_id, id, name, dur_ns FROM temp.ops
   WHERE category = 'user' AND name GLOB 'Optimizer.step#*' AND step_id IN (SELECT id FROM measured)
 ), optimizers AS (
-  SELECT profile_id, name, count(*) AS call_count, sum(dur_ns) AS optimizer_ns FROM calls GROUP BY profile_id, name
+  SELECT profile_id, name, count(*) AS call_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS optimizer_ns FROM calls GROUP BY profile_id, name
 ), children AS (
   SELECT calls.profile_id AS profile_id, calls.name AS name, count(*) AS op_count
   FROM calls JOIN temp.ops AS ops ON ops.parent_id = calls.id

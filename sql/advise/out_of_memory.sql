@@ -16,7 +16,7 @@ WITH failures AS (
   SELECT code_trace_id, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM last)
 ), held AS (
   SELECT last.profile_id AS profile_id, last.device_id AS device_id,
-    coalesce(lines.location, '(no line recorded)') AS location, sum(allocations.bytes) AS bytes
+    coalesce(lines.location, '(no line recorded)') AS location, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes
   FROM last
   JOIN temp.allocations AS allocations ON allocations.profile_id = last.profile_id
     AND allocations.device_id IS last.device_id

@@ -9,7 +9,7 @@
 WITH measured AS (
   SELECT profile_id, id, number, dur_ns FROM temp.steps WHERE is_warmup = 0
 ), typical AS (
-  SELECT profile_id, count(*) AS step_count, sum(dur_ns) AS step_ns, median(dur_ns) AS median_ns
+  SELECT profile_id, count(*) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS step_ns, median(dur_ns) AS median_ns
   FROM measured GROUP BY profile_id
 ), outliers AS (
   SELECT measured.profile_id AS profile_id, count(*) AS outlier_count, max(measured.dur_ns) AS longest_ns,

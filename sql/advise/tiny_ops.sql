@@ -12,12 +12,12 @@
 WITH measured AS (
   SELECT profile_id, id, thread_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_time AS (
-  SELECT profile_id, sum(ops_recorded = 1) AS step_count, sum(dur_ns) AS all_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+  SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
+    CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), launched AS (
   SELECT ops.profile_id AS profile_id, count(*) AS op_count, sum(ops.dur_ns < 20000) AS tiny_count,
-    sum(CASE WHEN ops.dur_ns < 20000 THEN ops.dur_ns ELSE 0 END) AS tiny_ns
+    CAST(sum(1.0 * CASE WHEN ops.dur_ns < 20000 THEN ops.dur_ns ELSE 0 END) AS INTEGER) AS tiny_ns
   FROM temp.ops AS ops
   LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
   JOIN measured ON measured.id = ops.step_id

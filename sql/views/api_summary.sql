@@ -10,7 +10,7 @@
 -- Cost: one pass over api_calls.  Example: SELECT name, count, mean_ns FROM api_summary LIMIT 10;
 WITH sums AS (
   SELECT profile_id, domain, name, count(*) AS count, sum(coalesce(result, 0) <> 0) AS error_count,
-    sum(dur_ns) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
+    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
   FROM temp.api_calls
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY profile_id, domain, name
@@ -23,7 +23,7 @@ SELECT
   sums.count AS count,
   sums.error_count AS error_count,
   sums.sum_ns AS sum_ns,
-  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
+  1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns

@@ -18,7 +18,7 @@ WITH op_shares AS (
     sum(ops.category <> 'user') AS op_count,
     sum(ops.category <> 'user' AND ops.code_trace_id IS NOT NULL) AS with_stack,
     sum(ops.category <> 'user' AND ops.input_shapes IS NOT NULL) AS with_shapes,
-    sum(ops.self_ns) AS self_ns, sum(CASE WHEN ops.flops IS NOT NULL THEN ops.self_ns ELSE 0 END) AS flops_self_ns
+    CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS self_ns, CAST(sum(1.0 * CASE WHEN ops.flops IS NOT NULL THEN ops.self_ns ELSE 0 END) AS INTEGER) AS flops_self_ns
   FROM temp.ops AS ops GROUP BY ops.profile_id
 ), autograd_nodes AS (
   SELECT profile_id, count(*) AS node_count, sum(forward_op_id IS NOT NULL) AS linked_count
@@ -26,17 +26,17 @@ WITH op_shares AS (
   GROUP BY profile_id
 ), step_shares AS (
   SELECT profile_id, count(*) AS step_count, sum(ops_recorded) AS recorded_count,
-    sum(CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns
+    CAST(sum(1.0 * CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps GROUP BY profile_id
 ), in_ops AS (
-  SELECT ops.profile_id AS profile_id, sum(ops.self_ns) AS op_ns
+  SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
   FROM temp.ops AS ops JOIN temp.steps AS steps ON steps.id = ops.step_id
   WHERE ops.category <> 'user' AND ops.thread_id = steps.thread_id AND steps.is_warmup = 0
   GROUP BY ops.profile_id
 ), kernel_shares AS (
   SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels GROUP BY profile_id
 ), dropped AS (
-  SELECT profile_id, sum(count) AS row_count FROM temp.diagnostics
+  SELECT profile_id, CAST(sum(1.0 * count) AS INTEGER) AS row_count FROM temp.diagnostics
   WHERE reason = 'dropped_rows' GROUP BY profile_id -- the rows capture_dropped say why
 )
 SELECT

@@ -19,7 +19,7 @@ SELECT
   sums.kind AS kind,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
-  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id, sums.step_id), 0) AS sum_ratio
+  1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id, sums.step_id), 0) AS sum_ratio
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.steps AS steps ON steps.id = sums.step_id

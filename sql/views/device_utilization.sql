@@ -32,10 +32,10 @@ WITH spans AS (
   SELECT profile_id, device_id, min(span_ns) AS span_ns, union_ns(start_ns, end_ns) AS busy_ns,
     capped_ns(start_ns, end_ns, blocks, 1) AS filled_ns, count(blocks) AS has_blocks,
     sum((end_ns - start_ns) * occupancy_ratio) AS occupied_ns,
-    sum(CASE WHEN occupancy_ratio IS NOT NULL THEN end_ns - start_ns END) AS known_ns,
-    sum(CASE WHEN uses_tensor_core THEN end_ns - start_ns ELSE 0 END) AS tensor_core_ns,
-    sum(CASE WHEN tensor_core_eligible THEN end_ns - start_ns ELSE 0 END) AS eligible_ns,
-    count(*) AS kernel_count, sum(end_ns - start_ns) AS kernel_ns
+    CAST(sum(1.0 * CASE WHEN occupancy_ratio IS NOT NULL THEN end_ns - start_ns END) AS INTEGER) AS known_ns,
+    CAST(sum(1.0 * CASE WHEN uses_tensor_core THEN end_ns - start_ns ELSE 0 END) AS INTEGER) AS tensor_core_ns,
+    CAST(sum(1.0 * CASE WHEN tensor_core_eligible THEN end_ns - start_ns ELSE 0 END) AS INTEGER) AS eligible_ns,
+    count(*) AS kernel_count, CAST(sum(1.0 * (end_ns - start_ns)) AS INTEGER) AS kernel_ns
   FROM clipped GROUP BY profile_id, device_id
 )
 SELECT

@@ -12,7 +12,7 @@
 -- Cost: one pass over kernels, step_segments and collectives.  Example: SELECT rank, overlap_ns FROM distributed_summary;
 WITH spans AS (
   SELECT steps.profile_id AS profile_id, min(segments.start_ns) AS start_ns, max(segments.end_ns) AS end_ns,
-    count(DISTINCT segments.step_id) AS step_count, sum(segments.dur_ns) AS steps_ns
+    count(DISTINCT segments.step_id) AS step_count, CAST(sum(1.0 * segments.dur_ns) AS INTEGER) AS steps_ns
   FROM temp.step_segments AS segments JOIN temp.steps AS steps ON steps.id = segments.step_id
   GROUP BY steps.profile_id
 ), clipped AS (
@@ -26,7 +26,7 @@ WITH spans AS (
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS communication_ns
   FROM clipped GROUP BY profile_id
 ), exchanged AS (
-  SELECT profile_id, count(*) AS collective_count, sum(bytes) AS bytes FROM temp.collectives GROUP BY profile_id
+  SELECT profile_id, count(*) AS collective_count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes FROM temp.collectives GROUP BY profile_id
 )
 SELECT
   spans.profile_id AS profile_id,

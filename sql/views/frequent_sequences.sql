@@ -12,7 +12,7 @@
 -- Example: SELECT count, pattern FROM frequent_sequences LIMIT 5;
 WITH calls AS (
   SELECT kernels.profile_id AS profile_id, ops.outermost_id AS op_id, count(*) AS kernel_count,
-    ordered_concat(kernels.short_name, ' | ', kernels.start_ns) AS pattern, sum(kernels.dur_ns) AS kernel_ns
+    ordered_concat(kernels.short_name, ' | ', kernels.start_ns) AS pattern, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER) AS kernel_ns
   FROM temp.kernels AS kernels JOIN temp.ops AS ops ON ops.id = kernels.op_id
   WHERE ops.outermost_id IS NOT NULL
   GROUP BY kernels.profile_id, ops.outermost_id
@@ -26,7 +26,7 @@ SELECT
   max(calls.kernel_count) AS kernel_count,
   count(*) AS count,
   sum(calls.kernel_ns) AS kernel_ns,
-  sum(ops.dur_ns) AS op_ns
+  CAST(sum(1.0 * ops.dur_ns) AS INTEGER) AS op_ns
 FROM calls
 JOIN temp.ops AS ops ON ops.id = calls.op_id
 JOIN temp.profiles AS profiles ON profiles.id = calls.profile_id

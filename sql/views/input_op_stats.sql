@@ -8,7 +8,7 @@
 --   category                    input_events.stage
 -- Cost: one pass over input_events.  Example: SELECT name, count, self_ratio FROM input_op_stats;
 WITH sums AS (
-  SELECT profile_id, name, stage, count(*) AS count, sum(dur_ns) AS sum_ns, sum(self_ns) AS self_ns
+  SELECT profile_id, name, stage, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
   FROM temp.input_events
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY profile_id, name, stage
@@ -19,9 +19,9 @@ SELECT
   sums.name AS name,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
-  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
+  1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.self_ns AS self_ns,
-  1.0 * sums.self_ns / nullif(sum(sums.self_ns) OVER (PARTITION BY sums.profile_id), 0) AS self_ratio,
+  1.0 * sums.self_ns / nullif(total(sums.self_ns) OVER (PARTITION BY sums.profile_id), 0) AS self_ratio,
   sums.stage AS category
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 ORDER BY profile_id, self_ns DESC, name, category

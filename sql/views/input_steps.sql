@@ -5,7 +5,7 @@
 --   dur_ns, input_ns, input_ratio   of the step; time of the outermost input_events on the step's own thread; their share
 -- Cost: linear in steps and input_events.  Example: SELECT number, input_ratio FROM input_steps LIMIT 10;
 WITH input_time AS (
-  SELECT step_id, thread_id, sum(dur_ns) AS input_ns
+  SELECT step_id, thread_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS input_ns
   FROM temp.input_events WHERE parent_id IS NULL AND step_id IS NOT NULL GROUP BY step_id, thread_id
 )
 SELECT

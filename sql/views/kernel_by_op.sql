@@ -12,7 +12,7 @@
 -- Cost: one pass over kernels, one look-up of an op for each.  Example: SELECT * FROM kernel_by_op LIMIT 10;
 WITH sums AS (
   SELECT kernels.profile_id AS profile_id, ops.name AS op_name, kernels.name AS kernel_name,
-    min(kernels.kind) AS kind, count(*) AS count, sum(kernels.dur_ns) AS sum_ns
+    min(kernels.kind) AS kind, count(*) AS count, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER) AS sum_ns
   FROM temp.kernels AS kernels LEFT JOIN temp.ops AS ops ON ops.id = kernels.op_id
   WHERE kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY kernels.profile_id, ops.name, kernels.name
@@ -25,7 +25,7 @@ SELECT
   sums.kind AS kind,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
-  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
+  1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 ORDER BY sum_ns DESC, profile_id, op_name, kernel_name

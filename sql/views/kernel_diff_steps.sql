@@ -13,12 +13,12 @@
 -- Cost: one pass over the device activities of each side.
 -- Example: SELECT name, dur_diff_ns FROM kernel_diff_steps('*', 1, 1, '*', 2, 2) LIMIT 10;
 WITH sides AS (
-  SELECT name, count(*) AS a_count, sum(dur_ns) AS a_ns, 0 AS b_count, 0 AS b_ns
+  SELECT name, count(*) AS a_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS a_ns, 0 AS b_count, 0 AS b_ns
   FROM temp.device_activities(:a)
   WHERE kind <> 'sync' AND step_id IN (SELECT id FROM temp.steps WHERE number BETWEEN :a_first AND :a_last)
   GROUP BY name
   UNION ALL
-  SELECT name, 0, 0, count(*), sum(dur_ns)
+  SELECT name, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER)
   FROM temp.device_activities(:b)
   WHERE kind <> 'sync' AND step_id IN (SELECT id FROM temp.steps WHERE number BETWEEN :b_first AND :b_last)
   GROUP BY name

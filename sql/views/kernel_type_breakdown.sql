@@ -36,7 +36,7 @@ WITH last_steps AS (
 SELECT
   kernel_type AS kernel_type,
   sum_ns AS sum_ns,
-  1.0 * sum_ns / nullif(sum(sum_ns) OVER (), 0) AS sum_ratio
+  1.0 * sum_ns / nullif(total(sum_ns) OVER (), 0) AS sum_ratio
 FROM sums
 WHERE sum_ns > 0
 ORDER BY sum_ns DESC, mask

@@ -29,12 +29,12 @@ WITH highest AS (
 ), sums AS (
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, lines.file AS file,
     lines.line AS line, max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
-    max(lines.is_library) AS is_library, count(*) AS count, sum(allocations.bytes) AS bytes,
+    max(lines.is_library) AS is_library, count(*) AS count, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes,
     sum(allocations.released_ns IS NULL) AS live_count,
-    sum(CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS live_bytes,
-    sum(CASE WHEN peaks.time_ns IS NULL THEN NULL WHEN allocations.allocated_ns <= peaks.time_ns
+    CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS INTEGER) AS live_bytes,
+    CAST(sum(1.0 * CASE WHEN peaks.time_ns IS NULL THEN NULL WHEN allocations.allocated_ns <= peaks.time_ns
       AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.time_ns)
-      THEN allocations.bytes ELSE 0 END) AS peak_bytes,
+      THEN allocations.bytes ELSE 0 END) AS INTEGER) AS peak_bytes,
     max(peaks.in_use_bytes) AS in_use_bytes
   FROM temp.allocations AS allocations
   LEFT JOIN lines ON lines.code_trace_id = allocations.code_trace_id

@@ -11,9 +11,9 @@
 -- Cost: one pass over allocations, one look-up of an op for each.  Example: SELECT name, live_bytes FROM memory_by_op;
 WITH sums AS (
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, ops.name AS name,
-    count(*) AS count, sum(allocations.bytes) AS bytes, max(allocations.bytes) AS max_bytes,
+    count(*) AS count, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes, max(allocations.bytes) AS max_bytes,
     sum(allocations.released_ns IS NULL) AS live_count,
-    sum(CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS live_bytes,
+    CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS INTEGER) AS live_bytes,
     avg(allocations.released_ns - allocations.allocated_ns) AS mean_held_ns
   FROM temp.allocations AS allocations LEFT JOIN temp.ops AS ops ON ops.id = allocations.op_id
   GROUP BY allocations.profile_id, allocations.device_id, ops.name
@@ -31,7 +31,7 @@ SELECT
   sums.live_count AS live_count,
   sums.live_bytes AS live_bytes,
   CAST(sums.mean_held_ns AS INTEGER) AS mean_held_ns,
-  1.0 * sums.bytes / nullif(sum(sums.bytes) OVER (PARTITION BY sums.profile_id, sums.device_id), 0) AS bytes_ratio
+  1.0 * sums.bytes / nullif(total(sums.bytes) OVER (PARTITION BY sums.profile_id, sums.device_id), 0) AS bytes_ratio
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id

@@ -21,8 +21,9 @@ WITH changes AS (
   WHERE memory_events.kind IN ('allocate', 'release') AND memory_events.time_ns IS NOT NULL
 ), sums AS (
   SELECT changes.*,
-    sum(bytes) OVER (PARTITION BY profile_id, device_id, category ORDER BY time_ns, id) AS category_bytes,
-    sum(bytes) OVER (PARTITION BY profile_id, device_id ORDER BY time_ns, id) AS all_bytes,
+    CAST(sum(1.0 * bytes) OVER (PARTITION BY profile_id, device_id, category ORDER BY time_ns, id) AS INTEGER)
+      AS category_bytes,
+    CAST(sum(1.0 * bytes) OVER (PARTITION BY profile_id, device_id ORDER BY time_ns, id) AS INTEGER) AS all_bytes,
     coalesce(first_value(in_use_bytes - bytes) OVER (PARTITION BY profile_id, device_id
       ORDER BY in_use_bytes IS NULL, time_ns, id), 0) AS before_bytes
   FROM changes

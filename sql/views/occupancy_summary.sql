@@ -11,7 +11,7 @@
 --   unused_ns                      sum_ns times the part of the device that was not occupied
 -- Cost: one pass over kernels.  Example: SELECT name, occupancy_ratio, unused_ns FROM occupancy_summary LIMIT 10;
 WITH sums AS (
-  SELECT profile_id, name, count(*) AS count, sum(dur_ns) AS sum_ns,
+  SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
     sum(occupancy_ratio * dur_ns) / nullif(sum(CASE WHEN occupancy_ratio IS NOT NULL THEN dur_ns END), 0)
       AS occupancy_ratio,
     sum(blocks_per_multiprocessor * dur_ns)

@@ -17,7 +17,7 @@ WITH last_steps AS (
 ), calls AS (
   SELECT kernels.profile_id AS profile_id, kernels.op_id AS op_id,
     ordered_concat(kernels.short_name, ' -> ', launches.start_ns) AS kernel_sequence, count(*) AS kernel_count,
-    min(launches.start_ns) AS launch_ns, min(kernels.start_ns) AS start_ns, sum(kernels.dur_ns) AS kernel_ns
+    min(launches.start_ns) AS launch_ns, min(kernels.start_ns) AS start_ns, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER) AS kernel_ns
   FROM temp.kernels AS kernels
   JOIN temp.api_calls AS launches ON launches.id = kernels.api_call_id
   LEFT JOIN last_steps ON last_steps.profile_id = kernels.profile_id
@@ -33,7 +33,7 @@ SELECT
   max(calls.kernel_count) AS kernel_count,
   CAST(round(avg(calls.launch_ns - ops.start_ns)) AS INTEGER) AS launch_delay_ns,
   CAST(round(avg(calls.start_ns - calls.launch_ns)) AS INTEGER) AS kernel_delay_ns,
-  sum(calls.kernel_ns) AS kernel_ns
+  CAST(sum(1.0 * calls.kernel_ns) AS INTEGER) AS kernel_ns
 FROM calls
 JOIN temp.ops AS ops ON ops.id = calls.op_id
 JOIN temp.profiles AS profiles ON profiles.id = calls.profile_id

@@ -44,18 +44,18 @@ WITH measured AS (
     device_flops_per_second, device_bytes_per_second
   FROM counted WHERE device_self_ns > 0
 ), step_time AS (
-  SELECT profile_id, sum(dur_ns) AS all_ns, sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS step_ns,
+  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns, CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns,
     sum(ops_recorded = 1) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (
-  SELECT ops.profile_id AS profile_id, sum(ops.self_ns) AS op_ns
+  SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
   FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
   WHERE ops.category <> 'user' AND ops.thread_id = measured.thread_id
   GROUP BY ops.profile_id
 ), listed AS (
   SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
-    self_ns / nullif(sum(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_self_ratio,
-    sum(self_ns) OVER of_side / nullif(sum(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_cumulative_ratio,
+    self_ns / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_self_ratio,
+    sum(self_ns) OVER of_side / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_cumulative_ratio,
     flops_per_second, bytes_per_second, execution_mode, 0 AS is_idle
   FROM sides
   WINDOW of_side AS (PARTITION BY profile_id, side ORDER BY self_ns DESC, name, op_type, execution_mode)

@@ -27,8 +27,8 @@ SELECT
   by_type.name_count AS name_count,
   CAST(round(by_type.count) AS INTEGER) AS count,
   CAST(by_type.self_ns AS INTEGER) AS self_ns,
-  by_type.self_ns / nullif(sum(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS self_ratio,
+  by_type.self_ns / nullif(total(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS self_ratio,
   sum(by_type.self_ns) OVER (PARTITION BY by_type.profile_id ORDER BY by_type.self_ns DESC, by_type.op_type)
-    / nullif(sum(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS cumulative_ratio
+    / nullif(total(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS cumulative_ratio
 FROM by_type JOIN temp.profiles AS profiles ON profiles.id = by_type.profile_id
 ORDER BY profile_id, self_ns DESC, op_type

@@ -13,7 +13,7 @@
 --   other_ns                    rest_ns under the name of TensorFlow
 -- Cost: one pass over step_segments.  Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
 WITH parts AS (
-  SELECT step_id, sum(dur_ns) AS dur_ns,
+  SELECT step_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
     total(dur_ns) FILTER (WHERE category = 'kernel') AS kernel_ns,
     total(dur_ns) FILTER (WHERE category GLOB 'memcpy*') AS memcpy_ns,
     total(dur_ns) FILTER (WHERE category = 'memcpy_HtoD') AS to_device_ns,

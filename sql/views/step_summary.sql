@@ -19,22 +19,22 @@ WITH measured AS (
     sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
   FROM temp.steps GROUP BY profile_id
 ), durations AS (
-  SELECT profile_id, sum(dur_ns) AS sum_ns, avg(dur_ns) AS mean_ns, median(dur_ns) AS median_ns,
+  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, avg(dur_ns) AS mean_ns, median(dur_ns) AS median_ns,
     stddev(dur_ns) AS stddev_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, percentile(dur_ns, 95) AS p95_ns,
-    count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS recorded_ns
+    count(*) AS step_count, CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS recorded_ns
   FROM measured GROUP BY profile_id
 ), op_time AS (
   SELECT ops.profile_id AS profile_id,
-    sum(CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id THEN ops.self_ns ELSE 0 END)
+    CAST(sum(1.0 * CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id THEN ops.self_ns ELSE 0 END) AS INTEGER)
       AS in_ops_ns,
-    sum(CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN ops.dur_ns ELSE 0 END)
+    CAST(sum(1.0 * CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN ops.dur_ns ELSE 0 END) AS INTEGER)
       AS in_optimizer_ns,
     sum(ops.category <> 'user') AS op_count
   FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
   WHERE measured.ops_recorded = 1
   GROUP BY ops.profile_id
 ), input_time AS (
-  SELECT input_events.profile_id AS profile_id, sum(input_events.dur_ns) AS in_input_ns
+  SELECT input_events.profile_id AS profile_id, CAST(sum(1.0 * input_events.dur_ns) AS INTEGER) AS in_input_ns
   FROM temp.input_events AS input_events JOIN measured ON measured.id = input_events.step_id
   WHERE input_events.parent_id IS NULL AND input_events.thread_id = measured.thread_id
   GROUP BY input_events.profile_id

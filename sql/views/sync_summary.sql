@@ -22,7 +22,7 @@ WITH waits AS (
   WHERE syncs.step_id IS NULL OR syncs.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
 ), sums AS (
   SELECT profile_id, kind, op_name, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line AS location,
-    count(*) AS count, sum(dur_ns) AS sum_ns, max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id
+    count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id
   FROM waits GROUP BY profile_id, kind, op_name, file, line
 )
 SELECT
@@ -33,7 +33,7 @@ SELECT
   sums.location AS location,
   sums.count AS count,
   sums.sum_ns AS sum_ns,
-  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
+  1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.max_ns AS max_ns,
   kernels.name AS kernel_name

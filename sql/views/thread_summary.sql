@@ -13,19 +13,19 @@
 -- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH rows_of AS (
   SELECT thread_id, sum(category <> 'user') AS op_count, sum(category = 'autograd') AS autograd_count,
-    sum(CASE WHEN category <> 'user' THEN self_ns ELSE 0 END) AS op_ns, 0 AS kernel_count, 0 AS kernel_ns,
+    CAST(sum(1.0 * CASE WHEN category <> 'user' THEN self_ns ELSE 0 END) AS INTEGER) AS op_ns, 0 AS kernel_count, 0 AS kernel_ns,
     0 AS transfer_count, 0 AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id
   UNION ALL
-  SELECT thread_id, 0, 0, 0, count(*), sum(dur_ns), 0, 0, min(start_ns), max(end_ns)
+  SELECT thread_id, 0, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), 0, 0, min(start_ns), max(end_ns)
   FROM temp.kernels WHERE thread_id IS NOT NULL GROUP BY thread_id
   UNION ALL
-  SELECT thread_id, 0, 0, 0, 0, 0, count(*), sum(dur_ns), min(start_ns), max(end_ns)
+  SELECT thread_id, 0, 0, 0, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), min(start_ns), max(end_ns)
   FROM temp.transfers WHERE thread_id IS NOT NULL GROUP BY thread_id
 ), sums AS (
-  SELECT thread_id, sum(op_count) AS op_count, sum(autograd_count) AS autograd_count, sum(op_ns) AS op_ns,
-    sum(kernel_count) AS kernel_count, sum(kernel_ns) AS kernel_ns, sum(transfer_count) AS transfer_count,
-    sum(transfer_ns) AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+  SELECT thread_id, sum(op_count) AS op_count, sum(autograd_count) AS autograd_count, CAST(sum(1.0 * op_ns) AS INTEGER) AS op_ns,
+    sum(kernel_count) AS kernel_count, CAST(sum(1.0 * kernel_ns) AS INTEGER) AS kernel_ns, sum(transfer_count) AS transfer_count,
+    CAST(sum(1.0 * transfer_ns) AS INTEGER) AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM rows_of GROUP BY thread_id
 )
 SELECT

@@ -11,8 +11,8 @@
 --   bytes_per_second               all bytes by all time
 -- Cost: one pass over transfers.  Example: SELECT direction, source_memory, bytes_per_second FROM transfer_summary;
 WITH sums AS (
-  SELECT profile_id, kind, direction, source_memory, target_memory, count(*) AS count, sum(bytes) AS bytes,
-    sum(dur_ns) AS sum_ns, max(dur_ns) AS max_ns
+  SELECT profile_id, kind, direction, source_memory, target_memory, count(*) AS count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes,
+    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns
   FROM temp.transfers
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY profile_id, kind, direction, source_memory, target_memory
@@ -28,7 +28,7 @@ SELECT
   sums.bytes AS bytes,
   sums.bytes / sums.count AS mean_bytes,
   sums.sum_ns AS sum_ns,
-  1.0 * sums.sum_ns / nullif(sum(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
+  1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
   sums.sum_ns / sums.count AS mean_ns,
   sums.max_ns AS max_ns,
   1e9 * sums.bytes / nullif(sums.sum_ns, 0) AS bytes_per_second
