@@ -38,6 +38,7 @@ static struct {
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 struct wish {
   uintptr_t address, type;
+  unsigned order; /* in which they were seen */
 };
 static struct wish wanted[WANTED_MAXIMUM];
 static unsigned wanted_count;
@@ -78,7 +79,10 @@ void module_discovery_want(uintptr_t address, uintptr_t type) {
   pthread_mutex_lock(&guard);
   bool is_there = false;
   for (unsigned i = 0; i < wanted_count && !is_there; i++) is_there = wanted[i].address == address && wanted[i].type == type;
-  if (!is_there && wanted_count < WANTED_MAXIMUM) wanted[wanted_count++] = (struct wish){address, type};
+  if (!is_there && wanted_count < WANTED_MAXIMUM) {
+    wanted[wanted_count] = (struct wish){address, type, wanted_count};
+    wanted_count++;
+  }
   pthread_mutex_unlock(&guard);
 }
 
@@ -94,27 +98,28 @@ static int compare(const void *left, const void *right) {
   return (a->type > b->type) - (a->type < b->type);
 }
 
-/* Appends the objects that are at one of these addresses, and says which are dead. false: something failed. */
+/* Appends the objects that are at one of these addresses, in the order in which they were seen, and says which are dead.
+** false: something failed. */
 static bool find_objects(struct wish *wished, unsigned count, void *found) {
   void *objects = python.call(python.get_objects, NULL);
-  static bool is_alive[WANTED_MAXIMUM]; /* with the GIL held */
-  memset(is_alive, 0, count * sizeof *is_alive);
+  static void *alive[WANTED_MAXIMUM]; /* by order; with the GIL held */
+  memset(alive, 0, count * sizeof *alive);
   intptr_t size = objects ? python.list_size(objects) : 0;
   qsort(wished, count, sizeof *wished, compare);
   for (intptr_t i = 0; i < size; i++) {
     void *object = python.list_item(objects, i);
-    struct wish key = {(uintptr_t)object, 0};
+    struct wish key = {(uintptr_t)object, 0, 0};
     if (key.address < wished[0].address || key.address > wished[count - 1].address) continue;
     key.type = (uintptr_t)python_at(object, OBJECT_TYPE);
     struct wish *place = bsearch(&key, wished, count, sizeof *wished, compare);
-    if (!place) continue;
-    is_alive[place - wished] = true;
-    if (python.append(found, object)) size = -1;
+    if (place) alive[place->order] = object;
   }
   if (!objects) return false;
+  for (unsigned i = 0; i < count; i++)
+    if (alive[i] && python.append(found, alive[i])) size = -1;
   python.decrement(objects);
   for (unsigned i = 0; i < count; i++) {
-    if (is_alive[i]) continue;
+    if (alive[wished[i].order]) continue;
     module_died(wished[i].address, wished[i].type);
     python_object_died((const void *)wished[i].address);
   }

@@ -8,17 +8,6 @@ import os
 import sys
 
 
-def load_hook(name):
-    """Another file of this directory, which is not on sys.path any more."""
-    from importlib.util import module_from_spec, spec_from_file_location
-
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
-    spec = spec_from_file_location(name, path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def load_library():
     import ctypes
 
@@ -307,7 +296,7 @@ class Recording:
         library.tfprof_capture_module_changed.argtypes = [ctypes.c_uint64] * 3
         library.tfprof_capture_unknown_modules.argtypes = [ctypes.py_object]
         library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 3 + [ctypes.c_void_p]
-        modules = load_hook("_tfprof_modules").Modules(library, self.torch, self.say_problem)
+        modules = sys.modules["_tfprof_hooks"].load_beside("_tfprof_modules").Modules(library, self.torch, self.say_problem)
         if not library.tfprof_capture_find_modules(modules.found, gc.get_objects, _thread.start_new_thread, id(code)):
             return self.believe_modules(False, "this Python lacks a function")
         if not self.sees_modules():

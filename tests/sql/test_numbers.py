@@ -314,6 +314,12 @@ def test_lines(engine, hand, view, what):
         classes = [frame[2][: -len(".forward")] for frame in stack if re.fullmatch(r".+\.forward", frame[2])]
         if classes:
             modules["/".join(reversed(classes))] += hand.self_ns[row[0]]
+    known = dict(engine.query("SELECT id, module FROM ops WHERE module IS NOT NULL")[1])
+    if known:  # the source tells modules itself
+        modules.clear()
+        for row in hand.counted:
+            if row[0] in known:
+                modules[known[row[0]]] += hand.self_ns[row[0]]
     lines = view("code_summary")
     check(
         {(row["file"], row["line"]): row["self_ns"] for row in lines if row["self_ns"]}

@@ -120,10 +120,17 @@ def grown():
     return model
 
 
+class Fleeting(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
 def short_lived():
-    """A thousand models, one after the other, most at the address of another; nothing is expected of them."""
+    """A thousand models, one after the other, many at the address of another, as later are those of other classes."""
     for number in range(1000):
-        nn.Sequential(*[nn.Linear(3, 3) for _ in range(number % 3 + 1)])(torch.ones(3, 3))
+        models = [Fleeting() for _ in range(number % 30 + 1)]
+        for model in models:
+            model(torch.ones(3, 3))
 
 
 def main():
