@@ -12,6 +12,7 @@
 */
 #include "read/read.h"
 
+#include "read/clock_alignment.h"
 #include "read/dump_reader.h"
 #include "read/json/json.h"
 #include "read/pickle/memory_snapshot.h"
@@ -319,6 +320,7 @@ static void drop_replaced(struct store *store, uint32_t run_number) {
 static void publish(struct opening *opening) {
   store_publish_run(opening->store, opening->run_number);
   drop_replaced(opening->store, opening->run_number);
+  clock_alignment_run(opening->store, opening->run_number);
   struct profile *profile = first_profile(opening);
   for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {
     profile_diagnose_once(profile, "error", "unopened_file", "%s could not be opened: %s", opening->failures.paths[i],

@@ -1,0 +1,183 @@
+/* clock_alignment.c: see clock_alignment.h.
+**
+** Ranks that take part in the same collective leave it together, whenever they entered it: the ends of the same
+** collective on two ranks differ by what their clocks differ, and by little else.  The offset of a rank is the median
+** of these differences to the reference, which is the lowest rank; collectives are the same when they have the group,
+** the name and the sequence number (or, without numbers, the place among those of the group and name) in common.
+** Where ranks share fewer than three collectives the ends of their steps are taken instead, which training in step
+** keeps together as well.  The error is what nine of ten differences stay under, counted from the median.
+**
+** An offset is applied only where the hosts are not known to be the same and it is more than three times the error (and
+** 10 us): else the clocks agree as far as can be told.  Only traces of PyTorch are aligned; recordings of our own say
+** themselves how their clocks relate.
+*/
+#include "read/clock_alignment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mark { uint64_t key; int64_t end; };
+struct marks {
+  struct mark *items; /* by key */
+  size_t count;
+};
+enum { FEWEST_COLLECTIVES = 3, FEWEST_STEPS = 2, SMALLEST_OFFSET = 10000 };
+
+static uint64_t mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+  return hash ^ hash >> 29;
+}
+
+static int by_key(const void *left, const void *right) {
+  const struct mark *a = left, *b = right;
+  if (a->key != b->key) return a->key < b->key ? -1 : 1;
+  return a->end < b->end ? -1 : a->end > b->end;
+}
+
+/* Marks of the same key get numbers in the order of time; then they are sorted again. */
+static void number_repeated(struct marks *marks) {
+  qsort(marks->items, marks->count, sizeof *marks->items, by_key);
+  uint64_t place = 0, key = 0;
+  for (size_t i = 0; i < marks->count; i++) {
+    place = i && marks->items[i].key == key ? place + 1 : 0;
+    key = marks->items[i].key;
+    marks->items[i].key = mix(key, place + 1);
+  }
+  qsort(marks->items, marks->count, sizeof *marks->items, by_key);
+}
+
+static int64_t integer_at(const struct segment *segment, unsigned column, uint32_t row, int64_t otherwise) {
+  const struct column *values = segment->columns[column];
+  return values->form == COLUMN_ABSENT || column_is_null(values, row) ? otherwise : column_integer(values, row);
+}
+
+/* The ends of collectives, or of steps. */
+static void collect(struct profile *profile, unsigned table, struct marks *marks) {
+  struct column_set columns = {{0, 0}};
+  *marks = (struct marks){NULL, 0};
+  if (table == TABLE_steps) {
+    column_set_add(&columns, COLUMN_steps_number);
+    column_set_add(&columns, COLUMN_steps_end_ns);
+  } else {
+    column_set_add(&columns, COLUMN_collectives_name);
+    column_set_add(&columns, COLUMN_collectives_process_group);
+    column_set_add(&columns, COLUMN_collectives_sequence_number);
+    column_set_add(&columns, COLUMN_collectives_end_ns);
+  }
+  if (profile_require(profile, table, &columns, NULL)) return;
+  const struct profile_table *content = &profile->tables[table];
+  marks->items = malloc(((size_t)content->rows + 1) * sizeof *marks->items);
+  for (size_t s = 0; s < content->segment_count && marks->items; s++) {
+    const struct segment *segment = content->segments[s];
+    for (uint32_t row = 0; row < segment->rows; row++) {
+      struct mark mark = {.key = table};
+      if (table == TABLE_steps) {
+        mark.end = integer_at(segment, COLUMN_steps_end_ns, row, INT64_MIN);
+        mark.key = mix(mark.key, (uint64_t)integer_at(segment, COLUMN_steps_number, row, -1));
+      } else {
+        int64_t number = integer_at(segment, COLUMN_collectives_sequence_number, row, -1);
+        mark.end = integer_at(segment, COLUMN_collectives_end_ns, row, INT64_MIN);
+        mark.key = mix(mark.key, (uint64_t)integer_at(segment, COLUMN_collectives_name, row, 0));
+        mark.key = mix(mark.key, (uint64_t)integer_at(segment, COLUMN_collectives_process_group, row, 0));
+        mark.key = mix(mark.key, (uint64_t)number);
+      }
+      if (mark.end != INT64_MIN) marks->items[marks->count++] = mark;
+    }
+  }
+  if (!marks->items || !marks->count) return;
+  number_repeated(marks);
+}
+
+static int by_value(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
+struct fit { int64_t offset, error; size_t count; };
+
+/* The offset that brings `other` to `reference`. */
+static struct fit compare(const struct marks *reference, const struct marks *other) {
+  struct fit fit = {0, 0, 0};
+  size_t room = reference->count < other->count ? reference->count : other->count;
+  int64_t *differences = malloc((room + 1) * sizeof *differences);
+  for (size_t a = 0, b = 0; differences && a < reference->count && b < other->count;) {
+    const struct mark *left = &reference->items[a], *right = &other->items[b];
+    if (left->key == right->key) differences[fit.count++] = left->end - right->end; /* times are below 2^62 */
+    a += left->key <= right->key;
+    b += right->key <= left->key;
+  }
+  if (fit.count) {
+    qsort(differences, fit.count, sizeof *differences, by_value);
+    fit.offset = differences[fit.count / 2];
+    for (size_t i = 0; i < fit.count; i++) differences[i] = llabs(differences[i] - fit.offset);
+    qsort(differences, fit.count, sizeof *differences, by_value);
+    fit.error = differences[(fit.count - 1) * 9 / 10];
+  }
+  free(differences);
+  return fit;
+}
+
+static bool is_trace(const struct profile *profile) {
+  return strcmp(profile->source->format, "kineto") == 0 && profile->clock_offset_ns == 0 && profile->clock_error_ns < 0;
+}
+
+static void align(struct profile *reference, struct profile *other) {
+  struct fit fit = {0, 0, 0};
+  for (unsigned round = 0; round < 2; round++) {
+    static const struct { uint16_t table, fewest; } kinds[2] = {{TABLE_collectives, FEWEST_COLLECTIVES},
+                                                                {TABLE_steps, FEWEST_STEPS}};
+    struct marks left, right;
+    collect(reference, kinds[round].table, &left);
+    collect(other, kinds[round].table, &right);
+    fit = compare(&left, &right);
+    free(left.items);
+    free(right.items);
+    if (fit.count >= kinds[round].fewest) break;
+    fit.count = 0;
+  }
+  if (!fit.count) return;
+  other->clock_error_ns = fit.error;
+  bool is_same_host = reference->host && reference->host == other->host;
+  int64_t size = llabs(fit.offset);
+  if (!is_same_host && size > SMALLEST_OFFSET && size / 3 > fit.error) other->clock_offset_ns = fit.offset;
+}
+
+/* "2, 5, 7" of the ranks below `world_size` that no profile has. */
+static void name_missing(struct profile *const *profiles, size_t count, int64_t world_size) {
+  char names[256] = "";
+  size_t length = 0, missing = 0;
+  for (int64_t rank = 0; rank < world_size; rank++) {
+    bool is_there = false;
+    for (size_t i = 0; i < count && !is_there; i++) is_there = profiles[i]->rank == rank;
+    if (is_there) continue;
+    if (length + 24 < sizeof names)
+      length += (size_t)snprintf(names + length, sizeof names - length, "%s%lld", missing ? ", " : "", (long long)rank);
+    else if (names[length - 1] != '.') length += (size_t)snprintf(names + length, sizeof names - length, ", ...");
+    missing++;
+  }
+  if (!missing) return;
+  profile_diagnose(profiles[0], "warning", "missing_ranks", (int64_t)missing, -1, -1,
+                   "of the %lld ranks of the job %zu are not open: %s", (long long)world_size, missing, names);
+}
+
+void clock_alignment_run(struct store *store, uint32_t run_number) {
+  size_t all = store_profile_count(store), count = 0;
+  struct profile **profiles = malloc((all + 1) * sizeof *profiles), *reference = NULL;
+  int64_t world_size = -1;
+  for (size_t i = 0; i < all && profiles; i++) {
+    struct profile *profile = store_profile_at(store, i);
+    if (profile->run_number != run_number || !is_trace(profile) || profile->rank < 0) continue;
+    profiles[count++] = profile;
+    if (profile->world_size > world_size) world_size = profile->world_size;
+    if (!reference || profile->rank < reference->rank) reference = profile;
+  }
+  if (count > 1) {
+    for (size_t i = 0; i < count; i++) {
+      if (profiles[i] != reference) align(reference, profiles[i]);
+    }
+    reference->clock_error_ns = 0;
+    if (world_size > 0 && world_size <= 1000000) name_missing(profiles, count, world_size);
+  }
+  free(profiles);
+}

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""test_alignment.py: clocks of ranks on different hosts are brought together, by collectives or by steps.
+
+Traces of four ranks are made whose clocks differ by known amounts; three are opened together.
+"""
+import json
+import os
+import random
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import run_tests
+
+SKEWS = {0: 0, 1: 5_000_000_000, 3: -730_000}  # ns by which the rank's clock is ahead
+BASE = 1_700_000_000_000_000_000
+
+
+def trace(rank, skew, host, has_collectives=True, jitter=2000, slow=None):
+    chance, events, start = random.Random(rank), [], 1_000_000_000
+    for step in range(8):
+        begin = start + step * 100_000_000
+        ends = [begin + 20_000_000 * (k + 1) for k in range(4)]
+        wait = chance.randrange(0, 15_000_000)  # the rank comes to the collective at its own pace
+        if slow is not None:
+            wait = 12_000_000 if rank == slow else 0
+        for k, end in enumerate(ends):
+            at = end - 18_000_000 + wait + skew
+            dur = end + skew + chance.randrange(-jitter, jitter) - at
+            correlation = step * 10 + k + 1
+            args = {"device": 0, "stream": 7, "correlation": correlation, "External id": correlation}
+            name = "gemm"
+            if has_collectives:
+                name = "ncclDevKernel_AllReduce"
+                args.update({"Collective name": "allreduce", "Process Group Name": "0", "Group size": 4, "In msg nelems": 10,
+                             "Out msg nelems": 10, "dtype": "Float"})
+            events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9,
+                           "ts": (begin + k * 1000 + skew) / 1000, "dur": 0.5, "args": {"correlation": correlation}})
+            events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at / 1000, "dur": dur / 1000,
+                           "args": args})
+        stop = begin + 99_000_000 + skew + chance.randrange(-jitter, jitter)
+        events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9,
+                       "ts": (begin + skew) / 1000, "dur": (stop - begin - skew) / 1000, "args": {"External id": 1000 + step}})
+    return {"distributedInfo": {"rank": rank, "world_size": 4}, "host_name": host, "baseTimeNanoseconds": BASE,
+            "traceEvents": events}
+
+
+def opened(engine, directory, **options):
+    hosts = options.pop("hosts", lambda rank: f"node{rank}")
+    for rank, skew in SKEWS.items():
+        with open(os.path.join(directory, f"rank{rank}.json"), "w") as file:
+            json.dump(trace(rank, skew, hosts(rank), **options), file)
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{directory}/rank*.json')")
+    return connection
+
+
+def offsets(connection):
+    return {rank: (offset, error) for rank, offset, error in connection.values(
+        "SELECT rank, clock_offset_ns, clock_error_ns FROM profiles ORDER BY rank")}
+
+
+def check_offsets(found):
+    assert set(found) == set(SKEWS), found
+    for rank, (offset, error) in found.items():
+        assert error is not None and error <= 4000, found
+        assert abs(offset + SKEWS[rank]) <= 4000, found
+    assert found[0] == (0, 0), found
+
+
+def test_collectives(engine):
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        connection = opened(engine, directory)
+        check_offsets(offsets(connection))
+        # Times are read on the common clock.
+        rows = connection.values(
+            "SELECT max(end_ns) - min(end_ns) FROM (SELECT end_ns, row_number() OVER (PARTITION BY profile_id ORDER BY end_ns) "
+            "AS place FROM collectives) GROUP BY place")
+        assert len(rows) == 32 and max(rows)[0] < 10000, rows
+        missing = connection.values("SELECT count, message FROM diagnostics WHERE reason = 'missing_ranks'")
+        assert missing == [(1, "of the 4 ranks of the job 1 are not open: 2")], missing
+
+
+def test_steps(engine):
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        check_offsets(offsets(opened(engine, directory, has_collectives=False)))
+
+
+def test_stragglers(engine):
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        rows = opened(engine, directory, slow=3).values(
+            "SELECT rank, count, round(metric, 2), round(late_ns / 1e6), step_count FROM stragglers")
+        # The others come 12 ms earlier to each of four collectives in each of eight steps of 99 ms.
+        assert rows[0] == (3, 8, 0.48, 384.0, 8) and len(rows) == 3, rows
+        assert all(row[1] == 0 and row[3] < 1 for row in rows[1:]), rows
+
+
+def test_one_host(engine):
+    """Ranks of one host have one clock: what differs is theirs."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        found = offsets(opened(engine, directory, hosts=lambda rank: "node"))
+        assert all(offset == 0 for offset, _ in found.values()), found
+
+
+def test_nothing_in_common(engine):
+    """Differences all over the place are no skew."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        SKEWS[1], kept = 40_000_000, SKEWS[1]
+        found = offsets(opened(engine, directory, jitter=30_000_000))
+        SKEWS[1] = kept
+        assert found[1][0] == 0 and found[1][1] > 10_000_000, found
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
