@@ -17,6 +17,8 @@ enum option_kind {
   KIND_TEXT,
   KIND_WORD, /* one of `words` */
   KIND_SIZE, /* bytes, with k, M or G behind them: powers of 1024 */
+  KIND_PERCENT,
+  KIND_STEPS, /* 10-20 or 10 */
   KIND_SHOW, /* ends here: --help */
 };
 
@@ -37,8 +39,15 @@ static const struct option_spec specs[OPTION_COUNT] = {
                        "tfprof-run, tfprof-run-2 ..."},
     [OPTION_FORCE] = {"force", 0, KIND_ON, NULL, "TFPROF_FORCE", false, "0",
                       "remove the recording that DIR holds (its *.tfprof files and nothing else) and record anew"},
-    [OPTION_OPS] = {"ops", 0, KIND_WORD, "all", "TFPROF_OPS", true, "all",
-                    "record every op of every step; so far the only mode"},
+    [OPTION_OPS] = {"ops", 0, KIND_WORD, "sampled|all|none", "TFPROF_OPS", true, "sampled",
+                    "sampled: the ops of the first steps, then of one step in as many as the overhead allows; all: of "
+                    "every step; none: only steps, ranges, counters and memory. A program without steps is recorded "
+                    "whole"},
+    [OPTION_OVERHEAD] = {"overhead", 0, KIND_PERCENT, "PERCENT", "TFPROF_OVERHEAD", true, "2",
+                         "by how much the run may become slower with --ops=sampled"},
+    [OPTION_STEPS] = {"steps", 0, KIND_STEPS, "FIRST-LAST", "TFPROF_STEPS", true, "",
+                      "record the ops of these steps, all of them, and of no others; the first step is 0, both are "
+                      "included"},
     [OPTION_PYTHON] = {"python", 0, KIND_WORD, "stacks|calls|none", "TFPROF_PYTHON_MODE", true, "stacks",
                        "stacks: from which line of Python each op was called; calls: each call of a Python function, "
                        "too; none: neither"},
@@ -50,6 +59,9 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "24M",
                             "how much a process may hold in memory of what is not written yet, from 1M on; what "
                             "comes when it is full is lost, and counted"},
+    [OPTION_MAX_SIZE] = {"max-size", 0, KIND_SIZE, "SIZE", "TFPROF_MAX_SIZE", true, "4G",
+                         "how large the file of a process may become with ops and allocations; beyond it only steps, "
+                         "ranges and counters are recorded; 0: no limit"},
     [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},
@@ -119,7 +131,8 @@ static void show_wrapped(const char *text, size_t *column) {
 static void show_option(const struct option_spec *spec) {
   char head[64], letter[8] = "    ";
   if (spec->letter) snprintf(letter, sizeof letter, "-%c, ", spec->letter);
-  bool has_value = spec->kind == KIND_TEXT || spec->kind == KIND_SIZE;
+  bool has_value = spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_PERCENT ||
+                   spec->kind == KIND_STEPS;
   snprintf(head, sizeof head, "  %s--%s%s%s%s", letter, spec->name, has_value ? " " : "", has_value ? spec->value : "",
            spec->kind == KIND_WORD ? "=WORD" : "");
   size_t column = (size_t)printf("%s", head);
@@ -169,6 +182,26 @@ static bool parse_size(const char *text, char *plain, size_t size) {
   return true;
 }
 
+static bool is_percent(const char *text) {
+  char *end;
+  if (*text < '0' || *text > '9') return false;
+  double value = strtod(text, &end);
+  return (!*end || strcmp(end, "%") == 0) && value >= 0.1 && value <= 100;
+}
+
+static bool is_steps(const char *text) {
+  char *end;
+  if (*text < '0' || *text > '9') return false;
+  errno = 0;
+  long long first = strtoll(text, &end, 10), last = first;
+  if (*end == '-') {
+    text = end + 1;
+    if (*text < '0' || *text > '9') return false;
+    last = strtoll(text, &end, 10);
+  }
+  return !*end && !errno && last >= first;
+}
+
 static bool is_one_of(const char *words, const char *word) {
   size_t length = strlen(word);
   for (const char *at = words; length; at++) {
@@ -201,6 +234,14 @@ static bool set_value(struct capture_options *options, enum option option, const
     case KIND_SIZE:
       if (parse_size(value, text, OPTION_TEXT_SIZE)) return true;
       fprintf(stderr, "tfprof-capture: %s must be a size such as 64M, not '%s'", from, value);
+      return false;
+    case KIND_PERCENT:
+      if (is_percent(value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be a percentage from 0.1 to 100, not '%s'", from, value);
+      return false;
+    case KIND_STEPS:
+      if (!*value || is_steps(value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be numbers of steps such as 10-20, not '%s'", from, value);
       return false;
     default: break;
   }
@@ -284,7 +325,8 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
     enum option option = find_option(word, &value);
     if (option == OPTION_COUNT) return unknown(word);
     const struct option_spec *spec = &specs[option];
-    bool takes_value = spec->kind == KIND_TEXT || spec->kind == KIND_WORD || spec->kind == KIND_SIZE;
+    bool takes_value = spec->kind == KIND_TEXT || spec->kind == KIND_WORD || spec->kind == KIND_SIZE ||
+                       spec->kind == KIND_PERCENT || spec->kind == KIND_STEPS;
     if (!takes_value && value) {
       fprintf(stderr, "tfprof-capture: --%s takes no value, '%s' has one", spec->name, word);
       return usage();

@@ -8,6 +8,7 @@
 
 #include "clock.h"
 #include "python_frames.h"
+#include "sampling.h"
 #include "session.h"
 #include "thread_record.h"
 #include "torch_inputs.h"
@@ -232,6 +233,8 @@ static void end_op(const void *object, void *context) {
   if (__builtin_expect(!place, 0)) return;
   struct open_op *op = &thread->open[place - 1];
   write_op(thread, op, object, end_ticks, thread->number);
+  atomic_store_explicit(&thread->ops_written,
+                        atomic_load_explicit(&thread->ops_written, memory_order_relaxed) + 1, memory_order_relaxed);
   op->object = NULL;
   if (__builtin_expect(place == depth, 1))
     pop(thread, depth);
@@ -249,6 +252,7 @@ static void start_range(void **context, const uint8_t *object) {
   range->object = NULL;
   range->vtable = context_vtable;
   range->thread = capture_current_thread;
+  range->mark = sampling_mark_kind(torch.name(object)) & 3;
   *context = range;
   range->start_ticks = clock_ticks();
 }
@@ -263,11 +267,14 @@ static void end_range(const void *object, void *context) {
     return; /* begun before a fork */
   if (!thread && !(thread = enter_thread())) return;
   write_op(thread, range, object, end_ticks, owner->number);
-  uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
+  enum step_mark mark = range->mark;
+  uint32_t name = range->name;
+  uint64_t start_ticks = range->start_ticks, depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
   if (owner == thread && depth && range == &thread->open[depth - 1])
-    pop(thread, depth);
+    pop(thread, (uint32_t)depth);
   else
     atomic_store_explicit(&range->is_done, 1, memory_order_release);
+  if (mark != MARK_NONE) sampling_mark_ended(mark, owner->number, name, start_ticks, end_ticks);
 }
 
 /* ---- Registration. */

@@ -52,6 +52,12 @@ static void add(const struct measurement *now, const char *name, const char *uni
   row_set_real(rows, row, COUNTER_VALUE, value);
 }
 
+void process_counters_add(struct process_counters *counters, struct dump_writer *writer, int64_t time_ns,
+                          const char *name, const char *unit, double value) {
+  const struct measurement now = {counters, writer, time_ns};
+  add(&now, name, unit, value);
+}
+
 static double seconds(struct timeval time) { return (double)time.tv_sec + (double)time.tv_usec * 1e-6; }
 
 static void measure_usage(const struct measurement *now, double elapsed) {

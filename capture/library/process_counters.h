@@ -26,5 +26,8 @@ bool process_counters_begin(struct process_counters *counters);
 void process_counters_end(struct process_counters *counters);
 /* Adds a row for each counter that can be read; those over a time need a call before. */
 void process_counters_measure(struct process_counters *counters, struct dump_writer *writer);
+/* One value measured elsewhere. */
+void process_counters_add(struct process_counters *counters, struct dump_writer *writer, int64_t time_ns,
+                          const char *name, const char *unit, double value);
 
 #endif

@@ -2,9 +2,11 @@
 #include "recording.h"
 
 #include "dump_ids.h"
+#include "memory_callbacks.h"
 #include "module_discovery.h"
 #include "op_rows.h"
 #include "process_counters.h"
+#include "sampling.h"
 #include "session.h"
 
 #include <errno.h>
@@ -101,6 +103,47 @@ static bool write_definitions(void) {
   return is_written;
 }
 
+static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format,
+                     ...) __attribute__((format(printf, 5, 6)));
+
+static void diagnose_interval(const struct sampling_event *event) {
+  if (event->interval > 1)
+    diagnose("info", "capture_interval", event->interval, "ops",
+             "from step %lld on ops are recorded in one step of %u: a step takes %.2f ms, and %.2f ms more with them",
+             (long long)event->step, event->interval, event->step_ns * 1e-6, event->cost_ns * 1e-6);
+  else
+    diagnose("info", "capture_interval", event->interval, "ops", "from step %lld on %s", (long long)event->step,
+             event->interval ? "the ops of every step are recorded" : "ops are not recorded");
+}
+
+/* When ops began and ceased to be recorded: derive reads there which steps have all of theirs. */
+static void add_sampling(void) {
+  struct sampling_event event;
+  while (sampling_take_event(&event)) {
+    int64_t time_ns = clock_map_ns(&recording.rows.clock, event.ticks);
+    process_counters_add(&recording.counters, recording.writer, time_ns, "capture_ops_recorded", "ratio", event.is_on);
+    if (!event.is_new) continue;
+    process_counters_add(&recording.counters, recording.writer, time_ns, "capture_ops_interval", "steps",
+                         event.interval);
+    diagnose_interval(&event);
+  }
+}
+
+static void write_counters(void) {
+  struct tfprof_error error;
+  struct row_buffer *rows = &recording.counters.rows;
+  if (row_buffer_write(rows, recording.writer, &error) == TFPROF_OK) return;
+  complain(&error);
+  rows->rows = 0;
+}
+
+/* What later rows rest on. */
+static void write_before_ops(void) {
+  if (recording.is_blocked) return;
+  add_sampling();
+  if (write_definitions() && recording.counters.rows.rows) write_counters();
+}
+
 static void write_rows(struct row_buffer *rows, uint64_t *lost) {
   struct tfprof_error error;
   if (!recording.is_blocked) {
@@ -114,7 +157,7 @@ static void write_rows(struct row_buffer *rows, uint64_t *lost) {
 static void write_everything(void) {
   recording.oldest_ms = 0;
   memory_rows_written(&recording.rows.memory);
-  if (!recording.is_blocked) write_definitions();
+  write_before_ops();
   write_rows(&recording.rows.ops, &recording.rows_lost);
   write_rows(&recording.rows.memory.events, &recording.memory_rows_lost);
 }
@@ -123,14 +166,12 @@ static void write_everything(void) {
 static void write_what_is_full(void *context) {
   struct op_rows *rows = &recording.rows;
   (void)context;
-  if (!recording.is_blocked) write_definitions();
+  write_before_ops();
   if (rows->ops.rows >= DUMP_FRAME_ROWS) write_rows(&rows->ops, &recording.rows_lost);
   if (rows->memory.events.rows >= DUMP_FRAME_ROWS) write_rows(&rows->memory.events, &recording.memory_rows_lost);
   if (!rows->ops.rows && !rows->memory.events.rows) recording.oldest_ms = 0;
 }
 
-static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format,
-                     ...) __attribute__((format(printf, 5, 6)));
 static void diagnose(const char *severity, const char *reason, int64_t count, const char *table, const char *format,
                      ...) {
   char message[512];
@@ -195,6 +236,17 @@ static void tell_dropped(uint16_t table, uint64_t dropped, bool is_full, uint64_
   if (dump_writer_dropped(recording.writer, table, dropped, NULL) == TFPROF_OK) *told = dropped;
 }
 
+/* Statistics need some steps with ops after the warm-up. */
+static void diagnose_sampling(void) {
+  enum { MANY_STEPS = 50, ENOUGH_STEPS = 5 };
+  uint64_t steps, recorded;
+  sampling_counts(&steps, &recorded);
+  if (session_parts[PART_OPS].state == PART_OFF || steps < MANY_STEPS || recorded >= ENOUGH_STEPS) return;
+  diagnose("warning", "capture_degraded", (int64_t)recorded, "ops",
+           "ops: degraded: of %llu steps only %llu after the warm-up were recorded with their ops",
+           (unsigned long long)steps, (unsigned long long)recorded);
+}
+
 static void write_dropped(bool is_end) {
   struct op_losses losses;
   op_rows_losses(&recording.rows, &losses);
@@ -214,10 +266,14 @@ static void tick(void) {
   const struct dump_clock clock = {reading.monotonic_ns, reading.realtime_ns, 0, reading.uncertainty_ns};
   if (dump_writer_clock(recording.writer, &clock, &error) != TFPROF_OK) complain(&error);
   process_counters_measure(&recording.counters, recording.writer);
-  if (row_buffer_write(&recording.counters.rows, recording.writer, &error) != TFPROF_OK) {
-    complain(&error);
-    recording.counters.rows.rows = 0;
+  add_sampling();
+  write_counters();
+  if (!sampling_note_bytes(dump_writer_bytes_written(recording.writer))) {
+    memory_disarm();
+    diagnose("warning", "capture_full", 0, "ops",
+             "the file has reached --max-size: from here on only steps, ranges and counters are recorded");
   }
+  if (!recording.is_blocked) row_buffer_write(&recording.diagnostics, recording.writer, NULL);
   write_dropped(false);
   chunk_pool_trim();
 }
@@ -276,6 +332,7 @@ static void close_file(void) {
   dump_writer_keep_room(recording.writer, 0);
   write_dropped(true);
   diagnose_losses();
+  diagnose_sampling();
   row_buffer_write(&recording.diagnostics, recording.writer, NULL);
   if (final_profile) dump_writer_profile(recording.writer, final_profile, NULL);
   if (dump_writer_close(recording.writer, &error) != TFPROF_OK) complain(&error);

@@ -11,6 +11,7 @@
 #include "python_code.h"
 #include "python_frames.h"
 #include "recording.h"
+#include "sampling.h"
 #include "torch_inputs.h"
 
 #include <fcntl.h>
@@ -28,6 +29,7 @@ struct session_part session_parts[PART_COUNT];
 static const char *const part_names[PART_COUNT] = {"ops", "shapes", "stacks", "modules", "steps", "memory", "clock", "counters"};
 static _Atomic int state = SESSION_NONE;
 static char directory[4096], framework_version[64], command[4096];
+static struct sampling_options sampling_asked;
 static bool wants_shapes, wants_stacks, wants_memory, is_quiet;
 
 void session_part_text(int part, char *text, size_t size) {
@@ -132,18 +134,24 @@ static bool start_recording(void) {
 /* ---- fork. */
 
 static void before_fork(void) {
+  sampling_before_fork();
   if (atomic_load(&state) == SESSION_RECORDING) recording_before_fork();
 }
 static void after_fork_in_parent(void) {
+  sampling_after_fork_in_parent();
   if (atomic_load(&state) == SESSION_RECORDING) recording_after_fork_in_parent();
 }
 static void after_fork_in_child(void) {
-  if (atomic_load(&state) != SESSION_RECORDING) return;
+  if (atomic_load(&state) != SESSION_RECORDING) {
+    sampling_after_fork_in_child(false);
+    return;
+  }
   capture_session++;
   thread_records_reset();
   module_queue_reset();
   module_discovery_reset();
   recording_after_fork_in_child();
+  sampling_after_fork_in_child(true);
   atomic_store(&state, SESSION_INHERITED);
 }
 
@@ -221,6 +229,21 @@ static uint64_t buffer_bytes(void) {
   return text && *text ? strtoull(text, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
 }
 
+/* As tfprof-capture has checked them. */
+static void read_sampling_options(void) {
+  const char *mode = getenv("TFPROF_OPS"), *overhead = getenv("TFPROF_OVERHEAD"), *steps = getenv("TFPROF_STEPS"),
+             *size = getenv("TFPROF_MAX_SIZE");
+  sampling_asked = (struct sampling_options){.mode = OPS_ALL, .overhead = 0.02, .last_step = -1};
+  if (mode && !strcmp(mode, "sampled")) sampling_asked.mode = OPS_SAMPLED;
+  if (mode && !strcmp(mode, "none")) sampling_asked.mode = OPS_NONE;
+  if (overhead && *overhead) sampling_asked.overhead = strtod(overhead, NULL) / 100;
+  if (size && *size) sampling_asked.max_bytes = strtoull(size, NULL, 10);
+  if (!steps || !*steps) return;
+  char *end;
+  sampling_asked.first_step = sampling_asked.last_step = strtoll(steps, &end, 10);
+  if (*end == '-') sampling_asked.last_step = strtoll(end + 1, NULL, 10);
+}
+
 __attribute__((constructor)) static void library_loaded(void) { clock_begin(); }
 
 int tfprof_capture_load(void) {
@@ -233,6 +256,7 @@ int tfprof_capture_load(void) {
   wants_stacks = !mode || strcmp(mode, "none") != 0;
   wants_memory = is_set("TFPROF_MEMORY", true);
   if (wants_memory) memory_begin();
+  read_sampling_options();
   read_command();
   return 1;
 }
@@ -255,6 +279,7 @@ int tfprof_capture_begin(const char *torch_version) {
     return 0;
   }
   set_part(PART_OPS, torch_layout.has_details ? PART_OK : PART_DEGRADED, reason);
+  if (sampling_asked.mode == OPS_NONE) set_part(PART_OPS, PART_OFF, "asked with --ops=none");
   set_part(PART_STEPS, PART_OK, "");
   set_part(PART_COUNTERS, PART_OK, "");
   set_part(PART_CLOCK, PART_OK, clock_source());
@@ -374,22 +399,14 @@ int tfprof_capture_arm(void) {
     memory_arm(wants_stacks);
   else
     memory_disarm();
-  if (ranges_arm(wants_shapes, wants_stacks) && ops_arm()) return 1;
+  if (ranges_arm(wants_shapes, wants_stacks)) {
+    sampling_begin(&sampling_asked);
+    return 1;
+  }
   session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
               framework_version);
   tfprof_capture_finish();
   return 0;
-}
-
-/* Recording ops is asked for by the switch or by a window; `switching` guards both. */
-static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
-static bool is_switched_off;
-static unsigned windows;
-
-static int follow_switches(void) {
-  if (windows || !is_switched_off) return ops_arm();
-  ops_disarm();
-  return 1;
 }
 
 int tfprof_capture_switch_memory(int mode) {
@@ -401,26 +418,9 @@ int tfprof_capture_switch_memory(int mode) {
   return 1;
 }
 
-int tfprof_capture_switch(int mode) {
-  if (!session_is_recording()) return 0;
-  pthread_mutex_lock(&switching);
-  is_switched_off = mode == 0;
-  int done = mode == 2 ? ops_arm_empty() : follow_switches();
-  pthread_mutex_unlock(&switching);
-  return done;
-}
-
-void tfprof_capture_begin_window(void) {
-  pthread_mutex_lock(&switching);
-  if (windows++ == 0 && is_switched_off && session_is_recording()) follow_switches();
-  pthread_mutex_unlock(&switching);
-}
-
-void tfprof_capture_end_window(void) {
-  pthread_mutex_lock(&switching);
-  if (windows && --windows == 0 && is_switched_off && session_is_recording()) follow_switches();
-  pthread_mutex_unlock(&switching);
-}
+int tfprof_capture_switch(int mode) { return session_is_recording() && sampling_switch(mode); }
+void tfprof_capture_begin_window(void) { sampling_window(1); }
+void tfprof_capture_end_window(void) { sampling_window(-1); }
 
 void tfprof_capture_flush(void) {
   if (atomic_load(&state) == SESSION_RECORDING) recording_flush(FLUSH_TIMEOUT_MS);
@@ -429,7 +429,7 @@ void tfprof_capture_flush(void) {
 void tfprof_capture_finish(void) {
   int expected = SESSION_RECORDING;
   if (!atomic_compare_exchange_strong(&state, &expected, SESSION_ENDED)) return;
-  ops_disarm();
+  sampling_end();
   ranges_disarm();
   memory_disarm();
   module_discovery_stop();

@@ -112,6 +112,7 @@ struct open_op {
   uint8_t scope;
   uint8_t is_engine_range : 1; /* what the autograd engine puts around an op of the backward pass */
   uint8_t is_told : 1;         /* by that op: its sequence number */
+  uint8_t mark : 2;            /* of a range: enum step_mark */
   uint8_t has_child : 1;       /* another op has begun inside it */
   _Atomic uint32_t is_done;    /* set when a range ended elsewhere than on top of its thread's others */
 
@@ -171,6 +172,7 @@ struct capture_thread {
   _Atomic uint32_t depth; /* of `open`; also read by the writer thread at the end */
   struct chunk *chunk;
   uint32_t position;
+  _Atomic uint64_t ops_written; /* also read by whoever ends a step (sampling.c) */
   uint32_t stack_depth; /* of walks[last_walk]; 0: none is valid */
   uint32_t last_walk;
   uint32_t forgets;     /* how often the tables were emptied */

@@ -1,7 +1,6 @@
-/* defaults.c: columns of ops that say something simple where the source says nothing.
+/* defaults.c: the column of ops that says something simple where the source says nothing.
 **
-** op_type is the name: without a graph, ops have no other type.  sample_weight is 1: a source that takes samples says
-** so itself.  Both cost no memory to speak of, as op_type shares the array of names and a constant has none.
+** op_type is the name: without a graph, ops have no other type.  It costs no memory, as it shares the array of names.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
@@ -12,18 +11,16 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     struct segment *segment = ops->segments[s];
     struct column *names = column_retain(segment->columns[COLUMN_ops_name]);
     if (segment_set_column(segment, COLUMN_ops_op_type, names)) return error_no_memory(error);
-    struct column *weights = column_constant_real(segment->rows, 1.0);
-    if (segment_set_column(segment, COLUMN_ops_sample_weight, weights)) return error_no_memory(error);
   }
   return TFPROF_OK;
 }
 
 const struct derive_pass derive_defaults = {
     .name = "op types",
-    .summary = "An op's type is its name and its weight 1 where the source says nothing else.",
+    .summary = "An op's type is its name where the source says nothing else.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_name}},
-    .writes = {{TABLE_ops, COLUMN_ops_op_type}, {TABLE_ops, COLUMN_ops_sample_weight}},
+    .writes = {{TABLE_ops, COLUMN_ops_op_type}},
     .run = run,
     .is_alone = true,
 };

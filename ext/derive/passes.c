@@ -20,6 +20,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_ranges,
     &derive_input_events,
     &derive_defaults,
+    &derive_op_weights,
     &derive_calling_ops,
     &derive_links_of_kernels,
     &derive_links_of_transfers,

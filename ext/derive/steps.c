@@ -11,7 +11,7 @@
 **
 ** Which optimizer.  A series is a name on a thread.  With gradient accumulation there is one series, and its period is
 ** the step.  Two optimizers of one class in one iteration make a single series whose periods repeat in a pattern
-** (short, long, short, long): for m = 2 ... 8 the periods are split into m interleaved groups, and the smallest m is
+** (short, long, short, long): for m = 2 ... 8, where there are eight rounds of them, the periods are split into m interleaved groups, and the smallest m is
 ** taken for which the periods differ from the median of their own group four times less than from the median of all;
 ** the step then ends where the longest pause follows.  The spread of a series is the 80th percentile of |period -
 ** median| / median, which one validation run in five steps does not disturb.  Among the series with at least half as
@@ -33,7 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAXIMUM_PER_STEP = 8 };
+enum { MAXIMUM_PER_STEP = 8, ROUNDS = 8 /* that show a pattern */ };
 
 struct mark {
   int64_t start, end;
@@ -199,7 +199,7 @@ static void find_pattern(const struct mark *marks, struct series *series, const 
   double all = deviation(periods, count, 1, room);
   double median = (memcpy(room, periods, count * sizeof *room), quantile(room, count, 0.5));
   if (all <= median / 8) return; /* regular as it is */
-  for (uint32_t m = 2; m <= MAXIMUM_PER_STEP && count >= 4 * m; m++) {
+  for (uint32_t m = 2; m <= MAXIMUM_PER_STEP && count >= ROUNDS * m; m++) {
     if (deviation(periods, count, m, room) > all / 4) continue;
     double longest = -1;
     series->per_step = m;

@@ -19,7 +19,7 @@ WITH with_steps AS (
   WHERE is_library = 0 AND NOT coalesce(text GLOB '*.backward(*', 0)
     AND profile_id IN (SELECT profile_id FROM looked_at)
 ), all_time AS (
-  SELECT profile_id, sum(self_ns) AS all_ns FROM temp.code_summary GROUP BY profile_id
+  SELECT profile_id, total(self_ns) AS all_ns FROM temp.code_summary GROUP BY profile_id
 ), ranked AS (
   SELECT program_lines.*, row_number() OVER (PARTITION BY profile_id ORDER BY cost_ns DESC, file, line) AS position
   FROM program_lines

@@ -32,6 +32,7 @@ WITH op_shares AS (
   SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
   FROM temp.ops AS ops JOIN temp.steps AS steps ON steps.id = ops.step_id
   WHERE ops.category <> 'user' AND ops.thread_id = steps.thread_id AND steps.is_warmup = 0
+    AND steps.ops_recorded = 1
   GROUP BY ops.profile_id
 ), kernel_shares AS (
   SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels GROUP BY profile_id

@@ -1,7 +1,9 @@
 -- Memory by op: which ops allocate, how much, and what of it is still held at the end.
 --
 -- One row for each profile, device and name of the innermost allocating op; allocations outside any recorded op have a
--- row without a name.  Allocations of warm-up steps count, since what they leave behind is held like any other.
+-- row without a name.  Allocations of warm-up steps count, since what they leave behind is held like any other.  Where
+-- ops were recorded only in some steps, count and bytes are weighed by steps.sample_weight, and what was allocated in steps
+-- for which others speak is left out of them; what is live is counted as it is, under the range or no name there.
 --   profile_id, rank, device_id, device, name
 --   count, bytes                allocations, and what they were given in all
 --   mean_bytes, max_bytes       of one allocation
@@ -11,11 +13,14 @@
 -- Cost: one pass over allocations, one look-up of an op for each.  Example: SELECT name, live_bytes FROM memory_by_op;
 WITH sums AS (
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, ops.name AS name,
-    count(*) AS count, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes, max(allocations.bytes) AS max_bytes,
+    sum(coalesce(steps.sample_weight, 1)) AS count,
+    sum(1.0 * allocations.bytes * coalesce(steps.sample_weight, 1)) AS bytes,
+    max(allocations.bytes) AS max_bytes,
     sum(allocations.released_ns IS NULL) AS live_count,
     CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS INTEGER) AS live_bytes,
     avg(allocations.released_ns - allocations.allocated_ns) AS mean_held_ns
   FROM temp.allocations AS allocations LEFT JOIN temp.ops AS ops ON ops.id = allocations.op_id
+  LEFT JOIN temp.steps AS steps ON steps.id = allocations.step_id
   GROUP BY allocations.profile_id, allocations.device_id, ops.name
 )
 SELECT
@@ -24,9 +29,9 @@ SELECT
   sums.device_id AS device_id,
   devices.name AS device,
   sums.name AS name,
-  sums.count AS count,
-  sums.bytes AS bytes,
-  sums.bytes / sums.count AS mean_bytes,
+  CAST(round(sums.count) AS INTEGER) AS count,
+  CAST(round(sums.bytes) AS INTEGER) AS bytes,
+  CAST(sums.bytes / nullif(sums.count, 0) AS INTEGER) AS mean_bytes,
   sums.max_bytes AS max_bytes,
   sums.live_count AS live_count,
   sums.live_bytes AS live_bytes,

@@ -10,20 +10,27 @@
 --   sum_ns, mean_ns               time from its start to its end, in all and per call
 --   min_ns, max_ns                the shortest and the longest call
 --   per_step_count, per_step_self_ns   per measured step; NULL without steps
+--   per_step_self_error_ns        standard error of the latter where only some steps were recorded, from how much the
+--                                 recorded ones differ; 0 where all were, NULL where fewer than two were
 --   device_self_ns                time of the kernels that it launched itself; NULL without a device
 -- Cost: one pass over ops.  Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
 WITH measured AS (
-  SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+  SELECT profile_id, id, sample_weight FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_counts AS (
-  SELECT profile_id, count(*) AS step_count FROM measured GROUP BY profile_id
-), sums AS (
-  SELECT profile_id, name, category, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
-    sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
-    sum(device_self_ns * sample_weight) AS device_self_ns
+  SELECT profile_id, count(*) AS recorded_count, sum(sample_weight) AS step_count FROM measured GROUP BY profile_id
+), in_step AS (
+  SELECT profile_id, name, category, step_id, sum(sample_weight) AS count, sum(self_ns) AS step_self_ns,
+    sum(self_ns * sample_weight) AS self_ns, sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns,
+    max(dur_ns) AS max_ns, sum(device_self_ns * sample_weight) AS device_self_ns
   FROM temp.ops
   WHERE category <> 'user'
     AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
-  GROUP BY profile_id, name, category
+  GROUP BY profile_id, name, category, step_id
+), sums AS (
+  SELECT profile_id, name, category, sum(count) AS count, sum(self_ns) AS self_ns, sum(sum_ns) AS sum_ns,
+    min(min_ns) AS min_ns, max(max_ns) AS max_ns, sum(device_self_ns) AS device_self_ns,
+    sum(1.0 * step_self_ns) AS steps_self_ns, sum(1.0 * step_self_ns * step_self_ns) AS steps_self_square
+  FROM in_step GROUP BY profile_id, name, category
 ), totals AS (
   SELECT profile_id, sum(self_ns) AS all_self_ns FROM sums GROUP BY profile_id
 )
@@ -41,6 +48,10 @@ SELECT
   sums.max_ns AS max_ns,
   sums.count / step_counts.step_count AS per_step_count,
   CAST(sums.self_ns / step_counts.step_count AS INTEGER) AS per_step_self_ns,
+  CASE WHEN step_counts.recorded_count >= step_counts.step_count THEN 0 WHEN step_counts.recorded_count > 1 THEN
+    CAST(sqrt(max(0, sums.steps_self_square - sums.steps_self_ns * sums.steps_self_ns / step_counts.recorded_count)
+      / (step_counts.recorded_count - 1) / step_counts.recorded_count
+      * (1 - step_counts.recorded_count / step_counts.step_count)) AS INTEGER) END AS per_step_self_error_ns,
   CAST(sums.device_self_ns AS INTEGER) AS device_self_ns
 FROM sums
 JOIN totals ON totals.profile_id = sums.profile_id

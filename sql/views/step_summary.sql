@@ -1,7 +1,7 @@
 -- Steps at a glance: how many, how long, how regular, and where their time goes.
 --
 -- One row for each profile that has steps.  Statistics are over measured steps (no warm-up); what ops did over those of
--- them whose ops were recorded.
+-- them whose ops were recorded, weighed by steps.sample_weight.
 --   profile_id, rank                        the profile
 --   step_count, warmup_count, recorded_count   all steps; those left out as warm-up; measured ones with ops recorded
 --   mean_ns, median_ns, stddev_ns           of the durations of measured steps
@@ -13,7 +13,7 @@
 --   ops_per_step                            ops (all categories but user) that started in a step, on any thread
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
 WITH measured AS (
-  SELECT profile_id, id, thread_id, dur_ns, ops_recorded FROM temp.steps WHERE is_warmup = 0
+  SELECT profile_id, id, thread_id, dur_ns, ops_recorded, sample_weight FROM temp.steps WHERE is_warmup = 0
 ), counted AS (
   SELECT profile_id, count(*) AS step_count, sum(is_warmup) AS warmup_count,
     sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
@@ -21,15 +21,18 @@ WITH measured AS (
 ), durations AS (
   SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, avg(dur_ns) AS mean_ns, median(dur_ns) AS median_ns,
     stddev(dur_ns) AS stddev_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, percentile(dur_ns, 95) AS p95_ns,
-    count(*) AS step_count, CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS recorded_ns
+    count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight ELSE 0 END) AS recorded_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
 ), op_time AS (
   SELECT ops.profile_id AS profile_id,
-    CAST(sum(1.0 * CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id THEN ops.self_ns ELSE 0 END) AS INTEGER)
+    sum(CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id THEN ops.self_ns * measured.sample_weight
+      ELSE 0 END)
       AS in_ops_ns,
-    CAST(sum(1.0 * CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN ops.dur_ns ELSE 0 END) AS INTEGER)
+    sum(CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN ops.dur_ns * measured.sample_weight
+      ELSE 0 END)
       AS in_optimizer_ns,
-    sum(ops.category <> 'user') AS op_count
+    sum((ops.category <> 'user') * measured.sample_weight) AS op_count
   FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
   WHERE measured.ops_recorded = 1
   GROUP BY ops.profile_id
@@ -55,7 +58,7 @@ SELECT
   1.0 * op_time.in_ops_ns / nullif(durations.recorded_ns, 0) AS in_ops_ratio,
   1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0) AS in_input_ratio,
   1.0 * op_time.in_optimizer_ns / nullif(durations.recorded_ns, 0) AS in_optimizer_ratio,
-  1.0 * op_time.op_count / nullif(counted.recorded_count, 0) AS ops_per_step
+  op_time.op_count / nullif(durations.weight, 0) AS ops_per_step
 FROM counted
 JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id
 LEFT JOIN durations ON durations.profile_id = counted.profile_id

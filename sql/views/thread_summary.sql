@@ -1,7 +1,7 @@
 -- Threads: what each host thread and device stream was busy with.
 --
 -- One row for each profile and thread that ran ops, kernels or transfers.  Warm-up counts here: the view is about what
--- ran where, not about averages.  Counts are of recorded rows, not weighed.
+-- ran where, not about averages.  Ops are weighed by ops.sample_weight, so that they stand for all steps.
 --   profile_id, rank, thread_id   joins threads.id
 --   thread, kind                  its name and tid, or its stream; host or stream
 --   op_count, op_ns               ops on it (ranges left aside) and the time in which one of them ran
@@ -12,9 +12,10 @@
 --   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them
 -- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH rows_of AS (
-  SELECT thread_id, sum(category <> 'user') AS op_count, sum(category = 'autograd') AS autograd_count,
-    CAST(sum(1.0 * CASE WHEN category <> 'user' THEN self_ns ELSE 0 END) AS INTEGER) AS op_ns, 0 AS kernel_count, 0 AS kernel_ns,
-    0 AS transfer_count, 0 AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+  SELECT thread_id, sum((category <> 'user') * sample_weight) AS op_count,
+    sum((category = 'autograd') * sample_weight) AS autograd_count,
+    sum(CASE WHEN category <> 'user' THEN self_ns * sample_weight ELSE 0 END) AS op_ns, 0 AS kernel_count,
+    0 AS kernel_ns, 0 AS transfer_count, 0 AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id
   UNION ALL
   SELECT thread_id, 0, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), 0, 0, min(start_ns), max(end_ns)
@@ -35,9 +36,9 @@ SELECT
   CASE threads.kind WHEN 'stream' THEN 'stream ' || threads.stream
     ELSE coalesce(threads.name || ' ', '') || coalesce(threads.tid, '') END AS thread,
   threads.kind AS kind,
-  sums.op_count AS op_count,
-  sums.op_ns AS op_ns,
-  sums.autograd_count AS autograd_count,
+  CAST(round(sums.op_count) AS INTEGER) AS op_count,
+  CAST(sums.op_ns AS INTEGER) AS op_ns,
+  CAST(round(sums.autograd_count) AS INTEGER) AS autograd_count,
   sums.kernel_count AS kernel_count,
   sums.kernel_ns AS kernel_ns,
   sums.transfer_count AS transfer_count,

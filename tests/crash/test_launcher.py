@@ -97,7 +97,7 @@ def test_wrong_usage():
         (["--"], "no program is given"),
         (["-o"], "-o needs a value: DIR"),
         (["--frce", "true"], "did you mean --force?"),
-        (["--ops=some", "true"], "--ops must be one of all"),
+        (["--ops=some", "true"], "--ops must be one of sampled|all|none"),
         (["--python", "true", "--"], "--python must be one of"),
         (["--python="], "--python= needs a value"),
         (["--buffer-size=12X", "true"], "--buffer-size must be a size such as 64M, not '12X'"),
@@ -278,7 +278,7 @@ def test_environment():
         assert status == 0, error
         values = out.split("\n")
         assert values[0] == path, values
-        assert values[1:7] == [run, BUILD + "/libtfprof_capture.so", "none", "1", "all", "0"], values
+        assert values[1:7] == [run, BUILD + "/libtfprof_capture.so", "none", "1", "sampled", "0"], values
         assert values[7].startswith(sys.executable + " -c 'import os"), values
 
 

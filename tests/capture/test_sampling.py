@@ -1,0 +1,134 @@
+"""Ops recorded in some steps only: which, what they stand for, and what stays complete.
+
+One seeded program is run with --ops=all and sampled. It does the same in every step, so counts for the whole run must be
+equal, whatever the machine's load does to the choice of steps.
+"""
+
+import capturing
+
+PROGRAM = """
+import sys, torch
+from torch.profiler import record_function
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(20)])
+optimizers = [torch.optim.SGD(model.parameters(), 0.01) for _ in range(int(sys.argv[2]))]
+x = torch.ones(4, 8)
+for step in range(int(sys.argv[1])):
+    for optimizer in optimizers:
+        with record_function("loss"):
+            loss = model(x).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    if len(optimizers) > 1:
+        for _ in range(100): x.add(1)  # the longest pause ends the round
+"""
+
+STEPS = 120
+
+
+def query(directory, sql):
+    return [tuple(row.values()) for row in capturing.query(directory, sql)]
+
+
+def record(directory, *arguments, **settings):
+    capturing.run(directory, ["-c", PROGRAM] + [str(a) for a in arguments or (STEPS, 1)], **settings)
+
+
+def counts(directory):
+    return dict(query(directory, "SELECT name, count FROM op_summary"))
+
+
+def steps(directory):
+    return query(directory, "SELECT number, ops_recorded, is_warmup, sample_weight FROM steps ORDER BY id")
+
+
+def test_sampled():
+    with capturing.Directory() as everything, capturing.Directory() as sampled:
+        record(everything, ops="all")
+        record(sampled, ops="sampled", overhead=1)
+        rows = steps(sampled)
+        recorded = [row for row in rows if row[1] == 1]
+        measured = [row for row in recorded if row[2] == 0]
+        assert len(rows) == STEPS and [row[0] for row in rows] == list(range(STEPS)), rows
+        assert [row[1] for row in rows[:8]] == [1] * 8, rows[:8]
+        assert 5 <= len(measured) < STEPS - 3, len(measured)
+        assert abs(sum(row[3] for row in rows) - STEPS) < 1e-6, rows
+        assert all(row[3] == 0 for row in rows if row[1] == 0), rows
+        assert counts(sampled) == counts(everything), (counts(sampled), counts(everything))
+        for sql in (
+            "SELECT op_type, count FROM op_type_stats ORDER BY 1",
+            "SELECT name, count FROM range_summary ORDER BY 1",
+            "SELECT name, count(*) FROM ranges GROUP BY name ORDER BY 1",
+            "SELECT op_count, autograd_count FROM thread_summary",
+            "SELECT location, count FROM code_summary WHERE count > 0 ORDER BY 1",
+            "SELECT step_count, warmup_count, round(ops_per_step, 6) FROM step_summary",
+            "SELECT name, round(per_step_count, 6) FROM op_summary ORDER BY 1",
+            "SELECT count(*), sum(bytes) FROM allocations",
+        ):
+            assert query(sampled, sql) == query(everything, sql), (sql, query(sampled, sql), query(everything, sql))
+        intervals = query(sampled, "SELECT value FROM counters WHERE name = 'capture_ops_interval'")
+        told = query(sampled, "SELECT count(*) FROM diagnostics WHERE reason = 'capture_interval'")
+        assert intervals[0] == (1.0,) and len(intervals) > 1 and told[0][0] == len(intervals), (intervals, told)
+        for row in query(sampled, "SELECT per_step_self_ns, per_step_self_error_ns FROM op_summary"):
+            assert row[1] is not None and 0 <= row[1], row
+        print("%d of %d steps recorded, K %s" % (len(recorded), STEPS, [int(row[0]) for row in intervals]))
+
+
+def test_rounds_of_two_optimizers():
+    """Two optimizers of one class: steps are rounds, for the recorder and for the reader."""
+    with capturing.Directory() as directory:
+        record(directory, 80, 2, ops="sampled", overhead=1)
+        rows = steps(directory)
+        assert abs(sum(row[3] or 0 for row in rows) - len(rows)) < 1e-6, rows
+        later = [row for row in rows[20:] if row[1] == 1]
+        assert later, "no step was recorded after the first ones: %s" % rows
+        print("%d steps, %d recorded" % (len(rows), sum(row[1] for row in rows)))
+
+
+def test_chosen_steps():
+    """Marked by the program, so that they are the same on a busy machine."""
+    with capturing.Directory() as directory:
+        program = PROGRAM.replace("    for optimizer", "    tfprof.step()\n    for optimizer")
+        program = program.replace("import sys, torch", "import sys, torch, tfprof")
+        capturing.run(directory, ["-c", program, "40", "1"], ops="sampled", steps="10-20")
+        assert [row[0] for row in steps(directory) if row[1] == 1] == list(range(10, 21)), steps(directory)
+        weights = {row[3] for row in steps(directory)}
+        assert weights == {None, 1.0}, weights
+        ops = query(directory, "SELECT count(*) FROM ops WHERE name = 'aten::linear'")
+        assert ops == [(11 * 20,)], ops
+
+
+def test_none():
+    with capturing.Directory() as directory:
+        record(directory, 60, 1, ops="none")
+        rows = query(directory, "SELECT category, count(*) FROM ops GROUP BY 1")
+        assert rows == [("user", 180)], rows
+        assert len(steps(directory)) == 60
+        assert not any(row[1] for row in steps(directory))
+
+
+def test_without_steps():
+    with capturing.Directory() as directory:
+        program = "import torch\nx = torch.ones(3)\nfor _ in range(2000): x.add(1)"
+        capturing.run(directory, ["-c", program], ops="sampled", overhead=0.1)
+        assert query(directory, "SELECT count(*) FROM ops WHERE name = 'aten::add'") == [(2000,)]
+
+
+def test_largest_size():
+    """The limit is looked at each second, so the program pauses."""
+    with capturing.Directory() as directory:
+        program = PROGRAM.replace("    if len", "    if step == 30: import time; time.sleep(2.5)\n    if len")
+        capturing.run(directory, ["-c", program, "60", "1"], ops="all", max_size=20000)
+        recorded = [row[0] for row in steps(directory) if row[1] == 1]
+        assert recorded and max(recorded) < 40 and len(steps(directory)) == 60, recorded
+        reasons = [row[0] for row in query(directory, "SELECT reason FROM diagnostics")]
+        assert "capture_full" in reasons, reasons
+        assert query(directory, "SELECT count(*) FROM ranges WHERE name = 'loss'") == [(60,)]
+        after = "SELECT count(*) FROM allocations WHERE allocated_ns > (SELECT end_ns FROM steps WHERE number = 45)"
+        assert query(directory, after) == [(0,)]
+
+
+if __name__ == "__main__":
+    capturing.main(globals())
