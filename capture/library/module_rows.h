@@ -1,9 +1,10 @@
 /* module_rows.h: modules of the program's models become rows of nodes.
 **
 ** Two things are known of a module.  The callbacks see its address on the Python stack of an op; the Python hook tells
-** what it is, where it lies in its model, and which parameters it has.  An address and the type of the object there mean
-** one module until it is told that the module is dead.  Each gets a number when it is seen or told first, which ops (recorded_module) and nodes
-** (recorded_module) carry, so that ops may be written long before it is known what their module is.
+** what it is, where it lies in its model, and which parameters it has.  An address and the type of the object there
+** mean one module until it is told that the module is dead.  Each gets a number when it is seen or told first, which
+** ops (recorded_module) and nodes (recorded_module) carry, so that ops may be written long before it is known what
+** their module is.
 **
 ** What the hook tells waits in a queue for the writer thread.  Rows of nodes have the numbers 0, 1, 2, ... in the order
 ** in which they were told, so that the hook can refer to them.

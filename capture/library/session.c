@@ -194,8 +194,8 @@ ENTRY_POINT int tfprof_capture_find_modules(void *work, void *get_objects, void 
 ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, unsigned room);
 ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, const char *reason);
 /* A module (address not 0) or a parameter; numbers of -1 and texts of NULL are not known. 0: no memory. */
-ENTRY_POINT int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, int64_t parameters,
-                                         int64_t bytes, int64_t trainable, const char *name, const char *type,
+ENTRY_POINT int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth,
+                                         int64_t parameters, int64_t bytes, int64_t trainable, const char *name, const char *type,
                                          const char *shape, const char *dtype, const char *device,
                                          const char *attributes);
 ENTRY_POINT void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new_type);
@@ -268,7 +268,8 @@ int tfprof_capture_begin(const char *torch_version) {
   set_part(PART_MEMORY, wants_memory ? PART_DEGRADED : PART_OFF,
            !wants_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
   set_part(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
-  set_part(PART_MODULES, PART_OFF, wants_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
+  set_part(PART_MODULES, PART_OFF,
+           wants_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
   set_part(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --python=none");
   if (!guarded_read_begin() || !thread_records_begin(buffer_bytes())) {
     session_say("nothing is recorded: out of memory or file descriptors; the program goes on");
@@ -363,11 +364,11 @@ void tfprof_capture_believe_modules(int is_proved, const char *reason) {
   set_part(PART_MODULES, is_proved ? PART_OK : PART_OFF, reason);
 }
 
-int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, int64_t parameters, int64_t bytes,
-                             int64_t trainable, const char *name, const char *type, const char *shape,
+int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth,
+                             int64_t parameters, int64_t bytes, int64_t trainable, const char *name, const char *type, const char *shape,
                              const char *dtype, const char *device, const char *attributes) {
-  return module_tell(&(struct module_node){address, object_type, parent, depth, name, type, shape, dtype, device, attributes,
-                                           parameters, bytes, trainable});
+  return module_tell(&(struct module_node){address, object_type, parent, depth, name, type, shape, dtype, device,
+                                           attributes, parameters, bytes, trainable});
 }
 
 void tfprof_capture_module_died(uint64_t address, uint64_t type) {
