@@ -10,6 +10,7 @@
 #include "python_calls.h"
 #include "python_code.h"
 #include "python_frames.h"
+#include "profiler_windows.h"
 #include "recording.h"
 #include "sampling.h"
 #include "torch_inputs.h"
@@ -26,10 +27,12 @@
 enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000 };
 
 struct session_part session_parts[PART_COUNT];
-static const char *const part_names[PART_COUNT] = {"ops", "shapes", "stacks", "modules", "steps", "memory", "clock", "counters"};
+static const char *const part_names[PART_COUNT] = {"ops",   "shapes", "stacks", "modules",
+                                                   "steps", "memory", "clock",  "counters"};
 static _Atomic int state = SESSION_NONE;
 static char directory[4096], framework_version[64], command[4096];
 static struct sampling_options sampling_asked;
+static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty: it can */
 static bool wants_shapes, wants_stacks, wants_memory, is_quiet;
 
 void session_part_text(int part, char *text, size_t size) {
@@ -170,8 +173,12 @@ bool session_is_running(void) { return atomic_load_explicit(&state, memory_order
 
 /* The library is loaded, before PyTorch: the clocks begin to be compared. */
 ENTRY_POINT int tfprof_capture_load(void);
-/* PyTorch has been imported. 0: its ops cannot be recorded, and it has been said. */
+/* PyTorch has been imported. 0: it cannot be listened to. */
 ENTRY_POINT int tfprof_capture_begin(const char *torch_version);
+/* Then: torch.profiler may watch in our place (profiler_windows.h), or may not: that is said here. */
+ENTRY_POINT int tfprof_capture_begin_windows(const char *torch_version, int is_possible);
+ENTRY_POINT int tfprof_capture_add_op(const char *name, uint64_t thread, int64_t start_ns, int64_t end_ns,
+                                      int64_t sequence, unsigned forward_thread, int scope);
 /* Proofs; each may be left out, and then that part is off. */
 ENTRY_POINT int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count);
 ENTRY_POINT int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b);
@@ -276,7 +283,7 @@ int tfprof_capture_begin(const char *torch_version) {
     return 0;
   }
   if (!torch_find(reason, sizeof reason) || !torch_self_test(reason, sizeof reason)) {
-    session_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", framework_version, reason);
+    snprintf(without_callbacks, sizeof without_callbacks, "%s", reason);
     return 0;
   }
   set_part(PART_OPS, torch_layout.has_details ? PART_OK : PART_DEGRADED, reason);
@@ -285,6 +292,36 @@ int tfprof_capture_begin(const char *torch_version) {
   set_part(PART_COUNTERS, PART_OK, "");
   set_part(PART_CLOCK, PART_OK, clock_source());
   return 1;
+}
+
+int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
+  snprintf(framework_version, sizeof framework_version, "%s", torch_version);
+  if (!without_callbacks[0]) snprintf(without_callbacks, sizeof without_callbacks, "it cannot be listened to");
+  if (!is_possible || !thread_records_begin(buffer_bytes())) {
+    session_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", framework_version,
+                without_callbacks);
+    return 0;
+  }
+  char text[sizeof session_parts[0].reason];
+  snprintf(text, sizeof text, "torch.profiler records three steps in fifty: %.180s", without_callbacks);
+  set_part(PART_OPS, PART_DEGRADED, text);
+  static const char missing[] = "not recorded through torch.profiler";
+  set_part(PART_SHAPES, PART_OFF, missing);
+  set_part(PART_STACKS, PART_OFF, missing);
+  set_part(PART_MODULES, PART_OFF, missing);
+  set_part(PART_MEMORY, PART_OFF, missing);
+  set_part(PART_STEPS, PART_OK, "");
+  set_part(PART_COUNTERS, PART_OK, "");
+  clock_is_counter = false; /* the profiler's times are nanoseconds */
+  set_part(PART_CLOCK, PART_OK, "clock_gettime");
+  return 1;
+}
+
+int tfprof_capture_add_op(const char *name, uint64_t thread, int64_t start_ns, int64_t end_ns, int64_t sequence,
+                          unsigned forward_thread, int scope) {
+  if (!session_is_recording()) return 0;
+  return profiler_windows_add(
+      &(struct profiler_op){name, thread, start_ns, end_ns, sequence, forward_thread, (uint8_t)scope});
 }
 
 int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count) {
@@ -400,6 +437,7 @@ int tfprof_capture_arm(void) {
     memory_arm(wants_stacks);
   else
     memory_disarm();
+  if (without_callbacks[0]) return 1;
   if (ranges_arm(wants_shapes, wants_stacks)) {
     sampling_begin(&sampling_asked);
     return 1;
@@ -419,9 +457,15 @@ int tfprof_capture_switch_memory(int mode) {
   return 1;
 }
 
-int tfprof_capture_switch(int mode) { return session_is_recording() && sampling_switch(mode); }
-void tfprof_capture_begin_window(void) { sampling_window(1); }
-void tfprof_capture_end_window(void) { sampling_window(-1); }
+int tfprof_capture_switch(int mode) {
+  return !without_callbacks[0] && session_is_recording() && sampling_switch(mode);
+}
+void tfprof_capture_begin_window(void) {
+  if (!without_callbacks[0]) sampling_window(1);
+}
+void tfprof_capture_end_window(void) {
+  if (!without_callbacks[0]) sampling_window(-1);
+}
 
 void tfprof_capture_flush(void) {
   if (atomic_load(&state) == SESSION_RECORDING) recording_flush(FLUSH_TIMEOUT_MS);

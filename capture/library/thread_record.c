@@ -73,7 +73,7 @@ static struct capture_thread *find_structure(void) {
   return thread;
 }
 
-struct capture_thread *thread_enter(uint64_t logical_thread) {
+struct capture_thread *thread_adopt(uint64_t logical_thread) {
   struct capture_thread *thread = find_structure();
   if (!thread) {
     atomic_fetch_add(&refused, 1);
@@ -84,6 +84,12 @@ struct capture_thread *thread_enter(uint64_t logical_thread) {
   if (prctl(PR_GET_NAME, thread->name) != 0) thread->name[0] = 0;
   atomic_fetch_add_explicit(&thread->life, 1, memory_order_release);
   atomic_store_explicit(&threads[thread->number - 1], thread, memory_order_release);
+  return thread;
+}
+
+struct capture_thread *thread_enter(uint64_t logical_thread) {
+  struct capture_thread *thread = thread_adopt(logical_thread);
+  if (!thread) return NULL;
   pthread_setspecific(end_of_thread, thread);
   capture_current_thread = thread;
   return thread;

@@ -204,6 +204,8 @@ uint64_t threads_refused(void);
 */
 struct capture_thread *thread_enter(uint64_t logical_thread);
 /* `buffer_bytes`: for what the writer thread has not read yet (chunk_pool.h). */
+/* A structure for ops that another part tells of a thread, with PyTorch's number of it; the caller writes for it. */
+struct capture_thread *thread_adopt(uint64_t logical_thread);
 bool thread_records_begin(uint64_t buffer_bytes);
 /* In a forked child: what the parent recorded is not ours. */
 void thread_records_reset(void);

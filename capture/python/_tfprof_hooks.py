@@ -52,6 +52,7 @@ def load_beside(name):
     module = type(sys)(name)
     module.__file__ = path
     exec(code, module.__dict__)
+    module.load_beside = load_beside
     return module
 
 

@@ -7,6 +7,8 @@ CPython holds here; what cannot be proved is not recorded, and the dump says so.
 import os
 import sys
 
+load_beside = None  # set by _tfprof_hooks: loads another module of the hooks
+
 
 def load_library():
     import ctypes
@@ -28,8 +30,9 @@ class Recording:
 
     def begin(self):
         """Whether it records."""
-        if not self.library.tfprof_capture_begin(str(self.torch.__version__).encode()):
-            return False
+        version = str(self.torch.__version__).encode()
+        if not self.library.tfprof_capture_begin(version):
+            return self.begin_windows(version)
         if os.environ.get("TFPROF_SHAPES") != "0":
             try:
                 self.prove_inputs()
@@ -61,6 +64,25 @@ class Recording:
         self.end_in_order()
         if watch_calls:
             watch_calls()
+        return True
+
+    def begin_windows(self, version):
+        """PyTorch cannot be listened to: torch.profiler watches some steps."""
+        from ctypes import c_char_p, c_int, c_int64, c_uint, c_uint64
+
+        add_op = self.holding_gil.tfprof_capture_add_op
+        add_op.argtypes = [c_char_p, c_uint64, c_int64, c_int64, c_int64, c_uint, c_int]
+        windows = load_beside("_tfprof_windows").Windows(self.torch, add_op, self.say_problem)
+        try:
+            windows.begin()
+            is_possible = True
+        except Exception:
+            is_possible = False
+        if not self.library.tfprof_capture_begin_windows(version, int(is_possible)):
+            return False
+        if not self.library.tfprof_capture_arm():
+            return False
+        self.end_in_order(windows.close)
         return True
 
     # ---- Input shapes.
@@ -324,7 +346,7 @@ class Recording:
 
     # ---- The end.
 
-    def end_in_order(self):
+    def end_in_order(self, before=None):
         """atexit for the usual end; os._exit, which skips atexit, is how forked workers of multiprocessing and
         DataLoader end; exec leaves without any end.
         """
@@ -338,6 +360,8 @@ class Recording:
             self.library.tfprof_capture_finish()
 
         atexit.register(finish)
+        if before:
+            atexit.register(before)
         os._exit = after(finish, os._exit)
         os.execv = after(flush, os.execv)
         os.execve = after(flush, os.execve)
