@@ -243,7 +243,7 @@ static bool add_host_lane(struct work *w, uint32_t first, uint32_t end, uint32_t
     while (depth && (i == end || w->host.items[stack[depth - 1]].end <= w->host.items[i].start)) {
       const struct lane_span *span = &w->host.items[stack[--depth]];
       struct event *event = &w->events[span->row];
-      int64_t weight = event->is_waiting ? 0 : span->end - last_time;
+      int64_t weight = event->is_waiting ? 0 : derive_difference(span->end, last_time);
       event->end_node = w->node_count++;
       if (!add_edge(w, last, event->end_node, weight, (struct edge_info){last_time, span->end, span->row, OPERATOR}))
         return false;
@@ -257,7 +257,8 @@ static bool add_host_lane(struct work *w, uint32_t first, uint32_t end, uint32_t
     if (last != NO_ROW) {
       uint32_t owner = depth ? w->host.items[stack[depth - 1]].row : NO_ROW;
       struct edge_info info = {last_time, span->start, owner, depth ? OPERATOR : DEPENDENCY};
-      if (!add_edge(w, last, event->start_node, depth ? span->start - last_time : 0, info)) return false;
+      int64_t weight = depth ? derive_difference(span->start, last_time) : 0;
+      if (!add_edge(w, last, event->start_node, weight, info)) return false;
     }
     last = event->start_node;
     last_time = span->start;
@@ -276,17 +277,17 @@ static bool add_device_lane(struct work *w, uint32_t first, uint32_t end) {
     int64_t launch = w->call_starts[call->row];
     event->start_node = w->node_count++;
     event->end_node = w->node_count++;
-    if (!add_edge(w, event->start_node, event->end_node, span->end - span->start,
+    if (!add_edge(w, event->start_node, event->end_node, derive_difference(span->end, span->start),
                   (struct edge_info){span->start, span->end, span->row, OPERATOR}))
       return false;
     bool was_idle = !before || (before->end <= launch && before->start <= launch);
     bool is_alone = !next || w->call_starts[w->events[w->events[next->row].call].row] > span->start;
     if (was_idle && is_alone) {
-      if (!add_edge(w, call->start_node, event->start_node, span->start - launch,
+      if (!add_edge(w, call->start_node, event->start_node, derive_difference(span->start, launch),
                     (struct edge_info){launch, span->start, span->row, LAUNCH_DELAY}))
         return false;
-    } else if (before && span->start - before->end < 1500000) {
-      if (!add_edge(w, w->events[before->row].end_node, event->start_node, span->start - before->end,
+    } else if (before && derive_difference(span->start, before->end) < 1500000) {
+      if (!add_edge(w, w->events[before->row].end_node, event->start_node, derive_difference(span->start, before->end),
                     (struct edge_info){before->end, span->start, span->row, KERNEL_DELAY}))
         return false;
     }
@@ -432,8 +433,8 @@ static enum tfprof_status set_columns(struct work *w, bool has_steps, struct tfp
   SET(texts, edge, references, edges[w->rows[i].info.type]);
   SET(integers, start_ns, integers, w->rows[i].info.start);
   SET(integers, end_ns, integers, w->rows[i].info.end);
-  SET(integers, dur_ns, integers, w->rows[i].info.end - w->rows[i].info.start);
-  SET(integers, slack_ns, integers, w->rows[i].info.end - w->rows[i].info.start - w->rows[i].weight);
+  SET(integers, dur_ns, integers, derive_difference(w->rows[i].info.end, w->rows[i].info.start));
+  SET(integers, slack_ns, integers, derive_difference(integers[i], w->rows[i].weight));
 #undef SET
   for (unsigned k = 0; k < 3 && !status; k++) {
     for (uint32_t i = 0; i < rows; i++) {

@@ -41,7 +41,8 @@ static uint32_t sweep(const struct lane_span *spans, uint32_t count, uint32_t de
       *row = (struct row){spans[i].lane / devices, spans[i].lane % devices, spans[i].start, spans[i].start, 0};
     }
     if (spans[i].end <= row->end) continue;
-    row->busy += spans[i].end - (spans[i].start > row->end ? spans[i].start : row->end);
+    int64_t more = derive_difference(spans[i].end, spans[i].start > row->end ? spans[i].start : row->end);
+    row->busy = (int64_t)((uint64_t)row->busy + (uint64_t)more);
     row->end = spans[i].end;
   }
   return made;
@@ -60,7 +61,7 @@ static enum tfprof_status set_columns(struct profile *profile, const struct row 
   SET(references, device_id, references, rows[i].device);
   SET(integers, start_ns, integers, rows[i].start);
   SET(integers, end_ns, integers, rows[i].end);
-  SET(integers, dur_ns, integers, rows[i].end - rows[i].start);
+  SET(integers, dur_ns, integers, derive_difference(rows[i].end, rows[i].start));
   SET(integers, busy_ns, integers, rows[i].busy);
 #undef SET
   free(references);

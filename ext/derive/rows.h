@@ -24,6 +24,13 @@ void derive_references(const struct column *column, uint32_t first, uint32_t cou
 /* The same for text; 0 for NULL. */
 void derive_texts(const struct column *column, uint32_t first, uint32_t count, string_id *out);
 
+/* later - earlier, as far as that can be told in 64 bits: times of a damaged file may be any numbers. */
+static inline int64_t derive_difference(int64_t later, int64_t earlier) {
+  int64_t difference;
+  if (!__builtin_sub_overflow(later, earlier, &difference)) return difference;
+  return later > earlier ? INT64_MAX : -INT64_MAX;
+}
+
 /* The smallest and the largest value; false when there is a NO_VALUE among them or none at all. */
 static inline bool derive_range(const int64_t *values, uint32_t count, int64_t *smallest, int64_t *largest) {
   int64_t low = INT64_MAX, high = INT64_MIN;

@@ -334,7 +334,7 @@ static enum tfprof_status set_columns(struct work *w, struct tfprof_error *error
   SET(texts, category, references, names[w->pieces[i].category]);
   SET(integers, start_ns, integers, w->pieces[i].start);
   SET(integers, end_ns, integers, w->pieces[i].end);
-  SET(integers, dur_ns, integers, w->pieces[i].end - w->pieces[i].start);
+  SET(integers, dur_ns, integers, derive_difference(w->pieces[i].end, w->pieces[i].start));
 #undef SET
   free(references);
   free(integers);

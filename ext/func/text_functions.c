@@ -43,7 +43,7 @@ static bool add(struct pieces *pieces, const char *text, size_t length, int64_t 
     pieces->text = grown;
     pieces->room = room;
   }
-  memcpy(pieces->text + pieces->length, text, length);
+  if (length) memcpy(pieces->text + pieces->length, text, length);
   pieces->items[pieces->count++] = (struct piece){key, pieces->length, length};
   pieces->length += length;
   return true;
@@ -71,7 +71,7 @@ static void concat_step(sqlite3_context *context, int count, sqlite3_value **val
 static int compare(const struct pieces *pieces, const struct piece *a, const struct piece *b) {
   if (a->key != b->key) return a->key < b->key ? -1 : 1;
   size_t shorter = a->length < b->length ? a->length : b->length;
-  int order = memcmp(pieces->text + a->offset, pieces->text + b->offset, shorter);
+  int order = shorter ? memcmp(pieces->text + a->offset, pieces->text + b->offset, shorter) : 0;
   return order ? order : (a->length > b->length) - (a->length < b->length);
 }
 
@@ -112,7 +112,7 @@ static void concat_final(sqlite3_context *context) {
           memcpy(text + at, pieces->separator, separator);
           at += separator;
         }
-        memcpy(text + at, pieces->text + pieces->items[i].offset, pieces->items[i].length);
+        if (pieces->items[i].length) memcpy(text + at, pieces->text + pieces->items[i].offset, pieces->items[i].length);
         at += pieces->items[i].length;
       }
       sqlite3_result_text64(context, text, at, sqlite3_free, SQLITE_UTF8);

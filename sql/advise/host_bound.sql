@@ -34,7 +34,8 @@ WITH measured AS (
 )
 SELECT
   'host_bound' AS check_name,
-  CASE WHEN outside_ns >= 0.50 * step_ns AND step_count >= 10 AND outside_ns >= 1000000 * step_count THEN 'critical' ELSE 'warning' END AS severity,
+  CASE WHEN outside_ns >= 0.50 * step_ns AND step_count >= 10 AND outside_ns >= 1000000 * step_count THEN 'critical'
+    ELSE 'warning' END AS severity,
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
   format('%.0f %% of the step time passes outside any op: %s of %s per step', 100.0 * outside_ns / step_ns,
     format_ns(outside_ns / step_count), format_ns(step_ns / step_count)) AS message,

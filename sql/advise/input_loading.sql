@@ -24,7 +24,8 @@ WITH measured AS (
 )
 SELECT
   'input_loading' AS check_name,
-  CASE WHEN input_ns >= 0.20 * step_ns AND step_count >= 10 AND input_ns >= 1000000 * step_count THEN 'critical' ELSE 'warning' END AS severity,
+  CASE WHEN input_ns >= 0.20 * step_ns AND step_count >= 10 AND input_ns >= 1000000 * step_count THEN 'critical'
+    ELSE 'warning' END AS severity,
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
   format('%.0f %% of the step time is spent waiting for input: %s of %s per step', 100.0 * input_ns / step_ns,
     format_ns(input_ns / step_count), format_ns(step_ns / step_count)) AS message,

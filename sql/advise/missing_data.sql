@@ -13,7 +13,8 @@ WITH told AS (
   FROM (SELECT profile_id, count(*) AS op_count FROM temp.ops GROUP BY profile_id) AS op_counts
   JOIN temp.profiles AS profiles ON profiles.id = op_counts.profile_id
   WHERE profiles.run_id NOT IN (
-    SELECT with_steps.run_id FROM temp.steps AS steps JOIN temp.profiles AS with_steps ON with_steps.id = steps.profile_id)
+    SELECT with_steps.run_id
+      FROM temp.steps AS steps JOIN temp.profiles AS with_steps ON with_steps.id = steps.profile_id)
   GROUP BY profiles.run_id
 ), found AS (
   SELECT profile_id, CASE severity WHEN 'error' THEN 'critical' ELSE 'warning' END AS severity,

@@ -17,7 +17,8 @@ WITH measured AS (
   SELECT profile_id, id, name, dur_ns FROM temp.ops
   WHERE category = 'user' AND name GLOB 'Optimizer.step#*' AND step_id IN (SELECT id FROM measured)
 ), optimizers AS (
-  SELECT profile_id, name, count(*) AS call_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS optimizer_ns FROM calls GROUP BY profile_id, name
+  SELECT profile_id, name, count(*) AS call_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS optimizer_ns
+    FROM calls GROUP BY profile_id, name
 ), children AS (
   SELECT calls.profile_id AS profile_id, calls.name AS name, count(*) AS op_count
   FROM calls JOIN temp.ops AS ops ON ops.parent_id = calls.id

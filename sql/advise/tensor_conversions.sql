@@ -13,7 +13,8 @@ WITH measured AS (
     CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), conversions AS (
-  SELECT ops.profile_id AS profile_id, count(*) AS conversion_count, CAST(sum(1.0 * ops.dur_ns) AS INTEGER) AS conversion_ns
+  SELECT ops.profile_id AS profile_id, count(*) AS conversion_count, CAST(sum(1.0 * ops.dur_ns) AS INTEGER)
+    AS conversion_ns
   FROM temp.ops AS ops LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
   WHERE ops.name IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')
     AND (ops.parent_id IS NULL

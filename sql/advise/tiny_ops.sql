@@ -27,7 +27,8 @@ WITH measured AS (
 )
 SELECT
   'tiny_ops' AS check_name,
-  CASE WHEN tiny_ns >= 0.30 * step_ns AND step_count >= 10 AND tiny_ns >= 2000000 * step_count THEN 'critical' ELSE 'warning' END AS severity,
+  CASE WHEN tiny_ns >= 0.30 * step_ns AND step_count >= 10 AND tiny_ns >= 2000000 * step_count THEN 'critical'
+    ELSE 'warning' END AS severity,
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
   format('%.0f %% of the %d ops called in a step take less than 20 µs, together %.0f %% of the step time',
     100.0 * tiny_count / op_count, op_count / step_count, 100.0 * tiny_ns / step_ns) AS message,

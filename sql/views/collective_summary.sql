@@ -11,7 +11,8 @@
 --                                     data, all_gather, reduce_scatter and all_to_all (n - 1) / n, others all of it
 -- Cost: one pass over collectives.  Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
 WITH sums AS (
-  SELECT profile_id, name, process_group, group_size, dtype, bytes, count(*) AS count, CAST(sum(1.0 * bytes) AS INTEGER) AS total_bytes,
+  SELECT profile_id, name, process_group, group_size, dtype, bytes, count(*) AS count,
+    CAST(sum(1.0 * bytes) AS INTEGER) AS total_bytes,
     CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
   FROM temp.collectives
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)

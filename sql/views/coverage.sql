@@ -18,7 +18,8 @@ WITH op_shares AS (
     sum(ops.category <> 'user') AS op_count,
     sum(ops.category <> 'user' AND ops.code_trace_id IS NOT NULL) AS with_stack,
     sum(ops.category <> 'user' AND ops.input_shapes IS NOT NULL) AS with_shapes,
-    CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS self_ns, CAST(sum(1.0 * CASE WHEN ops.flops IS NOT NULL THEN ops.self_ns ELSE 0 END) AS INTEGER) AS flops_self_ns
+    CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS self_ns, CAST(sum(1.0 * CASE WHEN ops.flops IS NOT NULL
+      THEN ops.self_ns ELSE 0 END) AS INTEGER) AS flops_self_ns
   FROM temp.ops AS ops GROUP BY ops.profile_id
 ), autograd_nodes AS (
   SELECT profile_id, count(*) AS node_count, sum(forward_op_id IS NOT NULL) AS linked_count

@@ -26,7 +26,8 @@ WITH spans AS (
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS communication_ns
   FROM clipped GROUP BY profile_id
 ), exchanged AS (
-  SELECT profile_id, count(*) AS collective_count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes FROM temp.collectives GROUP BY profile_id
+  SELECT profile_id, count(*) AS collective_count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes
+    FROM temp.collectives GROUP BY profile_id
 )
 SELECT
   spans.profile_id AS profile_id,

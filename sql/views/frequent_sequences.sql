@@ -12,7 +12,8 @@
 -- Example: SELECT count, pattern FROM frequent_sequences LIMIT 5;
 WITH calls AS (
   SELECT kernels.profile_id AS profile_id, ops.outermost_id AS op_id, count(*) AS kernel_count,
-    ordered_concat(kernels.short_name, ' | ', kernels.start_ns) AS pattern, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER) AS kernel_ns
+    ordered_concat(kernels.short_name, ' | ', kernels.start_ns) AS pattern, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER)
+      AS kernel_ns
   FROM temp.kernels AS kernels JOIN temp.ops AS ops ON ops.id = kernels.op_id
   WHERE ops.outermost_id IS NOT NULL
   GROUP BY kernels.profile_id, ops.outermost_id

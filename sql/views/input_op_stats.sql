@@ -8,7 +8,8 @@
 --   category                    input_events.stage
 -- Cost: one pass over input_events.  Example: SELECT name, count, self_ratio FROM input_op_stats;
 WITH sums AS (
-  SELECT profile_id, name, stage, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
+  SELECT profile_id, name, stage, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
+    CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
   FROM temp.input_events
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY profile_id, name, stage

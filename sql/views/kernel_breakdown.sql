@@ -13,7 +13,8 @@ WITH last_steps AS (
   WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
 ), sums AS (
   SELECT activities.profile_id AS profile_id, activities.kind AS kind, activities.name AS name, count(*) AS count,
-    CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS sum_ns, max(activities.dur_ns) AS max_ns, min(activities.dur_ns) AS min_ns,
+    CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS sum_ns, max(activities.dur_ns) AS max_ns,
+      min(activities.dur_ns) AS min_ns,
     avg(activities.dur_ns) AS mean_ns, stddev(activities.dur_ns) AS stddev_ns
   FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
   WHERE activities.kind <> 'sync' AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)

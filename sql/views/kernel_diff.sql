@@ -12,7 +12,8 @@
 -- Cost: one pass over kernels and transfers of each side.
 -- Example: SELECT * FROM kernel_diff('before*', 'after*') LIMIT 10;
 WITH sides AS (
-  SELECT name, count(*) AS a_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS a_ns, 0 AS b_count, 0 AS b_ns FROM temp.kernels(:a) GROUP BY name
+  SELECT name, count(*) AS a_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS a_ns, 0 AS b_count, 0 AS b_ns
+    FROM temp.kernels(:a) GROUP BY name
   UNION ALL SELECT name, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), 0, 0 FROM temp.transfers(:a) GROUP BY name
   UNION ALL SELECT name, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER) FROM temp.kernels(:b) GROUP BY name
   UNION ALL SELECT name, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER) FROM temp.transfers(:b) GROUP BY name

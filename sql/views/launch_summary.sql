@@ -16,7 +16,8 @@ WITH last_steps AS (
     sum(activities.dur_ns < activities.launch_end_ns - activities.launch_ns) AS short_count,
     sum(activities.launch_end_ns - activities.launch_ns > 50000) AS slow_count,
     sum(activities.start_ns - activities.launch_end_ns > 100000) AS long_delay_count,
-    CAST(sum(1.0 * (activities.launch_end_ns - activities.launch_ns)) AS INTEGER) AS cpu_ns, CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS gpu_ns,
+    CAST(sum(1.0 * (activities.launch_end_ns - activities.launch_ns)) AS INTEGER) AS cpu_ns,
+      CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS gpu_ns,
     avg(max(0, activities.start_ns - activities.launch_end_ns)) AS mean_delay_ns,
     max(max(0, activities.start_ns - activities.launch_end_ns)) AS max_delay_ns
   FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id

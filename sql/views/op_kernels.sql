@@ -17,7 +17,8 @@ WITH last_steps AS (
 ), calls AS (
   SELECT kernels.profile_id AS profile_id, kernels.op_id AS op_id,
     ordered_concat(kernels.short_name, ' -> ', launches.start_ns) AS kernel_sequence, count(*) AS kernel_count,
-    min(launches.start_ns) AS launch_ns, min(kernels.start_ns) AS start_ns, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER) AS kernel_ns
+    min(launches.start_ns) AS launch_ns, min(kernels.start_ns) AS start_ns, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER)
+      AS kernel_ns
   FROM temp.kernels AS kernels
   JOIN temp.api_calls AS launches ON launches.id = kernels.api_call_id
   LEFT JOIN last_steps ON last_steps.profile_id = kernels.profile_id

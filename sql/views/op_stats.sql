@@ -44,7 +44,8 @@ WITH measured AS (
     device_flops_per_second, device_bytes_per_second
   FROM counted WHERE device_self_ns > 0
 ), step_time AS (
-  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns, CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns,
+  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
+    CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (

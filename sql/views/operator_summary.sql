@@ -12,7 +12,8 @@
 -- Cost: two passes over ops, one over api_calls and kernels.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
 WITH calls AS (
-  SELECT op_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS runtime_ns FROM temp.api_calls WHERE op_id IS NOT NULL GROUP BY op_id
+  SELECT op_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS runtime_ns FROM temp.api_calls
+    WHERE op_id IS NOT NULL GROUP BY op_id
 ), runtime AS (
   SELECT ops.profile_id AS profile_id, ops.name AS name, CAST(sum(1.0 * calls.runtime_ns) AS INTEGER) AS runtime_ns
   FROM calls JOIN temp.ops AS ops ON ops.id = calls.op_id GROUP BY ops.profile_id, ops.name
@@ -25,17 +26,20 @@ WITH calls AS (
   SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
   GROUP BY parent_id HAVING count(*) > 1
 ), repeated AS (
-  SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns, CAST(sum(1.0 * device_ns) AS INTEGER) AS device_ns
+  SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
+    CAST(sum(1.0 * device_ns) AS INTEGER) AS device_ns
   FROM same_name WHERE parent_id NOT IN (SELECT parent_id FROM with_others)
   GROUP BY profile_id, name
 ), kernel_time AS (
   SELECT kernels.profile_id AS profile_id, ops.name AS name, max(kernels.tensor_core_eligible) AS eligible,
-    1.0 * CAST(sum(1.0 * CASE WHEN kernels.uses_tensor_core THEN kernels.dur_ns ELSE 0 END) AS INTEGER) / nullif(total(kernels.dur_ns), 0)
+    1.0 * CAST(sum(1.0 * CASE WHEN kernels.uses_tensor_core THEN kernels.dur_ns
+      ELSE 0 END) AS INTEGER) / nullif(total(kernels.dur_ns), 0)
       AS tensor_core_ratio
   FROM temp.kernels AS kernels JOIN temp.ops AS ops ON ops.id = kernels.op_id
   GROUP BY kernels.profile_id, ops.name
 ), sums AS (
-  SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns, CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
+  SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns,
+    CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
     CAST(sum(1.0 * device_self_ns) AS INTEGER) AS device_self_ns, CAST(sum(1.0 * device_ns) AS INTEGER) AS device_ns
   FROM temp.ops WHERE category IN ('op', 'autograd') GROUP BY profile_id, name
 )

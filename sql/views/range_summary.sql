@@ -19,7 +19,8 @@ WITH measured AS (
   FROM temp.ranges
   WHERE step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured)
 ), sums AS (
-  SELECT profile_id, domain, name, min(category) AS category, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
+  SELECT profile_id, domain, name, min(category) AS category, count(*) AS count,
+    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
     min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, count(DISTINCT step_id) AS step_count
   FROM named GROUP BY profile_id, domain, name
 )

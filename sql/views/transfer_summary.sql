@@ -11,7 +11,8 @@
 --   bytes_per_second               all bytes by all time
 -- Cost: one pass over transfers.  Example: SELECT direction, source_memory, bytes_per_second FROM transfer_summary;
 WITH sums AS (
-  SELECT profile_id, kind, direction, source_memory, target_memory, count(*) AS count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes,
+  SELECT profile_id, kind, direction, source_memory, target_memory, count(*) AS count,
+    CAST(sum(1.0 * bytes) AS INTEGER) AS bytes,
     CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns
   FROM temp.transfers
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)

@@ -1,5 +1,6 @@
 """The pure functions."""
 
+import json
 import math
 import os
 import random
@@ -23,6 +24,53 @@ def rows(*values):
         )
         + ")"
     )
+
+
+def test_depth_functions(engine):
+    connection = engine()
+    numbers = random.Random(5)
+
+    def points(intervals):
+        """The times at which the depth changes, and the depth from there on."""
+        times = sorted({time for interval in intervals for time in interval[:2]})
+        return [(time, [one for one in intervals if one[0] <= time < one[1]]) for time in times]
+
+    for _ in range(40):
+        intervals = [(start, start + numbers.randint(0, 9), numbers.randint(0, 4))
+                     for start in (numbers.randint(0, 40) for _ in range(numbers.randint(1, 12)))]
+        values = "(SELECT column1 AS x, column2 AS y, column3 AS w FROM (VALUES " + ", ".join(map(str, intervals)) + "))"
+        steps = points(intervals)
+        for minimum in (1, 2, 3):
+            expected = sum(after[0] - time for (time, open_), after in zip(steps, steps[1:]) if len(open_) >= minimum)
+            assert one(connection, f"(SELECT depth_ns(x, y, {minimum}) FROM {values})") == expected, (intervals, minimum)
+        assert one(connection, f"(SELECT depth_ns(x, y, 1) - union_ns(x, y) FROM {values})") == 0
+        expected = sum((after[0] - time) * min(3, sum(w for _, _, w in open_)) for (time, open_), after in zip(steps, steps[1:]))
+        assert one(connection, f"(SELECT capped_ns(x, y, w, 3) FROM {values})") == expected, intervals
+        # Starts come first of what happens at one time.
+        events = sorted([(start, 0) for start, _, _ in intervals] + [(end, 1) for _, end, _ in intervals])
+        depths, depth = [], 0
+        for _, is_end in events:
+            depth += -1 if is_end else 1
+            depths.append(depth)
+        summary = json.loads(one(connection, f"(SELECT depth_summary(x, y) FROM {values})"))
+        assert (summary["count"], summary["max"], summary["min"]) == (len(depths), max(depths), min(depths)), intervals
+        assert math.isclose(summary["mean"], statistics.mean(depths), abs_tol=1e-12), (summary, depths)
+        assert math.isclose(summary["stddev"], statistics.stdev(depths), abs_tol=1e-12), (summary, depths)
+        assert math.isclose(summary["p50"], statistics.median(depths)), (summary, depths)
+    assert one(connection, "(SELECT depth_ns(id, id, 1) FROM ops)") == 0
+    assert one(connection, "(SELECT depth_summary(id, id) FROM ops)") is None
+    assert one(connection, "(SELECT capped_ns(id, id, 1, 1) FROM ops)") == 0
+    for call in ("depth_ns('a', 5, 1)", "depth_summary(1, 'b')", "capped_ns(1, 2, 'c', 1)"):
+        _, error = connection.query(f"SELECT {call}")
+        assert error and "numbers" in error, call
+
+
+def test_ordered_concat(engine):
+    connection = engine()
+    table = "(SELECT column1 AS t, column2 AS k FROM (VALUES ('b', 2), ('a', 2), (NULL, 0), ('c', 1), ('', 3)))"
+    assert one(connection, f"(SELECT ordered_concat(t, '-', k) FROM {table})") == "c-a-b-"
+    assert one(connection, f"(SELECT ordered_concat(t, '', k) FROM {table} WHERE k = 2)") == "ab"
+    assert one(connection, f"(SELECT ordered_concat(t, ',', k) FROM {table} WHERE k = 0)") is None
 
 
 def test_union_ns(engine):
