@@ -109,7 +109,7 @@ WITH RECURSIVE measured AS (
   FROM holders JOIN temp.nodes AS nodes ON nodes.id = holders.node_id
   WHERE nodes.parent_id IS NOT NULL AND holders.level < 1000
 ), parameters AS MATERIALIZED (
-  SELECT node_id, sum(param_count) AS param_count FROM holders GROUP BY node_id
+  SELECT node_id, CAST(sum(1.0 * param_count) AS INTEGER) AS param_count FROM holders GROUP BY node_id
 )
 SELECT
   sums.profile_id AS profile_id,

@@ -24,8 +24,9 @@ WITH rows_of AS (
   SELECT thread_id, 0, 0, 0, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), min(start_ns), max(end_ns)
   FROM temp.transfers WHERE thread_id IS NOT NULL GROUP BY thread_id
 ), sums AS (
-  SELECT thread_id, sum(op_count) AS op_count, sum(autograd_count) AS autograd_count, CAST(sum(1.0 * op_ns) AS INTEGER) AS op_ns,
-    sum(kernel_count) AS kernel_count, CAST(sum(1.0 * kernel_ns) AS INTEGER) AS kernel_ns, sum(transfer_count) AS transfer_count,
+  SELECT thread_id, sum(op_count) AS op_count, sum(autograd_count) AS autograd_count,
+    CAST(sum(1.0 * op_ns) AS INTEGER) AS op_ns, sum(kernel_count) AS kernel_count,
+    CAST(sum(1.0 * kernel_ns) AS INTEGER) AS kernel_ns, sum(transfer_count) AS transfer_count,
     CAST(sum(1.0 * transfer_ns) AS INTEGER) AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM rows_of GROUP BY thread_id
 )
