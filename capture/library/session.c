@@ -154,7 +154,7 @@ static void after_fork_in_child(void) {
   module_queue_reset();
   module_discovery_reset();
   recording_after_fork_in_child();
-  if (!without_callbacks[0]) sampling_after_fork_in_child(true);
+  sampling_after_fork_in_child(!without_callbacks[0]);
   atomic_store(&state, SESSION_INHERITED);
 }
 
