@@ -12,14 +12,14 @@
 -- Cost: one pass over nodes.  Example: SELECT device, param_bytes, balance_ratio FROM parameter_balance;
 WITH held AS (
   SELECT profile_id, coalesce(canonical_device, host_device) AS device, count(*) AS variable_count,
-    sum(param_count) AS param_count, sum(param_bytes) AS param_bytes,
-    sum(CASE WHEN trainable THEN param_count WHEN trainable = 0 THEN 0 END) AS trainable_count
+    CAST(sum(1.0 * param_count) AS INTEGER) AS param_count, CAST(sum(1.0 * param_bytes) AS INTEGER) AS param_bytes,
+    CAST(sum(1.0 * CASE WHEN trainable THEN param_count WHEN trainable = 0 THEN 0 END) AS INTEGER) AS trainable_count
   FROM temp.nodes WHERE param_count > 0
   GROUP BY profile_id, coalesce(canonical_device, host_device)
 ), shares AS (
   SELECT held.*,
     coalesce(param_bytes, param_count) * 1.0
-      / nullif(sum(coalesce(param_bytes, param_count)) OVER (PARTITION BY profile_id), 0) AS param_ratio,
+      / nullif(sum(1.0 * coalesce(param_bytes, param_count)) OVER (PARTITION BY profile_id), 0) AS param_ratio,
     count(*) OVER (PARTITION BY profile_id) AS device_count
   FROM held
 )
