@@ -11,7 +11,8 @@
 **                              or, at the beginning, after it
 **   tfprof_close(run_id)       closes a run; returns its id
 **   tfprof_refresh()           reads what was recorded since; returns how many rows that are
-**   tfprof_save(path)          writes everything that is open as dumps; returns how many profiles that are
+**   tfprof_save(path)          writes everything that is open as dumps; returns how many profiles that are;
+**                              the path must be new, or an empty directory
 **   tfprof_views_create()      makes the stored views that are missing; returns how many it made
 **   tfprof_version()           the version of the extension
 **
@@ -35,7 +36,7 @@ static void open_path(sqlite3_context *context, sqlite3_value *value) {
   uint32_t run;
   const char *path = sqlite3_value_type(value) == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : NULL;
   if (!path || !*path) {
-    sqlite3_result_error(context, "tfprof_open: the path must be a text", -1);
+    sqlite3_result_error(context, path ? "tfprof_open: the path is empty" : "tfprof_open: the path must be a text", -1);
     return;
   }
   connection_begin(connection);
@@ -156,7 +157,7 @@ static void save_function(sqlite3_context *context, int count, sqlite3_value **v
   const char *path = sqlite3_value_type(values[0]) == SQLITE_TEXT ? (const char *)sqlite3_value_text(values[0]) : NULL;
   (void)count;
   if (!path || !*path) {
-    sqlite3_result_error(context, "tfprof_save: the path must be a text", -1);
+    sqlite3_result_error(context, path ? "tfprof_save: the path is empty" : "tfprof_save: the path must be a text", -1);
     return;
   }
   connection_begin(connection);

@@ -8,6 +8,7 @@
 
 #include "dump/writer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,11 @@ static enum tfprof_status save_profile(struct store *store, struct profile *prof
   if (!status) {
     status = save_clock(saving, error);
     if (!status) status = save_tables(saving, error);
+    if (!status && profile_lacks_columns(profile)) {
+      status = error_set(error, TFPROF_IO, "%s: the file cannot be read any more, and what had not been read of it would be saved as NULL; "
+                         "bring it back and call tfprof_refresh(), or leave it out with tfprof_close(%u)", text_of(saving, profile->path),
+                         profile->run_number);
+    }
     if (status) dump_writer_abandon(saving->writer);
     else status = dump_writer_close(saving->writer, error);
     if (status) unlink(path);
@@ -292,10 +298,51 @@ static bool is_directory(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+static bool is_empty_directory(const char *path) {
+  DIR *stream = opendir(path);
+  bool is_empty = stream != NULL;
+  for (struct dirent *entry; is_empty && (entry = readdir(stream));) {
+    is_empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+  }
+  if (stream) closedir(stream);
+  return is_empty;
+}
+
+/* Whether a file of that path would lie in the directory of an open run, which the next refresh would take it into. */
+static bool is_in_open_run(const struct store *store, const char *path) {
+  const char *slash = strrchr(path, '/');
+  char *parent = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+  struct stat place, run;
+  bool is_inside = false;
+  if (parent && stat(parent, &place) == 0) {
+    for (size_t i = 0; i < store_run_count(store) && !is_inside; i++) {
+      const char *of_run = store_run_path(store, store_run_at(store, i));
+      if (!of_run || stat(of_run, &run) != 0) continue;
+      is_inside = S_ISDIR(run.st_mode) && run.st_dev == place.st_dev && run.st_ino == place.st_ino;
+    }
+  }
+  free(parent);
+  return is_inside;
+}
+
+/* What is saved becomes a run of its own: nothing is overwritten, and no other run gets rows twice. */
+static enum tfprof_status refuse_place(const struct store *store, size_t count, const char *path, struct tfprof_error *error) {
+  struct stat info;
+  if (lstat(path, &info) == 0 && !is_directory(path))
+    return error_set(error, TFPROF_USAGE, "%s: there is a file of this name, which is not overwritten; choose another name", path);
+  if (is_directory(path) && !is_empty_directory(path))
+    return error_set(error, TFPROF_USAGE, "%s: the directory is not empty; what is saved needs a new or empty one", path);
+  if (count == 1 && !is_directory(path) && is_in_open_run(store, path))
+    return error_set(error, TFPROF_USAGE, "%s: lies in the directory of a run that is open, which would have its rows twice; choose another place",
+                     path);
+  return TFPROF_OK;
+}
+
 enum tfprof_status dump_save(struct store *store, const char *path, struct tfprof_error *error) {
   size_t count = store_profile_count(store);
   if (count == 0) return error_set(error, TFPROF_USAGE, "nothing is open that could be saved");
   if (!*path) return error_set(error, TFPROF_USAGE, "the path to save to is empty");
+  if (refuse_place(store, count, path, error)) return TFPROF_USAGE;
   if (count == 1 && !is_directory(path)) return save_profile(store, store_profile_at(store, 0), path, error);
   size_t size = strlen(path) + 160;
   char *name = malloc(size);

@@ -135,7 +135,7 @@ static enum tfprof_status nothing_to_open(const char *path, const struct path_li
     shown++;
   }
   if (list->count == 0) {
-    error_at(error, TFPROF_NOT_FOUND, path, 0, "the directory is empty");
+    error_at(error, TFPROF_NOT_FOUND, path, 0, "the directory is empty: nothing has been recorded into it");
   } else if (shown < list->count) {
     error_at(error, TFPROF_NOT_FOUND, path, 0, "there is no profile in it; it has %s and %zu more", names,
              list->count - shown);

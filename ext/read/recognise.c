@@ -162,7 +162,7 @@ static void describe(const struct file_head *head, char *to, size_t size) {
 }
 
 enum tfprof_status recognise_refuse(const char *path, const struct file_head *head, struct tfprof_error *error) {
-  char description[128], known[512] = "";
+  char description[128], known[1024] = "";
   size_t length = 0;
   if (head->length == 0) {
     error_at(error, TFPROF_WRONG_KIND, path, 0,
@@ -171,9 +171,9 @@ enum tfprof_status recognise_refuse(const char *path, const struct file_head *he
     describe(head, description, sizeof description);
     for (unsigned i = 0; i < read_format_count && length < sizeof known; i++) {
       length +=
-          (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "", read_formats[i]->description);
+          (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? "; " : "", read_formats[i]->description);
     }
-    error_at(error, TFPROF_WRONG_KIND, path, 0, "this is no profile but %s%s; what can be opened: %s",
+    error_at(error, TFPROF_WRONG_KIND, path, 0, "this is no profile but %s%s; what can be opened: a run directory; %s",
              head->is_gzip ? "(within gzip) " : "", description, known);
   }
   if (error) error->has_offset = false;

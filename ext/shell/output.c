@@ -220,8 +220,8 @@ static void markdown_text(FILE *file, const char *text, size_t length) {
     unsigned char c = (unsigned char)text[i];
     if (c == '\n')
       fputs("<br>", file);
-    else if (c < 0x20)
-      putc(' ', file);
+    else if (c < 0x20) /* U+2400 ..., as in a box */
+      fprintf(file, "\xe2\x90%c", 0x80 + c);
     else if (strchr("|\\`*_<>[]", c))
       fprintf(file, "\\%c", c);
     else

@@ -375,6 +375,18 @@ bool profile_has_file_trouble(const struct profile *profile) {
   return false;
 }
 
+bool profile_lacks_columns(const struct profile *profile) {
+  if (!profile_has_file_trouble(profile)) return false;
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    const struct profile_table *list = &profile->tables[table];
+    for (size_t i = 0; i < list->segment_count; i++) {
+      const struct column_set *lost = &list->segments[i]->is_unsettled;
+      if (lost->words[0] | lost->words[1]) return true;
+    }
+  }
+  return false;
+}
+
 void profile_forget_file_trouble(struct profile *profile) { forget_key(profile, KEY_OF_FILE); }
 
 void segment_lose(struct segment *segment, unsigned column, const struct tfprof_error *reason) {

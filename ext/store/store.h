@@ -223,6 +223,8 @@ void segment_diagnose(struct segment *segment, unsigned column, const char *seve
 void profile_tell_file(struct profile *profile, const struct tfprof_error *reason);
 /* The same for a column that therefore is NULL in a segment; it is loaded anew once a refresh finds the file again. */
 void segment_lose(struct segment *segment, unsigned column, const struct tfprof_error *reason);
+/* Whether there are columns that read as NULL because the file is gone, another one, or was cut since it was opened. */
+bool profile_lacks_columns(const struct profile *profile);
 /* As profile_diagnose, unless it has been told already. */
 void profile_diagnose_once(struct profile *profile, const char *severity, const char *reason, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

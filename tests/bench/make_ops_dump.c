@@ -5,7 +5,7 @@
 ** What it looks like: four host threads; trees of ops up to six deep, in end order as a capture writes them (a child's row before its
 ** parent's); about 250 names with a skewed distribution; a training step of some 3000 ops, ended on the first thread by a row
 ** "Optimizer.step#AdamW.step" of category `user`; sequence numbers on a third of the forward ops and on the backward ops that answer
-** them; shapes and types; a Python stack on every outermost op.  The same SEED gives the same file but for pid and creation time.
+** them; shapes and types; a Python stack on every outermost op.  The same SEED gives the same file, another one another recording: the time of creation differs.
 */
 #include <inttypes.h>
 #include <math.h>
@@ -230,10 +230,11 @@ int main(int argument_count, char **arguments) {
     return 2;
   }
   wanted = strtoull(arguments[2], NULL, 10);
-  random_state = 0x9E3779B97F4A7C15u ^ (argument_count > 3 ? strtoull(arguments[3], NULL, 10) : 1);
+  uint64_t seed = argument_count > 3 ? strtoull(arguments[3], NULL, 10) : 1;
+  random_state = 0x9E3779B97F4A7C15u ^ seed;
   struct dump_profile profile = {.host = "benchmark", .command = "python train.py", .framework = "pytorch",
       .framework_version = "2.13.0", .recorder = "make_ops_dump", .clock_domain = "monotonic", .pid = 4242, .rank = -1,
-      .created_realtime_ns = 1795000000000000000};
+      .created_realtime_ns = 1795000000000000000 + (int64_t)(seed % 1000000000)}; /* each seed is a recording of its own */
   if (dump_writer_create(arguments[1], true, &profile, &writer, &error) != TFPROF_OK) stop();
   int64_t now[THREADS], origin = 5000000000000;
   struct dump_clock clock = {origin, profile.created_realtime_ns, 0, 40};

@@ -6,7 +6,7 @@
 ** Nothing in it means anything.  Columns are absent, constant, narrow or of the whole 64-bit range, with and without
 ** NULLs; reals include infinities and integers that no other double is near to; texts are few or many, empty, beyond
 ** ASCII and with a NUL in them; references point to any row.  Tables have up to ROWS rows in frames of different
-** lengths, with gaps between their row numbers. The same SEED gives the same file but for pid and creation time.  What
+** lengths, with gaps between their row numbers. The same SEED gives the same file, another one another recording.  What
 ** only repeats other tables and columns is left out, to be derived from them.
 */
 #include <inttypes.h>
@@ -154,7 +154,7 @@ int main(int argument_count, char **arguments) {
                                  .clock_domain = "monotonic",
                                  .pid = 1,
                                  .rank = 0,
-                                 .created_realtime_ns = 1795000000000000000};
+                                 .created_realtime_ns = 1795000000000000000 + (int64_t)(seed % 1000000000)};
   if (dump_writer_create(arguments[1], true, &profile, &writer, &error)) stop();
   struct dump_clock clock = {5000000000000, profile.created_realtime_ns, 0, 40};
   if (dump_writer_clock(writer, &clock, &error)) stop();

@@ -120,7 +120,7 @@ def test_opening(engine):
     fails(connection, f"SELECT tfprof_open('{empty}')", os.path.basename(empty))
     os.unlink(empty)
     for arguments in ("NULL", "''", "5", "x'00'"):
-        fails(connection, f"SELECT tfprof_open({arguments})", "tfprof_open: the path must be a text")
+        fails(connection, f"SELECT tfprof_open({arguments})", "tfprof_open: the path ")
     fails(connection, "SELECT tfprof_open()", "supported key", "path")
     fails(connection, "SELECT tfprof_open('a', 'b', 'c')", "supported key", "path")
     fails(connection, "SELECT tfprof_open('frob_path', 'x')", "no key 'frob_path'", "path")
@@ -210,6 +210,8 @@ def test_saving(engine):
     connection = opened(engine)
     target = os.path.join(directory.name, "saved")
     fails(connection, "SELECT tfprof_save(NULL)", "the path must be a text")
+    fails(connection, "SELECT tfprof_save('')", "the path is empty")
+    fails(connection, "SELECT tfprof_open('')", "the path is empty")
     fails(connection, "SELECT tfprof_save('/no/such/directory/at/all')", "/no/such")
     assert connection.values(f"SELECT tfprof_save('{target}')") == [(3,)]
     before = [
@@ -222,6 +224,23 @@ def test_saving(engine):
     )
     profiles = connection.values(described)
     assert all(row[-1] for row in profiles)
+    # Into a run that is there, open or not, nothing is saved: it would have its rows twice.
+    listed = sorted(os.listdir(directory.name)), sorted(os.listdir(target))
+    for place in (target, directory.name):
+        fails(connection, f"SELECT tfprof_save('{place}')", place, "not empty")
+    fails(connection, f"SELECT tfprof_save('{DUMPS[0]}')", DUMPS[0], "not overwritten")
+    single = engine()
+    single.values(f"SELECT tfprof_open('{DUMPS[0]}')")
+    fails(single, f"SELECT tfprof_save('{DUMPS[1]}')", DUMPS[1], "not overwritten")
+    single.values(f"SELECT tfprof_open('{directory.name}')")
+    single = engine()
+    alone = os.path.join(directory.name, "alone")
+    os.mkdir(alone)
+    shutil.copy(DUMPS[0], alone)
+    single.values(f"SELECT tfprof_open('{alone}')")
+    fails(single, f"SELECT tfprof_save('{alone}/copy.tfprof')", "a run that is open")
+    shutil.rmtree(alone)
+    assert listed == (sorted(os.listdir(directory.name)), sorted(os.listdir(target)))
     connection.values("SELECT tfprof_close(1)")
     connection.values(f"SELECT tfprof_open('{target}')")
     after = [
@@ -237,6 +256,29 @@ def test_saving(engine):
         os.rmdir(target)
     else:
         os.path.exists(target) and os.unlink(target)
+
+
+def test_saving_what_is_lost(engine):
+    """A copy of a run whose file is gone would be NULL where nothing had been read: it is refused, and leaves nothing."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as folder:
+        path, target = os.path.join(folder, "a.tfprof"), os.path.join(folder, "copies")
+        os.mkdir(target)
+        for change in (os.unlink, lambda path: os.truncate(path, 1000), lambda path: open(path, "w").write("text")):
+            make_dump(path, 300, 5, "make_ops_dump")
+            connection = engine()
+            connection.values(f"SELECT tfprof_open('{path}')")
+            ((rows,),) = connection.values("SELECT count(*) FROM ops WHERE name IS NOT NULL")
+            change(path)
+            fails(connection, f"SELECT tfprof_save('{target}/copy.tfprof')", path, "cannot be read any more", "tfprof_close(1)")
+            assert os.listdir(target) == []
+            make_dump(path, 300, 5, "make_ops_dump")
+            connection.values("SELECT tfprof_refresh()")
+            assert connection.values(f"SELECT tfprof_save('{target}/copy.tfprof')") == [(1,)]
+            connection.values("SELECT tfprof_close(id) FROM runs")
+            connection.values(f"SELECT tfprof_open('{target}/copy.tfprof')")
+            assert connection.values("SELECT count(*) FROM ops WHERE name IS NOT NULL") == [(rows,)], change
+            os.unlink(f"{target}/copy.tfprof")
+            os.unlink(path)
 
 
 def test_describing(engine):

@@ -9,9 +9,9 @@
 #include "dump/checksum.h"
 #include "dump/column_codec.h"
 #include "dump/format.h"
+#include "scratch.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,36 +63,6 @@ struct bytes {
   uint8_t *at;
   size_t length;
 };
-
-static char test_directory[256];
-
-static inline int remove_test_file(const char *path, const struct stat *info, int kind, struct FTW *place) {
-  (void)info;
-  (void)kind;
-  (void)place;
-  return remove(path);
-}
-
-static inline void remove_test_directory(void) {
-  if (!getenv("TFPROF_KEEP_TEST_FILES")) nftw(test_directory, remove_test_file, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-/* Below $TMPDIR; gone at the end of the program. */
-static inline void make_test_directory(void) {
-  const char *temporary = getenv("TMPDIR");
-  snprintf(test_directory, sizeof test_directory, "%s/tfprof-test-XXXXXX", temporary ? temporary : "/tmp");
-  if (!mkdtemp(test_directory)) abort();
-  atexit(remove_test_directory);
-}
-
-/* The path of a file in the test's own directory; valid until the eighth call after. */
-static inline const char *test_path(const char *name) {
-  static char paths[8][512];
-  static unsigned next;
-  char *path = paths[next++ % 8];
-  snprintf(path, sizeof paths[0], "%s/%s", test_directory, name);
-  return path;
-}
 
 static inline struct bytes read_whole(const char *path) {
   struct stat status;

@@ -10,10 +10,10 @@
 
 #include "dump/reader.h"
 #include "dump_ids.h"
+#include "scratch.h"
 #include "thread_record.h"
 #include "torch_inputs.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,10 +107,10 @@ static inline void fake_end(struct fake_op *op) {
   if (op->end) end(op->object, op->context);
 }
 
-/* The library as after a successful begin(); `directory` is made. */
-static inline void fake_torch_begin(char *directory) {
-  check(mkdtemp(directory) != NULL, "no directory");
-  setenv("TFPROF_RUN_DIRECTORY", directory, 1);
+/* The library as after a successful begin(), with the test's directory as run directory. */
+static inline void fake_torch_begin(void) {
+  make_test_directory();
+  setenv("TFPROF_RUN_DIRECTORY", test_directory, 1);
   check(tfprof_capture_load() && thread_records_begin((uint64_t)CHUNK_COUNT * CHUNK_SIZE), "the library does not load");
   torch.add_global_callback = fake_add;
   torch.remove_callback = fake_remove;
@@ -220,14 +220,6 @@ static inline void release_dump(struct read_dump *dump) {
   free(dump->strings);
   free(dump->ops);
   dump_file_close(dump->file);
-}
-
-static inline void remove_directory(const char *directory) {
-  DIR *stream = opendir(directory);
-  for (struct dirent *entry; stream && (entry = readdir(stream));)
-    if (entry->d_name[0] != '.') unlinkat(dirfd(stream), entry->d_name, 0);
-  if (stream) closedir(stream);
-  rmdir(directory);
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "read/json/json.h"
+#include "scratch.h"
 
 static int json_test_failures;
 #define CHECK(condition) json_test_check((condition), #condition, __FILE__, __LINE__)
@@ -41,8 +42,8 @@ static inline void close_opened(struct opened *o) { store_release(o->store); }
 
 /* A temporary file with the bytes. */
 static inline const char *temporary(const void *bytes, size_t length) {
-  static char path[64];
-  snprintf(path, sizeof path, "/tmp/tfprof-test-%ld.json", (long)getpid());
+  if (!*test_directory) make_test_directory();
+  const char *path = test_path("trace.json");
   FILE *file = fopen(path, "wb");
   if (!file || fwrite(bytes, 1, length, file) != length || fclose(file)) abort();
   return path;
@@ -127,9 +128,6 @@ static inline int64_t diagnosed(struct opened *o, const char *reason) {
 }
 
 static inline int json_test_result(void) {
-  char path[64];
-  snprintf(path, sizeof path, "/tmp/tfprof-test-%ld.json", (long)getpid());
-  unlink(path);
   if (json_test_failures) fprintf(stderr, "%d checks failed\n", json_test_failures);
   return json_test_failures != 0;
 }

@@ -163,8 +163,8 @@ static void test_fork(const char *directory, void *inherited, bool allocates) {
 }
 
 int main(void) {
-  char directory[] = "/tmp/tfprof-test-XXXXXX", path[4352];
-  fake_torch_begin(directory);
+  char path[4352];
+  fake_torch_begin();
   torch_memory = (struct torch_memory_functions){allocate, release, tell_user, tell_user_failure, 1, 2};
   test_live_memory();
 
@@ -193,8 +193,8 @@ int main(void) {
   check(last_failure == 4096 * 4096, "the user is not told of a failure");
   memory_reported((void *)0x1000, -512, 512, 2048, gpu);
   check(last_told == -512 && told_count == 1, "the user is not told of another device");
-  test_fork(directory, kept, false);
-  test_fork(directory, kept, true);
+  test_fork(test_directory, kept, false);
+  test_fork(test_directory, kept, true);
   memory_release(kept);
   snprintf(path, sizeof path, "%s", tfprof_capture_path());
   tfprof_capture_finish();
@@ -212,6 +212,5 @@ int main(void) {
   check(dump.op_count == THREADS * ROUNDS * 2, "%zu ops", dump.op_count);
   printf("%llu events of memory, %zu ops\n", (unsigned long long)rows, dump.op_count);
   release_dump(&dump);
-  remove_directory(directory);
   return 0;
 }

@@ -202,8 +202,8 @@ static void test_fork(const char *directory) {
 }
 
 int main(void) {
-  char directory[] = "/tmp/tfprof-test-XXXXXX", path[4352];
-  fake_torch_begin(directory);
+  char path[4352];
+  fake_torch_begin();
   static const char *const names[THREADS] = {
       "aten::zero", "aten::one", "aten::two", "aten::three", "aten::four_and_longer_than_15", "aten::five"};
   for (int i = 0; i < THREADS; i++) fake_schema_make(&schemas[i], names[i]);
@@ -211,7 +211,7 @@ int main(void) {
   test_threads();
   test_starved_writer();
   uint64_t flood = test_flood();
-  test_fork(directory);
+  test_fork(test_directory);
   snprintf(path, sizeof path, "%s", tfprof_capture_path());
   tfprof_capture_finish();
 
@@ -228,6 +228,5 @@ int main(void) {
   printf("%zu ops of %llu threads, %llu dropped\n", dump.op_count, (unsigned long long)dump.threads,
          (unsigned long long)dump.dropped);
   release_dump(&dump);
-  remove_directory(directory);
   return 0;
 }

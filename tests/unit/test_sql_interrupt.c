@@ -13,6 +13,7 @@
 
 #include "dump/writer.h"
 #include "schema/schema.h"
+#include "scratch.h"
 
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
@@ -21,7 +22,7 @@ enum { FRAMES = 80, ROWS = FRAMES * DUMP_FRAME_ROWS, ROUNDS = 12 };
 static const char question[] =
     "SELECT count(*), max(depth), max(self_ns) FROM "
     "(SELECT * FROM ops ORDER BY name DESC, dur_ns, start_ns DESC, self_ns)";
-static char path[64];
+static char path[320];
 static long delay_us;
 
 static void write_dump(void) {
@@ -67,11 +68,12 @@ static int ask(sqlite3 *db, const char *sql, sqlite3_int64 *answer) {
 
 int main(void) {
   int interrupted = 0, failures = 0;
-  snprintf(path, sizeof path, "/tmp/tfprof-test-interrupt-%d.tfprof", (int)getpid());
+  make_test_directory();
+  snprintf(path, sizeof path, "%s", test_path("interrupt.tfprof"));
   write_dump();
   for (int round = 0; round < ROUNDS; round++) {
     sqlite3 *db;
-    char *message = NULL, open[128];
+    char *message = NULL, open[400];
     sqlite3_int64 answer = 0;
     pthread_t thread;
     snprintf(open, sizeof open, "SELECT tfprof_open('%s')", path);
@@ -95,7 +97,6 @@ int main(void) {
       failures++;
     }
   }
-  unlink(path);
   if (interrupted == 0) {
     printf("no query was interrupted\n");
     failures++;

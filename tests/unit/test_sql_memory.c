@@ -14,6 +14,7 @@
 
 #include "dump/writer.h"
 #include "schema/schema.h"
+#include "scratch.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 int main(void) {
@@ -48,7 +49,7 @@ void *realloc(void *memory, size_t size) { return is_refused() ? NULL : __libc_r
 
 enum { ROWS = 300 };
 
-static char path[64];
+static char path[320];
 static int failures;
 
 static void write_dump(void) {
@@ -114,7 +115,7 @@ static void wrong(const char *what, const char *sql, long number, sqlite3_int64 
 /* True when nothing was refused. */
 static bool try(long number) {
   sqlite3 *db;
-  char *message = NULL, open[128];
+  char *message = NULL, open[400];
   sqlite3_int64 answer;
   snprintf(open, sizeof open, "SELECT tfprof_open('%s')", path);
   if (sqlite3_open(":memory:", &db)) abort();
@@ -142,7 +143,7 @@ static bool try(long number) {
 /* What is right, and that there is something to be right about. */
 static void learn(void) {
   sqlite3 *db;
-  char *message = NULL, open[128];
+  char *message = NULL, open[400];
   sqlite3_int64 answer;
   snprintf(open, sizeof open, "SELECT tfprof_open('%s')", path);
   if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL) || ask(db, open, &answer)) abort();
@@ -155,14 +156,14 @@ static void learn(void) {
 }
 
 int main(void) {
-  snprintf(path, sizeof path, "/tmp/tfprof-test-memory-%d.tfprof", (int)getpid());
+  make_test_directory();
+  snprintf(path, sizeof path, "%s", test_path("memory.tfprof"));
   write_dump();
   learn();
   for (int for_ever = 0; for_ever < 2; for_ever++) {
     refuses_for_ever = for_ever;
     for (long number = 0; !try(number) && failures < 10; number += 1 + number / 100) continue;
   }
-  unlink(path);
   return failures != 0;
 }
 #endif

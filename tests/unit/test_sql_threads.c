@@ -13,6 +13,7 @@
 
 #include "dump/writer.h"
 #include "schema/schema.h"
+#include "scratch.h"
 
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
@@ -20,7 +21,7 @@ enum { THREADS = 2, ROUNDS = 4, ROWS = 2000 };
 
 struct worker {
   pthread_t thread;
-  char path[64];
+  char path[320];
   int number, failures;
 };
 
@@ -68,7 +69,7 @@ static void *work(void *context) {
   struct worker *worker = context;
   for (int round = 0; round < ROUNDS; round++) {
     sqlite3 *db;
-    char *message = NULL, sql[128];
+    char *message = NULL, sql[400];
     if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL)) abort();
     snprintf(sql, sizeof sql, "SELECT tfprof_open('%s')", worker->path);
     ask(worker, db, sql, -1);
@@ -95,9 +96,10 @@ int main(void) {
   struct worker workers[THREADS];
   int failures = 0;
   memset(workers, 0, sizeof workers);
+  make_test_directory();
   for (int i = 0; i < THREADS; i++) {
     workers[i].number = i;
-    snprintf(workers[i].path, sizeof workers[i].path, "/tmp/tfprof-test-threads-%d-%d.tfprof", (int)getpid(), i);
+    snprintf(workers[i].path, sizeof workers[i].path, "%s/%d.tfprof", test_directory, i);
     write_dump(workers[i].path, i);
   }
   for (int i = 0; i < THREADS; i++) {
@@ -106,7 +108,6 @@ int main(void) {
   for (int i = 0; i < THREADS; i++) {
     pthread_join(workers[i].thread, NULL);
     failures += workers[i].failures;
-    unlink(workers[i].path);
   }
   return failures != 0;
 }

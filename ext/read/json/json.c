@@ -340,6 +340,6 @@ static int json_probe(const char *path, const uint8_t *head, size_t length) {
 
 const struct read_format read_format_json = {
     .name = "kineto",
-    .description = "trace in JSON: PyTorch's (kineto), TensorFlow's timeline, any Chrome trace; plain or gzip",
+    .description = "trace in JSON, plain or gzip (of PyTorch, of TensorFlow's timeline, any Chrome trace)",
     .probe = json_probe,
     .open = json_open};
