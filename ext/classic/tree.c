@@ -21,7 +21,7 @@ struct list {
 };
 
 static bool list_add(struct list *list, const uint32_t *items, size_t count) {
-  if (list->count + count > list->capacity) {
+  if (!list->items || list->count + count > list->capacity) {
     size_t capacity = (list->count + count) * 2 + 64;
     uint32_t *grown = realloc(list->items, capacity * sizeof *grown);
     if (!grown) return false;
@@ -100,7 +100,8 @@ static bool account(struct classic_tree *tree, struct found *kept) {
   uint8_t *visited = calloc((size_t)root + 1, 1);
   struct stack stack = {0};
   struct list pending = {0};
-  bool ok = visited && push(&stack, (struct frame){.item = root, .next = tree->children.first[root]});
+  bool ok = visited && list_add(&pending, NULL, 0) &&
+            push(&stack, (struct frame){.item = root, .next = tree->children.first[root]});
   while (ok && stack.count) {
     struct frame *frame = &stack.frames[stack.count - 1];
     uint32_t item = frame->item;
@@ -246,7 +247,7 @@ static bool display(struct classic_tree *tree, const struct found *kept, struct 
   struct list pending = {0};
   struct frame first = {.item = result->item_count, .depth = 1};
   enter(tree, &first);
-  bool ok = push(&stack, first);
+  bool ok = list_add(&pending, NULL, 0) && push(&stack, first);
   while (ok && stack.count) {
     struct frame *frame = &stack.frames[stack.count - 1];
     uint32_t item = frame->item;
