@@ -43,7 +43,8 @@
 **                               rows.  A file that is gone or was cut is a row in diagnostics: what had been read of it
 **                               stays, the rest is NULL until a refresh finds it again.  A recording that another one
 **                               has replaced makes room for it, as a profile with an id of its own
-**   tfprof_save(path)           writes what is open as a dump; the number of profiles
+**   tfprof_save(path)           writes what is open as dumps, to a path that is new or an empty directory; the number
+**                               of profiles
 **   tfprof_timeline(path [, profile])
 **                               writes a Chrome trace for Perfetto and other viewers; the number of events
 **   tfprof_pprof(path [, metric [, profile]])

@@ -239,8 +239,10 @@ def test_jsonl():
 def test_markdown():
     assert run(MIXED, "--format", "markdown") == (
         "| id | name | unknown | ratio |\n|---:|---|---|---:|\n| 1 | aten::addmm |  | 0.1 |\n"
-        "| 9223372036854775807 | a \"b\", 'c'\\|\\`d\\` | x<br>y z | -1e+300 |\n"
+        "| 9223372036854775807 | a \"b\", 'c'\\|\\`d\\` | x<br>y␉z | -1e+300 |\n"
     )
+    # What cannot be printed shows as in a box.
+    assert run("SELECT 'a' || char(0) || char(9) || char(27) AS x", "--format", "markdown") == "| x |\n|---|\n| a␀␉␛ |\n"
 
 
 if __name__ == "__main__":
