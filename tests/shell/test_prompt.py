@@ -194,12 +194,12 @@ def completes(typed, pattern, **more):
 
 
 def test_completion():
-    completes("SELECT * FROM collec\t", "tives ")
+    completes("SELECT * FROM overh\t", "eads ")
     completes("select count(*) from ops where self_\t", "ns ")
     completes("SELECT * FROM ops AS o, steps s WHERE s.num\t", "ber ")
     completes("SEL\t", "ECT ")
     completes("select format_by\t", r"tes\(")
-    completes("columns collec\t", "tives ")
+    completes("columns overh\t", "eads ")
     completes("forma\t", "t ")
     completes("SELECT * FROM step_sum\t", "mary ")
 
@@ -272,7 +272,7 @@ def test_commands():
             ("COLUMNS step_summary", "column_name"),
             ("columns nothing", "no such table or view"),
             (".nothing", "there is no command"),
-            ("scope -max_depth 3", "not in this release"),
+            ("scope -max_depth 3", "nothing that is open has a graph"),
             ("read /nonexistent.sql", "No such file"),
             ("format nothing", "there is no format"),
         ):
