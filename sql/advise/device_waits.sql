@@ -41,7 +41,8 @@ SELECT
   format('the host waits for the device during %.0f %% of the step time', 100.0 * most.wait_ns / step_time.step_ns)
     || coalesce(', most in ' || most.op_name, '')
     || coalesce(' ('
-      || replace(most.file, rtrim(most.file, replace(most.file, '/', '')), '') || ':' || most.line || ')', '') AS message,
+      || replace(most.file, rtrim(most.file, replace(most.file, '/', '')), '') || ':' || most.line || ')',
+        '') AS message,
   1.0 * most.wait_ns / step_time.step_ns AS value,
   0.10 AS threshold,
   CAST(min(most.wait_ns, step_time.step_ns - device_busy.busy_ns) AS INTEGER) AS saves_ns,

@@ -20,7 +20,8 @@ WITH measured AS (
 )
 SELECT
   'step_time_outliers' AS check_name,
-  CASE WHEN lost_ns >= 0.10 * step_ns AND lost_ns >= 1000000 * step_count THEN 'critical' ELSE 'warning' END AS severity,
+  CASE WHEN lost_ns >= 0.10 * step_ns AND lost_ns >= 1000000 * step_count THEN 'critical'
+    ELSE 'warning' END AS severity,
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
   format('%d of %d steps take more than 1.5 times the median of %s; the longest takes %s', outlier_count, step_count,
     format_ns(CAST(median_ns AS INTEGER)), format_ns(longest_ns)) AS message,

@@ -35,7 +35,8 @@ SELECT
   1e9 * sums.total_bytes / nullif(sums.sum_ns, 0) AS bytes_per_second,
   1e9 * sums.total_bytes / nullif(sums.sum_ns, 0) * CASE
     WHEN replace(lower(sums.name), '_', '') GLOB 'allreduce*' THEN 2.0 * (sums.group_size - 1) / sums.group_size
-    WHEN replace(lower(sums.name), '_', '') GLOB 'allgather*' OR replace(lower(sums.name), '_', '') GLOB '*reducescatter*'
+    WHEN replace(lower(sums.name), '_', '') GLOB 'allgather*'
+      OR replace(lower(sums.name), '_', '') GLOB '*reducescatter*'
       OR replace(lower(sums.name), '_', '') GLOB 'alltoall*' THEN 1.0 * (sums.group_size - 1) / sums.group_size
     ELSE 1.0 END AS bus_bytes_per_second
 FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id

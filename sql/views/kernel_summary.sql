@@ -12,7 +12,8 @@
 --   blocks_per_multiprocessor, occupancy_ratio   means weighed by the durations
 -- Cost: one pass over kernels.  Example: SELECT name, count, sum_ns FROM kernel_summary LIMIT 10;
 WITH sums AS (
-  SELECT profile_id, device_id, name, min(kind) AS kind, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
+  SELECT profile_id, device_id, name, min(kind) AS kind, count(*) AS count,
+    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
     min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, avg(launch_delay_ns) AS launch_delay_ns, count(step_id) AS in_steps,
     count(DISTINCT step_id) AS step_count, max(uses_tensor_core) AS uses_tensor_core,
     sum(blocks_per_multiprocessor * dur_ns)

@@ -25,7 +25,8 @@ WITH last_steps AS (
   UNION ALL SELECT profile_id, name, end_ns, -rate FROM copies WHERE rate BETWEEN 0 AND 1e16
 ), rates AS (
   SELECT profile_id, name,
-    sum(change) OVER (PARTITION BY profile_id, name ORDER BY time_ns, change DESC ROWS UNBOUNDED PRECEDING) / 1e11 AS rate
+    sum(change) OVER (PARTITION BY profile_id, name ORDER BY time_ns,
+      change DESC ROWS UNBOUNDED PRECEDING) / 1e11 AS rate
   FROM events
 )
 SELECT

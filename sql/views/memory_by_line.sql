@@ -9,7 +9,8 @@
 --   count, bytes            allocations, and what they were given in all
 --   live_count, live_bytes  of them never released
 --   peak_bytes              what of them was held when most was in use on the device; NULL where the source has no totals
---   peak_ratio              its share of all that was in use then, what was allocated before the recording included
+--   peak_ratio              its share of all that was in use then, what was allocated before the recording included; of
+--                           what all lines held where that is more, as shared memory is outside the allocator's totals
 --   function, file, line    of the frame
 --   is_library              1: a line of an installed package or of Python's library
 -- Cost: two passes over memory_events, one over allocations and code_traces.
@@ -31,7 +32,8 @@ WITH highest AS (
     lines.line AS line, max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
     max(lines.is_library) AS is_library, count(*) AS count, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes,
     sum(allocations.released_ns IS NULL) AS live_count,
-    CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS INTEGER) AS live_bytes,
+    CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes
+      ELSE 0 END) AS INTEGER) AS live_bytes,
     CAST(sum(1.0 * CASE WHEN peaks.time_ns IS NULL THEN NULL WHEN allocations.allocated_ns <= peaks.time_ns
       AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.time_ns)
       THEN allocations.bytes ELSE 0 END) AS INTEGER) AS peak_bytes,
@@ -54,7 +56,8 @@ SELECT
   sums.live_count AS live_count,
   sums.live_bytes AS live_bytes,
   sums.peak_bytes AS peak_bytes,
-  1.0 * sums.peak_bytes / nullif(sums.in_use_bytes, 0) AS peak_ratio,
+  1.0 * sums.peak_bytes / nullif(max(sums.in_use_bytes,
+    sum(1.0 * sums.peak_bytes) OVER (PARTITION BY sums.profile_id, sums.device_id)), 0) AS peak_ratio,
   sums.function AS function,
   sums.file AS file,
   sums.line AS line,

@@ -17,7 +17,8 @@ WITH sums AS (
     sum(1.0 * allocations.bytes * coalesce(steps.sample_weight, 1)) AS bytes,
     max(allocations.bytes) AS max_bytes,
     sum(allocations.released_ns IS NULL) AS live_count,
-    CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes ELSE 0 END) AS INTEGER) AS live_bytes,
+    CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes
+      ELSE 0 END) AS INTEGER) AS live_bytes,
     avg(allocations.released_ns - allocations.allocated_ns) AS mean_held_ns
   FROM temp.allocations AS allocations LEFT JOIN temp.ops AS ops ON ops.id = allocations.op_id
   LEFT JOIN temp.steps AS steps ON steps.id = allocations.step_id

@@ -26,7 +26,8 @@ WITH measured AS (
   FROM measured GROUP BY profile_id
 ), op_time AS (
   SELECT ops.profile_id AS profile_id,
-    sum(CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id THEN ops.self_ns * measured.sample_weight
+    sum(CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id
+      THEN ops.self_ns * measured.sample_weight
       ELSE 0 END)
       AS in_ops_ns,
     sum(CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN ops.dur_ns * measured.sample_weight

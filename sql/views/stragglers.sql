@@ -13,7 +13,8 @@
 --   step_count         steps that were compared
 -- Cost: a sort of communication kernels.  Example: SELECT rank, count, metric FROM stragglers;
 WITH numbered AS (
-  SELECT kernels.profile_id AS profile_id, profiles.run_id AS run_id, kernels.step_id AS step_id, steps.number AS number,
+  SELECT kernels.profile_id AS profile_id, profiles.run_id AS run_id, kernels.step_id AS step_id,
+    steps.number AS number,
     kernels.short_name AS name, kernels.dur_ns AS dur_ns, steps.dur_ns AS step_ns,
     row_number() OVER (PARTITION BY kernels.step_id, kernels.short_name ORDER BY kernels.start_ns, kernels.id) AS place
   FROM temp.kernels AS kernels
