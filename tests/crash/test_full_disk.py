@@ -13,7 +13,7 @@ from terminal import LeftOut, program, run_tests
 
 TFPROF, CAPTURE = program("tfprof"), program("tfprof-capture")
 PYTHON = os.environ.get("TFPROF_PYTHON", sys.executable)
-LIMIT = 65536
+LIMIT = 262144
 TRAIN = """
 import torch, sys
 torch.set_num_threads(1)

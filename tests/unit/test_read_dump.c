@@ -810,7 +810,7 @@ static void test_saving(void) {
     struct store *store = open_store(in_directory(0, sources[i]), NULL);
     unlink(saved);
     check(dump_save(store, saved, &error) == TFPROF_OK, "%s cannot be saved: %s", sources[i], error.message);
-    check(dump_save(store, saved, &error) == TFPROF_IO && strstr(error.message, "exists"), "a file is overwritten: %s",
+    check(dump_save(store, saved, &error) == TFPROF_USAGE && strstr(error.message, "not overwritten"), "a file is overwritten: %s",
           error.message);
     struct store *again = open_store(saved, NULL);
     compare_stores(store, again, true);
@@ -852,7 +852,7 @@ static void test_saving(void) {
   check(diagnosed(store, "lost_rows") == 3 * FRAME, "the gap is not told");
   const char *several = in_directory(2, "several");
   check(dump_save(store, several, &error) == TFPROF_OK, "two profiles cannot be saved: %s", error.message);
-  check(dump_save(store, several, &error) == TFPROF_IO, "a directory is written over");
+  check(dump_save(store, several, &error) == TFPROF_USAGE, "a directory is written over");
   check(access(in_directory(3, "several/gap-1.tfprof"), R_OK) == 0 &&
             access(in_directory(4, "several/spans-2.tfprof"), R_OK) == 0,
         "names");
