@@ -13,7 +13,7 @@ from terminal import LeftOut, program, run_tests
 
 TFPROF, CAPTURE = program("tfprof"), program("tfprof-capture")
 PYTHON = os.environ.get("TFPROF_PYTHON", sys.executable)
-LIMIT = 262144
+LIMIT = 65536
 TRAIN = """
 import torch, sys
 torch.set_num_threads(1)
@@ -58,7 +58,7 @@ def test_limit_on_the_file():
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     run = os.path.join(directory, "run")
     done = subprocess.run(
-        [CAPTURE, "-o", run, "--", PYTHON, "-c", TRAIN],
+        [CAPTURE, "--ops=all", "-o", run, "--", PYTHON, "-c", TRAIN],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
@@ -84,7 +84,7 @@ def test_small_file_system():
     ):
         raise LeftOut("not root, or no mounts here")
     script = (
-        f'mount -t tmpfs -o {small} none "$1"; status=0; "$3" -o "$1" -- "$4" -c "$5" || status=$?; '
+        f'mount -t tmpfs -o {small} none "$1"; status=0; "$3" --ops=all -o "$1" -- "$4" -c "$5" || status=$?; '
         'cp -r "$1" "$2"; exit $status'
     )
     done = subprocess.run(
