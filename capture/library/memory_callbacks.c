@@ -6,6 +6,7 @@
 #include "memory_callbacks.h"
 
 #include "clock.h"
+#include "op_callbacks.h"
 #include "python_frames.h"
 #include "recording.h"
 #include "session.h"
@@ -142,13 +143,21 @@ static uint32_t current_stack(struct capture_thread *thread) {
   return node;
 }
 
+/* Outside of recorded ops each piece would cost a walk over the whole stack, more than all else that is recorded of it
+** and of a step that does little but launch ops more than may be.  So in steps whose ops are left out only what matters
+** by itself has one. */
+static inline bool wants_stack(enum item_kind kind, int64_t bytes) {
+  if (!records_stacks || bytes < 0) return false;
+  return bytes >= LARGE_PIECE || kind == ITEM_OUT_OF_MEMORY || ops_are_armed();
+}
+
 /* false: nothing is recorded on this thread now. */
 static inline bool record(enum item_kind kind, unsigned pool, const void *address, int64_t bytes, uint64_t in_use,
                           uint64_t reserved) {
   uint64_t ticks = clock_ticks();
   struct capture_thread *thread = capture_current_thread;
   if (__builtin_expect(!thread, 0) && !(thread = enter_thread(bytes < 0))) return false;
-  uint32_t node = records_stacks && bytes >= 0 ? current_stack(thread) : 0;
+  uint32_t node = wants_stack(kind, bytes) ? current_stack(thread) : 0;
   struct memory_item *item = thread_reserve(thread, sizeof *item);
   if (__builtin_expect(!item, 0)) {
     atomic_fetch_add_explicit(&thread->lost_memory, 1, memory_order_relaxed);

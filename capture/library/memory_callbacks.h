@@ -43,7 +43,7 @@ void memory_watch(void);
 /* It has: of `bytes` at `address`. false: `reason` says what was not as expected. */
 bool memory_prove(uintptr_t address, int64_t bytes, char *reason, size_t size);
 
-/* What happens from now on is recorded. */
+/* What happens from now on is recorded. While no ops are, only failures and pieces of 1 MiB and more have a stack. */
 void memory_arm(bool with_stacks);
 /* Nothing more is looked at. */
 void memory_disarm(void);

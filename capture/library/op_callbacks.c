@@ -16,6 +16,7 @@
 static bool records_inputs, records_stacks;
 static uint64_t range_callback, op_callback; /* handles; 0: not registered */
 static bool is_empty;                        /* op_callback is that of ops_arm_empty */
+_Atomic bool ops_armed;
 
 /* PyTorch destroys the context after the end callback: at::ObserverContext has only a virtual destructor, two entries
 ** in its vtable. */
@@ -316,10 +317,9 @@ void ranges_disarm(void) { remove_callback(&range_callback); }
 bool ops_arm(void) {
   if (is_empty) ops_disarm();
   if (!op_callback) op_callback = add_callback((void *)start_op_entry, (void *)end_op, false, records_inputs);
+  atomic_store_explicit(&ops_armed, op_callback != 0, memory_order_relaxed);
   return op_callback != 0;
 }
-
-bool ops_are_armed(void) { return op_callback != 0 && !is_empty; }
 
 bool ops_arm_empty(void) {
   ops_disarm();
@@ -329,6 +329,7 @@ bool ops_arm_empty(void) {
 }
 
 void ops_disarm(void) {
+  atomic_store_explicit(&ops_armed, false, memory_order_relaxed);
   remove_callback(&op_callback);
   is_empty = false;
 }

@@ -7,6 +7,7 @@
 #ifndef TFPROF_CAPTURE_OP_CALLBACKS_H
 #define TFPROF_CAPTURE_OP_CALLBACKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* Ranges begin to be recorded on all threads. Says for ops, too, what is recorded with them. */
@@ -15,7 +16,8 @@ void ranges_disarm(void);
 /* Ops begin to be recorded on all threads. */
 bool ops_arm(void);
 /* Whether they are recorded now. */
-bool ops_are_armed(void);
+extern _Atomic bool ops_armed;
+static inline bool ops_are_armed(void) { return atomic_load_explicit(&ops_armed, memory_order_relaxed); }
 /* No op that begins after this is recorded. Those that run now still report their end. */
 void ops_disarm(void);
 /* Registers, in place of ours, callbacks for ops that want the same and do nothing: what PyTorch itself takes for

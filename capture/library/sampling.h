@@ -2,8 +2,9 @@
 **
 ** Recording the ops of a step that does little but launch them costs a sixth of its time, most of it within PyTorch.  So
 ** that the run as a whole slows by no more than it may, ops are recorded in the first steps and then in one step of K.
-** Steps, ranges, counters and allocations are recorded always: the callback for ranges, which sees the marks of the
-** steps, stays; the one for ops comes and goes at the end of a step (op_callbacks.h).
+** Steps, ranges, counters and allocations are recorded always, in steps without ops the small allocations without their
+** stack: the callback for ranges, which sees the marks of the steps, stays; the one for ops comes and goes at the end of
+** a step (op_callbacks.h).
 **
 ** Which mark ends a step.  As in ext/derive/steps.c, for the two have to agree: tfprof.step() wins, then the user's own
 ** profiler, then the optimizer that steps most often, and of several the one that ended its first step last.  Optimizers

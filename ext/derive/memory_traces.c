@@ -2,7 +2,8 @@
 ** memory.
 **
 ** It is the stack that was recorded with the event; without one, as on autograd's own threads, that of the innermost
-** op. Releases have none: where memory is given back says little, for it is where the last reference happened to end.
+** op. The recorder leaves out those of small pieces while it records no ops. Releases have none: where memory is given
+** back says little, for it is where the last reference happened to end.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"

@@ -4,9 +4,10 @@
 
 The script starts itself under the capture library and then, in one process, interleaves windows of a few steps: nothing
 registered; empty callbacks that want the same inputs as ours; our recording of ops with shapes and stacks, of memory
-with stacks, and both; torch.profiler with record_shapes and with_stack.  Each window is compared with the plain one of its own cycle, so that load on the machine
-falls on both; times are processor time of the training thread, and wall time beside it.  At the end: how long stopping
-takes, and a minute's worth of the fastest ops for losses.
+(with the stacks of large pieces only, as where ops are not recorded), and both; torch.profiler with record_shapes and
+with_stack.  Each window is compared with the plain one of its own cycle, so that load on the machine falls on both;
+times are processor time of the training thread, and wall time beside it.  At the end: how long stopping takes, and a
+minute's worth of the fastest ops for losses.
 """
 
 import argparse

@@ -109,6 +109,40 @@ def test_none():
         assert not any(row[1] for row in steps(directory))
 
 
+def test_stacks_of_allocations():
+    """Without ops only large pieces and failures have one; every piece is recorded all the same."""
+    program = """
+import torch
+kept = []
+for number in range(20):
+    kept.append(torch.empty(1000 + number, dtype=torch.uint8))
+    kept.append(torch.empty((1 << 20) + number, dtype=torch.uint8))
+    kept.append(torch.empty((1 << 20) - 1 - number, dtype=torch.uint8))
+try:
+    torch.empty(1 << 52, dtype=torch.uint8)
+except RuntimeError:
+    pass
+"""
+    sql = """SELECT t.leaf_frame_id IS NOT NULL, min(bytes), max(bytes), count(*) FROM allocations AS a
+        LEFT JOIN code_traces AS t ON t.id = a.code_trace_id
+        WHERE bytes BETWEEN 1000 AND 1019 OR bytes BETWEEN (1 << 20) - 20 AND (1 << 20) + 19
+        GROUP BY 1, bytes < 2000, bytes < 1 << 20 ORDER BY 1, 2"""
+    small, medium, large = (1000, 1019, 20), ((1 << 20) - 20, (1 << 20) - 1, 20), (1 << 20, (1 << 20) + 19, 20)
+    for ops, expected in (
+        ("none", [(0,) + small, (0,) + medium, (1,) + large]),
+        ("all", [(1,) + small, (1,) + medium, (1,) + large]),
+    ):
+        with capturing.Directory() as directory:
+            capturing.run(directory, ["-c", program], ops=ops)
+            assert query(directory, sql) == expected, (ops, query(directory, sql))
+            failures = query(
+                directory,
+                """SELECT f.line FROM memory_events AS e JOIN code_traces AS t ON t.id = e.code_trace_id
+                JOIN code_frames AS f ON f.id = t.leaf_frame_id WHERE e.kind = 'out_of_memory'""",
+            )
+            assert failures == [(9,)], (ops, failures)
+
+
 def test_without_steps():
     with capturing.Directory() as directory:
         program = "import torch\nx = torch.ones(3)\nfor _ in range(2000): x.add(1)"
