@@ -57,7 +57,7 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_MEMORY] = {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
                        "do not record allocations and releases. With it: while ops are not recorded, allocations below 1 "
                        "MiB come without their Python line"},
-    [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "24M",
+    [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "48M",
                             "how much a process may hold in memory of what is not written yet, from 1M on; what "
                             "comes when it is full is lost, and counted"},
     [OPTION_MAX_SIZE] = {"max-size", 0, KIND_SIZE, "SIZE", "TFPROF_MAX_SIZE", true, "4G",

@@ -62,6 +62,9 @@ void chunk_release(struct chunk *chunk) {
   atomic_fetch_and_explicit(&in_use[index / 64], ~(1ull << index % 64), memory_order_release);
 }
 
+/* The lowest free one was taken. */
+bool chunk_is_in_upper_half(const struct chunk *chunk) { return (size_t)(chunk - region) >= chunk_count / 2; }
+
 void chunk_pool_trim(void) {
   for (size_t index = KEPT_CHUNKS; index < chunk_count; index++) {
     uint64_t bit = 1ull << index % 64;

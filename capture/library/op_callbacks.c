@@ -161,7 +161,7 @@ static inline struct open_op *begin(const uint8_t *object, uint8_t scope) {
   op->scope = scope;
   op->has_child = 0;
   op->is_told = 0;
-  op->pin = 0;
+  atomic_store_explicit(&op->pin, 0, memory_order_relaxed);
   uint32_t forgets = thread->forgets;
   bool is_described = describe(thread, op, object, depth);
   /* Tables that filled up meanwhile were emptied, and the first numbers with them: once more, now there is room. */
@@ -202,7 +202,7 @@ static inline void write_op(struct capture_thread *thread, const struct open_op 
   item->inputs = op->inputs;
   item->node = op->node;
   item->owner = (uint16_t)owner;
-  item->pin = op->pin;
+  item->pin = atomic_load_explicit(&op->pin, memory_order_relaxed);
   thread_commit(thread, sizeof *item);
   __builtin_prefetch(item + 3, 1); /* the writer thread had it last */
 }
@@ -267,6 +267,7 @@ static void end_range(const void *object, void *context) {
   if (owner->session != capture_session || atomic_load_explicit(&range->is_done, memory_order_acquire))
     return; /* begun before a fork */
   if (!thread && !(thread = enter_thread())) return;
+  if (owner != thread) atomic_store_explicit(&owner->is_shared, 1, memory_order_relaxed);
   write_op(thread, range, object, end_ticks, owner->number);
   enum step_mark mark = range->mark;
   uint32_t name = range->name;

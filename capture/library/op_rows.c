@@ -124,6 +124,7 @@ struct op_reader {
   struct id_map modules;      /* number of module_rows.h */
   struct id_map nodes;        /* row in code_traces + 1, and in the upper half the number of the innermost module */
   struct pinned *pins;        /* OPEN_MAXIMUM, when needed */
+  uint32_t state;             /* of the thread when the drain began */
   unsigned ended_drains;      /* drains since the thread was seen to have ended */
   const struct item *next;    /* the op or event of memory to come, or NULL */
 };
@@ -432,13 +433,21 @@ static bool is_full(const struct op_rows *rows) {
          rows->stacks.frames.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2 || rows->threads.rows >= DUMP_MAXIMUM_FRAME_ROWS / 2;
 }
 
-/* An ended thread whose chunks are read: its structure can serve another one. The state was read before the chunks.
-** Another thread may have ended an op of it a moment ago: that is seen, too, when a whole drain has passed. */
-static void recycle_if_done(struct op_rows *rows, struct op_reader *reader, uint32_t state) {
-  if (state != THREAD_ENDED || thread_has_open_ops(reader->thread)) return;
-  if (reader->ended_drains++ < 2 || rows->late_count) return;
+/* An ended thread whose chunks are read: its last chunk and its structure can serve another one, and must soon, where
+** many short threads follow each other. The state was read before the chunks. If another thread has ended a range of
+** it, that may have been a moment ago: it is seen, too, when a whole drain has passed. */
+static void recycle_if_done(struct op_rows *rows, struct op_reader *reader) {
   struct capture_thread *thread = reader->thread;
-  if (reader->chunk) chunk_release(reader->chunk);
+  if (reader->state != THREAD_ENDED || current_item(reader)) return;
+  if (reader->chunk) {
+    atomic_store_explicit(&thread->first_chunk, NULL, memory_order_relaxed);
+    chunk_release(reader->chunk);
+    reader->chunk = NULL;
+    reader->position = reader->used = 0;
+  }
+  if (thread_has_open_ops(thread)) return;
+  bool is_shared = atomic_load_explicit(&thread->is_shared, memory_order_relaxed);
+  if (is_shared && (reader->ended_drains++ < 2 || rows->late_count)) return;
   reader_forget_thread(reader);
   thread_recycle(thread);
 }
@@ -452,13 +461,13 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
   for (unsigned number = 1; number <= count; number++) {
     struct op_reader *reader = reader_of(rows, number);
     if (!reader) continue;
-    uint32_t state = atomic_load_explicit(&reader->thread->state, memory_order_acquire);
-    if (state == THREAD_FREE) continue;
+    reader->state = atomic_load_explicit(&reader->thread->state, memory_order_acquire);
+    if (reader->state == THREAD_FREE) continue;
     reader->next = next_item(rows, reader);
     if (reader->next)
       active[active_count++] = reader;
     else
-      recycle_if_done(rows, reader, state);
+      recycle_if_done(rows, reader);
   }
   while (active_count && done < limit) {
     struct op_reader *first = active[0];
@@ -488,7 +497,10 @@ uint64_t op_rows_drain(struct op_rows *rows, uint64_t limit, op_rows_full full, 
       first->position += item->units * 16u;
       first->next = next_item(rows, first);
     }
-    if (!first->next) active[place] = active[--active_count];
+    if (!first->next) {
+      active[place] = active[--active_count];
+      recycle_if_done(rows, first);
+    }
   }
   if (active_count) return done;
   /* Those of an earlier drain: everything that they refer to has been read since. */

@@ -70,6 +70,9 @@ static struct {
 
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
+/* options.max_bytes, for the writer thread: it does not wait for the lock, which a fork holds that waits for it. */
+static _Atomic uint64_t limit_bytes;
+
 /* One thread at a time adds (under the lock), the writer thread takes. */
 static struct sampling_event events[EVENTS];
 static _Atomic uint64_t events_added, events_taken;
@@ -367,6 +370,7 @@ static void reset(void) {
 void sampling_begin(const struct sampling_options *options) {
   pthread_mutex_lock(&guard);
   sampling.options = *options;
+  atomic_store_explicit(&limit_bytes, options->max_bytes, memory_order_relaxed);
   sampling.is_on = false;
   reset();
   pthread_mutex_unlock(&guard);
@@ -410,7 +414,7 @@ void sampling_window(int change) {
 }
 
 bool sampling_note_bytes(uint64_t bytes) {
-  uint64_t limit = sampling.options.max_bytes;
+  uint64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
   if (!limit || bytes < limit / 2) return true;
   pthread_mutex_lock(&guard);
   unsigned factor = bytes >= limit - limit / 10 ? 8 : bytes >= limit - limit / 4 ? 4 : 2;

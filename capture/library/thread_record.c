@@ -1,6 +1,8 @@
 /* thread_record.c: the list of threads, their chunks, and the rare paths of their tables (see thread_record.h). */
 #include "thread_record.h"
 
+#include "recording.h"
+
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -75,6 +77,8 @@ static struct capture_thread *find_structure(void) {
 
 struct capture_thread *thread_adopt(uint64_t logical_thread) {
   struct capture_thread *thread = find_structure();
+  /* The writer thread makes structures free; half of them are for the time until it comes. */
+  if (!thread || thread->number > THREAD_MAXIMUM / 2) recording_look();
   if (!thread) {
     atomic_fetch_add(&refused, 1);
     return NULL;
@@ -103,6 +107,7 @@ bool thread_has_open_ops(struct capture_thread *thread) {
 
 void thread_recycle(struct capture_thread *thread) {
   atomic_store(&thread->depth, 0);
+  atomic_store(&thread->is_shared, 0);
   thread->chunk = NULL;
   thread->position = 0;
   thread->stack_depth = 0;
@@ -122,6 +127,7 @@ void thread_recycle(struct capture_thread *thread) {
 void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes) {
   if (bytes > CHUNK_CAPACITY) return NULL;
   struct chunk *chunk = chunk_acquire();
+  if (!chunk || chunk_is_in_upper_half(chunk)) recording_look();
   if (!chunk) return NULL;
   if (thread->chunk)
     atomic_store_explicit(&thread->chunk->next, chunk, memory_order_release);
@@ -218,12 +224,13 @@ bool thread_forget(struct capture_thread *thread) {
   for (uint32_t i = 0; i < depth; i++) {
     struct open_op *op = &thread->open[i];
     op->frame = NULL; /* what begins inside it finds out its stack anew */
-    if (op->pin || atomic_load_explicit(&op->is_done, memory_order_acquire)) continue;
+    if (atomic_load_explicit(&op->pin, memory_order_relaxed) ||
+        atomic_load_explicit(&op->is_done, memory_order_acquire)) continue;
     struct pin_item *pin = thread_reserve(thread, sizeof *pin);
     if (!pin) return false;
     *pin = (struct pin_item){{ITEM_PIN, 0, sizeof *pin / 16, op->name}, op->inputs, op->node, i, {0}};
     thread_commit(thread, sizeof *pin);
-    op->pin = (uint16_t)(i + 1);
+    atomic_store_explicit(&op->pin, (uint16_t)(i + 1), memory_order_relaxed);
   }
   struct item *item = thread_reserve(thread, 16);
   if (!item) return false;

@@ -3,7 +3,7 @@
 ** A thread that runs an op for the first time gets a `struct capture_thread`.  It writes items of 16-byte multiples
 ** into chunks (chunk_pool.h): one for each op that has ended, and before it one for each name, list of inputs, code
 ** object and stack frame that it meets for the first time.  One producer, one consumer, acquire and release: no locks.
-** When no chunk is free an op is counted as lost. The writer thread reuses the structure once the thread has ended and
+** When no chunk is free an op is counted as lost. The writer thread reuses chunk and structure once the thread has ended and
 ** everything is read.
 */
 #ifndef TFPROF_CAPTURE_THREAD_RECORD_H
@@ -108,13 +108,13 @@ struct open_op {
   uint64_t start_ticks;
   uint32_t name, inputs, node;
   uint32_t stack; /* node, or that of the op around it where it stands at the same place */
-  uint16_t pin;
+  _Atomic uint16_t pin; /* of a range it is read where the range ends, and given when the thread's tables are emptied */
   uint8_t scope;
   uint8_t is_engine_range : 1; /* what the autograd engine puts around an op of the backward pass */
   uint8_t is_told : 1;         /* by that op: its sequence number */
   uint8_t mark : 2;            /* of a range: enum step_mark */
-  uint8_t has_child : 1;       /* another op has begun inside it */
-  _Atomic uint32_t is_done;    /* set when a range ended elsewhere than on top of its thread's others */
+  _Atomic uint8_t is_done;     /* set when a range ended elsewhere than on top of its thread's others */
+  uint8_t has_child;           /* another op has begun inside it: written while a range may be ending elsewhere */
 
   struct capture_thread *thread; /* of a range */
   int64_t sequence;              /* of an engine range: what its op told it */
@@ -162,6 +162,7 @@ struct capture_thread {
   _Atomic uint64_t lost;     /* ops for which there was no room */
   _Atomic uint64_t too_deep; /* ops beyond OPEN_MAXIMUM */
   _Atomic uint64_t lost_memory; /* allocations and releases for which there was no room */
+  _Atomic uint32_t is_shared; /* another thread has ended a range of it */
   _Atomic uint64_t cut;      /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
   uint32_t tid;
   uint64_t logical_thread; /* RecordFunction's number of the thread */
