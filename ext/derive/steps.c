@@ -2,7 +2,9 @@
 **
 ** Marks.  Rows of category `user` named tfprof.step#N are steps that the program marked with tfprof.step(N) (origin
 ** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and span
-** are taken as they are.  Of several threads with marks the one with the most counts.
+** are taken as they are.  Of several threads with marks the one with the most counts.  Who marks the end of an iteration
+** begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it on its thread
+** though some did in the step before.  Where the recording left the ops of the last one out, only ranges are looked at.
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  A step is
 ** the period from the end of one to the end of the next of the same name on the same thread (origin optimizer): what
@@ -28,6 +30,7 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
+#include "derive/sampling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +166,54 @@ static void keep_one_thread(struct mark_list *list) {
   }
   memmove(list->items, list->items + best, best_count * sizeof *list->items);
   list->count = best_count;
+}
+
+struct activity { /* rows that begin on a thread between two times */
+  bool has_ranges, has_ops;
+};
+
+static inline void note_activity(struct activity *activity, const struct mark *mark, uint32_t row, int64_t start,
+                                 bool is_range) {
+  if (row == mark->row || start < mark->start || start >= mark->end) return;
+  if (is_range) activity->has_ranges = true;
+  else activity->has_ops = true;
+}
+
+/* Takes the last mark away when nothing happened in it. */
+static enum tfprof_status drop_empty_last(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  struct activity in_last = {.has_ops = false}, in_other = {.has_ops = false};
+  if (list->count < 2) return TFPROF_OK;
+  const struct mark *last = &list->items[list->count - 1], *other = last - 1;
+  string_id user = derive_known_text(profile, "user");
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t threads[ROWS_BLOCK];
+      string_id categories[ROWS_BLOCK];
+      int64_t starts[ROWS_BLOCK], earliest, latest;
+      derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
+      if (derive_range(starts, count, &earliest, &latest) && (latest < other->start || earliest > last->end)) continue;
+      derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
+      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
+      for (uint32_t i = 0; i < count; i++) {
+        if (threads[i] != last->thread || starts[i] == NO_VALUE) continue;
+        uint32_t row = (uint32_t)segment->first_row + first + i;
+        note_activity(&in_last, last, row, starts[i], categories[i] == user);
+        note_activity(&in_other, other, row, starts[i], categories[i] == user);
+      }
+    }
+    enum tfprof_status status = derive_poll(profile, error);
+    if (status || in_last.has_ops || in_last.has_ranges) return status;
+  }
+  struct sampling sampling;
+  enum tfprof_status status = sampling_load(&sampling, profile, error);
+  if (status) return status;
+  bool has_all = !sampling.recorded.count || sampling_covers(&sampling, last->start, last->end);
+  if (in_other.has_ranges || (has_all && in_other.has_ops)) list->count--;
+  sampling_free(&sampling);
+  return TFPROF_OK;
 }
 
 static int by_value(const void *left, const void *right) {
@@ -442,10 +493,11 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
       kind = USER_STEP;
     else if (lists[PROFILER_STEP].count && (uint64_t)lists[PROFILER_STEP].count * 2 >= series.steps)
       kind = PROFILER_STEP;
+    if (kind != OPTIMIZER_STEP) status = drop_empty_last(profile, &lists[kind], error);
     uint32_t count = kind == OPTIMIZER_STEP ? series.steps : lists[kind].count;
     steps = malloc(((size_t)count + 1) * sizeof *steps);
-    if (!steps) {
-      status = error_no_memory(error);
+    if (status || !steps) {
+      if (!status) status = error_no_memory(error);
     } else if (kind != OPTIMIZER_STEP) {
       steps_of_marks(profile, &lists[kind], kind, steps);
     } else if (count) {
@@ -467,7 +519,10 @@ const struct derive_pass derive_steps = {
               {TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
-              {TABLE_ops, COLUMN_ops_depth}},
+              {TABLE_ops, COLUMN_ops_depth},
+              {TABLE_counters, COLUMN_counters_name},
+              {TABLE_counters, COLUMN_counters_time_ns},
+              {TABLE_counters, COLUMN_counters_value}},
     .writes = {{TABLE_steps, COLUMN_steps_number},
                {TABLE_steps, COLUMN_steps_name},
                {TABLE_steps, COLUMN_steps_origin},

@@ -4,6 +4,8 @@ One seeded program is run with --ops=all and sampled. It does the same in every 
 equal, whatever the machine's load does to the choice of steps.
 """
 
+import os
+
 import capturing
 
 PROGRAM = """
@@ -98,6 +100,22 @@ def test_chosen_steps():
         assert weights == {None, 1.0}, weights
         ops = query(directory, "SELECT count(*) FROM ops WHERE name = 'aten::linear'")
         assert ops == [(11 * 20,)], ops
+
+
+def test_marks_after_the_last_iteration():
+    """Who marks the end of each iteration begins one more, in which nothing happens."""
+    with capturing.Directory() as directory:
+        program = PROGRAM.replace("        optimizer.step()\n", "        optimizer.step()\n    profiler.step()\n")
+        schedule = "lambda step: torch.profiler.ProfilerAction.NONE"
+        begin = "profiler = torch.profiler.profile(schedule=%s)\nprofiler.start()\n" % schedule
+        program = program.replace("for step", begin + "for step", 1)
+        program += "profiler.stop()\n"
+        for settings in {"ops": "all"}, {"ops": "none"}:
+            capturing.run(directory, ["-c", program, "6", "1"], **settings)
+            found = query(directory, "SELECT number, origin FROM steps ORDER BY id")
+            assert found == [(number, "profiler") for number in range(6)], (settings, found)
+            for path in capturing.dumps(directory):
+                os.remove(path)
 
 
 def test_none():

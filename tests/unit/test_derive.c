@@ -621,6 +621,34 @@ static void test_steps(void) {
     end(&script.opened);
   }
 
+  /* What is marked after the last iteration is no step. Where ops were left out, that there are none says nothing. */
+  for (int is_sampled = 0; is_sampled < 2; is_sampled++) {
+    for (int has_ranges = 0; has_ranges < 2; has_ranges++) {
+      script_begin(&script, 2);
+      for (int64_t i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", (int)i);
+        if (i < 3) script_row(&script, "op", "aten::mm", 0, 110 + 100 * i, 120 + 100 * i);
+        if (i < 3 && has_ranges) script_row(&script, "user", adam, 0, 180 + 100 * i, 190 + 100 * i);
+        script_row(&script, "user", name, 0, 100 + 100 * i, 195 + 100 * i);
+      }
+      script_row(&script, "op", "aten::mm", 1, 410, 420); /* elsewhere */
+      script_row(&script, "op", "aten::mm", 0, 500, 510); /* later */
+      if (is_sampled) {
+        column(&script.opened, TABLE_counters, COLUMN_counters_name, 1)[0] = text(&script.opened, "capture_ops_recorded");
+        column(&script.opened, TABLE_counters, COLUMN_counters_time_ns, 1)[0] = 0;
+        column(&script.opened, TABLE_counters, COLUMN_counters_value, 1)[0] = 0;
+      }
+      script_end(&script, &window);
+      check_steps(&script, "nothing after the last",
+                  !is_sampled  ? "profiler 0 100 195 0 1, profiler 1 200 295 0 1, profiler 2 300 395 0 1"
+                  : has_ranges ? "profiler 0 100 195 0 0, profiler 1 200 295 0 0, profiler 2 300 395 0 0"
+                               : "profiler 0 100 195 0 0, profiler 1 200 295 0 0, profiler 2 300 395 0 0, "
+                                 "profiler 3 400 495 0 0");
+      end(&script.opened);
+    }
+  }
+
   /* Two optimizers of one class in each iteration: a step ends after the second. */
   script_begin(&script, 1);
   for (int64_t i = 0; i < 12; i++) {
