@@ -337,21 +337,22 @@ static struct op_reader *reader_of(struct op_rows *rows, unsigned number) {
   return reader;
 }
 
-/* The row of the thread in `threads`. The name is the one it has now: threads are named after they have begun. */
+/* The row of the thread in `threads`. Its name is Python's, or the one that the system has for it now: threads are named
+** after they have begun. */
 static int64_t thread_row(struct op_rows *rows, struct op_reader *reader) {
   if (reader->row >= 0) return reader->row;
   const struct capture_thread *thread = reader->thread;
   uint32_t row = row_add(&rows->threads);
   if (row == UINT32_MAX) return -1;
+  const char *given = thread->python_name[0] ? thread->python_name : thread->name;
   char path[64], name[32];
   snprintf(path, sizeof path, "/proc/self/task/%u/comm", thread->tid);
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  int descriptor = thread->python_name[0] ? -1 : open(path, O_RDONLY | O_CLOEXEC);
   ssize_t length = descriptor < 0 ? -1 : read(descriptor, name, sizeof name - 1);
   if (descriptor >= 0) close(descriptor);
   if (length > 0 && name[length - 1] == '\n') length--;
-  uint32_t string = length > 0
-                        ? dump_writer_string(rows->writer, name, (size_t)length)
-                        : dump_writer_string(rows->writer, thread->name, strnlen(thread->name, sizeof thread->name));
+  uint32_t string = length > 0 ? dump_writer_string(rows->writer, name, (size_t)length)
+                               : dump_writer_string(rows->writer, given, strnlen(given, THREAD_NAME_MAXIMUM));
   if (string) row_set(&rows->threads, row, THREAD_NAME, string);
   row_set(&rows->threads, row, THREAD_KIND, rows->host_kind);
   row_set(&rows->threads, row, THREAD_PID, rows->pid);

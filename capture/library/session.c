@@ -194,6 +194,8 @@ ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason
 /* Once stacks are believed (python_calls.h). */
 ENTRY_POINT void *tfprof_capture_call_watcher(int number);
 ENTRY_POINT int tfprof_capture_profile_thread(void);
+/* What threading.Thread calls the calling thread, in UTF-8. */
+ENTRY_POINT void tfprof_capture_name_thread(const char *name);
 ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
 /* Modules: what the hook's function for them is called with (module_discovery.h); the code object to be looked for, and
 ** what is then seen of the caller's stack; whether that was right. */
@@ -376,6 +378,8 @@ void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
 }
 
 void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }
+
+void tfprof_capture_name_thread(const char *name) { thread_set_python_name(name); }
 
 int tfprof_capture_profile_thread(void) { return python_calls_profile_thread(); }
 

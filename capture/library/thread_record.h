@@ -128,6 +128,7 @@ enum {
   ARENA_SIZE = 8 * 1024 * 1024,
   THREAD_MAXIMUM = 512, /* threads that run ops at the same time */
   NAME_MAXIMUM = 4000,  /* bytes kept of an op's name */
+  THREAD_NAME_MAXIMUM = 128, /* with the NUL */
 };
 
 enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };
@@ -166,7 +167,8 @@ struct capture_thread {
   _Atomic uint64_t cut;      /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
   uint32_t tid;
   uint64_t logical_thread; /* RecordFunction's number of the thread */
-  char name[16];
+  char name[16];                          /* the system's, when it was first seen */
+  char python_name[THREAD_NAME_MAXIMUM]; /* that of threading.Thread; empty: it is no such thread */
 
   /* The rest belongs to the thread alone. */
   uint32_t session;
@@ -195,6 +197,8 @@ extern _Thread_local struct capture_thread *capture_current_thread __attribute__
 /* Counts the sessions of this process and its ancestors: a thread structure of another session is not ours. */
 extern uint32_t capture_session;
 
+/* What Python calls the calling thread, told before its first op. */
+void thread_set_python_name(const char *name);
 /* The threads of this session: numbers 1 ... thread_count(). NULL for a number that was never used. */
 unsigned thread_count(void);
 struct capture_thread *thread_of_number(unsigned number);

@@ -62,9 +62,39 @@ class Recording:
         if not self.library.tfprof_capture_arm():
             return False
         self.end_in_order()
+        try:
+            self.name_threads()
+        except Exception as problem:
+            self.say_problem(problem)
         if watch_calls:
             watch_calls()
         return True
+
+    def name_threads(self):
+        """Threads of the module threading tell their names as they start, where the module looks at their number. Those
+        that were there before, and those that Python did not start, keep the name that the system has for them.
+        """
+        import functools
+        import threading
+
+        look_at_number = getattr(threading.Thread, "_set_native_id", None)
+        if look_at_number is None:
+            return
+        name_thread = self.holding_gil.tfprof_capture_name_thread
+        foreign = threading._DummyThread
+
+        @functools.wraps(look_at_number)
+        def look_and_tell(thread):
+            look_at_number(thread)
+            try:
+                if not isinstance(thread, foreign):
+                    # 127 bytes are kept of it, none of a character that would not be whole.
+                    text = thread.name.encode("utf-8", "replace")[:127].decode("utf-8", "ignore")
+                    name_thread(text.encode("utf-8"))
+            except Exception:
+                pass  # a name is not worth a line on the program's stderr for each thread
+
+        threading.Thread._set_native_id = look_and_tell
 
     def begin_windows(self, version):
         """PyTorch cannot be listened to: torch.profiler watches some steps."""

@@ -217,4 +217,42 @@ step()
     assert not [row for row in rows if row[0] == "capture_dropped"], rows
 
 
+def test_thread_names():
+    """As threading.Thread has them; of other threads as the system has them. A number that is used again has a new name."""
+    program = """
+import _thread, threading, time, torch
+from concurrent.futures import ThreadPoolExecutor
+def work(count, done=None):
+    for _ in range(count): torch.ones(2)
+    if done: done.release()
+long_name = "loads the data \\u00fc" + "\\u6570" * 100
+for count, name in (10, "feeds"), (11, long_name), (12, None), (13, "a\\ud800b"):
+    thread = threading.Thread(target=work, args=(count,), name=name)
+    thread.start()
+    thread.join()
+    time.sleep(0.1)
+with ThreadPoolExecutor(1, thread_name_prefix="pool") as pool:
+    pool.submit(work, 14).result()
+done = _thread.allocate_lock()
+done.acquire()
+_thread.start_new_thread(work, (15, done))
+done.acquire()
+work(16)
+print(open("/proc/self/comm").read().strip())
+"""
+    with capturing.Directory() as directory:
+        out, error = capturing.run(directory, ["-c", program], ops="all", memory=0)
+        assert error == "", error
+        found = {row["count"]: row["name"] for row in capturing.query(
+            directory,
+            """SELECT t.name AS name, count(*) AS count FROM ops AS o JOIN threads AS t ON t.id = o.thread_id
+            WHERE o.name = 'aten::ones' GROUP BY t.id""")}
+    assert found[10] == "feeds", found
+    assert found[11] == "loads the data \u00fc" + "\u6570" * 36, found
+    assert found[12].startswith("Thread-") and "work" in found[12], found
+    assert found[13] == "a?b" and found[14] == "pool_0", found
+    system = out.strip().split("\n")[-1]
+    assert found[15] == found[16] == system, (found, system)
+
+
 capturing.main(globals())
