@@ -19,7 +19,7 @@ WITH measured AS (
 ), step_counts AS (
   SELECT profile_id, count(*) AS recorded_count, sum(sample_weight) AS step_count FROM measured GROUP BY profile_id
 ), in_step AS (
-  SELECT profile_id, name, category, step_id, sum(sample_weight) AS count, sum(self_ns) AS step_self_ns,
+  SELECT profile_id, name, category, step_id, sum(sample_weight) AS count, sum(1.0 * self_ns) AS step_self_ns,
     sum(self_ns * sample_weight) AS self_ns, sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns,
     max(dur_ns) AS max_ns, sum(device_self_ns * sample_weight) AS device_self_ns
   FROM temp.ops
