@@ -18,6 +18,11 @@ extension=$(find "$prefix" -name tfprof.so)
 library=$(find "$prefix" -name libtfprof_capture.so)
 [ -n "$extension" ] || fail "tfprof.so is missing"
 case $library in */tfprof/libtfprof_capture.so) ;; *) fail "libtfprof_capture.so is not in lib/tfprof" ;; esac
+# Nothing of the libraries linked into it may be seen by the program that is recorded.
+if command -v nm >/dev/null; then
+  seen=$(nm -D --defined-only "$library" | awk '{print $NF}' | grep -v -e '^tfprof_capture_' -e '^_ZN3c10' || true)
+  [ -z "$seen" ] || fail "libtfprof_capture.so shows the program: $seen"
+fi
 [ -f "$(dirname "$library")/python/sitecustomize.py" ] || fail "the Python hooks are missing"
 [ -f "$(dirname "$library")/python/tfprof.py" ] || fail "the module tfprof is missing"
 [ -f "$(dirname "$library")/libtfprof_preload.so" ] || fail "libtfprof_preload.so is missing"
