@@ -25,7 +25,8 @@ SECOND = 10**9
 def start(ending, seconds=0):
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     process = subprocess.Popen(
-        [CAPTURE, "-o", "run", "--", PYTHON, os.path.join(HERE, "stepping.py"), "log", ending, str(seconds)],
+        [CAPTURE, "--ops=all", "-o", "run", "--", PYTHON, os.path.join(HERE, "stepping.py")]
+        + ["log", ending, str(seconds)],
         cwd=directory,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
