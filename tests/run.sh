@@ -16,18 +16,18 @@ cd "$(dirname "$0")/.."
 . tools/dependencies.sh
 
 wanted=("$@")
-passed=0 failed=0 skipped=0 failures=()
+passed=0 failed=0 skipped=0 failures=() jobs=${TFPROF_TEST_JOBS:-$(nproc)}
 wants() { # group
   local group
   [ ${#wanted[@]} -eq 0 ] && return 0
   for group in "${wanted[@]}"; do [ "$group" = "$1" ] && return 0; done
   return 1
 }
-# One result: name, exit status, log.
+# One result: name, exit status, log, seconds.
 record() {
   local reason
   case $2 in
-    0) passed=$((passed + 1)); printf '  passed   %s\n' "$1" ;;
+    0) passed=$((passed + 1)); printf '  passed   %s (%s s)\n' "$1" "$4" ;;
     77)
       reason=$(tail -n 1 "$3")
       if [ -n "${CI:-}" ] && printf '%s' "$reason" | grep -qiE 'torch|apsw|numpy|framework|clang'; then
@@ -36,16 +36,39 @@ record() {
         skipped=$((skipped + 1)); printf '  skipped  %s: %s\n' "$1" "$reason"
       fi ;;
     *)
-      failed=$((failed + 1)); failures+=("$1"); printf '  FAILED   %s (exit status %s), the end of %s:\n' "$1" "$2" "$3"
+      failed=$((failed + 1)); failures+=("$1"); printf '  FAILED   %s (exit status %s, %s s), the end of %s:\n' "$1" "$2" "$4" "$3"
       tail -n 25 "$3" | sed 's/^/           /' ;;
   esac
 }
+# Tests in flight: process id -> name.  A finished one leaves its exit status and its seconds beside its log.
+declare -A running=()
+record_finished() {
+  local process name status seconds
+  for process in "${!running[@]}"; do
+    name=${running[$process]}
+    [ -s "$logs/${name//\//-}.result" ] || continue
+    read -r status seconds <"$logs/${name//\//-}.result"
+    unset "running[$process]"
+    record "$name" "$status" "$logs/${name//\//-}.log" "$seconds"
+  done
+}
+finish_tests() { # how many may still be running
+  while [ ${#running[@]} -gt "$1" ]; do
+    wait -n || true
+    record_finished
+  done
+}
 run() { # name, command...
-  local name=$1 log status=0
+  local name=$1 file=$logs/${1//\//-}
   shift
-  log=$logs/${name//\//-}.log
-  timeout 900 "$@" >"$log" 2>&1 </dev/null || status=$?
-  record "$name" "$status" "$log"
+  finish_tests $((jobs - 1))
+  rm -f "$file.result"
+  {
+    status=0 started=$SECONDS
+    timeout 900 "$@" >"$file.log" 2>&1 </dev/null || status=$?
+    echo "$status $((SECONDS - started))" >"$file.result"
+  } &
+  running[$!]=$name
 }
 run_ctest() { # build directory, name prefix, pattern of names, environment...
   local name
@@ -96,7 +119,7 @@ if wants asan; then
   if cmake --build --preset asan -j "$(nproc)" >"$logs/asan-build.log" 2>&1; then
     run_ctest build-asan asan . ASAN_OPTIONS=detect_leaks=1
   else
-    record asan/build 1 "$logs/asan-build.log"
+    record asan/build 1 "$logs/asan-build.log" -
   fi
 fi
 if wants tsan; then
@@ -106,7 +129,7 @@ if wants tsan; then
     # Only those that use threads.  Recent kernels place mappings where the runtime of older compilers does not expect them.
     run_ctest build-tsan tsan 'capture|parallel|store|read|threads|derive' setarch "$(uname -m)" -R
   else
-    record tsan/build 1 "$logs/tsan-build.log"
+    record tsan/build 1 "$logs/tsan-build.log" -
   fi
 fi
 for directory in tests/*/; do
@@ -126,6 +149,7 @@ for directory in tests/*/; do
   done
 done
 
+finish_tests 0
 say "Results"
 for name in "${failures[@]}"; do printf 'failed: %s\n' "$name"; done
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
