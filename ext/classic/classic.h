@@ -153,6 +153,8 @@ struct classic_result {
   struct classic_values *own, *total;
   uint8_t *accounted;
   uint32_t *nodes;        /* scope, graph: the node of an item */
+  uint32_t *parents;      /* code: the caller's item; UINT32_MAX: none */
+  uint32_t *frames;       /* code: the frame of an item, twice its number, and one more where it is of the gradient */
   string_id *names;       /* code: display names; op: op types */
   uint32_t *member_first; /* code, op: members[member_first[i] ... member_first[i + 1]) are its nodes, those accounted */
   uint32_t *members;
@@ -182,6 +184,17 @@ void classic_write_line(const struct classic_result *result, size_t row, FILE *f
 void classic_write_legend(const struct classic_result *result, FILE *file);
 /* Explanation, legend and lines. */
 void classic_write_report(const struct classic_result *result, FILE *file);
+
+/* ---- files for other tools ---- */
+
+/* The timeline of scope, graph or code, as trace events in JSON (timeline.c), at `path`. `step` says whose runs graph
+** shows; -1 is none. What there is to tell, as the peak of each device's memory, goes to `messages`. TFPROF_USAGE: op has
+** no timeline; TFPROF_IO. */
+enum tfprof_status classic_write_timeline(const struct classic_result *result, int64_t step, const char *path,
+                                          FILE *messages, struct tfprof_error *error);
+/* The call stacks of code with the one metric that is selected, for pprof (call_stacks.c). TFPROF_USAGE: another view, or
+** another number of metrics; TFPROF_IO. */
+enum tfprof_status classic_write_pprof(const struct classic_result *result, const char *path, struct tfprof_error *error);
 
 /* ---- patterns: regular expressions that must match a whole text ---- */
 

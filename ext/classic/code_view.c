@@ -68,8 +68,8 @@ static bool grow_map(struct code *code) {
   return true;
 }
 
-/* The item below `parent` with that text, made where it is new. Parent NO_ITEM: the root. */
-static bool child(struct code *code, uint32_t parent, string_id name, uint32_t *item) {
+/* The item below `parent` with that text, made where it is new, then with that frame. Parent NO_ITEM: the root. */
+static bool child(struct code *code, uint32_t parent, string_id name, uint32_t frame, uint32_t *item) {
   struct classic_result *result = code->result;
   if ((!code->slots || result->item_count * 2 > code->mask) && !grow_map(code)) return false;
   size_t at = slot_of(code, parent, name);
@@ -85,12 +85,15 @@ static bool child(struct code *code, uint32_t parent, string_id name, uint32_t *
     if (parents) code->parents = parents;
     string_id *names = realloc(result->names, capacity * sizeof *names);
     if (names) result->names = names;
-    if (!parents || !names || capacity > INT32_MAX) return false;
+    uint32_t *frames = realloc(result->frames, capacity * sizeof *frames);
+    if (frames) result->frames = frames;
+    if (!parents || !names || !frames || capacity > INT32_MAX) return false;
     code->capacity = capacity;
   }
   *item = result->item_count++;
   code->parents[*item] = parent;
   result->names[*item] = name;
+  result->frames[*item] = frame;
   code->slots[at] = (struct map_slot){parent, name, *item + 1};
   return true;
 }
@@ -115,7 +118,7 @@ static bool item_of_trace(struct code *code, uint32_t trace, bool is_gradient, u
       continue;
     }
     if (!texts[frame] && !line_text(code, frame, is_gradient, &texts[frame])) return false;
-    if (!child(code, above, texts[frame], &above)) return false;
+    if (!child(code, above, texts[frame], frame * 2 + is_gradient, &above)) return false;
     items[at] = above;
   }
   *item = items[trace];
@@ -265,7 +268,7 @@ enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *a
     /* With ".*" every line is accounted, those that made nothing themselves too. */
     if (strcmp(result->options.texts[OPTION_account_type_regexes], ".*") == 0) memset(result->accounted, 1, result->item_count);
   }
-  free(code.parents);
+  result->parents = code.parents;
   free(code.plain);
   free(code.gradient);
   free(code.items[0]);

@@ -208,6 +208,8 @@ void classic_result_free(struct classic_result *result) {
   free(result->total);
   free(result->accounted);
   free(result->nodes);
+  free(result->parents);
+  free(result->frames);
   free(result->names);
   free(result->member_first);
   free(result->members);
