@@ -1,5 +1,5 @@
-"""The formats in which profiles are handed to other programs, read strictly: the Trace Event Format of Chrome and Perfetto,
-and profile.proto of pprof.
+"""The formats in which profiles are handed to other programs, read strictly: the Trace Event Format of Chrome and
+Perfetto, and profile.proto of pprof.
 
     check_events(json.load(file))       raises AssertionError on whatever the format does not allow
     Pprof(path).samples                 [(stack, values, labels), ...]
@@ -88,7 +88,7 @@ def check_nesting(events):
 
 
 def check_arrows(events):
-    """An arrow starts once, before it goes on; both ends lie at an X of their lane. What is asynchronous begins and ends."""
+    """An arrow starts once, before it goes on; its ends lie at an X of their lane. What is asynchronous begins and ends."""
     runs = collections.defaultdict(set)
     for event in events:
         if event["ph"] == "X":

@@ -1,6 +1,7 @@
 /* call_stacks.c: -output pprof: the code view as a profile of pprof, each node of the graph a sample.
 **
-** The stack of a sample is that of the displayed lines down to the innermost displayed one below which the node was made.
+** The stack of a sample is that of the displayed lines down to the innermost displayed one below which the node was
+*made.
 ** A location is a line and the function that it calls, as in TensorFlow's profiler: the outermost line calls the second
 ** one's function, so that the outermost function, mostly <module>, is none of the stack.  Functions of the gradient end
 ** in " (gradient)".  The nodes of lines that have displayed lines below them belong to no displayed leaf and are left
@@ -24,7 +25,9 @@ struct stacks {
   uint8_t *is_leaf;
 };
 
-static const struct { const char *unit, *comment; } metrics[METRIC_count] = {
+static const struct {
+  const char *unit, *comment;
+} metrics[METRIC_count] = {
     [METRIC_bytes] = {"bytes", "Memory that was asked for, added up."},
     [METRIC_peak_bytes] = {"bytes", "The most memory that was held at once, added up."},
     [METRIC_residual_bytes] = {"bytes", "Memory that was still held at the end, added up."},
@@ -48,9 +51,11 @@ static enum tfprof_status find_metric(const struct classic_result *result, int *
     count++;
   }
   if (count != 1)
-    return error_set(error, TFPROF_USAGE, "-output pprof takes one metric, as in -select micros; -select names %d", count);
+    return error_set(error, TFPROF_USAGE, "-output pprof takes one metric, as in -select micros; -select names %d",
+                     count);
   for (*metric = 0; *metric < METRIC_count; ++*metric) {
-    if (metrics[*metric].unit && strcmp(classic_metric_names[*metric], classic_select_names[selected]) == 0) return TFPROF_OK;
+    if (metrics[*metric].unit && strcmp(classic_metric_names[*metric], classic_select_names[selected]) == 0)
+      return TFPROF_OK;
   }
   return error_set(error, TFPROF_USAGE,
                    "-output pprof cannot show %s; it takes bytes, peak_bytes, residual_bytes, output_bytes, micros, "
@@ -85,9 +90,8 @@ static enum tfprof_status add_row(struct stacks *stacks, size_t row) {
   const struct classic_frame *f = &model->frames[frame / 2];
   char *name = function_name(model, frame);
   if (!name) return TFPROF_NO_MEMORY;
-  enum tfprof_status status =
-      pprof_location(stacks->pprof, name, f->file ? pool_text(model->pool, f->file) : NULL, f->first_line,
-                     model->frames[result->frames[caller] / 2].line, &location);
+  enum tfprof_status status = pprof_location(stacks->pprof, name, f->file ? pool_text(model->pool, f->file) : NULL,
+                                             f->first_line, model->frames[result->frames[caller] / 2].line, &location);
   free(name);
   return status ? status : pprof_node(stacks->pprof, stacks->stack[r->parent], location, &stacks->stack[row]);
 }
@@ -103,14 +107,15 @@ static enum tfprof_status add_item(struct stacks *stacks, uint32_t item) {
     const struct classic_node *node = &result->model->nodes[result->members[i]];
     const int64_t values[2] = {1, result->node_values[result->members[i]].of[stacks->metric]};
     enum tfprof_status status =
-        pprof_labelled_sample(stacks->pprof, stacks->stack[stacks->rows[at]], "graph node:",
-                              node->name ? pool_text(result->model->pool, node->name) : "", values);
+        pprof_labelled_sample(stacks->pprof, stacks->stack[stacks->rows[at]],
+                              "graph node:", node->name ? pool_text(result->model->pool, node->name) : "", values);
     if (status) return status;
   }
   return TFPROF_OK;
 }
 
-enum tfprof_status classic_write_pprof(const struct classic_result *result, const char *path, struct tfprof_error *error) {
+enum tfprof_status classic_write_pprof(const struct classic_result *result, const char *path,
+                                       struct tfprof_error *error) {
   struct stacks stacks = {.result = result};
   enum tfprof_status status = find_metric(result, &stacks.metric, error);
   if (status) return status;
@@ -127,8 +132,10 @@ enum tfprof_status classic_write_pprof(const struct classic_result *result, cons
     for (size_t row = 0; row < result->row_count && !status; row++) status = add_row(&stacks, row);
     for (uint32_t item = 0; item < result->item_count && !status; item++) status = add_item(&stacks, item);
     if (!status) status = pprof_comment(stacks.pprof, metrics[stacks.metric].comment);
-    if (status == TFPROF_NO_MEMORY) error_no_memory(error);
-    else if (status) error_set(error, status, "more stacks than a profile of pprof can number");
+    if (status == TFPROF_NO_MEMORY)
+      error_no_memory(error);
+    else if (status)
+      error_set(error, status, "more stacks than a profile of pprof can number");
   }
   if (!status) status = pprof_write(stacks.pprof, path, 0, 0, error);
   free(stacks.rows);

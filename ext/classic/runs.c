@@ -1,4 +1,5 @@
-/* runs.c: see runs.h.  Ops and kernels that belong to a node, from the tables ops and kernels; what they did to memory from
+/* runs.c: see runs.h.  Ops and kernels that belong to a node, from the tables ops and kernels; what they did to memory
+*from
 ** allocations (by their op), memory_events and counters.
 **
 ** The device of a run is what TensorFlow calls its lane: there the name of the thread or stream, elsewhere that of the
@@ -17,8 +18,8 @@ struct taking {
   struct profile *profile;
   struct tfprof_error *error;
   struct classic_runs *runs;
-  int64_t step;       /* row of steps */
-  uint32_t *rank;     /* node of each row of nodes */
+  int64_t step;   /* row of steps */
+  uint32_t *rank; /* node of each row of nodes */
   uint64_t rank_count;
   string_id *lanes;   /* device name of each thread, for ops and for kernels; 0: not known yet */
   string_id *devices; /* of each row of devices, in lower case */
@@ -47,10 +48,10 @@ static enum tfprof_status require(const struct taking *taking, unsigned table, c
   require(taking, table, (const uint16_t[]){__VA_ARGS__}, sizeof((const uint16_t[]){__VA_ARGS__}) / sizeof(uint16_t))
 
 /* Runs the block for each row of a table, which is `row` of `segment`. */
-#define EACH_ROW(taking, table_id)                                                                                    \
-  for (size_t s_ = 0; s_ < (taking)->profile->tables[table_id].segment_count; s_++)                                  \
+#define EACH_ROW(taking, table_id)                                                                                  \
+  for (size_t s_ = 0; s_ < (taking)->profile->tables[table_id].segment_count; s_++)                                 \
     for (const struct segment *segment = (taking)->profile->tables[table_id].segments[s_], *once_ = segment; once_; \
-         once_ = NULL)                                                                                               \
+         once_ = NULL)                                                                                              \
       for (uint32_t row = 0; row < segment->rows; row++)
 
 /* ---- names of devices ---- */
@@ -123,11 +124,11 @@ static uint32_t node_at(const struct taking *taking, int64_t row) {
 
 static enum tfprof_status take_runs(struct taking *taking, bool is_kernels) {
   unsigned table = is_kernels ? TABLE_kernels : TABLE_ops;
-  enum tfprof_status status =
-      is_kernels ? REQUIRE(taking, TABLE_kernels, COLUMN_kernels_node_id, COLUMN_kernels_step_id, COLUMN_kernels_thread_id,
-                           COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns)
-                 : REQUIRE(taking, TABLE_ops, COLUMN_ops_node_id, COLUMN_ops_step_id, COLUMN_ops_thread_id, COLUMN_ops_start_ns,
-                           COLUMN_ops_dur_ns);
+  enum tfprof_status status = is_kernels
+                                  ? REQUIRE(taking, TABLE_kernels, COLUMN_kernels_node_id, COLUMN_kernels_step_id,
+                                            COLUMN_kernels_thread_id, COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns)
+                                  : REQUIRE(taking, TABLE_ops, COLUMN_ops_node_id, COLUMN_ops_step_id,
+                                            COLUMN_ops_thread_id, COLUMN_ops_start_ns, COLUMN_ops_dur_ns);
   if (status) return status;
 #define COLUMN_OF(name) (is_kernels ? (unsigned)COLUMN_kernels_##name : (unsigned)COLUMN_ops_##name)
   if (!is_kernels) {
@@ -138,10 +139,12 @@ static enum tfprof_status take_runs(struct taking *taking, bool is_kernels) {
   }
   EACH_ROW(taking, table) {
     uint32_t node = node_at(taking, integer(segment, COLUMN_OF(node_id), row, -1));
-    int64_t thread = integer(segment, COLUMN_OF(thread_id), row, -1), start = integer(segment, COLUMN_OF(start_ns), row, 0);
+    int64_t thread = integer(segment, COLUMN_OF(thread_id), row, -1),
+            start = integer(segment, COLUMN_OF(start_ns), row, 0);
     if (!is_kernels) taking->op_nodes[segment->first_row + row] = node;
     bool is_lane = thread >= 0 && (uint64_t)thread < taking->lane_count;
-    if (status || node == NO_NODE || !is_lane || integer(segment, COLUMN_OF(step_id), row, -1) != taking->step) continue;
+    if (status || node == NO_NODE || !is_lane || integer(segment, COLUMN_OF(step_id), row, -1) != taking->step)
+      continue;
     struct classic_run run = {.node = node,
                               .device = taking->lanes[2 * thread + is_kernels],
                               .is_scheduling = !is_kernels,
@@ -158,7 +161,8 @@ static int compare_names(const void *left, const void *right, void *context) {
   return strcmp(pool_text(pool, *(const string_id *)left), pool_text(pool, *(const string_id *)right));
 }
 
-/* Puts the numbers of the devices, in the order of their names, into the runs, and these into the order of their nodes and
+/* Puts the numbers of the devices, in the order of their names, into the runs, and these into the order of their nodes
+*and
 ** devices. */
 static enum tfprof_status order_runs(struct taking *taking) {
   struct classic_runs *runs = taking->runs;
@@ -172,7 +176,8 @@ static enum tfprof_status order_runs(struct taking *taking) {
   if (count > 1) qsort_r(names, count, sizeof *names, compare_names, (void *)(uintptr_t)pool);
   runs->devices = calloc(count + 1, sizeof *runs->devices);
   runs->first = calloc(nodes + 2, sizeof *runs->first);
-  uint32_t *number = calloc((size_t)pool_count(pool) + 1, sizeof *number), *order = malloc(((size_t)runs->count + 1) * sizeof *order);
+  uint32_t *number = calloc((size_t)pool_count(pool) + 1, sizeof *number),
+           *order = malloc(((size_t)runs->count + 1) * sizeof *order);
   struct classic_run *sorted = malloc(((size_t)runs->count + 1) * sizeof *sorted);
   bool ok = runs->devices && runs->first && number && order && sorted;
   for (size_t i = 0; ok && i < count; i++) {
@@ -221,9 +226,9 @@ static int compare_allocations(const void *left, const void *right) {
 
 static enum tfprof_status take_allocations(struct taking *taking) {
   struct classic_runs *runs = taking->runs;
-  enum tfprof_status status = REQUIRE(taking, TABLE_allocations, COLUMN_allocations_bytes, COLUMN_allocations_op_id,
-                                      COLUMN_allocations_step_id, COLUMN_allocations_allocated_ns, COLUMN_allocations_released_ns,
-                                      COLUMN_allocations_region);
+  enum tfprof_status status =
+      REQUIRE(taking, TABLE_allocations, COLUMN_allocations_bytes, COLUMN_allocations_op_id, COLUMN_allocations_step_id,
+              COLUMN_allocations_allocated_ns, COLUMN_allocations_released_ns, COLUMN_allocations_region);
   if (status) return status;
   string_id persistent = pool_find(taking->model->pool, "persistent", 10);
   uint64_t rows = 0;
@@ -232,17 +237,21 @@ static enum tfprof_status take_allocations(struct taking *taking) {
   runs->allocations = malloc((2 * rows + 1) * sizeof *runs->allocations);
   if (!runs->allocations) return error_no_memory(taking->error);
   EACH_ROW(taking, TABLE_allocations) {
-    int64_t op = integer(segment, COLUMN_allocations_op_id, row, -1), bytes = integer(segment, COLUMN_allocations_bytes, row, 0);
+    int64_t op = integer(segment, COLUMN_allocations_op_id, row, -1),
+            bytes = integer(segment, COLUMN_allocations_bytes, row, 0);
     int64_t opened = integer(segment, COLUMN_allocations_allocated_ns, row, -1);
     int64_t closed = integer(segment, COLUMN_allocations_released_ns, row, -1);
     uint32_t node = op >= 0 && (uint64_t)op < taking->op_count ? taking->op_nodes[op] : NO_NODE;
     /* What lasts from before the first step belongs to every step. */
     bool is_lasting = opened < 0 && closed < 0 && persistent &&
                       (string_id)integer(segment, COLUMN_allocations_region, row, 0) == persistent;
-    if (node == NO_NODE || (!is_lasting && integer(segment, COLUMN_allocations_step_id, row, -1) != taking->step)) continue;
+    if (node == NO_NODE || (!is_lasting && integer(segment, COLUMN_allocations_step_id, row, -1) != taking->step))
+      continue;
     if (opened >= 0 || is_lasting)
-      runs->allocations[runs->allocation_count++] = (struct classic_allocation){node, is_lasting ? 0 : opened / 1000, bytes};
-    if (closed >= 0) runs->allocations[runs->allocation_count++] = (struct classic_allocation){node, closed / 1000, -bytes};
+      runs->allocations[runs->allocation_count++] =
+          (struct classic_allocation){node, is_lasting ? 0 : opened / 1000, bytes};
+    if (closed >= 0)
+      runs->allocations[runs->allocation_count++] = (struct classic_allocation){node, closed / 1000, -bytes};
   }
   qsort(runs->allocations, runs->allocation_count, sizeof *runs->allocations, compare_allocations);
   return TFPROF_OK;
@@ -288,7 +297,8 @@ static enum tfprof_status take_points(struct taking *taking) {
     int64_t device = integer(segment, COLUMN_memory_events_device_id, row, -1);
     int64_t micros = integer(segment, COLUMN_memory_events_time_ns, row, 0) / 1000;
     int64_t bytes = integer(segment, COLUMN_memory_events_in_use_bytes, row, -1);
-    if (bytes < 0 || device < 0 || (uint64_t)device >= taking->device_count || micros < first || micros > last) continue;
+    if (bytes < 0 || device < 0 || (uint64_t)device >= taking->device_count || micros < first || micros > last)
+      continue;
     runs->points[runs->point_count++] = (struct classic_memory_point){taking->devices[device], micros, bytes};
   }
   qsort(runs->points, runs->point_count, sizeof *runs->points, compare_points);
@@ -304,7 +314,8 @@ static enum tfprof_status take(struct taking *taking) {
   if (!taking->rank) return error_no_memory(taking->error);
   memset(taking->rank, 0xff, (taking->rank_count + 1) * sizeof *taking->rank);
   for (uint32_t i = 0; i < model->node_count; i++) {
-    if (model->nodes[i].row >= 0 && (uint64_t)model->nodes[i].row < taking->rank_count) taking->rank[model->nodes[i].row] = i;
+    if (model->nodes[i].row >= 0 && (uint64_t)model->nodes[i].row < taking->rank_count)
+      taking->rank[model->nodes[i].row] = i;
   }
   enum tfprof_status status = name_devices(taking);
   if (!status) status = name_lanes(taking);
@@ -320,8 +331,10 @@ struct classic_runs *classic_runs_create(const struct classic_model *model, int6
   taking.profile = store_profile_by_number(model->store, model->profile_number);
   taking.runs = calloc(1, sizeof *taking.runs);
   enum tfprof_status status = TFPROF_OK;
-  if (!taking.runs) status = error_no_memory(error);
-  else if (!taking.profile) status = error_set(error, TFPROF_NOT_FOUND, "the profile is not open any more");
+  if (!taking.runs)
+    status = error_no_memory(error);
+  else if (!taking.profile)
+    status = error_set(error, TFPROF_NOT_FOUND, "the profile is not open any more");
   for (uint32_t i = 0; i < model->step_count; i++) {
     if (model->steps[i] == step) taking.step = i;
   }

@@ -30,7 +30,7 @@ struct classic_runs {
   uint32_t device_count;
   struct classic_run *runs; /* by node, then device, then as the source has them */
   uint32_t count;
-  uint32_t *first; /* of each node, and one more */
+  uint32_t *first;                        /* of each node, and one more */
   struct classic_allocation *allocations; /* by node, then time */
   uint32_t allocation_count;
   struct classic_memory_point *points; /* by device, then time */

@@ -1,9 +1,13 @@
 /* timeline.c: -output timeline: what a view shows, as a Chrome trace that chrome://tracing and ui.perfetto.dev open.
 **
-** graph: the runs of the displayed nodes in one step.  Each device is a process of the trace: "Op scheduling threads: D" for
-** what was scheduled on it, "Op execution threads: D" for what ran on its streams; overlapping runs lie in lanes of their
-** own.  Arrows lead from a run to the runs of the nodes that take its result on another device.  For each accelerator there
-** are two counters: the memory in use, and the ten nodes that hold most of it.  Runs that begin in the same microsecond on
+** graph: the runs of the displayed nodes in one step.  Each device is a process of the trace: "Op scheduling threads:
+*D" for
+** what was scheduled on it, "Op execution threads: D" for what ran on its streams; overlapping runs lie in lanes of
+*their
+** own.  Arrows lead from a run to the runs of the nodes that take its result on another device.  For each accelerator
+*there
+** are two counters: the memory in use, and the ten nodes that hold most of it.  Runs that begin in the same microsecond
+*on
 ** one device are shown once, the first of them, and memory at most every 100 microseconds, as in TensorFlow's profiler.
 **
 ** scope, code: the displayed tree as if all of it ran one after the other: an item is as wide as its total time, its
@@ -31,7 +35,8 @@ static void begin(struct events *events) {
   events->has_any = true;
 }
 
-static void write_process_name(struct events *events, int64_t process, const char *prefix, const char *name, const char *suffix) {
+static void write_process_name(struct events *events, int64_t process, const char *prefix, const char *name,
+                               const char *suffix) {
   char *text;
   begin(events);
   int length = asprintf(&text, "%s%s%s", prefix, name, suffix);
@@ -41,8 +46,8 @@ static void write_process_name(struct events *events, int64_t process, const cha
   if (length >= 0) free(text);
 }
 
-static void write_region(struct events *events, const char *name, size_t length, bool has_op, int64_t process, uint32_t lane,
-                         int64_t start, int64_t micros) {
+static void write_region(struct events *events, const char *name, size_t length, bool has_op, int64_t process,
+                         uint32_t lane, int64_t start, int64_t micros) {
   begin(events);
   output_text(events->file, "{\"args\":{\"name\":");
   output_json_text(events->file, name, length);
@@ -52,7 +57,8 @@ static void write_region(struct events *events, const char *name, size_t length,
   }
   output_format(events->file, "},\"cat\":\"Op\",\"dur\":%lld,\"name\":", (long long)micros);
   output_json_text(events->file, name, length);
-  output_format(events->file, ",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u,\"ts\":%lld}", (long long)process, lane, (long long)start);
+  output_format(events->file, ",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u,\"ts\":%lld}", (long long)process, lane,
+                (long long)start);
 }
 
 static enum tfprof_status finish(struct events *events, enum tfprof_status status, struct tfprof_error *error) {
@@ -66,7 +72,8 @@ static enum tfprof_status finish(struct events *events, enum tfprof_status statu
 
 /* ---- scope and code ---- */
 
-static enum tfprof_status write_tree(const struct classic_result *result, struct events *events, struct tfprof_error *error) {
+static enum tfprof_status write_tree(const struct classic_result *result, struct events *events,
+                                     struct tfprof_error *error) {
   int64_t *next = malloc((result->row_count + 1) * sizeof *next); /* where a row's next child begins; -1: left out */
   uint8_t *is_named = calloc(result->row_count + 1, 1);
   if (!next || !is_named) {
@@ -141,9 +148,9 @@ struct graph {
   const struct classic_result *result;
   struct classic_runs *runs;
   struct events events;
-  uint32_t *items;     /* of each node: its item; NONE */
-  int64_t *processes;  /* number in the trace of each device; -1: it has none */
-  uint32_t *shown_of;  /* of each run: its shown one; NONE */
+  uint32_t *items;         /* of each node: its item; NONE */
+  int64_t *processes;      /* number in the trace of each device; -1: it has none */
+  uint32_t *shown_of;      /* of each run: its shown one; NONE */
   struct shown_run *shown; /* by device, then start */
   uint32_t shown_count, *device_first;
   struct arrow *arrows; /* their order is that in which they were met */
@@ -178,7 +185,8 @@ static bool collect(struct graph *graph) {
         bool is_stream = strstr(runs->devices[run->device], "stream") != NULL;
         graph->processes[run->device] = graph->process_count++;
         write_process_name(&graph->events, graph->processes[run->device],
-                           is_stream ? "Op execution threads: " : "Op scheduling threads: ", runs->devices[run->device], "");
+                           is_stream ? "Op execution threads: " : "Op scheduling threads: ", runs->devices[run->device],
+                           "");
       }
       graph->shown[graph->shown_count] = (struct shown_run){.run = k, .place = graph->shown_count, .arrow = NONE};
       graph->shown_count++;
@@ -210,8 +218,10 @@ static bool add_arrow(struct graph *graph, uint32_t from, uint32_t to) {
   }
   uint32_t arrow = graph->arrow_count++;
   graph->arrows[arrow] = (struct arrow){to, NONE};
-  if (graph->shown[from].arrow == NONE) graph->shown[from].arrow = arrow;
-  else graph->arrows[graph->last_arrow[from]].next = arrow;
+  if (graph->shown[from].arrow == NONE)
+    graph->shown[from].arrow = arrow;
+  else
+    graph->arrows[graph->last_arrow[from]].next = arrow;
   graph->last_arrow[from] = arrow;
   return true;
 }
@@ -225,7 +235,8 @@ static bool connect(struct graph *graph) {
     const struct classic_node *node = &model->nodes[to->node];
     for (uint32_t k = node->first_input; to->is_scheduling && k < node[1].first_input; k++) {
       uint32_t source = model->inputs[k].source;
-      if (source == UINT32_MAX || graph->items[source] == NONE || !graph->result->accounted[graph->items[source]]) continue;
+      if (source == UINT32_MAX || graph->items[source] == NONE || !graph->result->accounted[graph->items[source]])
+        continue;
       if (!is_traced(graph, source)) continue;
       for (uint32_t r = runs->first[source]; r < runs->first[source + 1]; r++) {
         const struct classic_run *from = &runs->runs[r];
@@ -317,7 +328,8 @@ static int compare_holders(const void *left, const void *right) {
   return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* What each shown node of a device held right before `micros`: what the last change before it left, or the first one. */
+/* What each shown node of a device held right before `micros`: what the last change before it left, or the first one.
+ */
 static uint32_t find_holders(const struct graph *graph, string_id device, int64_t micros, struct holder *holders) {
   const struct classic_runs *runs = graph->runs;
   const struct classic_model *model = graph->result->model;
@@ -328,7 +340,9 @@ static uint32_t find_holders(const struct graph *graph, string_id device, int64_
     for (last = i; last < runs->allocation_count && runs->allocations[last].node == node;) {
       int64_t time = runs->allocations[last].micros;
       bool is_first = last == i;
-      for (; last < runs->allocation_count && runs->allocations[last].node == node && runs->allocations[last].micros == time; last++)
+      for (; last < runs->allocation_count && runs->allocations[last].node == node &&
+             runs->allocations[last].micros == time;
+           last++)
         held += runs->allocations[last].bytes;
       if (is_first || time < micros) found = held;
     }
@@ -339,12 +353,13 @@ static uint32_t find_holders(const struct graph *graph, string_id device, int64_
   return count;
 }
 
-static void write_point(struct graph *graph, int64_t process, int64_t micros, int64_t bytes, const struct holder *holders,
-                        uint32_t count) {
+static void write_point(struct graph *graph, int64_t process, int64_t micros, int64_t bytes,
+                        const struct holder *holders, uint32_t count) {
   struct output_file *file = graph->events.file;
   begin(&graph->events);
-  output_format(file, "{\"args\":{\"Allocator Bytes in Use\":%lld},\"cat\":\"Memory\",\"name\":\"Allocated Bytes\",\"ph\":\"C\",",
-                (long long)bytes);
+  output_format(
+      file, "{\"args\":{\"Allocator Bytes in Use\":%lld},\"cat\":\"Memory\",\"name\":\"Allocated Bytes\",\"ph\":\"C\",",
+      (long long)bytes);
   output_format(file, "\"pid\":%lld,\"tid\":0,\"ts\":%lld}", (long long)process, (long long)micros);
   struct holder shown[MOST_HOLDERS];
   uint32_t shown_count = 0;
@@ -372,7 +387,8 @@ static void write_point(struct graph *graph, int64_t process, int64_t micros, in
       output_text(file, "null");
     }
   }
-  output_format(file, "},\"cat\":\"Memory\",\"name\":\"Top Allocations\",\"ph\":\"C\",\"pid\":%lld,\"tid\":0,\"ts\":%lld}",
+  output_format(file,
+                "},\"cat\":\"Memory\",\"name\":\"Top Allocations\",\"ph\":\"C\",\"pid\":%lld,\"tid\":0,\"ts\":%lld}",
                 (long long)process + 1, (long long)micros);
 }
 
@@ -388,13 +404,16 @@ static string_id *memory_devices(const struct graph *graph, uint32_t *count) {
   uint8_t *seen = calloc((size_t)pool_count(model->pool) + 1, 1);
   *count = 0;
   for (size_t i = 0; devices && seen && i < graph->result->row_count; i++) {
-    uint32_t item = graph->result->rows[i].item, node = item == graph->result->item_count ? NONE : graph->result->nodes[item];
+    uint32_t item = graph->result->rows[i].item,
+             node = item == graph->result->item_count ? NONE : graph->result->nodes[item];
     if (node == NONE || !is_traced(graph, node) || seen[model->nodes[node].device]) continue;
     seen[model->nodes[node].device] = 1;
-    if (!strstr(pool_text(model->pool, model->nodes[node].device), "cpu")) devices[(*count)++] = model->nodes[node].device;
+    if (!strstr(pool_text(model->pool, model->nodes[node].device), "cpu"))
+      devices[(*count)++] = model->nodes[node].device;
   }
   free(seen);
-  if (devices && *count > 1) qsort_r(devices, *count, sizeof *devices, compare_device_names, (void *)(uintptr_t)model->pool);
+  if (devices && *count > 1)
+    qsort_r(devices, *count, sizeof *devices, compare_device_names, (void *)(uintptr_t)model->pool);
   return devices;
 }
 
@@ -424,7 +443,8 @@ static bool write_memory(struct graph *graph, bool names, FILE *messages) {
       if (point->bytes > peak) peak = point->bytes;
       if (point->micros - last < DENSEST_MICROS) continue;
       last = point->micros;
-      write_point(graph, process, point->micros, point->bytes, holders, find_holders(graph, devices[d], point->micros, holders));
+      write_point(graph, process, point->micros, point->bytes, holders,
+                  find_holders(graph, devices[d], point->micros, holders));
     }
     if (messages) fprintf(messages, "%s peak memory: %.2f MB\n", name, (double)peak / 1e6);
   }
@@ -437,7 +457,8 @@ static bool write_graph(struct graph *graph, FILE *messages) {
   struct place *places = malloc(((size_t)graph->shown_count + 1) * sizeof *places);
   if (!places) return false;
   for (uint32_t i = 0; i < graph->shown_count; i++)
-    places[i] = (struct place){graph->processes[graph->runs->runs[graph->shown[i].run].device], graph->shown[i].lane, i};
+    places[i] =
+        (struct place){graph->processes[graph->runs->runs[graph->shown[i].run].device], graph->shown[i].lane, i};
   if (graph->shown_count) qsort(places, graph->shown_count, sizeof *places, compare_places);
   write_runs(graph, places, false);
   bool ok = write_memory(graph, true, NULL);

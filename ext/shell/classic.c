@@ -1,8 +1,8 @@
 /* classic.c: see classic.h.
 **
 ** A view is written as TensorFlow's tfprof writes it: with -output stdout the options first and the report between its
-** rulers; with -output file the report alone; timeline and pprof are files for other programs.  With several profiles open
-** there is a report for each, and a file FILE.N.
+** rulers; with -output file the report alone; timeline and pprof are files for other programs.  With several profiles
+** open there is a report for each, and a file FILE.N.
 */
 #include "classic.h"
 
@@ -38,12 +38,14 @@ static enum session_result fail(const struct tfprof_error *error) {
 
 /* ---- the command line ---- */
 
-static const char *const file_keys[] = {"profile_path", "graph_path", "run_meta_path", "step", "op_log_path", "checkpoint_path"};
+static const char *const file_keys[] = {"profile_path", "graph_path", "run_meta_path", "step",
+                                        "op_log_path",  "checkpoint_path"};
 
 /* The value behind the equals sign, or the next word; NULL: there is none. */
 static const char *value_of(char **argv, int *i, size_t name_length) {
   if (argv[*i][name_length] == '=') return argv[*i] + name_length + 1;
-  return argv[*i + 1] && (argv[*i + 1][0] != '-' || (argv[*i + 1][1] >= '0' && argv[*i + 1][1] <= '9')) ? argv[++*i] : NULL;
+  const char *next = argv[*i + 1];
+  return next && (next[0] != '-' || (next[1] >= '0' && next[1] <= '9')) ? argv[++*i] : NULL;
 }
 
 int classic_take_argument(struct session *session, char **argv, int *i) {
@@ -150,19 +152,22 @@ static enum session_result write_stdout(struct classic_cached **models, size_t c
 /* FILE, or FILE.N for the one of several profiles that is number N. */
 static char *output_path(const char *file, size_t number, size_t count, const char *suffix) {
   char *path;
-  int length = count > 1 ? asprintf(&path, "%s.%zu%s", file, number + 1, suffix) : asprintf(&path, "%s%s", file, suffix);
+  int length = count > 1 ? asprintf(&path, "%s.%zu%s", file, number + 1, suffix)
+                         : asprintf(&path, "%s%s", file, suffix);
   return length < 0 ? NULL : path;
 }
 
 /* One file: FILE_<step>, as in TensorFlow's profiler. */
 static enum session_result write_timeline(struct classic_cached *cached, enum classic_view view,
-                                          const struct classic_options *options, int64_t step, size_t number, size_t count) {
+                                          const struct classic_options *options, int64_t step, size_t number,
+                                          size_t count) {
   struct classic_result *result;
   struct tfprof_error error;
   char suffix[24];
   snprintf(suffix, sizeof suffix, "_%lld", (long long)step);
   char *path = output_path(options->output_file, number, count, suffix);
-  enum tfprof_status status = path ? classic_compute(cached->model, view, options, &result, &error) : error_no_memory(&error);
+  enum tfprof_status status = path ? TFPROF_OK : error_no_memory(&error);
+  if (!status) status = classic_compute(cached->model, view, options, &result, &error);
   if (!status) {
     status = classic_write_timeline(result, step, path, stdout, &error);
     classic_result_free(result);
@@ -219,7 +224,8 @@ static enum session_result write_pprofs(struct classic_cached **models, size_t c
   return status ? fail(&error) : SESSION_OK;
 }
 
-static enum session_result run_view(struct session *session, enum classic_view view, const struct classic_options *options) {
+static enum session_result run_view(struct session *session, enum classic_view view,
+                                    const struct classic_options *options) {
   bool is_of_other_build;
   struct connection *connection = connection_find(session->db, &is_of_other_build);
   struct classic_cached **models;
