@@ -660,7 +660,7 @@ static void load_tensor(struct profile *profile, struct segment *segment, const 
 
 enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
                                       struct column **out, struct tfprof_error *error) {
-  const struct tf_checkpoint *checkpoint = profile->source_data;
+  const struct tf_checkpoint *checkpoint = ((const struct tf_source *)profile->source_data)->checkpoint;
   if (segment->table != TABLE_tensors || !checkpoint) return TFPROF_OK;
   uint32_t rows = segment->rows;
   size_t words = (rows + 63) / 64;

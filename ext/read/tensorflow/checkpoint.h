@@ -9,8 +9,6 @@
 
 #include "read/tensorflow/publish.h"
 
-struct tf_checkpoint;
-
 /* `path` is PREFIX, PREFIX.index or the file of a V1 checkpoint. */
 enum tfprof_status tf_checkpoint_read(struct tf_model *model, const char *path, struct tf_checkpoint **checkpoint);
 void tf_checkpoint_free(struct tf_checkpoint *checkpoint);

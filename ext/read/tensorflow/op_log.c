@@ -31,15 +31,46 @@ static bool read_frame(struct tf_model *model, struct wire_reader *reader, struc
   return true;
 }
 
+/* Finds bytes that were read before; *row is where their row is kept, 0 for new ones. False: no memory. */
+static bool find_bytes(struct tf_model *model, struct pool **pool, struct tf_rows_of *rows, const uint8_t *bytes, size_t length,
+                       uint32_t **row) {
+  string_id id;
+  if (!*pool && !(*pool = pool_create())) return tf_no_memory(model);
+  if (pool_intern(*pool, (const char *)bytes, length, &id)) return tf_no_memory(model);
+  while (rows->count <= id) {
+    if (!tf_rows_of_add(rows)) return tf_no_memory(model);
+  }
+  *row = &rows->items[id];
+  return true;
+}
+
 bool tf_read_code(struct tf_model *model, struct wire_reader *code, uint32_t *trace) {
   struct wire_field field;
+  uint32_t *known, *frame;
+  if (!find_bytes(model, &model->codes, &model->codes_traces, code->at, (size_t)(code->end - code->at), &known)) return false;
+  if (*known) {
+    *trace = *known;
+    return true;
+  }
+  bool is_whole = true;
+  *trace = 0;
   while (wire_next(code, &field)) {
-    if (field.number != 1) continue;
-    struct wire_reader child = wire_enter(code, &field);
-    struct tf_frame frame;
-    if (!read_frame(model, &child, &frame) || !tf_push_frame(model, *trace, &frame, trace)) return false;
+    if (field.number != 1 || field.type != WIRE_BYTES) continue;
+    if (!find_bytes(model, &model->code_frames, &model->code_frames_rows, field.bytes, field.length, &frame)) return false;
+    if (!*frame) {
+      struct wire_reader child = wire_enter(code, &field);
+      struct tf_frame read;
+      uint32_t row;
+      if (!read_frame(model, &child, &read) || !tf_get_frame(model, &read, &row)) return false;
+      if (!child.wrong) *frame = row + 1;
+      is_whole &= !child.wrong; /* what is wrong is told each time */
+      if (!tf_push_frame(model, *trace, row, trace)) return false;
+    } else if (!tf_push_frame(model, *trace, *frame - 1, trace)) {
+      return false;
+    }
   }
   tf_check(model, code);
+  if (is_whole && !code->wrong) *known = *trace;
   return true;
 }
 

@@ -23,7 +23,7 @@ bool tf_rows_begin(struct tf_rows *rows, struct tf_model *model, struct profile 
   return true;
 }
 
-static bool set_column(struct tf_rows *rows, unsigned column, struct column *value) {
+bool tf_rows_take(struct tf_rows *rows, unsigned column, struct column *value) {
   if (!value) return tf_no_memory(rows->model);
   rows->segment->columns[column] = value;
   column_set_add(&rows->segment->is_raw, column);
@@ -47,15 +47,15 @@ bool tf_rows_set(struct tf_rows *rows, unsigned column) {
     if (rows->values[i] == TF_NULL) column_builder_put_null(&builder, i);
     else column_builder_put(&builder, i, rows->values[i]);
   }
-  return set_column(rows, column, column_builder_done(&builder));
+  return tf_rows_take(rows, column, column_builder_done(&builder));
 }
 
 bool tf_rows_set_constant(struct tf_rows *rows, unsigned column, int64_t value) {
-  return rows->count == 0 || set_column(rows, column, column_constant(rows->count, value));
+  return rows->count == 0 || tf_rows_take(rows, column, column_constant(rows->count, value));
 }
 
 bool tf_rows_set_absent(struct tf_rows *rows, unsigned column) {
-  return rows->count == 0 || set_column(rows, column, column_absent(rows->count));
+  return rows->count == 0 || tf_rows_take(rows, column, column_absent(rows->count));
 }
 
 bool tf_rows_set_span(struct tf_rows *rows, unsigned start, unsigned dur, unsigned end, const int64_t *lengths) {
@@ -65,7 +65,7 @@ bool tf_rows_set_span(struct tf_rows *rows, unsigned start, unsigned dur, unsign
   if (!tf_rows_set(rows, dur)) return false;
   struct column *starts = rows->segment->columns[start], *durations = rows->segment->columns[dur];
   if (!starts || !durations) return tf_rows_set_absent(rows, start) && tf_rows_set_absent(rows, dur) && tf_rows_set_absent(rows, end);
-  return set_column(rows, end, column_sum(starts, durations));
+  return tf_rows_take(rows, end, column_sum(starts, durations));
 }
 
 void tf_rows_end(struct tf_rows *rows) {
@@ -112,7 +112,13 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
                               struct tf_checkpoint *checkpoint, const char *path, bool is_complete, struct profile **profile) {
   string_id id = 0;
   struct tf_node_order order = {0};
-  enum tfprof_status status = store_add_profile(model->store, run_number, source, checkpoint, profile, model->error);
+  struct tf_source *data = calloc(1, sizeof *data);
+  if (!data) {
+    tf_checkpoint_free(checkpoint);
+    return error_no_memory(model->error);
+  }
+  data->checkpoint = checkpoint;
+  enum tfprof_status status = store_add_profile(model->store, run_number, source, data, profile, model->error);
   if (status) return status;
   bool ok = tf_order_nodes(model, &order) && tf_publish_devices(model, *profile) &&
             tf_publish_nodes(model, *profile, &order) && tf_publish_inputs(model, *profile, &order) &&

@@ -291,12 +291,12 @@ bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes
   tf_text_add(text, ":", 1);
   size_t before = text->length;
   /* A list begins with '[', so that no comma is put before its first value; a plain value needs none either. */
-  struct tf_text plain = {0};
+  struct tf_text *plain = &attributes->value;
+  plain->length = 0;
   again = value;
-  add_value(&plain, &again, false);
-  if (plain.failed) return tf_no_memory(model);
-  if (plain.length) tf_text_add(text, plain.bytes, plain.length);
-  tf_text_free(&plain);
+  add_value(plain, &again, false);
+  if (plain->failed) return tf_no_memory(model);
+  if (plain->length) tf_text_add(text, plain->bytes, plain->length);
   if (text->length == before) tf_text_add(text, "null", 4);
   return text->failed ? tf_no_memory(model) : true;
 }
@@ -316,4 +316,5 @@ bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attribut
 void tf_attributes_free(struct tf_attributes *attributes) {
   tf_text_free(&attributes->text);
   tf_text_free(&attributes->shapes);
+  tf_text_free(&attributes->value);
 }
