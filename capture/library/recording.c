@@ -6,6 +6,7 @@
 #include "module_discovery.h"
 #include "op_rows.h"
 #include "process_counters.h"
+#include "process_identity.h"
 #include "sampling.h"
 #include "session.h"
 
@@ -265,6 +266,11 @@ static void tick(void) {
   if (recording.is_blocked) write_definitions();
   const struct dump_clock clock = {reading.monotonic_ns, reading.realtime_ns, 0, reading.uncertainty_ns};
   if (dump_writer_clock(recording.writer, &clock, &error) != TFPROF_OK) complain(&error);
+  if (process_identity_has_changed()) {
+    struct process_identity identity;
+    process_identity_get(&identity);
+    if (dump_writer_profile(recording.writer, &identity.profile, &error) != TFPROF_OK) complain(&error);
+  }
   process_counters_measure(&recording.counters, recording.writer);
   add_sampling();
   write_counters();

@@ -197,8 +197,6 @@ extern _Thread_local struct capture_thread *capture_current_thread __attribute__
 /* Counts the sessions of this process and its ancestors: a thread structure of another session is not ours. */
 extern uint32_t capture_session;
 
-/* What Python calls the calling thread, told before its first op. */
-void thread_set_python_name(const char *name);
 /* The threads of this session: numbers 1 ... thread_count(). NULL for a number that was never used. */
 unsigned thread_count(void);
 struct capture_thread *thread_of_number(unsigned number);
