@@ -77,10 +77,10 @@
 **
 ** CLASSIC VIEWS
 **
-**   scope_view, graph_view, code_view and op_view are the views of the TensorFlow profiler: one row for each line of its
-**   output, which is in displayed_text; own and total values of every metric beside it.  Its options are hidden columns:
-**   SELECT depth, name, total_micros FROM scope_view WHERE max_depth = 4 AND order_by = 'micros'.  -select, which is a
-**   keyword, is called selected.
+**   scope_view, graph_view, code_view and op_view are the views of the TensorFlow profiler: one row for each line of
+**   its output, which is in displayed_text; own and total values of every metric beside it.  Its options are hidden
+**   columns: SELECT depth, name, total_micros FROM scope_view WHERE max_depth = 4 AND order_by = 'micros'.  -select,
+**   which is a keyword, is called selected.
 **
 ** VIEWS
 **

@@ -71,7 +71,8 @@ static inline uint32_t frame_node(struct capture_thread *thread, uint32_t parent
   uint32_t code = python_code_number(thread, (const uint8_t *)place->code), module = 0, node = 0;
   if (code && place->module) module = thread_intern_module(thread, place->module, place->type);
   if (code && (module || !place->module))
-    node = thread_intern_node(thread, parent, code, code_offset(&python_layout, place->code, place->instruction), module);
+    node =
+        thread_intern_node(thread, parent, code, code_offset(&python_layout, place->code, place->instruction), module);
   if (!node || forgets != thread->forgets) return 0;
   *recent = (struct recent_node){place->code, instruction, parent, node, thread->generation, 0};
   return node;

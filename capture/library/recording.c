@@ -288,7 +288,8 @@ static uint64_t drain(void) {
   module_rows_drain(&recording.rows.modules);
   uint64_t count = op_rows_drain(&recording.rows, DRAIN_LIMIT, write_what_is_full, NULL);
   module_discovery_tick();
-  if ((recording.rows.ops.rows || recording.rows.modules.nodes.rows || recording.rows.memory.events.rows) && !recording.oldest_ms)
+  if ((recording.rows.ops.rows || recording.rows.modules.nodes.rows || recording.rows.memory.events.rows) &&
+      !recording.oldest_ms)
     recording.oldest_ms = now_ms();
   return count;
 }

@@ -149,8 +149,8 @@ ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, unsigned
 ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, const char *reason);
 /* A module (address not 0) or a parameter; numbers of -1 and texts of NULL are not known. 0: no memory. */
 ENTRY_POINT int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth,
-                                         int64_t parameters, int64_t bytes, int64_t trainable, const char *name, const char *type,
-                                         const char *shape, const char *dtype, const char *device,
+                                         int64_t parameters, int64_t bytes, int64_t trainable, const char *name,
+                                         const char *type, const char *shape, const char *dtype, const char *device,
                                          const char *attributes);
 ENTRY_POINT void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new_type);
 ENTRY_POINT void tfprof_capture_module_died(uint64_t address, uint64_t type);
@@ -354,8 +354,8 @@ void tfprof_capture_believe_modules(int is_proved, const char *reason) {
   set_part(PART_MODULES, is_proved ? PART_OK : PART_OFF, reason);
 }
 
-int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth,
-                             int64_t parameters, int64_t bytes, int64_t trainable, const char *name, const char *type, const char *shape,
+int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, int64_t parameters,
+                             int64_t bytes, int64_t trainable, const char *name, const char *type, const char *shape,
                              const char *dtype, const char *device, const char *attributes) {
   return module_tell(&(struct module_node){address, object_type, parent, depth, name, type, shape, dtype, device,
                                            attributes, parameters, bytes, trainable});

@@ -3,12 +3,12 @@
 ** A directory gives its files (not those of directories within it), a glob all that it matches.  Where there are
 ** dumps among several files, the others are left alone: what lies beside a recording is mostly not one.
 **
-** No file is opened twice, whatever it is called: by its location or as another name of the same inode.  Opening what is
-** open refreshes it and gives the run that has it.  A directory of which single files are open takes over their runs, so
-** that the files of one recording are one run; a pattern leaves what is open where it is.
+** No file is opened twice, whatever it is called: by its location or as another name of the same inode.  Opening what
+** is open refreshes it and gives the run that has it.  A directory of which single files are open takes over their
+** runs, so that the files of one recording are one run; a pattern leaves what is open where it is.
 **
-** A refresh looks at the paths of all runs again: files that have appeared (a process that started later) are opened, and
-** one that took the place of another becomes a profile of its own, so that ids never change their meaning.
+** A refresh looks at the paths of all runs again: files that have appeared (a process that started later) are opened,
+** and one that took the place of another becomes a profile of its own, so that ids never change their meaning.
 */
 #include "read/read.h"
 
@@ -110,7 +110,8 @@ static enum tfprof_status not_found(const char *path, int reason, struct tfprof_
   }
   find_existing_parent(path, parent, sizeof parent);
   const char *last = strrchr(path, '/');
-  bool is_whole = last && last[1] && (size_t)(last - path) == strlen(parent) && strncmp(path, parent, strlen(parent)) == 0;
+  bool is_whole =
+      last && last[1] && (size_t)(last - path) == strlen(parent) && strncmp(path, parent, strlen(parent)) == 0;
   if (stat(parent, &info) == 0 && !S_ISDIR(info.st_mode)) {
     error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; %s is a file", parent);
   } else if (strcmp(parent, ".") == 0 || strcmp(parent, "/") == 0 || is_whole) { /* would say nothing new */
@@ -165,8 +166,8 @@ static struct profile *first_profile(const struct opening *opening) {
   return NULL;
 }
 
-/* The open profile, published or not, of the file; NULL: none. A number of an inode is used again once its file is gone,
-** so the profile's own path must still lead there. */
+/* The open profile, published or not, of the file; NULL: none. A number of an inode is used again once its file is
+** gone, so the profile's own path must still lead there. */
 static struct profile *find_open(struct store *store, const char *path) {
   struct stat info, own;
   if (stat(path, &info) != 0) return NULL;

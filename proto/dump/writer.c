@@ -112,9 +112,9 @@ static bool is_over_file_limit(uint64_t end) {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
 }
 
-/* Whether the disk has `length` bytes at the end of the file and the room behind them: 0, or the errno that says why not.
-** The blocks are taken without making the file longer, and those that are left go back when it is closed. File systems
-** that cannot do so are believed to have the room. */
+/* Whether the disk has `length` bytes at the end of the file and the room behind them: 0, or the errno that says why
+** not. The blocks are taken without making the file longer, and those that are left go back when it is closed. File
+** systems that cannot do so are believed to have the room. */
 static int take_room(const struct dump_writer *writer, size_t length) {
   if (is_over_file_limit(writer->offset + length + writer->room)) return EFBIG;
   if (!writer->room) return 0;

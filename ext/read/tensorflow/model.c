@@ -218,7 +218,8 @@ bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lowe
   *lane = (uint32_t)model->lanes.count;
   struct tf_lane *item = tf_lanes_add(&model->lanes);
   if (!item) return tf_no_memory(model);
-  *item = (struct tf_lane){.device = device, .device_lower = device_lower, .thread = thread, .is_accelerator = is_accelerator};
+  *item = (struct tf_lane){
+      .device = device, .device_lower = device_lower, .thread = thread, .is_accelerator = is_accelerator};
   return tf_map_put(model, &model->lane_map, device, (uint64_t)thread, *lane);
 }
 

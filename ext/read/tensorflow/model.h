@@ -1,12 +1,13 @@
 /* model.h: what TensorFlow's files say about one program, collected before it becomes a profile of the store.
 **
-** A GraphDef brings nodes and edges, each RunMetadata a step with what every node cost in it, an OpLogProto types, flops
-** and call stacks, a checkpoint the stored tensors; a ProfileProto holds all but the last.  Readers (graph_def.c,
+** A GraphDef brings nodes and edges, each RunMetadata a step with what every node cost in it, an OpLogProto types,
+** flops and call stacks, a checkpoint the stored tensors; a ProfileProto holds all but the last.  Readers (graph_def.c,
 ** run_metadata.c, op_log.c, profile_proto.c, checkpoint.c) add to one `struct tf_model` in that order, and publish.c
 ** makes the tables.  Numbers in a model are those of the files: microseconds, bytes, indexes from 0.
 **
 ** The accounting is that of the TensorFlow profiler (core/profiler/internal, described in its README): a node has one
-** canonical device; what runs on devices named .../cpu:N or .../gpu:N is CPU time, on ".../stream:all" accelerator time.
+** canonical device; what runs on devices named .../cpu:N or .../gpu:N is CPU time, on ".../stream:all" accelerator
+** time.
 **
 ** Functions return false when the model cannot go on: it has then no memory, and model->status says so.
 */

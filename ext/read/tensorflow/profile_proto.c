@@ -48,7 +48,8 @@ static bool find_lane(struct tf_model *model, const struct wire_field *key, bool
   uint32_t last = model->last_lanes[is_accelerator];
   if (last) {
     string_id other = model->lanes.items[last - 1].device;
-    if (other && pool_length(model->pool, other) == length && memcmp(pool_text(model->pool, other), name, length) == 0) {
+    if (other && pool_length(model->pool, other) == length &&
+        memcmp(pool_text(model->pool, other), name, length) == 0) {
       *lane = last - 1;
       return true;
     }
@@ -79,7 +80,8 @@ static bool read_runs(struct tf_model *model, const struct entry *entry, uint32_
         if (count < 2) values[count++] = (int64_t)value;
       }
     }
-    int64_t start = checked(model, &tuple, values[0], TF_MOST_MICROS), micros = checked(model, &tuple, values[1], TF_MOST_MICROS);
+    int64_t start = checked(model, &tuple, values[0], TF_MOST_MICROS),
+            micros = checked(model, &tuple, values[1], TF_MOST_MICROS);
     *sum = tf_add_micros(model, *sum, micros);
     if (!tf_add_run(model, exec, lane, start, micros)) return false;
   }
@@ -221,7 +223,8 @@ static int compare_outputs(const void *left, const void *right) {
 }
 
 /* Outputs that are not named are null; so many that the file cannot mean it are left out. */
-static bool set_output_shapes(struct tf_model *model, struct node_parts *parts, uint32_t node, const struct wire_reader *reader) {
+static bool set_output_shapes(struct tf_model *model, struct node_parts *parts, uint32_t node,
+                              const struct wire_reader *reader) {
   enum { MOST_MISSING = 1000 };
   struct output *outputs = parts->outputs.items;
   size_t count = parts->outputs.count, missing = 0;
@@ -234,7 +237,8 @@ static bool set_output_shapes(struct tf_model *model, struct node_parts *parts, 
   }
   tf_text_add(&parts->shapes, "[", 1);
   for (size_t i = 0; i < count; i++) {
-    if (outputs[i].number < 0 || (i + 1 < count && outputs[i + 1].number == outputs[i].number)) continue; /* the last counts */
+    if (outputs[i].number < 0 || (i + 1 < count && outputs[i + 1].number == outputs[i].number))
+      continue; /* the last counts */
     missing += (size_t)(outputs[i].number - number);
     if (missing > MOST_MISSING) break;
     for (; number < outputs[i].number; number++) tf_text_add(&parts->shapes, number ? ",null" : "null", number ? 5 : 4);

@@ -1,7 +1,7 @@
 /* publish_runs.c: the tables ops and kernels: each run of a node on a lane of a device.
 **
-** There are many more runs than anything else in a profile, and the classic views need none of them. So they are kept as
-** they were collected, and a column is made when it is asked for.
+** There are many more runs than anything else in a profile, and the classic views need none of them. So they are kept
+** as they were collected, and a column is made when it is asked for.
 */
 #include "read/tensorflow/publish.h"
 
@@ -41,7 +41,8 @@ static struct facts find_facts(const struct tf_model *model) {
   return facts;
 }
 
-static bool add_rows(struct tf_model *model, struct profile *profile, bool is_accelerator, size_t count, const struct facts *facts) {
+static bool add_rows(struct tf_model *model, struct profile *profile, bool is_accelerator, size_t count,
+                     const struct facts *facts) {
   struct tf_rows rows;
   string_id op = 0, compute = 0;
   bool ok = tf_intern(model, "op", 2, &op) && tf_intern(model, "compute", 7, &compute) &&
@@ -182,7 +183,8 @@ struct load {
   struct column **out;
 };
 
-/* A reference to a column that is there, or is to be loaded as well, or else is made for this alone. NULL: no memory. */
+/* A reference to a column that is there, or is to be loaded as well, or else is made for this alone. NULL:
+** no memory. */
 static struct column *get_column(const struct load *load, enum kind kind, unsigned column) {
   struct column *there = load->segment->columns[column];
   for (unsigned i = 0; i < load->count && !there; i++) {
@@ -196,16 +198,18 @@ static struct column *get_column(const struct load *load, enum kind kind, unsign
 
 static struct column *make_ends(const struct load *load) {
   bool is_accelerator = load->segment->table == TABLE_kernels;
-  struct column *starts = get_column(load, START, is_accelerator ? (unsigned)COLUMN_kernels_start_ns : (unsigned)COLUMN_ops_start_ns);
-  struct column *durations = get_column(load, DURATION, is_accelerator ? (unsigned)COLUMN_kernels_dur_ns : (unsigned)COLUMN_ops_dur_ns);
+  struct column *starts =
+      get_column(load, START, is_accelerator ? (unsigned)COLUMN_kernels_start_ns : (unsigned)COLUMN_ops_start_ns);
+  struct column *durations =
+      get_column(load, DURATION, is_accelerator ? (unsigned)COLUMN_kernels_dur_ns : (unsigned)COLUMN_ops_dur_ns);
   struct column *ends = starts && durations ? column_sum(starts, durations) : NULL;
   column_release(starts);
   column_release(durations);
   return ends;
 }
 
-enum tfprof_status tf_kept_runs_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
-                                     struct column **out, struct tfprof_error *error) {
+enum tfprof_status tf_kept_runs_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                                     unsigned count, struct column **out, struct tfprof_error *error) {
   const struct tf_source *source = profile->source_data;
   struct load load = {source->runs, segment, columns, count, out};
   for (unsigned i = 0; i < count; i++) {

@@ -54,7 +54,8 @@ static bool collect_devices(struct tf_model *model, struct devices *devices) {
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; i < model->lanes.count; i++) {
       const struct tf_lane *lane = &model->lanes.items[i];
-      if (lane->is_accelerator == (pass == 1) && !add_device(model, devices, lane->device, lane->device_lower)) return false;
+      if (lane->is_accelerator == (pass == 1) && !add_device(model, devices, lane->device, lane->device_lower))
+        return false;
     }
     string_id last = 0;
     for (size_t i = 0; pass == 0 && i < model->nodes.count; i++) {
@@ -97,7 +98,8 @@ bool tf_publish_devices(struct tf_model *model, struct profile *profile) {
     rows.values[i] = id;
   }
   ok = ok && tf_rows_set(&rows, COLUMN_devices_kind);
-  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = device_ordinal(pool_text(model->pool, devices.lower[i]));
+  for (uint32_t i = 0; ok && i < rows.count; i++)
+    rows.values[i] = device_ordinal(pool_text(model->pool, devices.lower[i]));
   ok = ok && tf_rows_set(&rows, COLUMN_devices_ordinal);
   tf_rows_end(&rows);
   free(devices.names);
@@ -159,7 +161,8 @@ static bool counting_sort(const uint32_t *items, uint32_t *sorted, size_t count,
 }
 
 /* Executions by row of their node, then of their step; in a ProfileProto both come in any order. */
-static bool order_execs(struct tf_model *model, struct execs *execs, const struct tf_node_order *order, const uint32_t *rank) {
+static bool order_execs(struct tf_model *model, struct execs *execs, const struct tf_node_order *order,
+                        const uint32_t *rank) {
   size_t count = model->execs.count;
   *execs = (struct execs){.items = model->execs.items, .count = count};
   execs->nodes = malloc((count + 1) * sizeof *execs->nodes);
@@ -197,11 +200,13 @@ static void find_spans(const struct execs *execs, size_t step_count, int64_t *st
   }
 }
 
-static bool publish_step_rows(struct tf_model *model, struct profile *profile, const uint32_t *order, const struct execs *execs) {
+static bool publish_step_rows(struct tf_model *model, struct profile *profile, const uint32_t *order,
+                              const struct execs *execs) {
   struct tf_rows rows;
   size_t count = model->steps.count;
   string_id session;
-  if (!tf_intern(model, "session", 7, &session) || !tf_rows_begin(&rows, model, profile, TABLE_steps, count)) return false;
+  if (!tf_intern(model, "session", 7, &session) || !tf_rows_begin(&rows, model, profile, TABLE_steps, count))
+    return false;
   int64_t *starts = malloc((count + 1) * sizeof *starts), *ends = malloc((count + 1) * sizeof *ends);
   bool ok = starts && ends ? true : tf_no_memory(model);
   if (ok) find_spans(execs, count, starts, ends);
@@ -212,7 +217,8 @@ static bool publish_step_rows(struct tf_model *model, struct profile *profile, c
   ok = ok && tf_rows_set_span(&rows, COLUMN_steps_start_ns, COLUMN_steps_dur_ns, COLUMN_steps_end_ns, ends);
   for (uint32_t i = 0; ok && i < count; i++) rows.values[i] = model->steps.items[order[i]].number;
   ok = ok && tf_rows_set(&rows, COLUMN_steps_number) && tf_rows_set_constant(&rows, COLUMN_steps_origin, session) &&
-       tf_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) && tf_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1);
+       tf_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) &&
+       tf_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1);
   free(starts);
   free(ends);
   tf_rows_end(&rows);
@@ -221,7 +227,22 @@ static bool publish_step_rows(struct tf_model *model, struct profile *profile, c
 
 /* ---- node_steps ---- */
 
-enum { NODE, STEP, RUN_COUNT, START, END, EXEC, ACCELERATOR, CPU, REQUESTED, PEAK, RESIDUAL, OUTPUT, VALUE_COUNT, BLOCK = 256 };
+enum {
+  NODE,
+  STEP,
+  RUN_COUNT,
+  START,
+  END,
+  EXEC,
+  ACCELERATOR,
+  CPU,
+  REQUESTED,
+  PEAK,
+  RESIDUAL,
+  OUTPUT,
+  VALUE_COUNT,
+  BLOCK = 256
+};
 static const uint16_t value_columns[VALUE_COUNT] = {
     [NODE] = COLUMN_node_steps_node_id,
     [STEP] = COLUMN_node_steps_step_id,
@@ -288,8 +309,8 @@ static void find_ranges(struct block *block, const struct execs *execs, struct r
   }
 }
 
-static void put_block(struct column_builder *builder, const struct block *block, unsigned v, uint32_t first, uint32_t count,
-                      bool has_nulls) {
+static void put_block(struct column_builder *builder, const struct block *block, unsigned v, uint32_t first,
+                      uint32_t count, bool has_nulls) {
   if (!has_nulls) {
     column_builder_put_all(builder, first, block->values[v], count);
     return;
@@ -311,7 +332,8 @@ static bool publish_node_steps(struct tf_model *model, struct profile *profile, 
   if (ok) find_ranges(block, execs, ranges);
   for (unsigned v = 0; ok && v < VALUE_COUNT; v++) {
     if (ranges[v].maximum == TF_NULL) continue; /* what the files do not have may be derived */
-    if (column_builder_start(&builders[v], rows.count, ranges[v].minimum, ranges[v].maximum, false, ranges[v].has_nulls))
+    if (column_builder_start(&builders[v], rows.count, ranges[v].minimum, ranges[v].maximum, false,
+                             ranges[v].has_nulls))
       ok = tf_no_memory(model);
   }
   for (uint32_t first = 0, count; ok && first < rows.count; first += count) {

@@ -1,10 +1,10 @@
 /* run_metadata.c: reads RunMetadata, and accounts what it tells to nodes.
 **
 ** RunMetadata step_stats=1; StepStats dev_stats=1; DeviceStepStats device=1, node_stats=2, thread_names=3;
-** NodeExecStats node_name=1, all_start_micros=2, op_end_rel_micros=4, memory=6, output=7, thread_id=10, memory_stats=12;
-** AllocatorMemoryUsed allocator_name=1, total_bytes=2, peak_bytes=3, live_bytes=4; NodeOutput tensor_description=3 {
-** allocation_description=4 { requested_bytes=1, allocated_bytes=2 } }; MemoryStats temp_memory_size=1,
-** persistent_memory_size=3.
+** NodeExecStats node_name=1, all_start_micros=2, op_end_rel_micros=4, memory=6, output=7, thread_id=10,
+** memory_stats=12; AllocatorMemoryUsed allocator_name=1, total_bytes=2, peak_bytes=3, live_bytes=4; NodeOutput
+** tensor_description=3 { allocation_description=4 { requested_bytes=1, allocated_bytes=2 } }; MemoryStats
+** temp_memory_size=1, persistent_memory_size=3.
 **
 ** An execution on a canonical device counts as CPU time (on a GPU: the time of scheduling) and as a run; on a lane
 ** "stream:all" as accelerator time.  Of 0 microseconds it counts as 1.  Memory counts on the node's own device only:
@@ -98,7 +98,8 @@ static bool account_memory(struct tf_model *model, const struct stats *stats, st
   return true;
 }
 
-static bool account_time(struct tf_model *model, const struct stats *stats, const struct device *device, struct tf_exec *exec) {
+static bool account_time(struct tf_model *model, const struct stats *stats, const struct device *device,
+                         struct tf_exec *exec) {
   int64_t end = stats->start_micros + stats->micros;
   if (exec->start_micros == 0 || stats->start_micros < exec->start_micros) exec->start_micros = stats->start_micros;
   if (end > exec->end_micros) exec->end_micros = end;
