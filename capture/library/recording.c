@@ -84,8 +84,8 @@ static void complain(const struct tfprof_error *error) {
   char text[2200];
   error_text(error, text, sizeof text);
   session_say(
-      "cannot write: %s; what was written before is kept, the program goes on, and recording goes on when there is "
-      "room again",
+      "cannot write: %s; what was written before is kept, the program goes on, and recording goes on when this has "
+      "passed",
       text);
 }
 
