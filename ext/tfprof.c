@@ -63,6 +63,7 @@
 **                               aggregate: the sum of overlapping weights, at most cap, over time
 **   ordered_concat(text, separator, key)
 **                               aggregate: the texts in the order of the key
+**   is_library_file(path)       1: of an installed package or Python's library, 0: of a program, NULL: no file
 **   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
 **   median(x)                   aggregate; only where SQLite has none
 **   stddev(x)                   aggregate: standard deviation of a sample
