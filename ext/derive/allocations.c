@@ -45,7 +45,7 @@ static enum tfprof_status collect(struct profile *profile, struct work *w, uint3
   enum tfprof_status status = derive_row_count(profile, TABLE_devices, &devices, error);
   if (!status) status = derive_row_count(profile, TABLE_threads, &threads, error);
   bool is_sorted = true;
-  w->events = malloc((size_t)rows * sizeof *w->events);
+  w->events = scratch_allocate((size_t)rows * sizeof *w->events);
   if (!status && !w->events) status = error_no_memory(error);
   for (size_t s = 0; s < content->segment_count && !status; s++) {
     const struct segment *segment = content->segments[s];
@@ -92,9 +92,9 @@ static enum tfprof_status find_ops(struct profile *profile, struct work *w, stru
   status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_start_ns, &starts, error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_end_ns, &ends, error);
   if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_thread_id, &threads, error);
-  spans = malloc((size_t)op_count * sizeof *spans);
-  stack = malloc((size_t)op_count * sizeof *stack);
-  moments = malloc((size_t)w->count * sizeof *moments);
+  spans = scratch_allocate((size_t)op_count * sizeof *spans);
+  stack = scratch_allocate((size_t)op_count * sizeof *stack);
+  moments = scratch_allocate((size_t)w->count * sizeof *moments);
   if (!status && (!spans || !stack || !moments)) status = error_no_memory(error);
   for (uint32_t op = 0; op < op_count && !status; op++) {
     if (threads[op] == NO_ROW || starts[op] == NO_VALUE || ends[op] == NO_VALUE || ends[op] < starts[op]) continue;
@@ -122,12 +122,12 @@ static enum tfprof_status find_ops(struct profile *profile, struct work *w, stru
     w->events[moments[i].row].op = stack[depth - 1];
     w->ops[w->events[moments[i].row].row] = stack[depth - 1];
   }
-  free(starts);
-  free(ends);
-  free(threads);
-  free(spans);
-  free(stack);
-  free(moments);
+  scratch_free(starts);
+  scratch_free(ends);
+  scratch_free(threads);
+  scratch_free(spans);
+  scratch_free(stack);
+  scratch_free(moments);
   return status;
 }
 
@@ -139,10 +139,10 @@ struct slot {
 static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
   uint64_t mask = 15;
   while (mask < (uint64_t)w->count * 2) mask = mask * 2 + 1;
-  struct slot *slots = calloc((size_t)mask + 1, sizeof *slots);
-  w->made = malloc((size_t)w->count * sizeof *w->made);
+  struct slot *slots = scratch_allocate_zeroed((size_t)mask + 1, sizeof *slots);
+  w->made = scratch_allocate((size_t)w->count * sizeof *w->made);
   if (!slots || !w->made) {
-    free(slots);
+    scratch_free(slots);
     return error_no_memory(error);
   }
   for (uint32_t i = 0; i < w->count; i++) {
@@ -169,14 +169,14 @@ static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
     w->of_event[event->row] = w->made_count++;
     if (slot) *slot = (struct slot){event->address, event->device, is_release ? NO_ROW : w->made_count};
   }
-  free(slots);
+  scratch_free(slots);
   return TFPROF_OK;
 }
 
 static enum tfprof_status set_columns(struct profile *profile, const struct work *w, struct tfprof_error *error) {
-  uint32_t *references = malloc(((size_t)w->made_count + 1) * sizeof *references);
-  string_id *texts = malloc(((size_t)w->made_count + 1) * sizeof *texts);
-  int64_t *integers = malloc(((size_t)w->made_count + 1) * sizeof *integers);
+  uint32_t *references = scratch_allocate(((size_t)w->made_count + 1) * sizeof *references);
+  string_id *texts = scratch_allocate(((size_t)w->made_count + 1) * sizeof *texts);
+  int64_t *integers = scratch_allocate(((size_t)w->made_count + 1) * sizeof *integers);
   enum tfprof_status status = references && texts && integers ? TFPROF_OK : error_no_memory(error);
 #define EACH(kind, array, column, expression) \
   for (uint32_t i = 0; i < w->made_count && !status; i++) { \
@@ -197,9 +197,9 @@ static enum tfprof_status set_columns(struct profile *profile, const struct work
   EACH(references, references, release_op_id, closed ? closed->op : NO_ROW);
   EACH(texts, texts, allocator, any->allocator);
 #undef EACH
-  free(texts);
-  free(references);
-  free(integers);
+  scratch_free(texts);
+  scratch_free(references);
+  scratch_free(integers);
   return status;
 }
 
@@ -208,7 +208,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_memory_events, &rows, error);
   if (status || !rows) return status;
-  w.of_event = malloc((size_t)rows * 2 * sizeof *w.of_event);
+  w.of_event = scratch_allocate((size_t)rows * 2 * sizeof *w.of_event);
   if (!w.of_event) return error_no_memory(error);
   w.ops = w.of_event + rows;
   memset(w.of_event, 0xff, (size_t)rows * 2 * sizeof *w.of_event); /* NO_ROW */
@@ -226,9 +226,9 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     if (!status)
       status = derive_set_references(profile, TABLE_memory_events, COLUMN_memory_events_op_id, w.ops, error);
   }
-  free(w.events);
-  free(w.made);
-  free(w.of_event);
+  scratch_free(w.events);
+  scratch_free(w.made);
+  scratch_free(w.of_event);
   return status;
 }
 

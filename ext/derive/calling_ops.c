@@ -57,23 +57,40 @@ static enum tfprof_status by_number(struct search *s, uint32_t op_count, struct 
   return status;
 }
 
-/* False: it takes too long. */
-static bool by_looking_up(struct search *s, uint32_t op_count) {
+/* The first of the sorted calls `low` ... `high` - 1 that is not before the moment. Ops come in nearly the order of
+** time, so it is mostly close to the one found before, `hint`. */
+static size_t first_call(const struct lane_span *calls, size_t low, size_t high, size_t hint, int64_t moment) {
+  enum { CLOSE = 8 };
+  for (unsigned i = 0; i < CLOSE; i++) {
+    if (hint > low && calls[hint - 1].start >= moment) {
+      high = --hint;
+    } else if (hint < high && calls[hint].start < moment) {
+      low = ++hint;
+    } else {
+      return hint;
+    }
+  }
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (calls[middle].start < moment) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* False: it takes too long. first_of_lane[lane] ... first_of_lane[lane + 1] are the calls of a thread, hints[lane] is
+** one of them or the last of these. */
+static bool by_looking_up(struct search *s, uint32_t op_count, const size_t *first_of_lane, size_t *hints) {
   uint64_t budget = 4 * ((uint64_t)op_count + s->loose_count);
   for (uint32_t op = 0; op < op_count; op++) {
     uint32_t lane = s->threads[op];
+    if (lane == NO_ROW || first_of_lane[lane] == first_of_lane[lane + 1]) continue;
     int64_t start = s->starts[op], end = s->ends[op];
-    if (lane == NO_ROW || start == NO_VALUE || end < start) continue;
-    size_t low = 0, high = s->loose_count; /* the first call on the lane that is not before the op */
-    while (low < high) {
-      size_t middle = low + (high - low) / 2;
-      const struct lane_span *call = &s->loose[middle];
-      if (call->lane < lane || (call->lane == lane && call->start < start)) low = middle + 1;
-      else high = middle;
-    }
-    for (; low < s->loose_count && s->loose[low].lane == lane && s->loose[low].start <= end; low++) {
+    if (start == NO_VALUE || end < start) continue;
+    size_t last = first_of_lane[lane + 1], at = first_call(s->loose, first_of_lane[lane], last, hints[lane], start);
+    for (hints[lane] = at; at < last && s->loose[at].start <= end; at++) {
       if (!budget--) return false;
-      uint32_t *best = &s->ops[s->loose[low].row];
+      uint32_t *best = &s->ops[s->loose[at].row];
       if (*best == NO_ROW || start > s->starts[*best] || (start == s->starts[*best] && end <= s->ends[*best]))
         *best = op;
     }
@@ -81,15 +98,31 @@ static bool by_looking_up(struct search *s, uint32_t op_count) {
   return true;
 }
 
+static enum tfprof_status look_up(struct search *s, uint32_t op_count, uint32_t thread_count, bool *is_done,
+                                  struct tfprof_error *error) {
+  size_t *first_of_lane = scratch_allocate(((size_t)thread_count + 1) * 2 * sizeof *first_of_lane), at = 0;
+  if (!first_of_lane) return error_no_memory(error);
+  size_t *hints = first_of_lane + thread_count + 1;
+  for (uint32_t lane = 0; lane <= thread_count; lane++) {
+    while (at < s->loose_count && s->loose[at].lane < lane) at++;
+    first_of_lane[lane] = hints[lane] = at;
+  }
+  *is_done = by_looking_up(s, op_count, first_of_lane, hints);
+  scratch_free(first_of_lane);
+  return TFPROF_OK;
+}
+
 static enum tfprof_status by_time(struct search *s, uint32_t op_count, struct tfprof_error *error) {
   uint32_t thread_count;
   enum tfprof_status status = derive_row_count(s->profile, TABLE_threads, &thread_count, error);
+  bool is_done = false;
   if (!status) status = lane_span_sort(s->loose, s->loose_count, error);
-  if (status || by_looking_up(s, op_count)) return status;
+  if (!status) status = look_up(s, op_count, thread_count, &is_done, error);
+  if (status || is_done) return status;
   for (size_t i = 0; i < s->loose_count; i++) s->ops[s->loose[i].row] = NO_ROW;
-  bool *is_wanted = calloc((size_t)thread_count + 1, sizeof *is_wanted);
-  s->spans = malloc(((size_t)op_count + 1) * sizeof *s->spans);
-  uint32_t *stack = malloc(((size_t)op_count + 1) * sizeof *stack), depth = 0, lane = NO_ROW;
+  bool *is_wanted = scratch_allocate_zeroed((size_t)thread_count + 1, sizeof *is_wanted);
+  s->spans = scratch_allocate(((size_t)op_count + 1) * sizeof *s->spans);
+  uint32_t *stack = scratch_allocate(((size_t)op_count + 1) * sizeof *stack), depth = 0, lane = NO_ROW;
   if (!is_wanted || !s->spans || !stack) status = error_no_memory(error);
   for (size_t i = 0; i < s->loose_count && !status; i++) is_wanted[s->loose[i].lane] = true;
   for (uint32_t op = 0; op < op_count && !status; op++) {
@@ -114,8 +147,8 @@ static enum tfprof_status by_time(struct search *s, uint32_t op_count, struct tf
     while (depth && s->ends[stack[depth - 1]] < call->start) depth--;
     if (depth) s->ops[call->row] = stack[depth - 1];
   }
-  free(is_wanted);
-  free(stack);
+  scratch_free(is_wanted);
+  scratch_free(stack);
   return status;
 }
 
@@ -125,8 +158,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &op_count, error);
   if (!status) status = derive_row_count(profile, TABLE_api_calls, &call_count, error);
   if (status || !call_count) return status;
-  s.ops = malloc((size_t)call_count * sizeof *s.ops);
-  s.loose = malloc((size_t)call_count * sizeof *s.loose);
+  s.ops = scratch_allocate((size_t)call_count * sizeof *s.ops);
+  s.loose = scratch_allocate((size_t)call_count * sizeof *s.loose);
   if (!s.ops || !s.loose) status = error_no_memory(error);
   for (uint32_t i = 0; i < call_count && !status; i++) s.ops[i] = NO_ROW;
   if (op_count) {
@@ -137,12 +170,12 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     if (!status && s.loose_count) status = by_time(&s, op_count, error);
   }
   if (!status) status = derive_set_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, s.ops, error);
-  free(s.starts);
-  free(s.ends);
-  free(s.threads);
-  free(s.ops);
-  free(s.loose);
-  free(s.spans);
+  scratch_free(s.starts);
+  scratch_free(s.ends);
+  scratch_free(s.threads);
+  scratch_free(s.ops);
+  scratch_free(s.loose);
+  scratch_free(s.spans);
   return status;
 }
 
@@ -159,5 +192,4 @@ const struct derive_pass derive_calling_ops = {
               {TABLE_api_calls, COLUMN_api_calls_start_ns}},
     .writes = {{TABLE_api_calls, COLUMN_api_calls_op_id}},
     .run = run,
-    .is_alone = true,
 };

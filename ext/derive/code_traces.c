@@ -50,7 +50,7 @@ static enum tfprof_status find_links(const struct profile *profile, uint32_t row
       if ((uint64_t)forward >= rows) continue;
       if (*count == capacity) {
         capacity = capacity ? capacity * 2 : 1024;
-        struct link *grown = realloc(*links, (size_t)capacity * sizeof *grown);
+        struct link *grown = scratch_resize(*links, (size_t)capacity * sizeof *grown);
         if (!grown) return error_no_memory(error);
         *links = grown;
       }
@@ -74,7 +74,7 @@ static enum tfprof_status all_recorded(struct profile *profile, uint32_t rows, u
   uint32_t trace_count;
   enum tfprof_status status = derive_row_count(profile, TABLE_code_traces, &trace_count, error);
   if (status) return status;
-  uint32_t *all = malloc((size_t)rows * sizeof *all);
+  uint32_t *all = scratch_allocate((size_t)rows * sizeof *all);
   if (!all) return error_no_memory(error);
   for (uint32_t row = 0; row < rows; row++) all[row] = NO_ROW;
   for (size_t s = 0; s < ops->segment_count; s++) {
@@ -97,8 +97,8 @@ static enum tfprof_status set_modules(struct profile *profile, const uint32_t *s
   enum tfprof_status status = derive_row_count(profile, TABLE_nodes, &node_count, error);
   if (status || !node_count) return status;
   int64_t *numbers = NULL, *names = NULL;
-  uint32_t *nodes = malloc((size_t)rows * sizeof *nodes);
-  string_id *modules = malloc((size_t)rows * sizeof *modules);
+  uint32_t *nodes = scratch_allocate((size_t)rows * sizeof *nodes);
+  string_id *modules = scratch_allocate((size_t)rows * sizeof *modules);
   status = match_make(&match, profile, TABLE_nodes, COLUMN_nodes_recorded_module, error);
   if (!status && (!nodes || !modules)) status = error_no_memory(error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_recorded_module, &numbers, error);
@@ -111,10 +111,10 @@ static enum tfprof_status set_modules(struct profile *profile, const uint32_t *s
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_node_id, nodes, error);
   if (!status) status = derive_set_texts(profile, TABLE_ops, COLUMN_ops_module, modules, error);
   match_free(&match);
-  free(nodes);
-  free(modules);
-  free(numbers);
-  free(names);
+  scratch_free(nodes);
+  scratch_free(modules);
+  scratch_free(numbers);
+  scratch_free(names);
   return status;
 }
 
@@ -126,7 +126,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = all_recorded(profile, rows, &traces, error);
   if (!status) status = derive_all_op_parents(profile, &parents, error);
   if (!status) status = find_links(profile, rows, &links, &link_count, error);
-  if (!status && !(sources = malloc((size_t)rows * sizeof *sources))) status = error_no_memory(error);
+  if (!status && !(sources = scratch_allocate((size_t)rows * sizeof *sources))) status = error_no_memory(error);
   if (!status) {
     /* The op whose stack it is, at first only where one was recorded. */
     for (uint32_t row = 0; row < rows; row++) sources[row] = traces[row] == NO_ROW ? NO_ROW : row;
@@ -137,16 +137,16 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
       status = derive_poll(profile, error);
     }
   }
-  free(parents);
-  free(links);
+  scratch_free(parents);
+  scratch_free(links);
   if (!status) status = set_modules(profile, sources, rows, error);
   /* No source has another one: its own trace is still there when it is read. */
   for (uint32_t row = 0; row < rows && !status; row++) {
     if (sources[row] != NO_ROW) traces[row] = traces[sources[row]];
   }
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, traces, error);
-  free(traces);
-  free(sources);
+  scratch_free(traces);
+  scratch_free(sources);
   return status;
 }
 

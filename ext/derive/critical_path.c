@@ -17,70 +17,107 @@
 ** The path is the one with the largest sum (longest_path.h).  Ops that autograd runs on the only thread of its own are
 ** taken as run by the thread of the step, which waits for them.  Events without length are left out.  A profile
 ** without steps has one path over everything.
+**
+** What goes into the graphs is sorted by step once (counting sort); then steps are independent, and done side by side.
 */
 #include "derive/longest_path.h"
 #include "derive/match.h"
 #include "derive/passes.h"
+#include "store/parallel.h"
 
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum edge_type { OPERATOR, DEPENDENCY, LAUNCH_DELAY, KERNEL_DELAY, SYNC, EDGE_TYPES };
 static const char *const edge_names[EDGE_TYPES] = {"operator", "dependency", "kernel_launch_delay",
                                                    "kernel_kernel_delay", "sync"};
-enum source { OP, CALL, KERNEL, TRANSFER };
+/* The tables that events come from.  An event's number is that of its row, beyond those of the tables before. */
+enum source { OP, CALL, KERNEL, TRANSFER, SOURCES };
 enum kind { CPU, GPU_COMPUTE, GPU_COMMUNICATION, GPU_MEMORY, GPU_LAUNCH, GPU_KERNEL, WAIT, KINDS };
 static const char *const kind_names[KINDS] = {"cpu", "gpu_compute", "gpu_communication", "gpu_memory",
                                               "kernel_launch", "kernel_kernel", "dependency"};
 
-struct event {
-  uint32_t row, step, start_node, end_node;
-  uint8_t source, is_waiting, is_communication;
-  uint32_t call; /* of work on a device: index of its call among the events */
+struct source_columns { uint16_t table, start, end, thread, text, step, call; };
+static const struct source_columns sources[SOURCES] = {
+    {TABLE_ops, COLUMN_ops_start_ns, COLUMN_ops_end_ns, COLUMN_ops_thread_id, COLUMN_ops_category, COLUMN_ops_step_id,
+     0},
+    {TABLE_api_calls, COLUMN_api_calls_start_ns, COLUMN_api_calls_end_ns, COLUMN_api_calls_thread_id,
+     COLUMN_api_calls_name, COLUMN_api_calls_step_id, 0},
+    {TABLE_kernels, COLUMN_kernels_start_ns, COLUMN_kernels_end_ns, COLUMN_kernels_thread_id, COLUMN_kernels_kind, 0,
+     COLUMN_kernels_api_call_id},
+    {TABLE_transfers, COLUMN_transfers_start_ns, COLUMN_transfers_end_ns, COLUMN_transfers_thread_id,
+     COLUMN_transfers_kind, 0, COLUMN_transfers_api_call_id}};
+
+/* Events of the host, or of devices, by step: those of a step are first_of_step[step] ... first_of_step[step + 1]. */
+struct list {
+  struct lane_span *items; /* lane: row of threads; row: number of the event */
+  uint32_t *first_of_step;
+};
+
+struct call { int64_t start; uint32_t step, start_node, end_node; }; /* step NO_ROW: not an event */
+struct work_of_device { uint32_t call, start_node, end_node; };       /* call NO_ROW: not an event */
+
+struct syncs {
+  uint32_t *calls, *threads, *kernels, *devices, *lane_devices;
+  int64_t *kinds;
+  uint32_t *order, *first_of_step; /* rows by step */
+  string_id stream, context, device, event, wait;
 };
 
 struct edge_info { int64_t start, end; uint32_t event; uint8_t type; };
+struct path_row { int64_t start, end, weight; uint32_t event; uint8_t type; };
 
-struct list { struct lane_span *items; uint32_t count; }; /* row: index of event */
-
-struct path_row { struct edge_info info; int64_t weight; uint32_t step; };
+/* What works on one step after the other. */
+struct path_worker {
+  struct path_edge *edges;
+  struct edge_info *infos;
+  uint32_t edge_count, edge_capacity, node_count;
+  uint32_t *stack, stack_capacity, *path, path_capacity, *lanes; /* lanes: first items of host threads, then of streams */
+  struct path_search search;
+  struct path_row *rows; /* of all its steps */
+  uint32_t row_count, row_capacity;
+};
 
 struct work {
   struct profile *profile;
   uint32_t step_count, thread_count; /* at least 1 step */
-  struct event *events;
-  uint32_t event_count;
-  struct list host, device;   /* lane: step * threads + thread */
-  uint32_t *event_of_call;    /* by row of api_calls */
-  uint32_t *event_of_kernel;  /* by row of kernels */
-  int64_t *call_starts;
-  /* of the step that is worked on */
-  struct path_edge *edges;
-  struct edge_info *infos;
-  uint32_t edge_count, edge_capacity, node_count;
-  /* of all steps */
-  struct path_row *rows;
-  uint32_t row_count, row_capacity;
+  bool has_steps;
+  uint32_t first_event[SOURCES + 1];
+  string_id wanted[3], communication;
+  uint32_t autograd, waiting; /* threads; NO_ROW: they cannot be told */
+  uint8_t *is_waiting;        /* by text: 1 a call of that name only waits, 2 it does not, 0 not known yet */
+  struct list host, device;
+  struct call *calls;
+  struct work_of_device *works; /* kernels, then transfers */
+  uint8_t *is_communication;    /* by row of kernels */
+  uint8_t *is_waiting_call;     /* by row of api_calls */
+  struct syncs syncs;
+  struct path_worker workers[PARALLEL_MAXIMUM_WORKERS];
+  struct step_path { uint32_t worker, first, count; } *paths; /* by step: rows of a worker */
+  uint32_t *first_row;                                        /* by step, and one more */
+  uint32_t *call_ops, *kernel_ops, *transfer_ops;
+  string_id edges[EDGE_TYPES], kinds[KINDS];
+  atomic_int failure; /* an enum tfprof_status */
 };
 
-static bool add_edge(struct work *w, uint32_t from, uint32_t to, int64_t weight, struct edge_info info) {
-  if (w->edge_count == w->edge_capacity) {
-    uint32_t capacity = w->edge_capacity ? w->edge_capacity * 2 : 4096;
-    struct path_edge *edges = realloc(w->edges, (size_t)capacity * sizeof *edges);
-    if (edges) w->edges = edges;
-    struct edge_info *infos = realloc(w->infos, (size_t)capacity * sizeof *infos);
-    if (infos) w->infos = infos;
+static bool add_edge(struct path_worker *p, uint32_t from, uint32_t to, int64_t weight, struct edge_info info) {
+  if (p->edge_count == p->edge_capacity) {
+    uint32_t capacity = p->edge_capacity ? p->edge_capacity * 2 : 4096;
+    struct path_edge *edges = scratch_resize(p->edges, (size_t)capacity * sizeof *edges);
+    if (edges) p->edges = edges;
+    struct edge_info *infos = scratch_resize(p->infos, (size_t)capacity * sizeof *infos);
+    if (infos) p->infos = infos;
     if (!edges || !infos) return false;
-    w->edge_capacity = capacity;
+    p->edge_capacity = capacity;
   }
-  w->infos[w->edge_count] = info;
-  w->edges[w->edge_count++] = (struct path_edge){from, to, weight > 0 ? weight : 0};
+  p->infos[p->edge_count] = info;
+  p->edges[p->edge_count++] = (struct path_edge){from, to, weight > 0 ? weight : 0};
   return true;
 }
 
 /* ---- events ---- */
 
-static bool is_waiting_call(const char *name) {
+static bool is_waiting_name(const char *name) {
   static const char *const names[] = {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventQuery",
                                       "cudaEventSynchronize", "cudaMemcpy", "cudaMemcpyAsync",
                                       "hipDeviceSynchronize", "hipStreamSynchronize", "hipEventQuery",
@@ -91,176 +128,185 @@ static bool is_waiting_call(const char *name) {
   return false;
 }
 
-struct source_columns {
-  int64_t *starts, *ends, *texts;
-  uint32_t *threads, *steps, *calls;
-  uint32_t rows;
-};
-
-static void source_free(struct source_columns *c) {
-  free(c->starts);
-  free(c->ends);
-  free(c->texts);
-  free(c->threads);
-  free(c->steps);
-  free(c->calls);
+static bool is_waiting_call(struct work *w, string_id name) {
+  if (!name) return false;
+  uint8_t *known = &w->is_waiting[name];
+  if (!*known) *known = is_waiting_name(pool_text(store_pool(w->profile->store), name)) ? 1 : 2;
+  return *known == 1;
 }
 
-static enum tfprof_status source_load(const struct profile *profile, unsigned table, const uint16_t columns[6],
-                                      struct source_columns *c, struct tfprof_error *error) {
-  memset(c, 0, sizeof *c);
-  enum tfprof_status status = derive_row_count(profile, table, &c->rows, error);
-  if (!status) status = derive_all_integers(profile, table, columns[0], &c->starts, error);
-  if (!status) status = derive_all_integers(profile, table, columns[1], &c->ends, error);
-  if (!status) status = derive_all_references(profile, table, columns[2], &c->threads, error);
-  if (!status) status = derive_all_integers(profile, table, columns[3], &c->texts, error);
-  if (!status && columns[4]) status = derive_all_references(profile, table, columns[4], &c->steps, error);
-  if (!status && columns[5]) status = derive_all_references(profile, table, columns[5], &c->calls, error);
+/* The thread on which autograd alone runs, and the one that waits for it. */
+static void find_autograd(struct work *w, const uint32_t *backwards, const uint32_t *others) {
+  w->autograd = w->waiting = NO_ROW;
+  for (uint32_t thread = 0; thread < w->thread_count; thread++) {
+    if (backwards[thread]) {
+      if (w->autograd != NO_ROW) {
+        w->autograd = NO_ROW;
+        return;
+      }
+      w->autograd = thread;
+    } else if (others[thread] && (w->waiting == NO_ROW || others[thread] > others[w->waiting])) {
+      w->waiting = thread;
+    }
+  }
+  if (w->waiting == NO_ROW) w->autograd = NO_ROW;
+}
+
+/* A block of rows of one source. */
+struct block {
+  uint32_t row, count; /* number of the first row */
+  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+  uint32_t threads[ROWS_BLOCK], steps[ROWS_BLOCK], calls[ROWS_BLOCK];
+  string_id texts[ROWS_BLOCK];
+};
+
+static void read_block(const struct work *w, enum source source, const struct segment *segment, uint32_t first,
+                       struct block *b) {
+  const struct source_columns *c = &sources[source];
+  b->row = (uint32_t)segment->first_row + first;
+  b->count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+  derive_integers(segment->columns[c->start], first, b->count, b->starts);
+  derive_integers(segment->columns[c->end], first, b->count, b->ends);
+  derive_references(segment->columns[c->thread], first, b->count, w->thread_count, b->threads);
+  derive_texts(segment->columns[c->text], first, b->count, b->texts);
+  if (c->step) derive_references(segment->columns[c->step], first, b->count, w->step_count, b->steps);
+  if (c->call) {
+    uint32_t calls = w->first_event[CALL + 1] - w->first_event[CALL];
+    derive_references(segment->columns[c->call], first, b->count, calls, b->calls);
+  }
+}
+
+/* The step of a row of the host, NO_ROW: it is no event. */
+static uint32_t step_of_host(const struct work *w, enum source source, const struct block *b, uint32_t i) {
+  uint32_t step = w->has_steps ? b->steps[i] : 0;
+  bool is_known = b->starts[i] != NO_VALUE && b->ends[i] != NO_VALUE && b->ends[i] > b->starts[i];
+  if (!is_known || b->threads[i] == NO_ROW) return NO_ROW;
+  if (source == OP && b->texts[i] != w->wanted[0] && b->texts[i] != w->wanted[1] && b->texts[i] != w->wanted[2])
+    return NO_ROW;
+  return step;
+}
+
+static uint32_t step_of_device(const struct work *w, const struct block *b, uint32_t i) {
+  bool is_known = b->starts[i] != NO_VALUE && b->ends[i] != NO_VALUE && b->ends[i] >= b->starts[i];
+  return is_known && b->calls[i] != NO_ROW && b->threads[i] != NO_ROW ? w->calls[b->calls[i]].step : NO_ROW;
+}
+
+/* The first round: how many events each step has. first_of_step[step + 1] counts. */
+static void count_block(struct work *w, enum source source, const struct block *b, uint32_t *backwards,
+                        uint32_t *others) {
+  uint32_t *counts = (source <= CALL ? w->host : w->device).first_of_step + 1;
+  for (uint32_t i = 0; i < b->count; i++) {
+    uint32_t row = b->row + i;
+    uint32_t step = source <= CALL ? step_of_host(w, source, b, i) : step_of_device(w, b, i);
+    if (source == OP && b->threads[i] != NO_ROW) {
+      if (b->texts[i] == w->wanted[1]) backwards[b->threads[i]]++;
+      else if (b->texts[i] == w->wanted[0]) others[b->threads[i]]++;
+    } else if (source == CALL) {
+      w->calls[row] = (struct call){b->starts[i], step, NO_ROW, NO_ROW};
+      w->is_waiting_call[row] = is_waiting_call(w, b->texts[i]);
+    } else if (source >= KERNEL) {
+      w->works[w->first_event[source] - w->first_event[KERNEL] + row].call = step == NO_ROW ? NO_ROW : b->calls[i];
+      if (source == KERNEL) w->is_communication[row] = b->texts[i] == w->communication;
+    }
+    if (step != NO_ROW) counts[step]++;
+  }
+}
+
+/* The second round: into their places. */
+static void place_block(struct work *w, enum source source, const struct block *b) {
+  struct list *list = source <= CALL ? &w->host : &w->device;
+  for (uint32_t i = 0; i < b->count; i++) {
+    uint32_t step = source <= CALL ? step_of_host(w, source, b, i) : step_of_device(w, b, i);
+    if (step == NO_ROW) continue;
+    uint32_t thread = source <= CALL && b->threads[i] == w->autograd ? w->waiting : b->threads[i];
+    list->items[list->first_of_step[step]++] =
+        (struct lane_span){b->starts[i], b->ends[i], thread, w->first_event[source] + b->row + i};
+  }
+}
+
+static enum tfprof_status for_each_block(struct work *w, enum source source, struct block *b, uint32_t *backwards,
+                                         uint32_t *others, struct tfprof_error *error) {
+  const struct profile_table *content = &w->profile->tables[sources[source].table];
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t s = 0; s < content->segment_count && !status; s++) {
+    for (uint32_t first = 0; first < content->segments[s]->rows && !status; first += ROWS_BLOCK) {
+      read_block(w, source, content->segments[s], first, b);
+      if (backwards) count_block(w, source, b, backwards, others);
+      else place_block(w, source, b);
+      status = derive_poll(w->profile, error);
+    }
+  }
   return status;
 }
 
-/* The step's number, 0 where a profile has none; NO_ROW: outside. */
-static uint32_t step_of(const struct work *w, uint32_t step, bool has_steps) {
-  if (!has_steps) return 0;
-  return step < w->step_count ? step : NO_ROW;
+/* first_of_step becomes where the events of each step begin; returns the number of all. */
+static uint32_t sum_up(uint32_t *first_of_step, uint32_t steps) {
+  for (uint32_t step = 0; step < steps; step++) first_of_step[step + 1] += first_of_step[step];
+  return first_of_step[steps];
 }
 
-/* The thread on which autograd alone runs, and the one that waits for it; false: they cannot be told. */
-static bool find_autograd(const struct profile *profile, const struct source_columns *ops, uint32_t threads,
-                          uint32_t *autograd, uint32_t *waiting) {
-  string_id backward = derive_known_text(profile, "autograd"), op = derive_known_text(profile, "op");
-  uint32_t *backwards = calloc((size_t)threads + 1, sizeof *backwards);
-  uint32_t *others = calloc((size_t)threads + 1, sizeof *others);
-  bool is_found = backwards && others;
-  *autograd = *waiting = NO_ROW;
-  for (uint32_t row = 0; row < ops->rows && is_found; row++) {
-    if (ops->threads[row] == NO_ROW) continue;
-    if (ops->texts[row] == backward) backwards[ops->threads[row]]++;
-    else if (ops->texts[row] == op) others[ops->threads[row]]++;
-  }
-  for (uint32_t thread = 0; thread < threads && is_found; thread++) {
-    if (backwards[thread]) {
-      is_found = *autograd == NO_ROW;
-      *autograd = thread;
-    } else if (others[thread] && (*waiting == NO_ROW || others[thread] > others[*waiting])) {
-      *waiting = thread;
-    }
-  }
-  free(backwards);
-  free(others);
-  return is_found && *autograd != NO_ROW && *waiting != NO_ROW;
+static bool make_list(struct list *list, uint32_t steps) {
+  list->items = scratch_allocate(((size_t)sum_up(list->first_of_step, steps) + 1) * sizeof *list->items);
+  return list->items;
 }
 
-static enum tfprof_status collect_host(struct work *w, bool has_steps, struct tfprof_error *error) {
-  static const uint16_t of_ops[6] = {COLUMN_ops_start_ns, COLUMN_ops_end_ns, COLUMN_ops_thread_id,
-                                     COLUMN_ops_category, COLUMN_ops_step_id, 0};
-  static const uint16_t of_calls[6] = {COLUMN_api_calls_start_ns, COLUMN_api_calls_end_ns, COLUMN_api_calls_thread_id,
-                                       COLUMN_api_calls_name, COLUMN_api_calls_step_id, 0};
-  const struct pool *pool = store_pool(w->profile->store);
-  string_id wanted[] = {derive_known_text(w->profile, "op"), derive_known_text(w->profile, "autograd"),
-                        derive_known_text(w->profile, "input")};
-  struct source_columns ops = {0}, calls = {0};
-  uint32_t autograd = NO_ROW, waiting = NO_ROW;
-  enum tfprof_status status = source_load(w->profile, TABLE_ops, of_ops, &ops, error);
-  if (!status) status = source_load(w->profile, TABLE_api_calls, of_calls, &calls, error);
-  bool is_merged = !status && find_autograd(w->profile, &ops, w->thread_count, &autograd, &waiting);
-  if (!status) {
-    w->event_of_call = malloc(((size_t)calls.rows + 1) * sizeof *w->event_of_call);
-    w->events = malloc(((size_t)ops.rows + calls.rows + 1) * sizeof *w->events);
-    w->host.items = malloc(((size_t)ops.rows + calls.rows + 1) * sizeof *w->host.items);
-    if (!w->event_of_call || !w->events || !w->host.items) status = error_no_memory(error);
-  }
-  for (unsigned source = OP; source <= CALL && !status; source++) {
-    const struct source_columns *c = source == OP ? &ops : &calls;
-    for (uint32_t row = 0; row < c->rows; row++) {
-      if (source == CALL) w->event_of_call[row] = NO_ROW;
-      uint32_t step = step_of(w, c->steps[row], has_steps), thread = c->threads[row];
-      bool is_known = c->starts[row] != NO_VALUE && c->ends[row] != NO_VALUE && c->ends[row] > c->starts[row];
-      if (!is_known || step == NO_ROW || thread == NO_ROW) continue;
-      if (source == OP && c->texts[row] != wanted[0] && c->texts[row] != wanted[1] && c->texts[row] != wanted[2])
-        continue;
-      if (is_merged && thread == autograd) thread = waiting;
-      const char *name = source == CALL && c->texts[row] != NO_VALUE ? pool_text(pool, (string_id)c->texts[row]) : NULL;
-      w->host.items[w->host.count++] =
-          (struct lane_span){c->starts[row], c->ends[row], step * w->thread_count + thread, w->event_count};
-      if (source == CALL) w->event_of_call[row] = w->event_count;
-      w->events[w->event_count++] = (struct event){.row = row, .step = step, .source = (uint8_t)source, .call = NO_ROW,
-                                                   .is_waiting = name && is_waiting_call(name)};
-    }
-    status = derive_poll(w->profile, error);
-  }
-  w->call_starts = calls.starts;
-  calls.starts = NULL;
-  source_free(&ops);
-  source_free(&calls);
-  return status ? status : lane_span_sort(w->host.items, w->host.count, error);
+/* Having placed all, each step's beginning is that of the next. */
+static void mend_list(struct list *list, uint32_t steps) {
+  memmove(list->first_of_step + 1, list->first_of_step, (size_t)steps * sizeof *list->first_of_step);
+  list->first_of_step[0] = 0;
 }
 
-static enum tfprof_status collect_device(struct work *w, struct tfprof_error *error) {
-  static const uint16_t of_kernels[6] = {COLUMN_kernels_start_ns, COLUMN_kernels_end_ns, COLUMN_kernels_thread_id,
-                                         COLUMN_kernels_kind, 0, COLUMN_kernels_api_call_id};
-  static const uint16_t of_transfers[6] = {COLUMN_transfers_start_ns, COLUMN_transfers_end_ns,
-                                           COLUMN_transfers_thread_id, COLUMN_transfers_kind, 0,
-                                           COLUMN_transfers_api_call_id};
-  string_id communication = derive_known_text(w->profile, "communication");
-  struct source_columns kernels = {0}, transfers = {0};
-  enum tfprof_status status = source_load(w->profile, TABLE_kernels, of_kernels, &kernels, error);
-  if (!status) status = source_load(w->profile, TABLE_transfers, of_transfers, &transfers, error);
-  size_t all = (size_t)kernels.rows + transfers.rows;
-  struct event *grown = status ? NULL : realloc(w->events, (w->event_count + all + 1) * sizeof *grown);
-  if (grown) w->events = grown;
-  w->device.items = malloc((all + 1) * sizeof *w->device.items);
-  w->event_of_kernel = malloc(((size_t)kernels.rows + 1) * sizeof *w->event_of_kernel);
-  if (!status && (!grown || !w->device.items || !w->event_of_kernel)) status = error_no_memory(error);
-  for (unsigned source = KERNEL; source <= TRANSFER && !status; source++) {
-    const struct source_columns *c = source == KERNEL ? &kernels : &transfers;
-    for (uint32_t row = 0; row < c->rows; row++) {
-      if (source == KERNEL) w->event_of_kernel[row] = NO_ROW;
-      uint32_t call = c->calls[row] == NO_ROW ? NO_ROW : w->event_of_call[c->calls[row]];
-      bool is_known = c->starts[row] != NO_VALUE && c->ends[row] != NO_VALUE && c->ends[row] >= c->starts[row];
-      if (!is_known || call == NO_ROW || c->threads[row] == NO_ROW) continue;
-      uint32_t step = w->events[call].step, lane = step * w->thread_count + c->threads[row];
-      w->device.items[w->device.count++] = (struct lane_span){c->starts[row], c->ends[row], lane, w->event_count};
-      if (source == KERNEL) w->event_of_kernel[row] = w->event_count;
-      w->events[w->event_count++] =
-          (struct event){.row = row, .step = step, .source = (uint8_t)source, .call = call,
-                         .is_communication = source == KERNEL && c->texts[row] == communication};
-    }
-    status = derive_poll(w->profile, error);
-  }
-  source_free(&kernels);
-  source_free(&transfers);
-  return status ? status : lane_span_sort(w->device.items, w->device.count, error);
+static enum tfprof_status collect(struct work *w, struct tfprof_error *error) {
+  struct block *b = scratch_allocate(sizeof *b);
+  uint32_t *counts = scratch_allocate_zeroed((size_t)w->thread_count * 2, sizeof *counts);
+  enum tfprof_status status = b && counts ? TFPROF_OK : error_no_memory(error);
+  for (int source = OP; source < SOURCES && !status; source++)
+    status = for_each_block(w, (enum source)source, b, counts, counts + w->thread_count, error);
+  if (!status) find_autograd(w, counts, counts + w->thread_count);
+  if (!status && (!make_list(&w->host, w->step_count) || !make_list(&w->device, w->step_count)))
+    status = error_no_memory(error);
+  for (int source = OP; source < SOURCES && !status; source++)
+    status = for_each_block(w, (enum source)source, b, NULL, NULL, error);
+  mend_list(&w->host, w->step_count);
+  mend_list(&w->device, w->step_count);
+  scratch_free(b);
+  scratch_free(counts);
+  return status;
 }
 
 /* ---- the graph of a step ---- */
 
+static struct call *call_of_work(const struct work *w, uint32_t event) {
+  return &w->calls[w->works[event - w->first_event[KERNEL]].call];
+}
+
 /* One host thread: items first ... end - 1, sorted so that what encloses comes first. */
-static bool add_host_lane(struct work *w, uint32_t first, uint32_t end, uint32_t *stack) {
-  uint32_t depth = 0, last = NO_ROW;
+static bool add_host_lane(struct work *w, struct path_worker *p, uint32_t first, uint32_t end) {
+  uint32_t depth = 0, last = NO_ROW, *stack = p->stack;
+  const struct lane_span *items = w->host.items;
   int64_t last_time = 0;
   for (uint32_t i = first; i <= end; i++) {
-    while (depth && (i == end || w->host.items[stack[depth - 1]].end <= w->host.items[i].start)) {
-      const struct lane_span *span = &w->host.items[stack[--depth]];
-      struct event *event = &w->events[span->row];
-      int64_t weight = event->is_waiting ? 0 : derive_difference(span->end, last_time);
-      event->end_node = w->node_count++;
-      if (!add_edge(w, last, event->end_node, weight, (struct edge_info){last_time, span->end, span->row, OPERATOR}))
-        return false;
-      last = event->end_node;
+    while (depth && (i == end || items[stack[depth - 1]].end <= items[i].start)) {
+      const struct lane_span *span = &items[stack[--depth]];
+      bool is_call = span->row >= w->first_event[CALL];
+      uint32_t call = span->row - w->first_event[CALL], node = p->node_count++;
+      int64_t weight = is_call && w->is_waiting_call[call] ? 0 : derive_difference(span->end, last_time);
+      if (is_call) w->calls[call].end_node = node;
+      if (!add_edge(p, last, node, weight, (struct edge_info){last_time, span->end, span->row, OPERATOR})) return false;
+      last = node;
       last_time = span->end;
     }
     if (i == end) break;
-    const struct lane_span *span = &w->host.items[i];
-    struct event *event = &w->events[span->row];
-    event->start_node = w->node_count++;
+    const struct lane_span *span = &items[i];
+    uint32_t node = p->node_count++;
+    if (span->row >= w->first_event[CALL]) w->calls[span->row - w->first_event[CALL]].start_node = node;
     if (last != NO_ROW) {
-      uint32_t owner = depth ? w->host.items[stack[depth - 1]].row : NO_ROW;
+      uint32_t owner = depth ? items[stack[depth - 1]].row : NO_ROW;
       struct edge_info info = {last_time, span->start, owner, depth ? OPERATOR : DEPENDENCY};
       int64_t weight = depth ? derive_difference(span->start, last_time) : 0;
-      if (!add_edge(w, last, event->start_node, weight, info)) return false;
+      if (!add_edge(p, last, node, weight, info)) return false;
     }
-    last = event->start_node;
+    last = node;
     last_time = span->start;
     stack[depth++] = i;
   }
@@ -268,26 +314,25 @@ static bool add_host_lane(struct work *w, uint32_t first, uint32_t end, uint32_t
 }
 
 /* One stream. */
-static bool add_device_lane(struct work *w, uint32_t first, uint32_t end) {
+static bool add_device_lane(struct work *w, struct path_worker *p, uint32_t first, uint32_t end) {
   for (uint32_t i = first; i < end; i++) {
     const struct lane_span *span = &w->device.items[i], *before = i > first ? span - 1 : NULL;
     const struct lane_span *next = i + 1 < end ? span + 1 : NULL;
-    struct event *event = &w->events[span->row];
-    const struct event *call = &w->events[event->call];
-    int64_t launch = w->call_starts[call->row];
-    event->start_node = w->node_count++;
-    event->end_node = w->node_count++;
-    if (!add_edge(w, event->start_node, event->end_node, derive_difference(span->end, span->start),
+    struct work_of_device *work = &w->works[span->row - w->first_event[KERNEL]];
+    const struct call *call = &w->calls[work->call];
+    work->start_node = p->node_count++;
+    work->end_node = p->node_count++;
+    if (!add_edge(p, work->start_node, work->end_node, derive_difference(span->end, span->start),
                   (struct edge_info){span->start, span->end, span->row, OPERATOR}))
       return false;
-    bool was_idle = !before || (before->end <= launch && before->start <= launch);
-    bool is_alone = !next || w->call_starts[w->events[w->events[next->row].call].row] > span->start;
+    bool was_idle = !before || (before->end <= call->start && before->start <= call->start);
+    bool is_alone = !next || call_of_work(w, next->row)->start > span->start;
     if (was_idle && is_alone) {
-      if (!add_edge(w, call->start_node, event->start_node, derive_difference(span->start, launch),
-                    (struct edge_info){launch, span->start, span->row, LAUNCH_DELAY}))
+      if (!add_edge(p, call->start_node, work->start_node, derive_difference(span->start, call->start),
+                    (struct edge_info){call->start, span->start, span->row, LAUNCH_DELAY}))
         return false;
     } else if (before && derive_difference(span->start, before->end) < 1500000) {
-      if (!add_edge(w, w->events[before->row].end_node, event->start_node, derive_difference(span->start, before->end),
+      if (!add_edge(p, work->start_node - 1, work->start_node, derive_difference(span->start, before->end),
                     (struct edge_info){before->end, span->start, span->row, KERNEL_DELAY}))
         return false;
     }
@@ -300,165 +345,218 @@ static bool add_device_lane(struct work *w, uint32_t first, uint32_t end) {
 static uint32_t launched_before(const struct work *w, uint32_t first, uint32_t end, int64_t moment) {
   while (first < end) {
     uint32_t middle = first + (end - first) / 2;
-    if (w->call_starts[w->events[w->events[w->device.items[middle].row].call].row] < moment) first = middle + 1;
+    if (call_of_work(w, w->device.items[middle].row)->start < moment) first = middle + 1;
     else end = middle;
   }
   return first;
 }
 
-struct syncs {
-  uint32_t *calls, *threads, *kernels, *devices, *lane_devices;
-  int64_t *kinds;
-  uint32_t *order, *first_of_step; /* rows by step */
-  string_id stream, context, device, event, wait;
-};
-
-/* The lanes of a step: first[thread] ... first[thread + 1] are its items. */
-static bool add_syncs(struct work *w, const struct syncs *s, uint32_t step, const uint32_t *first) {
+/* first[thread] ... first[thread + 1] are the items of a stream. */
+static bool add_syncs(struct work *w, struct path_worker *p, uint32_t step, const uint32_t *first) {
+  const struct syncs *s = &w->syncs;
   for (uint32_t i = s->first_of_step[step]; i < s->first_of_step[step + 1]; i++) {
-    uint32_t row = s->order[i], call = w->event_of_call[s->calls[row]], thread = s->threads[row];
-    int64_t moment = w->call_starts[s->calls[row]];
-    uint32_t kernel = s->kernels[row] == NO_ROW ? NO_ROW : w->event_of_kernel[s->kernels[row]];
-    bool is_of_step = kernel != NO_ROW && w->events[kernel].step == step;
-    struct edge_info info = {moment, moment, call, SYNC};
+    uint32_t row = s->order[i], thread = s->threads[row];
+    const struct call *call = &w->calls[s->calls[row]];
+    const struct work_of_device *kernel = s->kernels[row] == NO_ROW ? NULL : &w->works[s->kernels[row]];
+    bool is_of_step = kernel && kernel->call != NO_ROW && w->calls[kernel->call].step == step;
+    struct edge_info info = {call->start, call->start, w->first_event[CALL] + s->calls[row], SYNC};
     if (s->kinds[row] == s->stream || s->kinds[row] == s->context || s->kinds[row] == s->device) {
       for (uint32_t t = 0; t < w->thread_count; t++) {
         if (first[t] == first[t + 1] || (s->kinds[row] == s->stream && t != thread)) continue;
         if (s->kinds[row] != s->stream && s->devices[row] != NO_ROW && s->lane_devices[t] != s->devices[row]) continue;
-        uint32_t after = launched_before(w, first[t], first[t + 1], moment);
+        uint32_t after = launched_before(w, first[t], first[t + 1], call->start);
         if (after == first[t]) continue;
         const struct lane_span *span = &w->device.items[after - 1];
         info.start = info.end = span->end;
-        if (!add_edge(w, w->events[span->row].end_node, w->events[call].end_node, 0, info)) return false;
+        if (!add_edge(p, w->works[span->row - w->first_event[KERNEL]].end_node, call->end_node, 0, info)) return false;
       }
     } else if (s->kinds[row] == s->event && is_of_step) {
-      if (!add_edge(w, w->events[kernel].end_node, w->events[call].end_node, 0, info)) return false;
+      if (!add_edge(p, kernel->end_node, call->end_node, 0, info)) return false;
     } else if (s->kinds[row] == s->wait && is_of_step && thread != NO_ROW) {
-      uint32_t next = launched_before(w, first[thread], first[thread + 1], moment);
-      if (next == first[thread + 1] || w->device.items[next].row == kernel) continue;
-      if (!add_edge(w, w->events[kernel].end_node, w->events[w->device.items[next].row].start_node, 0, info))
-        return false;
+      uint32_t next = launched_before(w, first[thread], first[thread + 1], call->start);
+      if (next == first[thread + 1]) continue;
+      const struct work_of_device *work = &w->works[w->device.items[next].row - w->first_event[KERNEL]];
+      if (work != kernel && !add_edge(p, kernel->end_node, work->start_node, 0, info)) return false;
     }
   }
   return true;
 }
 
-static bool add_row(struct work *w, uint32_t step, const struct edge_info *info, int64_t weight) {
-  if (w->row_count == w->row_capacity) {
-    uint32_t capacity = w->row_capacity ? w->row_capacity * 2 : 4096;
-    struct path_row *rows = realloc(w->rows, (size_t)capacity * sizeof *rows);
-    if (!rows) return false;
-    w->rows = rows;
-    w->row_capacity = capacity;
-  }
-  w->rows[w->row_count++] = (struct path_row){*info, weight, step};
-  return true;
-}
+/* ---- paths ---- */
 
-/* The lanes of a step among sorted items: first[thread], and one more. Advances *at past them. */
-static void find_lanes(const struct list *list, uint32_t step, uint32_t threads, uint32_t *at, uint32_t *first) {
+/* Sorts the events of a step by thread and start. first[thread], and one more, become where each thread's are. */
+static bool find_lanes(const struct list *list, uint32_t step, uint32_t threads, uint32_t *first) {
+  struct tfprof_error error = {0};
+  uint32_t at = list->first_of_step[step], end = list->first_of_step[step + 1];
+  if (lane_span_sort(list->items + at, end - at, &error)) return false;
   for (uint32_t thread = 0; thread < threads; thread++) {
-    first[thread] = *at;
-    while (*at < list->count && list->items[*at].lane == step * threads + thread) ++*at;
+    first[thread] = at;
+    while (at < end && list->items[at].lane == thread) at++;
   }
-  first[threads] = *at;
+  first[threads] = end;
+  return true;
 }
 
-static enum tfprof_status find_paths(struct work *w, const struct syncs *syncs, struct tfprof_error *error) {
-  uint32_t host_at = 0, device_at = 0;
-  uint32_t *hosts = malloc(((size_t)w->thread_count + 1) * sizeof *hosts);
-  uint32_t *streams = malloc(((size_t)w->thread_count + 1) * sizeof *streams);
-  uint32_t *stack = malloc(((size_t)w->host.count + 1) * sizeof *stack);
-  uint32_t *path = malloc(((size_t)w->event_count * 2 + 1) * sizeof *path);
-  enum tfprof_status status = hosts && streams && stack && path ? TFPROF_OK : error_no_memory(error);
-  for (uint32_t step = 0; step < w->step_count && !status; step++) {
-    find_lanes(&w->host, step, w->thread_count, &host_at, hosts);
-    find_lanes(&w->device, step, w->thread_count, &device_at, streams);
-    w->edge_count = w->node_count = 0;
-    bool is_made = true;
-    for (uint32_t thread = 0; thread < w->thread_count && is_made; thread++)
-      is_made = add_host_lane(w, hosts[thread], hosts[thread + 1], stack);
-    for (uint32_t thread = 0; thread < w->thread_count && is_made; thread++)
-      is_made = add_device_lane(w, streams[thread], streams[thread + 1]);
-    if (is_made) is_made = add_syncs(w, syncs, step, streams);
-    if (!is_made) status = error_no_memory(error);
-    uint32_t length = 0;
-    if (!status) status = longest_path(w->edges, w->edge_count, w->node_count, path, &length, error);
-    for (uint32_t i = 0; i < length && !status; i++) {
-      if (!add_row(w, step, &w->infos[path[i]], w->edges[path[i]].weight)) status = error_no_memory(error);
-    }
-    if (!status) status = derive_poll(w->profile, error);
+/* Room for `count` numbers. */
+static bool reserve(uint32_t **numbers, uint32_t *capacity, size_t count) {
+  if (*numbers && count <= *capacity) return true;
+  scratch_free(*numbers);
+  *capacity = (uint32_t)(count + count / 2 + 1);
+  *numbers = scratch_allocate((size_t)*capacity * sizeof **numbers);
+  return *numbers;
+}
+
+static bool make_graph(struct work *w, struct path_worker *p, uint32_t step) {
+  uint32_t threads = w->thread_count, hosts = w->host.first_of_step[step + 1] - w->host.first_of_step[step];
+  if (!p->lanes) p->lanes = scratch_allocate(((size_t)threads + 1) * 2 * sizeof *p->lanes);
+  if (!p->lanes || !reserve(&p->stack, &p->stack_capacity, hosts)) return false;
+  uint32_t *streams = p->lanes + threads + 1;
+  p->edge_count = p->node_count = 0;
+  if (!find_lanes(&w->host, step, threads, p->lanes) || !find_lanes(&w->device, step, threads, streams)) return false;
+  for (uint32_t thread = 0; thread < threads; thread++) {
+    if (!add_host_lane(w, p, p->lanes[thread], p->lanes[thread + 1])) return false;
   }
-  free(hosts);
-  free(streams);
-  free(stack);
-  free(path);
-  return status;
+  for (uint32_t thread = 0; thread < threads; thread++) {
+    if (!add_device_lane(w, p, streams[thread], streams[thread + 1])) return false;
+  }
+  return add_syncs(w, p, step, streams);
+}
+
+static bool add_rows(struct path_worker *p, const uint32_t *path, uint32_t length) {
+  if (p->row_capacity - p->row_count < length) {
+    uint32_t capacity = p->row_capacity * 2 + length;
+    struct path_row *rows = scratch_resize(p->rows, (size_t)capacity * sizeof *rows);
+    if (!rows) return false;
+    p->rows = rows;
+    p->row_capacity = capacity;
+  }
+  for (uint32_t i = 0; i < length; i++) {
+    const struct edge_info *info = &p->infos[path[i]];
+    p->rows[p->row_count++] =
+        (struct path_row){info->start, info->end, p->edges[path[i]].weight, info->event, info->type};
+  }
+  return true;
+}
+
+static void find_path(void *context, size_t step, unsigned worker) {
+  struct work *w = context;
+  struct path_worker *p = &w->workers[worker];
+  uint32_t length = 0;
+  if (store_interrupted(w->profile->store)) atomic_store(&w->failure, TFPROF_INTERRUPTED);
+  if (atomic_load(&w->failure)) return;
+  bool is_found = make_graph(w, p, (uint32_t)step) && reserve(&p->path, &p->path_capacity, p->node_count) &&
+                  longest_path(&p->search, p->edges, p->edge_count, p->node_count, p->path, &length);
+  w->paths[step] = (struct step_path){worker, p->row_count, length};
+  if (!is_found || !add_rows(p, p->path, length)) atomic_store(&w->failure, TFPROF_NO_MEMORY);
 }
 
 /* ---- rows ---- */
 
-static enum kind kind_of(const struct work *w, const struct path_row *row) {
-  if (row->info.type == LAUNCH_DELAY) return GPU_LAUNCH;
-  if (row->info.type == KERNEL_DELAY) return GPU_KERNEL;
-  if (row->info.type != OPERATOR) return WAIT;
-  const struct event *event = &w->events[row->info.event];
-  if (event->source <= CALL) return CPU;
-  if (event->source == TRANSFER) return GPU_MEMORY;
-  return event->is_communication ? GPU_COMMUNICATION : GPU_COMPUTE;
+static enum source source_of(const struct work *w, uint32_t event) {
+  if (event < w->first_event[KERNEL]) return event < w->first_event[CALL] ? OP : CALL;
+  return event < w->first_event[TRANSFER] ? KERNEL : TRANSFER;
 }
 
-static enum tfprof_status set_columns(struct work *w, bool has_steps, struct tfprof_error *error) {
-  static const struct { uint16_t column; uint8_t source; } sources[] = {
-      {COLUMN_critical_path_api_call_id, CALL},
-      {COLUMN_critical_path_kernel_id, KERNEL},
-      {COLUMN_critical_path_transfer_id, TRANSFER}};
-  uint32_t rows = w->row_count, *references = malloc(((size_t)rows + 1) * sizeof *references), *ops[3] = {NULL};
-  int64_t *integers = malloc(((size_t)rows + 1) * sizeof *integers);
-  string_id edges[EDGE_TYPES], kinds[KINDS];
-  enum tfprof_status status = references && integers ? TFPROF_OK : error_no_memory(error);
-  for (unsigned i = 0; i < EDGE_TYPES && !status; i++)
-    status = derive_text(w->profile, edge_names[i], &edges[i], error);
-  for (unsigned i = 0; i < KINDS && !status; i++) status = derive_text(w->profile, kind_names[i], &kinds[i], error);
-  if (!status) status = derive_all_references(w->profile, TABLE_api_calls, COLUMN_api_calls_op_id, &ops[0], error);
-  if (!status) status = derive_all_references(w->profile, TABLE_kernels, COLUMN_kernels_op_id, &ops[1], error);
-  if (!status) status = derive_all_references(w->profile, TABLE_transfers, COLUMN_transfers_op_id, &ops[2], error);
-  if (!status) status = derive_make_table(w->profile, TABLE_critical_path, rows, error);
-#define SET(kind, column, array, expression) \
-  for (uint32_t i = 0; i < rows && !status; i++) array[i] = (expression); \
-  if (!status) status = derive_set_##kind(w->profile, TABLE_critical_path, COLUMN_critical_path_##column, array, error)
-  SET(integers, position, integers, i && w->rows[i].step == w->rows[i - 1].step ? integers[i - 1] + 1 : 0);
-  SET(references, step_id, references, has_steps ? w->rows[i].step : NO_ROW);
-  SET(texts, kind, references, kinds[kind_of(w, &w->rows[i])]);
-  SET(texts, edge, references, edges[w->rows[i].info.type]);
-  SET(integers, start_ns, integers, w->rows[i].info.start);
-  SET(integers, end_ns, integers, w->rows[i].info.end);
-  SET(integers, dur_ns, integers, derive_difference(w->rows[i].info.end, w->rows[i].info.start));
-  SET(integers, slack_ns, integers, derive_difference(integers[i], w->rows[i].weight));
-#undef SET
-  for (unsigned k = 0; k < 3 && !status; k++) {
-    for (uint32_t i = 0; i < rows; i++) {
-      const struct event *event = w->rows[i].info.event == NO_ROW ? NULL : &w->events[w->rows[i].info.event];
-      references[i] = event && event->source == sources[k].source ? event->row : NO_ROW;
-    }
-    status = derive_set_references(w->profile, TABLE_critical_path, sources[k].column, references, error);
+static enum kind kind_of(const struct work *w, const struct path_row *row) {
+  if (row->type == LAUNCH_DELAY) return GPU_LAUNCH;
+  if (row->type == KERNEL_DELAY) return GPU_KERNEL;
+  if (row->type != OPERATOR) return WAIT;
+  enum source source = source_of(w, row->event);
+  if (source <= CALL) return CPU;
+  if (source == TRANSFER) return GPU_MEMORY;
+  return w->is_communication[row->event - w->first_event[KERNEL]] ? GPU_COMMUNICATION : GPU_COMPUTE;
+}
+
+static uint32_t row_of(const struct work *w, uint32_t event, enum source source) {
+  return event != NO_ROW && source_of(w, event) == source ? event - w->first_event[source] : NO_ROW;
+}
+
+static uint32_t op_of(const struct work *w, uint32_t event) {
+  if (event == NO_ROW) return NO_ROW;
+  enum source source = source_of(w, event);
+  uint32_t row = event - w->first_event[source];
+  return source == OP ? row : (source == CALL ? w->call_ops : source == KERNEL ? w->kernel_ops : w->transfer_ops)[row];
+}
+
+/* The step that holds a row of the table. */
+static uint32_t step_of_row(const struct work *w, uint32_t row) {
+  uint32_t low = 0, high = w->step_count;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (w->first_row[middle] <= row) low = middle;
+    else high = middle;
   }
-  for (uint32_t i = 0; i < rows && !status; i++) {
-    const struct event *event = w->rows[i].info.event == NO_ROW ? NULL : &w->events[w->rows[i].info.event];
-    references[i] = !event ? NO_ROW : event->source == OP ? event->row : ops[event->source - CALL][event->row];
+  return low;
+}
+
+/* Functions for derive_fill_table(): `row`, its `step` and its `position` in the path are there for the expression. */
+#define FILL(name, type, expression) \
+  static void fill_##name(const void *context, uint32_t first, uint32_t count, void *out) { \
+    const struct work *w = context; \
+    type *values = out; \
+    uint32_t step = step_of_row(w, first), position = first - w->first_row[step]; \
+    for (uint32_t i = 0; i < count; step++, position = 0) { \
+      const struct path_row *rows = w->workers[w->paths[step].worker].rows + w->paths[step].first; \
+      for (; i < count && position < w->paths[step].count; i++, position++) { \
+        const struct path_row *row = &rows[position]; \
+        (void)row; \
+        values[i] = (expression); \
+      } \
+    } \
   }
+FILL(position, int64_t, position)
+FILL(step, uint32_t, w->has_steps ? step : NO_ROW)
+FILL(kind, string_id, w->kinds[kind_of(w, row)])
+FILL(edge, string_id, w->edges[row->type])
+FILL(start, int64_t, row->start)
+FILL(end, int64_t, row->end)
+FILL(duration, int64_t, derive_difference(row->end, row->start))
+FILL(slack, int64_t, derive_difference(derive_difference(row->end, row->start), row->weight))
+FILL(call, uint32_t, row_of(w, row->event, CALL))
+FILL(kernel, uint32_t, row_of(w, row->event, KERNEL))
+FILL(transfer, uint32_t, row_of(w, row->event, TRANSFER))
+FILL(op, uint32_t, op_of(w, row->event))
+#undef FILL
+
+static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) {
+  static const struct made_column columns[] = {
+      {COLUMN_critical_path_position, MADE_INTEGERS, fill_position},
+      {COLUMN_critical_path_step_id, MADE_REFERENCES, fill_step},
+      {COLUMN_critical_path_kind, MADE_TEXTS, fill_kind},
+      {COLUMN_critical_path_edge, MADE_TEXTS, fill_edge},
+      {COLUMN_critical_path_start_ns, MADE_INTEGERS, fill_start},
+      {COLUMN_critical_path_end_ns, MADE_INTEGERS, fill_end},
+      {COLUMN_critical_path_dur_ns, MADE_INTEGERS, fill_duration},
+      {COLUMN_critical_path_slack_ns, MADE_INTEGERS, fill_slack},
+      {COLUMN_critical_path_api_call_id, MADE_REFERENCES, fill_call},
+      {COLUMN_critical_path_kernel_id, MADE_REFERENCES, fill_kernel},
+      {COLUMN_critical_path_transfer_id, MADE_REFERENCES, fill_transfer},
+      {COLUMN_critical_path_op_id, MADE_REFERENCES, fill_op}};
+  struct profile *profile = w->profile;
+  uint64_t rows = 0;
+  for (uint32_t step = 0; step < w->step_count; step++) {
+    w->first_row[step] = (uint32_t)rows;
+    rows += w->paths[step].count;
+    if (rows >= NO_ROW) return error_set(error, TFPROF_LIMIT, "the critical paths are too long for one table");
+  }
+  w->first_row[w->step_count] = (uint32_t)rows;
+  if (!rows) return TFPROF_OK;
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned i = 0; i < EDGE_TYPES && !status; i++) status = derive_text(profile, edge_names[i], &w->edges[i], error);
+  for (unsigned i = 0; i < KINDS && !status; i++) status = derive_text(profile, kind_names[i], &w->kinds[i], error);
+  if (!status) status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, &w->call_ops, error);
+  if (!status) status = derive_all_references(profile, TABLE_kernels, COLUMN_kernels_op_id, &w->kernel_ops, error);
+  if (!status) status = derive_all_references(profile, TABLE_transfers, COLUMN_transfers_op_id, &w->transfer_ops, error);
+  if (!status) status = derive_make_table(profile, TABLE_critical_path, (uint32_t)rows, error);
   if (!status)
-    status = derive_set_references(w->profile, TABLE_critical_path, COLUMN_critical_path_op_id, references, error);
-  for (unsigned i = 0; i < 3; i++) free(ops[i]);
-  free(references);
-  free(integers);
+    status = derive_fill_table(profile, TABLE_critical_path, columns, sizeof columns / sizeof *columns, w, error);
   return status;
 }
 
-static enum tfprof_status load_syncs(struct work *w, struct syncs *s, struct tfprof_error *error) {
-  uint32_t rows, calls;
+static enum tfprof_status load_syncs(struct work *w, struct tfprof_error *error) {
+  struct syncs *s = &w->syncs;
+  uint32_t rows;
   enum tfprof_status status = derive_row_count(w->profile, TABLE_syncs, &rows, error);
-  if (!status) status = derive_row_count(w->profile, TABLE_api_calls, &calls, error);
   if (!status) status = derive_all_references(w->profile, TABLE_syncs, COLUMN_syncs_api_call_id, &s->calls, error);
   if (!status) status = derive_all_references(w->profile, TABLE_syncs, COLUMN_syncs_thread_id, &s->threads, error);
   if (!status) status = derive_all_references(w->profile, TABLE_syncs, COLUMN_syncs_device_id, &s->devices, error);
@@ -467,8 +565,8 @@ static enum tfprof_status load_syncs(struct work *w, struct syncs *s, struct tfp
   if (!status) status = derive_all_integers(w->profile, TABLE_syncs, COLUMN_syncs_kind, &s->kinds, error);
   if (!status)
     status = derive_all_references(w->profile, TABLE_threads, COLUMN_threads_device_id, &s->lane_devices, error);
-  s->order = malloc(((size_t)rows + 1) * sizeof *s->order);
-  s->first_of_step = calloc((size_t)w->step_count + 2, sizeof *s->first_of_step);
+  s->order = scratch_allocate(((size_t)rows + 1) * sizeof *s->order);
+  s->first_of_step = scratch_allocate_zeroed((size_t)w->step_count + 2, sizeof *s->first_of_step);
   if (!status && (!s->order || !s->first_of_step)) status = error_no_memory(error);
   if (status) return status;
   s->stream = derive_known_text(w->profile, "stream");
@@ -478,9 +576,8 @@ static enum tfprof_status load_syncs(struct work *w, struct syncs *s, struct tfp
   s->wait = derive_known_text(w->profile, "stream_wait");
   for (unsigned round = 0; round < 2; round++) {
     for (uint32_t row = 0; row < rows; row++) {
-      uint32_t call = s->calls[row] == NO_ROW ? NO_ROW : w->event_of_call[s->calls[row]];
-      if (call == NO_ROW) continue;
-      uint32_t step = w->events[call].step;
+      uint32_t step = s->calls[row] == NO_ROW ? NO_ROW : w->calls[s->calls[row]].step;
+      if (step == NO_ROW) continue;
       if (round == 0) s->first_of_step[step + 2]++;
       else s->order[s->first_of_step[step + 1]++] = row;
     }
@@ -490,38 +587,69 @@ static enum tfprof_status load_syncs(struct work *w, struct syncs *s, struct tfp
   return TFPROF_OK;
 }
 
+/* Numbers of events, and the arrays by row. */
+static enum tfprof_status begin(struct work *w, struct tfprof_error *error) {
+  uint64_t events = 0;
+  for (unsigned source = OP; source < SOURCES; source++) {
+    w->first_event[source] = (uint32_t)events;
+    events += w->profile->tables[sources[source].table].rows;
+    if (events >= NO_ROW) return error_set(error, TFPROF_LIMIT, "too many ops, calls and kernels for critical paths");
+  }
+  w->first_event[SOURCES] = (uint32_t)events;
+  w->wanted[0] = derive_known_text(w->profile, "op");
+  w->wanted[1] = derive_known_text(w->profile, "autograd");
+  w->wanted[2] = derive_known_text(w->profile, "input");
+  w->communication = derive_known_text(w->profile, "communication");
+  size_t calls = w->first_event[KERNEL] - w->first_event[CALL], works = events - w->first_event[KERNEL];
+  w->calls = scratch_allocate((calls + 1) * sizeof *w->calls);
+  w->works = scratch_allocate((works + 1) * sizeof *w->works);
+  for (size_t i = 0; i < calls && w->calls; i++) w->calls[i].step = NO_ROW;
+  for (size_t i = 0; i < works && w->works; i++) w->works[i].call = NO_ROW;
+  w->is_waiting = scratch_allocate_zeroed((size_t)pool_count(store_pool(w->profile->store)) + 1, 1);
+  w->is_waiting_call = scratch_allocate_zeroed(calls + 1, 1);
+  w->is_communication = scratch_allocate_zeroed(works + 1, 1);
+  w->host.first_of_step = scratch_allocate_zeroed((size_t)w->step_count + 1, sizeof *w->host.first_of_step);
+  w->device.first_of_step = scratch_allocate_zeroed((size_t)w->step_count + 1, sizeof *w->device.first_of_step);
+  w->paths = scratch_allocate_zeroed((size_t)w->step_count + 1, sizeof *w->paths);
+  w->first_row = scratch_allocate(((size_t)w->step_count + 1) * sizeof *w->first_row);
+  bool has_all = w->calls && w->works && w->is_waiting && w->is_waiting_call && w->is_communication && w->paths;
+  return has_all && w->host.first_of_step && w->device.first_of_step && w->first_row ? TFPROF_OK : error_no_memory(error);
+}
+
+static void end(struct work *w) {
+  void *pieces[] = {w->calls, w->works, w->is_waiting, w->is_waiting_call, w->is_communication, w->host.items,
+                    w->host.first_of_step, w->device.items, w->device.first_of_step, w->paths, w->first_row,
+                    w->call_ops, w->kernel_ops, w->transfer_ops, w->syncs.calls, w->syncs.threads, w->syncs.kernels,
+                    w->syncs.devices, w->syncs.lane_devices, w->syncs.kinds, w->syncs.order, w->syncs.first_of_step};
+  for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) scratch_free(pieces[i]);
+  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) {
+    struct path_worker *p = &w->workers[i];
+    void *of_worker[] = {p->edges, p->infos, p->stack, p->path, p->lanes, p->rows};
+    for (size_t k = 0; k < sizeof of_worker / sizeof *of_worker; k++) scratch_free(of_worker[k]);
+    path_search_free(&p->search);
+  }
+  scratch_free(w);
+}
+
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
-  struct work w = {.profile = profile};
-  struct syncs syncs = {0};
-  enum tfprof_status status = derive_row_count(profile, TABLE_steps, &w.step_count, error);
-  if (!status) status = derive_row_count(profile, TABLE_threads, &w.thread_count, error);
-  bool has_steps = w.step_count > 0;
-  if (!has_steps) w.step_count = 1;
-  if (status || !w.thread_count) return status;
-  if ((uint64_t)w.step_count * w.thread_count >= NO_ROW)
-    return error_set(error, TFPROF_LIMIT, "%u steps on %u threads are too many", w.step_count, w.thread_count);
-  status = collect_host(&w, has_steps, error);
-  if (!status) status = collect_device(&w, error);
-  if (!status) status = load_syncs(&w, &syncs, error);
-  if (!status) status = find_paths(&w, &syncs, error);
-  if (!status && w.row_count) status = set_columns(&w, has_steps, error);
-  free(syncs.calls);
-  free(syncs.threads);
-  free(syncs.kernels);
-  free(syncs.devices);
-  free(syncs.lane_devices);
-  free(syncs.kinds);
-  free(syncs.order);
-  free(syncs.first_of_step);
-  free(w.events);
-  free(w.host.items);
-  free(w.device.items);
-  free(w.event_of_call);
-  free(w.event_of_kernel);
-  free(w.call_starts);
-  free(w.edges);
-  free(w.infos);
-  free(w.rows);
+  struct work *w = scratch_allocate_zeroed(1, sizeof *w);
+  if (!w) return error_no_memory(error);
+  w->profile = profile;
+  enum tfprof_status status = derive_row_count(profile, TABLE_steps, &w->step_count, error);
+  if (!status) status = derive_row_count(profile, TABLE_threads, &w->thread_count, error);
+  w->has_steps = w->step_count > 0;
+  if (!w->has_steps) w->step_count = 1;
+  if (!status && w->thread_count) {
+    status = begin(w, error);
+    if (!status) status = collect(w, error);
+    if (!status) status = load_syncs(w, error);
+    if (!status) {
+      derive_parallel(w->first_event[SOURCES], w->step_count, find_path, w);
+      status = derive_failure(atomic_load(&w->failure), error);
+    }
+    if (!status) status = make_rows(w, error);
+  }
+  end(w);
   return status;
 }
 

@@ -50,8 +50,7 @@ static enum tfprof_status collect(struct work *w, const uint8_t *is_stream, stru
         for (uint32_t i = 0; i < count; i++) {
           if (part == SYNCS && (threads[i] == NO_ROW || !is_stream[threads[i]])) continue;
           w->items[w->count] = (struct activity){part, (uint32_t)segment->first_row + first + i};
-          w->order[w->count] =
-              (struct lane_span){starts[i], ends[i], threads[i] == NO_ROW ? w->lanes : threads[i], w->count};
+          w->order[w->count] = (struct lane_span){starts[i], ends[i], threads[i] == NO_ROW ? w->lanes : threads[i], w->count};
           w->count++;
         }
         status = derive_poll(w->profile, error);
@@ -65,7 +64,7 @@ static enum tfprof_status collect(struct work *w, const uint8_t *is_stream, stru
 static enum tfprof_status find_streams(struct profile *profile, uint8_t **is_stream, struct tfprof_error *error) {
   const struct profile_table *threads = &profile->tables[TABLE_threads];
   string_id stream = derive_known_text(profile, "stream");
-  uint8_t *found = calloc((size_t)threads->rows + 1, 1);
+  uint8_t *found = scratch_allocate_zeroed((size_t)threads->rows + 1, 1);
   if (!found) return error_no_memory(error);
   for (size_t s = 0; s < threads->segment_count; s++) {
     const struct segment *segment = threads->segments[s];
@@ -107,7 +106,7 @@ static enum tfprof_status copy_references(const struct work *w, unsigned to, con
     values[i] = from[a->part][a->row];
   }
   if (!status) status = derive_set_references(w->profile, TABLE_device_activities, to, values, error);
-  for (uint32_t part = 0; part < PARTS; part++) free(from[part]);
+  for (uint32_t part = 0; part < PARTS; part++) scratch_free(from[part]);
   return status;
 }
 
@@ -124,7 +123,7 @@ static enum tfprof_status copy_texts(const struct work *w, unsigned to, const ui
     values[i] = a->part == SYNCS && all_syncs ? all_syncs : value == NO_VALUE ? 0 : (string_id)value;
   }
   if (!status) status = derive_set_texts(w->profile, TABLE_device_activities, to, values, error);
-  for (uint32_t part = 0; part < PARTS; part++) free(from[part]);
+  for (uint32_t part = 0; part < PARTS; part++) scratch_free(from[part]);
   return status;
 }
 
@@ -140,15 +139,15 @@ static enum tfprof_status set_launches(const struct work *w, const uint32_t *cal
     status = derive_all_integers(w->profile, TABLE_api_calls, columns[i][0], &times, error);
     for (uint32_t k = 0; k < w->count && !status; k++) values[k] = calls[k] == NO_ROW ? NO_VALUE : times[calls[k]];
     if (!status) status = derive_set_integers(w->profile, TABLE_device_activities, columns[i][1], values, error);
-    free(times);
+    scratch_free(times);
   }
   return status;
 }
 
 static enum tfprof_status set_columns(const struct work *w, struct tfprof_error *error) {
   static const unsigned table = TABLE_device_activities;
-  uint32_t *references = malloc((size_t)w->count * sizeof *references);
-  int64_t *integers = malloc((size_t)w->count * sizeof *integers);
+  uint32_t *references = scratch_allocate((size_t)w->count * sizeof *references);
+  int64_t *integers = scratch_allocate((size_t)w->count * sizeof *integers);
   string_id sync;
   enum tfprof_status status = references && integers ? TFPROF_OK : error_no_memory(error);
   if (!status) status = derive_text(w->profile, "sync", &sync, error);
@@ -181,8 +180,8 @@ static enum tfprof_status set_columns(const struct work *w, struct tfprof_error 
     if (!is_known || __builtin_sub_overflow(span->end, span->start, &integers[i])) integers[i] = NO_VALUE;
   }
   if (!status) status = derive_set_integers(w->profile, table, COLUMN_device_activities_dur_ns, integers, error);
-  free(references);
-  free(integers);
+  scratch_free(references);
+  scratch_free(integers);
   return status;
 }
 
@@ -198,17 +197,17 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   uint64_t all = (uint64_t)rows[0] + rows[1] + rows[2];
   if (!all) return TFPROF_OK;
   if (all >= NO_ROW) return error_set(error, TFPROF_LIMIT, "too many kernels, transfers and waits for one list");
-  w.items = malloc((size_t)all * sizeof *w.items);
-  w.order = malloc((size_t)all * sizeof *w.order);
+  w.items = scratch_allocate((size_t)all * sizeof *w.items);
+  w.order = scratch_allocate((size_t)all * sizeof *w.order);
   if (!w.items || !w.order) status = error_no_memory(error);
   if (!status) status = find_streams(profile, &is_stream, error);
   if (!status) status = collect(&w, is_stream, error);
   if (!status) status = lane_span_sort(w.order, w.count, error);
   if (!status) status = derive_make_table(profile, TABLE_device_activities, w.count, error);
   if (!status && w.count) status = set_columns(&w, error);
-  free(is_stream);
-  free(w.items);
-  free(w.order);
+  scratch_free(is_stream);
+  scratch_free(w.items);
+  scratch_free(w.order);
   return status;
 }
 

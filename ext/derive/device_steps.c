@@ -20,15 +20,14 @@ static enum tfprof_status collect(struct profile *profile, unsigned table, const
   if (!status) status = derive_all_integers(profile, table, columns[2], &starts, error);
   if (!status) status = derive_all_integers(profile, table, columns[3], &ends, error);
   for (uint32_t row = 0; row < rows && !status; row++) {
-    bool is_known =
-        steps[row] != NO_ROW && of_device[row] != NO_ROW && starts[row] != NO_VALUE && ends[row] != NO_VALUE;
+    bool is_known = steps[row] != NO_ROW && of_device[row] != NO_ROW && starts[row] != NO_VALUE && ends[row] != NO_VALUE;
     if (is_known && ends[row] >= starts[row])
       spans[(*count)++] = (struct lane_span){starts[row], ends[row], steps[row] * devices + of_device[row], row};
   }
-  free(steps);
-  free(of_device);
-  free(starts);
-  free(ends);
+  scratch_free(steps);
+  scratch_free(of_device);
+  scratch_free(starts);
+  scratch_free(ends);
   return status;
 }
 
@@ -51,8 +50,8 @@ static uint32_t sweep(const struct lane_span *spans, uint32_t count, uint32_t de
 
 static enum tfprof_status set_columns(struct profile *profile, const struct row *rows, uint32_t count,
                                       struct tfprof_error *error) {
-  uint32_t *references = malloc(((size_t)count + 1) * sizeof *references);
-  int64_t *integers = malloc(((size_t)count + 1) * sizeof *integers);
+  uint32_t *references = scratch_allocate(((size_t)count + 1) * sizeof *references);
+  int64_t *integers = scratch_allocate(((size_t)count + 1) * sizeof *integers);
   enum tfprof_status status = references && integers ? TFPROF_OK : error_no_memory(error);
   if (!status) status = derive_make_table(profile, TABLE_device_steps, count, error);
 #define SET(kind, column, array, expression) \
@@ -65,8 +64,8 @@ static enum tfprof_status set_columns(struct profile *profile, const struct row 
   SET(integers, dur_ns, integers, derive_difference(rows[i].end, rows[i].start));
   SET(integers, busy_ns, integers, rows[i].busy);
 #undef SET
-  free(references);
-  free(integers);
+  scratch_free(references);
+  scratch_free(integers);
   return status;
 }
 
@@ -84,15 +83,15 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if ((uint64_t)steps * devices >= NO_ROW)
     return error_set(error, TFPROF_LIMIT, "%u steps on %u devices are too many", steps, devices);
   size_t all = (size_t)kernels + transfers;
-  struct lane_span *spans = malloc((all + 1) * sizeof *spans);
-  struct row *rows = malloc((all + 1) * sizeof *rows);
+  struct lane_span *spans = scratch_allocate((all + 1) * sizeof *spans);
+  struct row *rows = scratch_allocate((all + 1) * sizeof *rows);
   if (!spans || !rows) status = error_no_memory(error);
   if (!status) status = collect(profile, TABLE_kernels, of_kernels, devices, spans, &count, error);
   if (!status) status = collect(profile, TABLE_transfers, of_transfers, devices, spans, &count, error);
   if (!status) status = lane_span_sort(spans, count, error);
   if (!status && count) status = set_columns(profile, rows, sweep(spans, count, devices, rows), error);
-  free(spans);
-  free(rows);
+  scratch_free(spans);
+  scratch_free(rows);
   return status;
 }
 

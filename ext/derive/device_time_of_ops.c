@@ -55,8 +55,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = derive_row_count(profile, TABLE_ops, &ops, error);
   if (status || (!kernels && !transfers) || !ops) return status;
   status = derive_all_op_parents(profile, &parents, error);
-  waiting = calloc(ops, sizeof *waiting);
-  sums = calloc(ops, sizeof *sums);
+  waiting = scratch_allocate_zeroed(ops, sizeof *waiting);
+  sums = scratch_allocate_zeroed(ops, sizeof *sums);
   if (!status && (!waiting || !sums)) status = error_no_memory(error);
   if (!status)
     status = add_durations(profile, TABLE_kernels, COLUMN_kernels_op_id, COLUMN_kernels_dur_ns, ops, sums, error);
@@ -67,9 +67,9 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     add_up(sums, parents, waiting, ops);
     status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_device_ns, sums, error);
   }
-  free(parents);
-  free(waiting);
-  free(sums);
+  scratch_free(parents);
+  scratch_free(waiting);
+  scratch_free(sums);
   return status;
 }
 

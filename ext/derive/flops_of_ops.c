@@ -16,7 +16,7 @@
 #include "derive/flops.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
-#include "derive/scratch.h"
+#include "store/scratch.h"
 
 struct combination {
   string_id type, inputs, outputs, values;
@@ -58,11 +58,11 @@ static struct combination *place_of(struct combination *table, uint32_t mask, co
 
 static bool grow(struct counting *c) {
   uint32_t mask = c->table ? c->mask * 2 + 1 : 1023;
-  struct combination *table = calloc((size_t)mask + 1, sizeof *table);
+  struct combination *table = scratch_allocate_zeroed((size_t)mask + 1, sizeof *table);
   if (!table) return false;
   for (uint32_t i = 0; c->table && i <= c->mask; i++)
     if (c->table[i].is_used) *place_of(table, mask, &c->table[i]) = c->table[i];
-  free(c->table);
+  scratch_free(c->table);
   c->table = table;
   c->mask = mask;
   return true;
@@ -100,7 +100,7 @@ static bool is_counted(const struct counting *c, string_id type) {
 static bool make_arrays(struct counting *c) {
   if (c->flops) return true;
   c->call = flops_call_create();
-  c->kinds = calloc(c->rows, 1);
+  c->kinds = scratch_allocate_zeroed(c->rows, 1);
   c->around = scratch_allocate((size_t)c->rows * sizeof *c->around);
   c->flops = scratch_allocate((size_t)c->rows * sizeof *c->flops);
   if (!c->call || !c->kinds || !c->around || !c->flops) return false;
@@ -176,19 +176,19 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     has_shapes |= ops->segments[s]->columns[COLUMN_ops_input_shapes]->form != COLUMN_ABSENT;
   if (!has_shapes) return TFPROF_OK;
   c.rows = rows;
-  c.type_kinds = calloc((size_t)pool_count(store_pool(profile->store)) + 1, sizeof *c.type_kinds);
+  c.type_kinds = scratch_allocate_zeroed((size_t)pool_count(store_pool(profile->store)) + 1, sizeof *c.type_kinds);
   if (!c.type_kinds) status = error_no_memory(error);
   for (size_t s = 0; s < ops->segment_count && !status; s++) status = count_segment(&c, ops->segments[s], error);
   if (!status && c.flops) status = derive_all_op_parents(profile, &parents, error);
   if (!status && c.flops) count_once(&c, parents, rows);
   if (!status && c.flops) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_flops, c.flops, error);
   flops_call_free(c.call);
-  free(c.table);
-  free(c.type_kinds);
+  scratch_free(c.table);
+  scratch_free(c.type_kinds);
   scratch_free(c.flops);
-  free(c.kinds);
+  scratch_free(c.kinds);
   scratch_free(c.around);
-  free(parents);
+  scratch_free(parents);
   return status;
 }
 

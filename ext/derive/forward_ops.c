@@ -7,9 +7,9 @@
 ** latest start before its own; of equal starts the later row.  This is the rule by which Kineto draws its arrows
 ** between forward and backward ops.
 **
-** Its traces, though, do not say which logical number a thread has.  Where no thread of the profile has one, each
-** number goes to the thread on which most of the ops that it asks for are found, one thread for each number, the
-** clearest case first.
+** Its traces, though, do not say which logical number a thread has.  Where no thread of the profile has one, each number
+** goes to the thread on which most of the ops that it asks for are found, one thread for each number, the clearest
+** case first.
 **
 ** A hash table of the numbers that backward ops ask for picks the forward ops that matter; they are grouped by number
 ** (counting sort), each group is sorted by start and searched.  Groups are small, and no group is gone through more
@@ -57,7 +57,7 @@ struct join {
 static bool add_backward(struct finds *finds, struct backward backward) {
   if (finds->backward_count == finds->backward_capacity) {
     uint32_t capacity = finds->backward_capacity ? finds->backward_capacity * 2 : 1024;
-    struct backward *grown = realloc(finds->backwards, (size_t)capacity * sizeof *grown);
+    struct backward *grown = scratch_resize(finds->backwards, (size_t)capacity * sizeof *grown);
     if (!grown) return false;
     finds->backwards = grown;
     finds->backward_capacity = capacity;
@@ -88,7 +88,7 @@ static void find_backwards(void *context, size_t i, unsigned worker) {
 static bool gather_backwards(struct join *join) {
   size_t segments = join->profile->tables[TABLE_ops].segment_count;
   for (size_t i = 0; i < segments; i++) join->backward_count += join->finds[i].backward_count;
-  join->backwards = malloc(((size_t)join->backward_count + 1) * sizeof *join->backwards);
+  join->backwards = scratch_allocate(((size_t)join->backward_count + 1) * sizeof *join->backwards);
   if (!join->backwards) return false;
   join->first_sequence = INT64_MAX;
   join->last_sequence = -1;
@@ -121,7 +121,7 @@ static uint32_t find_slot(const struct join *join, int64_t sequence, int64_t thr
 static bool make_keys(struct join *join) {
   uint32_t size = 16;
   while (size < (uint64_t)join->backward_count * 2 && size < (uint32_t)1 << 31) size *= 2;
-  join->slots = calloc(size, sizeof *join->slots);
+  join->slots = scratch_allocate_zeroed(size, sizeof *join->slots);
   if (!join->slots) return false;
   join->slot_mask = size - 1;
   for (uint32_t i = 0; i < join->backward_count; i++) {
@@ -178,7 +178,7 @@ static enum tfprof_status guess_logical_numbers(struct join *join, struct tfprof
     while (k < count && numbers[k] != join->backwards[i].thread) k++;
     if (k == count) numbers[count++] = join->backwards[i].thread;
   }
-  uint32_t *votes = calloc((size_t)join->thread_count * count + 1, sizeof *votes);
+  uint32_t *votes = scratch_allocate_zeroed((size_t)join->thread_count * count + 1, sizeof *votes);
   if (!votes) return error_no_memory(error);
   count_votes(join, numbers, count, votes);
   for (uint32_t round = 0; round < count; round++) {
@@ -190,7 +190,7 @@ static enum tfprof_status guess_logical_numbers(struct join *join, struct tfprof
     for (uint32_t i = 0; i < count; i++) votes[(size_t)thread * count + i] = 0;
     for (uint32_t t = 0; t < join->thread_count; t++) votes[(size_t)t * count + number] = 0;
   }
-  free(votes);
+  scratch_free(votes);
   return TFPROF_OK;
 }
 
@@ -199,7 +199,7 @@ static enum tfprof_status guess_logical_numbers(struct join *join, struct tfprof
 static bool add_candidate(struct finds *finds, struct candidate candidate) {
   if (finds->candidate_count == finds->candidate_capacity) {
     uint32_t capacity = finds->candidate_capacity ? finds->candidate_capacity * 2 : 1024;
-    struct candidate *grown = realloc(finds->candidates, (size_t)capacity * sizeof *grown);
+    struct candidate *grown = scratch_resize(finds->candidates, (size_t)capacity * sizeof *grown);
     if (!grown) return false;
     finds->candidates = grown;
     finds->candidate_capacity = capacity;
@@ -243,7 +243,7 @@ static int by_start(const void *left, const void *right) {
 static bool group_candidates(struct join *join, uint32_t *groups) {
   size_t segments = join->profile->tables[TABLE_ops].segment_count;
   for (size_t i = 0; i < segments; i++) join->candidate_count += join->finds[i].candidate_count;
-  join->grouped = malloc(((size_t)join->candidate_count + 1) * sizeof *join->grouped);
+  join->grouped = scratch_allocate(((size_t)join->candidate_count + 1) * sizeof *join->grouped);
   if (!join->grouped) return false;
   for (size_t i = 0; i < segments; i++) {
     const struct finds *finds = &join->finds[i];
@@ -294,16 +294,16 @@ static enum tfprof_status join_ops(struct join *join, uint32_t rows, struct tfpr
   derive_parallel(rows, segments, find_candidates, join);
   status = derive_failure(atomic_load(&join->failure), error);
   if (status) return status;
-  uint32_t *groups = calloc((size_t)join->key_count + 2, sizeof *groups);
-  struct row_value *forwards = malloc((size_t)join->backward_count * sizeof *forwards);
+  uint32_t *groups = scratch_allocate_zeroed((size_t)join->key_count + 2, sizeof *groups);
+  struct row_value *forwards = scratch_allocate((size_t)join->backward_count * sizeof *forwards);
   if (groups && forwards && group_candidates(join, groups)) {
     uint32_t count = match(join, groups, forwards);
     status = derive_set_few_references(join->profile, TABLE_ops, COLUMN_ops_forward_op_id, forwards, count, error);
   } else {
     status = error_no_memory(error);
   }
-  free(groups);
-  free(forwards);
+  scratch_free(groups);
+  scratch_free(forwards);
   return status;
 }
 
@@ -316,18 +316,18 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) {
     status = derive_all_integers(profile, TABLE_threads, COLUMN_threads_logical_thread, &join.logical, error);
   }
-  join.finds = calloc(segments + 1, sizeof *join.finds);
+  join.finds = scratch_allocate_zeroed(segments + 1, sizeof *join.finds);
   if (!status && !join.finds) status = error_no_memory(error);
   if (!status) status = join_ops(&join, rows, error);
   for (size_t i = 0; join.finds && i < segments; i++) {
-    free(join.finds[i].backwards);
-    free(join.finds[i].candidates);
+    scratch_free(join.finds[i].backwards);
+    scratch_free(join.finds[i].candidates);
   }
-  free(join.finds);
-  free(join.logical);
-  free(join.backwards);
-  free(join.grouped);
-  free(join.slots);
+  scratch_free(join.finds);
+  scratch_free(join.logical);
+  scratch_free(join.backwards);
+  scratch_free(join.grouped);
+  scratch_free(join.slots);
   return status;
 }
 

@@ -28,8 +28,8 @@ static enum tfprof_status find_launches(struct profile *profile, struct launches
   const struct pool *pool = store_pool(profile->store);
   uint32_t rows, capacity = 0;
   enum tfprof_status status = derive_row_count(profile, TABLE_api_calls, &rows, error);
-  uint8_t *known = calloc((size_t)pool_count(pool) + 1, 1); /* by string: 1 no, 2 yes */
-  if (!status) l->of_call = malloc(((size_t)rows + 1) * sizeof *l->of_call);
+  uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by string: 1 no, 2 yes */
+  if (!status) l->of_call = scratch_allocate(((size_t)rows + 1) * sizeof *l->of_call);
   if (!status && (!known || !l->of_call)) status = error_no_memory(error);
   if (!status) memset(l->of_call, 0xff, (size_t)rows * sizeof *l->of_call);
   for (size_t s = 0; s < calls->segment_count && !status; s++) {
@@ -44,7 +44,7 @@ static enum tfprof_status find_launches(struct profile *profile, struct launches
         if (known[names[i]] == 1) continue;
         if (l->count == capacity) {
           capacity = capacity ? capacity * 2 : 64;
-          struct launch *grown = realloc(l->items, capacity * sizeof *grown);
+          struct launch *grown = scratch_resize(l->items, capacity * sizeof *grown);
           if (!grown) {
             status = error_no_memory(error);
             break;
@@ -62,7 +62,7 @@ static enum tfprof_status find_launches(struct profile *profile, struct launches
       }
     }
   }
-  free(known);
+  scratch_free(known);
   return status;
 }
 
@@ -108,8 +108,8 @@ static enum tfprof_status add_kernels(struct profile *profile, struct launches *
 }
 
 static enum tfprof_status set_columns(struct profile *profile, const struct launches *l, struct tfprof_error *error) {
-  uint32_t *references = malloc((size_t)l->count * sizeof *references), *of_calls = NULL;
-  int64_t *integers = malloc((size_t)l->count * sizeof *integers);
+  uint32_t *references = scratch_allocate((size_t)l->count * sizeof *references), *of_calls = NULL;
+  int64_t *integers = scratch_allocate((size_t)l->count * sizeof *integers);
   enum tfprof_status status = references && integers ? TFPROF_OK : error_no_memory(error);
 #define INTEGERS(column, expression) \
   for (uint32_t i = 0; i < l->count && !status; i++) { \
@@ -138,15 +138,15 @@ static enum tfprof_status set_columns(struct profile *profile, const struct laun
   REFERENCES(api_call_id, launch->call);
   if (!status) status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, &of_calls, error);
   REFERENCES(op_id, of_calls[launch->call]);
-  free(of_calls);
+  scratch_free(of_calls);
   of_calls = NULL;
   if (!status) status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_step_id, &of_calls, error);
   REFERENCES(step_id, of_calls[launch->call]);
 #undef INTEGERS
 #undef REFERENCES
-  free(of_calls);
-  free(references);
-  free(integers);
+  scratch_free(of_calls);
+  scratch_free(references);
+  scratch_free(integers);
   return status;
 }
 
@@ -156,7 +156,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   enum tfprof_status status = derive_row_count(profile, TABLE_kernels, &kernel_count, error);
   if (!status) status = find_launches(profile, &l, error);
   if (!status && l.count) {
-    launch_of = malloc(((size_t)kernel_count + 1) * sizeof *launch_of);
+    launch_of = scratch_allocate(((size_t)kernel_count + 1) * sizeof *launch_of);
     status = launch_of ? add_kernels(profile, &l, launch_of, error) : error_no_memory(error);
     if (!status) status = derive_make_table(profile, TABLE_graph_launches, l.count, error);
     if (!status) status = set_columns(profile, &l, error);
@@ -164,9 +164,9 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
       status = derive_set_references(profile, TABLE_kernels, COLUMN_kernels_graph_launch_id, launch_of, error);
     }
   }
-  free(launch_of);
-  free(l.items);
-  free(l.of_call);
+  scratch_free(launch_of);
+  scratch_free(l.items);
+  scratch_free(l.of_call);
   return status;
 }
 

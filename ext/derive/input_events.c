@@ -43,7 +43,7 @@ static enum tfprof_status set_names(struct profile *profile, const struct user_r
   const struct pool *pool = store_pool(profile->store);
   int64_t *names = NULL;
   string_id last = 0, stage = 0, pipeline = 0;
-  string_id *stages = malloc(rows->count * sizeof *stages), *pipelines = malloc(rows->count * sizeof *pipelines);
+  string_id *stages = scratch_allocate(rows->count * sizeof *stages), *pipelines = scratch_allocate(rows->count * sizeof *pipelines);
   enum tfprof_status status = stages && pipelines ? TFPROF_OK : error_no_memory(error);
   if (!status) status = user_rows_values(rows, profile, COLUMN_ops_name, &names, error);
   for (uint32_t i = 0; i < rows->count && !status; i++) {
@@ -59,9 +59,9 @@ static enum tfprof_status set_names(struct profile *profile, const struct user_r
   }
   if (!status) status = derive_set_texts(profile, TABLE_input_events, COLUMN_input_events_stage, stages, error);
   if (!status) status = derive_set_texts(profile, TABLE_input_events, COLUMN_input_events_pipeline, pipelines, error);
-  free(names);
-  free(stages);
-  free(pipelines);
+  scratch_free(names);
+  scratch_free(stages);
+  scratch_free(pipelines);
   return status;
 }
 
@@ -69,7 +69,7 @@ static enum tfprof_status set_selves(struct profile *profile, const struct user_
                                      struct tfprof_error *error) {
   int64_t *durations = NULL;
   enum tfprof_status status = user_rows_values(rows, profile, COLUMN_ops_dur_ns, &durations, error);
-  int64_t *selves = malloc(rows->count * sizeof *selves);
+  int64_t *selves = scratch_allocate(rows->count * sizeof *selves);
   if (!selves && !status) status = error_no_memory(error);
   if (!status) {
     memcpy(selves, durations, rows->count * sizeof *selves);
@@ -80,8 +80,8 @@ static enum tfprof_status set_selves(struct profile *profile, const struct user_
     }
     status = derive_set_integers(profile, TABLE_input_events, COLUMN_input_events_self_ns, selves, error);
   }
-  free(durations);
-  free(selves);
+  scratch_free(durations);
+  scratch_free(selves);
   return status;
 }
 

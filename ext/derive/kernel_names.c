@@ -31,8 +31,7 @@ static const char *const communication_parts[] = {"ncclKernel", "ncclDevKernel",
                                                   "cross_device_reduce_", "oneShotAllReduceKernel",
                                                   "twoShotAllReduceKernel", "allreduce_fusion_kernel"};
 
-/* Forward ops, and backward ops of the same families by the names of PyTorch 1.x (MmBackward) and
-** since (MmBackward0). */
+/* Forward ops, and backward ops of the same families by the names of PyTorch 1.x (MmBackward) and since (MmBackward0). */
 static const char *const eligible_ops[] = {
     "aten::_convolution", "aten::_convolution_nogroup", "aten::conv1d", "aten::conv2d", "aten::conv3d",
     "aten::conv_tbc", "aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d",
@@ -109,14 +108,14 @@ static enum tfprof_status look_at(struct profile *profile, struct names *names, 
                                   struct tfprof_error *error) {
   struct pool *pool = store_pool(profile->store);
   const char *name = pool_text(pool, id);
-  char *shortened = malloc(pool_length(pool, id) + 1);
+  char *shortened = scratch_allocate(pool_length(pool, id) + 1);
   if (!shortened) return error_no_memory(error);
   size_t length = shorten(name, shortened);
   names->facts[id] = IS_KNOWN | (is_communication(name) ? IS_COMMUNICATION : 0) |
                      (AMONG(name, tensor_core_parts) ? USES_TENSOR_CORE : 0);
   names->shorts[id] = id;
   enum tfprof_status status = length ? pool_intern(pool, shortened, length, &names->shorts[id]) : TFPROF_OK;
-  free(shortened);
+  scratch_free(shortened);
   if (status == TFPROF_NO_MEMORY) return error_no_memory(error);
   return status ? error_set(error, status, "too many different texts are open") : TFPROF_OK;
 }
@@ -128,11 +127,11 @@ static enum tfprof_status find_eligible_ops(struct profile *profile, uint8_t **e
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
   if (status) return status;
-  uint8_t *known = calloc((size_t)pool_count(pool) + 1, 1); /* by string: 1 no, 2 yes */
-  uint8_t *found = calloc((size_t)rows + 1, 1);
+  uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by string: 1 no, 2 yes */
+  uint8_t *found = scratch_allocate_zeroed((size_t)rows + 1, 1);
   if (!known || !found) {
-    free(known);
-    free(found);
+    scratch_free(known);
+    scratch_free(found);
     return error_no_memory(error);
   }
   for (size_t s = 0; s < ops->segment_count; s++) {
@@ -148,7 +147,7 @@ static enum tfprof_status find_eligible_ops(struct profile *profile, uint8_t **e
       }
     }
   }
-  free(known);
+  scratch_free(known);
   *eligible = found;
   return TFPROF_OK;
 }
@@ -192,7 +191,7 @@ static enum tfprof_status fill(struct profile *profile, struct names *names, str
   for (uint32_t i = 0; i < collective_count && !status; i++) {
     if (named[i] != NO_ROW) r->kinds[named[i]] = communication;
   }
-  free(named);
+  scratch_free(named);
   return status;
 }
 
@@ -202,9 +201,9 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (status || !rows) return status;
   uint8_t *eligible = NULL;
   size_t texts = (size_t)pool_count(store_pool(profile->store)) + 1;
-  struct names names = {.facts = calloc(texts, 1), .shorts = calloc(texts, sizeof *names.shorts), .count = texts};
-  struct results r = {calloc(rows, sizeof *r.shorts), calloc(rows, sizeof *r.kinds), malloc(rows * sizeof *r.uses),
-                      malloc(rows * sizeof *r.eligible)};
+  struct names names = {.facts = scratch_allocate_zeroed(texts, 1), .shorts = scratch_allocate_zeroed(texts, sizeof *names.shorts), .count = texts};
+  struct results r = {scratch_allocate_zeroed(rows, sizeof *r.shorts), scratch_allocate_zeroed(rows, sizeof *r.kinds), scratch_allocate(rows * sizeof *r.uses),
+                      scratch_allocate(rows * sizeof *r.eligible)};
   if (!names.facts || !names.shorts || !r.shorts || !r.kinds || !r.uses || !r.eligible) status = error_no_memory(error);
   for (uint32_t i = 0; i < rows && !status; i++) r.uses[i] = r.eligible[i] = NO_VALUE;
   if (!status) status = find_eligible_ops(profile, &eligible, error);
@@ -215,13 +214,13 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) {
     status = derive_set_integers(profile, TABLE_kernels, COLUMN_kernels_tensor_core_eligible, r.eligible, error);
   }
-  free(eligible);
-  free(names.facts);
-  free(names.shorts);
-  free(r.shorts);
-  free(r.kinds);
-  free(r.uses);
-  free(r.eligible);
+  scratch_free(eligible);
+  scratch_free(names.facts);
+  scratch_free(names.shorts);
+  scratch_free(r.shorts);
+  scratch_free(r.kinds);
+  scratch_free(r.uses);
+  scratch_free(r.eligible);
   return status;
 }
 

@@ -18,8 +18,8 @@ uint32_t match_search(const struct match *match, int64_t key) {
 }
 
 void match_free(struct match *match) {
-  free(match->rows);
-  free(match->keys);
+  scratch_free(match->rows);
+  scratch_free(match->keys);
   memset(match, 0, sizeof *match);
 }
 
@@ -73,10 +73,10 @@ enum tfprof_status match_make(struct match *match, const struct profile *profile
     } else {
       for (slots = 16; slots < count * 2; slots *= 2) continue;
       match->mask = slots - 1;
-      match->keys = malloc((size_t)slots * sizeof *match->keys);
+      match->keys = scratch_allocate((size_t)slots * sizeof *match->keys);
       if (!match->keys) return error_no_memory(error);
     }
-    match->rows = calloc((size_t)slots, sizeof *match->rows);
+    match->rows = scratch_allocate_zeroed((size_t)slots, sizeof *match->rows);
     if (!match->rows) return error_no_memory(error);
   }
   return TFPROF_OK;
@@ -98,26 +98,50 @@ static void merge(const struct lane_span *a, const struct lane_span *a_end, cons
   memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
 }
 
-enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct tfprof_error *error) {
+/* Where sorted runs end, ascending, into a list that grows; 0: no memory. */
+static size_t find_runs(const struct lane_span *spans, size_t count, size_t **ends) {
   size_t runs = 0, capacity = 64;
-  size_t *ends = malloc(capacity * sizeof *ends);
-  if (!ends) return error_no_memory(error);
-  for (size_t i = 1; i <= count; i++) {
+  *ends = scratch_allocate(capacity * sizeof **ends);
+  for (size_t i = 1; i <= count && *ends; i++) {
     if (i < count && !in_order(&spans[i], &spans[i - 1])) continue;
     if (runs == capacity) {
-      size_t *grown = realloc(ends, capacity * 2 * sizeof *ends);
-      if (!grown) {
-        free(ends);
-        return error_no_memory(error);
-      }
-      ends = grown;
+      size_t *grown = scratch_resize(*ends, capacity * 2 * sizeof *grown);
+      if (!grown) return 0;
+      *ends = grown;
       capacity *= 2;
     }
-    ends[runs++] = i;
+    (*ends)[runs++] = i;
   }
-  struct lane_span *other = runs > 1 ? malloc(count * sizeof *other) : NULL, *from = spans, *to = other;
-  if (runs > 1 && !other) {
-    free(ends);
+  return runs;
+}
+
+/* Spans by lane, those of one lane as they were: a counting sort. False: there are too many lanes, or no memory. */
+static bool group_by_lane(struct lane_span *spans, size_t count, struct lane_span *other) {
+  uint32_t lanes = 0;
+  for (size_t i = 0; i < count; i++) lanes = spans[i].lane > lanes ? spans[i].lane : lanes;
+  size_t *next = lanes < count ? scratch_allocate_zeroed((size_t)lanes + 2, sizeof *next) : NULL;
+  if (!next) return false;
+  for (size_t i = 0; i < count; i++) next[spans[i].lane + 1]++;
+  for (uint32_t lane = 0; lane < lanes; lane++) next[lane + 1] += next[lane];
+  for (size_t i = 0; i < count; i++) other[next[spans[i].lane]++] = spans[i];
+  scratch_free(next);
+  return true;
+}
+
+enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct tfprof_error *error) {
+  enum { FEW_RUNS = 8 };
+  size_t *ends, runs = find_runs(spans, count, &ends);
+  struct lane_span *other = runs > 1 ? scratch_allocate(count * sizeof *other) : NULL, *from = spans, *to = other;
+  /* Threads take turns in most sources. */
+  if (runs > FEW_RUNS && other && group_by_lane(spans, count, other)) {
+    from = other;
+    to = spans;
+    scratch_free(ends);
+    runs = find_runs(from, count, &ends);
+  }
+  if (!ends || (count && !runs) || (runs > 1 && !other)) {
+    scratch_free(ends);
+    scratch_free(other);
     return error_no_memory(error);
   }
   while (runs > 1) { /* neighbours in pairs */
@@ -133,7 +157,7 @@ enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct 
     to = swap;
   }
   if (from != spans) memcpy(spans, from, count * sizeof *spans);
-  free(other);
-  free(ends);
+  scratch_free(other);
+  scratch_free(ends);
   return TFPROF_OK;
 }

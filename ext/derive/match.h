@@ -39,7 +39,8 @@ struct lane_span {
   uint32_t lane, row;
 };
 /* By lane, then start, then the later end first, then row: what encloses comes before what it encloses. A merge sort of
-** the runs that are there already: linear for rows in order, never worse than n log n. */
+** the runs that are there already, after one by lane where they are many: linear for rows in order, never worse than
+** n log n. */
 enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct tfprof_error *error);
 
 #endif

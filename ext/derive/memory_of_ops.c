@@ -63,10 +63,10 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = derive_row_count(profile, TABLE_ops, &ops, error);
   if (status || !events || !ops) return status;
   status = derive_all_op_parents(profile, &parents, error);
-  waiting = calloc(ops, sizeof *waiting);
-  sums.allocated = malloc((size_t)ops * sizeof *sums.allocated);
-  sums.released = calloc(ops, sizeof *sums.released);
-  sums.self = calloc(ops, sizeof *sums.self);
+  waiting = scratch_allocate_zeroed(ops, sizeof *waiting);
+  sums.allocated = scratch_allocate((size_t)ops * sizeof *sums.allocated);
+  sums.released = scratch_allocate_zeroed(ops, sizeof *sums.released);
+  sums.self = scratch_allocate_zeroed(ops, sizeof *sums.self);
   if (!status && (!waiting || !sums.allocated || !sums.released || !sums.self)) status = error_no_memory(error);
   if (!status) status = sum_events(profile, &sums, ops, error);
   if (!status) {
@@ -76,11 +76,11 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   }
   if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_released_bytes, sums.released, error);
   if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_allocated_self_bytes, sums.self, error);
-  free(parents);
-  free(waiting);
-  free(sums.allocated);
-  free(sums.released);
-  free(sums.self);
+  scratch_free(parents);
+  scratch_free(waiting);
+  scratch_free(sums.allocated);
+  scratch_free(sums.released);
+  scratch_free(sums.self);
   return status;
 }
 

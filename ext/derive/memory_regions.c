@@ -45,9 +45,9 @@ static enum tfprof_status look_at_ops(struct profile *profile, struct work *w, s
   uint32_t *parents = NULL;
   enum tfprof_status status = derive_all_op_parents(profile, &parents, error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_end_ns, &w->ends, error);
-  w->marks = malloc((size_t)w->op_count * sizeof *w->marks);
-  w->outermost = malloc((size_t)w->op_count * sizeof *w->outermost);
-  w->kinds = calloc(w->op_count, 2);
+  w->marks = scratch_allocate((size_t)w->op_count * sizeof *w->marks);
+  w->outermost = scratch_allocate((size_t)w->op_count * sizeof *w->outermost);
+  w->kinds = scratch_allocate_zeroed(w->op_count, 2);
   if (!status && (!w->marks || !w->outermost || !w->kinds)) status = error_no_memory(error);
   uint8_t *is_user = w->kinds + w->op_count;
   if (!status) memset(w->marks, 0xff, (size_t)w->op_count * sizeof *w->marks); /* NO_ROW */
@@ -75,7 +75,7 @@ static enum tfprof_status look_at_ops(struct profile *profile, struct work *w, s
     derive_inherit(parents, w->marks, w->op_count);
     derive_inherit(parents, w->outermost, w->op_count);
   }
-  free(parents);
+  scratch_free(parents);
   return status;
 }
 
@@ -90,8 +90,8 @@ static enum tfprof_status look_at_steps(struct profile *profile, struct work *w,
     if (starts[step] != NO_VALUE && starts[step] < w->first_step) w->first_step = starts[step];
     if (ends[step] != NO_VALUE && ends[step] > w->last_step) w->last_step = ends[step];
   }
-  free(starts);
-  free(ends);
+  scratch_free(starts);
+  scratch_free(ends);
   return status ? status : step_lookup_of_profile(&w->steps, profile, error);
 }
 
@@ -134,19 +134,19 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_released_ns, &released, error);
   for (int region = 1; region < REGIONS && !status; region++)
     status = derive_text(profile, region_names[region], &texts[region], error);
-  regions = malloc((size_t)rows * sizeof *regions);
+  regions = scratch_allocate((size_t)rows * sizeof *regions);
   if (!status && !regions) status = error_no_memory(error);
   for (uint32_t row = 0; row < rows && !status; row++)
     regions[row] = texts[region_of(&w, ops[row], allocated[row], released[row])];
   if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, regions, error);
-  free(regions);
-  free(ops);
-  free(allocated);
-  free(released);
-  free(w.marks);
-  free(w.kinds);
-  free(w.outermost);
-  free(w.ends);
+  scratch_free(regions);
+  scratch_free(ops);
+  scratch_free(allocated);
+  scratch_free(released);
+  scratch_free(w.marks);
+  scratch_free(w.kinds);
+  scratch_free(w.outermost);
+  scratch_free(w.ends);
   step_lookup_free(&w.steps);
   return status;
 }

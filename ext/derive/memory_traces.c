@@ -20,8 +20,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = derive_row_count(profile, TABLE_ops, &op_count, error);
   if (!status) status = derive_row_count(profile, TABLE_code_traces, &trace_count, error);
   if (status || !rows || !trace_count) return status;
-  of_event = malloc((size_t)rows * sizeof *of_event);
-  of_allocation = malloc(((size_t)made + 1) * sizeof *of_allocation);
+  of_event = scratch_allocate((size_t)rows * sizeof *of_event);
+  of_allocation = scratch_allocate(((size_t)made + 1) * sizeof *of_allocation);
   if (!of_event || !of_allocation) status = error_no_memory(error);
   if (!status && op_count) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, &of_op, error);
   if (!status) {
@@ -51,9 +51,9 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     status = derive_set_references(profile, TABLE_memory_events, COLUMN_memory_events_code_trace_id, of_event, error);
   if (!status && made)
     status = derive_set_references(profile, TABLE_allocations, COLUMN_allocations_code_trace_id, of_allocation, error);
-  free(of_event);
-  free(of_allocation);
-  free(of_op);
+  scratch_free(of_event);
+  scratch_free(of_allocation);
+  scratch_free(of_op);
   return status;
 }
 

@@ -19,8 +19,8 @@ struct nested {
 };
 
 static enum tfprof_status nest(const struct nested *n, uint32_t rows, struct tfprof_error *error) {
-  struct lane_span *spans = malloc((size_t)rows * sizeof *spans);
-  uint32_t *open = malloc((size_t)rows * sizeof *open), count = 0, depth = 0;
+  struct lane_span *spans = scratch_allocate((size_t)rows * sizeof *spans);
+  uint32_t *open = scratch_allocate((size_t)rows * sizeof *open), count = 0, depth = 0;
   enum tfprof_status status = spans && open ? TFPROF_OK : error_no_memory(error);
   for (uint32_t row = 0; row < rows && !status; row++) {
     n->parents[row] = NO_ROW;
@@ -40,8 +40,8 @@ static enum tfprof_status nest(const struct nested *n, uint32_t rows, struct tfp
     n->depths[spans[i].row] = depth;
     open[depth++] = i;
   }
-  free(spans);
-  free(open);
+  scratch_free(spans);
+  scratch_free(open);
   return status;
 }
 
@@ -58,9 +58,9 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = derive_all_integers(profile, table, COLUMN_ranges_is_process_wide, &n.process_wide, error);
   if (!status) status = derive_all_integers(profile, TABLE_threads, COLUMN_threads_stream, &n.lane_streams, error);
   if (!status) status = step_lookup_of_profile(&lookup, profile, error);
-  n.parents = malloc((size_t)rows * sizeof *n.parents);
-  n.steps = malloc((size_t)rows * sizeof *n.steps);
-  n.depths = malloc((size_t)rows * sizeof *n.depths);
+  n.parents = scratch_allocate((size_t)rows * sizeof *n.parents);
+  n.steps = scratch_allocate((size_t)rows * sizeof *n.steps);
+  n.depths = scratch_allocate((size_t)rows * sizeof *n.depths);
   if (!status && (!n.parents || !n.steps || !n.depths)) status = error_no_memory(error);
   if (!status) status = nest(&n, rows, error);
   for (uint32_t row = 0; row < rows && !status; row++) {
@@ -72,21 +72,20 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = derive_set_integers(profile, table, COLUMN_ranges_depth, n.depths, error);
   if (!status) status = derive_set_references(profile, table, COLUMN_ranges_step_id, n.steps, error);
   step_lookup_free(&lookup);
-  free(n.threads);
-  free(n.parents);
-  free(n.steps);
-  free(n.starts);
-  free(n.ends);
-  free(n.process_wide);
-  free(n.lane_streams);
-  free(n.depths);
+  scratch_free(n.threads);
+  scratch_free(n.parents);
+  scratch_free(n.steps);
+  scratch_free(n.starts);
+  scratch_free(n.ends);
+  scratch_free(n.process_wide);
+  scratch_free(n.lane_streams);
+  scratch_free(n.depths);
   return status;
 }
 
 const struct derive_pass derive_nested_ranges = {
     .name = "nested ranges",
-    .summary =
-        "Ranges of the source: parents by a stack over each thread in the order of starts, steps by their start.",
+    .summary = "Ranges of the source: parents by a stack over each thread in the order of starts, steps by their start.",
     .makes_table = -1,
     .reads = {{TABLE_ranges, COLUMN_ranges_thread_id},
               {TABLE_ranges, COLUMN_ranges_start_ns},

@@ -35,7 +35,7 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
-#include "derive/scratch.h"
+#include "store/scratch.h"
 #include "store/parallel.h"
 
 #include <stdatomic.h>
@@ -103,7 +103,7 @@ static bool reserve(struct part *part, uint32_t more) {
   if (part->count && part->capacity - part->count >= more) return true;
   uint32_t capacity = part->capacity ? part->capacity : 64;
   while (capacity - part->count < more + 1) capacity *= 2;
-  struct open_row *stack = realloc(part->stack, (size_t)capacity * sizeof *stack);
+  struct open_row *stack = scratch_resize(part->stack, (size_t)capacity * sizeof *stack);
   if (!stack) return false;
   stack[0] = (struct open_row){INT64_MIN, INT64_MAX, NO_ROW};
   if (!part->count) part->count = 1;
@@ -115,7 +115,7 @@ static bool reserve(struct part *part, uint32_t more) {
 static bool add_reaching(struct part *part, struct reaching_row row) {
   if (part->reaching_count == part->reaching_capacity) {
     uint32_t capacity = part->reaching_capacity ? part->reaching_capacity * 2 : 16;
-    struct reaching_row *grown = realloc(part->reaching, (size_t)capacity * sizeof *grown);
+    struct reaching_row *grown = scratch_resize(part->reaching, (size_t)capacity * sizeof *grown);
     if (!grown) return false;
     part->reaching = grown;
     part->reaching_capacity = capacity;
@@ -205,7 +205,7 @@ static struct part *find_part(struct part_list *list, uint32_t *part_of, uint32_
   if (part_of[thread]) return &list->items[part_of[thread] - 1];
   if (list->count == list->capacity) {
     uint32_t capacity = list->capacity ? list->capacity * 2 : 8;
-    struct part *grown = realloc(list->items, capacity * sizeof *grown);
+    struct part *grown = scratch_resize(list->items, capacity * sizeof *grown);
     if (!grown) return NULL;
     list->items = grown;
     list->capacity = capacity;
@@ -247,7 +247,7 @@ static void nest_segment(void *context, size_t i, unsigned worker) {
   const struct segment *segment = nesting->profile->tables[TABLE_ops].segments[i];
   struct part_list *list = &nesting->parts[i];
   uint32_t **part_of = &nesting->part_of[worker];
-  if (!*part_of) *part_of = calloc((size_t)nesting->lane_count + 1, sizeof **part_of);
+  if (!*part_of) *part_of = scratch_allocate_zeroed((size_t)nesting->lane_count + 1, sizeof **part_of);
   int failure = *part_of ? atomic_load(&nesting->failure) : TFPROF_NO_MEMORY;
   for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
     uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
@@ -356,7 +356,7 @@ static void radix_sort(struct span *spans, struct span *scratch, uint32_t count,
 
 /* Into end order; equal ends by start downwards, equal spans as the source's order suggests. */
 static bool sort_spans(struct span *spans, uint32_t count, bool is_parent_first) {
-  struct span *scratch = malloc(count * sizeof *scratch);
+  struct span *scratch = scratch_allocate(count * sizeof *scratch);
   if (!scratch) return false;
   if (is_parent_first) {
     for (uint32_t i = 0; i < count / 2; i++) {
@@ -367,7 +367,7 @@ static bool sort_spans(struct span *spans, uint32_t count, bool is_parent_first)
   }
   radix_sort(spans, scratch, count, false, true);
   radix_sort(spans, scratch, count, true, false);
-  free(scratch);
+  scratch_free(scratch);
   return true;
 }
 
@@ -426,7 +426,7 @@ static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t cou
       part.count = (uint32_t)(top - part.stack) + 1;
     }
   }
-  free(part.stack);
+  scratch_free(part.stack);
   return true;
 }
 
@@ -442,10 +442,10 @@ static bool is_closer_to_start_order(const struct span *spans, uint32_t count) {
 static bool nest_again(struct nesting *nesting, struct lane *lane, struct span *spans, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) nesting->parents[spans[i].row] = NO_ROW;
   if (lane->is_disordered && !sort_spans(spans, count, is_closer_to_start_order(spans, count))) return false;
-  struct open_row *room = malloc(2 * (size_t)count * sizeof *room);
+  struct open_row *room = scratch_allocate(2 * (size_t)count * sizeof *room);
   if (!room) return false;
   mark_async(spans, count, room);
-  free(room);
+  scratch_free(room);
   return nest_spans(nesting, spans, count);
 }
 
@@ -454,7 +454,7 @@ static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_err
   const struct profile_table *ops = &nesting->profile->tables[TABLE_ops];
   string_id user = derive_known_text(nesting->profile, "user");
   uint64_t total = 0;
-  size_t *next = malloc(((size_t)nesting->lane_count + 1) * sizeof *next);
+  size_t *next = scratch_allocate(((size_t)nesting->lane_count + 1) * sizeof *next);
   if (!next) return error_no_memory(error);
   for (uint32_t thread = 0; thread < nesting->lane_count; thread++) {
     const struct lane *lane = &nesting->lanes[thread];
@@ -462,11 +462,11 @@ static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_err
     if (lane->is_disordered || lane->is_crossed) total += lane->rows;
   }
   if (total == 0) {
-    free(next);
+    scratch_free(next);
     return TFPROF_OK;
   }
   enum tfprof_status status = TFPROF_OK;
-  struct span *spans = malloc(total * sizeof *spans);
+  struct span *spans = scratch_allocate(total * sizeof *spans);
   if (!spans) status = error_no_memory(error);
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     const struct segment *segment = ops->segments[s];
@@ -495,8 +495,8 @@ static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_err
     if (!nest_again(nesting, lane, spans + (next[thread] - lane->rows), lane->rows)) status = error_no_memory(error);
     if (!status) status = derive_poll(nesting->profile, error);
   }
-  free(spans);
-  free(next);
+  scratch_free(spans);
+  scratch_free(next);
   return status;
 }
 
@@ -547,14 +547,14 @@ static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *err
 static void clear(struct nesting *nesting, size_t segments) {
   for (size_t i = 0; nesting->parts && i < segments; i++) {
     for (uint32_t k = 0; k < nesting->parts[i].count; k++) {
-      free(nesting->parts[i].items[k].stack);
-      free(nesting->parts[i].items[k].reaching);
+      scratch_free(nesting->parts[i].items[k].stack);
+      scratch_free(nesting->parts[i].items[k].reaching);
     }
-    free(nesting->parts[i].items);
+    scratch_free(nesting->parts[i].items);
   }
-  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) free(nesting->part_of[i]);
-  free(nesting->parts);
-  free(nesting->lanes);
+  for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) scratch_free(nesting->part_of[i]);
+  scratch_free(nesting->parts);
+  scratch_free(nesting->lanes);
   scratch_free(nesting->selves);
 }
 
@@ -565,8 +565,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = derive_row_count(profile, TABLE_threads, &nesting.lane_count, error);
   if (status) return status;
   size_t rows = (size_t)nesting.rows + 1;
-  nesting.parts = calloc(segments + 1, sizeof *nesting.parts);
-  nesting.lanes = calloc((size_t)nesting.lane_count + 1, sizeof *nesting.lanes);
+  nesting.parts = scratch_allocate_zeroed(segments + 1, sizeof *nesting.parts);
+  nesting.lanes = scratch_allocate_zeroed((size_t)nesting.lane_count + 1, sizeof *nesting.lanes);
   nesting.selves = scratch_allocate(rows * (sizeof *nesting.selves + 2 * sizeof *nesting.parents));
   if (nesting.parts && nesting.lanes && nesting.selves) {
     nesting.parents = (uint32_t *)(nesting.selves + rows);

@@ -1,8 +1,8 @@
 /* op_weights.c: ops.sample_weight, for how many calls a row speaks, where the source does not say so itself.
 **
 ** An op has the weight of the step in which it began (step_marks.c): where ops were recorded only in some steps, it
-** stands for those of the others.  It is 1 for ranges of the user, which are recorded in every step, and for what lies
-** in no step or in one that was recorded in part.  Where all weights are 1 the column takes no memory.
+** stands for those of the others.  It is 1 for ranges of the user, which are recorded in every step, and for what lies in
+** no step or in one that was recorded in part.  Where all weights are 1 the column takes no memory.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
@@ -15,7 +15,7 @@ static enum tfprof_status step_weights(const struct profile *profile, double **w
   const struct profile_table *steps = &profile->tables[TABLE_steps];
   enum tfprof_status status = derive_row_count(profile, TABLE_steps, count, error);
   if (status) return status;
-  *weights = malloc(((size_t)*count + 1) * sizeof **weights);
+  *weights = scratch_allocate(((size_t)*count + 1) * sizeof **weights);
   if (!*weights) return error_no_memory(error);
   for (uint32_t i = 0; i < *count; i++) (*weights)[i] = 1;
   *all_one = true;
@@ -35,7 +35,7 @@ static enum tfprof_status step_weights(const struct profile *profile, double **w
 
 static enum tfprof_status weigh(struct segment *segment, const double *weights, uint32_t step_count, string_id user,
                                 struct tfprof_error *error) {
-  double *values = malloc(((size_t)segment->rows + 1) * sizeof *values);
+  double *values = scratch_allocate(((size_t)segment->rows + 1) * sizeof *values);
   if (!values) return error_no_memory(error);
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
     uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
@@ -48,7 +48,7 @@ static enum tfprof_status weigh(struct segment *segment, const double *weights, 
     }
   }
   struct column *column = column_from_reals(values, NULL, segment->rows);
-  free(values);
+  scratch_free(values);
   return segment_set_column(segment, COLUMN_ops_sample_weight, column) ? error_no_memory(error) : TFPROF_OK;
 }
 
@@ -68,7 +68,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     }
     if (!status) status = derive_poll(profile, error);
   }
-  free(weights);
+  scratch_free(weights);
   return status;
 }
 

@@ -5,7 +5,7 @@
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
-#include "derive/scratch.h"
+#include "store/scratch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static enum tfprof_status find_counting(const struct profile *profile, uint32_t 
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   static const char *const others[] = {"user", "module", "python"};
   string_id left_out[sizeof others / sizeof *others];
-  uint8_t *found = calloc((size_t)rows + 1, 1);
+  uint8_t *found = scratch_allocate_zeroed((size_t)rows + 1, 1);
   if (!found) return error_no_memory(error);
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) left_out[i] = derive_known_text(profile, others[i]);
   for (size_t s = 0; s < ops->segment_count; s++) {
@@ -72,8 +72,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     if (outermost[row] == NONE) outermost[row] = NO_ROW;
   }
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_outermost_id, outermost, error);
-  free(parents);
-  free(counts);
+  scratch_free(parents);
+  scratch_free(counts);
   scratch_free(outermost);
   scratch_free(way);
   return status;
@@ -81,8 +81,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
 
 const struct derive_pass derive_outermost_ops = {
     .name = "outermost ops",
-    .summary =
-        "The outermost op around each op, ranges, modules and Python frames left aside; every way up walked once.",
+    .summary = "The outermost op around each op, ranges, modules and Python frames left aside; every way up walked once.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_category}},
     .writes = {{TABLE_ops, COLUMN_ops_outermost_id}},

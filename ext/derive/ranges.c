@@ -20,7 +20,7 @@ static enum tfprof_status find_domain(struct profile *profile, string_id *domain
 static enum tfprof_status set_constants(struct profile *profile, const struct user_rows *rows,
                                         struct tfprof_error *error) {
   string_id domain, category;
-  uint32_t *texts = malloc(rows->count * sizeof *texts);
+  uint32_t *texts = scratch_allocate(rows->count * sizeof *texts);
   if (!texts) return error_no_memory(error);
   enum tfprof_status status = find_domain(profile, &domain, error);
   if (!status) status = derive_text(profile, "user", &category, error);
@@ -32,7 +32,7 @@ static enum tfprof_status set_constants(struct profile *profile, const struct us
     for (uint32_t i = 0; i < rows->count; i++) texts[i] = category;
     status = derive_set_texts(profile, TABLE_ranges, COLUMN_ranges_category, texts, error);
   }
-  free(texts);
+  scratch_free(texts);
   return status;
 }
 
@@ -43,7 +43,7 @@ static enum tfprof_status set_nesting(struct profile *profile, const struct user
   if (status) return status;
   for (uint32_t i = 0; i < rows->count; i++) ends[i] = ends[i] != NO_VALUE && rows->depths[i] == NO_VALUE;
   status = derive_set_integers(profile, TABLE_ranges, COLUMN_ranges_is_process_wide, ends, error);
-  free(ends);
+  scratch_free(ends);
   if (!status) {
     status = derive_set_references(profile, TABLE_ranges, COLUMN_ranges_parent_id, rows->parents, error);
   }

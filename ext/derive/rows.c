@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SERIAL_ROWS = 1 << 15 }; /* so few are not worth a thread */
+enum {
+  SERIAL_ROWS = 1 << 15,       /* so few are not worth a thread */
+  MADE_SEGMENT_ROWS = 1 << 16 /* what a core holds in its cache while it fills a column */
+};
 
 static void unpack_array(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
   uint64_t base = (uint64_t)column->base;
@@ -179,7 +182,7 @@ enum tfprof_status derive_all_integers(const struct profile *profile, unsigned t
   uint32_t rows = 0, filled = 0;
   enum tfprof_status status = derive_row_count(profile, table, &rows, error);
   if (status) return status;
-  int64_t *all = malloc(((size_t)rows + 1) * sizeof *all);
+  int64_t *all = scratch_allocate(((size_t)rows + 1) * sizeof *all);
   if (!all) return error_no_memory(error);
   for (size_t s = 0; s < content->segment_count; s++) {
     const struct segment *segment = content->segments[s];
@@ -221,7 +224,7 @@ enum tfprof_status derive_all_references(const struct profile *profile, unsigned
   enum tfprof_status status = derive_row_count(profile, table, &rows, error);
   if (!status) status = derive_row_count(profile, schema_tables[table].columns[column].target, &limit, error);
   if (status) return status;
-  uint32_t *all = malloc(((size_t)rows + 1) * sizeof *all);
+  uint32_t *all = scratch_allocate(((size_t)rows + 1) * sizeof *all);
   if (!all) return error_no_memory(error);
   struct unpacking unpacking = {content, column, limit, all};
   derive_parallel(rows, content->segment_count, unpack_segment, &unpacking);
@@ -241,7 +244,7 @@ bool derive_may_have_circles(const struct profile *profile) {
 /* Every row is passed once: the way up from a row ends at one that was passed before, and if that was on the same way,
 ** it closes a circle. */
 static bool cut_circles(uint32_t *parents, uint32_t rows) {
-  uint32_t *passed_from = calloc((size_t)rows + 1, sizeof *passed_from); /* 1 + row; 0: not passed */
+  uint32_t *passed_from = scratch_allocate_zeroed((size_t)rows + 1, sizeof *passed_from); /* 1 + row; 0: not passed */
   if (!passed_from) return false;
   for (uint32_t i = 0; i < rows; i++) {
     uint32_t row = i, last = NO_ROW;
@@ -251,7 +254,7 @@ static bool cut_circles(uint32_t *parents, uint32_t rows) {
     }
     if (row != NO_ROW && last != NO_ROW && passed_from[row] == i + 1) parents[last] = NO_ROW;
   }
-  free(passed_from);
+  scratch_free(passed_from);
   return true;
 }
 
@@ -260,7 +263,7 @@ enum tfprof_status derive_all_op_parents(const struct profile *profile, uint32_t
   uint32_t *all = NULL;
   enum tfprof_status status = derive_all_references(profile, TABLE_ops, COLUMN_ops_parent_id, &all, error);
   if (!status && derive_may_have_circles(profile) && !cut_circles(all, (uint32_t)profile->tables[TABLE_ops].rows)) {
-    free(all);
+    scratch_free(all);
     return error_no_memory(error);
   }
   *parents = all;
@@ -418,14 +421,14 @@ static struct column *pack_few(const struct packing *packing, const struct segme
   }
   uint64_t end = segment->first_row + segment->rows;
   if (low == packing->few_count || packing->few[low].row >= end) return column_absent(segment->rows);
-  uint32_t *values = malloc(segment->rows * sizeof *values);
+  uint32_t *values = scratch_allocate(segment->rows * sizeof *values);
   if (!values) return NULL;
   memset(values, 0xff, segment->rows * sizeof *values); /* NO_ROW */
   for (; low < packing->few_count && packing->few[low].row < end; low++) {
     values[packing->few[low].row - segment->first_row] = packing->few[low].value;
   }
   struct column *column = pack(&(struct packed){NULL, values, NO_ROW}, segment->rows);
-  free(values);
+  scratch_free(values);
   return column;
 }
 
@@ -475,8 +478,48 @@ enum tfprof_status derive_set_few_references(struct profile *profile, unsigned t
 enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,
                                      struct tfprof_error *error) {
   struct column_set nothing = {{0, 0}};
-  if (rows == 0) return TFPROF_OK;
-  return profile_add_segment(profile, table, 0, rows, &nothing, NULL, NULL, error);
+  enum tfprof_status status = TFPROF_OK;
+  for (uint64_t first = 0; first < rows && !status; first += MADE_SEGMENT_ROWS) {
+    uint32_t count = rows - first < MADE_SEGMENT_ROWS ? (uint32_t)(rows - first) : MADE_SEGMENT_ROWS;
+    status = profile_add_segment(profile, table, first, count, &nothing, NULL, NULL, error);
+  }
+  return status;
+}
+
+struct filling {
+  struct profile *profile;
+  unsigned table, count;
+  const struct made_column *columns;
+  const void *context;
+  atomic_int failure; /* an enum tfprof_status */
+};
+
+static void fill_segment(void *context, size_t i, unsigned worker) {
+  struct filling *filling = context;
+  struct segment *segment = filling->profile->tables[filling->table].segments[i];
+  void *values = scratch_allocate(segment->rows * sizeof(int64_t));
+  int failure = values ? atomic_load(&filling->failure) : TFPROF_NO_MEMORY;
+  (void)worker;
+  for (unsigned k = 0; k < filling->count && !failure; k++) {
+    const struct made_column *made = &filling->columns[k];
+    bool is_integers = made->kind == MADE_INTEGERS;
+    made->fill(filling->context, (uint32_t)segment->first_row, segment->rows, values);
+    struct packed packed = {is_integers ? values : NULL, is_integers ? NULL : values,
+                            made->kind == MADE_TEXTS ? 0 : NO_ROW};
+    struct column *column = pack(&packed, segment->rows);
+    if (!column || segment_set_column(segment, made->column, column)) failure = TFPROF_NO_MEMORY;
+    else if (store_interrupted(filling->profile->store)) failure = TFPROF_INTERRUPTED;
+  }
+  scratch_free(values);
+  if (failure) atomic_store(&filling->failure, failure);
+}
+
+enum tfprof_status derive_fill_table(struct profile *profile, unsigned table, const struct made_column *columns,
+                                     unsigned count, const void *context, struct tfprof_error *error) {
+  struct filling filling = {profile, table, count, columns, context, 0};
+  const struct profile_table *content = &profile->tables[table];
+  derive_parallel(content->rows, content->segment_count, fill_segment, &filling);
+  return derive_failure(atomic_load(&filling.failure), error);
 }
 
 void derive_inherit(const uint32_t *parents, uint32_t *values, uint32_t rows) {

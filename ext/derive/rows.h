@@ -3,7 +3,7 @@
 ** A pass goes through a table segment by segment in blocks of ROWS_BLOCK rows: derive_integers() and
 ** derive_references() unpack a block of one column into an array on the stack, whatever form the column has, so that
 ** the loops of the passes themselves know nothing of forms, widths and null bitmaps.  What a pass makes it collects
-** in arrays indexed by row number and hands over with derive_set_*().
+** in arrays indexed by row number and hands over with derive_set_*().  Memory of passes is scratch memory (store/scratch.h).
 **
 ** Row numbers are 32 bits here (NO_ROW: none); derive_row_count() refuses a table with more rows.
 */
@@ -11,6 +11,7 @@
 #define TFPROF_DERIVE_ROWS_H
 
 #include "derive/derive.h"
+#include "store/scratch.h"
 
 enum { ROWS_BLOCK = 2048 };
 #define NO_ROW UINT32_MAX
@@ -52,7 +53,7 @@ uint32_t derive_find_value(const struct column *column, uint32_t row);
 /* The number after the last row number of the table; TFPROF_LIMIT when it does not fit. */
 enum tfprof_status derive_row_count(const struct profile *profile, unsigned table, uint32_t *rows,
                                     struct tfprof_error *error);
-/* A whole column, indexed by row number; the caller frees it. Rows that no segment holds get NO_VALUE or NO_ROW. */
+/* A whole column, indexed by row number, scratch memory of the caller's. Rows that no segment holds get NO_VALUE or NO_ROW. */
 enum tfprof_status derive_all_integers(const struct profile *profile, unsigned table, unsigned column, int64_t **values,
                                        struct tfprof_error *error);
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
@@ -80,9 +81,20 @@ enum tfprof_status derive_set_few_references(struct profile *profile, unsigned t
                                              const struct row_value *values, uint32_t count,
                                              struct tfprof_error *error);
 
-/* The one segment of a table that a pass makes; its columns are then set with derive_set_*(). No rows, no segment. */
+/* The segments of a table that a pass makes; its columns are then set with derive_set_*() or derive_fill_table(). No
+** rows, no segment. */
 enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,
                                      struct tfprof_error *error);
+/* How to compute a column of a made table: out[i] is the value of row first + i, for all rows of a segment. */
+struct made_column {
+  uint16_t column;
+  enum { MADE_INTEGERS, MADE_REFERENCES, MADE_TEXTS } kind; /* int64_t, uint32_t or string_id, NULL as above */
+  void (*fill)(const void *context, uint32_t first, uint32_t count, void *out);
+};
+/* Sets columns of all segments of a made table, segments side by side: for tables that are too large to be put
+** together in memory once more. */
+enum tfprof_status derive_fill_table(struct profile *profile, unsigned table, const struct made_column *columns,
+                                     unsigned count, const void *context, struct tfprof_error *error);
 
 /* Gives each row whose value is NO_ROW that of its nearest ancestor that has one; NO_ROW stays where none has. Linear,
 ** and one step for each row where parents come after their children. Values must be below NO_ROW - 1. */
@@ -93,8 +105,8 @@ string_id derive_known_text(const struct profile *profile, const char *text);
 /* The id of a text, which is put into the pool. */
 enum tfprof_status derive_text(struct profile *profile, const char *text, string_id *id, struct tfprof_error *error);
 
-/* parallel_for() for tasks on `rows` rows in all; on the calling thread alone where they are few. Tasks do nothing to
-** the store or the pool, but may set columns of different segments and ask store_interrupted(). */
+/* parallel_for() for tasks on `rows` rows in all; on the calling thread alone where they are few. Tasks do nothing to the
+** store or the pool, but may set columns of different segments and ask store_interrupted(). */
 void derive_parallel(uint64_t rows, size_t count, void (*task)(void *context, size_t i, unsigned worker),
                      void *context);
 /* What a task could not tell: TFPROF_OK, TFPROF_INTERRUPTED or else TFPROF_NO_MEMORY, with its message. */

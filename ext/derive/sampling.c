@@ -6,10 +6,10 @@
 static bool add_change(struct sampling_changes *changes, int64_t time, double value) {
   if (changes->count == changes->capacity) {
     uint32_t capacity = changes->capacity ? changes->capacity * 2 : 64;
-    int64_t *times = realloc(changes->times, capacity * sizeof *times);
+    int64_t *times = scratch_resize(changes->times, capacity * sizeof *times);
     if (!times) return false;
     changes->times = times;
-    double *values = realloc(changes->values, capacity * sizeof *values);
+    double *values = scratch_resize(changes->values, capacity * sizeof *values);
     if (!values) return false;
     changes->values = values;
     changes->capacity = capacity;
@@ -52,10 +52,10 @@ enum tfprof_status sampling_load(struct sampling *sampling, const struct profile
 }
 
 void sampling_free(struct sampling *sampling) {
-  free(sampling->recorded.times);
-  free(sampling->recorded.values);
-  free(sampling->interval.times);
-  free(sampling->interval.values);
+  scratch_free(sampling->recorded.times);
+  scratch_free(sampling->recorded.values);
+  scratch_free(sampling->interval.times);
+  scratch_free(sampling->interval.values);
   *sampling = (struct sampling){.recorded = {.count = 0}};
 }
 

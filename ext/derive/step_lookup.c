@@ -39,10 +39,10 @@ static uint32_t unwind(struct step_lookup *lookup, const struct step_span *spans
 enum tfprof_status step_lookup_make(struct step_lookup *lookup, const int64_t *starts, const int64_t *ends,
                                     uint32_t count, struct tfprof_error *error) {
   *lookup = (struct step_lookup){.count = 0};
-  struct step_span *spans = malloc(((size_t)count + 1) * sizeof *spans);
-  uint32_t *stack = malloc(((size_t)count + 1) * sizeof *stack);
-  lookup->times = malloc((2 * (size_t)count + 1) * sizeof *lookup->times);
-  lookup->steps = malloc((2 * (size_t)count + 1) * sizeof *lookup->steps);
+  struct step_span *spans = scratch_allocate(((size_t)count + 1) * sizeof *spans);
+  uint32_t *stack = scratch_allocate(((size_t)count + 1) * sizeof *stack);
+  lookup->times = scratch_allocate((2 * (size_t)count + 1) * sizeof *lookup->times);
+  lookup->steps = scratch_allocate((2 * (size_t)count + 1) * sizeof *lookup->steps);
   enum tfprof_status status = TFPROF_OK;
   if (spans && stack && lookup->times && lookup->steps) {
     uint32_t used = 0, depth = 0;
@@ -60,8 +60,8 @@ enum tfprof_status step_lookup_make(struct step_lookup *lookup, const int64_t *s
   } else {
     status = error_no_memory(error);
   }
-  free(spans);
-  free(stack);
+  scratch_free(spans);
+  scratch_free(stack);
   return status;
 }
 
@@ -74,14 +74,14 @@ enum tfprof_status step_lookup_of_profile(struct step_lookup *lookup, const stru
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
   if (!status) status = step_lookup_make(lookup, starts, ends, count, error);
-  free(starts);
-  free(ends);
+  scratch_free(starts);
+  scratch_free(ends);
   return status;
 }
 
 void step_lookup_free(struct step_lookup *lookup) {
-  free(lookup->times);
-  free(lookup->steps);
+  scratch_free(lookup->times);
+  scratch_free(lookup->steps);
   *lookup = (struct step_lookup){.count = 0};
 }
 

@@ -98,7 +98,7 @@ static enum tfprof_status find_weights(const struct sampling *sampling, const in
                                        const int64_t *warmup, uint32_t count, double *weights,
                                        struct tfprof_error *error) {
   uint32_t period_count = sampling->interval.count + 1;
-  struct period *periods = calloc(period_count, sizeof *periods);
+  struct period *periods = scratch_allocate_zeroed(period_count, sizeof *periods);
   if (!periods) return error_no_memory(error);
   for (uint32_t i = 1; i < period_count; i++) periods[i].is_spoken_for = sampling->interval.values[i - 1] > 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -126,7 +126,7 @@ static enum tfprof_status find_weights(const struct sampling *sampling, const in
     if (!recorded[i]) weights[i] = period->is_spoken_for && !warmup[i] && last ? 0 : NAN;
     else weights[i] = warmup[i] || !period->is_spoken_for ? 1 : period->steps / period->recorded;
   }
-  free(periods);
+  scratch_free(periods);
   return TFPROF_OK;
 }
 
@@ -136,13 +136,13 @@ static enum tfprof_status set_weights(struct profile *profile, const double *wei
   for (size_t s = 0; s < steps->segment_count; s++) {
     struct segment *segment = steps->segments[s];
     const double *values = weights + segment->first_row;
-    uint64_t *nulls = calloc(segment->rows / 64 + 1, sizeof *nulls);
+    uint64_t *nulls = scratch_allocate_zeroed(segment->rows / 64 + 1, sizeof *nulls);
     struct column *column = NULL;
     for (uint32_t i = 0; nulls && i < segment->rows; i++) {
       if (isnan(values[i])) nulls[i / 64] |= 1ull << i % 64;
     }
     if (nulls) column = column_from_reals(values, nulls, segment->rows);
-    free(nulls);
+    scratch_free(nulls);
     if (segment_set_column(segment, COLUMN_steps_sample_weight, column)) return error_no_memory(error);
   }
   return TFPROF_OK;
@@ -162,10 +162,10 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
   if (!status) status = sampling_load(&sampling, profile, error);
   if (!status) {
-    weights = calloc(count, sizeof *weights);
-    recorded = calloc(count, sizeof *recorded);
-    warmup = calloc(count, sizeof *warmup);
-    order = malloc(count * sizeof *order);
+    weights = scratch_allocate_zeroed(count, sizeof *weights);
+    recorded = scratch_allocate_zeroed(count, sizeof *recorded);
+    warmup = scratch_allocate_zeroed(count, sizeof *warmup);
+    order = scratch_allocate(count * sizeof *order);
     if (!recorded || !warmup || !order || !weights) status = error_no_memory(error);
   }
   if (!status && sampling.recorded.count) find_covered(&sampling, starts, ends, count, recorded);
@@ -184,12 +184,12 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     if (!status) status = set_weights(profile, weights, error);
   }
   sampling_free(&sampling);
-  free(order);
-  free(starts);
-  free(ends);
-  free(weights);
-  free(recorded);
-  free(warmup);
+  scratch_free(order);
+  scratch_free(starts);
+  scratch_free(ends);
+  scratch_free(weights);
+  scratch_free(recorded);
+  scratch_free(warmup);
   step_lookup_free(&lookup);
   return status;
 }

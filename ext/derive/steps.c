@@ -1,11 +1,10 @@
 /* steps.c: the table steps, from what the program marked or from when its optimizers stepped.
 **
 ** Marks.  Rows of category `user` named tfprof.step#N are steps that the program marked with tfprof.step(N) (origin
-** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and
-** span are taken as they are.  Of several threads with marks the one with the most counts.  Who marks the end of an
-** iteration begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it
-** on its thread though some did in the step before.  Where the recording left the ops of the last one out, only ranges
-** are looked at.
+** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and span
+** are taken as they are.  Of several threads with marks the one with the most counts.  Who marks the end of an iteration
+** begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it on its thread
+** though some did in the step before.  Where the recording left the ops of the last one out, only ranges are looked at.
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  A step is
 ** the period from the end of one to the end of the next of the same name on the same thread (origin optimizer): what
@@ -14,16 +13,16 @@
 **
 ** Which optimizer.  A series is a name on a thread.  With gradient accumulation there is one series, and its period is
 ** the step.  Two optimizers of one class in one iteration make a single series whose periods repeat in a pattern
-** (short, long, short, long): for m = 2 ... 8, where there are eight rounds of them, the periods are split into m
-** interleaved groups, and the smallest m is taken for which the periods differ from the median of their own group four
-** times less than from the median of all; the step then ends where the longest pause follows.  The spread of a series
-** is the 80th percentile of |period - median| / median, which one validation run in five steps does not disturb.  Among
-** the series with at least half as many steps as the longest one, those whose spread is about the least (within a
-** quarter and a hundredth) are as good as each other; of these the one with most steps wins, then the one that ended
-** its first step last, as the last optimizer of an iteration does.
+** (short, long, short, long): for m = 2 ... 8, where there are eight rounds of them, the periods are split into m interleaved groups, and the smallest m is
+** taken for which the periods differ from the median of their own group four times less than from the median of all;
+** the step then ends where the longest pause follows.  The spread of a series is the 80th percentile of |period -
+** median| / median, which one validation run in five steps does not disturb.  Among the series with at least half as
+** many steps as the longest one, those whose spread is about the least (within a quarter and a hundredth) are as good
+** as each other; of these the one with most steps wins, then the one that ended its first step last, as the last
+** optimizer of an iteration does.
 **
-** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not
-** where the optimizers saw more than twice as many steps: then they cover a window only.
+** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not where
+** the optimizers saw more than twice as many steps: then they cover a window only.
 **
 ** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
 ** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
@@ -68,7 +67,7 @@ static double distance(int64_t from, int64_t to) { return (double)to - (double)f
 static bool add_mark(struct mark_list *list, struct mark mark) {
   if (list->count == list->capacity) {
     uint32_t capacity = list->capacity ? list->capacity * 2 : 256;
-    struct mark *items = realloc(list->items, (size_t)capacity * sizeof *items);
+    struct mark *items = scratch_resize(list->items, (size_t)capacity * sizeof *items);
     if (!items) return false;
     list->items = items;
     list->capacity = capacity;
@@ -110,7 +109,7 @@ static enum tfprof_status find_marks(struct profile *profile, struct mark_list *
   string_id user = derive_known_text(profile, "user");
   uint32_t thread_count;
   enum tfprof_status status = derive_row_count(profile, TABLE_threads, &thread_count, error);
-  uint8_t *kinds = calloc((size_t)pool_count(pool) + 1, 1); /* enum mark_kind by name */
+  uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* enum mark_kind by name */
   if (!kinds) status = error_no_memory(error);
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     const struct segment *segment = ops->segments[s];
@@ -131,7 +130,7 @@ static enum tfprof_status find_marks(struct profile *profile, struct mark_list *
     }
     if (!status) status = derive_poll(profile, error);
   }
-  free(kinds);
+  scratch_free(kinds);
   return status;
 }
 
@@ -271,7 +270,7 @@ static void find_pattern(const struct mark *marks, struct series *series, const 
 }
 
 static bool measure_series(const struct mark *marks, struct series *series) {
-  double *periods = malloc(3 * (size_t)series->count * sizeof *periods), *room = periods + series->count;
+  double *periods = scratch_allocate(3 * (size_t)series->count * sizeof *periods), *room = periods + series->count;
   if (!periods) return false;
   for (uint32_t i = 0; i + 1 < series->count; i++) {
     periods[i] = distance(marks[series->first + i].end, marks[series->first + i + 1].end);
@@ -288,7 +287,7 @@ static bool measure_series(const struct mark *marks, struct series *series) {
     double median = (memcpy(room, periods, count * sizeof *room), quantile(room, count, 0.5));
     series->spread = off / (median > 1 ? median : 1);
   }
-  free(periods);
+  scratch_free(periods);
   return true;
 }
 
@@ -299,7 +298,7 @@ static enum tfprof_status choose_series(struct mark_list *list, struct series *c
   *chosen = (struct series){.steps = 0};
   if (list->count == 0) return TFPROF_OK;
   qsort(list->items, list->count, sizeof *list->items, by_series_and_end);
-  struct series *all = calloc(list->count, sizeof *all);
+  struct series *all = scratch_allocate_zeroed(list->count, sizeof *all);
   if (!all) return error_no_memory(error);
   for (uint32_t i = 1; i <= list->count; i++) {
     bool is_same = i < list->count && marks[i].thread == marks[first].thread && marks[i].name == marks[first].name;
@@ -307,7 +306,7 @@ static enum tfprof_status choose_series(struct mark_list *list, struct series *c
     struct series *series = &all[series_count++];
     *series = (struct series){.first = first, .count = i - first};
     if (!measure_series(marks, series)) {
-      free(all);
+      scratch_free(all);
       return error_no_memory(error);
     }
     if (series->steps > most) most = series->steps;
@@ -328,7 +327,7 @@ static enum tfprof_status choose_series(struct mark_list *list, struct series *c
     }
     if (is_better) *chosen = *one;
   }
-  free(all);
+  scratch_free(all);
   return TFPROF_OK;
 }
 
@@ -371,9 +370,9 @@ static enum tfprof_status find_outermost(struct profile *profile, uint32_t threa
         if (threads[i] != thread || depths[i] != 0 || starts[i] == NO_VALUE || ends[i] > limit) continue;
         if (used == capacity) {
           uint32_t larger = capacity ? capacity * 2 : 1024;
-          struct outermost *grown = realloc(rows, (size_t)larger * sizeof *rows);
+          struct outermost *grown = scratch_resize(rows, (size_t)larger * sizeof *rows);
           if (!grown) {
-            free(rows);
+            scratch_free(rows);
             return error_no_memory(error);
           }
           rows = grown;
@@ -383,7 +382,7 @@ static enum tfprof_status find_outermost(struct profile *profile, uint32_t threa
       }
       enum tfprof_status status = derive_poll(profile, error);
       if (status) {
-        free(rows);
+        scratch_free(rows);
         return status;
       }
     }
@@ -413,7 +412,7 @@ static enum tfprof_status find_first_start(struct profile *profile, const struct
       seen++;
     }
   }
-  free(rows);
+  scratch_free(rows);
   return TFPROF_OK;
 }
 
@@ -447,8 +446,8 @@ static void steps_of_marks(const struct profile *profile, const struct mark_list
 
 static enum tfprof_status set_steps(struct profile *profile, const struct step *steps, uint32_t count,
                                     const char *origin_name, struct tfprof_error *error) {
-  int64_t *numbers = malloc(4 * (size_t)count * sizeof *numbers);
-  uint32_t *names = malloc(3 * (size_t)count * sizeof *names);
+  int64_t *numbers = scratch_allocate(4 * (size_t)count * sizeof *numbers);
+  uint32_t *names = scratch_allocate(3 * (size_t)count * sizeof *names);
   enum tfprof_status status = numbers && names ? TFPROF_OK : error_no_memory(error);
   string_id origin = 0;
   if (!status) status = derive_text(profile, origin_name, &origin, error);
@@ -473,8 +472,8 @@ static enum tfprof_status set_steps(struct profile *profile, const struct step *
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_end_ns, ends, error);
     if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_dur_ns, durations, error);
   }
-  free(numbers);
-  free(names);
+  scratch_free(numbers);
+  scratch_free(names);
   return status;
 }
 
@@ -496,7 +495,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
       kind = PROFILER_STEP;
     if (kind != OPTIMIZER_STEP) status = drop_empty_last(profile, &lists[kind], error);
     uint32_t count = kind == OPTIMIZER_STEP ? series.steps : lists[kind].count;
-    steps = malloc(((size_t)count + 1) * sizeof *steps);
+    steps = scratch_allocate(((size_t)count + 1) * sizeof *steps);
     if (status || !steps) {
       if (!status) status = error_no_memory(error);
     } else if (kind != OPTIMIZER_STEP) {
@@ -506,15 +505,14 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     }
     if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
   }
-  free(steps);
-  for (int kind = 0; kind < KIND_COUNT; kind++) free(lists[kind].items);
+  scratch_free(steps);
+  for (int kind = 0; kind < KIND_COUNT; kind++) scratch_free(lists[kind].items);
   return status;
 }
 
 const struct derive_pass derive_steps = {
     .name = "steps",
-    .summary =
-        "Steps as the program or the user's profiler marked them, else the periods of the most regular optimizer.",
+    .summary = "Steps as the program or the user's profiler marked them, else the periods of the most regular optimizer.",
     .makes_table = TABLE_steps,
     .reads = {{TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_category},

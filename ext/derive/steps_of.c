@@ -35,7 +35,7 @@ static void search_segment(void *context, size_t s, unsigned worker) {
   struct search *search = context;
   struct segment *segment = search->profile->tables[search->table].segments[s];
   struct step_lookup lookup = *search->lookup; /* with a hint of its own */
-  uint32_t *steps = malloc(segment->rows * sizeof *steps);
+  uint32_t *steps = scratch_allocate(segment->rows * sizeof *steps);
   (void)worker;
   if (!steps) atomic_store(&search->failure, TFPROF_NO_MEMORY);
   for (uint32_t first = 0; first < segment->rows && !atomic_load(&search->failure); first += ROWS_BLOCK) {
@@ -50,7 +50,7 @@ static void search_segment(void *context, size_t s, unsigned worker) {
   if (steps && !atomic_load(&search->failure) && derive_set_segment(segment, search->step_column, steps)) {
     atomic_store(&search->failure, TFPROF_NO_MEMORY);
   }
-  free(steps);
+  scratch_free(steps);
 }
 
 static enum tfprof_status steps_of(struct profile *profile, unsigned table, unsigned time_column, unsigned step_column,

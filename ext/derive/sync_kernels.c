@@ -25,10 +25,10 @@ struct launches {
 };
 
 static void launches_free(struct launches *l) {
-  free(l->items);
-  free(l->ends);
-  free(l->last);
-  free(l->first_of_lane);
+  scratch_free(l->items);
+  scratch_free(l->ends);
+  scratch_free(l->last);
+  scratch_free(l->first_of_lane);
 }
 
 static enum tfprof_status collect(struct profile *profile, struct launches *l, struct tfprof_error *error) {
@@ -40,10 +40,10 @@ static enum tfprof_status collect(struct profile *profile, struct launches *l, s
   if (!status) status = derive_all_references(profile, TABLE_kernels, COLUMN_kernels_thread_id, &threads, error);
   if (!status) status = derive_all_integers(profile, TABLE_kernels, COLUMN_kernels_end_ns, &ends, error);
   if (!status) status = derive_all_integers(profile, TABLE_api_calls, COLUMN_api_calls_start_ns, &starts, error);
-  l->items = malloc(((size_t)rows + 1) * sizeof *l->items);
-  l->ends = malloc(((size_t)rows + 1) * sizeof *l->ends);
-  l->last = malloc(((size_t)rows + 1) * sizeof *l->last);
-  l->first_of_lane = calloc((size_t)l->lanes + 2, sizeof *l->first_of_lane);
+  l->items = scratch_allocate(((size_t)rows + 1) * sizeof *l->items);
+  l->ends = scratch_allocate(((size_t)rows + 1) * sizeof *l->ends);
+  l->last = scratch_allocate(((size_t)rows + 1) * sizeof *l->last);
+  l->first_of_lane = scratch_allocate_zeroed((size_t)l->lanes + 2, sizeof *l->first_of_lane);
   if (!status && (!l->items || !l->ends || !l->last || !l->first_of_lane)) status = error_no_memory(error);
   for (uint32_t row = 0; row < rows && !status; row++) {
     if (calls[row] == NO_ROW || threads[row] == NO_ROW || starts[calls[row]] == NO_VALUE || ends[row] == NO_VALUE)
@@ -61,10 +61,10 @@ static enum tfprof_status collect(struct profile *profile, struct launches *l, s
   for (uint32_t lane = 0; lane < l->lanes && !status; lane++) {
     if (l->first_of_lane[lane + 1] < l->first_of_lane[lane]) l->first_of_lane[lane + 1] = l->first_of_lane[lane];
   }
-  free(calls);
-  free(threads);
-  free(starts);
-  free(ends);
+  scratch_free(calls);
+  scratch_free(threads);
+  scratch_free(starts);
+  scratch_free(ends);
   return status;
 }
 
@@ -160,23 +160,23 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   INTEGERS(api_calls, start_ns, c.call_starts);
 #undef INTEGERS
 #undef REFERENCES
-  kernels = malloc((size_t)rows * sizeof *kernels);
+  kernels = scratch_allocate((size_t)rows * sizeof *kernels);
   if (!status && !kernels) status = error_no_memory(error);
   if (!status) status = collect(profile, &l, error);
   if (!status) status = find_kernels(profile, &l, &c, rows, kernels, error);
   if (!status) status = derive_set_references(profile, TABLE_syncs, COLUMN_syncs_waits_on_kernel_id, kernels, error);
   launches_free(&l);
-  free(kernels);
-  free(c.threads);
-  free(c.devices);
-  free(c.calls);
-  free(c.lane_devices);
-  free(c.starts);
-  free(c.call_starts);
-  free(c.streams);
-  free(c.records);
-  free(c.kinds);
-  free(c.lane_streams);
+  scratch_free(kernels);
+  scratch_free(c.threads);
+  scratch_free(c.devices);
+  scratch_free(c.calls);
+  scratch_free(c.lane_devices);
+  scratch_free(c.starts);
+  scratch_free(c.call_starts);
+  scratch_free(c.streams);
+  scratch_free(c.records);
+  scratch_free(c.kinds);
+  scratch_free(c.lane_streams);
   return status;
 }
 

@@ -17,7 +17,7 @@ static enum tfprof_status select_rows(struct user_rows *rows, struct profile *pr
   string_id user = derive_known_text(profile, "user");
   uint32_t capacity = 0;
   enum tfprof_status status = TFPROF_OK;
-  uint8_t *answers = calloc((size_t)pool_count(pool) + 1, 1); /* enum answer by name */
+  uint8_t *answers = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* enum answer by name */
   if (!answers) return error_no_memory(error);
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     const struct segment *segment = ops->segments[s];
@@ -32,7 +32,7 @@ static enum tfprof_status select_rows(struct user_rows *rows, struct profile *pr
       }
       if (rows->count == capacity) {
         capacity = capacity ? capacity * 2 : 256;
-        uint32_t *grown = realloc(rows->ops, (size_t)capacity * sizeof *grown);
+        uint32_t *grown = scratch_resize(rows->ops, (size_t)capacity * sizeof *grown);
         if (grown) rows->ops = grown;
         else status = error_no_memory(error);
       }
@@ -40,7 +40,7 @@ static enum tfprof_status select_rows(struct user_rows *rows, struct profile *pr
     }
     if (!status) status = derive_poll(profile, error);
   }
-  free(answers);
+  scratch_free(answers);
   return status;
 }
 
@@ -87,12 +87,12 @@ static enum tfprof_status find_parents(struct user_rows *rows, struct profile *p
   if (!status) status = user_rows_values(rows, profile, COLUMN_ops_depth, &op_depths, error);
   if (!status && derive_may_have_circles(profile)) status = derive_all_op_parents(profile, &tree.parents, error);
   if (status) {
-    free(op_depths);
+    scratch_free(op_depths);
     return status;
   }
-  uint32_t *nearest = calloc(op_count, sizeof *nearest);
-  rows->parents = malloc(rows->count * sizeof *rows->parents);
-  rows->depths = malloc(rows->count * sizeof *rows->depths);
+  uint32_t *nearest = scratch_allocate_zeroed(op_count, sizeof *nearest);
+  rows->parents = scratch_allocate(rows->count * sizeof *rows->parents);
+  rows->depths = scratch_allocate(rows->count * sizeof *rows->depths);
   if (nearest && rows->parents && rows->depths) {
     find_nearest(rows, &tree, nearest);
     for (uint32_t i = 0; i < rows->count; i++) rows->depths[i] = op_depths[i] == NO_VALUE ? NO_VALUE : -1;
@@ -107,9 +107,9 @@ static enum tfprof_status find_parents(struct user_rows *rows, struct profile *p
   } else {
     status = error_no_memory(error);
   }
-  free(op_depths);
-  free(nearest);
-  free(tree.parents);
+  scratch_free(op_depths);
+  scratch_free(nearest);
+  scratch_free(tree.parents);
   return status;
 }
 
@@ -122,9 +122,9 @@ enum tfprof_status user_rows_find(struct user_rows *rows, struct profile *profil
 }
 
 void user_rows_free(struct user_rows *rows) {
-  free(rows->ops);
-  free(rows->parents);
-  free(rows->depths);
+  scratch_free(rows->ops);
+  scratch_free(rows->parents);
+  scratch_free(rows->depths);
   *rows = (struct user_rows){.count = 0};
 }
 
@@ -132,7 +132,7 @@ enum tfprof_status user_rows_values(const struct user_rows *rows, const struct p
                                     int64_t **values, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   size_t s = 0;
-  int64_t *all = malloc(((size_t)rows->count + 1) * sizeof *all);
+  int64_t *all = scratch_allocate(((size_t)rows->count + 1) * sizeof *all);
   if (!all) return error_no_memory(error);
   for (uint32_t i = 0; i < rows->count; i++) {
     while (rows->ops[i] >= ops->segments[s]->first_row + ops->segments[s]->rows) s++;
@@ -152,6 +152,6 @@ enum tfprof_status user_rows_copy(const struct user_rows *rows, struct profile *
     if (values[i] == 0) values[i] = NO_VALUE;
   }
   if (!status) status = derive_set_integers(profile, table, column, values, error);
-  free(values);
+  scratch_free(values);
   return status;
 }

@@ -5,6 +5,7 @@
 */
 #include "store/parallel.h"
 #include "store/private.h"
+#include "store/scratch.h"
 
 #include <stdlib.h>
 
@@ -183,7 +184,11 @@ static enum tfprof_status run_pass(struct profile *profile, unsigned number, str
 
 enum tfprof_status profile_ensure_table(struct profile *profile, unsigned table, struct tfprof_error *error) {
   int pass = pass_to_make(profile, table);
-  return pass < 0 ? TFPROF_OK : run_pass(profile, (unsigned)pass, error);
+  if (pass < 0) return TFPROF_OK;
+  scratch_keep();
+  enum tfprof_status status = run_pass(profile, (unsigned)pass, error);
+  scratch_return();
+  return status;
 }
 
 /* ---- columns ---- */
@@ -239,8 +244,7 @@ static void need_column(const struct profile *profile, unsigned table, unsigned 
 static bool is_runnable(const struct profile *profile, const struct derive_pass *pass) {
   struct needs needs = {.passes = 0};
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
-    if ((int)pass->writes[i].table != pass->makes_table && pass_to_make(profile, pass->writes[i].table) >= 0)
-      return false;
+    if ((int)pass->writes[i].table != pass->makes_table && pass_to_make(profile, pass->writes[i].table) >= 0) return false;
   }
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[i]); i++) {
     need_column(profile, pass->reads[i].table, pass->reads[i].column, &needs);
@@ -329,8 +333,8 @@ static enum tfprof_status load_needs(struct profile *profile, unsigned table, st
   return status;
 }
 
-enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned table, struct segment *segment,
-                                          const struct column_set *columns, struct tfprof_error *error) {
+static enum tfprof_status ensure_columns(struct profile *profile, unsigned table, struct segment *segment,
+                                         const struct column_set *columns, struct tfprof_error *error) {
   enum tfprof_status status = profile_ensure_table(profile, table, error);
   const struct profile_table *list = &profile->tables[table];
   if (status || list->segment_count == 0) return status;
@@ -343,6 +347,14 @@ enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned tabl
     if (!column_set_has(columns, column) || column_set_has(raw, column)) continue;
     if (is_missing(list, segment, column)) status = derive_column(profile, table, column, error);
   }
+  return status;
+}
+
+enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned table, struct segment *segment,
+                                          const struct column_set *columns, struct tfprof_error *error) {
+  scratch_keep();
+  enum tfprof_status status = ensure_columns(profile, table, segment, columns, error);
+  scratch_return();
   return status;
 }
 

@@ -131,7 +131,7 @@ static void end(struct opened *opened) {
 static int64_t *derived(struct opened *opened, unsigned table, unsigned number, uint32_t *rows) {
   struct column_set columns = {{0, 0}};
   struct tfprof_error error = {.status = TFPROF_OK};
-  int64_t *values = NULL;
+  int64_t *values = NULL, *copy;
   column_set_add(&columns, number);
   if (profile_require(opened->profile, table, &columns, &error) ||
       derive_all_integers(opened->profile, table, number, &values, &error)) {
@@ -139,8 +139,13 @@ static int64_t *derived(struct opened *opened, unsigned table, unsigned number, 
           error.message);
     exit(1);
   }
-  if (rows) *rows = (uint32_t)opened->profile->tables[table].rows;
-  return values;
+  size_t count = opened->profile->tables[table].rows;
+  if (rows) *rows = (uint32_t)count;
+  copy = malloc((count + 1) * sizeof *copy);
+  if (!copy) exit(1);
+  memcpy(copy, values, count * sizeof *copy);
+  scratch_free(values);
+  return copy;
 }
 
 static const char *text_of(const struct opened *opened, int64_t id) {
@@ -635,8 +640,7 @@ static void test_steps(void) {
       script_row(&script, "op", "aten::mm", 1, 410, 420); /* elsewhere */
       script_row(&script, "op", "aten::mm", 0, 500, 510); /* later */
       if (is_sampled) {
-        column(&script.opened, TABLE_counters, COLUMN_counters_name, 1)[0] =
-            text(&script.opened, "capture_ops_recorded");
+        column(&script.opened, TABLE_counters, COLUMN_counters_name, 1)[0] = text(&script.opened, "capture_ops_recorded");
         column(&script.opened, TABLE_counters, COLUMN_counters_time_ns, 1)[0] = 0;
         column(&script.opened, TABLE_counters, COLUMN_counters_value, 1)[0] = 0;
       }
