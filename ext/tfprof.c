@@ -63,6 +63,7 @@
 **                               aggregate: the sum of overlapping weights, at most cap, over time
 **   ordered_concat(text, separator, key)
 **                               aggregate: the texts in the order of the key
+**   is_library_file(path)       1: of an installed package or Python's library, 0: of a program, NULL: no file
 **   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
 **   median(x)                   aggregate; only where SQLite has none
 **   stddev(x)                   aggregate: standard deviation of a sample
@@ -77,10 +78,10 @@
 **
 ** CLASSIC VIEWS
 **
-**   scope_view, graph_view, code_view and op_view are the views of the TensorFlow profiler: one row for each line of its
-**   output, which is in displayed_text; own and total values of every metric beside it.  Its options are hidden columns:
-**   SELECT depth, name, total_micros FROM scope_view WHERE max_depth = 4 AND order_by = 'micros'.  -select, which is a
-**   keyword, is called selected.
+**   scope_view, graph_view, code_view and op_view are the views of the TensorFlow profiler: one row for each line of
+**   its output, which is in displayed_text; own and total values of every metric beside it.  Its options are hidden
+**   columns: SELECT depth, name, total_micros FROM scope_view WHERE max_depth = 4 AND order_by = 'micros'.  -select,
+**   which is a keyword, is called selected.
 **
 ** VIEWS
 **

@@ -109,12 +109,11 @@ export TMPDIR
 # shellcheck disable=SC2064  # the folder of now
 trap "[ -n '${TFPROF_KEEP_TEST_FILES:-}' ] && echo 'kept: $TMPDIR' || rm -rf '$TMPDIR'" EXIT
 
+say "Tests, GROUP/NAME"
 if wants unit; then
-  say "C tests"
   run_ctest build unit .
 fi
-if wants asan; then
-  say "C tests with AddressSanitizer and UndefinedBehaviorSanitizer"
+if wants asan; then # AddressSanitizer and UndefinedBehaviorSanitizer
   cmake --preset asan >/dev/null
   if cmake --build --preset asan -j "$(nproc)" >"$logs/asan-build.log" 2>&1; then
     run_ctest build-asan asan . ASAN_OPTIONS=detect_leaks=1
@@ -122,8 +121,7 @@ if wants asan; then
     record asan/build 1 "$logs/asan-build.log" -
   fi
 fi
-if wants tsan; then
-  say "C tests with ThreadSanitizer"
+if wants tsan; then # ThreadSanitizer
   cmake --preset tsan >/dev/null
   if cmake --build --preset tsan -j "$(nproc)" >"$logs/tsan-build.log" 2>&1; then
     # Only those that use threads.  Recent kernels place mappings where the runtime of older compilers does not expect them.
@@ -140,7 +138,6 @@ for directory in tests/*/; do
   scripts=("$directory"test_*.py "$directory"test_*.sh)
   shopt -u nullglob
   [ ${#scripts[@]} -eq 0 ] && continue
-  say "$group"
   for script in "${scripts[@]}"; do
     case $script in
       *.py) run "$group/$(basename "$script" .py)" "$PYTHON" "$script" ;;

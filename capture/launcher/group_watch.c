@@ -1,9 +1,9 @@
 /* group_watch.c: a second, idle process in our group, which tells us of every signal that it gets.
 **
 ** A signal must reach the program once.  One that is sent to us alone (kill, a batch system, a container runtime) has
-** to be handed on; one that is sent to the group (the terminal's Ctrl-C, a shell's `kill %1`, timeout) is there already,
-** and the system does not say which it was.  So this process does: what it got as well went to the group.  It blocks all
-** signals, writes each one's number and time into a pipe, dies with us, and bears another name, so that
+** to be handed on; one that is sent to the group (the terminal's Ctrl-C, a shell's `kill %1`, timeout) is there
+** already, and the system does not say which it was.  So this process does: what it got as well went to the group.  It
+** blocks all signals, writes each one's number and time into a pipe, dies with us, and bears another name, so that
 ** `pkill tfprof-capture` finds us alone.
 */
 #include "group_watch.h"

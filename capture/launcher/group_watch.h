@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
-/* Before the program is started, with the signals of interest blocked. Without it (no process to be had) the origin of a
-** signal decides: what comes from the terminal goes to the group. */
+/* Before the program is started, with the signals of interest blocked. Without it (no process to be had) the origin of
+** a signal decides: what comes from the terminal goes to the group. */
 void group_watch_begin(void);
 void group_watch_end(void);
 /* Waits up to 50 ms for the answer about a signal that was just taken. */

@@ -3,7 +3,8 @@
 **   tfprof-capture [OPTIONS] [--] PROGRAM [ARGUMENT...]
 **
 ** It makes the run directory, tells the injected side through the environment what to do, runs the program, and says on
-** stderr what was recorded.  Nothing of the program is changed: the recorder comes in through Python's own start-up hook.
+** stderr what was recorded.  Nothing of the program is changed: the recorder comes in through Python's own start-up
+** hook.
 **
 ** The environment that the program and its children get, on top of ours:
 **
@@ -147,8 +148,8 @@ int main(int argc, char **argv) {
   }
   program_examine(options.command, &program);
   bool is_quiet = options_is_on(&options, OPTION_QUIET);
-  int status = run_directory_open(options_text(&options, OPTION_OUTPUT), options_is_on(&options, OPTION_FORCE), is_quiet,
-                                  &directory);
+  int status = run_directory_open(options_text(&options, OPTION_OUTPUT), options_is_on(&options, OPTION_FORCE),
+                                  is_quiet, &directory);
   if (status) return status;
   if (!set_environment(&options, &parts, &program, directory.absolute)) return STATUS_CANNOT_RECORD;
 

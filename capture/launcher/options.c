@@ -54,9 +54,10 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_NO_STACKS] = {"no-stacks", 0, KIND_SAME, "none", NULL, false, NULL, "the same as --python=none"},
     [OPTION_SHAPES] = {"no-shapes", 0, KIND_OFF, NULL, "TFPROF_SHAPES", true, "1",
                        "do not record the shapes and types of the ops' inputs"},
-    [OPTION_MEMORY] = {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
-                       "do not record allocations and releases. With it: while ops are not recorded, allocations below 1 "
-                       "MiB come without their Python line"},
+    [OPTION_MEMORY] =
+        {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
+         "do not record allocations and releases. With it: while ops are not recorded, allocations below 1 "
+         "MiB come without their Python line"},
     [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "48M",
                             "how much a process may hold in memory of what is not written yet, from 1M on; what "
                             "comes when it is full is lost, and counted"},
@@ -66,7 +67,8 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},
-    [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0", "print nothing unless something is wrong"},
+    [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0",
+                      "print nothing unless something is wrong"},
     [OPTION_CHECK] = {"check", 0, KIND_ON, NULL, NULL, false, "0",
                       "record nothing, but try what can be recorded with python3, or with the Python that is named "
                       "as PROGRAM, and say how to get the rest"},
@@ -296,7 +298,8 @@ static enum option find_option(const char *word, const char **value) {
   for (size_t i = 0; i < OPTION_COUNT; i++) {
     const struct option_spec *spec = &specs[i];
     size_t length = strlen(spec->name);
-    if (word[1] == '-' && strncmp(word + 2, spec->name, length) == 0 && (!word[2 + length] || word[2 + length] == '=')) {
+    if (word[1] == '-' && strncmp(word + 2, spec->name, length) == 0 &&
+        (!word[2 + length] || word[2 + length] == '=')) {
       if (word[2 + length]) *value = word + 2 + length + 1;
       return (enum option)i;
     }

@@ -30,7 +30,8 @@ enum option {
 enum { OPTION_TEXT_SIZE = 4096 };
 
 struct capture_options {
-  /* What each option is set to, in the form that its variable has: 0 or 1, one of the words, bytes as a plain number. */
+  /* What each option is set to, in the form that its variable has: 0 or 1, one of the words, bytes as a
+  ** plain number. */
   char texts[OPTION_COUNT][OPTION_TEXT_SIZE];
   char **command; /* the program and its arguments, NULL-terminated; inside argv */
 };

@@ -7,8 +7,8 @@
 #include "run_directory.h"
 #include "supervise.h"
 
-/* `tools` is how the user reaches the directory of tfprof ("build/"), or empty when it is on PATH. `extension` is what to
-** give to sqlite3's .load. */
+/* `tools` is how the user reaches the directory of tfprof ("build/"), or empty when it is on PATH. `extension` is what
+** to give to sqlite3's .load. */
 void report(const struct capture_options *options, const struct run_directory *directory,
             const struct program *program, const struct outcome *outcome, const char *tools, const char *extension);
 

@@ -25,7 +25,8 @@ bool run_directory_is_recording(const char *name) {
   return length > suffix && strcmp(name + length - suffix, ".tfprof") == 0;
 }
 
-/* Recordings in the directory; with `remove` they are removed and those that could not be are counted. -1: unreadable. */
+/* Recordings in the directory; with `remove` they are removed and those that could not be are counted.
+** -1: unreadable. */
 static int count_recordings(const char *path, bool remove) {
   DIR *stream = opendir(path);
   if (!stream) return -1;

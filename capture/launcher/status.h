@@ -1,4 +1,5 @@
-/* status.h: the exit statuses that are tfprof-capture's own; any other is the program's. As of env(1) and the shells. */
+/* status.h: the exit statuses that are tfprof-capture's own; any other is the program's. As of env(1) and
+** the shells. */
 #ifndef TFPROF_LAUNCHER_STATUS_H
 #define TFPROF_LAUNCHER_STATUS_H
 

@@ -1,8 +1,8 @@
 /* supervise.c: starts the program, hands signals on to it, waits for its end, and ends in the same way.
 **
 ** The program stays in our process group, so that job control, pipelines and the terminal work as without us.  A signal
-** that is sent to us alone is handed on; one that went to the whole group has reached the program by itself (group_watch
-** tells).  Ctrl-Z stops us with the program, so that the shell sees the job stopped.
+** that is sent to us alone is handed on; one that went to the whole group has reached the program by itself
+** (group_watch tells).  Ctrl-Z stops us with the program, so that the shell sees the job stopped.
 **
 ** There are no signal handlers: the signals are blocked here and taken one by one with sigwaitinfo().  The program gets
 ** the mask and the dispositions that we were started with (nohup's ignored SIGHUP, for one).

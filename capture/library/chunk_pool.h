@@ -2,8 +2,8 @@
 **
 ** A thread writes into a chunk of its own and takes the next one when it is full; the writer thread gives chunks back
 ** once it has read them.  So memory follows the backlog of all threads together, whatever their number, and never
-** exceeds what chunk_pool_begin was given; pages that were never needed are never touched.  Taking and giving back are one atomic
-** operation on a bit map: no locks, no system calls.
+** exceeds what chunk_pool_begin was given; pages that were never needed are never touched.  Taking and giving back are
+** one atomic operation on a bit map: no locks, no system calls.
 */
 #ifndef TFPROF_CAPTURE_CHUNK_POOL_H
 #define TFPROF_CAPTURE_CHUNK_POOL_H

@@ -78,7 +78,8 @@ bool module_discovery_begin(void *work, void *get_objects, void *start_thread) {
 void module_discovery_want(uintptr_t address, uintptr_t type) {
   pthread_mutex_lock(&guard);
   bool is_there = false;
-  for (unsigned i = 0; i < wanted_count && !is_there; i++) is_there = wanted[i].address == address && wanted[i].type == type;
+  for (unsigned i = 0; i < wanted_count && !is_there; i++)
+    is_there = wanted[i].address == address && wanted[i].type == type;
   if (!is_there && wanted_count < WANTED_MAXIMUM) {
     wanted[wanted_count] = (struct wish){address, type, wanted_count};
     wanted_count++;
@@ -98,8 +99,8 @@ static int compare(const void *left, const void *right) {
   return (a->type > b->type) - (a->type < b->type);
 }
 
-/* Appends the objects that are at one of these addresses, in the order in which they were seen, and says which are dead.
-** false: something failed. */
+/* Appends the objects that are at one of these addresses, in the order in which they were seen, and says which are
+** dead. false: something failed. */
 static bool find_objects(struct wish *wished, unsigned count, void *found) {
   void *objects = python.call(python.get_objects, NULL);
   static void *alive[WANTED_MAXIMUM]; /* by order; with the GIL held */

@@ -1,15 +1,16 @@
 /* module_discovery.h: from the address of a module that an op's stack shows to the module itself.
 **
-** Only under the GIL can it be said whether there is still a module at an address.  The writer thread, which never takes
-** the GIL, asks the interpreter to call us when it can (Py_AddPendingCall: on the main thread, between two instructions).
-** Then the objects that Python's garbage collector knows are gone through once (in C, some 10 ms in a program with
-** PyTorch, without any code of the program being run), and those that were wanted are handed to a new Python thread,
-** which runs the hook's function: a thread of its own, because torch.compile may be watching the main thread.
+** Only under the GIL can it be said whether there is still a module at an address.  The writer thread, which never
+** takes the GIL, asks the interpreter to call us when it can (Py_AddPendingCall: on the main thread, between two
+** instructions). Then the objects that Python's garbage collector knows are gone through once (in C, some 10 ms in a
+** program with PyTorch, without any code of the program being run), and those that were wanted are handed to a new
+** Python thread, which runs the hook's function: a thread of its own, because torch.compile may be watching the main
+** thread.
 **
-** This happens when a model is run for the first time, and when modules turn up that were not part of it then; after the
-** first times at most a hundredth of the time is spent on it, and less and less while nothing is found: a program may make
-** a module for each step and drop it.  An address where no object is any more is told to be that of a dead module, so that
-** the next one there is asked for again.
+** This happens when a model is run for the first time, and when modules turn up that were not part of it then; after
+** the first times at most a hundredth of the time is spent on it, and less and less while nothing is found: a program
+** may make a module for each step and drop it.  An address where no object is any more is told to be that of a dead
+** module, so that the next one there is asked for again.
 */
 #ifndef TFPROF_CAPTURE_MODULE_DISCOVERY_H
 #define TFPROF_CAPTURE_MODULE_DISCOVERY_H

@@ -76,7 +76,8 @@ static void append(struct told *told) {
 }
 
 bool module_tell(const struct module_node *node) {
-  const char *const texts[TEXT_COUNT] = {node->name, node->type, node->shape, node->dtype, node->device, node->attributes};
+  const char *const texts[TEXT_COUNT] = {node->name,  node->type,   node->shape,
+                                         node->dtype, node->device, node->attributes};
   size_t size = sizeof(struct told);
   for (int i = 0; i < TEXT_COUNT; i++) size += texts[i] ? strlen(texts[i]) : 0;
   struct told *told = calloc(1, size);

@@ -337,8 +337,8 @@ static struct op_reader *reader_of(struct op_rows *rows, unsigned number) {
   return reader;
 }
 
-/* The row of the thread in `threads`. Its name is Python's, or the one that the system has for it now: threads are named
-** after they have begun. */
+/* The row of the thread in `threads`. Its name is Python's, or the one that the system has for it now: threads are
+** named after they have begun. */
 static int64_t thread_row(struct op_rows *rows, struct op_reader *reader) {
   if (reader->row >= 0) return reader->row;
   const struct capture_thread *thread = reader->thread;

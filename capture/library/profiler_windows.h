@@ -1,8 +1,8 @@
 /* profiler_windows.h: ops that PyTorch's own profiler recorded, where our callbacks cannot be used.
 **
-** On a PyTorch whose functions or layout are not as we know them (torch_api.h) the Python hook lets torch.profiler watch a
-** few steps now and then, and hands what it saw over here: it goes the way of any other op, through the chunks of a
-** thread to the writer thread.  One caller at a time: the GIL is held.
+** On a PyTorch whose functions or layout are not as we know them (torch_api.h) the Python hook lets torch.profiler
+** watch a few steps now and then, and hands what it saw over here: it goes the way of any other op, through the chunks
+** of a thread to the writer thread.  One caller at a time: the GIL is held.
 */
 #ifndef TFPROF_CAPTURE_PROFILER_WINDOWS_H
 #define TFPROF_CAPTURE_PROFILER_WINDOWS_H

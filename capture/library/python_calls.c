@@ -31,7 +31,7 @@ static uint32_t name_of_code(struct capture_thread *thread, const uint8_t *code)
 
 static bool describe(struct capture_thread *thread, struct open_op *call, const uint8_t *frame) {
   call->node = python_stack_node(thread, frame);
-  call->name = name_of_code(thread, python_at(frame, python_layout.frame_code));
+  call->name = name_of_code(thread, (const uint8_t *)python_frame_object(frame, python_layout.frame_code));
   return call->name != 0;
 }
 
@@ -80,8 +80,8 @@ static void write_call(struct capture_thread *thread, const struct open_op *call
   thread_commit(thread, sizeof *item);
 }
 
-/* The call of this frame may not have been recorded: it had begun before. Calls above it whose end was not told (another
-** profiler took our place meanwhile) have no row. */
+/* The call of this frame may not have been recorded: it had begun before. Calls above it whose end was not told
+** (another profiler took our place meanwhile) have no row. */
 static void end_call(void) {
   uint64_t end_ticks = clock_ticks();
   struct capture_thread *thread = capture_current_thread;
@@ -139,8 +139,8 @@ void *python_call_watcher(int number) {
   return make_function(&definitions[number], NULL, NULL);
 }
 
-/* ---- Before: Py_tracefunc (cpython/pystate.h). PyTrace_CALL is 0, PyTrace_RETURN 3, which exceptions and the pauses of
-** generators end with, too; calls of builtin functions are told and left out. */
+/* ---- Before: Py_tracefunc (cpython/pystate.h). PyTrace_CALL is 0, PyTrace_RETURN 3, which exceptions and the pauses
+** of generators end with, too; calls of builtin functions are told and left out. */
 
 static int profile_event(void *object, void *frame, int what, void *argument) {
   (void)object;

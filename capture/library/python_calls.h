@@ -1,8 +1,9 @@
 /* python_calls.h: --python=calls: every call of a Python function as an op of category `python`.
 **
-** CPython tells us when a function begins and ends: from 3.12 on through sys.monitoring, whose callbacks are two builtin
-** functions made here; before through PyEval_SetProfile, thread by thread.  A generator has a row for each time that it
-** runs.  Calls nest with the ops on the thread's stack of what is open.  Added to a Python call of 55 ns: see the README.
+** CPython tells us when a function begins and ends: from 3.12 on through sys.monitoring, whose callbacks are two
+** builtin functions made here; before through PyEval_SetProfile, thread by thread.  A generator has a row for each time
+** that it runs.  Calls nest with the ops on the thread's stack of what is open.  Added to a Python call of 55 ns: see
+** the README.
 */
 #ifndef TFPROF_CAPTURE_PYTHON_CALLS_H
 #define TFPROF_CAPTURE_PYTHON_CALLS_H

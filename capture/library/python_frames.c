@@ -26,6 +26,7 @@ static const struct python_layout layouts[] = {
     {311, PYTHON_LOCATIONS, 56,  8,  32, 48,  56, 69,  72,  72, 112, 128, 136, 184,  48, 72},
     {312, PYTHON_LOCATIONS, 56,  0,   0,  8,  56, 70,  72,  68, 112, 128, 136, 192,  40, 56},
     {313, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 70,  72,  68, 112, 128, 136, 200,  40, 56},
+    {314, PYTHON_LOCATIONS, -1, 72,   0,  8,  56, 74,  80,  68, 112, 128, 136, 208,  40, 56},
     /* clang-format on */
 };
 
@@ -70,7 +71,8 @@ static inline uint32_t frame_node(struct capture_thread *thread, uint32_t parent
   uint32_t code = python_code_number(thread, (const uint8_t *)place->code), module = 0, node = 0;
   if (code && place->module) module = thread_intern_module(thread, place->module, place->type);
   if (code && (module || !place->module))
-    node = thread_intern_node(thread, parent, code, code_offset(&python_layout, place->code, place->instruction), module);
+    node =
+        thread_intern_node(thread, parent, code, code_offset(&python_layout, place->code, place->instruction), module);
   if (!node || forgets != thread->forgets) return 0;
   *recent = (struct recent_node){place->code, instruction, parent, node, thread->generation, 0};
   return node;
@@ -82,15 +84,14 @@ uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) 
   struct stack_frame *walk = thread->walks[!thread->last_walk], *last = thread->walks[thread->last_walk];
   uint32_t depth = 0;
   for (; frame && depth < STACK_MAXIMUM; frame = python_at(frame, python_layout.frame_previous)) {
-    if (python_layout.frame_owner >= 0 && frame[python_layout.frame_owner] == FRAME_OF_C_STACK) continue;
+    if (python_layout.frame_owner >= 0 && frame[python_layout.frame_owner] >= FRAME_OF_C_STACK) continue;
     struct stack_frame *place = &walk[depth++];
-    place->code = (uintptr_t)python_at(frame, python_layout.frame_code);
+    place->code = python_frame_object(frame, python_layout.frame_code);
     place->instruction = python_instruction(frame);
     place->module = place->type = 0;
     if (place->code == python_module_code) {
-      const uint8_t *module = python_at(frame, python_layout.frame_locals);
-      place->module = (uintptr_t)module;
-      place->type = module ? (uintptr_t)python_at(module, OBJECT_TYPE) : 0;
+      place->module = python_frame_object(frame, python_layout.frame_locals);
+      place->type = place->module ? (uintptr_t)python_at((const uint8_t *)place->module, OBJECT_TYPE) : 0;
     }
   }
   if (!depth) return 0;
@@ -166,7 +167,8 @@ size_t python_describe_stack(char *text, size_t size) {
               guarded_word(object + layout->frame_previous, &previous) &&
               (layout->frame_owner < 0 || guarded_read(object + layout->frame_owner, &owner, 1));
     if (layout->code_instructions < 0) instruction = (uint64_t)(int64_t)(int32_t)instruction;
-    if (is_read && owner != FRAME_OF_C_STACK) is_read = describe_frame(&out, layout, code, instruction);
+    if (is_read && owner < FRAME_OF_C_STACK)
+      is_read = describe_frame(&out, layout, code & ~(uint64_t)STACK_REFERENCE_TAG, instruction);
     frame = previous;
   }
   python_layout = believed;
@@ -183,7 +185,10 @@ unsigned python_describe_modules(uint64_t *modules, unsigned room) {
   while (frame && count < room) {
     const uint8_t *object = (const uint8_t *)(uintptr_t)frame;
     if (!guarded_word(object + python_layout.frame_code, &code)) return 0;
-    if (code == python_module_code && !guarded_word(object + python_layout.frame_locals, &modules[count++])) return 0;
+    if ((code & ~(uint64_t)STACK_REFERENCE_TAG) == python_module_code) {
+      if (!guarded_word(object + python_layout.frame_locals, &modules[count])) return 0;
+      modules[count++] &= ~(uint64_t)STACK_REFERENCE_TAG;
+    }
     if (!guarded_word(object + python_layout.frame_previous, &frame)) return 0;
   }
   return count;

@@ -18,7 +18,7 @@ enum python_table {                   /* how a code object says which instructio
 };
 
 struct python_layout {
-  uint16_t version; /* 308 ... 313 */
+  uint16_t version; /* 308 ... 314 */
   uint8_t table;
   int16_t thread_cframe; /* PyThreadState to _PyCFrame; -1: there is none */
   int16_t current_frame; /* in the cframe, or else in the thread state */
@@ -33,8 +33,11 @@ extern struct python_layout python_layout;
 extern void *(*python_thread_state)(
     void); /* PyGILState_GetThisThreadState: the calling thread's, with or without the GIL */
 
-/* FRAME_OWNED_BY_CSTACK (3.12, 3.13): an entry of C into the interpreter that belongs to no code. */
+/* The owners from here on, FRAME_OWNED_BY_CSTACK (3.12, 3.13), FRAME_OWNED_BY_INTERPRETER and _CSTACK (3.14): an entry
+** of C into the interpreter that belongs to no code. */
 enum { FRAME_OF_C_STACK = 3 };
+/* In the words of a frame that 3.14 calls _PyStackRef: how the reference is counted, not where the object is. */
+enum { STACK_REFERENCE_TAG = 3 };
 enum { OBJECT_TYPE = 8 }; /* PyObject.ob_type, after the reference count */
 
 /* Takes the row of this version for the proof. false: `reason` says why there can be no stacks. */
@@ -56,6 +59,11 @@ static inline const uint8_t *python_at(const uint8_t *object, int offset) {
   const uint8_t *pointer;
   memcpy(&pointer, object + offset, sizeof pointer);
   return pointer;
+}
+
+/* The code object or a local of a frame. */
+static inline uintptr_t python_frame_object(const uint8_t *frame, int offset) {
+  return (uintptr_t)python_at(frame, offset) & ~(uintptr_t)STACK_REFERENCE_TAG;
 }
 
 /* The innermost frame of the calling thread; NULL when it runs no Python. */

@@ -6,6 +6,7 @@
 #include "module_discovery.h"
 #include "op_rows.h"
 #include "process_counters.h"
+#include "process_identity.h"
 #include "sampling.h"
 #include "session.h"
 
@@ -83,8 +84,8 @@ static void complain(const struct tfprof_error *error) {
   char text[2200];
   error_text(error, text, sizeof text);
   session_say(
-      "cannot write: %s; what was written before is kept, the program goes on, and recording goes on when there is "
-      "room again",
+      "cannot write: %s; what was written before is kept, the program goes on, and recording goes on when this has "
+      "passed",
       text);
 }
 
@@ -265,6 +266,11 @@ static void tick(void) {
   if (recording.is_blocked) write_definitions();
   const struct dump_clock clock = {reading.monotonic_ns, reading.realtime_ns, 0, reading.uncertainty_ns};
   if (dump_writer_clock(recording.writer, &clock, &error) != TFPROF_OK) complain(&error);
+  if (process_identity_has_changed()) {
+    struct process_identity identity;
+    process_identity_get(&identity);
+    if (dump_writer_profile(recording.writer, &identity.profile, &error) != TFPROF_OK) complain(&error);
+  }
   process_counters_measure(&recording.counters, recording.writer);
   add_sampling();
   write_counters();
@@ -282,7 +288,8 @@ static uint64_t drain(void) {
   module_rows_drain(&recording.rows.modules);
   uint64_t count = op_rows_drain(&recording.rows, DRAIN_LIMIT, write_what_is_full, NULL);
   module_discovery_tick();
-  if ((recording.rows.ops.rows || recording.rows.modules.nodes.rows || recording.rows.memory.events.rows) && !recording.oldest_ms)
+  if ((recording.rows.ops.rows || recording.rows.modules.nodes.rows || recording.rows.memory.events.rows) &&
+      !recording.oldest_ms)
     recording.oldest_ms = now_ms();
   return count;
 }

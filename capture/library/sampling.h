@@ -1,22 +1,23 @@
 /* sampling.h: in which steps ops are recorded.
 **
-** Recording the ops of a step that does little but launch them costs a sixth of its time, most of it within PyTorch.  So
-** that the run as a whole slows by no more than it may, ops are recorded in the first steps and then in one step of K.
-** Steps, ranges, counters and allocations are recorded always, in steps without ops the small allocations without their
-** stack: the callback for ranges, which sees the marks of the steps, stays; the one for ops comes and goes at the end of
-** a step (op_callbacks.h).
+** Recording the ops of a step that does little but launch them costs a sixth of its time, most of it within PyTorch.
+** So that the run as a whole slows by no more than it may, ops are recorded in the first steps and then in one step of
+** K. Steps, ranges, counters and allocations are recorded always, in steps without ops the small allocations without
+** their stack: the callback for ranges, which sees the marks of the steps, stays; the one for ops comes and goes at the
+** end of a step (op_callbacks.h).
 **
 ** Which mark ends a step.  As in ext/derive/steps.c, for the two have to agree: tfprof.step() wins, then the user's own
-** profiler, then the optimizer that steps most often, and of several the one that ended its first step last.  Optimizers
-** of one class make one series whose periods repeat in a pattern: the step ends where the longest pause follows.  While
-** the pattern is not known everything is recorded.  A step that was recorded in part counts as not recorded.
+** profiler, then the optimizer that steps most often, and of several the one that ended its first step last.
+** Optimizers of one class make one series whose periods repeat in a pattern: the step ends where the longest pause
+** follows.  While the pattern is not known everything is recorded.  A step that was recorded in part counts as not
+** recorded.
 **
 ** K.  What recording a step costs is first taken to be its number of ops times OP_COST_NS; once there are steps of both
-** kinds, the difference of their medians, but no less than half of that and no more than twice.  K is the least for which
-** the cost, spread over K steps, stays within SHARE of the overhead that is allowed (the rest is for what is recorded
-** always).  It is looked at again every 50 steps and changed when it is off by a quarter.  Which one of K steps is
-** recorded is drawn anew each time, so that no rhythm of the program hides from it.  The file's size counts as well: from
-** half of its limit on K grows, and when it is reached no op is recorded any more.
+** kinds, the difference of their medians, but no less than half of that and no more than twice.  K is the least for
+** which the cost, spread over K steps, stays within SHARE of the overhead that is allowed (the rest is for what is
+** recorded always).  It is looked at again every 50 steps and changed when it is off by a quarter.  Which one of K
+** steps is recorded is drawn anew each time, so that no rhythm of the program hides from it.  The file's size counts as
+** well: from half of its limit on K grows, and when it is reached no op is recorded any more.
 */
 #ifndef TFPROF_CAPTURE_SAMPLING_H
 #define TFPROF_CAPTURE_SAMPLING_H

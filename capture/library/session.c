@@ -7,12 +7,14 @@
 #include "module_discovery.h"
 #include "module_rows.h"
 #include "op_callbacks.h"
+#include "process_identity.h"
 #include "python_calls.h"
 #include "python_code.h"
 #include "python_frames.h"
 #include "profiler_windows.h"
 #include "recording.h"
 #include "sampling.h"
+#include "thread_names.h"
 #include "torch_inputs.h"
 
 #include <fcntl.h>
@@ -30,7 +32,7 @@ struct session_part session_parts[PART_COUNT];
 static const char *const part_names[PART_COUNT] = {"ops",   "shapes", "stacks", "modules",
                                                    "steps", "memory", "clock",  "counters"};
 static _Atomic int state = SESSION_NONE;
-static char directory[4096], framework_version[64], command[4096];
+static char directory[4096];
 static struct sampling_options sampling_asked;
 static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty: it can */
 static bool wants_shapes, wants_stacks, wants_memory, is_quiet;
@@ -58,73 +60,12 @@ static void set_part(int part, enum part_state part_state, const char *reason) {
   snprintf(session_parts[part].reason, sizeof session_parts[part].reason, "%s", reason);
 }
 
-/* ---- What is written about the process. */
-
-struct identity {
-  char host[128];
-  struct dump_profile profile;
-};
-
-static int32_t environment_number(const char *const *names, int32_t otherwise) {
-  for (; *names; names++) {
-    const char *text = getenv(*names);
-    char *end;
-    long number = text && *text ? strtol(text, &end, 10) : -1;
-    if (number >= 0 && number <= INT32_MAX && *end == 0) return (int32_t)number;
-  }
-  return otherwise;
-}
-
-static void identify(struct identity *identity) {
-  static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
-  static const char *const size_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
-  memset(identity, 0, sizeof *identity);
-  if (gethostname(identity->host, sizeof identity->host - 1)) identity->host[0] = 0;
-  struct dump_profile *profile = &identity->profile;
-  profile->host = identity->host;
-  profile->command = command[0] ? command : NULL;
-  profile->framework = "pytorch";
-  profile->framework_version = framework_version;
-  profile->recorder = "tfprof-capture " TFPROF_RELEASE;
-  profile->clock_domain = "monotonic";
-  profile->pid = (uint32_t)getpid();
-  profile->parent_pid = (uint32_t)getppid();
-  profile->rank = environment_number(rank_names, -1);
-  profile->world_size = (uint32_t)environment_number(size_names, 0);
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  profile->created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-  /* 36 characters: 16 bytes in hexadecimal with dashes. */
-  char text[40] = "";
-  int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ssize_t length = read(descriptor, text, 36);
-  close(descriptor);
-  for (int i = 0, digits = 0; i < length && digits < 32; i++) {
-    const char *hexadecimal = "0123456789abcdef", *digit = text[i] ? strchr(hexadecimal, text[i]) : NULL;
-    if (!digit) continue;
-    profile->boot_id[digits / 2] = (uint8_t)(profile->boot_id[digits / 2] << 4 | (digit - hexadecimal));
-    digits++;
-  }
-}
-
-static void read_command(void) {
-  const char *given = getenv("TFPROF_COMMAND");
-  if (given && *given) {
-    snprintf(command, sizeof command, "%s", given);
-    return;
-  }
-  int descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  ssize_t length = descriptor < 0 ? 0 : read(descriptor, command, sizeof command - 1);
-  if (descriptor >= 0) close(descriptor);
-  for (ssize_t i = 0; i + 1 < length; i++)
-    if (!command[i]) command[i] = ' ';
-}
+/* ---- Begin. */
 
 static bool start_recording(void) {
-  struct identity identity;
+  struct process_identity identity;
   struct tfprof_error error;
-  identify(&identity);
+  process_identity_get(&identity);
   if (recording_begin(directory, &identity.profile, &error) == TFPROF_OK) return true;
   char text[2200];
   error_text(&error, text, sizeof text);
@@ -196,6 +137,10 @@ ENTRY_POINT void *tfprof_capture_call_watcher(int number);
 ENTRY_POINT int tfprof_capture_profile_thread(void);
 /* What threading.Thread calls the calling thread, in UTF-8. */
 ENTRY_POINT void tfprof_capture_name_thread(const char *name);
+/* The same of a thread that was there before; before recording begins. */
+ENTRY_POINT void tfprof_capture_note_thread(unsigned tid, const char *name);
+/* What the program made its default process group with. */
+ENTRY_POINT void tfprof_capture_set_rank(int rank, int world_size);
 ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
 /* Modules: what the hook's function for them is called with (module_discovery.h); the code object to be looked for, and
 ** what is then seen of the caller's stack; whether that was right. */
@@ -204,8 +149,8 @@ ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, unsigned
 ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, const char *reason);
 /* A module (address not 0) or a parameter; numbers of -1 and texts of NULL are not known. 0: no memory. */
 ENTRY_POINT int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth,
-                                         int64_t parameters, int64_t bytes, int64_t trainable, const char *name, const char *type,
-                                         const char *shape, const char *dtype, const char *device,
+                                         int64_t parameters, int64_t bytes, int64_t trainable, const char *name,
+                                         const char *type, const char *shape, const char *dtype, const char *device,
                                          const char *attributes);
 ENTRY_POINT void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new_type);
 ENTRY_POINT void tfprof_capture_module_died(uint64_t address, uint64_t type);
@@ -266,13 +211,13 @@ int tfprof_capture_load(void) {
   wants_memory = is_set("TFPROF_MEMORY", true);
   if (wants_memory) memory_begin();
   read_sampling_options();
-  read_command();
+  process_identity_begin();
   return 1;
 }
 
 int tfprof_capture_begin(const char *torch_version) {
   char reason[256];
-  snprintf(framework_version, sizeof framework_version, "%s", torch_version);
+  process_identity_set_framework(torch_version);
   bool is_memory_found = torch_memory_find(reason, sizeof reason);
   set_part(PART_MEMORY, wants_memory ? PART_DEGRADED : PART_OFF,
            !wants_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
@@ -297,10 +242,10 @@ int tfprof_capture_begin(const char *torch_version) {
 }
 
 int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
-  snprintf(framework_version, sizeof framework_version, "%s", torch_version);
+  process_identity_set_framework(torch_version);
   if (!without_callbacks[0]) snprintf(without_callbacks, sizeof without_callbacks, "it cannot be listened to");
   if (!is_possible || !thread_records_begin(buffer_bytes())) {
-    session_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", framework_version,
+    session_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", process_identity_framework(),
                 without_callbacks);
     return 0;
   }
@@ -379,7 +324,11 @@ void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
 
 void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }
 
-void tfprof_capture_name_thread(const char *name) { thread_set_python_name(name); }
+void tfprof_capture_name_thread(const char *name) { thread_name_set(name); }
+
+void tfprof_capture_note_thread(unsigned tid, const char *name) { thread_name_note(tid, name); }
+
+void tfprof_capture_set_rank(int rank, int world_size) { process_identity_set_rank(rank, world_size); }
 
 int tfprof_capture_profile_thread(void) { return python_calls_profile_thread(); }
 
@@ -405,8 +354,8 @@ void tfprof_capture_believe_modules(int is_proved, const char *reason) {
   set_part(PART_MODULES, is_proved ? PART_OK : PART_OFF, reason);
 }
 
-int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth,
-                             int64_t parameters, int64_t bytes, int64_t trainable, const char *name, const char *type, const char *shape,
+int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, int64_t parameters,
+                             int64_t bytes, int64_t trainable, const char *name, const char *type, const char *shape,
                              const char *dtype, const char *device, const char *attributes) {
   return module_tell(&(struct module_node){address, object_type, parent, depth, name, type, shape, dtype, device,
                                            attributes, parameters, bytes, trainable});
@@ -447,7 +396,7 @@ int tfprof_capture_arm(void) {
     return 1;
   }
   session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
-              framework_version);
+              process_identity_framework());
   tfprof_capture_finish();
   return 0;
 }
@@ -482,8 +431,8 @@ void tfprof_capture_finish(void) {
   ranges_disarm();
   memory_disarm();
   module_discovery_stop();
-  struct identity identity;
-  identify(&identity); /* the rank may have become known since */
+  struct process_identity identity;
+  process_identity_get(&identity); /* the rank may have become known since */
   recording_finish(&identity.profile, FINISH_TIMEOUT_MS);
 }
 

@@ -26,7 +26,17 @@ bool session_is_recording(void);
 /* The same without starting one. */
 bool session_is_running(void);
 
-enum { PART_OPS, PART_SHAPES, PART_STACKS, PART_MODULES, PART_STEPS, PART_MEMORY, PART_CLOCK, PART_COUNTERS, PART_COUNT };
+enum {
+  PART_OPS,
+  PART_SHAPES,
+  PART_STACKS,
+  PART_MODULES,
+  PART_STEPS,
+  PART_MEMORY,
+  PART_CLOCK,
+  PART_COUNTERS,
+  PART_COUNT
+};
 enum part_state { PART_OFF, PART_DEGRADED, PART_OK };
 struct session_part {
   enum part_state state;

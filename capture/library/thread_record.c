@@ -2,6 +2,7 @@
 #include "thread_record.h"
 
 #include "recording.h"
+#include "thread_names.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -14,9 +15,6 @@
 
 _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
 uint32_t capture_session;
-
-/* Looked at once per thread, so the room for it need not be in every thread of the program from its beginning. */
-static _Thread_local char python_name[THREAD_NAME_MAXIMUM];
 
 static _Atomic(struct capture_thread *) threads[THREAD_MAXIMUM];
 static _Atomic unsigned threads_made;
@@ -53,6 +51,7 @@ void thread_records_reset(void) {
   atomic_store(&threads_made, 0);
   atomic_store(&refused, 0);
   chunk_pool_reset();
+  thread_names_reset();
 }
 
 /* A structure that a thread left behind, or a new one, which the system fills with zeros when its pages are touched. */
@@ -79,8 +78,6 @@ static struct capture_thread *find_structure(void) {
   return thread;
 }
 
-void thread_set_python_name(const char *name) { snprintf(python_name, sizeof python_name, "%s", name); }
-
 struct capture_thread *thread_adopt(uint64_t logical_thread) {
   struct capture_thread *thread = find_structure();
   /* The writer thread makes structures free; half of them are for the time until it comes. */
@@ -92,7 +89,7 @@ struct capture_thread *thread_adopt(uint64_t logical_thread) {
   thread->tid = (uint32_t)syscall(SYS_gettid);
   thread->logical_thread = logical_thread;
   if (prctl(PR_GET_NAME, thread->name) != 0) thread->name[0] = 0;
-  memcpy(thread->python_name, python_name, sizeof python_name);
+  thread_name_copy(thread->tid, thread->python_name, sizeof thread->python_name);
   atomic_fetch_add_explicit(&thread->life, 1, memory_order_release);
   atomic_store_explicit(&threads[thread->number - 1], thread, memory_order_release);
   return thread;

@@ -3,8 +3,8 @@
 ** A thread that runs an op for the first time gets a `struct capture_thread`.  It writes items of 16-byte multiples
 ** into chunks (chunk_pool.h): one for each op that has ended, and before it one for each name, list of inputs, code
 ** object and stack frame that it meets for the first time.  One producer, one consumer, acquire and release: no locks.
-** When no chunk is free an op is counted as lost. The writer thread reuses chunk and structure once the thread has ended and
-** everything is read.
+** When no chunk is free an op is counted as lost. The writer thread reuses chunk and structure once the thread has
+** ended and everything is read.
 */
 #ifndef TFPROF_CAPTURE_THREAD_RECORD_H
 #define TFPROF_CAPTURE_THREAD_RECORD_H
@@ -98,7 +98,8 @@ struct capture_thread;
 **
 ** An op ends on the thread that began it, and its object, an at::RecordFunction, is then where it was: that tells which
 ** one ends.  A range of the user may end anywhere: PyTorch hands its address to the end callback as ObserverContext, a
-** class with a virtual destructor and nothing else (ATen/record_function.h, torch 1.12 to 2.15), hence the first member.
+** class with a virtual destructor and nothing else (ATen/record_function.h, torch 1.12 to 2.15), hence the first
+** member.
 */
 struct open_op {
   _Alignas(64) const void *const *vtable;
@@ -197,8 +198,6 @@ extern _Thread_local struct capture_thread *capture_current_thread __attribute__
 /* Counts the sessions of this process and its ancestors: a thread structure of another session is not ours. */
 extern uint32_t capture_session;
 
-/* What Python calls the calling thread, told before its first op. */
-void thread_set_python_name(const char *name);
 /* The threads of this session: numbers 1 ... thread_count(). NULL for a number that was never used. */
 unsigned thread_count(void);
 struct capture_thread *thread_of_number(unsigned number);

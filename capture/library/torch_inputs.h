@@ -7,8 +7,8 @@
 ** hook makes for the purpose.
 **
 ** The inputs are words, which the writer thread turns into JSON texts: one word for each input, followed by a tensor's
-** sizes, or by the tensors of a list.  Equal words have equal texts.  For most ops the callback needs only a hash of the
-** words, by which it finds the number that they were given before; the words are written when they are new.
+** sizes, or by the tensors of a list.  Equal words have equal texts.  For most ops the callback needs only a hash of
+** the words, by which it finds the number that they were given before; the words are written when they are new.
 **
 ** Whole numbers and truth values among the inputs are kept for ops of at least VALUES_INPUTS inputs that begin with two
 ** tensors: convolutions and attention, whose floating point operations depend on strides and flags, are among them, and

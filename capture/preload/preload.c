@@ -1,11 +1,11 @@
 /* preload.c: libtfprof_preload.so, which brings the recorder into a Python that is started with -I, -E or -S.
 **
-** Such a Python reads neither PYTHONPATH nor a sitecustomize.  tfprof-capture then names this library in LD_PRELOAD (for
-** the program and all that it starts).  Its constructor does nothing but ask for two functions: a program that is not
-** Python, or older than 3.8, does not have PySys_AddAuditHook and is left alone.  Python is given an audit hook, before
-** it initialises itself; the first event named cpython.run_... comes when the interpreter is ready and has not begun
-** the program, and then the hooks of capture/python are run from their file.  They see for themselves whether they are
-** there already (sitecustomize).
+** Such a Python reads neither PYTHONPATH nor a sitecustomize.  tfprof-capture then names this library in LD_PRELOAD
+** (for the program and all that it starts).  Its constructor does nothing but ask for two functions: a program that is
+** not Python, or older than 3.8, does not have PySys_AddAuditHook and is left alone.  Python is given an audit hook,
+** before it initialises itself; the first event named cpython.run_... comes when the interpreter is ready and has not
+** begun the program, and then the hooks of capture/python are run from their file.  They see for themselves whether
+** they are there already (sitecustomize).
 **
 ** An audit hook cannot be taken back: from then on each audited call (open, id, import) costs Python some 70 ns more.
 ** So this is not the usual way in.  Sources: the C API reference of PySys_AddAuditHook, PEP 578.

@@ -59,20 +59,22 @@ class Recording:
             except Exception as problem:
                 reason = "%s: %s" % (type(problem).__name__, problem)
                 self.library.tfprof_capture_no_calls(reason.encode("utf-8", "replace"))
+        for watch in (self.name_threads, self.watch_ranks):
+            try:
+                watch()
+            except Exception as problem:
+                self.say_problem(problem)
         if not self.library.tfprof_capture_arm():
             return False
         self.end_in_order()
-        try:
-            self.name_threads()
-        except Exception as problem:
-            self.say_problem(problem)
         if watch_calls:
             watch_calls()
         return True
 
     def name_threads(self):
-        """Threads of the module threading tell their names as they start, where the module looks at their number. Those
-        that were there before, and those that Python did not start, keep the name that the system has for them.
+        """Threads of the module threading tell their names as they start, where the module looks at their number, and of
+        those that were there before they are told now. Those that Python did not start keep the name that the system
+        has for them, and so does the main thread.
         """
         import functools
         import threading
@@ -80,21 +82,45 @@ class Recording:
         look_at_number = getattr(threading.Thread, "_set_native_id", None)
         if look_at_number is None:
             return
-        name_thread = self.holding_gil.tfprof_capture_name_thread
-        foreign = threading._DummyThread
+        name_thread, note_thread = self.holding_gil.tfprof_capture_name_thread, self.holding_gil.tfprof_capture_note_thread
+        foreign, main = threading._DummyThread, threading.main_thread()
 
         @functools.wraps(look_at_number)
         def look_and_tell(thread):
             look_at_number(thread)
             try:
                 if not isinstance(thread, foreign):
-                    # 127 bytes are kept of it, none of a character that would not be whole.
-                    text = thread.name.encode("utf-8", "replace")[:127].decode("utf-8", "ignore")
-                    name_thread(text.encode("utf-8"))
+                    name_thread(kept_of_name(thread))
             except Exception:
                 pass  # a name is not worth a line on the program's stderr for each thread
 
         threading.Thread._set_native_id = look_and_tell
+        for thread in threading.enumerate():
+            if thread.native_id and thread is not main and not isinstance(thread, foreign):
+                note_thread(thread.native_id, kept_of_name(thread))
+
+    def watch_ranks(self):
+        """The rank of a process whose launcher says nothing of it, as with torch.multiprocessing.spawn: where
+        torch.distributed keeps the default group that the program has made.
+        """
+        import functools
+
+        groups = sys.modules.get("torch.distributed.distributed_c10d")
+        keep_group = getattr(groups, "_update_default_pg", None)
+        if keep_group is None:
+            return
+        set_rank = self.library.tfprof_capture_set_rank
+
+        @functools.wraps(keep_group)
+        def keep_and_tell(group):
+            keep_group(group)
+            try:
+                if group is not None:
+                    set_rank(int(group.rank()), int(group.size()))
+            except Exception:
+                pass  # no member of the group
+
+        groups._update_default_pg = keep_and_tell
 
     def begin_windows(self, version):
         """PyTorch cannot be listened to: torch.profiler watches some steps."""
@@ -395,6 +421,11 @@ class Recording:
         os._exit = after(finish, os._exit)
         os.execv = after(flush, os.execv)
         os.execve = after(flush, os.execve)
+
+
+def kept_of_name(thread):
+    """127 bytes are kept of it, none of a character that would not be whole."""
+    return thread.name.encode("utf-8", "replace")[:127].decode("utf-8", "ignore").encode("utf-8")
 
 
 def after(first, function):

@@ -4,10 +4,10 @@
 ** profile into a struct classic_model, computes a struct classic_result for a view and its options, and writes it as
 ** text. No SQLite in here; the table functions (vtab/classic_views.c) and the shell build on it.
 **
-** What the views mean: tensorflow/core/profiler/g3doc/options.md and the tutorials beside it.  In short: nodes whose types
-** match -account_type_regexes are accounted; totals are sums over the tree; -start, -trim, -show and -hide and the
-** thresholds say what is displayed of it.  All times are in microseconds.  Everything is linear in nodes and edges (but
-** for sorting), and nothing recurses: a chain of a million nodes is displayed like any other graph.
+** What the views mean: tensorflow/core/profiler/g3doc/options.md and the tutorials beside it.  In short: nodes whose
+** types match -account_type_regexes are accounted; totals are sums over the tree; -start, -trim, -show and -hide and
+** the thresholds say what is displayed of it.  All times are in microseconds.  Everything is linear in nodes and edges
+** (but for sorting), and nothing recurses: a chain of a million nodes is displayed like any other graph.
 */
 #ifndef TFPROF_CLASSIC_H
 #define TFPROF_CLASSIC_H
@@ -69,8 +69,8 @@ int classic_find_option(const char *name);
 /* TFPROF_USAGE: names the option, the value and what is possible. */
 enum tfprof_status classic_option_set(struct classic_options *options, int option, const char *value,
                                       struct tfprof_error *error);
-/* A line such as "scope -max_depth 3 -select params": *view is -1 where the first word is no view (it is then left to the
-** caller, as `set`). */
+/* A line such as "scope -max_depth 3 -select params": *view is -1 where the first word is no view (it is then left to
+** the caller, as `set`). */
 enum tfprof_status classic_options_parse(struct classic_options *options, const char *line, struct tfprof_error *error);
 /* "-max_depth                  10", a line for each. */
 void classic_options_print(const struct classic_options *options, FILE *file);
@@ -153,8 +153,11 @@ struct classic_result {
   struct classic_values *own, *total;
   uint8_t *accounted;
   uint32_t *nodes;        /* scope, graph: the node of an item */
+  uint32_t *parents;      /* code: the caller's item; UINT32_MAX: none */
+  uint32_t *frames;       /* code: the frame of an item, twice its number, and one more where it is of the gradient */
   string_id *names;       /* code: display names; op: op types */
-  uint32_t *member_first; /* code, op: members[member_first[i] ... member_first[i + 1]) are its nodes, those accounted */
+  /* code, op: members[member_first[i] ... member_first[i + 1]) are its nodes, those accounted */
+  uint32_t *member_first;
   uint32_t *members;
   struct classic_values *node_values; /* own values of the model's nodes */
   struct classic_tensor *tensors;     /* with -select tensor_value: by name */
@@ -182,6 +185,18 @@ void classic_write_line(const struct classic_result *result, size_t row, FILE *f
 void classic_write_legend(const struct classic_result *result, FILE *file);
 /* Explanation, legend and lines. */
 void classic_write_report(const struct classic_result *result, FILE *file);
+
+/* ---- files for other tools ---- */
+
+/* The timeline of scope, graph or code, as trace events in JSON (timeline.c), at `path`. `step` says whose runs graph
+** shows; -1 is none. What there is to tell, as the peak of each device's memory, goes to `messages`. TFPROF_USAGE: op
+** has no timeline; TFPROF_IO. */
+enum tfprof_status classic_write_timeline(const struct classic_result *result, int64_t step, const char *path,
+                                          FILE *messages, struct tfprof_error *error);
+/* The call stacks of code with the one metric that is selected, for pprof (call_stacks.c). TFPROF_USAGE: another view,
+** or another number of metrics; TFPROF_IO. */
+enum tfprof_status classic_write_pprof(const struct classic_result *result, const char *path,
+                                       struct tfprof_error *error);
 
 /* ---- patterns: regular expressions that must match a whole text ---- */
 

@@ -1,8 +1,8 @@
 /* code_view.c: source lines as a tree of calls, each with the nodes that it made.
 **
 ** A line is "file:line:function", the function cut to 17 characters and "..." when it has 20 or more.  Nodes of the
-** gradient, ".../gradients/<name>_grad/...", have the stack of the line that wrote the optimizer's call; they go with the
-** forward node <name> instead, into a twin of its stack whose lines end in " (gradient)".
+** gradient, ".../gradients/<name>_grad/...", have the stack of the line that wrote the optimizer's call; they go with
+** the forward node <name> instead, into a twin of its stack whose lines end in " (gradient)".
 */
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +35,14 @@ struct code {
 static bool line_text(struct code *code, uint32_t frame, bool is_gradient, string_id *id) {
   const struct pool *pool = code->model->pool;
   const struct classic_frame *f = &code->model->frames[frame];
-  const char *file = f->file ? pool_text(pool, f->file) : "", *function = f->function ? pool_text(pool, f->function) : "";
+  const char *file = f->file ? pool_text(pool, f->file) : "",
+             *function = f->function ? pool_text(pool, f->function) : "";
   const char *slash = strrchr(file, '/');
   size_t length = strlen(function);
   char *text;
-  int size = asprintf(&text, "%s:%lld:%.*s%s%s", slash ? slash + 1 : file, (long long)f->line, length < 20 ? (int)length : 17,
-                      function, length < 20 ? "" : "...", is_gradient ? " (gradient)" : "");
+  int size =
+      asprintf(&text, "%s:%lld:%.*s%s%s", slash ? slash + 1 : file, (long long)f->line, length < 20 ? (int)length : 17,
+               function, length < 20 ? "" : "...", is_gradient ? " (gradient)" : "");
   if (size < 0) return false;
   bool ok = pool_intern(store_pool(code->model->store), text, (size_t)size, id) == TFPROF_OK;
   free(text);
@@ -68,8 +70,8 @@ static bool grow_map(struct code *code) {
   return true;
 }
 
-/* The item below `parent` with that text, made where it is new. Parent NO_ITEM: the root. */
-static bool child(struct code *code, uint32_t parent, string_id name, uint32_t *item) {
+/* The item below `parent` with that text, made where it is new, then with that frame. Parent NO_ITEM: the root. */
+static bool child(struct code *code, uint32_t parent, string_id name, uint32_t frame, uint32_t *item) {
   struct classic_result *result = code->result;
   if ((!code->slots || result->item_count * 2 > code->mask) && !grow_map(code)) return false;
   size_t at = slot_of(code, parent, name);
@@ -85,12 +87,15 @@ static bool child(struct code *code, uint32_t parent, string_id name, uint32_t *
     if (parents) code->parents = parents;
     string_id *names = realloc(result->names, capacity * sizeof *names);
     if (names) result->names = names;
-    if (!parents || !names || capacity > INT32_MAX) return false;
+    uint32_t *frames = realloc(result->frames, capacity * sizeof *frames);
+    if (frames) result->frames = frames;
+    if (!parents || !names || !frames || capacity > INT32_MAX) return false;
     code->capacity = capacity;
   }
   *item = result->item_count++;
   code->parents[*item] = parent;
   result->names[*item] = name;
+  result->frames[*item] = frame;
   code->slots[at] = (struct map_slot){parent, name, *item + 1};
   return true;
 }
@@ -115,7 +120,7 @@ static bool item_of_trace(struct code *code, uint32_t trace, bool is_gradient, u
       continue;
     }
     if (!texts[frame] && !line_text(code, frame, is_gradient, &texts[frame])) return false;
-    if (!child(code, above, texts[frame], &above)) return false;
+    if (!child(code, above, texts[frame], frame * 2 + is_gradient, &above)) return false;
     items[at] = above;
   }
   *item = items[trace];
@@ -199,7 +204,8 @@ static bool take_nodes(struct code *code, struct gradient *gradients) {
     uint32_t forward = find_node(model, gradients[i].forward, gradients[i].length);
     const char *other;
     size_t length;
-    bool is_forward = forward != UINT32_MAX && model->nodes[forward].trace != UINT32_MAX && !model->nodes[forward].is_scope &&
+    bool is_forward = forward != UINT32_MAX && model->nodes[forward].trace != UINT32_MAX &&
+                      !model->nodes[forward].is_scope &&
                       !forward_name(pool_text(model->pool, model->nodes[forward].name), &other, &length);
     if (!is_forward) {
       lost += is_new;
@@ -226,23 +232,27 @@ static bool finish(struct code *code, struct classic_tree *tree) {
   children->first = calloc((size_t)count + 3, sizeof *children->first);
   children->items = malloc(((size_t)count + 1) * sizeof *children->items);
   uint32_t *next = calloc((size_t)count + 2, sizeof *next);
-  bool ok = result->member_first && result->members && result->own && result->total && result->accounted && children->first &&
-            children->items && next;
+  bool ok = result->member_first && result->members && result->own && result->total && result->accounted &&
+            children->first && children->items && next;
   if (ok) {
     for (size_t i = 0; i < code->member_count; i++) result->member_first[code->members[i].item + 1]++;
     for (uint32_t i = 0; i < count; i++) result->member_first[i + 1] += result->member_first[i];
     memcpy(next, result->member_first, ((size_t)count + 1) * sizeof *next);
-    for (size_t i = 0; i < code->member_count; i++) result->members[next[code->members[i].item]++] = code->members[i].node;
-    for (uint32_t i = 0; i < count; i++) children->first[(code->parents[i] == NO_ITEM ? count : code->parents[i]) + 1]++;
+    for (size_t i = 0; i < code->member_count; i++)
+      result->members[next[code->members[i].item]++] = code->members[i].node;
+    for (uint32_t i = 0; i < count; i++)
+      children->first[(code->parents[i] == NO_ITEM ? count : code->parents[i]) + 1]++;
     for (uint32_t i = 0; i <= count; i++) children->first[i + 1] += children->first[i];
     memcpy(next, children->first, ((size_t)count + 1) * sizeof *next);
-    for (uint32_t i = 0; i < count; i++) children->items[next[code->parents[i] == NO_ITEM ? count : code->parents[i]]++] = i;
+    for (uint32_t i = 0; i < count; i++)
+      children->items[next[code->parents[i] == NO_ITEM ? count : code->parents[i]]++] = i;
   }
   free(next);
   return ok;
 }
 
-enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *accounted_nodes, struct tfprof_error *error) {
+enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *accounted_nodes,
+                                     struct tfprof_error *error) {
   struct classic_result *result = tree->result;
   const struct classic_model *model = result->model;
   struct code code = {.result = result, .model = model};
@@ -263,9 +273,10 @@ enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *a
   if (ok) {
     classic_gather_members(result, accounted_nodes);
     /* With ".*" every line is accounted, those that made nothing themselves too. */
-    if (strcmp(result->options.texts[OPTION_account_type_regexes], ".*") == 0) memset(result->accounted, 1, result->item_count);
+    if (strcmp(result->options.texts[OPTION_account_type_regexes], ".*") == 0)
+      memset(result->accounted, 1, result->item_count);
   }
-  free(code.parents);
+  result->parents = code.parents;
   free(code.plain);
   free(code.gradient);
   free(code.items[0]);

@@ -34,62 +34,59 @@ static void metric_text(int metric, int64_t value, char *to, size_t size) {
 /* ---- what is selected, in the order in which it is written ---- */
 
 struct part {
-  uint8_t select;
   int8_t metric; /* -1: none */
   const char *legend;
 };
+static const struct part parts[SELECT_count] = {
+    [SELECT_bytes] = {METRIC_bytes, "requested bytes"},
+    [SELECT_peak_bytes] = {METRIC_peak_bytes, "peak bytes"},
+    [SELECT_residual_bytes] = {METRIC_residual_bytes, "residual bytes"},
+    [SELECT_output_bytes] = {METRIC_output_bytes, "output bytes"},
+    [SELECT_micros] = {METRIC_micros, "total execution time"},
+    [SELECT_accelerator_micros] = {METRIC_accelerator_micros, "accelerator execution time"},
+    [SELECT_cpu_micros] = {METRIC_cpu_micros, "cpu execution time"},
+    [SELECT_params] = {METRIC_params, "# parameters"},
+    [SELECT_float_ops] = {METRIC_float_ops, "# float_ops"},
+    [SELECT_device] = {-1, "assigned devices"},
+    [SELECT_op_types] = {-1, "op types"},
+    [SELECT_occurrence] = {METRIC_occurrence, "(run|defined)"}, /* after "op count" or "op occurrence" */
+    [SELECT_input_shapes] = {-1, "input shapes"},
+};
 
-static const struct part single_parts[] = { /* scope, graph */
-    {SELECT_params, METRIC_params, "# parameters"},
-    {SELECT_float_ops, METRIC_float_ops, "# float_ops"},
-    {SELECT_bytes, METRIC_bytes, "requested bytes"},
-    {SELECT_peak_bytes, METRIC_peak_bytes, "peak bytes"},
-    {SELECT_residual_bytes, METRIC_residual_bytes, "residual bytes"},
-    {SELECT_output_bytes, METRIC_output_bytes, "output bytes"},
-    {SELECT_micros, METRIC_micros, "total execution time"},
-    {SELECT_accelerator_micros, METRIC_accelerator_micros, "accelerator execution time"},
-    {SELECT_cpu_micros, METRIC_cpu_micros, "cpu execution time"},
-    {SELECT_device, -1, "assigned devices"},
-    {SELECT_op_types, -1, "op types"},
-    {SELECT_occurrence, METRIC_occurrence, "op count (run|defined)"},
-    {SELECT_input_shapes, -1, "input shapes"},
-    {SELECT_count, -1, NULL}};
+static bool is_single(const struct classic_result *result) {
+  return result->view == CLASSIC_SCOPE || result->view == CLASSIC_GRAPH;
+}
 
-static const struct part multiple_parts[] = { /* code, op */
-    {SELECT_bytes, METRIC_bytes, "requested bytes"},
-    {SELECT_peak_bytes, METRIC_peak_bytes, "peak bytes"},
-    {SELECT_residual_bytes, METRIC_residual_bytes, "residual bytes"},
-    {SELECT_output_bytes, METRIC_output_bytes, "output bytes"},
-    {SELECT_micros, METRIC_micros, "total execution time"},
-    {SELECT_accelerator_micros, METRIC_accelerator_micros, "accelerator execution time"},
-    {SELECT_cpu_micros, METRIC_cpu_micros, "cpu execution time"},
-    {SELECT_params, METRIC_params, "# parameters"},
-    {SELECT_float_ops, METRIC_float_ops, "# float_ops"},
-    {SELECT_device, -1, "assigned devices"},
-    {SELECT_op_types, -1, "op types"},
-    {SELECT_occurrence, METRIC_occurrence, "op occurrence (run|defined)"},
-    {SELECT_input_shapes, -1, "input shapes"},
-    {SELECT_count, -1, NULL}};
-
-static bool is_single(const struct classic_result *result) { return result->view == CLASSIC_SCOPE || result->view == CLASSIC_GRAPH; }
-
-static const struct part *parts_of(const struct classic_result *result) {
-  return is_single(result) ? single_parts : multiple_parts;
+/* The order in which a view writes its parts, ended by SELECT_count. */
+static const uint8_t *order_of(const struct classic_result *result) {
+  static const uint8_t single[] = {
+      SELECT_params,         SELECT_float_ops,       SELECT_bytes,        SELECT_peak_bytes,
+      SELECT_residual_bytes, SELECT_output_bytes,    SELECT_micros,       SELECT_accelerator_micros,
+      SELECT_cpu_micros,     SELECT_device,          SELECT_op_types,     SELECT_occurrence,
+      SELECT_input_shapes,   SELECT_count};
+  static const uint8_t multiple[] = {
+      SELECT_bytes,        SELECT_peak_bytes, SELECT_residual_bytes,     SELECT_output_bytes,
+      SELECT_micros,       SELECT_accelerator_micros, SELECT_cpu_micros, SELECT_params,
+      SELECT_float_ops,    SELECT_device,     SELECT_op_types,           SELECT_occurrence,
+      SELECT_input_shapes, SELECT_count};
+  return is_single(result) ? single : multiple;
 }
 
 /* micros brings the times of accelerators and CPUs along. */
-static bool is_selected(const struct classic_result *result, const struct part *part) {
+static bool is_selected(const struct classic_result *result, unsigned select) {
   uint32_t selected = result->options.selected;
   if (selected & 1u << SELECT_micros) selected |= 1u << SELECT_accelerator_micros | 1u << SELECT_cpu_micros;
-  return selected & 1u << part->select;
+  return selected & 1u << select;
 }
 
 void classic_write_legend(const struct classic_result *result, FILE *file) {
   const char *joint = "";
   fputs("node name | ", file);
-  for (const struct part *part = parts_of(result); part->legend; part++) {
-    if (!is_selected(result, part)) continue;
-    fprintf(file, "%s%s", joint, part->legend);
+  for (const uint8_t *select = order_of(result); *select != SELECT_count; select++) {
+    if (!is_selected(result, *select)) continue;
+    bool is_count = *select == SELECT_occurrence;
+    fprintf(file, "%s%s%s", joint, !is_count ? "" : is_single(result) ? "op count " : "op occurrence ",
+            parts[*select].legend);
     joint = " | ";
   }
   fputc('\n', file);
@@ -159,7 +156,8 @@ void classic_write_op_types(const struct classic_result *result, uint32_t item, 
   if (!texts) return;
   for (uint32_t i = first; i < last; i++) {
     const struct classic_node *member = &model->nodes[result->nodes ? node : result->members[i]];
-    for (uint32_t k = member->first_type; k < member[1].first_type; k++) count = add_once(texts, count, model->types[k]);
+    for (uint32_t k = member->first_type; k < member[1].first_type; k++)
+      count = add_once(texts, count, model->types[k]);
   }
   if (result->nodes && model->nodes[node].is_scope && count == 0) fputs("_kTFScopeParent", file);
   else write_set(model->pool, texts, count, file);
@@ -173,8 +171,8 @@ void classic_write_shape(const struct classic_result *result, uint32_t item, FIL
 }
 
 /* The shape that an input has.  TensorFlow's profiler takes that of the source's first output, whichever of its outputs
-** the edge takes (its release builds leave the number of the output unread), of control edges too; node_inputs.shape has
-** the true one, and is what counts for sources that do not know their output shapes. */
+** the edge takes (its release builds leave the number of the output unread), of control edges too; node_inputs.shape
+** has the true one, and is what counts for sources that do not know their output shapes. */
 static void write_input_shape(const struct classic_model *model, const struct classic_input *input, FILE *file) {
   string_id shapes = input->source != UINT32_MAX ? model->nodes[input->source].output_shapes : 0;
   const char *at = shapes ? pool_text(model->pool, shapes) : "";
@@ -204,7 +202,8 @@ void classic_write_input_shapes(const struct classic_result *result, uint32_t it
 
 static void write_pair(const struct classic_result *result, uint32_t item, int metric, const char *unit, FILE *file) {
   char own[40] = "--", total[40];
-  if (item != result->item_count && result->accounted[item]) metric_text(metric, result->own[item].of[metric], own, sizeof own);
+  if (item != result->item_count && result->accounted[item])
+    metric_text(metric, result->own[item].of[metric], own, sizeof own);
   metric_text(metric, result->total[item].of[metric], total, sizeof total);
   fprintf(file, "%s/%s%s", own, total, unit);
 }
@@ -223,9 +222,9 @@ static bool has_device(const struct classic_result *result, uint32_t item) {
   return result->member_first[item + 1] > result->member_first[item];
 }
 
-static void write_fact(const struct classic_result *result, uint32_t item, const struct part *part, FILE *file) {
+static void write_fact(const struct classic_result *result, uint32_t item, unsigned select, FILE *file) {
   bool is_code = result->view == CLASSIC_CODE;
-  switch (part->select) {
+  switch (select) {
     case SELECT_device: classic_write_device(result, item, file); break;
     case SELECT_op_types: classic_write_op_types(result, item, file); break;
     case SELECT_occurrence:
@@ -238,7 +237,7 @@ static void write_fact(const struct classic_result *result, uint32_t item, const
       break;
     case SELECT_params: write_pair(result, item, METRIC_params, " params", file); break;
     case SELECT_float_ops: write_pair(result, item, METRIC_float_ops, " flops", file); break;
-    default: write_pair(result, item, part->metric, "", file); break;
+    default: write_pair(result, item, parts[select].metric, "", file); break;
   }
 }
 
@@ -250,16 +249,17 @@ static void write_tree_line(const struct classic_result *result, size_t row, FIL
   fprintf(file, "%*s", (result->rows[row].depth - 1) * 2, "");
   fwrite(name, 1, length, file);
   fputs(" (", file);
-  for (const struct part *part = parts_of(result); part->legend; part++) {
-    if (!is_selected(result, part)) continue;
-    if (part->select == SELECT_device && !has_device(result, item)) continue;
-    if (part->select == SELECT_params && result->nodes && item != result->item_count && result->model->nodes[result->nodes[item]].shape) {
+  for (const uint8_t *select = order_of(result); *select != SELECT_count; select++) {
+    if (!is_selected(result, *select)) continue;
+    if (*select == SELECT_device && !has_device(result, item)) continue;
+    if (*select == SELECT_params && result->nodes && item != result->item_count &&
+        result->model->nodes[result->nodes[item]].shape) {
       fputs(joint, file);
       classic_write_shape(result, item, file);
       joint = ", ";
     }
     fputs(joint, file);
-    write_fact(result, item, part, file);
+    write_fact(result, item, *select, file);
     joint = ", ";
   }
   fputs(")\n", file);
@@ -347,19 +347,19 @@ static void write_op_line(const struct classic_result *result, size_t row, FILE 
   size_t length;
   const char *name = classic_item_name(result, item, &length);
   fprintf(file, "%-25s", name);
-  for (const struct part *part = parts_of(result); part->legend; part++) {
-    if (!is_selected(result, part) || part->select == SELECT_input_shapes) continue;
+  for (const uint8_t *select = order_of(result); *select != SELECT_count; select++) {
+    if (!is_selected(result, *select) || *select == SELECT_input_shapes) continue;
     fputs(joint, file);
     joint = ", ";
-    if (part->select == SELECT_occurrence) {
+    if (*select == SELECT_occurrence) {
       char text[60];
       snprintf(text, sizeof text, "%lld|%lld", (long long)result->own[item].of[METRIC_occurrence],
                (long long)result->own[item].of[METRIC_defined]);
       fprintf(file, "%10s", text);
-    } else if (part->metric >= 0) {
-      write_share(result, item, part->metric,
-                  part->select == SELECT_params ? " params" : part->select == SELECT_float_ops ? " float_ops" : "", file);
-    } else if (part->select == SELECT_device) {
+    } else if (parts[*select].metric >= 0) {
+      const char *unit = *select == SELECT_params ? " params" : *select == SELECT_float_ops ? " float_ops" : "";
+      write_share(result, item, parts[*select].metric, unit, file);
+    } else if (*select == SELECT_device) {
       classic_write_device(result, item, file);
     } else {
       classic_write_op_types(result, item, file);

@@ -74,7 +74,8 @@ static int compare_names(const void *left, const void *right, void *context) {
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static void fill_node(struct classic_node *node, const struct segment *s, uint32_t row, uint64_t number, const struct pool *pool) {
+static void fill_node(struct classic_node *node, const struct segment *s, uint32_t row, uint64_t number,
+                      const struct pool *pool) {
   node->row = (int64_t)number;
   node->name = (string_id)integer(s, COLUMN_nodes_name, row, 0);
   node->op = (string_id)integer(s, COLUMN_nodes_op_type, row, 0);
@@ -83,7 +84,8 @@ static void fill_node(struct classic_node *node, const struct segment *s, uint32
   node->output_shapes = (string_id)integer(s, COLUMN_nodes_output_shapes, row, 0);
   node->is_scope = integer(s, COLUMN_nodes_is_scope, row, 0) != 0;
   node->flops = integer(s, COLUMN_nodes_flops, row, 0);
-  node->parameters = node->shape ? shape_elements(pool_text(pool, node->shape)) : integer(s, COLUMN_nodes_param_count, row, 0);
+  node->parameters =
+      node->shape ? shape_elements(pool_text(pool, node->shape)) : integer(s, COLUMN_nodes_param_count, row, 0);
   if (node->parameters < 0) node->parameters = 0;
   node->trace = (uint32_t)integer(s, COLUMN_nodes_code_trace_id, row, UINT32_MAX);
 }
@@ -91,15 +93,16 @@ static void fill_node(struct classic_node *node, const struct segment *s, uint32
 static enum tfprof_status load_nodes(struct loading *loading) {
   struct classic_model *model = loading->model;
   enum tfprof_status status =
-      REQUIRE(loading, TABLE_nodes, COLUMN_nodes_name, COLUMN_nodes_op_type, COLUMN_nodes_canonical_device, COLUMN_nodes_parent_id,
-              COLUMN_nodes_is_scope, COLUMN_nodes_shape, COLUMN_nodes_param_count, COLUMN_nodes_flops,
-              COLUMN_nodes_code_trace_id, COLUMN_nodes_output_shapes);
+      REQUIRE(loading, TABLE_nodes, COLUMN_nodes_name, COLUMN_nodes_op_type, COLUMN_nodes_canonical_device,
+              COLUMN_nodes_parent_id, COLUMN_nodes_is_scope, COLUMN_nodes_shape, COLUMN_nodes_param_count,
+              COLUMN_nodes_flops, COLUMN_nodes_code_trace_id, COLUMN_nodes_output_shapes);
   if (status) return status;
   const struct profile_table *table = &loading->profile->tables[TABLE_nodes];
   loading->node_rows = table->rows;
   uint64_t count = 0;
   for (size_t i = 0; i < table->segment_count; i++) count += table->segments[i]->rows;
-  if (count >= INT32_MAX || table->rows >= INT32_MAX) return error_set(loading->error, TFPROF_LIMIT, "more than 2^31 nodes");
+  if (count >= INT32_MAX || table->rows >= INT32_MAX)
+    return error_set(loading->error, TFPROF_LIMIT, "more than 2^31 nodes");
   model->nodes = calloc(count + 1, sizeof *model->nodes);
   loading->rank = malloc((table->rows + 1) * sizeof *loading->rank);
   if (!model->nodes || !loading->rank) return error_no_memory(loading->error);
@@ -113,13 +116,16 @@ static enum tfprof_status load_nodes(struct loading *loading) {
     struct classic_node *node = &model->nodes[model->node_count++];
     fill_node(node, segment, row, number, model->pool);
     node->parent = (uint32_t)integer(segment, COLUMN_nodes_parent_id, row, UINT32_MAX);
-    if (model->node_count > 1 && is_sorted) is_sorted = compare_names(node - 1, node, (void *)(uintptr_t)model->pool) < 0;
+    if (model->node_count > 1 && is_sorted)
+      is_sorted = compare_names(node - 1, node, (void *)(uintptr_t)model->pool) < 0;
   }
-  if (!is_sorted) qsort_r(model->nodes, model->node_count, sizeof *model->nodes, compare_names, (void *)(uintptr_t)model->pool);
+  if (!is_sorted)
+    qsort_r(model->nodes, model->node_count, sizeof *model->nodes, compare_names, (void *)(uintptr_t)model->pool);
   for (uint32_t i = 0; i < model->node_count; i++) loading->rank[model->nodes[i].row] = i;
   for (uint32_t i = 0; i < model->node_count; i++) {
     struct classic_node *node = &model->nodes[i];
-    if (node->parent != UINT32_MAX) node->parent = node->parent < loading->node_rows ? loading->rank[node->parent] : UINT32_MAX;
+    if (node->parent != UINT32_MAX)
+      node->parent = node->parent < loading->node_rows ? loading->rank[node->parent] : UINT32_MAX;
     if (node->parent == i) node->parent = UINT32_MAX;
   }
   return TFPROF_OK;
@@ -143,79 +149,61 @@ static enum tfprof_status cut_circles(struct loading *loading) {
 
 /* ---- what belongs to nodes: types, inputs, costs ---- */
 
-/* Rows of a table by node: starts[n] is where those of node n begin in `order`, which holds places in the table (counted
-** over its segments). */
-struct by_node {
-  uint32_t count;
-  uint32_t *order;
-  uint32_t *nodes; /* of each place */
-};
-
-static enum tfprof_status group(struct loading *loading, unsigned table_id, unsigned column, struct by_node *rows, size_t offset) {
+/* Makes room in *items for the rows of a table, grouped by node: those of node n stand from the number on that is
+** written into nodes[n] at first_offset.  (*positions)[i] is where the row goes that is the i-th over all segments,
+** UINT32_MAX for one without a node. */
+static enum tfprof_status group_by_node(struct loading *loading, unsigned table_id, unsigned column,
+                                        size_t first_offset, size_t item_size, void **items, uint32_t **positions) {
   struct classic_model *model = loading->model;
   const struct profile_table *table = &loading->profile->tables[table_id];
   uint64_t count = 0, place = 0, number;
   uint32_t row;
   const struct segment *segment;
   for (size_t i = 0; i < table->segment_count; i++) count += table->segments[i]->rows;
-  *rows = (struct by_node){0};
-  if (count >= INT32_MAX) return error_set(loading->error, TFPROF_LIMIT, "more than 2^31 rows of %s", schema_tables[table_id].name);
-  rows->order = malloc((count + 1) * sizeof *rows->order);
-  rows->nodes = malloc((count + 1) * sizeof *rows->nodes);
+  if (count >= INT32_MAX)
+    return error_set(loading->error, TFPROF_LIMIT, "more than 2^31 rows of %s", schema_tables[table_id].name);
+  uint32_t *position = *positions = malloc((count + 1) * sizeof *position);
   uint32_t *next = calloc((size_t)model->node_count + 2, sizeof *next);
-  if (!rows->order || !rows->nodes || !next) {
+  if (!position || !next) {
     free(next);
     return error_no_memory(loading->error);
   }
   for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
     int64_t node = integer(segment, column, row, -1);
-    uint32_t rank = node >= 0 && (uint64_t)node < loading->node_rows ? loading->rank[node] : UINT32_MAX;
-    rows->nodes[place] = rank;
-    if (rank != UINT32_MAX) next[rank + 1]++, rows->count++;
+    position[place] = node >= 0 && (uint64_t)node < loading->node_rows ? loading->rank[node] : UINT32_MAX;
+    if (position[place] != UINT32_MAX) next[position[place] + 1]++;
   }
   for (uint32_t i = 0; i < model->node_count; i++) next[i + 1] += next[i];
-  for (uint32_t i = 0; i <= model->node_count; i++) memcpy((char *)&model->nodes[i] + offset, &next[i], sizeof next[i]);
+  for (uint32_t i = 0; i <= model->node_count; i++)
+    memcpy((char *)&model->nodes[i] + first_offset, &next[i], sizeof next[i]);
+  *items = malloc(((size_t)next[model->node_count] + 1) * item_size);
   for (uint64_t i = 0; i < place; i++) {
-    if (rows->nodes[i] != UINT32_MAX) rows->order[next[rows->nodes[i]]++] = (uint32_t)i;
+    if (position[i] != UINT32_MAX) position[i] = next[position[i]]++;
   }
   free(next);
-  return TFPROF_OK;
+  return *items ? TFPROF_OK : error_no_memory(loading->error);
 }
-
-static void free_group(struct by_node *rows) {
-  free(rows->order);
-  free(rows->nodes);
-}
-
-/* The place in the grouped array of each place in the table, in `rows->nodes`. */
-static void invert(struct by_node *rows, uint64_t places) {
-  for (uint64_t i = 0; i < places; i++) rows->nodes[i] = UINT32_MAX;
-  for (uint32_t i = 0; i < rows->count; i++) rows->nodes[rows->order[i]] = i;
-}
-
-static uint64_t places_of(const struct profile_table *table) {
-  uint64_t count = 0;
-  for (size_t i = 0; i < table->segment_count; i++) count += table->segments[i]->rows;
-  return count;
-}
+/* GROUP(loading, TABLE_node_types, node_id, first_type, types, &positions) */
+#define GROUP(loading, table, column, first, items, positions)                                                 \
+  group_by_node(loading, table, column, offsetof(struct classic_node, first), sizeof *(loading)->model->items, \
+                (void **)&(loading)->model->items, positions)
 
 static enum tfprof_status load_types(struct loading *loading) {
   struct classic_model *model = loading->model;
   const struct profile_table *table = &loading->profile->tables[TABLE_node_types];
   enum tfprof_status status = REQUIRE(loading, TABLE_node_types, COLUMN_node_types_node_id, COLUMN_node_types_type);
-  struct by_node rows = {0};
-  if (!status) status = group(loading, TABLE_node_types, COLUMN_node_types_node_id, &rows, offsetof(struct classic_node, first_type));
-  if (!status && !(model->types = malloc((rows.count + 1) * sizeof *model->types))) status = error_no_memory(loading->error);
+  uint32_t *positions = NULL;
+  if (!status) status = GROUP(loading, TABLE_node_types, COLUMN_node_types_node_id, first_type, types, &positions);
   if (!status) {
     const struct segment *segment;
     uint32_t row;
     uint64_t number, place = 0;
-    invert(&rows, places_of(table));
     for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
-      if (rows.nodes[place] != UINT32_MAX) model->types[rows.nodes[place]] = (string_id)integer(segment, COLUMN_node_types_type, row, 0);
+      if (positions[place] != UINT32_MAX)
+        model->types[positions[place]] = (string_id)integer(segment, COLUMN_node_types_type, row, 0);
     }
   }
-  free_group(&rows);
+  free(positions);
   return status;
 }
 
@@ -228,20 +216,19 @@ static enum tfprof_status load_inputs(struct loading *loading) {
   struct classic_model *model = loading->model;
   const struct profile_table *table = &loading->profile->tables[TABLE_node_inputs];
   enum tfprof_status status =
-      REQUIRE(loading, TABLE_node_inputs, COLUMN_node_inputs_node_id, COLUMN_node_inputs_position, COLUMN_node_inputs_source_node_id,
-              COLUMN_node_inputs_source_output, COLUMN_node_inputs_is_control, COLUMN_node_inputs_shape);
-  struct by_node rows = {0};
-  if (!status) status = group(loading, TABLE_node_inputs, COLUMN_node_inputs_node_id, &rows, offsetof(struct classic_node, first_input));
-  if (!status && !(model->inputs = malloc((rows.count + 1) * sizeof *model->inputs))) status = error_no_memory(loading->error);
+      REQUIRE(loading, TABLE_node_inputs, COLUMN_node_inputs_node_id, COLUMN_node_inputs_position,
+              COLUMN_node_inputs_source_node_id, COLUMN_node_inputs_source_output, COLUMN_node_inputs_is_control,
+              COLUMN_node_inputs_shape);
+  uint32_t *positions = NULL;
+  if (!status) status = GROUP(loading, TABLE_node_inputs, COLUMN_node_inputs_node_id, first_input, inputs, &positions);
   if (!status) {
     const struct segment *segment;
     uint32_t row;
     uint64_t number, place = 0;
-    invert(&rows, places_of(table));
     for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
-      if (rows.nodes[place] == UINT32_MAX) continue;
+      if (positions[place] == UINT32_MAX) continue;
       int64_t source = integer(segment, COLUMN_node_inputs_source_node_id, row, -1);
-      model->inputs[rows.nodes[place]] = (struct classic_input){
+      model->inputs[positions[place]] = (struct classic_input){
           .position = (int32_t)integer(segment, COLUMN_node_inputs_position, row, 0),
           .source_output = (int32_t)integer(segment, COLUMN_node_inputs_source_output, row, 0),
           .source = source >= 0 && (uint64_t)source < loading->node_rows ? loading->rank[source] : UINT32_MAX,
@@ -256,7 +243,7 @@ static enum tfprof_status load_inputs(struct loading *loading) {
       if (!is_sorted) qsort(first, count, sizeof *first, compare_inputs);
     }
   }
-  free_group(&rows);
+  free(positions);
   return status;
 }
 
@@ -264,21 +251,19 @@ static enum tfprof_status load_execs(struct loading *loading) {
   struct classic_model *model = loading->model;
   const struct profile_table *table = &loading->profile->tables[TABLE_node_steps];
   enum tfprof_status status =
-      REQUIRE(loading, TABLE_node_steps, COLUMN_node_steps_node_id, COLUMN_node_steps_step_id, COLUMN_node_steps_run_count,
-              COLUMN_node_steps_exec_ns, COLUMN_node_steps_accelerator_ns, COLUMN_node_steps_cpu_ns,
-              COLUMN_node_steps_requested_bytes, COLUMN_node_steps_peak_bytes, COLUMN_node_steps_residual_bytes,
-              COLUMN_node_steps_output_bytes);
-  struct by_node rows = {0};
-  if (!status) status = group(loading, TABLE_node_steps, COLUMN_node_steps_node_id, &rows, offsetof(struct classic_node, first_exec));
-  if (!status && !(model->execs = malloc((rows.count + 1) * sizeof *model->execs))) status = error_no_memory(loading->error);
+      REQUIRE(loading, TABLE_node_steps, COLUMN_node_steps_node_id, COLUMN_node_steps_step_id,
+              COLUMN_node_steps_run_count, COLUMN_node_steps_exec_ns, COLUMN_node_steps_accelerator_ns,
+              COLUMN_node_steps_cpu_ns, COLUMN_node_steps_requested_bytes, COLUMN_node_steps_peak_bytes,
+              COLUMN_node_steps_residual_bytes, COLUMN_node_steps_output_bytes);
+  uint32_t *positions = NULL;
+  if (!status) status = GROUP(loading, TABLE_node_steps, COLUMN_node_steps_node_id, first_exec, execs, &positions);
   if (!status) {
     const struct segment *segment;
     uint32_t row;
     uint64_t number, place = 0;
-    invert(&rows, places_of(table));
     for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
-      if (rows.nodes[place] == UINT32_MAX) continue;
-      struct classic_exec *exec = &model->execs[rows.nodes[place]];
+      if (positions[place] == UINT32_MAX) continue;
+      struct classic_exec *exec = &model->execs[positions[place]];
       *exec = (struct classic_exec){.step = (uint32_t)integer(segment, COLUMN_node_steps_step_id, row, UINT32_MAX)};
       exec->of[METRIC_bytes] = integer(segment, COLUMN_node_steps_requested_bytes, row, 0);
       exec->of[METRIC_peak_bytes] = integer(segment, COLUMN_node_steps_peak_bytes, row, 0);
@@ -290,7 +275,7 @@ static enum tfprof_status load_execs(struct loading *loading) {
       exec->of[METRIC_occurrence] = integer(segment, COLUMN_node_steps_run_count, row, 0);
     }
   }
-  free_group(&rows);
+  free(positions);
   return status;
 }
 
@@ -316,11 +301,13 @@ static enum tfprof_status load_steps(struct loading *loading) {
 
 static enum tfprof_status load_traces(struct loading *loading) {
   struct classic_model *model = loading->model;
-  const struct profile_table *traces = &loading->profile->tables[TABLE_code_traces], *frames = &loading->profile->tables[TABLE_code_frames];
-  enum tfprof_status status = REQUIRE(loading, TABLE_code_traces, COLUMN_code_traces_parent_id, COLUMN_code_traces_leaf_frame_id);
+  const struct profile_table *traces = &loading->profile->tables[TABLE_code_traces],
+                             *frames = &loading->profile->tables[TABLE_code_frames];
+  enum tfprof_status status =
+      REQUIRE(loading, TABLE_code_traces, COLUMN_code_traces_parent_id, COLUMN_code_traces_leaf_frame_id);
   if (!status)
-    status = REQUIRE(loading, TABLE_code_frames, COLUMN_code_frames_file, COLUMN_code_frames_line, COLUMN_code_frames_function,
-                     COLUMN_code_frames_first_line);
+    status = REQUIRE(loading, TABLE_code_frames, COLUMN_code_frames_file, COLUMN_code_frames_line,
+                     COLUMN_code_frames_function, COLUMN_code_frames_first_line);
   if (status) return status;
   model->traces = malloc((traces->rows + 1) * sizeof *model->traces);
   model->frames = calloc(frames->rows + 1, sizeof *model->frames);
@@ -332,7 +319,8 @@ static enum tfprof_status load_traces(struct loading *loading) {
   uint32_t row;
   const struct segment *segment;
   for (struct scan scan = {traces, 0, 0}; (segment = scan_next(&scan, &row, &number));) {
-    int64_t parent = integer(segment, COLUMN_code_traces_parent_id, row, -1), frame = integer(segment, COLUMN_code_traces_leaf_frame_id, row, -1);
+    int64_t parent = integer(segment, COLUMN_code_traces_parent_id, row, -1),
+            frame = integer(segment, COLUMN_code_traces_leaf_frame_id, row, -1);
     /* Parents come before their children, so that every walk upwards ends. */
     model->traces[number].parent = parent >= 0 && (uint64_t)parent < number ? (uint32_t)parent : UINT32_MAX;
     model->traces[number].frame = frame >= 0 && (uint64_t)frame < frames->rows ? (uint32_t)frame : UINT32_MAX;
@@ -395,7 +383,8 @@ enum tfprof_status classic_check_step(const struct classic_model *model, int64_t
     if (length + 40 < sizeof numbers)
       length += (size_t)snprintf(numbers + length, sizeof numbers - length, " %lld", (long long)model->steps[i]);
   }
-  return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s", (long long)step, model->step_count ? numbers : " none");
+  return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s", (long long)step,
+                   model->step_count ? numbers : " none");
 }
 
 static int64_t sum(int64_t a, int64_t b) {

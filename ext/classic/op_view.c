@@ -52,7 +52,8 @@ static void add_up(struct classic_result *result, const uint32_t *items, size_t 
   if (count) result->total[result->item_count] = result->total[items[0]];
 }
 
-enum tfprof_status classic_op_list(struct classic_tree *tree, const uint8_t *accounted_nodes, struct tfprof_error *error) {
+enum tfprof_status classic_op_list(struct classic_tree *tree, const uint8_t *accounted_nodes,
+                                   struct tfprof_error *error) {
   struct classic_result *result = tree->result;
   if (!list_ops(result)) return error_no_memory(error);
   classic_gather_members(result, accounted_nodes);

@@ -80,21 +80,25 @@ void classic_options_free(struct classic_options *options) {
 
 /* ---- values ---- */
 
-static enum tfprof_status set_integer(struct classic_options *options, int option, const char *value, struct tfprof_error *error) {
+static enum tfprof_status set_integer(struct classic_options *options, int option, const char *value,
+                                      struct tfprof_error *error) {
   char *end;
   errno = 0;
   long long number = strtoll(value, &end, 10);
   if (!*value || *end || errno)
-    return error_set(error, TFPROF_USAGE, "-%s takes a whole number, not '%s'", classic_option_specs[option].name, value);
+    return error_set(error, TFPROF_USAGE, "-%s takes a whole number, not '%s'", classic_option_specs[option].name,
+                     value);
   if (option == OPTION_step && number < 0) number = -1;
   options->integers[option] = number;
   return TFPROF_OK;
 }
 
-static enum tfprof_status set_boolean(struct classic_options *options, int option, const char *value, struct tfprof_error *error) {
+static enum tfprof_status set_boolean(struct classic_options *options, int option, const char *value,
+                                      struct tfprof_error *error) {
   bool is_true = strcasecmp(value, "true") == 0 || strcmp(value, "1") == 0;
   if (!is_true && strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0)
-    return error_set(error, TFPROF_USAGE, "-%s takes true or false, not '%s'", classic_option_specs[option].name, value);
+    return error_set(error, TFPROF_USAGE, "-%s takes true or false, not '%s'", classic_option_specs[option].name,
+                     value);
   options->integers[option] = is_true;
   return TFPROF_OK;
 }
@@ -102,8 +106,10 @@ static enum tfprof_status set_boolean(struct classic_options *options, int optio
 /* "a, b or c" of names. */
 static void list_names(const char *const *names, size_t count, char *to, size_t size) {
   size_t length = 0;
-  for (size_t i = 0; i < count && length < size; i++)
-    length += (size_t)snprintf(to + length, size - length, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i]);
+  for (size_t i = 0; i < count && length < size; i++) {
+    const char *between = i == 0 ? "" : i + 1 == count ? " or " : ", ";
+    length += (size_t)snprintf(to + length, size - length, "%s%s", between, names[i]);
+  }
 }
 
 static enum tfprof_status set_order(struct classic_options *options, const char *value, struct tfprof_error *error) {
@@ -147,17 +153,21 @@ static enum tfprof_status set_select(struct classic_options *options, const char
 /* "file:outfile=name". */
 static enum tfprof_status set_output(struct classic_options *options, const char *value, struct tfprof_error *error) {
   size_t type_length = strcspn(value, ":"), known = sizeof outputs / sizeof outputs[0], type = 0;
-  while (type < known && (strlen(outputs[type].name) != type_length || memcmp(outputs[type].name, value, type_length) != 0)) type++;
+  while (type < known &&
+         (strlen(outputs[type].name) != type_length || memcmp(outputs[type].name, value, type_length) != 0))
+    type++;
   if (type == known)
-    return error_set(error, TFPROF_USAGE, "-output cannot be '%.*s'; the types are file, none, pprof, stdout and timeline",
-                     (int)type_length, value);
+    return error_set(error, TFPROF_USAGE,
+                     "-output cannot be '%.*s'; the types are file, none, pprof, stdout and timeline", (int)type_length,
+                     value);
   const char *rest = value + type_length + (value[type_length] == ':');
   char *file = NULL;
   while (*rest) {
     size_t length = strcspn(rest, ","), key = strcspn(rest, "=,");
     if (rest[key] != '=' || key + 1 >= length) {
       free(file);
-      return error_set(error, TFPROF_USAGE, "-output is written as -output %s:outfile=FILE, not '%s'", outputs[type].name, value);
+      return error_set(error, TFPROF_USAGE, "-output is written as -output %s:outfile=FILE, not '%s'",
+                       outputs[type].name, value);
     }
     if (key != 7 || memcmp(rest, "outfile", 7) != 0 || !*outputs[type].keys) {
       free(file);
@@ -170,7 +180,8 @@ static enum tfprof_status set_output(struct classic_options *options, const char
     rest += length + (rest[length] == ',');
   }
   if (*outputs[type].keys && !file)
-    return error_set(error, TFPROF_USAGE, "-output %s needs a file, as in -output %s:outfile=FILE", outputs[type].name, outputs[type].name);
+    return error_set(error, TFPROF_USAGE, "-output %s needs a file, as in -output %s:outfile=FILE", outputs[type].name,
+                     outputs[type].name);
   char *name = strdup(outputs[type].name);
   if (!name) {
     free(file);
@@ -183,7 +194,8 @@ static enum tfprof_status set_output(struct classic_options *options, const char
   return TFPROF_OK;
 }
 
-enum tfprof_status classic_option_set(struct classic_options *options, int option, const char *value, struct tfprof_error *error) {
+enum tfprof_status classic_option_set(struct classic_options *options, int option, const char *value,
+                                      struct tfprof_error *error) {
   size_t length = strlen(value);
   if (length >= 2 && (*value == '\'' || *value == '"') && value[length - 1] == *value) {
     value++;
@@ -229,7 +241,8 @@ static const char *next_word(const char *at, size_t *length) {
 }
 
 /* -dump_to_file F is the old -output file:outfile=F. */
-static enum tfprof_status set_dump_file(struct classic_options *options, const char *value, struct tfprof_error *error) {
+static enum tfprof_status set_dump_file(struct classic_options *options, const char *value,
+                                        struct tfprof_error *error) {
   char *output;
   if (asprintf(&output, "file:outfile=%s", value) < 0) return error_no_memory(error);
   enum tfprof_status status = classic_option_set(options, OPTION_output, output, error);
@@ -237,7 +250,8 @@ static enum tfprof_status set_dump_file(struct classic_options *options, const c
   return status;
 }
 
-enum tfprof_status classic_options_parse(struct classic_options *options, const char *line, struct tfprof_error *error) {
+enum tfprof_status classic_options_parse(struct classic_options *options, const char *line,
+                                         struct tfprof_error *error) {
   size_t length;
   enum tfprof_status status = TFPROF_OK;
   for (const char *at = next_word(line, &length); length && !status; at = next_word(at, &length)) {
@@ -273,7 +287,8 @@ enum tfprof_status classic_options_parse(struct classic_options *options, const 
       }
     }
     if (!status && !value) status = error_no_memory(error);
-    if (!status) status = is_dump ? set_dump_file(options, value, error) : classic_option_set(options, option, value, error);
+    if (!status)
+      status = is_dump ? set_dump_file(options, value, error) : classic_option_set(options, option, value, error);
     free(name);
     free(value);
   }

@@ -1,5 +1,5 @@
-/* patterns.c: lists of regular expressions, by PCRE2, with RE2's full match.  Matching is bounded in time and memory; what
-** would take longer does not match. */
+/* patterns.c: lists of regular expressions, by PCRE2, with RE2's full match.  Matching is bounded in time and memory;
+** what would take longer does not match. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@ struct classic_patterns {
 };
 
 /* One expression. False: no memory. */
-static bool add(struct classic_patterns *patterns, pcre2_compile_context *context, const char *text, size_t length, char **wrong) {
+static bool add(struct classic_patterns *patterns, pcre2_compile_context *context, const char *text, size_t length,
+                char **wrong) {
   int code;
   size_t offset;
   unsigned char reason[200];
@@ -88,7 +89,8 @@ void classic_patterns_free(struct classic_patterns *patterns) {
 bool classic_patterns_match(struct classic_patterns *patterns, const char *text, size_t length) {
   for (size_t i = 0; i < patterns->count; i++) {
     if (!patterns->codes[i]) return true;
-    if (pcre2_match(patterns->codes[i], (PCRE2_SPTR)text, length, 0, 0, patterns->data, patterns->context) >= 0) return true;
+    if (pcre2_match(patterns->codes[i], (PCRE2_SPTR)text, length, 0, 0, patterns->data, patterns->context) >= 0)
+      return true;
   }
   return false;
 }

@@ -1,5 +1,5 @@
-/* tensors.c: -select tensor_value: the values of a checkpoint below the lines of their nodes, as nested lists: numbers with
-** two decimals or none, each list ended by "]," and a line feed, cut after 10,000 characters. */
+/* tensors.c: -select tensor_value: the values of a checkpoint below the lines of their nodes, as nested lists: numbers
+** with two decimals or none, each list ended by "]," and a line feed, cut after 10,000 characters. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,14 +28,16 @@ enum tfprof_status classic_take_tensors(struct classic_result *result, struct tf
   if (!result->tensors) return error_no_memory(error);
   for (size_t i = 0; i < table->segment_count; i++) {
     const struct segment *segment = table->segments[i];
-    const struct column *names = segment->columns[COLUMN_tensors_name], *values = segment->columns[COLUMN_tensors_value];
+    const struct column *names = segment->columns[COLUMN_tensors_name],
+                        *values = segment->columns[COLUMN_tensors_value];
     const struct column *dtypes = segment->columns[COLUMN_tensors_dtype];
     for (uint32_t row = 0; row < segment->rows; row++) {
       if (column_is_null(names, row)) continue;
-      const char *dtype = column_is_null(dtypes, row) ? "" : pool_text(result->model->pool, (string_id)column_integer(dtypes, row));
+      const char *dtype =
+          column_is_null(dtypes, row) ? "" : pool_text(result->model->pool, (string_id)column_integer(dtypes, row));
       result->tensors[result->tensor_count++] = (struct classic_tensor){
-          (string_id)column_integer(names, row), column_is_null(values, row) ? 0 : (string_id)column_integer(values, row),
-          strstr(dtype, "float") != NULL};
+          (string_id)column_integer(names, row),
+          column_is_null(values, row) ? 0 : (string_id)column_integer(values, row), strstr(dtype, "float") != NULL};
     }
   }
   qsort(result->tensors, result->tensor_count, sizeof *result->tensors, compare_tensors);

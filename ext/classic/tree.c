@@ -1,12 +1,12 @@
 /* tree.c: accounting and display of a tree, without recursion.
 **
-** Three walks.  1. Depth first over the children: an item stays when it is accounted or something below it stays; totals
-** add up from below.  In a graph each item counts where it is reached first, and one that is not accounted leaves its
-** place to what stays below it.  2. -start_name_regexes: the first matches on each way down become the root's children.
-** 3. What is shown: the children of a hidden item move up; each shown item's children are sorted.
+** Three walks.  1. Depth first over the children: an item stays when it is accounted or something below it stays;
+** totals add up from below.  In a graph each item counts where it is reached first, and one that is not accounted
+** leaves its place to what stays below it.  2. -start_name_regexes: the first matches on each way down become the
+** root's children. 3. What is shown: the children of a hidden item move up; each shown item's children are sorted.
 **
-** A walk keeps its way on a stack, and what came out of the subtrees that it has finished on a second one, `pending`: the
-** outcome of an item's children lies there from `mark` on when the item itself is finished.
+** A walk keeps its way on a stack, and what came out of the subtrees that it has finished on a second one, `pending`:
+** the outcome of an item's children lies there from `mark` on when the item itself is finished.
 */
 #include "classic/tree.h"
 
@@ -65,7 +65,8 @@ struct found {
 };
 
 static bool found_init(struct found *found, uint32_t items) {
-  *found = (struct found){.first = calloc((size_t)items + 1, sizeof(uint32_t)), .count = calloc((size_t)items + 1, sizeof(uint32_t))};
+  *found = (struct found){.first = calloc((size_t)items + 1, sizeof(uint32_t)),
+                          .count = calloc((size_t)items + 1, sizeof(uint32_t))};
   return found->first && found->count;
 }
 
@@ -117,7 +118,8 @@ static bool account(struct classic_tree *tree, struct found *kept) {
     bool stays = item == root || result->accounted[item] || (!tree->is_graph && count > 0);
     if (!stays) continue; /* in a graph the children stay pending, for the item above */
     if (item != root) result->total[item] = result->own[item];
-    for (size_t i = mark; i < pending.count; i++) classic_add_values(&result->total[item], &result->total[pending.items[i]]);
+    for (size_t i = mark; i < pending.count; i++)
+      classic_add_values(&result->total[item], &result->total[pending.items[i]]);
     ok = found_set(kept, item, pending.items + mark, count);
     pending.count = mark;
     ok = ok && list_add(&pending, &item, 1);
@@ -142,14 +144,16 @@ static bool search_start(struct classic_tree *tree, struct found *kept) {
   uint32_t root = result->item_count;
   bool ok = true;
   /* Those to look at lie on a stack, the next one on top. */
-  for (uint32_t i = kept->count[root]; i-- > 0 && ok;) ok = list_add(&todo, &kept->items.items[kept->first[root] + i], 1);
+  for (uint32_t i = kept->count[root]; i-- > 0 && ok;)
+    ok = list_add(&todo, &kept->items.items[kept->first[root] + i], 1);
   while (ok && todo.count) {
     uint32_t item = todo.items[--todo.count];
     if (is_match(result, tree->start, item)) {
       ok = list_add(&starts, &item, 1);
       continue;
     }
-    for (uint32_t i = kept->count[item]; i-- > 0 && ok;) ok = list_add(&todo, &kept->items.items[kept->first[item] + i], 1);
+    for (uint32_t i = kept->count[item]; i-- > 0 && ok;)
+      ok = list_add(&todo, &kept->items.items[kept->first[item] + i], 1);
   }
   ok = ok && found_set(kept, root, starts.items, starts.count);
   free(starts.items);
@@ -265,7 +269,8 @@ static bool display(struct classic_tree *tree, const struct found *kept, struct 
     if (recounts) {
       result->total[item] = result->own[item];
       if (item == result->item_count) result->total[item].of[METRIC_defined] = 1;
-      for (size_t i = mark; i < pending.count; i++) classic_add_values(&result->total[item], &result->total[pending.items[i]]);
+      for (size_t i = mark; i < pending.count; i++)
+        classic_add_values(&result->total[item], &result->total[pending.items[i]]);
     }
     ok = classic_sort(result, pending.items + mark, pending.count - mark) &&
          found_set(shown, item, pending.items + mark, pending.count - mark);

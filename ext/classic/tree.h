@@ -13,7 +13,8 @@ struct classic_children {
 struct classic_tree {
   struct classic_result *result; /* own, accounted are filled for all items */
   struct classic_children children;
-  bool is_graph; /* items may be reached on several ways, the first counts; what is not accounted gives way to its children */
+  /* Items may be reached on several ways, the first counts; what is not accounted gives way to its children. */
+  bool is_graph;
   struct classic_patterns *start, *trim, *show, *hide;
 };
 
@@ -35,10 +36,13 @@ void classic_add_values(struct classic_values *to, const struct classic_values *
 
 /* Which nodes have a type that -account_type_regexes match. To be freed; NULL: no memory. */
 uint8_t *classic_accounted_nodes(const struct classic_model *model, const struct classic_options *options);
-/* Fills own values, op types and devices of items from their members, of which those that are not accounted are dropped. */
+/* Fills own values, op types and devices of items from their members, of which those that are not accounted are
+** dropped. */
 void classic_gather_members(struct classic_result *result, const uint8_t *accounted_nodes);
 
-enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *accounted_nodes, struct tfprof_error *error);
-enum tfprof_status classic_op_list(struct classic_tree *tree, const uint8_t *accounted_nodes, struct tfprof_error *error);
+enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *accounted_nodes,
+                                     struct tfprof_error *error);
+enum tfprof_status classic_op_list(struct classic_tree *tree, const uint8_t *accounted_nodes,
+                                   struct tfprof_error *error);
 
 #endif

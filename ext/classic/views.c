@@ -42,7 +42,9 @@ uint8_t *classic_accounted_nodes(const struct classic_model *model, const struct
       string_id type = model->types[k];
       if (type > texts) continue;
       if (known[type] == UNKNOWN)
-        known[type] = type && classic_patterns_match(patterns, pool_text(model->pool, type), pool_length(model->pool, type)) ? YES : NO;
+        known[type] =
+            type && classic_patterns_match(patterns, pool_text(model->pool, type), pool_length(model->pool, type)) ? YES
+                                                                                                                   : NO;
       accounted[i] = known[type] == YES;
     }
   }
@@ -72,7 +74,8 @@ void classic_gather_members(struct classic_result *result, const uint8_t *accoun
 /* ---- scope and graph ---- */
 
 /* Items are nodes, all of them or those that are no scopes; *items[node] is the item, UINT32_MAX: none. */
-static bool take_nodes(struct classic_result *result, bool with_scopes, const uint8_t *accounted_nodes, uint32_t **items) {
+static bool take_nodes(struct classic_result *result, bool with_scopes, const uint8_t *accounted_nodes,
+                       uint32_t **items) {
   const struct classic_model *model = result->model;
   uint32_t *of_node = malloc(((size_t)model->node_count + 1) * sizeof *of_node);
   result->nodes = malloc(((size_t)model->node_count + 1) * sizeof *result->nodes);
@@ -111,7 +114,8 @@ static enum tfprof_status scope_tree(struct classic_tree *tree, const uint8_t *a
   struct classic_result *result = tree->result;
   const struct classic_model *model = result->model;
   uint32_t *items = NULL, *parents = NULL;
-  bool ok = take_nodes(result, true, accounted, &items) && (parents = malloc(((size_t)result->item_count + 1) * sizeof *parents));
+  bool ok = take_nodes(result, true, accounted, &items) &&
+            (parents = malloc(((size_t)result->item_count + 1) * sizeof *parents));
   for (uint32_t i = 0; ok && i < result->item_count; i++) {
     uint32_t parent = model->nodes[i].parent;
     parents[i] = parent == UINT32_MAX ? result->item_count : parent;
@@ -178,7 +182,8 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   tree.trim = classic_take_patterns(options, OPTION_trim_name_regexes);
   tree.show = classic_take_patterns(options, OPTION_show_name_regexes);
   tree.hide = classic_take_patterns(options, OPTION_hide_name_regexes);
-  if (!result->node_values || !accounted || !tree.start || !tree.trim || !tree.show || !tree.hide) status = error_no_memory(error);
+  if (!result->node_values || !accounted || !tree.start || !tree.trim || !tree.show || !tree.hide)
+    status = error_no_memory(error);
   if (!status) {
     switch (view) {
       case CLASSIC_SCOPE: status = scope_tree(&tree, accounted, error); break;
@@ -188,7 +193,8 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
     }
   }
   if (!status && view != CLASSIC_OP) status = classic_tree_compute(&tree, error);
-  if (!status && result->nodes && (options->selected & 1u << SELECT_tensor_value)) status = classic_take_tensors(result, error);
+  if (!status && result->nodes && (options->selected & 1u << SELECT_tensor_value))
+    status = classic_take_tensors(result, error);
   classic_children_free(&tree.children);
   classic_patterns_free(tree.start);
   classic_patterns_free(tree.trim);
@@ -208,6 +214,8 @@ void classic_result_free(struct classic_result *result) {
   free(result->total);
   free(result->accounted);
   free(result->nodes);
+  free(result->parents);
+  free(result->frames);
   free(result->names);
   free(result->member_first);
   free(result->members);

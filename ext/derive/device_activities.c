@@ -50,7 +50,8 @@ static enum tfprof_status collect(struct work *w, const uint8_t *is_stream, stru
         for (uint32_t i = 0; i < count; i++) {
           if (part == SYNCS && (threads[i] == NO_ROW || !is_stream[threads[i]])) continue;
           w->items[w->count] = (struct activity){part, (uint32_t)segment->first_row + first + i};
-          w->order[w->count] = (struct lane_span){starts[i], ends[i], threads[i] == NO_ROW ? w->lanes : threads[i], w->count};
+          w->order[w->count] =
+              (struct lane_span){starts[i], ends[i], threads[i] == NO_ROW ? w->lanes : threads[i], w->count};
           w->count++;
         }
         status = derive_poll(w->profile, error);

@@ -20,7 +20,8 @@ static enum tfprof_status collect(struct profile *profile, unsigned table, const
   if (!status) status = derive_all_integers(profile, table, columns[2], &starts, error);
   if (!status) status = derive_all_integers(profile, table, columns[3], &ends, error);
   for (uint32_t row = 0; row < rows && !status; row++) {
-    bool is_known = steps[row] != NO_ROW && of_device[row] != NO_ROW && starts[row] != NO_VALUE && ends[row] != NO_VALUE;
+    bool is_known =
+        steps[row] != NO_ROW && of_device[row] != NO_ROW && starts[row] != NO_VALUE && ends[row] != NO_VALUE;
     if (is_known && ends[row] >= starts[row])
       spans[(*count)++] = (struct lane_span){starts[row], ends[row], steps[row] * devices + of_device[row], row};
   }

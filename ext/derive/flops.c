@@ -565,7 +565,8 @@ static enum flops_status grad_of_image(const struct flops_call *call, const stru
   times_elements(&product, image);
   times_elements(&product, filter);
   times(&divisor, image->sizes[first == 2 ? 1 : image->count - 1]);
-  for (uint32_t i = 0; i + 2 < image->count; i++) times(&divisor, image_number(call, "strides", image->count, first + i));
+  for (uint32_t i = 0; i + 2 < image->count; i++)
+    times(&divisor, image_number(call, "strides", image->count, first + i));
   enum flops_status status = finish(&divisor, &divided_by);
   if (!status) status = finish(&product, flops);
   if (!status && !divided_by) return FLOPS_UNKNOWN;

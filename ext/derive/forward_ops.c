@@ -7,9 +7,9 @@
 ** latest start before its own; of equal starts the later row.  This is the rule by which Kineto draws its arrows
 ** between forward and backward ops.
 **
-** Its traces, though, do not say which logical number a thread has.  Where no thread of the profile has one, each number
-** goes to the thread on which most of the ops that it asks for are found, one thread for each number, the clearest
-** case first.
+** Its traces, though, do not say which logical number a thread has.  Where no thread of the profile has one, each
+** number goes to the thread on which most of the ops that it asks for are found, one thread for each number, the
+** clearest case first.
 **
 ** A hash table of the numbers that backward ops ask for picks the forward ops that matter; they are grouped by number
 ** (counting sort), each group is sorted by start and searched.  Groups are small, and no group is gone through more

@@ -31,7 +31,8 @@ static const char *const communication_parts[] = {"ncclKernel", "ncclDevKernel",
                                                   "cross_device_reduce_", "oneShotAllReduceKernel",
                                                   "twoShotAllReduceKernel", "allreduce_fusion_kernel"};
 
-/* Forward ops, and backward ops of the same families by the names of PyTorch 1.x (MmBackward) and since (MmBackward0). */
+/* Forward ops, and backward ops of the same families by the names of PyTorch 1.x (MmBackward) and
+** since (MmBackward0). */
 static const char *const eligible_ops[] = {
     "aten::_convolution", "aten::_convolution_nogroup", "aten::conv1d", "aten::conv2d", "aten::conv3d",
     "aten::conv_tbc", "aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d",

@@ -85,7 +85,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
 
 const struct derive_pass derive_nested_ranges = {
     .name = "nested ranges",
-    .summary = "Ranges of the source: parents by a stack over each thread in the order of starts, steps by their start.",
+    .summary =
+        "Ranges of the source: parents by a stack over each thread in the order of starts, steps by their start.",
     .makes_table = -1,
     .reads = {{TABLE_ranges, COLUMN_ranges_thread_id},
               {TABLE_ranges, COLUMN_ranges_start_ns},

@@ -1,8 +1,8 @@
 /* op_weights.c: ops.sample_weight, for how many calls a row speaks, where the source does not say so itself.
 **
 ** An op has the weight of the step in which it began (step_marks.c): where ops were recorded only in some steps, it
-** stands for those of the others.  It is 1 for ranges of the user, which are recorded in every step, and for what lies in
-** no step or in one that was recorded in part.  Where all weights are 1 the column takes no memory.
+** stands for those of the others.  It is 1 for ranges of the user, which are recorded in every step, and for what lies
+** in no step or in one that was recorded in part.  Where all weights are 1 the column takes no memory.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"

@@ -81,7 +81,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
 
 const struct derive_pass derive_outermost_ops = {
     .name = "outermost ops",
-    .summary = "The outermost op around each op, ranges, modules and Python frames left aside; every way up walked once.",
+    .summary =
+        "The outermost op around each op, ranges, modules and Python frames left aside; every way up walked once.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_category}},
     .writes = {{TABLE_ops, COLUMN_ops_outermost_id}},

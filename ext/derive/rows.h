@@ -105,8 +105,8 @@ string_id derive_known_text(const struct profile *profile, const char *text);
 /* The id of a text, which is put into the pool. */
 enum tfprof_status derive_text(struct profile *profile, const char *text, string_id *id, struct tfprof_error *error);
 
-/* parallel_for() for tasks on `rows` rows in all; on the calling thread alone where they are few. Tasks do nothing to the
-** store or the pool, but may set columns of different segments and ask store_interrupted(). */
+/* parallel_for() for tasks on `rows` rows in all; on the calling thread alone where they are few. Tasks do nothing to
+** the store or the pool, but may set columns of different segments and ask store_interrupted(). */
 void derive_parallel(uint64_t rows, size_t count, void (*task)(void *context, size_t i, unsigned worker),
                      void *context);
 /* What a task could not tell: TFPROF_OK, TFPROF_INTERRUPTED or else TFPROF_NO_MEMORY, with its message. */

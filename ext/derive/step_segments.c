@@ -1,14 +1,15 @@
 /* step_segments.c: the table step_segments: what each step's time went to, one thing at a time.
 **
-** The rules are those of the overview of the PyTorch TensorBoard plugin.  A step reaches from its start on the host, but
-** not before the step before it has ended, to its end or that of the last kernel, copy or fill which calls lying wholly
-** inside it launched, whichever comes last; the first step does not begin before the end of the last work that no step
-** launched and that was over before the first work of the step began.  Of what goes on at a moment the first in this
-** list counts: kernel, memcpy_HtoD, memcpy_DtoH, memcpy_DtoD, memcpy (other copies), memset, communication, runtime
-** (calls of the device's interfaces), data_loader, cpu (ops and ranges on any host thread), other.  Communication is
-** communication kernels and the ops nccl:* and gloo:*.  The last steps are left out where they launched nothing, and
-** the last of the others too where it launched less than 0.8 of what the step before it did: the profiler has stopped
-** before their work was done.  Steps of which no work on a device is known are cut from their start to their end.
+** The rules are those of the overview of the PyTorch TensorBoard plugin.  A step reaches from its start on the host,
+** but not before the step before it has ended, to its end or that of the last kernel, copy or fill which calls lying
+** wholly inside it launched, whichever comes last; the first step does not begin before the end of the last work that
+** no step launched and that was over before the first work of the step began.  Of what goes on at a moment the first in
+** this list counts: kernel, memcpy_HtoD, memcpy_DtoH, memcpy_DtoD, memcpy (other copies), memset, communication,
+** runtime (calls of the device's interfaces), data_loader, cpu (ops and ranges on any host thread), other.
+** Communication is communication kernels and the ops nccl:* and gloo:*.  The last steps are left out where they
+** launched nothing, and the last of the others too where it launched less than 0.8 of what the step before it did: the
+** profiler has stopped before their work was done.  Steps of which no work on a device is known are cut from their
+** start to their end.
 **
 ** The intervals of each category are united; one sweep over all categories then says what counts from one end of an
 ** interval to the next.

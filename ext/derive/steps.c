@@ -1,10 +1,11 @@
 /* steps.c: the table steps, from what the program marked or from when its optimizers stepped.
 **
 ** Marks.  Rows of category `user` named tfprof.step#N are steps that the program marked with tfprof.step(N) (origin
-** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and span
-** are taken as they are.  Of several threads with marks the one with the most counts.  Who marks the end of an iteration
-** begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it on its thread
-** though some did in the step before.  Where the recording left the ops of the last one out, only ranges are looked at.
+** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and
+** span are taken as they are.  Of several threads with marks the one with the most counts.  Who marks the end of an
+** iteration begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it
+** on its thread though some did in the step before.  Where the recording left the ops of the last one out, only ranges
+** are looked at.
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  A step is
 ** the period from the end of one to the end of the next of the same name on the same thread (origin optimizer): what
@@ -13,16 +14,16 @@
 **
 ** Which optimizer.  A series is a name on a thread.  With gradient accumulation there is one series, and its period is
 ** the step.  Two optimizers of one class in one iteration make a single series whose periods repeat in a pattern
-** (short, long, short, long): for m = 2 ... 8, where there are eight rounds of them, the periods are split into m interleaved groups, and the smallest m is
-** taken for which the periods differ from the median of their own group four times less than from the median of all;
-** the step then ends where the longest pause follows.  The spread of a series is the 80th percentile of |period -
-** median| / median, which one validation run in five steps does not disturb.  Among the series with at least half as
-** many steps as the longest one, those whose spread is about the least (within a quarter and a hundredth) are as good
-** as each other; of these the one with most steps wins, then the one that ended its first step last, as the last
-** optimizer of an iteration does.
+** (short, long, short, long): for m = 2 ... 8, where there are eight rounds of them, the periods are split into m
+** interleaved groups, and the smallest m is taken for which the periods differ from the median of their own group four
+** times less than from the median of all; the step then ends where the longest pause follows.  The spread of a series
+** is the 80th percentile of |period - median| / median, which one validation run in five steps does not disturb.  Among
+** the series with at least half as many steps as the longest one, those whose spread is about the least (within a
+** quarter and a hundredth) are as good as each other; of these the one with most steps wins, then the one that ended
+** its first step last, as the last optimizer of an iteration does.
 **
-** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not where
-** the optimizers saw more than twice as many steps: then they cover a window only.
+** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not
+** where the optimizers saw more than twice as many steps: then they cover a window only.
 **
 ** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
 ** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
@@ -512,7 +513,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
 
 const struct derive_pass derive_steps = {
     .name = "steps",
-    .summary = "Steps as the program or the user's profiler marked them, else the periods of the most regular optimizer.",
+    .summary =
+        "Steps as the program or the user's profiler marked them, else the periods of the most regular optimizer.",
     .makes_table = TABLE_steps,
     .reads = {{TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_category},

@@ -62,7 +62,8 @@ static void sort(struct points *points) {
 }
 
 /* One row of any of the three; `weight` and `limit` are arguments or -1. */
-static void step(sqlite3_context *context, int count, sqlite3_value **values, int weight, int limit, bool needs_length) {
+static void step(sqlite3_context *context, int count, sqlite3_value **values, int weight, int limit,
+                 bool needs_length) {
   struct sweep *sweep = sqlite3_aggregate_context(context, sizeof *sweep);
   if (!sweep) {
     sqlite3_result_error_nomem(context);

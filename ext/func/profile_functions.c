@@ -67,8 +67,10 @@ static char *take_option(struct tensorflow_files *files, const char *key, sqlite
   }
   bool is_run_meta = strcmp(key, "run_meta_path") == 0;
   if (!place && !is_run_meta) {
-    return sqlite3_mprintf("tfprof_open: there is no key '%q'; the supported keys are: path, profile_path, graph_path, run_meta_path, "
-                           "step, op_log_path and checkpoint_path", key);
+    return sqlite3_mprintf(
+        "tfprof_open: there is no key '%q'; the supported keys are: path, profile_path, graph_path, run_meta_path, "
+        "step, op_log_path and checkpoint_path",
+        key);
   }
   if (sqlite3_value_type(value) == SQLITE_NULL || (text && !*text)) return NULL; /* as an option that is not given */
   if (sqlite3_value_type(value) != SQLITE_TEXT) return sqlite3_mprintf("tfprof_open: %s must be a text", key);
@@ -114,8 +116,11 @@ static void open_function(sqlite3_context *context, int count, sqlite3_value **v
   } else if (count && count % 2 == 0) {
     open_files(context, count, values);
   } else {
-    sqlite3_result_error(context, "tfprof_open takes a path, or keys each with a value; the supported keys are: path, profile_path, "
-                                  "graph_path, run_meta_path, step, op_log_path and checkpoint_path", -1);
+    sqlite3_result_error(
+        context,
+        "tfprof_open takes a path, or keys each with a value; the supported keys are: path, profile_path, "
+        "graph_path, run_meta_path, step, op_log_path and checkpoint_path",
+        -1);
   }
 }
 

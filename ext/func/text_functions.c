@@ -1,5 +1,7 @@
-/* text_functions.c: texts put together in a certain order.
+/* text_functions.c: texts put together in a certain order, and what the path of a source file tells.
 **
+**   is_library_file(path)    1: the file belongs to an installed package or to Python's own library, 0: to a program,
+**                            NULL: there is no file (functions written in C)
 **   ordered_concat(text, separator, key)   aggregate: the texts with the separator between them, in the order of the
 **                                          integer key, those of the same key by the text itself; NULL texts are left
 **                                          out, NULL without any.  group_concat() promises no order before SQLite 3.44.
@@ -123,7 +125,46 @@ static void concat_final(sqlite3_context *context) {
   release(pieces);
 }
 
+/* ---- files of libraries ---- */
+
+/* Traces of PyTorch have paths without the folder of sys.path that the file lies in (torch/csrc/autograd/
+** profiler_python.cpp): of these the first part is all there is to tell packages from programs. */
+static const char *const packages[] = {
+    "torch",       "torchvision", "torchaudio",   "functorch", "triton",    "numpy",       "PIL",
+    "accelerate",  "apex",        "deepspeed",    "lightning", "megatron",  "transformers", "pytorch_lightning",
+    "asyncio",     "collections", "concurrent",   "ctypes",    "importlib", "json",        "logging",
+    "multiprocessing", "re",      "unittest",     "xml",       NULL};
+static const char *const modules[] = {"_weakrefset.py", "abc.py",    "ast.py",       "bdb.py",        "codecs.py",
+                                      "contextlib.py",  "copy.py",   "copyreg.py",   "dataclasses.py", "enum.py",
+                                      "functools.py",   "inspect.py", "pickle.py",   "queue.py",      "runpy.py",
+                                      "selectors.py",   "socket.py", "subprocess.py", "tempfile.py",  "threading.py",
+                                      "traceback.py",   "typing.py", "warnings.py",  "weakref.py",    NULL};
+
+static bool is_in(const char *const *names, const char *text, size_t length) {
+  for (; *names; names++) {
+    if (strlen(*names) == length && memcmp(*names, text, length) == 0) return true;
+  }
+  return false;
+}
+
+static bool is_library(const char *path) {
+  if (strncmp(path, "<frozen ", 8) == 0) return true;
+  if (strstr(path, "/site-packages/") || strstr(path, "/dist-packages/")) return true;
+  for (const char *at = path; (at = strstr(at, "/lib/python")) != NULL; at += 11) {
+    if (at[11] >= '0' && at[11] <= '9' && strchr(at + 11, '/')) return true;
+  }
+  const char *slash = strchr(path, '/');
+  return slash ? is_in(packages, path, (size_t)(slash - path)) : is_in(modules, path, strlen(path));
+}
+
+static void is_library_file(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count;
+  const char *path = (const char *)sqlite3_value_text(values[0]);
+  if (path) sqlite3_result_int(context, is_library(path));
+}
+
 const struct function_spec text_functions[] = {
+    {.name = "is_library_file", .argument_count = 1, .function = is_library_file},
     {.name = "ordered_concat", .argument_count = 3, .step = concat_step, .final = concat_final},
     {0},
 };

@@ -197,8 +197,9 @@ static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error
   enum tfprof_status status = TFPROF_OK;
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
-    bool is_repetition = (table == TABLE_device_activities || table == TABLE_step_segments || table == TABLE_critical_path) &&
-                         saving->profile->tables[table].is_made;
+    bool is_repetition =
+        (table == TABLE_device_activities || table == TABLE_step_segments || table == TABLE_critical_path) &&
+        saving->profile->tables[table].is_made;
     if (is_of_store || is_repetition) continue;
     store_progress(saving->store, "saving", (double)table / TABLE_count);
     status = save_table(saving, table, error);
@@ -268,9 +269,11 @@ static enum tfprof_status save_profile(struct store *store, struct profile *prof
     status = save_clock(saving, error);
     if (!status) status = save_tables(saving, error);
     if (!status && profile_lacks_columns(profile)) {
-      status = error_set(error, TFPROF_IO, "%s: the file cannot be read any more, and what had not been read of it would be saved as NULL; "
-                         "bring it back and call tfprof_refresh(), or leave it out with tfprof_close(%u)", text_of(saving, profile->path),
-                         profile->run_number);
+      status =
+          error_set(error, TFPROF_IO,
+                    "%s: the file cannot be read any more, and what had not been read of it would be saved as NULL; "
+                    "bring it back and call tfprof_refresh(), or leave it out with tfprof_close(%u)",
+                    text_of(saving, profile->path), profile->run_number);
     }
     if (status) dump_writer_abandon(saving->writer);
     else status = dump_writer_close(saving->writer, error);
@@ -326,15 +329,19 @@ static bool is_in_open_run(const struct store *store, const char *path) {
 }
 
 /* What is saved becomes a run of its own: nothing is overwritten, and no other run gets rows twice. */
-static enum tfprof_status refuse_place(const struct store *store, size_t count, const char *path, struct tfprof_error *error) {
+static enum tfprof_status refuse_place(const struct store *store, size_t count, const char *path,
+                                       struct tfprof_error *error) {
   struct stat info;
   if (lstat(path, &info) == 0 && !is_directory(path))
-    return error_set(error, TFPROF_USAGE, "%s: there is a file of this name, which is not overwritten; choose another name", path);
+    return error_set(error, TFPROF_USAGE,
+                     "%s: there is a file of this name, which is not overwritten; choose another name", path);
   if (is_directory(path) && !is_empty_directory(path))
-    return error_set(error, TFPROF_USAGE, "%s: the directory is not empty; what is saved needs a new or empty one", path);
-  if (count == 1 && !is_directory(path) && is_in_open_run(store, path))
-    return error_set(error, TFPROF_USAGE, "%s: lies in the directory of a run that is open, which would have its rows twice; choose another place",
+    return error_set(error, TFPROF_USAGE, "%s: the directory is not empty; what is saved needs a new or empty one",
                      path);
+  if (count == 1 && !is_directory(path) && is_in_open_run(store, path))
+    return error_set(
+        error, TFPROF_USAGE,
+        "%s: lies in the directory of a run that is open, which would have its rows twice; choose another place", path);
   return TFPROF_OK;
 }
 

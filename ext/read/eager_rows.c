@@ -51,8 +51,8 @@ enum tfprof_status eager_rows_begin(struct profile *profile, unsigned table, uin
   return profile_add_segment(profile, table, 0, (uint32_t)rows, &raw, NULL, segment, error);
 }
 
-static enum tfprof_status set_column(struct segment *segment, unsigned column, struct column *value,
-                                     struct tfprof_error *error) {
+enum tfprof_status eager_rows_set_column(struct segment *segment, unsigned column, struct column *value,
+                                         struct tfprof_error *error) {
   if (!value) return error_no_memory(error);
   segment->columns[column] = value;
   column_set_add(&segment->is_raw, column);
@@ -63,12 +63,12 @@ enum tfprof_status eager_rows_set(struct segment *segment, unsigned column, cons
                                   struct tfprof_error *error) {
   if (!segment) return TFPROF_OK;
   bool is_real = schema_tables[segment->table].columns[column].type == TYPE_REAL;
-  return set_column(segment, column, pack_values(values, segment->rows, is_real), error);
+  return eager_rows_set_column(segment, column, pack_values(values, segment->rows, is_real), error);
 }
 
 enum tfprof_status eager_rows_set_constant(struct segment *segment, unsigned column, int64_t value,
                                            struct tfprof_error *error) {
-  return segment ? set_column(segment, column, column_constant(segment->rows, value), error) : TFPROF_OK;
+  return segment ? eager_rows_set_column(segment, column, column_constant(segment->rows, value), error) : TFPROF_OK;
 }
 
 enum tfprof_status eager_rows_load(struct profile *profile, struct segment *segment, const uint16_t *columns,

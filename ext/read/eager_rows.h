@@ -23,6 +23,10 @@ enum tfprof_status eager_rows_set(struct segment *segment, unsigned column, cons
 enum tfprof_status eager_rows_set_constant(struct segment *segment, unsigned column, int64_t value,
                                            struct tfprof_error *error);
 
+/* Takes the column; NULL stands for no memory. There is a segment. */
+enum tfprof_status eager_rows_set_column(struct segment *segment, unsigned column, struct column *value,
+                                         struct tfprof_error *error);
+
 /* profile_source.load of readers that set everything when they open: there is nothing left to load. */
 enum tfprof_status eager_rows_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
                                    unsigned count, struct column **out, struct tfprof_error *error);

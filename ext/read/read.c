@@ -3,12 +3,12 @@
 ** A directory gives its files (not those of directories within it), a glob all that it matches.  Where there are
 ** dumps among several files, the others are left alone: what lies beside a recording is mostly not one.
 **
-** No file is opened twice, whatever it is called: by its location or as another name of the same inode.  Opening what is
-** open refreshes it and gives the run that has it.  A directory of which single files are open takes over their runs, so
-** that the files of one recording are one run; a pattern leaves what is open where it is.
+** No file is opened twice, whatever it is called: by its location or as another name of the same inode.  Opening what
+** is open refreshes it and gives the run that has it.  A directory of which single files are open takes over their
+** runs, so that the files of one recording are one run; a pattern leaves what is open where it is.
 **
-** A refresh looks at the paths of all runs again: files that have appeared (a process that started later) are opened, and
-** one that took the place of another becomes a profile of its own, so that ids never change their meaning.
+** A refresh looks at the paths of all runs again: files that have appeared (a process that started later) are opened,
+** and one that took the place of another becomes a profile of its own, so that ids never change their meaning.
 */
 #include "read/read.h"
 
@@ -110,7 +110,8 @@ static enum tfprof_status not_found(const char *path, int reason, struct tfprof_
   }
   find_existing_parent(path, parent, sizeof parent);
   const char *last = strrchr(path, '/');
-  bool is_whole = last && last[1] && (size_t)(last - path) == strlen(parent) && strncmp(path, parent, strlen(parent)) == 0;
+  bool is_whole =
+      last && last[1] && (size_t)(last - path) == strlen(parent) && strncmp(path, parent, strlen(parent)) == 0;
   if (stat(parent, &info) == 0 && !S_ISDIR(info.st_mode)) {
     error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; %s is a file", parent);
   } else if (strcmp(parent, ".") == 0 || strcmp(parent, "/") == 0 || is_whole) { /* would say nothing new */
@@ -165,8 +166,8 @@ static struct profile *first_profile(const struct opening *opening) {
   return NULL;
 }
 
-/* The open profile, published or not, of the file; NULL: none. A number of an inode is used again once its file is gone,
-** so the profile's own path must still lead there. */
+/* The open profile, published or not, of the file; NULL: none. A number of an inode is used again once its file is
+** gone, so the profile's own path must still lead there. */
 static struct profile *find_open(struct store *store, const char *path) {
   struct stat info, own;
   if (stat(path, &info) != 0) return NULL;
@@ -188,11 +189,13 @@ static enum tfprof_status open_file(struct opening *opening, const struct read_f
   return TFPROF_OK;
 }
 
-/* One of several files: only want of memory and Ctrl-C end the whole. */
-static enum tfprof_status try_file(struct opening *opening, const struct read_format *format, const char *path) {
+/* One of several files: only want of memory and Ctrl-C end the whole. Without a format it could not be read. */
+static enum tfprof_status try_file(struct opening *opening, const struct read_format *format, const char *path,
+                                   struct file_head *head) {
   struct tfprof_error reason;
-  enum tfprof_status status = open_file(opening, format, path, &reason);
-  if (!status) return TFPROF_OK;
+  enum tfprof_status status =
+      format ? open_file(opening, format, path, &reason) : recognise_read(path, head, &reason);
+  if (!status) return TFPROF_OK; /* what can be read after all waits for a refresh */
   if (opening->failed++ == 0) opening->first_failure = reason;
   if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) {
     opening->first_failure = reason;
@@ -205,9 +208,21 @@ static enum tfprof_status try_file(struct opening *opening, const struct read_fo
 }
 
 struct candidate {
-  const struct read_format *format;
-  size_t path; /* index */
+  const struct read_format *format; /* NULL: a file that cannot be read */
+  size_t path;                      /* index */
 };
+
+static bool is_file(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* Where a run has dumps, other files are left alone. */
+static bool may_be_dump(const struct candidate *candidate, const char *path) {
+  size_t length = strlen(path);
+  return candidate->format ? candidate->format == &dump_read_format
+                           : length > 7 && strcmp(path + length - 7, ".tfprof") == 0;
+}
 
 /* Opens what can be opened among several files and is not open yet. */
 static enum tfprof_status open_several(struct opening *opening, const struct path_list *list,
@@ -219,23 +234,23 @@ static enum tfprof_status open_several(struct opening *opening, const struct pat
   enum tfprof_status status = candidates && head ? TFPROF_OK : error_no_memory(error);
   for (size_t i = 0; i < list->count && !status; i++) {
     if (i % 64 == 0 && store_interrupted(opening->store)) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
-    /* What cannot be read is no profile here; of a path given by itself the user is told why. */
-    if (status || find_open(opening->store, list->paths[i]) || recognise_read(list->paths[i], head, NULL)) continue;
-    const struct read_format *format = recognise_format(list->paths[i], head);
-    if (!format) continue;
-    candidates[count++] = (struct candidate){format, i};
-    has_dumps |= format == &dump_read_format;
+    if (status || find_open(opening->store, list->paths[i])) continue;
+    bool is_readable = recognise_read(list->paths[i], head, NULL) == TFPROF_OK;
+    const struct read_format *format = is_readable ? recognise_format(list->paths[i], head) : NULL;
+    if (!format && (is_readable || !is_file(list->paths[i]))) continue; /* no profile */
+    candidates[count] = (struct candidate){format, i};
+    has_dumps |= may_be_dump(&candidates[count++], list->paths[i]);
   }
   for (size_t i = 0; i < count && !status; i++) {
     const char *path = list->paths[candidates[i].path];
-    if (has_dumps && candidates[i].format != &dump_read_format) continue;
+    if (has_dumps && !may_be_dump(&candidates[i], path)) continue;
     store_progress(opening->store, "opening", (double)i / (double)count);
     if (store_interrupted(opening->store)) {
       status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
       break;
     }
     if (find_open(opening->store, path)) continue; /* by another name, a moment ago */
-    status = try_file(opening, candidates[i].format, path);
+    status = try_file(opening, candidates[i].format, path, head);
     if (status && error) *error = opening->first_failure;
   }
   free(candidates);

@@ -22,12 +22,13 @@ extern const struct read_format *const read_formats[];
 extern const unsigned read_format_count;
 
 /* Opens `path`: a file; a directory (every dump in it; other profiles if it has no dump); a glob. *run_number is the
-** new run, or where all that the path names is open already the run that has it (its first file), refreshed. Fails with nothing opened when there is no readable profile at all; a file among several that cannot be
-** opened is a diagnostic of the run's first profile. Errors: not found (with the nearest existing parent), empty
-** file, directory without dumps, unknown kind (says what the bytes look like), newer version. */
+** new run, or where all that the path names is open already the run that has it (its first file), refreshed. Fails with
+** nothing opened when there is no readable profile at all; a file among several that cannot be opened is a diagnostic
+** of the run's first profile. Errors: not found (with the nearest existing parent), empty file, directory without
+** dumps, unknown kind (says what the bytes look like), newer version. */
 enum tfprof_status read_open(struct store *store, const char *path, uint32_t *run_number, struct tfprof_error *error);
-/* Reads what was recorded since, in the files that are open and in those that have appeared under the paths of the runs;
-** *added counts the rows. Files that are gone or cannot be read are diagnostics and no error. */
+/* Reads what was recorded since, in the files that are open and in those that have appeared under the paths of the
+** runs; *added counts the rows. Files that are gone or cannot be read are diagnostics and no error. */
 enum tfprof_status read_refresh(struct store *store, uint64_t *added, struct tfprof_error *error);
 
 /* Opens files of TensorFlow that belong to one program as one profile: read/tensorflow/tensorflow.h. */

@@ -27,8 +27,8 @@ size_t cell_plain_length(const char *text, size_t length);
 int cell_width(const char *text, size_t length);
 /* Bytes that fit into `width` columns; at least one character, so that loops go on. *used: their columns. */
 size_t cell_fitting(const char *text, size_t length, int width, int *used);
-/* The next line of a wrapped text: up to a line feed, else as many whole words as fit, else as many characters. *rest is
-** where the following line begins. */
+/* The next line of a wrapped text: up to a line feed, else as many whole words as fit, else as many characters. *rest
+** is where the following line begins. */
 size_t cell_next_line(const char *text, size_t length, int width, size_t *rest);
 
 #endif

@@ -1,7 +1,8 @@
 /* classic.c: see classic.h.
 **
 ** A view is written as TensorFlow's tfprof writes it: with -output stdout the options first and the report between its
-** rulers; with -output file the report alone.  With several profiles open there is a report for each.
+** rulers; with -output file the report alone; timeline and pprof are files for other programs.  With several profiles
+** open there is a report for each, and a file FILE.N.
 */
 #include "classic.h"
 
@@ -37,12 +38,14 @@ static enum session_result fail(const struct tfprof_error *error) {
 
 /* ---- the command line ---- */
 
-static const char *const file_keys[] = {"profile_path", "graph_path", "run_meta_path", "step", "op_log_path", "checkpoint_path"};
+static const char *const file_keys[] = {"profile_path", "graph_path", "run_meta_path", "step",
+                                        "op_log_path",  "checkpoint_path"};
 
 /* The value behind the equals sign, or the next word; NULL: there is none. */
 static const char *value_of(char **argv, int *i, size_t name_length) {
   if (argv[*i][name_length] == '=') return argv[*i] + name_length + 1;
-  return argv[*i + 1] && (argv[*i + 1][0] != '-' || (argv[*i + 1][1] >= '0' && argv[*i + 1][1] <= '9')) ? argv[++*i] : NULL;
+  const char *next = argv[*i + 1];
+  return next && (next[0] != '-' || (next[1] >= '0' && next[1] <= '9')) ? argv[++*i] : NULL;
 }
 
 int classic_take_argument(struct session *session, char **argv, int *i) {
@@ -146,7 +149,83 @@ static enum session_result write_stdout(struct classic_cached **models, size_t c
   return result;
 }
 
-static enum session_result run_view(struct session *session, enum classic_view view, const struct classic_options *options) {
+/* FILE, or FILE.N for the one of several profiles that is number N. */
+static char *output_path(const char *file, size_t number, size_t count, const char *suffix) {
+  char *path;
+  int length = count > 1 ? asprintf(&path, "%s.%zu%s", file, number + 1, suffix)
+                         : asprintf(&path, "%s%s", file, suffix);
+  return length < 0 ? NULL : path;
+}
+
+/* One file: FILE_<step>, as in TensorFlow's profiler. */
+static enum session_result write_timeline(struct classic_cached *cached, enum classic_view view,
+                                          const struct classic_options *options, int64_t step, size_t number,
+                                          size_t count) {
+  struct classic_result *result;
+  struct tfprof_error error;
+  char suffix[24];
+  snprintf(suffix, sizeof suffix, "_%lld", (long long)step);
+  char *path = output_path(options->output_file, number, count, suffix);
+  enum tfprof_status status = path ? TFPROF_OK : error_no_memory(&error);
+  if (!status) status = classic_compute(cached->model, view, options, &result, &error);
+  if (!status) {
+    status = classic_write_timeline(result, step, path, stdout, &error);
+    classic_result_free(result);
+  }
+  if (!status) printf("Timeline written to %s; ui.perfetto.dev and chrome://tracing open it.\n", path);
+  fflush(stdout);
+  free(path);
+  return status ? fail(&error) : SESSION_OK;
+}
+
+/* graph: a file for each step where none is chosen, since runs belong to steps. */
+static enum session_result write_timelines(struct classic_cached **models, size_t count, enum classic_view view,
+                                           const struct classic_options *options) {
+  enum session_result result = SESSION_OK;
+  for (size_t i = 0; i < count && result == SESSION_OK; i++) {
+    const struct classic_model *model = models[i]->model;
+    int64_t chosen = options->integers[OPTION_step];
+    if (view != CLASSIC_GRAPH || chosen >= 0) {
+      result = write_timeline(models[i], view, options, chosen, i, count);
+      continue;
+    }
+    struct classic_options of_step;
+    if (!classic_options_copy(&of_step, options)) return SESSION_ERROR;
+    for (uint32_t k = 0; k < model->step_count && result == SESSION_OK; k++) {
+      if (model->steps[k] < 0) continue;
+      of_step.integers[OPTION_step] = model->steps[k];
+      result = write_timeline(models[i], view, &of_step, model->steps[k], i, count);
+    }
+    classic_options_free(&of_step);
+    if (model->step_count == 0) {
+      fputs("error: there are no steps: a timeline of the graph view shows what ran in one\n", stderr);
+      result = SESSION_ERROR;
+    }
+  }
+  return result;
+}
+
+static enum session_result write_pprofs(struct classic_cached **models, size_t count, enum classic_view view,
+                                        const struct classic_options *options) {
+  enum tfprof_status status = TFPROF_OK;
+  struct tfprof_error error;
+  for (size_t i = 0; i < count && !status; i++) {
+    struct classic_result *result;
+    char *path = output_path(options->output_file, i, count, "");
+    status = path ? classic_compute(models[i]->model, view, options, &result, &error) : error_no_memory(&error);
+    if (!status) {
+      status = classic_write_pprof(result, path, &error);
+      classic_result_free(result);
+    }
+    if (!status) printf("Profile written to %s; go tool pprof -top -sample_index=1 %s opens it.\n", path, path);
+    free(path);
+  }
+  fflush(stdout);
+  return status ? fail(&error) : SESSION_OK;
+}
+
+static enum session_result run_view(struct session *session, enum classic_view view,
+                                    const struct classic_options *options) {
   bool is_of_other_build;
   struct connection *connection = connection_find(session->db, &is_of_other_build);
   struct classic_cached **models;
@@ -167,10 +246,10 @@ static enum session_result run_view(struct session *session, enum classic_view v
     result = write_reports(models, count, view, options, NULL);
   } else if (strcmp(options->output_type, "stdout") == 0) {
     result = write_stdout(models, count, view, options);
+  } else if (strcmp(options->output_type, "timeline") == 0) {
+    result = write_timelines(models, count, view, options);
   } else {
-    fprintf(stderr, "error: -output %s is not in this release; SELECT tfprof_%s(...) writes one of all that is open\n",
-            options->output_type, options->output_type);
-    result = SESSION_ERROR;
+    result = write_pprofs(models, count, view, options);
   }
   for (size_t i = 0; i < count; i++) classic_cache_put_back(models[i]);
   free(models);

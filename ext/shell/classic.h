@@ -1,4 +1,5 @@
-/* classic.h: the commands of the classic tfprof: scope, graph, code, op and set, and the options of its command line. */
+/* classic.h: the commands of the classic tfprof: scope, graph, code, op and set, and the options of its
+** command line. */
 #ifndef TFPROF_SHELL_CLASSIC_H
 #define TFPROF_SHELL_CLASSIC_H
 

@@ -1,5 +1,5 @@
-/* commands.h: the words that are no SQL: help, tables, views, columns, advise, read, format, quit, and those of the classic
-** tfprof. */
+/* commands.h: the words that are no SQL: help, tables, views, columns, advise, read, format, quit, and those of the
+** classic tfprof. */
 #ifndef TFPROF_SHELL_COMMANDS_H
 #define TFPROF_SHELL_COMMANDS_H
 

@@ -1,8 +1,8 @@
 /* complete.c: what may come next, judged by the word before.
 **
-** After FROM, JOIN and INTO: tables and views.  After `name.`: the columns of that table or alias.  At the beginning of a
-** statement: commands and keywords.  Inside quotes: files, for tfprof_open().  Elsewhere: columns of the tables that the
-** statement mentions, functions, keywords, tables.  Keywords follow the case that the word was begun in.
+** After FROM, JOIN and INTO: tables and views.  After `name.`: the columns of that table or alias.  At the beginning of
+** a statement: commands and keywords.  Inside quotes: files, for tfprof_open().  Elsewhere: columns of the tables that
+** the statement mentions, functions, keywords, tables.  Keywords follow the case that the word was begun in.
 */
 #include "complete.h"
 #include "commands.h"

@@ -4,9 +4,9 @@
 **   tfprof RUN... "SELECT ..."           runs the SQL (or a command, such as advise) and ends
 **   tfprof RUN... < questions.sql        runs what comes from standard input
 **
-** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file is
-** a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it, since it
-** will be SQL with a mistake.
+** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file
+** is a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it,
+** since it will be SQL with a mistake.
 **
 ** The classic tfprof is in here: the commands scope, graph, code, op and set at the prompt or as first word, its files
 ** (--profile_path, --graph_path, --run_meta_path, --op_log_path, --checkpoint_path) and its options, with one hyphen or
@@ -17,8 +17,9 @@
 **
 ** Exit status: 0 all is well, 1 an SQL statement or a command failed, 2 wrong usage, 3 a run cannot be opened.
 **
-** Files: session (the connection), classic (its commands), output, output_box and cell (formats), script (lines to statements), commands, prompt
-** (readline), complete and vocabulary (names), ticker (the line while one waits), display_width (columns of a text).
+** Files: session (the connection), classic (its commands), output, output_box and cell (formats), script (lines to
+** statements), commands, prompt (readline), complete and vocabulary (names), ticker (the line while one waits),
+** display_width (columns of a text).
 */
 #include "classic.h"
 #include "commands.h"
@@ -108,7 +109,8 @@ static bool is_meant_as_statement(char **words, int i, int count) {
   return !is_pattern;
 }
 
-/* The value of an option written `--name VALUE` or `--name=VALUE`. NULL: another option; "" when the value is missing. */
+/* The value of an option written `--name VALUE` or `--name=VALUE`. NULL: another option; "" when the value
+** is missing. */
 static const char *option_value(char **argv, int *i, const char *name) {
   size_t length = strlen(name);
   if (strncmp(argv[*i], name, length) != 0) return NULL;

@@ -1,8 +1,8 @@
 /* prompt.c: readline with history, and what Ctrl-C, Ctrl-Z and a change of the terminal's size do.
 **
 ** readline's callback interface is used: we wait with ppoll() and readline only ever sees bytes that are there, so that
-** signals are handled here, in plain code, after ppoll() returned.  While a query runs, Ctrl-C stops the query and Ctrl-Z
-** stops the shell as usual.
+** signals are handled here, in plain code, after ppoll() returned.  While a query runs, Ctrl-C stops the query and
+** Ctrl-Z stops the shell as usual.
 **
 ** History is kept in $XDG_STATE_HOME/tfprof/history (~/.local/state/tfprof/history), a statement an entry, however many
 ** lines it has, and written after each statement, so that nothing is lost when the terminal is closed.

@@ -28,8 +28,8 @@ void session_end(struct session *session);
 /* SELECT tfprof_open(path). */
 enum session_result session_open_run(struct session *session, const char *path);
 
-/* Runs every statement of `sql` and prints their rows; stops at the first that fails. `origin` names where the text comes
-** from in messages ("views.sql:12"), or NULL. */
+/* Runs every statement of `sql` and prints their rows; stops at the first that fails. `origin` names where the text
+** comes from in messages ("views.sql:12"), or NULL. */
 enum session_result session_run(struct session *session, const char *sql, const char *origin);
 
 /* Ctrl-C from a signal handler: true when a query was there to be stopped. */

@@ -58,8 +58,8 @@ static bool is_table(const struct vocabulary *tables, const char *word, size_t l
   return false;
 }
 
-/* Calls for each table that the text mentions: adds its columns, or, looking for an alias, only where the words after it
-** are `AS alias` or `alias`. Strings and comments are not told apart: a word too many does no harm. */
+/* Calls for each table that the text mentions: adds its columns, or, looking for an alias, only where the words after
+** it are `AS alias` or `alias`. Strings and comments are not told apart: a word too many does no harm. */
 static void add_mentioned_columns(struct vocabulary *vocabulary, sqlite3 *db, const char *sql, const char *alias) {
   struct vocabulary tables = {0};
   add_tables(&tables, db);

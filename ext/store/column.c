@@ -107,6 +107,25 @@ void column_builder_cancel(struct column_builder *builder) {
   *builder = (struct column_builder){0};
 }
 
+void column_builder_put_all(struct column_builder *builder, uint32_t row, const int64_t *values, uint32_t count) {
+  uint64_t base = (uint64_t)builder->column->base;
+  switch (builder->column->width) {
+  case 0: break;
+  case 1:
+    for (uint32_t i = 0; i < count; i++) ((uint8_t *)builder->elements)[row + i] = (uint8_t)((uint64_t)values[i] - base);
+    break;
+  case 2:
+    for (uint32_t i = 0; i < count; i++) ((uint16_t *)builder->elements)[row + i] = (uint16_t)((uint64_t)values[i] - base);
+    break;
+  case 4:
+    for (uint32_t i = 0; i < count; i++) ((uint32_t *)builder->elements)[row + i] = (uint32_t)((uint64_t)values[i] - base);
+    break;
+  default:
+    for (uint32_t i = 0; i < count; i++) ((uint64_t *)builder->elements)[row + i] = (uint64_t)values[i] - base;
+    break;
+  }
+}
+
 struct column *column_builder_done(struct column_builder *builder) {
   struct column *column = builder->column;
   if (builder->nulls) {

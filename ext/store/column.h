@@ -57,6 +57,8 @@ enum tfprof_status column_builder_start(struct column_builder *builder, uint32_t
 static inline void column_builder_put(struct column_builder *builder, uint32_t row, int64_t value);
 static inline void column_builder_put_real(struct column_builder *builder, uint32_t row, double value);
 static inline void column_builder_put_null(struct column_builder *builder, uint32_t row);
+/* Many at once, into rows from `row` on. */
+void column_builder_put_all(struct column_builder *builder, uint32_t row, const int64_t *values, uint32_t count);
 /* Allocates the null bitmap later, when nulls turn up unexpectedly (not from several threads). */
 enum tfprof_status column_builder_allow_nulls(struct column_builder *builder);
 /* Drops an all-zero null bitmap; a column of NULLs only becomes absent. */

@@ -244,7 +244,8 @@ static void need_column(const struct profile *profile, unsigned table, unsigned 
 static bool is_runnable(const struct profile *profile, const struct derive_pass *pass) {
   struct needs needs = {.passes = 0};
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
-    if ((int)pass->writes[i].table != pass->makes_table && pass_to_make(profile, pass->writes[i].table) >= 0) return false;
+    if ((int)pass->writes[i].table != pass->makes_table && pass_to_make(profile, pass->writes[i].table) >= 0)
+      return false;
   }
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[i]); i++) {
     need_column(profile, pass->reads[i].table, pass->reads[i].column, &needs);

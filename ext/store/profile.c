@@ -364,7 +364,10 @@ void profile_tell_file(struct profile *profile, const struct tfprof_error *reaso
   else
     snprintf(message + length, sizeof message - (size_t)length,
              "tfprof_refresh() reads it once it is there again, tfprof_close(%u) gives it up", profile->run_number);
-  diagnose_once(profile, KEY_OF_FILE, "error", is_replaced ? "replaced_file" : is_lost ? "lost_file" : "unreadable_file",
+  diagnose_once(profile, KEY_OF_FILE, "error",
+                is_replaced ? "replaced_file"
+                : is_lost   ? "lost_file"
+                            : "unreadable_file",
                 message);
 }
 

@@ -3,10 +3,12 @@
 ** The first of these that anything open fits decides, so that a path means that path and nothing beside it:
 **
 **   a number    the profile with that id (a path of digits is written ./7)
-**   a path      of a profile's file, of the run it was opened with, or of the directory its file lies in; spelled in any
+**   a path      of a profile's file, of the run it was opened with, or of the directory its file lies in; spelled in
+**   any
 **               way: run, ./run, run/, from the root on, or as it is without symbolic links
 **   a name      the last part of such a path, with or without .tfprof
-**   a glob      * for all; as in SQL, over such paths as they were given or, when it begins with a slash, from the root on
+**   a glob      * for all; as in SQL, over such paths as they were given or, when it begins with a slash, from the root
+**   on
 **
 ** What fits nothing is an error that lists what is open: no rows would look like an answer.  Nothing here asks the file
 ** system, so that a query on what is open finds out nothing else.

@@ -153,7 +153,8 @@ struct derive_pass {
   struct table_column reads[DERIVE_MAXIMUM_COLUMNS];  /* ends at the first {0,0}: TABLE 0 column 0 is never read */
   struct table_column writes[DERIVE_MAXIMUM_COLUMNS]; /* columns written where the source has none; {0,0} ends */
   enum tfprof_status (*run)(struct profile *profile, struct tfprof_error *error);
-  bool is_alone; /* run() makes rows, texts or diagnostics or retains columns, so that no other pass may run meanwhile */
+  bool
+      is_alone; /* run() makes rows, texts or diagnostics or retains columns, so that no other pass may run meanwhile */
 };
 /* Before run(): every table it reads, writes or makes from is made, and every column of `reads` is loaded in every
 ** segment of the profile, absent columns included. run() sets every column of `writes` with segment_set_column (a
@@ -285,8 +286,8 @@ struct snapshot {
 
 /* All rows of a table in the profiles that `selection` names (see selection.c): NULL or "": all; a profile number
 ** ("3"); a path, a name or a glob of profiles, or of the runs they were opened with. Several profiles may match; when
-** none does that is TFPROF_USAGE with what there is. Runs the pass that makes the table where needed. Snapshots are cached until the
-** store changes. */
+** none does that is TFPROF_USAGE with what there is. Runs the pass that makes the table where needed. Snapshots are
+** cached until the store changes. */
 enum tfprof_status store_snapshot(struct store *store, unsigned table, const char *selection,
                                   struct snapshot **snapshot, struct tfprof_error *error);
 /* Upper bound or exact number of rows, without running anything (for query plans). */

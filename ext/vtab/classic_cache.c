@@ -51,8 +51,8 @@ static enum tfprof_status find(struct connection *connection, struct profile *pr
   return TFPROF_OK;
 }
 
-enum tfprof_status classic_cache_get(struct connection *connection, const char *selection, struct classic_cached ***models,
-                                     size_t *count, struct tfprof_error *error) {
+enum tfprof_status classic_cache_get(struct connection *connection, const char *selection,
+                                     struct classic_cached ***models, size_t *count, struct tfprof_error *error) {
   struct snapshot *nodes;
   *models = NULL;
   *count = 0;

@@ -15,8 +15,8 @@ struct classic_cached {
 
 /* The models of all profiles that have nodes and that `selection` names (NULL: all), as an array to be freed, each
 ** retained. */
-enum tfprof_status classic_cache_get(struct connection *connection, const char *selection, struct classic_cached ***models,
-                                     size_t *count, struct tfprof_error *error);
+enum tfprof_status classic_cache_get(struct connection *connection, const char *selection,
+                                     struct classic_cached ***models, size_t *count, struct tfprof_error *error);
 void classic_cache_put_back(struct classic_cached *cached);
 /* Forgets everything that nobody uses. */
 void classic_cache_clear(struct connection *connection);

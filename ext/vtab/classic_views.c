@@ -3,9 +3,10 @@
 **   SELECT depth, name, total_micros FROM scope_view WHERE max_depth = 4 AND order_by = 'micros';
 **   SELECT displayed_text FROM op_view('*run_meta*') WHERE selected = 'micros,occurrence';
 **
-** A row is a line of the classic output.  Hidden columns are the options without their hyphen, each to be given by = only;
-** the first, `profile`, selects among what is open as in every table.  With several profiles open there is a tree for
-** each.  What cannot be honoured - `max_depth < 5`, an option that depends on a table which comes later - is an error.
+** A row is a line of the classic output.  Hidden columns are the options without their hyphen, each to be given by =
+** only; the first, `profile`, selects among what is open as in every table.  With several profiles open there is a tree
+** for each.  What cannot be honoured - `max_depth < 5`, an option that depends on a table which comes later - is an
+** error.
 */
 #include "vtab/classic_views.h"
 
@@ -16,15 +17,30 @@
 
 SQLITE_EXTENSION_INIT3
 
-enum visible { PROFILE_ID, POSITION, DEPTH, PARENT_POSITION, NAME, NODE_ID, IS_ACCOUNTED, DEVICE, OP_TYPES, SHAPE, INPUT_SHAPES,
-               TENSOR_VALUE, DISPLAYED_TEXT, FIRST_METRIC,
-               PROFILE = FIRST_METRIC + 2 * METRIC_count, /* hidden from here on */
-               FIRST_OPTION, COLUMN_COUNT = FIRST_OPTION + OPTION_output };
+enum visible {
+  PROFILE_ID,
+  POSITION,
+  DEPTH,
+  PARENT_POSITION,
+  NAME,
+  NODE_ID,
+  IS_ACCOUNTED,
+  DEVICE,
+  OP_TYPES,
+  SHAPE,
+  INPUT_SHAPES,
+  TENSOR_VALUE,
+  DISPLAYED_TEXT,
+  FIRST_METRIC,
+  PROFILE = FIRST_METRIC + 2 * METRIC_count, /* hidden from here on */
+  FIRST_OPTION,
+  COLUMN_COUNT = FIRST_OPTION + OPTION_output
+};
 
 static const char *const visible_names[FIRST_METRIC] = {
-    "profile_id INTEGER", "position INTEGER", "depth INTEGER", "parent_position INTEGER", "name TEXT", "node_id INTEGER",
-    "is_accounted INTEGER", "device TEXT", "op_types TEXT", "shape TEXT", "input_shapes TEXT", "tensor_value TEXT",
-    "displayed_text TEXT"};
+    "profile_id INTEGER", "position INTEGER",     "depth INTEGER",      "parent_position INTEGER", "name TEXT",
+    "node_id INTEGER",    "is_accounted INTEGER", "device TEXT",        "op_types TEXT",           "shape TEXT",
+    "input_shapes TEXT",  "tensor_value TEXT",    "displayed_text TEXT"};
 
 static const char *option_column(int option) {
   return option == OPTION_select ? "selected" : classic_option_specs[option].name;
@@ -52,7 +68,8 @@ struct cursor {
   sqlite3_value *hidden[1 + OPTION_output]; /* as they were given */
 };
 
-static int table_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made, char **message) {
+static int table_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made,
+                         char **message) {
   const struct module *module = data;
   (void)count;
   (void)arguments;
@@ -98,12 +115,14 @@ static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
     if (hidden < 0) continue;
     if (constraint->op != SQLITE_INDEX_CONSTRAINT_EQ) {
       /* LIMIT and OFFSET come with column 0, which is visible. */
-      return connection_table_message(base, table->name, "options take = only, as in %s = 5; use the visible columns otherwise",
+      return connection_table_message(base, table->name,
+                                      "options take = only, as in %s = 5; use the visible columns otherwise",
                                       hidden ? option_column(hidden - 1) : "profile");
     }
     if (!constraint->usable) return SQLITE_CONSTRAINT;
     if (is_given[hidden])
-      return connection_table_message(base, table->name, "%s is given twice", hidden ? option_column(hidden - 1) : "profile");
+      return connection_table_message(base, table->name, "%s is given twice",
+                                      hidden ? option_column(hidden - 1) : "profile");
     is_given[hidden] = true;
     info->aConstraintUsage[i].argvIndex = count + 1;
     info->aConstraintUsage[i].omit = 1;
@@ -172,12 +191,13 @@ static enum tfprof_status take_options(struct cursor *cursor, const char *column
   return TFPROF_OK;
 }
 
-static enum tfprof_status compute(struct cursor *cursor, const struct table *table, const struct classic_options *options,
-                                  struct tfprof_error *error) {
+static enum tfprof_status compute(struct cursor *cursor, const struct table *table,
+                                  const struct classic_options *options, struct tfprof_error *error) {
   sqlite3_value *profile = cursor->hidden[0];
   if (profile && sqlite3_value_type(profile) == SQLITE_NULL) return TFPROF_OK; /* selects nothing, as in every table */
   const char *selection = profile ? (const char *)sqlite3_value_text(profile) : NULL;
-  enum tfprof_status status = classic_cache_get(table->connection, selection, &cursor->models, &cursor->model_count, error);
+  enum tfprof_status status =
+      classic_cache_get(table->connection, selection, &cursor->models, &cursor->model_count, error);
   if (status) return status;
   cursor->results = calloc(cursor->model_count + 1, sizeof *cursor->results);
   if (!cursor->results) return error_no_memory(error);
@@ -186,7 +206,8 @@ static enum tfprof_status compute(struct cursor *cursor, const struct table *tab
   return status;
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *columns, int count, sqlite3_value **values) {
+static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *columns, int count,
+                         sqlite3_value **values) {
   struct cursor *cursor = (struct cursor *)base;
   struct table *table = (struct table *)base->pVtab;
   struct classic_options options = {0};
@@ -261,7 +282,8 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
       break;
     case NODE_ID:
       if (!is_root && result->nodes)
-        sqlite3_result_int64(context, id_make(result->model->profile_number, (uint64_t)result->model->nodes[result->nodes[row->item]].row));
+        sqlite3_result_int64(context, id_make(result->model->profile_number,
+                                              (uint64_t)result->model->nodes[result->nodes[row->item]].row));
       break;
     case IS_ACCOUNTED: sqlite3_result_int(context, !is_root && result->accounted[row->item]); break;
     case DEVICE: result_text(context, result, row->item, 0, classic_write_device); break;
@@ -270,7 +292,8 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     case INPUT_SHAPES: result_text(context, result, row->item, 0, classic_write_input_shapes); break;
     case TENSOR_VALUE: {
       const struct classic_tensor *tensor = classic_find_tensor(result, row->item);
-      if (tensor && tensor->value) sqlite3_result_text(context, pool_text(result->model->pool, tensor->value), -1, SQLITE_STATIC);
+      if (tensor && tensor->value)
+        sqlite3_result_text(context, pool_text(result->model->pool, tensor->value), -1, SQLITE_STATIC);
       break;
     }
     case DISPLAYED_TEXT: result_text(context, result, row->item, cursor->row, NULL); break;

@@ -30,8 +30,8 @@ struct connection *connection_create(sqlite3 *db);
 struct connection *connection_retain(struct connection *connection);
 void connection_release(void *connection); /* void *, so that it is a destructor for SQLite as it is */
 
-/* The one that an earlier load registered on this database connection, or NULL. Not retained. *is_of_other_build: there is
-** one, but of another library file, whose structs may differ. */
+/* The one that an earlier load registered on this database connection, or NULL. Not retained. *is_of_other_build: there
+** is one, but of another library file, whose structs may differ. */
 struct connection *connection_find(sqlite3 *db, bool *is_of_other_build);
 /* Lets connection_find() find it. */
 int connection_publish(struct connection *connection);

@@ -17,11 +17,15 @@ enum {
   PROFILE_STRING = 6 << 3 | 2,
   PROFILE_TIME = 9 << 3,
   PROFILE_DURATION = 10 << 3,
+  PROFILE_COMMENT = 13 << 3,
   PROFILE_DEFAULT_TYPE = 14 << 3,
   TYPE_NAME = 1 << 3,
   TYPE_UNIT = 2 << 3,
   SAMPLE_LOCATIONS = 1 << 3 | 2,
   SAMPLE_VALUES = 2 << 3 | 2,
+  SAMPLE_LABEL = 3 << 3 | 2,
+  LABEL_KEY = 1 << 3,
+  LABEL_TEXT = 2 << 3,
   LOCATION_ID = 1 << 3,
   LOCATION_LINE = 4 << 3 | 2,
   LINE_FUNCTION = 1 << 3,
@@ -44,6 +48,12 @@ struct node {
   uint32_t caller, location;
 };
 
+/* A sample with a label of its own. */
+struct labelled {
+  uint32_t node;
+  string_id key, text;
+};
+
 /* Things of one kind, each once: `items` of `size` bytes without padding that matters, found by their bytes. */
 struct collection {
   unsigned char *items;
@@ -59,6 +69,10 @@ struct pprof {
   struct collection functions, locations, nodes;
   int64_t *values; /* type_count for each node */
   size_t value_capacity;
+  struct labelled *labelled;
+  int64_t *labelled_values; /* type_count for each */
+  size_t labelled_count, labelled_capacity;
+  string_id comment; /* 0: none */
 };
 
 static uint64_t hash_of(const unsigned char *item, size_t size) {
@@ -119,6 +133,8 @@ void pprof_free(struct pprof *profile) {
     free(all[i]->slots);
   }
   free(profile->values);
+  free(profile->labelled);
+  free(profile->labelled_values);
   free(profile);
 }
 
@@ -181,6 +197,31 @@ void pprof_add(struct pprof *profile, uint32_t node, unsigned type, int64_t valu
   if (__builtin_add_overflow(*at, value, at)) *at = value > 0 ? INT64_MAX : INT64_MIN;
 }
 
+enum tfprof_status pprof_labelled_sample(struct pprof *profile, uint32_t node, const char *key, const char *text,
+                                         const int64_t *values) {
+  size_t width = profile->type_count * sizeof *values;
+  struct labelled sample = {.node = node};
+  enum tfprof_status status = pool_intern(profile->texts, key, strlen(key), &sample.key);
+  if (!status) status = pool_intern(profile->texts, text, strlen(text), &sample.text);
+  if (status) return status;
+  if (profile->labelled_count == profile->labelled_capacity) {
+    size_t capacity = profile->labelled_capacity ? profile->labelled_capacity * 2 : 256;
+    struct labelled *samples = realloc(profile->labelled, capacity * sizeof *samples);
+    if (samples) profile->labelled = samples;
+    int64_t *all = realloc(profile->labelled_values, capacity * width);
+    if (all) profile->labelled_values = all;
+    if (!samples || !all) return TFPROF_NO_MEMORY;
+    profile->labelled_capacity = capacity;
+  }
+  memcpy(profile->labelled_values + profile->labelled_count * profile->type_count, values, width);
+  profile->labelled[profile->labelled_count++] = sample;
+  return TFPROF_OK;
+}
+
+enum tfprof_status pprof_comment(struct pprof *profile, const char *text) {
+  return pool_intern(profile->texts, text, strlen(text), &profile->comment);
+}
+
 static bool has_value(const struct pprof *profile, size_t node) {
   for (unsigned i = 0; i < profile->type_count; i++)
     if (profile->values[node * profile->type_count + i]) return true;
@@ -188,7 +229,7 @@ static bool has_value(const struct pprof *profile, size_t node) {
 }
 
 uint64_t pprof_sample_count(const struct pprof *profile) {
-  uint64_t count = 0;
+  uint64_t count = profile->labelled_count;
   for (size_t i = 0; i < profile->nodes.count; i++) count += has_value(profile, i);
   return count;
 }
@@ -214,35 +255,54 @@ static void write_types(const struct pprof *profile, struct output_file *file) {
   }
 }
 
-static bool write_samples(const struct pprof *profile, struct output_file *file) {
+/* `bytes` is reused from sample to sample. */
+struct sample_buffer {
+  uint8_t *bytes;
+  size_t capacity;
+};
+
+/* A sample at a node (0: the root); `label` may be NULL. False: no memory. */
+static bool write_sample(const struct pprof *profile, struct output_file *file, struct sample_buffer *buffer,
+                         uint32_t node, const int64_t *values, const struct labelled *label) {
   const struct node *nodes = (const struct node *)profile->nodes.items;
-  uint8_t *bytes = NULL;
-  size_t capacity = 0;
-  for (size_t i = 0; i < profile->nodes.count; i++) {
-    size_t location_bytes = 0, value_bytes = 0;
-    if (!has_value(profile, i)) continue;
-    const int64_t *values = profile->values + i * profile->type_count;
-    for (uint32_t at = (uint32_t)i + 1; at; at = nodes[at - 1].caller)
-      location_bytes += varint_length(nodes[at - 1].location);
-    for (unsigned k = 0; k < profile->type_count; k++) value_bytes += varint_length((uint64_t)values[k]);
-    size_t needed = location_bytes + value_bytes + 2 * LONGEST_FIELD;
-    if (needed > capacity) {
-      uint8_t *larger = realloc(bytes, needed * 2);
-      if (!larger) {
-        free(bytes);
-        return false;
-      }
-      bytes = larger;
-      capacity = needed * 2;
-    }
-    uint8_t *end = field(bytes, SAMPLE_LOCATIONS, location_bytes);
-    for (uint32_t at = (uint32_t)i + 1; at; at = nodes[at - 1].caller) end = varint_write(end, nodes[at - 1].location);
-    end = field(end, SAMPLE_VALUES, value_bytes);
-    for (unsigned k = 0; k < profile->type_count; k++) end = varint_write(end, (uint64_t)values[k]);
-    write_message(file, PROFILE_SAMPLE, bytes, end);
+  size_t location_bytes = 0, value_bytes = 0;
+  for (uint32_t at = node; at; at = nodes[at - 1].caller) location_bytes += varint_length(nodes[at - 1].location);
+  for (unsigned k = 0; k < profile->type_count; k++) value_bytes += varint_length((uint64_t)values[k]);
+  size_t needed = location_bytes + value_bytes + 6 * LONGEST_FIELD;
+  if (needed > buffer->capacity) {
+    uint8_t *larger = realloc(buffer->bytes, needed * 2);
+    if (!larger) return false;
+    buffer->bytes = larger;
+    buffer->capacity = needed * 2;
   }
-  free(bytes);
+  uint8_t *end = field(buffer->bytes, SAMPLE_LOCATIONS, location_bytes);
+  for (uint32_t at = node; at; at = nodes[at - 1].caller) end = varint_write(end, nodes[at - 1].location);
+  end = field(end, SAMPLE_VALUES, value_bytes);
+  for (unsigned k = 0; k < profile->type_count; k++) end = varint_write(end, (uint64_t)values[k]);
+  if (label) {
+    uint8_t bytes[2 * LONGEST_FIELD];
+    size_t length = (size_t)(field(field(bytes, LABEL_KEY, label->key), LABEL_TEXT, label->text) - bytes);
+    end = field(end, SAMPLE_LABEL, length);
+    memcpy(end, bytes, length);
+    end += length;
+  }
+  write_message(file, PROFILE_SAMPLE, buffer->bytes, end);
   return true;
+}
+
+static bool write_samples(const struct pprof *profile, struct output_file *file) {
+  struct sample_buffer buffer = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < profile->nodes.count; i++) {
+    if (!has_value(profile, i)) continue;
+    ok = write_sample(profile, file, &buffer, (uint32_t)i + 1, profile->values + i * profile->type_count, NULL);
+  }
+  for (size_t i = 0; ok && i < profile->labelled_count; i++) {
+    const struct labelled *sample = &profile->labelled[i];
+    ok = write_sample(profile, file, &buffer, sample->node, profile->labelled_values + i * profile->type_count, sample);
+  }
+  free(buffer.bytes);
+  return ok;
 }
 
 static void write_places(const struct pprof *profile, struct output_file *file) {
@@ -281,6 +341,7 @@ enum tfprof_status pprof_write(const struct pprof *profile, const char *path, in
     output_bytes(file, bytes, (size_t)(field(bytes, PROFILE_STRING, pool_length(profile->texts, id)) - bytes));
     output_bytes(file, pool_text(profile->texts, id), pool_length(profile->texts, id));
   }
+  if (profile->comment) output_bytes(file, bytes, (size_t)(field(bytes, PROFILE_COMMENT, profile->comment) - bytes));
   uint8_t *end = field(field(bytes, PROFILE_TIME, (uint64_t)start_ns), PROFILE_DURATION, (uint64_t)duration_ns);
   output_bytes(file, bytes,
                (size_t)(field(end, PROFILE_DEFAULT_TYPE, profile->type_names[profile->preferred]) - bytes));

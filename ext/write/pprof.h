@@ -36,7 +36,13 @@ enum tfprof_status pprof_location(struct pprof *profile, const char *function, c
 enum tfprof_status pprof_node(struct pprof *profile, uint32_t caller, uint32_t location, uint32_t *node);
 /* Adds to a value of a node; stays at the highest number rather than to wrap. Nothing is added to the root. */
 void pprof_add(struct pprof *profile, uint32_t node, unsigned type, int64_t value);
-/* Samples that there are: nodes with a value. */
+/* A sample of its own at a node, with a label and all its values, zeros too: `values` has one for each type. Errors as
+** above. */
+enum tfprof_status pprof_labelled_sample(struct pprof *profile, uint32_t node, const char *key, const char *text,
+                                         const int64_t *values);
+/* A line about the whole, which viewers show with it; the last one counts. TFPROF_NO_MEMORY. */
+enum tfprof_status pprof_comment(struct pprof *profile, const char *text);
+/* Samples that there are: nodes with a value, and labelled ones. */
 uint64_t pprof_sample_count(const struct pprof *profile);
 /* Writes the file. Times in ns, since 1970 and long; 0 where unknown. TFPROF_IO, TFPROF_NO_MEMORY. */
 enum tfprof_status pprof_write(const struct pprof *profile, const char *path, int64_t start_ns, int64_t duration_ns,

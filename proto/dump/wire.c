@@ -91,19 +91,7 @@ bool wire_next_slow(struct wire_reader *reader, struct wire_field *field) {
   return false;
 }
 
-struct wire_packed wire_unpack(const struct wire_field *field, enum wire_type element_type) {
-  struct wire_packed packed = {.type = element_type};
-  if (field->type == WIRE_BYTES) {
-    packed.at = field->bytes;
-    packed.end = field->bytes + field->length;
-  } else if (field->type == (uint32_t)element_type) {
-    packed.has_single = true;
-    packed.single = field->value;
-  }
-  return packed;
-}
-
-bool wire_packed_next(struct wire_packed *packed, uint64_t *value) {
+bool wire_packed_next_slow(struct wire_packed *packed, uint64_t *value) {
   if (packed->has_single) {
     packed->has_single = false;
     *value = packed->single;
@@ -112,8 +100,7 @@ bool wire_packed_next(struct wire_packed *packed, uint64_t *value) {
   if (packed->at == packed->end) return false;
   size_t left = (size_t)(packed->end - packed->at), width = packed->type == WIRE_FIXED64 ? 8 : 4;
   if (packed->type == WIRE_VARINT) {
-    const uint8_t *at = left >= 8 ? varint_read_ahead(packed->at, value) : NULL;
-    if (!at) at = varint_read(packed->at, packed->end, value);
+    const uint8_t *at = varint_read(packed->at, packed->end, value);
     packed->at = at ? at : packed->end;
     return at != NULL;
   }

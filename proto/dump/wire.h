@@ -38,6 +38,7 @@ enum { WIRE_MAXIMUM_DEPTH = 100 };
 struct wire_reader {
   const uint8_t *at, *end;
   const uint8_t *origin; /* of the outermost message: offsets count from here */
+  const uint8_t *limit;  /* end of the outermost message: what can be read ahead, though it is not this message's */
   const char *wrong;     /* NULL, or what stopped the reader: one phrase */
   unsigned depth;
 };
@@ -48,11 +49,12 @@ struct wire_field {
   uint64_t value;       /* of a number: its bits; of bytes: 0 */
   const uint8_t *bytes; /* of WIRE_BYTES, else NULL */
   size_t length;
+  const uint8_t *limit; /* the reader's */
 };
 
 /* Values of a repeated number field, whether packed or a single one. */
 struct wire_packed {
-  const uint8_t *at, *end;
+  const uint8_t *at, *end, *limit;
   uint32_t type;
   bool has_single;
   uint64_t single;
@@ -60,7 +62,8 @@ struct wire_packed {
 
 static inline struct wire_reader wire_open(const void *bytes, size_t length) {
   const uint8_t *start = bytes;
-  return (struct wire_reader){.at = start, .end = length ? start + length : start, .origin = start};
+  const uint8_t *end = length ? start + length : start;
+  return (struct wire_reader){.at = start, .end = end, .origin = start, .limit = end};
 }
 
 /* The general cases of wire_next. */
@@ -68,9 +71,12 @@ bool wire_next_slow(struct wire_reader *reader, struct wire_field *field);
 
 /* Reads the next field; false at the end and when something is wrong. */
 static inline bool wire_next(struct wire_reader *reader, struct wire_field *field) {
-  const uint8_t *at = reader->at;
-  /* The common case: a tag of one or two bytes, then a number or length of at most eight. */
-  if (reader->end - at >= 10 && (at[0] < 0x80 || at[1] < 0x80)) {
+  const uint8_t *at = reader->at, *end = reader->end;
+  if (at == end) return false;
+  field->limit = reader->limit;
+  /* The common case: a tag of one or two bytes, then a number or length of at most eight.  What is read ahead of the end
+  ** of a small message belongs to those around it, and does not count. */
+  if (reader->limit - at >= 10 && (at[0] < 0x80 || at[1] < 0x80)) {
     uint32_t tag = *at++;
     uint64_t value = 0;
     if (tag >= 0x80) tag = (tag & 0x7f) | (uint32_t)*at++ << 7;
@@ -78,14 +84,14 @@ static inline bool wire_next(struct wire_reader *reader, struct wire_field *fiel
     field->type = tag & 7;
     if (field->number != 0 && (field->type == WIRE_VARINT || field->type == WIRE_BYTES)) {
       at = varint_read_ahead(at, &value); /* no branch on the length: it is not to be foreseen */
-      if (at && field->type == WIRE_VARINT) {
+      if (at && at <= end && field->type == WIRE_VARINT) {
         field->value = value;
         field->bytes = NULL;
         field->length = 0;
         reader->at = at;
         return true;
       }
-      if (at && value <= (size_t)(reader->end - at)) {
+      if (at && at <= end && value <= (size_t)(end - at)) {
         field->value = 0;
         field->bytes = at;
         field->length = (size_t)value;
@@ -102,6 +108,7 @@ static inline struct wire_reader wire_enter(const struct wire_reader *reader, co
   struct wire_reader child = {.at = reader->at,
                               .end = reader->at,
                               .origin = reader->origin,
+                              .limit = reader->limit,
                               .depth = reader->depth + 1};
   if (field->type != WIRE_BYTES) return child;
   child.at = child.end = field->bytes;
@@ -154,8 +161,30 @@ static inline const char *wire_text(const struct wire_field *field, size_t *leng
 /* ---- Repeated numbers ---- */
 
 /* `element_type` is the wire type of one element: WIRE_VARINT, WIRE_FIXED32 or WIRE_FIXED64. */
-struct wire_packed wire_unpack(const struct wire_field *field, enum wire_type element_type);
+static inline struct wire_packed wire_unpack(const struct wire_field *field, enum wire_type element_type) {
+  struct wire_packed packed = {.type = element_type};
+  if (field->type == WIRE_BYTES) {
+    packed.at = field->bytes;
+    packed.end = field->bytes + field->length;
+    packed.limit = field->limit;
+  } else if (field->type == (uint32_t)element_type) {
+    packed.has_single = true;
+    packed.single = field->value;
+  }
+  return packed;
+}
+/* The general cases of wire_packed_next. */
+bool wire_packed_next_slow(struct wire_packed *packed, uint64_t *value);
 /* False at the end, and at an element that is cut off. */
-bool wire_packed_next(struct wire_packed *packed, uint64_t *value);
+static inline bool wire_packed_next(struct wire_packed *packed, uint64_t *value) {
+  if (packed->type == WIRE_VARINT && packed->at != packed->end && packed->limit - packed->at >= 8) {
+    const uint8_t *at = varint_read_ahead(packed->at, value);
+    if (at && at <= packed->end) {
+      packed->at = at;
+      return true;
+    }
+  }
+  return wire_packed_next_slow(packed, value);
+}
 
 #endif

@@ -44,6 +44,8 @@ struct choice_slot {
 
 struct dump_writer {
   int fd;
+  dev_t device; /* what fd is open on */
+  ino_t inode;
   char *path;
   uint32_t salt;
   uint64_t offset; /* the end of the last whole frame */
@@ -89,8 +91,29 @@ static void buffer_varint(struct buffer *buffer, uint64_t value) { /* room was r
   buffer->length = (size_t)(varint_write(buffer->bytes + buffer->length, value) - buffer->bytes);
 }
 
-static void free_writer(struct dump_writer *writer) {
+/* ---- The descriptor ----
+**
+** In somebody else's program it may be gone: daemons close all descriptors, those that they know nothing of included, and
+** its number then soon stands for a file of theirs.  So it is looked at before each use; a lost one is opened again. */
+
+static bool is_our_file(const struct dump_writer *writer, int fd) {
+  struct stat facts;
+  return fd >= 0 && fstat(fd, &facts) == 0 && facts.st_dev == writer->device && facts.st_ino == writer->inode;
+}
+
+/* 0, or the errno that says why the file cannot be had. */
+static int find_file(struct dump_writer *writer) {
+  if (is_our_file(writer, writer->fd)) return 0;
+  writer->fd = open(writer->path, O_WRONLY | O_CLOEXEC);
+  if (is_our_file(writer, writer->fd)) return 0;
+  int reason = writer->fd < 0 ? errno : ESTALE; /* another file has that name now */
   if (writer->fd >= 0) close(writer->fd);
+  writer->fd = -1;
+  return reason;
+}
+
+static void free_writer(struct dump_writer *writer) {
+  if (is_our_file(writer, writer->fd)) close(writer->fd);
   column_encoder_free(writer->encoder);
   string_table_clear(&writer->strings);
   free(writer->tables);
@@ -112,9 +135,9 @@ static bool is_over_file_limit(uint64_t end) {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && end > limit.rlim_cur;
 }
 
-/* Whether the disk has `length` bytes at the end of the file and the room behind them: 0, or the errno that says why not.
-** The blocks are taken without making the file longer, and those that are left go back when it is closed. File systems
-** that cannot do so are believed to have the room. */
+/* Whether the disk has `length` bytes at the end of the file and the room behind them: 0, or the errno that says why
+** not. The blocks are taken without making the file longer, and those that are left go back when it is closed. File
+** systems that cannot do so are believed to have the room. */
 static int take_room(const struct dump_writer *writer, size_t length) {
   if (is_over_file_limit(writer->offset + length + writer->room)) return EFBIG;
   if (!writer->room) return 0;
@@ -129,7 +152,8 @@ static int take_room(const struct dump_writer *writer, size_t length) {
 static enum tfprof_status write_bytes(struct dump_writer *writer, const uint8_t *bytes, size_t length,
                                       struct tfprof_error *error) {
   size_t done = 0;
-  int reason = take_room(writer, length);
+  int reason = find_file(writer);
+  if (!reason) reason = take_room(writer, length);
   while (!reason && done < length) {
     ssize_t count = pwrite(writer->fd, bytes + done, length - done, (off_t)(writer->offset + done));
     if (count > 0) done += (size_t)count;
@@ -144,7 +168,11 @@ static enum tfprof_status write_bytes(struct dump_writer *writer, const uint8_t 
   ** checksum. */
   if (done && ftruncate(writer->fd, (off_t)writer->offset) != 0) done = 0;
   errno = reason;
-  return error_io(error, writer->path, "cannot write to the dump file; free some space or record to another disk");
+  return error_io(error, writer->path,
+                  reason == ENOSPC || reason == EDQUOT || reason == EFBIG
+                      ? "cannot write to the dump file; free some space or record to another disk"
+                  : reason == ENOENT || reason == ESTALE ? "the program closed the dump file, which is gone now"
+                                                         : "cannot write to the dump file");
 }
 
 /* Notes a frame that was written at `offset` for the index. Failing only means that the index is not to be had. */
@@ -488,12 +516,15 @@ enum tfprof_status dump_writer_create(const char *path, bool replace, const stru
     free_writer(writer);
     return status;
   }
-  enum tfprof_status status = write_file_header(writer, profile, error);
+  struct stat facts = {0};
+  enum tfprof_status status = fstat(writer->fd, &facts) == 0 ? TFPROF_OK : error_io(error, path, "cannot be examined");
+  writer->device = facts.st_dev;
+  writer->inode = facts.st_ino;
+  if (!status) status = write_file_header(writer, profile, error);
   if (!status) status = dump_writer_profile(writer, profile, error);
   if (status) {
-    struct stat info;
     /* Nothing is in it that anybody could read.  A device of that name stays. */
-    if (fstat(writer->fd, &info) == 0 && S_ISREG(info.st_mode)) unlink(path);
+    if (S_ISREG(facts.st_mode)) unlink(path);
     free_writer(writer);
     return status;
   }
@@ -531,10 +562,10 @@ enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_e
   }
   enum tfprof_status ended = write_trailer(writer, status ? NULL : error);
   if (!status) status = ended;
-  int fd = writer->fd;
+  int fd = find_file(writer) ? -1 : writer->fd;
   writer->fd = -1;
-  while (ftruncate(fd, (off_t)writer->offset) != 0 && errno == EINTR) continue; /* gives unused room back */
-  if (close(fd) != 0 && !status && errno != EINTR) status = error_io(error, writer->path, "cannot close the dump file");
+  while (fd >= 0 && ftruncate(fd, (off_t)writer->offset) != 0 && errno == EINTR) continue; /* gives unused room back */
+  if (fd >= 0 && close(fd) != 0 && !status && errno != EINTR) status = error_io(error, writer->path, "cannot close the dump file");
   free_writer(writer);
   return status;
 }

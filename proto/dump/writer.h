@@ -96,8 +96,8 @@ uint64_t dump_writer_bytes_written(const struct dump_writer *writer);
 /* The file this process inherited over fork belongs to the parent: frees memory and closes the descriptor, writes
 ** nothing. */
 void dump_writer_abandon(struct dump_writer *writer);
-/* Writes index and trailer, closes, frees. The writer is gone whatever is returned; where there is no room for all, what
-** there is room for is written. */
+/* Writes index and trailer, closes, frees. The writer is gone whatever is returned; where there is no room for all,
+** what there is room for is written. */
 enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_error *error);
 
 #endif

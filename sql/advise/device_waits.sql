@@ -7,7 +7,7 @@
 -- Thresholds: 10 % of the step time, since waits of a few microseconds are everywhere.
 -- What it would save: at most the time in which the device idles; how much of that is due to the waits is not known, so
 -- the smaller of the waiting and the idling.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over api_calls.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over api_calls, and code_trace_line.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'device_waits';
 WITH measured AS (
   SELECT profile_id, id, dur_ns FROM temp.steps WHERE is_warmup = 0
@@ -17,16 +17,17 @@ WITH measured AS (
   SELECT api_calls.profile_id AS profile_id, api_calls.op_id AS op_id, api_calls.dur_ns AS dur_ns
   FROM temp.api_calls AS api_calls JOIN measured ON measured.id = api_calls.step_id
   WHERE api_calls.name GLOB '*Synchronize*'
+), lines AS MATERIALIZED (
+  SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM waits)
 ), by_op AS (
-  SELECT waits.profile_id AS profile_id, ops.name AS op_name, code_frames.file AS file, code_frames.line AS line,
-    CAST(sum(1.0 * waits.dur_ns) AS INTEGER) AS wait_ns
+  SELECT waits.profile_id AS profile_id, ops.name AS op_name, lines.file AS file, lines.line AS line,
+    min(lines.location) AS location, CAST(sum(1.0 * waits.dur_ns) AS INTEGER) AS wait_ns
   FROM waits
   LEFT JOIN temp.ops AS ops ON ops.id = waits.op_id
-  LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = ops.code_trace_id
-  LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = code_traces.leaf_frame_id
-  GROUP BY waits.profile_id, ops.name, code_frames.file, code_frames.line
+  LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id
+  GROUP BY waits.profile_id, ops.name, lines.file, lines.line
 ), most AS (
-  SELECT profile_id, op_name, file, line, sum(wait_ns) OVER (PARTITION BY profile_id) AS wait_ns,
+  SELECT profile_id, op_name, location, sum(wait_ns) OVER (PARTITION BY profile_id) AS wait_ns,
     row_number() OVER (PARTITION BY profile_id ORDER BY wait_ns DESC, op_name, file, line) AS place
   FROM by_op
 ), device_busy AS (
@@ -40,9 +41,7 @@ SELECT
   coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
   format('the host waits for the device during %.0f %% of the step time', 100.0 * most.wait_ns / step_time.step_ns)
     || coalesce(', most in ' || most.op_name, '')
-    || coalesce(' ('
-      || replace(most.file, rtrim(most.file, replace(most.file, '/', '')), '') || ':' || most.line || ')',
-        '') AS message,
+    || coalesce(' (' || most.location || ')', '') AS message,
   1.0 * most.wait_ns / step_time.step_ns AS value,
   0.10 AS threshold,
   CAST(min(most.wait_ns, step_time.step_ns - device_busy.busy_ns) AS INTEGER) AS saves_ns,

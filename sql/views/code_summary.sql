@@ -41,8 +41,7 @@ WITH RECURSIVE measured AS (
   WHERE code_traces.parent_id IS NOT NULL
 ), places AS MATERIALIZED (
   SELECT id AS frame_id, min(id) OVER (PARTITION BY profile_id, file, line) AS place_id,
-    file GLOB '*/site-packages/*' OR file GLOB '*/dist-packages/*' OR file GLOB '*/lib/python[0-9]*/*'
-    OR file GLOB '<frozen *' AS is_library
+    coalesce(is_library_file(file), 1) AS is_library
   FROM temp.code_frames
 ), on_stack AS MATERIALIZED (
   SELECT walked.trace_id AS trace_id, places.place_id AS place_id, min(walked.distance) AS distance,

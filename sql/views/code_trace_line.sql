@@ -1,8 +1,8 @@
 -- The line that a call stack stands for: the innermost one of the program itself.
 --
--- One row for each code trace.  Lines of installed packages and of Python's own library are passed over, from the
--- innermost outwards; where the whole stack lies in those it is the innermost of all.  Other views join it to say in
--- one line where something comes from.
+-- One row for each code trace.  Functions without a file, lines of installed packages and of Python's own library are
+-- passed over, from the innermost outwards; where the whole stack lies in those it is the innermost of all.  Other
+-- views join it to say in one line where something comes from.
 --   profile_id            the profile
 --   code_trace_id         the trace
 --   code_frame_id         the frame of the line
@@ -12,8 +12,7 @@
 --   is_library            1: a line of an installed package or of Python's library
 -- Cost: linear in code_traces.  Example: SELECT location, count(*) FROM code_trace_line GROUP BY location;
 WITH RECURSIVE frames AS MATERIALIZED (
-  SELECT id, file GLOB '*/site-packages/*' OR file GLOB '*/dist-packages/*' OR file GLOB '*/lib/python[0-9]*/*'
-    OR file GLOB '<frozen *' AS is_library
+  SELECT id, coalesce(is_library_file(file), 1) AS is_library
   FROM temp.code_frames
 ), leaves AS MATERIALIZED (
   SELECT code_traces.profile_id AS profile_id, code_traces.id AS id, code_traces.parent_id AS parent_id,

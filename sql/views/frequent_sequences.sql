@@ -1,22 +1,29 @@
 -- Frequent sequences of kernels: what the same op runs on the device again and again, and could be fused.
 --
--- One row for each profile, outermost op and sequence of at least three kernels that all ops inside it launched (HTA
--- looks for them under one op name at a time; WHERE op_name LIKE '%conv%' does that).  Copies and fills are not counted.
+-- One row for each profile, outermost op and sequence of at least three kernels, copies and fills that all ops inside it
+-- launched, as HTA counts them (it looks under one op name at a time; WHERE op_name LIKE '%conv%' does that).  Left out
+-- is what HTA leaves out: see temporal_breakdown.
 --   profile_id, rank
 --   op_name                          of the outermost op; ranges, modules and Python frames do not count as ops
---   pattern                          short names of the kernels in the order of their launches, with | between them
---   kernel_count                     how many kernels that are
+--   pattern                          short names in the order of their starts, with | between them
+--   kernel_count                     how many they are
 --   count                            how often it occurs
---   kernel_ns, op_ns                 time of all those kernels on the device, and of the ops on the host
--- Cost: one pass over kernels, one look-up of an op for each.
+--   kernel_ns, op_ns                 time of all of them on the device, and of the ops on the host
+-- Cost: one pass over device_activities, one look-up of an op and a kernel for each.
 -- Example: SELECT count, pattern FROM frequent_sequences LIMIT 5;
-WITH calls AS (
-  SELECT kernels.profile_id AS profile_id, ops.outermost_id AS op_id, count(*) AS kernel_count,
-    ordered_concat(kernels.short_name, ' | ', kernels.start_ns) AS pattern, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER)
-      AS kernel_ns
-  FROM temp.kernels AS kernels JOIN temp.ops AS ops ON ops.id = kernels.op_id
-  WHERE ops.outermost_id IS NOT NULL
-  GROUP BY kernels.profile_id, ops.outermost_id
+WITH last_steps AS (
+  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
+  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
+), calls AS (
+  SELECT activities.profile_id AS profile_id, ops.outermost_id AS op_id, count(*) AS kernel_count,
+    ordered_concat(coalesce(kernels.short_name, activities.name), ' | ', activities.start_ns) AS pattern,
+    CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS kernel_ns
+  FROM temp.device_activities AS activities
+  JOIN temp.ops AS ops ON ops.id = activities.op_id
+  LEFT JOIN temp.kernels AS kernels ON kernels.id = activities.kernel_id
+  LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+  WHERE ops.outermost_id IS NOT NULL AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+  GROUP BY activities.profile_id, ops.outermost_id
   HAVING count(*) >= 3
 )
 SELECT
@@ -26,7 +33,7 @@ SELECT
   calls.pattern AS pattern,
   max(calls.kernel_count) AS kernel_count,
   count(*) AS count,
-  sum(calls.kernel_ns) AS kernel_ns,
+  CAST(sum(1.0 * calls.kernel_ns) AS INTEGER) AS kernel_ns,
   CAST(sum(1.0 * ops.dur_ns) AS INTEGER) AS op_ns
 FROM calls
 JOIN temp.ops AS ops ON ops.id = calls.op_id

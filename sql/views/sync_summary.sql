@@ -6,22 +6,25 @@
 --   profile_id, rank
 --   kind                         event, stream, stream_wait, context or device
 --   op_name                      the innermost op that made the call
---   location                     file:line of the innermost frame of the op's stack, without directories; NULL without one
+--   location                     file:line of the program that asked for it (code_trace_line), without directories; NULL
+--                                where no stack was recorded
 --   count, sum_ns                how often and how long
 --   sum_ratio                    share of all waiting of the profile
 --   mean_ns, max_ns              of their durations
 --   kernel_name                  a kernel that was waited for: of the last of the waits for which that is known
--- Cost: one pass over syncs, a few look-ups for each.  Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
-WITH waits AS (
-  SELECT syncs.profile_id AS profile_id, syncs.kind AS kind, ops.name AS op_name, code_frames.file AS file,
-    code_frames.line AS line, syncs.dur_ns AS dur_ns, syncs.waits_on_kernel_id AS kernel_id
+-- Cost: one pass over syncs, a few look-ups for each, and code_trace_line.
+-- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
+WITH lines AS MATERIALIZED (
+  SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM temp.syncs)
+), waits AS (
+  SELECT syncs.profile_id AS profile_id, syncs.kind AS kind, ops.name AS op_name, lines.file AS file,
+    lines.line AS line, lines.location AS location, syncs.dur_ns AS dur_ns, syncs.waits_on_kernel_id AS kernel_id
   FROM temp.syncs AS syncs
   LEFT JOIN temp.ops AS ops ON ops.id = syncs.op_id
-  LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = ops.code_trace_id
-  LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = code_traces.leaf_frame_id
+  LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id
   WHERE syncs.step_id IS NULL OR syncs.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
 ), sums AS (
-  SELECT profile_id, kind, op_name, replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line AS location,
+  SELECT profile_id, kind, op_name, min(location) AS location,
     count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id
   FROM waits GROUP BY profile_id, kind, op_name, file, line
 )

@@ -2,10 +2,11 @@
 **
 **   make_ops_dump PATH ROWS [SEED]
 **
-** What it looks like: four host threads; trees of ops up to six deep, in end order as a capture writes them (a child's row before its
-** parent's); about 250 names with a skewed distribution; a training step of some 3000 ops, ended on the first thread by a row
-** "Optimizer.step#AdamW.step" of category `user`; sequence numbers on a third of the forward ops and on the backward ops that answer
-** them; shapes and types; a Python stack on every outermost op.  The same SEED gives the same file, another one another recording: the time of creation differs.
+** What it looks like: four host threads; trees of ops up to six deep, in end order as a capture writes them (a child's
+** row before its parent's); about 250 names with a skewed distribution; a training step of some 3000 ops, ended on the
+** first thread by a row "Optimizer.step#AdamW.step" of category `user`; sequence numbers on a third of the forward ops
+** and on the backward ops that answer them; shapes and types; a Python stack on every outermost op.  The same SEED
+** gives the same file, another one another recording: the time of creation differs.
 */
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +21,8 @@ enum { THREADS = 4, NAMES = 250, SHAPES = 600, TYPES = 40, FRAMES = 300, TRACES 
 
 static uint64_t random_state;
 
-static uint64_t random_bits(void) { /* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" */
+static uint64_t random_bits(
+    void) { /* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators" */
   random_state ^= random_state >> 12;
   random_state ^= random_state << 25;
   random_state ^= random_state >> 27;
@@ -65,8 +67,8 @@ static uint32_t string(const char *text) { return dump_writer_string(writer, tex
 static uint16_t dump_id(int table, int column) { return schema_tables[table].columns[column].dump_id; }
 
 /* One frame of at most 12 integer columns; `nulls` bitmaps by column or NULL. */
-static void write_frame(int table, uint32_t count, const uint16_t *columns, const uint8_t *orders, int64_t *const *values,
-                        uint64_t *const *nulls, unsigned column_count) {
+static void write_frame(int table, uint32_t count, const uint16_t *columns, const uint8_t *orders,
+                        int64_t *const *values, uint64_t *const *nulls, unsigned column_count) {
   struct dump_column_data data[12];
   memset(data, 0, sizeof data);
   for (unsigned i = 0; i < column_count; i++) {
@@ -99,7 +101,15 @@ static void flush_rows(void) {
     const struct row *row = &rows[r];
     int64_t cells[10] = {row->name, row->category, row->thread, row->end, row->duration,
                          row->sequence, row->forward_thread, row->shapes, row->types, row->trace};
-    bool has[10] = {true, true, true, true, true, row->has_sequence, row->has_forward_thread, row->has_shapes, row->has_shapes,
+    bool has[10] = {true,
+                    true,
+                    true,
+                    true,
+                    true,
+                    row->has_sequence,
+                    row->has_forward_thread,
+                    row->has_shapes,
+                    row->has_shapes,
                     row->has_trace};
     for (unsigned i = 0; i < 10; i++) {
       values[i][r] = cells[i];
@@ -130,7 +140,8 @@ static void make_tree(int thread, int64_t *now, unsigned depth, bool is_backward
   row.types = types[random_skewed(TYPES)];
   if (is_backward && depth == 0 && sequence_number > 0) {
     row.has_sequence = row.has_forward_thread = true;
-    row.sequence = random_below(200) < (uint32_t)sequence_number ? sequence_number - random_below(200) : sequence_number;
+    row.sequence =
+        random_below(200) < (uint32_t)sequence_number ? sequence_number - random_below(200) : sequence_number;
     if (row.sequence < 0) row.sequence = 0;
     row.forward_thread = 1;
   } else if (!is_backward && random_below(3) == 0) {
@@ -154,16 +165,18 @@ static void write_strings(void) {
   static const char *const dtypes[] = {"float", "c10::BFloat16", "int64_t", "double", "Scalar", ""};
   char text[256];
   for (int i = 0; i < NAMES; i++) {
-    snprintf(text, sizeof text, i % 9 == 8 ? "autograd::engine::evaluate_function: Made%dBackward0" : "aten::made_operator_%d", i);
+    snprintf(text, sizeof text,
+             i % 9 == 8 ? "autograd::engine::evaluate_function: Made%dBackward0" : "aten::made_operator_%d", i);
     names[i] = string(text);
   }
   for (int i = 0; i < SHAPES; i++) {
-    snprintf(text, sizeof text, "[[%u,%u,%u],[%u],[],[]]", 1 + random_below(64), 1 + random_below(512), 1 + random_below(512),
-             1 + random_below(512));
+    snprintf(text, sizeof text, "[[%u,%u,%u],[%u],[],[]]", 1 + random_below(64), 1 + random_below(512),
+             1 + random_below(512), 1 + random_below(512));
     shapes[i] = string(text);
   }
   for (int i = 0; i < TYPES; i++) {
-    snprintf(text, sizeof text, "[\"%s\",\"%s\",\"Scalar\",\"%s\"]", dtypes[i % 6], dtypes[i / 6 % 6], i > 20 ? "" : "Scalar");
+    snprintf(text, sizeof text, "[\"%s\",\"%s\",\"Scalar\",\"%s\"]", dtypes[i % 6], dtypes[i / 6 % 6],
+             i > 20 ? "" : "Scalar");
     types[i] = string(text);
   }
   category_op = string("op");
@@ -196,8 +209,9 @@ static void write_code(void) {
   int64_t *frame_values[] = {file, line, function, text_of, language};
   int64_t *trace_values[] = {depth, leaf, parent, hash};
   uint64_t *trace_nulls[] = {NULL, NULL, parent_nulls, NULL};
-  static const uint16_t frame_columns[] = {COLUMN_code_frames_file, COLUMN_code_frames_line, COLUMN_code_frames_function,
-                                           COLUMN_code_frames_text, COLUMN_code_frames_language};
+  static const uint16_t frame_columns[] = {COLUMN_code_frames_file, COLUMN_code_frames_line,
+                                           COLUMN_code_frames_function, COLUMN_code_frames_text,
+                                           COLUMN_code_frames_language};
   static const uint16_t trace_columns[] = {COLUMN_code_traces_depth, COLUMN_code_traces_leaf_frame_id,
                                            COLUMN_code_traces_parent_id, COLUMN_code_traces_hash};
   char text[128];
@@ -232,9 +246,17 @@ int main(int argument_count, char **arguments) {
   wanted = strtoull(arguments[2], NULL, 10);
   uint64_t seed = argument_count > 3 ? strtoull(arguments[3], NULL, 10) : 1;
   random_state = 0x9E3779B97F4A7C15u ^ seed;
-  struct dump_profile profile = {.host = "benchmark", .command = "python train.py", .framework = "pytorch",
-      .framework_version = "2.13.0", .recorder = "make_ops_dump", .clock_domain = "monotonic", .pid = 4242, .rank = -1,
-      .created_realtime_ns = 1795000000000000000 + (int64_t)(seed % 1000000000)}; /* each seed is a recording of its own */
+  struct dump_profile profile = {
+      .host = "benchmark",
+      .command = "python train.py",
+      .framework = "pytorch",
+      .framework_version = "2.13.0",
+      .recorder = "make_ops_dump",
+      .clock_domain = "monotonic",
+      .pid = 4242,
+      .rank = -1,
+      .created_realtime_ns =
+          1795000000000000000 + (int64_t)(seed % 1000000000)}; /* each seed is a recording of its own */
   if (dump_writer_create(arguments[1], true, &profile, &writer, &error) != TFPROF_OK) stop();
   int64_t now[THREADS], origin = 5000000000000;
   struct dump_clock clock = {origin, profile.created_realtime_ns, 0, 40};
@@ -247,7 +269,8 @@ int main(int argument_count, char **arguments) {
     uint64_t step_start = written;
     int64_t step_started = now[0];
     while (written < wanted && written - step_start < OPS_PER_STEP) {
-      /* Two thirds forward on the first thread, the rest backward on the others, in runs as a writer drains its rings. */
+      /* Two thirds forward on the first thread, the rest backward on the others, in runs as a writer drains
+      ** its rings. */
       int thread = random_below(3) ? 0 : 1 + (int)random_below(THREADS - 1);
       for (unsigned run = 0; run < 20; run++) {
         make_tree(thread, &now[thread], 0, thread != 0);
@@ -268,6 +291,7 @@ int main(int argument_count, char **arguments) {
   if (dump_writer_clock(writer, &clock, &error) != TFPROF_OK) stop();
   uint64_t bytes = dump_writer_bytes_written(writer);
   if (dump_writer_close(writer, &error) != TFPROF_OK) stop();
-  printf("%" PRIu64 " ops, %" PRIu64 " bytes, %.2f bytes per op\n", written, bytes, (double)bytes / (double)(written ? written : 1));
+  printf("%" PRIu64 " ops, %" PRIu64 " bytes, %.2f bytes per op\n", written, bytes,
+         (double)bytes / (double)(written ? written : 1));
   return 0;
 }

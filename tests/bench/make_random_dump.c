@@ -95,7 +95,8 @@ static void write_frame(unsigned table, uint32_t first, uint32_t count, uint64_t
     if (table == TABLE_ops && column == COLUMN_ops_outermost_id) continue;
     if (table == TABLE_ops && column == COLUMN_ops_recorded_module) continue;
     if (table == TABLE_nodes && column == COLUMN_nodes_recorded_module) continue;
-    if (table == TABLE_nodes && column == COLUMN_nodes_output_shapes) continue; /* the numbers that follow stay as they were */
+    if (table == TABLE_nodes && column == COLUMN_nodes_output_shapes)
+      continue; /* the numbers that follow stay as they were */
     place++;
     uint64_t later = random_state;
     random_state = seed + (uint64_t)place * 0x9E3779B97F4A7C15u;

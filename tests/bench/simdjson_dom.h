@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* Parses `text` once; 64 readable bytes follow it. Returns the seconds that took, or a negative number when it is no JSON. */
+/* Parses `text` once; 64 readable bytes follow it. Returns the seconds that took, or a negative number when it is no
+** JSON. */
 double simdjson_dom_seconds(const char *text, size_t length);
 /* The implementation that it chose for this processor. */
 const char *simdjson_dom_name(void);

@@ -1,6 +1,7 @@
 """Which processes leave which dumps: forks, workers, new programs, ends of all kinds, programs without a framework."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -152,6 +153,107 @@ if len(sys.argv) < 2:
     print("%-40s %s" % ("exec", sorted(result.values())))
 
 
+def profiles(directory):
+    """{pid: (pid of the parent, rank, optimizer steps)}"""
+    sql = """SELECT pid, parent_pid, rank, (SELECT count(*) FROM ops WHERE ops.profile_id = profiles.id
+        AND ops.name = 'Optimizer.step#SGD.step') AS steps FROM profiles"""
+    return {row["pid"]: (row["parent_pid"], row["rank"], row["steps"]) for row in capturing.query(directory, sql)}
+
+
+def test_forkserver():
+    """Its server has imported PyTorch or not; workers are its children, and have their own ranks."""
+    for preload in ("", "context.set_forkserver_preload(['torch'])"):
+        with tempfile.TemporaryDirectory() as scripts, capturing.Directory() as directory:
+            path = os.path.join(scripts, "program.py")
+            with open(path, "w") as file:
+                file.write(STEP + """
+import multiprocessing
+def work(rank, count):
+    os.environ["RANK"], os.environ["WORLD_SIZE"] = str(rank), "2"
+    step(count)
+    print(os.getpid(), os.getppid(), rank, count, flush=True)
+if __name__ == "__main__":
+    context = multiprocessing.get_context("forkserver")
+    %s
+    processes = [context.Process(target=work, args=(rank, rank + 3)) for rank in range(2)]
+    for process in processes: process.start()
+    for process in processes: process.join()
+""" % preload)
+            out, _ = capturing.run(directory, [path])
+            told = {pid: rest for pid, *rest in (map(int, line.split()) for line in out.splitlines())}
+            found = profiles(directory)
+            assert len(told) == 2 and len(found) == 3 + bool(preload), (told, found)
+            for pid, (parent, rank, count) in told.items():
+                assert found[pid] == (parent, rank, count), (pid, told, found)
+            assert all((parent in found) == bool(preload) for parent, _, _ in told.values()), (told, found)
+    print("forkserver")
+
+
+def test_families():
+    """A child that outlives its parent, one that dies, and programs that replace each other."""
+    program = STEP + """
+step(2)
+print(os.getpid(), os.getppid(), 2, flush=True)
+if not os.fork():
+    while os.getppid() == int(sys.argv[1]): time.sleep(0.01)
+    step(5)
+    print(os.getpid(), os.getppid(), 5, flush=True)
+    os._exit(0)
+pid = os.fork()
+if not pid:
+    step(3)
+    print(os.getpid(), os.getppid(), 3, flush=True)
+    time.sleep(0.7)
+    os.kill(os.getpid(), 9)
+os.waitpid(pid, 0)
+"""
+    starter = "import os, sys; sys.argv[1] = str(os.getpid()); exec(%r)" % program
+    with capturing.Directory() as directory:
+        out, _ = capturing.run(directory, ["-c", starter, "pid"])
+        told = {pid: (parent, None, count) for pid, parent, count in (map(int, row.split()) for row in out.splitlines())}
+        assert len(told) == 3 and profiles(directory) == told, (told, profiles(directory))
+        closed = {row["steps"]: capturing.summary(row["path"])["closed"] for row in capturing.query(
+            directory,
+            """SELECT path, (SELECT count(*) FROM ops WHERE ops.profile_id = profiles.id AND name LIKE 'Optimizer.step#%')
+            AS steps FROM profiles""")}
+        assert closed == {2: True, 3: False, 5: True}, closed
+    print("children that outlive and die")
+    for call in ("execl(p, *a)", "execve(p, a, dict(os.environ))", "execvp(a[0], a)", "execlpe(a[0], *a, os.environ)"):
+        text = STEP + "step(2 + len(sys.argv))\np, a = sys.executable, [sys.executable, '-c', sys.argv[1]]\n"
+        text += "len(sys.argv) > 2 or os.%s" % call.replace("a[0]", "p").replace(", a", ", a + ['x', 'y']").replace(
+            "*a", "*(a + ['x', 'y'])")
+        with capturing.Directory() as directory:
+            capturing.run(directory, ["-c", text, text])
+            found = sorted((steps(path), capturing.summary(path)["closed"]) for path in capturing.dumps(directory))
+            assert found == [(4, False), (5, True)], (call, found)
+    print("exec in all its forms")
+
+
+def test_a_thousand():
+    """One thousand short processes in one run: a file each, all there, read with few open files."""
+    program = STEP + """
+for number in range(1000):
+    pid = os.fork()
+    if not pid:
+        torch.ones(number + 1).neg()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", program])
+        assert len(capturing.dumps(directory)) == 1001  # and the parent's
+        sql = "SELECT input_shapes FROM ops WHERE name = 'aten::neg'"
+        shell = [os.path.join(capturing.BUILD, "tfprof"), "--format", "csv", directory, sql]
+        limited = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32)); os.execv(*%r)"
+        command = [sys.executable, "-c", limited % ((shell[0], shell),)]
+        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        sizes = sorted(int(text) for text in re.findall(r"\[\[(\d+)\]", out))
+        assert sizes == list(range(1, 1001)), (len(sizes), out[:500])
+        size = sum(os.path.getsize(path) for path in capturing.dumps(directory))
+        assert size < 1001 * 8192, size
+        print("1,000 processes: %d kB" % (size // 1000))
+
+
 def test_without_framework():
     with capturing.Directory() as directory:
         out, error = capturing.run(directory, ["-c", "import json; print(json.dumps(1))"])
@@ -222,8 +324,14 @@ step()
 def test_thread_names():
     """As threading.Thread has them; of other threads as the system has them. A number that is used again has a new name."""
     program = """
-import _thread, threading, time, torch
+import _thread, queue, threading, time
 from concurrent.futures import ThreadPoolExecutor
+# Threads that are there before PyTorch; one of them ends, and its number may be used again.
+orders, early_pool = queue.Queue(), ThreadPoolExecutor(1, thread_name_prefix="early pool")
+early_pool.submit(int).result()
+early = threading.Thread(target=lambda: orders.get()(), name="early bird")
+early.start()
+import torch
 def work(count, done=None):
     for _ in range(count): torch.ones(2)
     if done: done.release()
@@ -235,6 +343,9 @@ for count, name in (10, "feeds"), (11, long_name), (12, None), (13, "a\\ud800b")
     time.sleep(0.1)
 with ThreadPoolExecutor(1, thread_name_prefix="pool") as pool:
     pool.submit(work, 14).result()
+orders.put(lambda: work(17))
+early.join()
+early_pool.submit(work, 18).result()
 done = _thread.allocate_lock()
 done.acquire()
 _thread.start_new_thread(work, (15, done))
@@ -253,6 +364,7 @@ print(open("/proc/self/comm").read().strip())
     assert found[11] == "loads the data \u00fc" + "\u6570" * 36, found
     assert found[12].startswith("Thread-") and "work" in found[12], found
     assert found[13] == "a?b" and found[14] == "pool_0", found
+    assert found[17] == "early bird" and found[18] == "early pool_0", found
     system = out.strip().split("\n")[-1]
     assert found[15] == found[16] == system, (found, system)
 

@@ -64,4 +64,39 @@ time.sleep(60)
     print("a rank that was killed, and one that torchrun ended: all their steps are there")
 
 
+def test_ranks_that_only_the_program_knows():
+    """torch.multiprocessing.spawn: no launcher says in the environment who is who. Rank 1 is killed."""
+    program = """
+import os, signal, sys, time, torch
+import torch.distributed as dist, torch.multiprocessing
+def work(rank, path):
+    dist.init_process_group("gloo", init_method="file://" + path, rank=rank, world_size=2)
+    x = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([x], 0.1)
+    for _ in range(3 + rank):
+        x.sum().backward()
+        optimizer.step()
+    dist.barrier()
+    dist.destroy_process_group()
+    if rank:
+        time.sleep(1.5)
+        os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        time.sleep(1)
+        os._exit(0)
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(work, (sys.argv[1],), nprocs=2)
+"""
+    with capturing.Directory() as directory:
+        path = os.path.join(directory, "program.py")
+        with open(path, "w") as file:
+            file.write(program)
+        capturing.launch(directory, [capturing.PYTHON, path, os.path.join(directory, "meeting")], ["-q"], status=1)
+        ranks = [row for row in profiles(directory) if row["rank"] is not None]
+        assert [(row["rank"], row["world_size"], row["complete"]) for row in ranks] == [(0, 2, 1), (1, 2, 0)], ranks
+        counts = [capturing.query(row["path"], "SELECT count(*) AS n FROM steps")[0]["n"] for row in ranks]
+        assert counts == [3, 4], counts
+    print("ranks of torch.multiprocessing.spawn")
+
+
 capturing.main(globals())

@@ -3,6 +3,7 @@
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -169,6 +170,42 @@ def test_full_disk():
             assert summary["closed"] and "dropped_rows" in [problem[1] for problem in summary["problems"]], summary
         finally:
             subprocess.run(["umount", directory], check=True)
+
+
+def test_closed_descriptors():
+    """A program that closes every descriptor, as daemons do, is recorded on, and its own files hold what it wrote."""
+    program = """
+import os, sys, time, torch
+x = torch.ones(3)
+range_of = torch.profiler.record_function
+for number in range(3):
+    with range_of("before"): x.relu()
+time.sleep(1)
+os.closerange(3, 1024)
+files = [open("%s/%d" % (sys.argv[1], number), "w") for number in range(20)]
+for file in files: print("mine", file=file, flush=True)
+for number in range(30):
+    with range_of("after"): x.relu()
+    time.sleep(0.1)
+for file in files: print("still mine", file=file, flush=True)
+if sys.argv[2] == "gone": time.sleep(2); os.rename(os.environ["TFPROF_RUN_DIRECTORY"], sys.argv[1] + "/moved"); os.closerange(3, 1024)
+"""
+    for ending in ("stays", "gone"):
+        with capturing.Directory() as directory, tempfile.TemporaryDirectory() as own:
+            out, error = capturing.run(directory, ["-c", program, own, ending])
+            names = sorted(name for name in os.listdir(own) if name != "moved")
+            texts = {open(os.path.join(own, name)).read() for name in names}
+            assert len(names) == 20 and texts == {"mine\nstill mine\n"}, texts
+            if ending == "gone":
+                assert error.startswith("tfprof: cannot write") and error.count("\n") == 1, error
+                directory = shutil.move(os.path.join(own, "moved"), directory)
+            else:
+                assert not error, error
+            (path,) = capturing.dumps(directory)
+            ranges = [op.name for op in capturing.ops(path) if op.category == "user"]
+            assert ranges.count("before") == 3 and ranges.count("after") == 30, ranges
+            assert capturing.summary(path)["closed"] == (ending == "stays")
+            print("every descriptor closed, the file %s: %d ranges" % (ending, len(ranges)))
 
 
 def test_memory():

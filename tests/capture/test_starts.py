@@ -34,6 +34,7 @@ def check(what, command, is_compared=False):
             result = subprocess.run(plain, capture_output=True, text=True)
             assert out == result.stdout, (what, out, result.stdout, result.stderr)
         print("%-34s %s" % (what, out.split(" [")[0].strip()))
+        return out
 
 
 def test_options_of_python():
@@ -97,7 +98,11 @@ def test_check():
 
 
 def test_virtual_environment():
-    """One that is made now, whose site-packages hold a sitecustomize of their own."""
+    """One that is made now, whose site-packages hold a sitecustomize of their own: what Python alone runs, runs.
+
+    (Debian's python3 has a sitecustomize beside the standard library, which comes before that of site-packages.)
+    """
+    show = "import sys; print(vars(__builtins__).get('mine'), getattr(sys.modules.get('sitecustomize'), '__file__', None))"
     with tempfile.TemporaryDirectory() as directory:
         if subprocess.run([capturing.PYTHON, "-m", "venv", "--without-pip", directory]).returncode:
             capturing.skip("venv is not there")
@@ -109,7 +114,9 @@ def test_virtual_environment():
             file.write("import builtins; builtins.mine = 42\n")
         python = os.path.join(directory, "bin", "python")
         for words in ([], ["-I"]):
-            check("venv " + " ".join(words), [python, *words, "-c", PROGRAM + "print(mine)"], words == [])
+            plain = subprocess.run([python, *words, "-c", show], capture_output=True, text=True, check=True).stdout
+            out = check("venv " + " ".join(words), [python, *words, "-c", PROGRAM + show], words == [])
+            assert out.splitlines()[-1] == plain.strip(), (out, plain)
 
 
 def test_isolated_programs_stay_clean():

@@ -3,6 +3,7 @@
 TFPROF_CRASH_ROUNDS says how many random kills are tried (6).
 """
 
+import contextlib
 import json
 import os
 import random
@@ -22,7 +23,9 @@ ROUNDS = int(os.environ.get("TFPROF_CRASH_ROUNDS", "6"))
 SECOND = 10**9
 
 
-def start(ending, seconds=0):
+@contextlib.contextmanager
+def started(ending, seconds=0):
+    """The directory and the launcher of a program; when the test fails, neither of the two outlives it."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     process = subprocess.Popen(
         [CAPTURE, "--ops=all", "-o", "run", "--", PYTHON, os.path.join(HERE, "stepping.py")]
@@ -34,7 +37,13 @@ def start(ending, seconds=0):
         start_new_session=True,
         encoding="utf-8",
     )
-    return directory, process
+    try:
+        yield directory, process
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
 
 
 def logged_steps(directory):
@@ -98,28 +107,28 @@ def check(directory, until_ns):
 
 def test_kill_at_random_moments():
     for i in range(ROUNDS):
-        directory, process = start("never")
-        wait_for_steps(directory, process)
-        time.sleep(random.uniform(0.9, 3.0))
-        number = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM][i % 3]
-        program = program_of(process)
-        killed = time.time_ns()
-        os.kill(program, number)
-        out, error = process.communicate(timeout=60)
-        assert process.returncode == -number and out == "", (process.returncode, out)
-        assert f"ended by signal {number.value}" in error and "what was recorded is complete" in error, error
-        print("        old, recorded and logged steps: %d %d %d" % check(directory, killed - SECOND))
-        assert query(directory, "SELECT complete FROM profiles")[0]["complete"] == 0
+        with started("never") as (directory, process):
+            wait_for_steps(directory, process)
+            time.sleep(random.uniform(0.9, 3.0))
+            number = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM][i % 3]
+            program = program_of(process)
+            killed = time.time_ns()
+            os.kill(program, number)
+            out, error = process.communicate(timeout=60)
+            assert process.returncode == -number and out == "", (process.returncode, out)
+            assert f"ended by signal {number.value}" in error and "what was recorded is complete" in error, error
+            print("        old, recorded and logged steps: %d %d %d" % check(directory, killed - SECOND))
+            assert query(directory, "SELECT complete FROM profiles")[0]["complete"] == 0
 
 
 def test_kill_of_the_whole_group():
-    directory, process = start("never")
-    wait_for_steps(directory, process)
-    time.sleep(random.uniform(1.2, 2.0))
-    killed = time.time_ns()
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=60)
-    check(directory, killed - SECOND)
+    with started("never") as (directory, process):
+        wait_for_steps(directory, process)
+        time.sleep(random.uniform(1.2, 2.0))
+        killed = time.time_ns()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+        check(directory, killed - SECOND)
 
 
 def test_ends_of_all_kinds():
@@ -131,33 +140,33 @@ def test_ends_of_all_kinds():
         ("abort", -signal.SIGABRT, False),
         ("segv", -signal.SIGSEGV, False),
     ):
-        directory, process = start(ending, 1.5)
-        out, error = process.communicate(timeout=120)
-        ended = time.time_ns()
-        assert process.returncode == status, (ending, process.returncode, error)
-        logged = logged_steps(directory)
-        assert out == f"trained {len(logged)} steps\n", out
-        check(directory, ended if is_complete else logged[-1] - SECOND)
-        if is_complete:
-            assert query(directory, "SELECT complete FROM profiles")[0]["complete"] == 1, ending
-        if status:
-            assert "what was recorded is complete" in error, error
-        assert f"recorded" in error and "look at it with" in error, error
+        with started(ending, 1.5) as (directory, process):
+            out, error = process.communicate(timeout=120)
+            ended = time.time_ns()
+            assert process.returncode == status, (ending, process.returncode, error)
+            logged = logged_steps(directory)
+            assert out == f"trained {len(logged)} steps\n", out
+            check(directory, ended if is_complete else logged[-1] - SECOND)
+            if is_complete:
+                assert query(directory, "SELECT complete FROM profiles")[0]["complete"] == 1, ending
+            if status:
+                assert "what was recorded is complete" in error, error
+            assert "recorded" in error and "look at it with" in error, error
 
 
 def test_a_growing_run_can_be_opened():
-    directory, process = start("never")
-    wait_for_steps(directory, process)
-    time.sleep(1.5)
-    now = time.time_ns()
-    seen = []
-    for _ in range(3):
-        seen.append(query(directory, "SELECT count(*) AS n FROM steps")[0]["n"])
-        time.sleep(1.2)
-    assert 0 < seen[0] < seen[1] < seen[2], seen
-    check(directory, now - SECOND)
-    os.kill(program_of(process), signal.SIGKILL)
-    process.communicate(timeout=60)
+    with started("never") as (directory, process):
+        wait_for_steps(directory, process)
+        time.sleep(1.5)
+        now = time.time_ns()
+        seen = []
+        for _ in range(3):
+            seen.append(query(directory, "SELECT count(*) AS n FROM steps")[0]["n"])
+            time.sleep(1.2)
+        assert 0 < seen[0] < seen[1] < seen[2], seen
+        check(directory, now - SECOND)
+        os.kill(program_of(process), signal.SIGKILL)
+        process.communicate(timeout=60)
 
 
 # Leaves a process behind that goes on training.
@@ -185,9 +194,8 @@ def test_a_process_that_outlives_the_program_is_told():
     )
     left = int(done.stdout)
     try:
-        assert (
-            done.returncode == 0 and "processes that the program left behind still record" in done.stderr
-        ), done.stderr
+        assert done.returncode == 0, done.stderr
+        assert "processes that the program left behind still record" in done.stderr, done.stderr
         first = query(directory, "SELECT count(*) AS n FROM ops")[0]["n"]
         time.sleep(1.5)
         assert query(directory, "SELECT count(*) AS n FROM ops")[0]["n"] > first

@@ -28,7 +28,8 @@ static void read_file(const char *path, size_t block) {
   source_close(source);
   if (!index) return;
   size_t place = total / 3, length = total - place < sizeof again ? total - place : sizeof again;
-  if (source_range(index, place, length, again, NULL) == TFPROF_OK && memcmp(again, whole + place, length) != 0) abort();
+  if (source_range(index, place, length, again, NULL) == TFPROF_OK && memcmp(again, whole + place, length) != 0)
+    abort();
   source_index_free(index);
 }
 

@@ -1,5 +1,5 @@
-/* fuzz_tensorflow.c: any bytes as a file of TensorFlow: recognised, or opened as what its last byte says, alone and with
-** itself as the other files of the program; every column is read. */
+/* fuzz_tensorflow.c: any bytes as a file of TensorFlow: recognised, or opened as what its last byte says, alone and
+** with itself as the other files of the program; every column is read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -22,7 +22,8 @@ static void read_all(struct store *store) {
     for (uint64_t position = 0; position < snapshot->rows; position++) {
       uint32_t row;
       const struct segment *segment = snapshot_segment(snapshot, position, &hint, &row);
-      for (unsigned column = 2; column < schema_tables[table].column_count; column++) segment_value(segment, column, row);
+      for (unsigned column = 2; column < schema_tables[table].column_count; column++)
+        segment_value(segment, column, row);
     }
     snapshot_release(snapshot);
   }

@@ -325,16 +325,9 @@ def test_op_kernels(trace, db):
     theirs = golden(trace, "aten_op_kernels_and_delay")
     if theirs is None:
         return
-    short = dict(db.values("SELECT DISTINCT name, short_name FROM kernels"))
     folded = {}
     for row in theirs:
-        names = []
-        for name in row["kernel_sequence"].split(" -> "):  # parameters of function type have arrows too
-            names.append(name)
-            while len(names) > 1 and names[-1] not in short:
-                tail = names.pop()
-                names[-1] += " -> " + tail
-        key = row["aten_op_name"], " -> ".join(short[name] for name in names)
+        key = row["aten_op_name"], " -> ".join(short_names(db, row["kernel_sequence"], " -> "))
         folded.setdefault(key, []).append(row)
     ours = {(row["op_name"], row["kernel_sequence"]): row for row in view(db, "op_kernels")}
     agreed = 0
@@ -349,6 +342,62 @@ def test_op_kernels(trace, db):
     check(agreed >= 0.9 * len(folded), trace, "op_kernels", agreed, "of", len(folded), [
         (key, [row["occurrence_count"] for row in rows], ours.get(key, {}).get("count")) for key, rows in folded.items()
         if key not in ours or ours[key]["count"] != sum(row["occurrence_count"] for row in rows)][:3])
+
+
+def short_names(db, sequence, separator):
+    """The short names of a sequence of kernels; parameters and template arguments may hold the separator too."""
+    short = dict(db.values("SELECT DISTINCT name, short_name FROM kernels UNION SELECT name, name FROM transfers"))
+    names = []
+    for name in sequence.split(separator):
+        names.append(name)
+        while len(names) > 1 and names[-1] not in short:
+            tail = names.pop()
+            names[-1] += separator + tail
+    return [short.get(name, name) for name in names]
+
+
+def test_frequent_sequences(trace, db):
+    """Made by get_frequent_cuda_kernel_sequences(operator_name='autograd::engine'): see hta/README.md."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hta", f"frequent_sequences_{trace}.csv.gz")
+    if not os.path.exists(path):
+        return
+    theirs = {}
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            op, sequence = row["pattern"].split("|", 1)
+            total = theirs.setdefault((op, " | ".join(short_names(db, sequence, "|"))), [0, 0, 0])
+            for i, column in enumerate(("count", "GPU kernel duration (us)", "CPU op duration (us)")):
+                total[i] += float(row[column])
+    ours = {(op, pattern): [count, kernel_ns / 1e3, op_ns / 1e3] for op, pattern, count, kernel_ns, op_ns in db.values(
+        "SELECT op_name, pattern, count, kernel_ns, op_ns FROM frequent_sequences WHERE op_name LIKE '%autograd::engine%'")}
+    check(theirs and ours.keys() == theirs.keys(), trace, "sequences", len(ours), len(theirs), list(ours.keys() ^ theirs.keys())[:4])
+    for key, row in theirs.items():
+        check(key not in ours or all(same(a, b) for a, b in zip(ours[key], row)), trace, key, ours.get(key), row)
+
+
+def test_user_annotations(trace, db):
+    """What the program marked, on the host and on the device; without what begins in the last of several steps."""
+    last = db.values("SELECT max(start_ns) FROM ops WHERE name GLOB 'ProfilerStep#*' GROUP BY profile_id "
+                     "HAVING count(DISTINCT name) > 1")
+    for side, source in (("cpu", "ops WHERE category IN ('user', 'input')"), ("gpu", "ranges WHERE category = 'gpu_user_annotation'")):
+        theirs = golden(trace, side + "_user_annotation_breakdown")
+        if theirs is None:
+            continue
+        ours = {row[0]: row[1:] for row in db.values(
+            "SELECT name, total(dur_ns) / 1e3, max(dur_ns) / 1e3, min(dur_ns) / 1e3, avg(dur_ns) / 1e3, "
+            f"coalesce(stddev(dur_ns), 0) / 1e3 FROM {source}" + (f" AND start_ns < {last[0][0]}" if last else "") + " GROUP BY name")}
+        for row in theirs:
+            expected = [row[column] for column in ("sum (us)", "max (us)", "min (us)", "mean (us)", "stddev")]
+            mine = ours.pop(row["name"], None)
+            check(mine is not None and all(same(a, b, 1e-6) for a, b in zip(mine, expected)), trace, side, row, mine)
+        check(not ours, trace, side, "has more", ours)
+
+
+def test_profiler_steps(trace, db):
+    """HTA leaves out the last of several."""
+    theirs = [row["step"] for row in golden(trace, "profiler_steps")]
+    ours = [float(row[0]) for row in db.values("SELECT DISTINCT number FROM steps WHERE origin = 'profiler' ORDER BY 1")]
+    check((ours[:-1] if len(ours) > 1 else ours) == theirs, trace, ours, theirs)
 
 
 def test_diff():

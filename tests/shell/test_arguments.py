@@ -68,6 +68,28 @@ def test_runs_that_cannot_be_opened():
     assert status == 3 and out == ""
 
 
+def test_recordings_that_may_not_be_read():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    for number in range(2):
+        path = os.path.join(directory, f"host-{number}.tfprof")
+        subprocess.run([program("tests/make_random_dump"), path, "50", str(number)], check=True)
+    # Root may read anything, but for the capability.
+    before = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.getuid() == 0 else []
+    query = "SELECT profile_count, reason, message FROM runs JOIN diagnostics WHERE reason = 'unopened_file'"
+    for closed, status, words in ((["host-1"], 0, ["1,unopened_file"]), (["host-0", "host-1"], 3, [])):
+        for name in closed:
+            os.chmod(os.path.join(directory, name + ".tfprof"), 0)
+        with open(os.path.join(directory, "other"), "w") as file:  # beside dumps it is left alone
+            file.write("text")
+            os.fchmod(file.fileno(), 0)
+        command = [*before, TFPROF, "--format", "csv", directory, query]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == status, done
+        for word in [*words, closed[0] + ".tfprof", "Permission denied"]:
+            assert word in (done.stderr if status else done.stdout), (word, done)
+        assert "other" not in done.stdout + done.stderr, done
+
+
 def test_statements():
     assert tfprof("SELECT 1 AS x", "--format", "csv") == (0, "x\n1\n", "")
     assert tfprof("--format", "csv", "SELECT 1 AS x", "SELECT 2 AS y; SELECT 3 AS z") == (0, "x\n1\ny\n2\nz\n3\n", "")

@@ -51,6 +51,7 @@ class Profile:
         for name, function in (("format_ns", "{} ns".format), ("format_bytes", "{} B".format), ("format_count", str)):
             self.connection.create_function(name, 1, function)
         self.connection.create_function("format", -1, lambda template, *values: template.replace("%%", "%"))
+        self.connection.create_function("is_library_file", 1, lambda path: path and int("/site-packages/" in path))
         self.connection.create_aggregate("median", 1, Median)
         self.connection.create_aggregate("percentile", 2, Median)
         self.connection.create_aggregate("stddev", 1, Deviation)

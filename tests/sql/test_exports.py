@@ -17,7 +17,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from engines import make_dump, run_tests
+from exchange_formats import Pprof, check_events
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -43,35 +45,8 @@ def opened(engine, path):
 # ---- the timeline ----
 
 
-def check_events(events):
-    """The rules of the Trace Event Format, for the phases that are written."""
-    arrows = collections.Counter()
-    asyncs = collections.Counter()
-    members = {
-        "X": {"name", "cat", "pid", "tid", "ts", "dur"},
-        "b": {"name", "cat", "pid", "tid", "ts", "id"},
-        "e": {"name", "cat", "pid", "tid", "ts", "id"},
-        "i": {"name", "cat", "pid", "tid", "ts", "s"},
-        "C": {"name", "cat", "pid", "tid", "ts", "args"},
-        "s": {"name", "cat", "pid", "tid", "ts", "id"},
-        "f": {"name", "cat", "pid", "tid", "ts", "id", "bp"},
-        "M": {"name", "pid", "tid", "args"},
-    }
-    for event in events:
-        phase = event["ph"]
-        assert members[phase] <= set(event) <= members[phase] | {"ph", "args"}, event
-        assert isinstance(event["name"], str) and isinstance(event["pid"], int) and isinstance(event["tid"], int), event
-        assert phase != "X" or event["dur"] >= 0, event
-        assert phase == "M" or event["ts"] >= 0, event
-        if phase == "C":
-            assert event["args"] and all(isinstance(value, (int, float)) for value in event["args"].values()), event
-        if phase == "M":
-            assert event["name"] in ("process_name", "process_labels", "process_sort_index", "thread_name"), event
-        if phase in "sf":
-            arrows[event["id"], event["cat"]] += 1 if phase == "s" else -1
-        if phase in "be":
-            asyncs[event["id"]] += 1 if phase == "b" else -1
-    assert not any(arrows.values()) and not any(asyncs.values())
+def check_lanes(events):
+    """Every lane with runs has a name."""
     lanes = {(event["pid"], event["tid"]) for event in events if event["ph"] == "M" and event["name"] == "thread_name"}
     assert {(event["pid"], event["tid"]) for event in events if event["ph"] == "X"} <= lanes
 
@@ -98,7 +73,8 @@ def test_timeline_of_a_trace(engine):
             with (gzip.open if name.endswith(".gz") else open)(path, "rb") as file:
                 trace = json.load(file)
             assert len(trace["traceEvents"]) == count
-            check_events(trace["traceEvents"])
+            check_events(trace)
+            check_lanes(trace["traceEvents"])
             copy = opened(engine, path)
             for sql in COMPARED:
                 assert source.values(sql) == copy.values(sql), sql
@@ -135,74 +111,6 @@ def test_timeline_of_one_profile(engine):
 # ---- pprof ----
 
 
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return (value - (1 << 64) if value >> 63 else value), at
-
-
-def fields(data):
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        value, at = varint(data, at)
-        if tag & 7 == 2:
-            yield tag >> 3, data[at : at + value]
-            at += value
-        else:
-            assert tag & 7 == 0
-            yield tag >> 3, value
-
-
-def packed(data):
-    values, at = [], 0
-    while at < len(data):
-        value, at = varint(data, at)
-        values.append(value)
-    return values
-
-
-class Pprof:
-    """types: [(name, unit)]; samples: [([(function, file, line), ... leaf first], [values])]"""
-
-    def __init__(self, path):
-        with gzip.open(path, "rb") as file:
-            parts = list(fields(file.read()))
-        self.strings = [value.decode() for number, value in parts if number == 6]
-        assert self.strings[0] == ""
-        read = {}
-        for kind in (4, 5):
-            for number, value in parts:
-                if number == kind:
-                    members = dict(fields(value))
-                    read[kind, members[1]] = members
-        self.types = [
-            tuple(self.strings[members[field]] for field in (1, 2))
-            for members in (dict(fields(value)) for number, value in parts if number == 1)
-        ]
-        self.preferred = next(self.strings[value] for number, value in parts if number == 14)
-        self.samples = []
-        for number, value in parts:
-            if number != 2:
-                continue
-            members = dict(fields(value))
-            stack = []
-            for location in packed(members[1]):
-                line = dict(fields(read[4, location][4]))
-                function = read[5, line[1]]
-                stack.append((self.strings[function[2]], self.strings[function[4]], line[2]))
-            self.samples.append((stack, packed(members[2])))
-
-    def total(self, metric):
-        index = [name for name, _ in self.types].index(metric)
-        return sum(values[index] for _, values in self.samples)
-
-
 MEASURED = "step_id IN (SELECT id FROM steps WHERE is_warmup = 0 AND ops_recorded = 1)"
 
 
@@ -221,7 +129,7 @@ def test_pprof_of_a_trace(engine):
         assert profile.total("kernel_ns") == kernel_ns > 0
         by_leaf = collections.Counter()
         index = [name for name, _ in profile.types].index("kernel_ns")
-        for stack, values in profile.samples:
+        for stack, values, _ in profile.samples:
             by_leaf[stack[0][0], stack[1][0] if len(stack) > 1 else None] += values[index]
         rows = source.values(
             "SELECT coalesce(kernels.short_name, kernels.name), ops.name, sum(kernels.dur_ns) FROM kernels "
@@ -256,7 +164,7 @@ def test_pprof_stacks(engine):
         source = opened(engine, os.path.join(ROOT, "tests/golden/dump-1/ops.tfprof"))
         path = os.path.join(directory, "all.pb.gz")
         source.values(f"SELECT tfprof_pprof({text(path)}, 'self_ns')")
-        stacks = {tuple(function for function, _, _ in stack) for stack, _ in Pprof(path).samples}
+        stacks = {tuple(function for function, _, _ in stack) for stack, _, _ in Pprof(path).samples}
         rows = source.values(
             "WITH RECURSIVE up(op, at, names, trace) AS ("
             "SELECT id, parent_id, name, code_trace_id FROM ops WHERE self_ns > 0 AND category <> 'user' "

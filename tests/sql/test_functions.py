@@ -73,6 +73,26 @@ def test_ordered_concat(engine):
     assert one(connection, f"(SELECT ordered_concat(t, ',', k) FROM {table} WHERE k = 0)") is None
 
 
+def test_is_library_file(engine):
+    connection = engine()
+    for path, expected in (
+        ("'/usr/lib/python3.11/site-packages/torch/nn/functional.py'", 1),
+        ("'/usr/lib/python3/dist-packages/numpy/__init__.py'", 1),
+        ("'/usr/lib/python3.11/enum.py'", 1),
+        ("'<frozen os>'", 1),
+        ("'torch/nn/functional.py'", 1),
+        ("'contextlib.py'", 1),
+        ("'torch.py'", 0),
+        ("'train.py'", 0),
+        ("'models/torch/net.py'", 0),
+        ("'/home/ada/lib/python/net.py'", 0),
+        ("'/home/ada/torch/net.py'", 0),
+        ("''", 0),
+        ("NULL", None),
+    ):
+        assert one(connection, f"is_library_file({path})") == expected, path
+
+
 def test_union_ns(engine):
     connection = engine()
     for intervals, length in (

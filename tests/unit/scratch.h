@@ -1,5 +1,5 @@
-/* scratch.h: where the C tests' temporary files go: a directory of the program's own below $TMPDIR, which is gone at its
-** end, also when a check fails. With TFPROF_KEEP_TEST_FILES in the environment it stays.
+/* scratch.h: where the C tests' temporary files go: a directory of the program's own below $TMPDIR, which is gone at
+** its end, also when a check fails. With TFPROF_KEEP_TEST_FILES in the environment it stays.
 */
 #ifndef TFPROF_SCRATCH_H
 #define TFPROF_SCRATCH_H

@@ -640,7 +640,8 @@ static void test_steps(void) {
       script_row(&script, "op", "aten::mm", 1, 410, 420); /* elsewhere */
       script_row(&script, "op", "aten::mm", 0, 500, 510); /* later */
       if (is_sampled) {
-        column(&script.opened, TABLE_counters, COLUMN_counters_name, 1)[0] = text(&script.opened, "capture_ops_recorded");
+        column(&script.opened, TABLE_counters, COLUMN_counters_name, 1)[0] =
+            text(&script.opened, "capture_ops_recorded");
         column(&script.opened, TABLE_counters, COLUMN_counters_time_ns, 1)[0] = 0;
         column(&script.opened, TABLE_counters, COLUMN_counters_value, 1)[0] = 0;
       }

@@ -145,8 +145,8 @@ static void test_convolutions(void) {
          forward / 2);
   expect("aten::conv1d", "[[2,8,9],[16,2,3]]", NULL, "[\"\",\"\",\"\",\"[2]\",\"[1]\",\"[2]\",\"4\"]",
          2 * 2 * 16 * 2 * 3 * 4);
-  expect("aten::conv3d", "[[1,1,3,3,3],[1,1,3,3,3]]", NULL, "[\"\",\"\",\"\",\"[1,1,1]\",\"[0,0,0]\",\"[1,1,1]\",\"1\"]",
-         54);
+  expect("aten::conv3d", "[[1,1,3,3,3],[1,1,3,3,3]]", NULL,
+         "[\"\",\"\",\"\",\"[1,1,1]\",\"[0,0,0]\",\"[1,1,1]\",\"1\"]", 54);
   expect("aten::_convolution_mode", shapes, "[2,16,4,4]", "[]", forward);
   for (int dimensions = 1; dimensions <= 3; dimensions++) {
     static const char *const types[] = {"aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d"};
@@ -261,13 +261,13 @@ static void test_overflow(void) {
   expect("aten::bmm", "[[0,3000000,3000000],[0,3000000,3000000]]", NULL, NULL, 0);
   expect("aten::bmm", "[[3000000,3000000,3000000],[3000000,3000000,0]]", NULL, NULL, 0);
   refuse("aten::_foreach_add_", "[[[9000000000000000000],[9000000000000000000]]]", NULL, NULL, FLOPS_OVERFLOW);
-  refuse("aten::_scaled_dot_product_flash_attention", "[[1,1,1,9223372036854775807],[1,1,1,9223372036854775807],[1,1,1,1]]",
-         NULL, NULL, FLOPS_OVERFLOW);
+  refuse("aten::_scaled_dot_product_flash_attention",
+         "[[1,1,1,9223372036854775807],[1,1,1,9223372036854775807],[1,1,1,1]]", NULL, NULL, FLOPS_OVERFLOW);
   refuse("MaxPoolGrad", "[[1],[1,1,1,9223372036854775807]]", NULL, "{\"ksize\":[1,9,9,1]}", FLOPS_OVERFLOW);
 }
 
-/* Any text: an answer, and the same when the text ends in the middle of a page that cannot be read is the sanitizer's to
-** see: each text is copied to memory of its own length. */
+/* Any text: an answer, and the same when the text ends in the middle of a page that cannot be read is the sanitizer's
+** to see: each text is copied to memory of its own length. */
 static void test_any_text(void) {
   static const char letters[] = "[[[]]],,,\"\"{}:x0123456789 -nulltruFasSAMEVD.>abstridespk\\";
   struct flops_call *call = flops_call_create();
@@ -291,7 +291,8 @@ static void test_any_text(void) {
   check(flops_count(call, text("aten::mm"), text(deep), text(deep), text(deep), &flops) == FLOPS_UNKNOWN, "deep lists");
   for (int i = 0; i < 99996; i += 4) memcpy(deep + 1 + i, "[1],", 4);
   memcpy(deep + 99997, "[1]", 4);
-  check(flops_count(call, text("aten::add"), text(deep), text(NULL), text(NULL), &flops) == FLOPS_UNKNOWN, "many inputs");
+  check(flops_count(call, text("aten::add"), text(deep), text(NULL), text(NULL), &flops) == FLOPS_UNKNOWN,
+        "many inputs");
   free(deep);
   flops_call_free(call);
 }

@@ -117,8 +117,10 @@ static void test_forward_threads(void) {
   for (uint64_t row = 0; row < row_count(&o, TABLE_ops); row++) {
     struct value name = CELL(&o, ops, name, row);
     const char *text = pool_text(store_pool(o.store), name.text);
-    if (strcmp(text, "MmBackward0") == 0) TEXT(ops, name, id_row(CELL(&o, ops, forward_op_id, row).integer), "aten::mm");
-    if (strcmp(text, "MmBackward0") == 0) INTEGER(ops, correlation, id_row(CELL(&o, ops, forward_op_id, row).integer), 21);
+    if (strcmp(text, "MmBackward0") == 0)
+      TEXT(ops, name, id_row(CELL(&o, ops, forward_op_id, row).integer), "aten::mm");
+    if (strcmp(text, "MmBackward0") == 0)
+      INTEGER(ops, correlation, id_row(CELL(&o, ops, forward_op_id, row).integer), 21);
     if (strcmp(text, "AddBackward0") == 0)
       INTEGER(ops, correlation, id_row(CELL(&o, ops, forward_op_id, row).integer), 22);
   }

@@ -15,7 +15,9 @@ static void test_times(void) {
   INTEGER(ops, start_ns, 4, 1712345678505586500);
   INTEGER(ops, dur_ns, 4, 1000000);
   INTEGER(ops, start_ns, 5, 1712345678505587250);
-  INTEGER(ops, dur_ns, 6, -250);
+  IS_NULL(ops, dur_ns, 6);
+  IS_NULL(ops, end_ns, 6);
+  TEXT(ops, attributes, 6, "{\"dur\":-0.25}");
   CHECK(diagnosed(&o, "negative_duration") == 1);
   CHECK(diagnosed(&o, "time_out_of_range") == 2);
   CHECK(diagnosed(&o, "no_time") == 1);
@@ -184,7 +186,8 @@ static void test_chrome(void) {
   INTEGER(ranges, dur_ns, 1, 3000);
   TEXT(ranges, name, 2, "outer");
   INTEGER(ranges, dur_ns, 2, 10000);
-  TEXT(ranges, attributes, 2, "{\"depth\":1}");
+  TEXT(ranges, attributes, 2, "{\"depth\":1,\"result\":\"done\",\"bytes\":[1,2]}");
+  IS_NULL(ranges, attributes, 1);
   TEXT(ranges, name, 3, "never ended");
   IS_NULL(ranges, dur_ns, 3);
   IS_NULL(ranges, end_ns, 3);
@@ -201,6 +204,11 @@ static void test_chrome(void) {
   CHECK(diagnosed(&o, "unknown_phase") == 1 && diagnosed(&o, "flow_events") == 1);
   TEXT(threads, name, CELL(&o, ranges, thread_id, 1).integer & 0xfffff, "worker");
   TEXT(threads, name, CELL(&o, ranges, thread_id, 0).integer & 0xfffff, "main thread");
+  TEXT(threads, attributes, CELL(&o, ranges, thread_id, 1).integer & 0xfffff,
+       "{\"sort_index\":7,\"process_name\":\"a \\\"server\\\"\",\"process_labels\":\"first, second\","
+       "\"process_sort_index\":-5}");
+  IS_NULL(threads, attributes, CELL(&o, ranges, thread_id, 0).integer & 0xfffff);
+  CHECK(diagnosed(&o, "unused_metadata") == 3);
   close_opened(&o);
 }
 

@@ -47,7 +47,8 @@ int main(void) {
     }
     for (uint32_t i = 0; i < length; i++) {
       sum += edges[path[i]].weight;
-      if (i && edges[path[i]].from != edges[path[i - 1]].to) failures++, printf("round %u: the path has a gap\n", round);
+      if (i && edges[path[i]].from != edges[path[i - 1]].to)
+        failures++, printf("round %u: the path has a gap\n", round);
     }
     if (sum != best) failures++, printf("round %u: %lld instead of %lld\n", round, (long long)sum, (long long)best);
   }

@@ -590,8 +590,8 @@ static void test_refused(void) {
   struct snapshot *traces = take(store, TABLE_code_traces);
   static const int64_t trace_parents[6] = {NO_VALUE, 0, 1, NO_VALUE, NO_VALUE, 2};
   for (uint64_t row = 0; row < 6; row++) {
-    check(number_at(traces, COLUMN_code_traces_parent_id, row) == reference(store, trace_parents[row]), "parent of trace %llu",
-          (unsigned long long)row);
+    check(number_at(traces, COLUMN_code_traces_parent_id, row) == reference(store, trace_parents[row]),
+          "parent of trace %llu", (unsigned long long)row);
   }
   snapshot_release(traces);
   struct snapshot *counters = take(store, TABLE_counters);
@@ -810,8 +810,8 @@ static void test_saving(void) {
     struct store *store = open_store(in_directory(0, sources[i]), NULL);
     unlink(saved);
     check(dump_save(store, saved, &error) == TFPROF_OK, "%s cannot be saved: %s", sources[i], error.message);
-    check(dump_save(store, saved, &error) == TFPROF_USAGE && strstr(error.message, "not overwritten"), "a file is overwritten: %s",
-          error.message);
+    check(dump_save(store, saved, &error) == TFPROF_USAGE && strstr(error.message, "not overwritten"),
+          "a file is overwritten: %s", error.message);
     struct store *again = open_store(saved, NULL);
     compare_stores(store, again, true);
     /* Diagnostics are rows of the file now, and no new ones come. */
@@ -964,7 +964,8 @@ static void test_paths(void) {
   check(read_open(store, in_directory(1, "ranks/rank1*"), &run, &error) == TFPROF_OK && run == 1, "a glob");
   check(store_profile_count(store) == 11, "%zu profiles after the glob", store_profile_count(store));
   check(store_close_run(store, 1, &error) == TFPROF_OK && store_profile_count(store) == 0, "closing the directory");
-  check(read_open(store, path_buffer[1], &run, &error) == TFPROF_OK && store_profile_count(store) == 3, "the glob alone");
+  check(read_open(store, path_buffer[1], &run, &error) == TFPROF_OK && store_profile_count(store) == 3,
+        "the glob alone");
   store_release(store);
 }
 

@@ -2,20 +2,23 @@
 **
 ** A segment keeps where its rows' events begin (four bytes each).  Loading reads the chunk again, runs every event
 ** through emit.c with is_dry set, which notes the members that columns have taken, and writes the others as one JSON
-** object: members of the event under their names, those of args beside them.
+** object: members of the event under their names, those of args beside them.  A range that was written as two events has
+** the args of both; where both have one of a name, that of the end counts (the Trace Event Format says so).
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "read/json/trace.h"
 
-enum { FAR_EVENT_BYTES = 1 << 16 }; /* events of B/E pairs are read one by one; longer ones have no attributes */
+/* The events of ranges lie all over the file and are read window by window; a window grows for an event of more bytes,
+** up to the most that the reader took for an event. */
+enum { FAR_WINDOW_BYTES = 4 << 20, FAR_EVENT_BYTES = 64 << 20 };
 
 void segment_text_free(void *source_data) {
   struct segment_text *text = source_data;
   if (!text) return;
   free(text->offsets);
-  free(text->far_offsets);
+  free(text->far_places);
   free(text);
 }
 
@@ -78,64 +81,181 @@ static void put_member(struct writer *w, const struct field *key, const struct f
   }
 }
 
-/* The members that no column took. Empty: none. */
-static void put_rest(struct worker *worker, const char *text, size_t length, struct writer *w) {
+static bool is_args(unsigned key, const struct field *value) {
+  return key == KEY_ARGS && value->kind == FIELD_NESTED && value->text[0] == '{';
+}
+
+static bool has_member(const struct field *object, const struct field *name) {
+  struct field key, value;
+  if (!object->length) return false;
+  for (struct member_cursor members = scan_members(object); scan_next(&members, &key, &value);) {
+    if (key.length == name->length && memcmp(key.text, name->text, key.length) == 0) return true;
+  }
+  return false;
+}
+
+/* The members that no column took, and those of `end_args`, which replace others of their names. Empty: none. */
+static void put_rest(struct worker *worker, const char *text, size_t length, const struct field *end_args,
+                     struct writer *w) {
   w->length = 0;
   if (!emit_dry(worker, text, length)) return;
-  struct field event = {.text = text, .length = (uint32_t)length}, key, value;
+  struct field event = {.text = text, .length = (uint32_t)length}, key, value, name, argument;
   for (struct member_cursor members = scan_members(&event); scan_next(&members, &key, &value);) {
     unsigned found = key_find(key.text, key.length, 0);
-    if (found == KEY_ARGS && value.kind == FIELD_NESTED && value.text[0] == '{') {
-      struct field name, argument;
+    if (is_args(found, &value)) {
       for (struct member_cursor args = scan_members(&value); scan_next(&args, &name, &argument);) {
         found = key_find(name.text, name.length, 1);
-        if (found == KEY_UNKNOWN || !key_set_has(&worker->consumed, found)) put_member(w, &name, &argument);
+        bool is_taken = found != KEY_UNKNOWN && key_set_has(&worker->consumed, found);
+        if (!is_taken && !has_member(end_args, &name)) put_member(w, &name, &argument);
       }
     } else if (found == KEY_UNKNOWN || !key_set_has(&worker->consumed, found)) {
       put_member(w, &key, &value);
     }
   }
+  if (end_args->length) {
+    for (struct member_cursor args = scan_members(end_args); scan_next(&args, &name, &argument);)
+      put_member(w, &name, &argument);
+  }
   if (w->length) put(w, "}", 1);
+}
+
+struct loading_rows {
+  struct profile *profile;
+  const struct segment *segment;
+  const struct segment_text *text;
+  struct worker *worker;
+  struct writer writer;
+  struct end_args { char *text; uint32_t length; } *end_args; /* of ranges, by row; owned; padding follows */
+  int64_t *values;
+};
+
+static enum tfprof_status interrupted(const struct loading_rows *l, struct tfprof_error *error) {
+  return store_interrupted(l->profile->store) ? error_set(error, TFPROF_INTERRUPTED, "interrupted") : TFPROF_OK;
+}
+
+static enum tfprof_status load_row(struct loading_rows *l, uint32_t row, const char *event, size_t length,
+                                   struct tfprof_error *error) {
+  struct end_args args = l->end_args ? l->end_args[row] : (struct end_args){NULL, 0};
+  struct field end_args = {.text = args.text, .length = args.length, .kind = FIELD_NESTED};
+  string_id id = 0;
+  put_rest(l->worker, event, length, &end_args, &l->writer);
+  if (l->writer.failed) return error_no_memory(error);
+  if (!l->writer.length) return TFPROF_OK;
+  enum tfprof_status status =
+      pool_intern(store_pool(l->profile->store), l->writer.bytes, l->writer.length, &id);
+  if (status) return error_set(error, status, "no room for attributes");
+  l->values[row] = id;
+  return TFPROF_OK;
+}
+
+/* Rows whose events lie in one stretch of the file. */
+static enum tfprof_status load_near(struct loading_rows *l, struct tfprof_error *error) {
+  size_t size = (size_t)l->text->length;
+  char *buffer = malloc(size + SCAN_PADDING);
+  if (!buffer) return error_no_memory(error);
+  enum tfprof_status status = source_range(l->profile->source_data, l->text->offset, size, buffer, error);
+  memset(buffer + size, '"', SCAN_PADDING);
+  for (uint32_t row = 0; row < l->segment->rows && !status; row++) {
+    if (l->text->offsets[row] >= size) continue;
+    const char *event = buffer + l->text->offsets[row];
+    const char *close = *event == '{' ? scan_nested(event, buffer + size) : NULL;
+    if (close) status = load_row(l, row, event, (size_t)(close - event), error);
+    if (!status && (row & 4095) == 0) status = interrupted(l, error);
+  }
+  free(buffer);
+  return status;
+}
+
+/* ---- ranges written as two events ---- */
+
+static enum tfprof_status keep_end_args(struct loading_rows *l, uint32_t row, const char *event, size_t length,
+                                        struct tfprof_error *error) {
+  struct field whole = {.text = event, .length = (uint32_t)length}, key, value;
+  for (struct member_cursor members = scan_members(&whole); scan_next(&members, &key, &value);) {
+    if (!is_args(key_find(key.text, key.length, 0), &value) || value.length <= 2) continue;
+    struct end_args *args = &l->end_args[row];
+    free(args->text);
+    args->text = malloc((size_t)value.length + SCAN_PADDING);
+    args->length = args->text ? value.length : 0;
+    if (!args->text) return error_no_memory(error);
+    memcpy(args->text, value.text, value.length);
+    memset(args->text + value.length, '"', SCAN_PADDING);
+  }
+  return TFPROF_OK;
+}
+
+struct far_event { uint64_t offset; uint32_t row; };
+
+static int by_offset(const void *a, const void *b) {
+  const struct far_event *x = a, *y = b;
+  if (x->offset != y->offset) return x->offset < y->offset ? -1 : 1;
+  return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Hands each of the events, which are in the order of the file, to `take`. */
+static enum tfprof_status each_far_event(struct loading_rows *l, const struct far_event *events, uint32_t count,
+                                         enum tfprof_status (*take)(struct loading_rows *, uint32_t, const char *,
+                                                                    size_t, struct tfprof_error *),
+                                         struct tfprof_error *error) {
+  size_t size = FAR_WINDOW_BYTES, got = 0;
+  char *buffer = malloc(size + SCAN_PADDING);
+  enum tfprof_status status = buffer ? TFPROF_OK : error_no_memory(error);
+  for (uint32_t i = 0; i < count && !status;) {
+    uint64_t start = events[i].offset;
+    status = source_prefix(l->profile->source_data, start, size, buffer, &got, error);
+    memset(buffer + got, '"', SCAN_PADDING);
+    uint32_t first = i;
+    for (; i < count && !status && events[i].offset - start < got; i++) {
+      const char *event = buffer + (events[i].offset - start), *end = buffer + got;
+      const char *close = *event == '{' ? scan_nested(event, end) : end;
+      if (!close) break; /* ends behind the window */
+      if (*event == '{') status = take(l, events[i].row, event, (size_t)(close - event), error);
+    }
+    if (!status) status = interrupted(l, error);
+    if (status || i > first) continue;
+    if (got < size || size >= FAR_EVENT_BYTES) { /* no event any more */
+      i++;
+      continue;
+    }
+    size *= 4;
+    char *grown = realloc(buffer, size + SCAN_PADDING);
+    if (grown) buffer = grown;
+    else status = error_no_memory(error);
+  }
+  free(buffer);
+  return status;
+}
+
+static enum tfprof_status load_far(struct loading_rows *l, struct tfprof_error *error) {
+  uint32_t rows = l->segment->rows, ends = 0;
+  const struct far_place *places = l->text->far_places;
+  struct far_event *events = malloc(((size_t)rows + 1) * sizeof *events);
+  l->end_args = calloc((size_t)rows + 1, sizeof *l->end_args);
+  enum tfprof_status status = events && l->end_args ? TFPROF_OK : error_no_memory(error);
+  for (uint32_t row = 0; row < rows && !status; row++) {
+    if (places[row].end != FAR_NONE) events[ends++] = (struct far_event){places[row].end, row};
+  }
+  if (!status) {
+    qsort(events, ends, sizeof *events, by_offset);
+    status = each_far_event(l, events, ends, keep_end_args, error);
+  }
+  for (uint32_t row = 0; row < rows && !status; row++) events[row] = (struct far_event){places[row].begin, row};
+  if (!status) {
+    qsort(events, rows, sizeof *events, by_offset);
+    status = each_far_event(l, events, rows, load_row, error);
+  }
+  for (uint32_t row = 0; row < rows && l->end_args; row++) free(l->end_args[row].text);
+  free(l->end_args);
+  free(events);
+  return status;
 }
 
 static enum tfprof_status load_rows(struct profile *profile, const struct segment *segment,
                                     const struct segment_text *text, struct worker *worker, int64_t *values,
                                     struct tfprof_error *error) {
-  const struct source_index *index = profile->source_data;
-  struct pool *pool = store_pool(profile->store);
-  bool is_far = text->far_offsets != NULL;
-  size_t size = is_far ? FAR_EVENT_BYTES : (size_t)text->length;
-  char *buffer = malloc(size + SCAN_PADDING);
-  struct writer writer = {0};
-  enum tfprof_status status = buffer ? TFPROF_OK : error_no_memory(error);
-  if (!status && !is_far) status = source_range(index, text->offset, size, buffer, error);
-  for (uint32_t row = 0; row < segment->rows && !status; row++) {
-    const char *event = buffer, *end = buffer + size;
-    if (is_far) {
-      size_t got;
-      status = source_prefix(index, text->far_offsets[row], size, buffer, &got, error);
-      if (status) break;
-      end = buffer + got;
-    } else {
-      if (text->offsets[row] >= size) continue;
-      event += text->offsets[row];
-    }
-    memset(buffer + (end - buffer), '"', SCAN_PADDING);
-    const char *close = *event == '{' ? scan_nested(event, end) : NULL;
-    if (!close) continue;
-    put_rest(worker, event, (size_t)(close - event), &writer);
-    if (writer.failed) status = error_no_memory(error);
-    string_id id = 0;
-    if (!status && writer.length) {
-      status = pool_intern(pool, writer.bytes, writer.length, &id);
-      if (status) error_set(error, status, "no room for attributes");
-    }
-    if (id) values[row] = id;
-    if ((row & 4095) == 0 && store_interrupted(profile->store))
-      status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
-  }
-  free(buffer);
-  free(writer.bytes);
+  struct loading_rows l = {.profile = profile, .segment = segment, .text = text, .worker = worker, .values = values};
+  enum tfprof_status status = text->far_places ? load_far(&l, error) : load_near(&l, error);
+  free(l.writer.bytes);
   return status;
 }
 

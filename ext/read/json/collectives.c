@@ -143,7 +143,7 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   EACH(sequence_number, NUMBER(sequence));
   EACH(start_ns, c->start_ns + trace->base_ns);
   EACH(dur_ns, c->dur_ns);
-  EACH(end_ns, c->start_ns + c->dur_ns + trace->base_ns);
+  EACH(end_ns, c->dur_ns == ROW_NULL ? ROW_NULL : c->start_ns + c->dur_ns + trace->base_ns);
 #undef EACH
 #undef TEXT
 #undef NUMBER

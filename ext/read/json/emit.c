@@ -284,9 +284,13 @@ static bool take_span(struct worker *w, int64_t *start, int64_t *duration) {
       worker_problem(w, PROBLEM_TIME_RANGE, w->event);
       return false;
     }
+    if (*duration < 0) { /* no length: the number stays in attributes */
+      worker_problem(w, PROBLEM_NEGATIVE, w->event);
+      *duration = ROW_NULL;
+      return true;
+    }
     taken(w, KEY_DUR);
   }
-  if (*duration < 0) worker_problem(w, PROBLEM_NEGATIVE, w->event);
   return true;
 }
 
@@ -704,27 +708,30 @@ static void emit_counter(struct worker *w) {
 }
 
 static void emit_metadata(struct worker *w) {
-  if (w->is_dry || !has(w, KEY_NAME)) return;
-  const struct field *f = &w->fields[KEY_NAME];
-  bool is_name = scan_key_is(f, "thread_name"), is_process = scan_key_is(f, "process_name");
-  bool is_label = scan_key_is(f, "process_labels");
-  unsigned key = is_label ? KEY_LABELS : KEY_ARGUMENT_NAME;
-  if (!(is_name || is_process || is_label) || !has(w, key)) {
-    worker_problem(w, PROBLEM_SORT_INDEX, w->event); /* places in a picture */
+  static const struct { const char *name; unsigned key;
+  } facts[LANE_FACTS] = {[THREAD_NAME] = {"thread_name", KEY_ARGUMENT_NAME},
+                         [THREAD_SORT_INDEX] = {"thread_sort_index", KEY_SORT_INDEX},
+                         [PROCESS_NAME] = {"process_name", KEY_ARGUMENT_NAME},
+                         [PROCESS_LABELS] = {"process_labels", KEY_LABELS},
+                         [PROCESS_SORT_INDEX] = {"process_sort_index", KEY_SORT_INDEX}};
+  if (w->is_dry) return;
+  unsigned what = 0;
+  while (what < LANE_FACTS && !(has(w, KEY_NAME) && scan_key_is(&w->fields[KEY_NAME], facts[what].name))) what++;
+  uint32_t pid_text, tid_text, text = what < LANE_FACTS ? take_text_number(w, facts[what].key) : INTERN_NONE;
+  if (text == INTERN_NONE) {
+    worker_problem(w, PROBLEM_METADATA, w->event);
     return;
   }
   uint64_t flags = LANE_HOST;
-  uint32_t pid_text, tid_text, text = take_text_number(w, key);
   uint64_t pid = lane_word(w, KEY_PID, LANE_PID_IS_TEXT, &flags, &pid_text);
   uint64_t tid = lane_word(w, KEY_TID, LANE_TID_IS_TEXT, &flags, &tid_text);
-  if (text == INTERN_NONE) return;
   struct lane_name *item = list_add(&w->lane_names, sizeof *item);
-  if (item) {
-    enum lane_fact what = is_name ? LANE_NAME : is_process ? PROCESS_NAME : PROCESS_LABEL;
-    *item = (struct lane_name){{{flags, pid, tid}}, text, (uint8_t)what};
-  } else {
+  if (!item) {
     w->no_memory = true;
+    return;
   }
+  uint64_t offset = w->file_offset + (uint64_t)(w->event - w->data);
+  *item = (struct lane_name){{{flags, pid, tid}}, offset, text, (uint8_t)what};
 }
 
 static void emit_half(struct worker *w, bool is_begin, bool is_async) {

@@ -125,7 +125,7 @@ static bool has_texts(enum row_table table) {
 }
 
 static enum tfprof_status add_segment(struct trace *trace, struct profile *profile, struct chunk *chunk,
-                                      enum row_table table, uint64_t *far_offsets) {
+                                      enum row_table table, struct far_place *far_places) {
   struct chunk_table *t = &chunk->tables[table];
   unsigned first = table_specs[table].first, count = table_specs[table + 1].first - first;
   unsigned schema_table = table_specs[table].table;
@@ -134,12 +134,12 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
   if (has_texts(table)) {
     text = calloc(1, sizeof *text);
     if (!text) {
-      free(far_offsets);
+      free(far_places);
       return TFPROF_NO_MEMORY;
     }
     *text =
-        (struct segment_text){chunk->offset, chunk->length, far_offsets ? NULL : t->offsets, far_offsets, (int)table};
-    if (!far_offsets) t->offsets = NULL;
+        (struct segment_text){chunk->offset, chunk->length, far_places ? NULL : t->offsets, far_places, (int)table};
+    if (!far_places) t->offsets = NULL;
     column_set_add(&raw, schema_tables[schema_table].column_count - 1u);
   } else {
     free(t->offsets);
@@ -213,7 +213,8 @@ static const struct { const char *severity, *reason, *message;
     [PROBLEM_NO_TIME] = {"warning", "no_time", "events without a time were left out"},
     [PROBLEM_TIME_RANGE] = {"warning", "time_out_of_range",
                             "events with a time that is no number, or beyond 146 years, were left out"},
-    [PROBLEM_NEGATIVE] = {"warning", "negative_duration", "events end before they begin; they are kept as they are"},
+    [PROBLEM_NEGATIVE] = {"warning", "negative_duration",
+                          "events that end before they begin have no duration here; attributes keep it"},
     [PROBLEM_TRUNCATED] = {"error", "truncated", "the file ends in the middle; everything before is served"},
     [PROBLEM_OVERSIZED] = {"error", "oversized_element", "elements of more than 64 MB were left out"},
     [PROBLEM_TRAILING] = {"warning", "trailing_text", "text after the end of the document was ignored"},
@@ -221,7 +222,8 @@ static const struct { const char *severity, *reason, *message;
                                  "ranges were begun (ph B or b) and never ended; their end is NULL"},
     [PROBLEM_UNMATCHED_END] = {"warning", "unmatched_end",
                                "ends of ranges (ph E or e) without a beginning were left out"},
-    [PROBLEM_SORT_INDEX] = {"info", "layout_metadata", "metadata events that only order a picture are not kept"},
+    [PROBLEM_METADATA] = {"info", "unused_metadata",
+                          "metadata of processes and threads that have no events, and of unknown kinds, was left out"},
     [PROBLEM_COUNTER] = {"warning", "counter_not_a_number", "values of counters that are no numbers were left out"},
     [PROBLEM_LEVEL] = {"error", "malformed_json",
                        "what stands outside of the event array is no JSON; reading ended there"},
@@ -259,21 +261,21 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   enum tfprof_status status = store_add_profile(
       trace->store, run_number, trace->is_kineto ? &json_source_kineto : &json_source_chrome, index, &profile, error);
   if (status) return status; /* the store has freed the index */
-  uint64_t *far_offsets = NULL;
+  struct far_place *far_places = NULL;
   size_t own_chunks = trace->chunks.count;
   status = python_stacks(trace);
-  if (!status) status = halves_match(trace, &far_offsets);
+  if (!status) status = halves_match(trace, &far_places);
   if (!status) status = lanes_add(trace, profile);
   struct chunk **chunks = trace->chunks.items;
   for (size_t i = 0; i < trace->chunks.count && !status; i++) {
     for (unsigned table = 0; table < ROWS_COUNT && !status; table++) {
       if (!chunks[i]->tables[table].rows) continue;
-      uint64_t *far = i >= own_chunks ? far_offsets : NULL;
-      if (far) far_offsets = NULL;
+      struct far_place *far = i >= own_chunks ? far_places : NULL;
+      if (far) far_places = NULL;
       status = add_segment(trace, profile, chunks[i], table, far);
     }
   }
-  free(far_offsets);
+  free(far_places);
   if (!status) status = collectives_add(trace, profile);
   if (status) {
     store_drop_profile(trace->store, profile);

@@ -51,16 +51,16 @@ static bool add_range(struct worker *out, const struct half_event *begin, int64_
   return true;
 }
 
-enum tfprof_status halves_match(struct trace *trace, uint64_t **offsets) {
+enum tfprof_status halves_match(struct trace *trace, struct far_place **places_out) {
   size_t count = trace->halves.count;
   const struct half_event *halves = trace->halves.items;
-  *offsets = NULL;
+  *places_out = NULL;
   if (!count) return TFPROF_OK;
   if (count > UINT32_MAX / 2) return TFPROF_LIMIT;
   struct worker out;
   if (!worker_init(&out)) return TFPROF_NO_MEMORY;
   uint32_t *order = malloc(count * sizeof *order), *open = malloc(count * sizeof *open);
-  uint64_t *places = malloc(count * sizeof *places);
+  struct far_place *places = malloc(count * sizeof *places);
   struct chunk *chunk = calloc(1, sizeof *chunk), **slot = NULL;
   bool ok = order && open && places && chunk;
   for (size_t i = 0; ok && i < count; i++) order[i] = (uint32_t)i;
@@ -72,7 +72,7 @@ enum tfprof_status halves_match(struct trace *trace, uint64_t **offsets) {
       for (; ok && depth; depth--) { /* begun, never ended: the end is not known */
         const struct half_event *begin = &halves[open[depth - 1]];
         tally(trace, PROBLEM_UNMATCHED_BEGIN, begin->offset);
-        places[out.rows[ROWS_ranges].count] = begin->offset;
+        places[out.rows[ROWS_ranges].count] = (struct far_place){begin->offset, FAR_NONE};
         ok = add_range(&out, begin, ROW_NULL);
       }
     }
@@ -83,7 +83,7 @@ enum tfprof_status halves_match(struct trace *trace, uint64_t **offsets) {
       tally(trace, PROBLEM_UNMATCHED_END, half->offset);
     } else {
       const struct half_event *begin = &halves[open[--depth]];
-      places[out.rows[ROWS_ranges].count] = begin->offset;
+      places[out.rows[ROWS_ranges].count] = (struct far_place){begin->offset, half->offset};
       ok = add_range(&out, begin, half->time_ns - begin->time_ns);
     }
   }
@@ -99,7 +99,7 @@ enum tfprof_status halves_match(struct trace *trace, uint64_t **offsets) {
     *slot = chunk;
     ok = pack_chunk(&out, chunk, true) == TFPROF_OK;
     chunk = NULL;
-    *offsets = places;
+    *places_out = places;
     places = NULL;
   }
   worker_free(&out);

@@ -96,7 +96,7 @@ void header_read(struct trace *trace) {
 }
 
 static const char *const known[] = {"deviceProperties", "baseTimeNanoseconds", "host_name", "pytorch_version",
-                                    "schemaVersion",    "displayTimeUnit",     "traceName"};
+                                    "schemaVersion"};
 
 static void diagnose_messages(struct profile *profile, const struct member *member, const struct field *array) {
   bool is_error = is_named(member, "ERROR"), is_warning = is_named(member, "WARNING");

@@ -316,10 +316,16 @@ static enum tfprof_status refresh(struct profile *profile, bool *changed, struct
 
 static void free_profile(struct profile *profile) { source_index_free(profile->source_data); }
 
-const struct profile_source json_source_kineto = {
-    .format = "kineto", .load = attributes_load, .refresh = refresh, .free_segment = segment_text_free, .free_profile = free_profile};
-const struct profile_source json_source_chrome = {
-    .format = "chrome", .load = attributes_load, .refresh = refresh, .free_segment = segment_text_free, .free_profile = free_profile};
+const struct profile_source json_source_kineto = {.format = "kineto",
+                                                  .load = attributes_load,
+                                                  .refresh = refresh,
+                                                  .free_segment = segment_text_free,
+                                                  .free_profile = free_profile};
+const struct profile_source json_source_chrome = {.format = "chrome",
+                                                  .load = attributes_load,
+                                                  .refresh = refresh,
+                                                  .free_segment = segment_text_free,
+                                                  .free_profile = free_profile};
 
 /* A JSON document whose beginning holds something that only traces have. */
 static int json_probe(const char *path, const uint8_t *head, size_t length) {

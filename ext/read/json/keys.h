@@ -35,8 +35,8 @@
   ARGUMENT(TOTAL_ALLOCATED, "Total Allocated") ARGUMENT(TOTAL_RESERVED, "Total Reserved") \
   ARGUMENT(SYNC_KIND, "cuda_sync_kind") ARGUMENT(WAIT_STREAM, "wait_on_stream") \
   ARGUMENT(WAIT_CORRELATION, "wait_on_cuda_event_record_corr_id") ARGUMENT(WAIT_EVENT, "wait_on_cuda_event_id") \
-  ARGUMENT(ARGUMENT_NAME, "name") ARGUMENT(LABELS, "labels") ARGUMENT(OP, "op") ARGUMENT(STREAM_ID, "stream_id") \
-  ARGUMENT(RESULT, "result")
+  ARGUMENT(ARGUMENT_NAME, "name") ARGUMENT(LABELS, "labels") ARGUMENT(SORT_INDEX, "sort_index") \
+  ARGUMENT(OP, "op") ARGUMENT(STREAM_ID, "stream_id") ARGUMENT(RESULT, "result")
 /* clang-format on */
 
 enum json_key {

@@ -101,7 +101,7 @@ static bool publish_lists(struct trace *trace, struct worker *w, const uint64_t 
   const struct lane_name *names = w->lane_names.items;
   for (size_t i = 0; i < w->lane_names.count && ok; i++) {
     struct lane_name *item = list_add(&trace->lane_names, sizeof *item);
-    if ((ok = item != NULL)) *item = (struct lane_name){names[i].key, text_of(w, names[i].text), names[i].what};
+    if ((ok = item != NULL)) *item = names[i], item->text = text_of(w, names[i].text);
   }
   const struct half_event *halves = w->halves.items;
   for (size_t i = 0; i < w->halves.count && ok; i++) {

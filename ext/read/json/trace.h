@@ -30,7 +30,8 @@ struct frame_key_text { string_id file, function; int64_t line; };
 struct trace_stack { uint32_t frame, parent; uint32_t depth; uint64_t hash; }; /* parent: row + 1, 0: none */
 
 struct lane_info {
-  string_id pid_text, tid_text, name;
+  string_id pid_text, tid_text;
+  string_id facts[LANE_FACTS]; /* of metadata events; 0: none */
   int64_t context;
 };
 
@@ -103,9 +104,12 @@ void header_describe(struct trace *trace, struct profile *profile);
 
 /* ---- halves.c ---- */
 
-/* Puts the ends of ranges (B and E, b and e) together: a chunk that holds only ranges is added. *offsets are their
-** places in the file, to be freed by the caller; NULL when there are none. */
-enum tfprof_status halves_match(struct trace *trace, uint64_t **offsets);
+/* Where the two events of a range stand in the file; FAR_NONE: it was never ended. */
+struct far_place { uint64_t begin, end; };
+#define FAR_NONE UINT64_MAX
+/* Puts the ends of ranges (B and E, b and e) together: a chunk that holds only ranges is added. *places are those of
+** its rows, to be freed by the caller; NULL when there are none. */
+enum tfprof_status halves_match(struct trace *trace, struct far_place **places);
 /* Gives python_function events that have ids instead of a call stack the stacks which the ids tell. */
 enum tfprof_status python_stacks(struct trace *trace);
 
@@ -136,7 +140,7 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
 struct segment_text { /* source_data of a segment */
   uint64_t offset, length; /* of the chunk; length 0: rows are all over the file */
   uint32_t *offsets;       /* in the chunk */
-  uint64_t *far_offsets;   /* or in the file */
+  struct far_place *far_places; /* or in the file */
   int row_table;
 };
 enum tfprof_status attributes_load(struct profile *profile, struct segment *segment, const uint16_t *columns,

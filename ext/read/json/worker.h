@@ -49,10 +49,11 @@ void list_free(struct list *list);
 
 struct lane_name { /* a metadata event */
   struct lane_key key; /* of the lane that its pid and tid name; it may have no events */
+  uint64_t offset;     /* of the event in the file */
   uint32_t text;
-  uint8_t what;    /* enum lane_fact */
+  uint8_t what; /* enum lane_fact */
 };
-enum lane_fact { LANE_NAME, PROCESS_NAME, PROCESS_LABEL };
+enum lane_fact { THREAD_NAME, THREAD_SORT_INDEX, PROCESS_NAME, PROCESS_LABELS, PROCESS_SORT_INDEX, LANE_FACTS };
 
 struct half_event { /* B, E, b, e: one end of a range */
   uint64_t offset;  /* of the event in the file */
@@ -95,10 +96,8 @@ enum problem {
   PROBLEM_TRAILING,
   PROBLEM_UNMATCHED_BEGIN,
   PROBLEM_UNMATCHED_END,
-  PROBLEM_SORT_INDEX,
-  PROBLEM_STACK,
+  PROBLEM_METADATA,
   PROBLEM_COUNTER,
-  PROBLEM_MEMBER,
   PROBLEM_LEVEL,
   PROBLEM_COUNT
 };

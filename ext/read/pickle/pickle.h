@@ -2,8 +2,8 @@
 **
 ** Protocols 2 to 5 as pickle.dump writes them (docs.python.org/3/library/pickletools.html has the opcodes): None,
 ** bools, integers, floats, texts, bytes, lists, tuples and dicts, shared by memo as they are.  An opcode that would
-** import or call something is an error, never done.  Total over any bytes: what is cut off or damaged ends the reading, and what
-** was whole until then is in the tree, lists and dicts that were still being filled included.
+** import or call something is an error, never done.  Total over any bytes: what is cut off or damaged ends the reading,
+** and what was whole until then is in the tree, lists and dicts that were still being filled included.
 **
 ** Texts point into the bytes, which must outlive the tree.  A value may stand in several places, and a hostile pickle
 ** may make a list its own element: who walks the tree must go by the shape that he expects, not to the end.

@@ -1,9 +1,10 @@
 /* checkpoint.c: see checkpoint.h.
 **
-** V2: the key "" holds BundleHeaderProto num_shards=1, endianness=2; others BundleEntryProto dtype=1, shape=2, shard_id=3,
-** offset=4, size=5, crc32c=6, slices=7.  A slice has an entry of its own under an ordered encoding of name and extents.
-** V1: the key "" holds SavedTensorSlices meta=1 { tensor=1 { name=1, shape=2, type=3, slice=4 } }; others data=2 { name=1,
-** slice=2, data=3 TensorProto }.  TensorSliceProto extent=1 { start=1, length=2, which is absent for all }.
+** V2: the key "" holds BundleHeaderProto num_shards=1, endianness=2; others BundleEntryProto dtype=1, shape=2,
+** shard_id=3, offset=4, size=5, crc32c=6, slices=7.  A slice has an entry of its own under an ordered encoding of name
+** and extents. V1: the key "" holds SavedTensorSlices meta=1 { tensor=1 { name=1, shape=2, type=3, slice=4 } }; others
+** data=2 { name=1, slice=2, data=3 TensorProto }.  TensorSliceProto extent=1 { start=1, length=2, which is absent for
+** all }.
 */
 #include "read/tensorflow/checkpoint.h"
 
@@ -99,7 +100,8 @@ static bool add_slice(struct tensor *tensor, struct wire_reader *message) {
   return true;
 }
 
-static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_length, const uint8_t *value, size_t length) {
+static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_length, const uint8_t *value,
+                       size_t length) {
   struct tf_model *model = reading->model;
   struct wire_reader reader = wire_open(value, length);
   struct wire_field field;
@@ -132,7 +134,9 @@ static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_l
     return ok ? true : tf_no_memory(model);
   }
   tensor.elements = ok ? tf_shape_elements(tensor.shape) : 0;
-  struct tensor *place = ok && tf_intern(model, (const char *)key, key_length, &tensor.name) ? tensor_list_add(&reading->checkpoint->tensors) : NULL;
+  struct tensor *place = ok && tf_intern(model, (const char *)key, key_length, &tensor.name)
+                             ? tensor_list_add(&reading->checkpoint->tensors)
+                             : NULL;
   if (place) {
     *place = tensor;
     return true;
@@ -250,7 +254,9 @@ bool tf_publish_tensors(struct tf_model *model, struct profile *profile, const s
   SET(bytes, width == 0 && !checkpoint->is_v1       ? (int64_t)(tensor->size & INT64_MAX)
              : width == 0 || tensor->elements < 0 || tensor->elements > INT64_MAX / width ? TF_NULL
                                                                                          : tensor->elements * width)
-  SET(node_id, tf_find_node(model, tensor->name) == UINT32_MAX ? TF_NULL : (int64_t)order->rows[tf_find_node(model, tensor->name)])
+  SET(node_id, tf_find_node(model, tensor->name) == UINT32_MAX
+                   ? TF_NULL
+                   : (int64_t)order->rows[tf_find_node(model, tensor->name)])
 #undef SET
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     const char *name = tf_dtype_name(tensors[i].dtype);
@@ -268,8 +274,10 @@ bool tf_publish_tensors(struct tf_model *model, struct profile *profile, const s
     rows.values[i] = id ? (int64_t)id : TF_NULL;
   }
   ok = ok && tf_rows_set(&rows, COLUMN_tensors_shape);
-  static const uint16_t on_demand[] = {COLUMN_tensors_value, COLUMN_tensors_minimum, COLUMN_tensors_maximum, COLUMN_tensors_mean};
-  for (size_t i = 0; i < sizeof on_demand / sizeof on_demand[0]; i++) column_set_add(&rows.segment->is_raw, on_demand[i]);
+  static const uint16_t on_demand[] = {COLUMN_tensors_value, COLUMN_tensors_minimum, COLUMN_tensors_maximum,
+                                       COLUMN_tensors_mean};
+  for (size_t i = 0; i < sizeof on_demand / sizeof on_demand[0]; i++)
+    column_set_add(&rows.segment->is_raw, on_demand[i]);
   tf_rows_end(&rows);
   return ok;
 }
@@ -283,7 +291,8 @@ struct content {
 };
 
 /* Why a value cannot be had; NULL: it can. */
-static const char *read_bytes(const struct tf_checkpoint *checkpoint, uint32_t shard, uint64_t offset, uint64_t size, struct content *content) {
+static const char *read_bytes(const struct tf_checkpoint *checkpoint, uint32_t shard, uint64_t offset, uint64_t size,
+                              struct content *content) {
   char *path;
   struct stat facts;
   if (asprintf(&path, "%s.data-%05u-of-%05u", checkpoint->prefix, shard, checkpoint->shards) < 0) return "no memory";
@@ -291,7 +300,8 @@ static const char *read_bytes(const struct tf_checkpoint *checkpoint, uint32_t s
   free(path);
   if (fd < 0) return "the file with its bytes cannot be opened";
   const char *wrong = NULL;
-  if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || offset > (uint64_t)facts.st_size || size > (uint64_t)facts.st_size - offset)
+  if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || offset > (uint64_t)facts.st_size ||
+      size > (uint64_t)facts.st_size - offset)
     wrong = "its bytes lie outside of the file";
   else if (!(content->bytes = malloc((size_t)size + 1))) wrong = "no memory";
   for (size_t done = 0; !wrong && done < size;) {
@@ -306,7 +316,8 @@ static const char *read_bytes(const struct tf_checkpoint *checkpoint, uint32_t s
 }
 
 /* Puts a slice where it belongs. False: it does not fit. */
-static bool place_slice(const struct tensor *tensor, const struct extent *extent, const uint8_t *bytes, size_t length, uint8_t *whole) {
+static bool place_slice(const struct tensor *tensor, const struct extent *extent, const uint8_t *bytes, size_t length,
+                        uint8_t *whole) {
   size_t width = tf_dtype_bytes(tensor->dtype);
   unsigned rank = tensor->shape->rank;
   int64_t start[MAXIMUM_DIMENSIONS], size[MAXIMUM_DIMENSIONS], count = 1, at[MAXIMUM_DIMENSIONS] = {0};
@@ -376,7 +387,8 @@ static void slice_key(const char *name, size_t length, const struct extent *exte
   }
 }
 
-static const char *read_slices(const struct tf_checkpoint *checkpoint, const struct pool *pool, const struct tensor *tensor, uint8_t *whole) {
+static const char *read_slices(const struct tf_checkpoint *checkpoint, const struct pool *pool,
+                               const struct tensor *tensor, uint8_t *whole) {
   for (size_t i = 0; i < tensor->slice_count; i++) {
     struct tf_text key = {0};
     const struct slice_entry *found = NULL;
@@ -390,20 +402,24 @@ static const char *read_slices(const struct tf_checkpoint *checkpoint, const str
     if (!found) return "one of its slices is missing";
     struct content content = {0};
     const char *wrong = read_bytes(checkpoint, found->shard, found->offset, found->size, &content);
-    if (!wrong && !place_slice(tensor, &tensor->slices[i], content.bytes, content.length, whole)) wrong = "one of its slices does not fit";
+    if (!wrong && !place_slice(tensor, &tensor->slices[i], content.bytes, content.length, whole))
+      wrong = "one of its slices does not fit";
     free(content.bytes);
     if (wrong) return wrong;
   }
   return NULL;
 }
 
-static const char *read_tensor(const struct tf_checkpoint *checkpoint, const struct pool *pool, const struct tensor *tensor, struct content *content) {
+static const char *read_tensor(const struct tf_checkpoint *checkpoint, const struct pool *pool,
+                               const struct tensor *tensor, struct content *content) {
   size_t width = tf_dtype_bytes(tensor->dtype);
   if (tensor->slice_count == 0 || width == 0) {
     const char *wrong = read_bytes(checkpoint, tensor->shard, tensor->offset, tensor->size, content);
-    if (!wrong && width && (content->length % width || content->length / width != (uint64_t)tensor->elements)) wrong = "its size does not fit its shape";
+    if (!wrong && width && (content->length % width || content->length / width != (uint64_t)tensor->elements))
+      wrong = "its size does not fit its shape";
     uint32_t crc = wrong || !tensor->has_crc || !width ? 0 : tf_crc32c(content->bytes, content->length);
-    if (!wrong && tensor->has_crc && width && (crc >> 15 | crc << 17) + 0xa282ead8u != tensor->crc) wrong = "its checksum is wrong";
+    if (!wrong && tensor->has_crc && width && (crc >> 15 | crc << 17) + 0xa282ead8u != tensor->crc)
+      wrong = "its checksum is wrong";
     return wrong;
   }
   uint64_t stored = 0;
@@ -437,7 +453,8 @@ static bool tensor_bytes(struct wire_reader reader, int dtype, struct tf_text *b
       case 4: tf_text_add(bytes, text, length); break; /* tensor_content */
       case 5: case 6: case 7: case 9: case 10: case 11: case 12: case 13: case 16: case 17: {
         size_t part = field.number == 9 ? 4 : field.number == 12 ? 8 : width; /* complex numbers come in halves */
-        for (struct wire_packed list = wire_unpack(&field, type); wire_packed_next(&list, &value);) tf_text_add(bytes, (const char *)&value, part);
+        for (struct wire_packed list = wire_unpack(&field, type); wire_packed_next(&list, &value);)
+          tf_text_add(bytes, (const char *)&value, part);
         break;
       }
     }
@@ -470,7 +487,9 @@ static bool take_v1_entry(void *context, const uint8_t *key, size_t key_length, 
       struct content *content = &reading->contents[i];
       size_t width = tf_dtype_bytes(tensor->dtype);
       struct tf_text bytes = {0};
-      if (tensor->name != name || !width || tensor->elements < 0 || (uint64_t)tensor->elements > ((uint64_t)1 << 31) / width) continue;
+      if (tensor->name != name || !width || tensor->elements < 0 ||
+          (uint64_t)tensor->elements > ((uint64_t)1 << 31) / width)
+        continue;
       if (!content->bytes && (content->bytes = calloc((size_t)tensor->elements * width + 1, 1)))
         content->length = (size_t)tensor->elements * width;
       if (content->bytes && tensor_bytes(data, tensor->dtype, &bytes))
@@ -493,7 +512,8 @@ static float half_to_float(uint16_t bits) {
 }
 
 static float small_float(uint8_t bits, int exponent_bits) {
-  int mantissa_bits = 7 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1, mantissa = bits & ((1 << mantissa_bits) - 1);
+  int mantissa_bits = 7 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1,
+      mantissa = bits & ((1 << mantissa_bits) - 1);
   int exponent = bits >> mantissa_bits & ((1 << exponent_bits) - 1), top = (1 << exponent_bits) - 1;
   float value;
   if (exponent_bits == 5 && exponent == top) value = mantissa ? NAN : INFINITY;
@@ -629,8 +649,8 @@ struct loaded {
   uint64_t *value_nulls, *number_nulls;
 };
 
-static void load_tensor(struct profile *profile, struct segment *segment, const struct tf_checkpoint *checkpoint, uint32_t row,
-                        struct content *content, struct loaded *loaded, bool wants_text) {
+static void load_tensor(struct profile *profile, struct segment *segment, const struct tf_checkpoint *checkpoint,
+                        uint32_t row, struct content *content, struct loaded *loaded, bool wants_text) {
   struct pool *pool = store_pool(profile->store);
   const struct tensor *tensor = &checkpoint->tensors.items[row];
   const char *wrong = tensor->elements < 0 ? "its shape is not known" : NULL;
@@ -646,25 +666,28 @@ static void load_tensor(struct profile *profile, struct segment *segment, const 
     if (summary.is_known) loaded->number_nulls[row >> 6] &= ~((uint64_t)1 << (row & 63));
     if (wants_text) {
       write_value(tensor, content, &text);
-      if (text.failed || pool_intern(pool, text.bytes ? text.bytes : "", text.length, &id)) wrong = "its text is too long";
+      if (text.failed || pool_intern(pool, text.bytes ? text.bytes : "", text.length, &id))
+        wrong = "its text is too long";
       else loaded->value_nulls[row >> 6] &= ~((uint64_t)1 << (row & 63));
       loaded->values[row] = id;
     }
   }
   if (wrong)
-    segment_diagnose(segment, COLUMN_tensors_value, "error", "tensor_value", 1, -1, "the value of a tensor cannot be read: %s", wrong);
+    segment_diagnose(segment, COLUMN_tensors_value, "error", "tensor_value", 1, -1,
+                     "the value of a tensor cannot be read: %s", wrong);
   tf_text_free(&text);
   free(content->bytes);
   *content = (struct content){0};
 }
 
-enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
-                                      struct column **out, struct tfprof_error *error) {
-  const struct tf_checkpoint *checkpoint = profile->source_data;
+enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                                      unsigned count, struct column **out, struct tfprof_error *error) {
+  const struct tf_checkpoint *checkpoint = ((const struct tf_source *)profile->source_data)->checkpoint;
   if (segment->table != TABLE_tensors || !checkpoint) return TFPROF_OK;
   uint32_t rows = segment->rows;
   size_t words = (rows + 63) / 64;
-  struct loaded loaded = {.values = calloc(rows, sizeof(int64_t)), .value_nulls = malloc(words * 8), .number_nulls = malloc(words * 8)};
+  struct loaded loaded = {
+      .values = calloc(rows, sizeof(int64_t)), .value_nulls = malloc(words * 8), .number_nulls = malloc(words * 8)};
   struct content *contents = calloc(rows, sizeof *contents);
   bool ok = loaded.values && loaded.value_nulls && loaded.number_nulls && contents, wants_text = false;
   for (int i = 0; i < 3; i++) ok = (loaded.numbers[i] = calloc(rows, sizeof(double))) && ok;
@@ -681,7 +704,10 @@ enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *s
     }
   }
   for (unsigned i = 0; i < count && !status; i++) {
-    int number = columns[i] == COLUMN_tensors_minimum ? 0 : columns[i] == COLUMN_tensors_maximum ? 1 : columns[i] == COLUMN_tensors_mean ? 2 : -1;
+    int number = columns[i] == COLUMN_tensors_minimum   ? 0
+                 : columns[i] == COLUMN_tensors_maximum ? 1
+                 : columns[i] == COLUMN_tensors_mean    ? 2
+                                                        : -1;
     if (columns[i] == COLUMN_tensors_value) out[i] = column_from_integers(loaded.values, loaded.value_nulls, rows);
     else if (number >= 0) out[i] = column_from_reals(loaded.numbers[number], loaded.number_nulls, rows);
     else continue;

@@ -1,15 +1,14 @@
 /* checkpoint.h: TensorFlow's checkpoints: what is stored, and its values on demand.
 **
-** V2 ("tensor bundle", tensorflow/core/util/tensor_bundle): a sorted string table PREFIX.index from tensor names to entries,
-** and the bytes in PREFIX.data-00000-of-00001 and so on.  V1 (tensorflow/core/util/saved_tensor_slice.proto): one sorted
-** string table that holds the values too.  Partitioned variables are stored in slices, which are put together.
+** V2 ("tensor bundle", tensorflow/core/util/tensor_bundle): a sorted string table PREFIX.index from tensor names to
+** entries, and the bytes in PREFIX.data-00000-of-00001 and so on.  V1 (tensorflow/core/util/saved_tensor_slice.proto):
+** one sorted string table that holds the values too.  Partitioned variables are stored in slices, which are put
+** together.
 */
 #ifndef TFPROF_TENSORFLOW_CHECKPOINT_H
 #define TFPROF_TENSORFLOW_CHECKPOINT_H
 
 #include "read/tensorflow/publish.h"
-
-struct tf_checkpoint;
 
 /* `path` is PREFIX, PREFIX.index or the file of a V1 checkpoint. */
 enum tfprof_status tf_checkpoint_read(struct tf_model *model, const char *path, struct tf_checkpoint **checkpoint);
@@ -19,13 +18,14 @@ bool tf_checkpoint_mark(struct tf_model *model, const struct tf_checkpoint *chec
 bool tf_publish_tensors(struct tf_model *model, struct profile *profile, const struct tf_node_order *order,
                         const struct tf_checkpoint *checkpoint);
 /* source->load of every profile of TensorFlow: value, minimum, maximum and mean of tensors. */
-enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *segment, const uint16_t *columns, unsigned count,
-                                      struct column **out, struct tfprof_error *error);
+enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                                      unsigned count, struct column **out, struct tfprof_error *error);
 
 /* ---- sorted string tables (table_file.c) ---- */
 
 /* Called with each entry in the order of keys; false stops. */
-typedef bool tf_table_entry(void *context, const uint8_t *key, size_t key_length, const uint8_t *value, size_t value_length);
+typedef bool tf_table_entry(void *context, const uint8_t *key, size_t key_length, const uint8_t *value,
+                            size_t value_length);
 /* Blocks are checked by their checksums and unpacked with Snappy where they are packed. */
 enum tfprof_status tf_table_each(const char *path, tf_table_entry *entry, void *context, struct tfprof_error *error);
 uint32_t tf_crc32c(const uint8_t *bytes, size_t length);

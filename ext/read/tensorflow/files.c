@@ -174,7 +174,8 @@ enum tfprof_status tf_file_read(const char *path, uint64_t most, uint8_t **bytes
   *bytes = NULL;
   *length = 0;
   if (status) return status;
-  if (size > most) status = error_at(error, TFPROF_LIMIT, path, 0, "the file is too large to be one of TensorFlow's texts");
+  if (size > most)
+    status = error_at(error, TFPROF_LIMIT, path, 0, "the file is too large to be one of TensorFlow's texts");
   if (!status && !(*bytes = malloc((size_t)size + 1))) status = error_no_memory(error);
   if (!status) {
     ssize_t got = read_fully(fd, *bytes, (size_t)size, 0);
@@ -189,7 +190,8 @@ enum tfprof_status tf_file_read(const char *path, uint64_t most, uint8_t **bytes
   return status;
 }
 
-enum { WINDOW_BYTES = 4 << 20 };
+/* Small enough to stay in the processor's cache until it has been read. */
+enum { WINDOW_BYTES = 256 << 10 };
 
 /* A part of a file in memory: bytes [offset, offset + length). */
 struct window {
@@ -288,8 +290,9 @@ static enum tfprof_status read_binary(struct tf_model *model, struct window *win
       *is_complete = false;
       tf_trouble(model, TF_TROUBLE_WIRE, 0);
       if (!taken)
-        status = error_at(model->error, TFPROF_CORRUPT, model->path, offset, "%s; it is damaged or was cut off",
-                          size ? "the first part of the file is longer than the file" : "the file does not begin as it should");
+        status = error_at(
+            model->error, TFPROF_CORRUPT, model->path, offset, "%s; it is damaged or was cut off",
+            size ? "the first part of the file is longer than the file" : "the file does not begin as it should");
       return status;
     }
     status = move_window(window, offset, size ? (size_t)size : WINDOW_BYTES, model->path, model->error);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Declares struct NAME with NAME_add(), which returns room for one more item, zeroed, or NULL when there is no memory. */
+/* Declares struct NAME with NAME_add(), which returns room for one more item, zeroed, or NULL when there is
+** no memory. */
 #define TF_LIST(NAME, TYPE)                                               \
   struct NAME {                                                           \
     TYPE *items;                                                          \

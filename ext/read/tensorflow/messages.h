@@ -1,7 +1,7 @@
 /* messages.h: the big messages, each read field by field as tf_file_fields() hands them out.
 **
-** Each function takes one field of the outermost message; `message` is the reader that the field comes from.  False: the
-** model cannot go on.  What is damaged or unknown is left out and counted with tf_trouble().
+** Each function takes one field of the outermost message; `message` is the reader that the field comes from.  False:
+** the model cannot go on.  What is damaged or unknown is left out and counted with tf_trouble().
 */
 #ifndef TFPROF_TENSORFLOW_MESSAGES_H
 #define TFPROF_TENSORFLOW_MESSAGES_H

@@ -29,6 +29,11 @@ void tf_model_free(struct tf_model *model) {
   tf_lanes_free(&model->lanes);
   tf_frames_free(&model->frames);
   tf_traces_free(&model->traces);
+  tf_rows_of_free(&model->codes_traces);
+  tf_rows_of_free(&model->code_frames_rows);
+  tf_node_parts_free(model->node_parts);
+  pool_free(model->codes);
+  pool_free(model->code_frames);
   free(model->scratch);
   free(model->device_names);
   free(model->lane_devices);
@@ -175,6 +180,12 @@ bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const
 /* ---- steps ---- */
 
 bool tf_begin_step(struct tf_model *model, int64_t number) {
+  /* Mostly the step after the last one, or the first again. */
+  size_t count = model->steps.count, next = (size_t)model->step + 1 < count ? (size_t)model->step + 1 : 0;
+  if (count && model->steps.items[next].number == number) {
+    model->step = (uint32_t)next;
+    return true;
+  }
   uint32_t row = tf_map_find(&model->step_map, (uint64_t)number, 0);
   if (row == UINT32_MAX) {
     row = (uint32_t)model->steps.count;
@@ -207,20 +218,22 @@ bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lowe
   *lane = (uint32_t)model->lanes.count;
   struct tf_lane *item = tf_lanes_add(&model->lanes);
   if (!item) return tf_no_memory(model);
-  *item = (struct tf_lane){device, device_lower, thread, is_accelerator};
+  *item = (struct tf_lane){
+      .device = device, .device_lower = device_lower, .thread = thread, .is_accelerator = is_accelerator};
   return tf_map_put(model, &model->lane_map, device, (uint64_t)thread, *lane);
 }
 
-bool tf_add_run(struct tf_model *model, uint32_t node, uint32_t lane, int64_t start_micros, int64_t micros) {
+bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros) {
   struct tf_run *run = model->runs.count < INT32_MAX ? tf_runs_add(&model->runs) : NULL;
   if (!run) return tf_no_memory(model);
-  *run = (struct tf_run){node, model->step, lane, start_micros, micros};
+  *run = (struct tf_run){start_micros, micros, exec, lane};
+  model->lanes.items[lane].run_count++;
   return true;
 }
 
 /* ---- traces ---- */
 
-bool tf_push_frame(struct tf_model *model, uint32_t parent, const struct tf_frame *frame, uint32_t *trace) {
+bool tf_get_frame(struct tf_model *model, const struct tf_frame *frame, uint32_t *found) {
   uint64_t first = (uint64_t)frame->file * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)frame->function << 32 ^
                    (uint64_t)frame->text << 8 ^ frame->is_inline;
   uint64_t second = (uint64_t)frame->line << 32 ^ (uint64_t)frame->first_line;
@@ -240,6 +253,11 @@ bool tf_push_frame(struct tf_model *model, uint32_t parent, const struct tf_fram
     *item = *frame;
     if (!tf_map_put(model, &model->frame_map, first, second, row)) return false;
   }
+  *found = row;
+  return true;
+}
+
+bool tf_push_frame(struct tf_model *model, uint32_t parent, uint32_t row, uint32_t *trace) {
   uint32_t found = tf_map_find(&model->trace_map, parent, row);
   if (found == UINT32_MAX) {
     found = (uint32_t)model->traces.count;
@@ -278,6 +296,12 @@ bool tf_is_accelerator_lane(const char *device, size_t length) {
 int64_t tf_add(struct tf_model *model, int64_t a, int64_t b) {
   int64_t sum;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  tf_trouble(model, TF_TROUBLE_TIME, 0);
+  return a;
+}
+
+int64_t tf_add_micros(struct tf_model *model, int64_t a, int64_t b) {
+  if (a <= TF_MOST_MICROS - b) return a + b;
   tf_trouble(model, TF_TROUBLE_TIME, 0);
   return a;
 }

@@ -1,12 +1,13 @@
 /* model.h: what TensorFlow's files say about one program, collected before it becomes a profile of the store.
 **
-** A GraphDef brings nodes and edges, each RunMetadata a step with what every node cost in it, an OpLogProto types, flops
-** and call stacks, a checkpoint the stored tensors; a ProfileProto holds all but the last.  Readers (graph_def.c,
+** A GraphDef brings nodes and edges, each RunMetadata a step with what every node cost in it, an OpLogProto types,
+** flops and call stacks, a checkpoint the stored tensors; a ProfileProto holds all but the last.  Readers (graph_def.c,
 ** run_metadata.c, op_log.c, profile_proto.c, checkpoint.c) add to one `struct tf_model` in that order, and publish.c
 ** makes the tables.  Numbers in a model are those of the files: microseconds, bytes, indexes from 0.
 **
 ** The accounting is that of the TensorFlow profiler (core/profiler/internal, described in its README): a node has one
-** canonical device; what runs on devices named .../cpu:N or .../gpu:N is CPU time, on ".../stream:all" accelerator time.
+** canonical device; what runs on devices named .../cpu:N or .../gpu:N is CPU time, on ".../stream:all" accelerator
+** time.
 **
 ** Functions return false when the model cannot go on: it has then no memory, and model->status says so.
 */
@@ -62,8 +63,8 @@ struct tf_exec {
 
 /* One run of a node on one device: a row of ops (canonical devices) or of kernels (stream:all). */
 struct tf_run {
-  uint32_t node, step, lane;
   int64_t start_micros, micros;
+  uint32_t exec, lane; /* rows of execs and lanes */
 };
 
 /* A device, or one thread or stream of it. */
@@ -72,6 +73,7 @@ struct tf_lane {
   string_id device_lower;
   int64_t thread;         /* TF_NONE: unknown */
   bool is_accelerator;
+  uint32_t run_count;
 };
 
 struct tf_frame {
@@ -109,6 +111,7 @@ TF_LIST(tf_runs, struct tf_run)
 TF_LIST(tf_lanes, struct tf_lane)
 TF_LIST(tf_frames, struct tf_frame)
 TF_LIST(tf_traces, struct tf_trace)
+TF_LIST(tf_rows_of, uint32_t)
 
 /* From 128-bit keys to rows. */
 struct tf_map {
@@ -132,6 +135,11 @@ struct tf_model {
   struct tf_frames frames;
   struct tf_traces traces;
   struct tf_map node_map, step_map, lane_map, frame_map, trace_map, string_map, file_id_map;
+  /* Whole call stacks, and frames, as the bytes that stand for them: most nodes share theirs with others. */
+  struct pool *codes, *code_frames;
+  struct tf_rows_of codes_traces, code_frames_rows; /* by id in the pool: row of traces + 1, row of frames */
+  struct node_parts *node_parts; /* profile_proto.c's own */
+  uint32_t last_lanes[2]; /* of host and accelerators, row + 1: most runs are on the same lane as the one before */
   string_id *device_names;          /* of the rows of devices, in lower case; made by publish_steps.c */
   size_t device_count;
   int64_t *lane_devices; /* the row in devices of each lane, INT64_MIN: none */
@@ -176,9 +184,12 @@ bool tf_begin_step(struct tf_model *model, int64_t number);
 bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec);
 bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lower, int64_t thread, bool is_accelerator,
                  uint32_t *lane);
-bool tf_add_run(struct tf_model *model, uint32_t node, uint32_t lane, int64_t start_micros, int64_t micros);
+bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros);
+/* The row of a frame, added where it is new. */
+bool tf_get_frame(struct tf_model *model, const struct tf_frame *frame, uint32_t *row);
 /* The trace that continues `parent` (row + 1, 0: none) with a frame; *trace is its row + 1. */
-bool tf_push_frame(struct tf_model *model, uint32_t parent, const struct tf_frame *frame, uint32_t *trace);
+bool tf_push_frame(struct tf_model *model, uint32_t parent, uint32_t frame, uint32_t *trace);
+void tf_node_parts_free(struct node_parts *parts);
 /* id_to_string. */
 bool tf_add_string(struct tf_model *model, int64_t key, const char *text, size_t length);
 
@@ -187,5 +198,8 @@ bool tf_is_canonical_device(const char *device, size_t length);
 bool tf_is_accelerator_lane(const char *device, size_t length);
 /* A sum that stays what it was where it would overflow, which is told. */
 int64_t tf_add(struct tf_model *model, int64_t a, int64_t b);
+/* The same of microseconds, which must fit as nanoseconds, and with as many again on top. */
+#define TF_MOST_MICROS (INT64_MAX / 4000)
+int64_t tf_add_micros(struct tf_model *model, int64_t a, int64_t b);
 
 #endif

@@ -1,5 +1,5 @@
-/* op_log.c: reads OpLogProto log_entries=1, id_to_string=2; OpLogEntry name=1, float_ops=2, types=3, code_def=4; and the
-** CodeDef of it and of ProfileNode: traces=1 { file=1, lineno=2, function=3, line=4, func_start_line=5, file_id=6,
+/* op_log.c: reads OpLogProto log_entries=1, id_to_string=2; OpLogEntry name=1, float_ops=2, types=3, code_def=4; and
+** the CodeDef of it and of ProfileNode: traces=1 { file=1, lineno=2, function=3, line=4, func_start_line=5, file_id=6,
 ** function_id=7, line_id=8 }.  Older files carry the texts themselves (1, 3, 4), newer ones keys of id_to_string. */
 #include "read/tensorflow/messages.h"
 
@@ -31,15 +31,48 @@ static bool read_frame(struct tf_model *model, struct wire_reader *reader, struc
   return true;
 }
 
+/* Finds bytes that were read before; *row is where their row is kept, 0 for new ones. False: no memory. */
+static bool find_bytes(struct tf_model *model, struct pool **pool, struct tf_rows_of *rows, const uint8_t *bytes,
+                       size_t length, uint32_t **row) {
+  string_id id;
+  if (!*pool && !(*pool = pool_create())) return tf_no_memory(model);
+  if (pool_intern(*pool, (const char *)bytes, length, &id)) return tf_no_memory(model);
+  while (rows->count <= id) {
+    if (!tf_rows_of_add(rows)) return tf_no_memory(model);
+  }
+  *row = &rows->items[id];
+  return true;
+}
+
 bool tf_read_code(struct tf_model *model, struct wire_reader *code, uint32_t *trace) {
   struct wire_field field;
+  uint32_t *known, *frame;
+  if (!find_bytes(model, &model->codes, &model->codes_traces, code->at, (size_t)(code->end - code->at), &known))
+    return false;
+  if (*known) {
+    *trace = *known;
+    return true;
+  }
+  bool is_whole = true;
+  *trace = 0;
   while (wire_next(code, &field)) {
-    if (field.number != 1) continue;
-    struct wire_reader child = wire_enter(code, &field);
-    struct tf_frame frame;
-    if (!read_frame(model, &child, &frame) || !tf_push_frame(model, *trace, &frame, trace)) return false;
+    if (field.number != 1 || field.type != WIRE_BYTES) continue;
+    if (!find_bytes(model, &model->code_frames, &model->code_frames_rows, field.bytes, field.length, &frame))
+      return false;
+    if (!*frame) {
+      struct wire_reader child = wire_enter(code, &field);
+      struct tf_frame read;
+      uint32_t row;
+      if (!read_frame(model, &child, &read) || !tf_get_frame(model, &read, &row)) return false;
+      if (!child.wrong) *frame = row + 1;
+      is_whole &= !child.wrong; /* what is wrong is told each time */
+      if (!tf_push_frame(model, *trace, row, trace)) return false;
+    } else if (!tf_push_frame(model, *trace, *frame - 1, trace)) {
+      return false;
+    }
   }
   tf_check(model, code);
+  if (is_whole && !code->wrong) *known = *trace;
   return true;
 }
 
@@ -80,7 +113,8 @@ static bool read_entry(struct tf_model *model, struct wire_reader *entry) {
     struct wire_reader child = wire_enter(entry, &field);
     struct tf_node *node = &model->nodes.items[row];
     if (field.number == 2 && wire_int64(&field)) node->flops = wire_int64(&field);
-    else if (field.number == 3 && (!tf_intern(model, text, length, &type) || !tf_add_type(model, row, type))) return false;
+    else if (field.number == 3 && (!tf_intern(model, text, length, &type) || !tf_add_type(model, row, type)))
+      return false;
     else if (field.number == 4 && !node->trace) {
       uint32_t trace = 0;
       if (!tf_read_code(model, &child, &trace)) return false;

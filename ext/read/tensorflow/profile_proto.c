@@ -17,11 +17,12 @@ struct entry {
   struct wire_field value_field;
 };
 
-static struct entry read_entry(const struct wire_reader *outer, const struct wire_field *field) {
+static inline struct entry read_entry(const struct wire_reader *outer, const struct wire_field *field) {
   struct entry entry = {.key = {.type = WIRE_VARINT}, .value_field = {.type = WIRE_VARINT}};
   struct wire_reader reader = wire_enter(outer, field);
   struct wire_field part;
-  entry.value = (struct wire_reader){.at = reader.at, .end = reader.at, .origin = reader.origin, .depth = reader.depth};
+  entry.value = reader;
+  entry.value.end = entry.value.at;
   while (wire_next(&reader, &part)) {
     if (part.number == 1) entry.key = part;
     if (part.number != 2) continue;
@@ -31,25 +32,42 @@ static struct entry read_entry(const struct wire_reader *outer, const struct wir
   return entry;
 }
 
-/* A time or size that is absurd is left out. */
-static int64_t checked(struct tf_model *model, const struct wire_reader *reader, int64_t value, int64_t most) {
+/* A time or count that is absurd is left out. */
+static inline int64_t checked(struct tf_model *model, const struct wire_reader *reader, int64_t value, int64_t most) {
   if (value >= 0 && value <= most) return value;
   tf_trouble(model, TF_TROUBLE_TIME, wire_offset(reader));
   return 0;
 }
 
-static const int64_t most_micros = INT64_MAX / 4000, most_bytes = INT64_MAX / 4;
+static const int64_t most_bytes = INT64_MAX / 4;
 
-static bool read_runs(struct tf_model *model, const struct entry *entry, uint32_t node, struct tf_exec *exec,
-                      bool is_accelerator) {
+/* The lane of a device's name. */
+static bool find_lane(struct tf_model *model, const struct wire_field *key, bool is_accelerator, uint32_t *lane) {
+  size_t length;
+  const char *name = wire_text(key, &length);
+  uint32_t last = model->last_lanes[is_accelerator];
+  if (last) {
+    string_id other = model->lanes.items[last - 1].device;
+    if (other && pool_length(model->pool, other) == length &&
+        memcmp(pool_text(model->pool, other), name, length) == 0) {
+      *lane = last - 1;
+      return true;
+    }
+  }
+  string_id device;
+  if (!tf_intern(model, name, length, &device) || !tf_get_lane(model, device, device, TF_NONE, is_accelerator, lane))
+    return false;
+  model->last_lanes[is_accelerator] = *lane + 1;
+  return true;
+}
+
+static bool read_runs(struct tf_model *model, const struct entry *entry, uint32_t exec, bool is_accelerator) {
   struct wire_reader times = entry->value;
   struct wire_field field;
-  size_t length;
-  const char *name = wire_text(&entry->key, &length);
-  string_id device;
   uint32_t lane;
-  if (!tf_intern(model, name, length, &device) || !tf_get_lane(model, device, device, TF_NONE, is_accelerator, &lane))
-    return false;
+  if (!find_lane(model, &entry->key, is_accelerator, &lane)) return false;
+  struct tf_exec *item = &model->execs.items[exec];
+  int64_t *sum = is_accelerator ? &item->accelerator_micros : &item->cpu_micros;
   while (wire_next(&times, &field)) {
     if (field.number != 1) continue;
     struct wire_reader tuple = wire_enter(&times, &field);
@@ -62,10 +80,10 @@ static bool read_runs(struct tf_model *model, const struct entry *entry, uint32_
         if (count < 2) values[count++] = (int64_t)value;
       }
     }
-    int64_t start = checked(model, &tuple, values[0], most_micros), micros = checked(model, &tuple, values[1], most_micros);
-    int64_t *sum = is_accelerator ? &exec->accelerator_micros : &exec->cpu_micros;
-    *sum = tf_add(model, *sum, micros);
-    if (!tf_add_run(model, node, lane, start, micros)) return false;
+    int64_t start = checked(model, &tuple, values[0], TF_MOST_MICROS),
+            micros = checked(model, &tuple, values[1], TF_MOST_MICROS);
+    *sum = tf_add_micros(model, *sum, micros);
+    if (!tf_add_run(model, exec, lane, start, micros)) return false;
   }
   tf_check(model, &times);
   return true;
@@ -74,12 +92,14 @@ static bool read_runs(struct tf_model *model, const struct entry *entry, uint32_
 static void read_memory(struct tf_model *model, struct wire_reader reader, struct tf_exec *exec) {
   struct wire_field field;
   while (wire_next(&reader, &field)) {
-    int64_t *sum = field.number == 6   ? &exec->requested_bytes
-                   : field.number == 7 ? &exec->peak_bytes
-                   : field.number == 8 ? &exec->residual_bytes
-                   : field.number == 9 ? &exec->output_bytes
-                                       : NULL;
-    if (!sum) continue;
+    int64_t *sum;
+    switch (field.number) {
+      case 6: sum = &exec->requested_bytes; break;
+      case 7: sum = &exec->peak_bytes; break;
+      case 8: sum = &exec->residual_bytes; break;
+      case 9: sum = &exec->output_bytes; break;
+      default: continue;
+    }
     int64_t bytes = wire_int64(&field);
     if (bytes < -most_bytes || bytes > most_bytes) tf_trouble(model, TF_TROUBLE_TIME, wire_offset(&reader));
     else *sum = tf_add(model, *sum, bytes);
@@ -90,16 +110,16 @@ static void read_memory(struct tf_model *model, struct wire_reader reader, struc
 static bool read_exec(struct tf_model *model, struct entry *entry, uint32_t node) {
   struct wire_reader *reader = &entry->value;
   struct wire_field field;
-  struct tf_exec *exec;
+  struct tf_exec *exec; /* stays where it is: only the next execution adds one */
   if (!tf_begin_step(model, wire_int64(&entry->key)) || !tf_get_exec(model, node, &exec)) return false;
   while (wire_next(reader, &field)) {
     switch (field.number) {
       case 1: exec->run_count = checked(model, reader, wire_int64(&field), INT32_MAX); break;
-      case 2: exec->start_micros = checked(model, reader, wire_int64(&field), most_micros); break;
-      case 3: exec->end_micros = checked(model, reader, wire_int64(&field), most_micros); break;
+      case 2: exec->start_micros = checked(model, reader, wire_int64(&field), TF_MOST_MICROS); break;
+      case 3: exec->end_micros = checked(model, reader, wire_int64(&field), TF_MOST_MICROS); break;
       case 4: case 5: {
         struct entry runs = read_entry(reader, &field);
-        if (!read_runs(model, &runs, node, exec, field.number == 4)) return false;
+        if (!read_runs(model, &runs, (uint32_t)(exec - model->execs.items), field.number == 4)) return false;
         break;
       }
       case 7: read_memory(model, wire_enter(reader, &field), exec); break;
@@ -111,73 +131,137 @@ static bool read_exec(struct tf_model *model, struct entry *entry, uint32_t node
 
 /* ---- nodes ---- */
 
-static bool read_shape(struct tf_model *model, const struct wire_field *field, struct tf_shape *shape) {
+static void read_shape(const struct wire_field *field, struct tf_shape *shape) {
   uint64_t value;
   shape->is_known = true;
   for (struct wire_packed list = wire_unpack(field, WIRE_VARINT); wire_packed_next(&list, &value);) {
     if (shape->rank < TF_MAXIMUM_RANK) shape->sizes[shape->rank++] = (int64_t)value < 0 ? -1 : (int64_t)value;
   }
-  (void)model;
+}
+
+/* Which of its outputs a source gives to the node, by the source's number. */
+struct source_output {
+  int64_t source;
+  int32_t output;
+  uint32_t place;
+};
+TF_LIST(source_outputs, struct source_output)
+
+static int compare_sources(const void *left, const void *right) {
+  const struct source_output *a = left, *b = right;
+  if (a->source != b->source) return a->source < b->source ? -1 : 1;
+  return a->place < b->place ? -1 : 1;
+}
+
+static bool read_source_output(struct tf_model *model, const struct entry *entry, struct source_outputs *sources) {
+  struct source_output *item = source_outputs_add(sources);
+  if (!item) return tf_no_memory(model);
+  *item = (struct source_output){wire_int64(&entry->key), wire_int32(&entry->value_field), (uint32_t)sources->count};
   return true;
 }
 
-/* Output shapes come one by one, by number. */
-struct output_shapes {
-  struct tf_shape *shapes;
-  unsigned count, capacity;
+/* Tells the edges from `first` on. A node may have tens of thousands of inputs, which are looked up in order then. */
+static void set_source_outputs(struct tf_model *model, struct source_outputs *sources, size_t first) {
+  enum { FEW = 8 };
+  size_t count = sources->count;
+  const struct source_output *items = sources->items;
+  if (count > FEW) qsort(sources->items, count, sizeof *sources->items, compare_sources);
+  for (size_t i = first; i < model->edges.count; i++) {
+    struct tf_edge *edge = &model->edges.items[i];
+    size_t low = 0, high = count; /* the last one of that source lies before `high` */
+    if (count <= FEW) {
+      while (high > 0 && items[high - 1].source != edge->source) high--;
+    } else {
+      while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (items[middle].source <= edge->source) low = middle + 1;
+        else high = middle;
+      }
+    }
+    if (high > 0 && items[high - 1].source == edge->source) edge->source_output = items[high - 1].output;
+  }
+}
+
+/* Output shapes come one by one, by number, in any order. */
+struct output {
+  int32_t number;
+  size_t first, length; /* of its JSON */
+};
+TF_LIST(output_list, struct output)
+
+/* What is collected of one node and put together at its end; the memory is used again by the next one. */
+struct node_parts {
+  struct tf_attributes attributes;
+  struct tf_shape shape, output_shape;
+  struct tf_text text, shapes;
+  struct output_list outputs;
+  struct source_outputs sources;
 };
 
-static bool read_output_shape(struct tf_model *model, struct entry *entry, struct output_shapes *outputs) {
-  int32_t number = wire_int32(&entry->key);
+static bool read_output_shape(struct tf_model *model, struct entry *entry, struct node_parts *parts) {
   struct wire_field field;
-  enum { MAXIMUM_OUTPUTS = 65536 };
-  if (number < 0 || number >= MAXIMUM_OUTPUTS) {
-    tf_trouble(model, TF_TROUBLE_WIRE, wire_offset(&entry->value));
-    return true;
-  }
-  while ((unsigned)number >= outputs->capacity) {
-    unsigned capacity = outputs->capacity ? outputs->capacity * 2 : 4;
-    struct tf_shape *shapes = realloc(outputs->shapes, capacity * sizeof *shapes);
-    if (!shapes) return tf_no_memory(model);
-    outputs->shapes = shapes;
-    outputs->capacity = capacity;
-  }
-  while ((unsigned)number >= outputs->count) outputs->shapes[outputs->count++].is_known = false;
-  struct tf_shape *shape = &outputs->shapes[number];
-  shape->rank = 0;
+  struct output *output = output_list_add(&parts->outputs);
+  if (!output) return tf_no_memory(model);
+  parts->output_shape.rank = 0;
   while (wire_next(&entry->value, &field)) {
-    if (field.number == 1) read_shape(model, &field, shape);
+    if (field.number == 1) read_shape(&field, &parts->output_shape);
   }
+  tf_check(model, &entry->value);
   /* The TensorFlow profiler writes a scalar as [1] and what it does not know as []. */
-  shape->is_known = shape->rank > 0;
+  parts->output_shape.is_known = parts->output_shape.rank > 0;
+  output->number = wire_int32(&entry->key);
+  output->first = parts->text.length;
+  tf_shape_json(&parts->output_shape, &parts->text);
+  output->length = parts->text.length - output->first;
   return true;
 }
 
-static bool set_output_shapes(struct tf_model *model, const struct output_shapes *outputs, uint32_t node) {
-  struct tf_text text = {0};
-  if (outputs->count == 0) return true;
-  tf_text_add(&text, "[", 1);
-  for (unsigned i = 0; i < outputs->count; i++) {
-    if (i) tf_text_add(&text, ",", 1);
-    tf_shape_json(&outputs->shapes[i], &text);
+static int compare_outputs(const void *left, const void *right) {
+  const struct output *a = left, *b = right;
+  if (a->number != b->number) return a->number < b->number ? -1 : 1;
+  return a->first < b->first ? -1 : 1;
+}
+
+/* Outputs that are not named are null; so many that the file cannot mean it are left out. */
+static bool set_output_shapes(struct tf_model *model, struct node_parts *parts, uint32_t node,
+                              const struct wire_reader *reader) {
+  enum { MOST_MISSING = 1000 };
+  struct output *outputs = parts->outputs.items;
+  size_t count = parts->outputs.count, missing = 0;
+  int32_t number = 0;
+  if (count == 0) return true;
+  for (size_t i = 1; i < count; i++) {
+    if (outputs[i - 1].number < outputs[i].number) continue;
+    qsort(outputs, count, sizeof *outputs, compare_outputs);
+    break;
   }
-  tf_text_add(&text, "]", 1);
-  bool ok = text.failed ? tf_no_memory(model) : tf_intern(model, text.bytes, text.length, &model->nodes.items[node].output_shapes);
-  tf_text_free(&text);
-  return ok;
+  tf_text_add(&parts->shapes, "[", 1);
+  for (size_t i = 0; i < count; i++) {
+    if (outputs[i].number < 0 || (i + 1 < count && outputs[i + 1].number == outputs[i].number))
+      continue; /* the last counts */
+    missing += (size_t)(outputs[i].number - number);
+    if (missing > MOST_MISSING) break;
+    for (; number < outputs[i].number; number++) tf_text_add(&parts->shapes, number ? ",null" : "null", number ? 5 : 4);
+    if (number++) tf_text_add(&parts->shapes, ",", 1);
+    tf_text_add(&parts->shapes, parts->text.bytes + outputs[i].first, outputs[i].length);
+  }
+  tf_text_add(&parts->shapes, "]", 1);
+  if (outputs[0].number < 0 || missing > MOST_MISSING) tf_trouble(model, TF_TROUBLE_WIRE, wire_offset(reader));
+  if (number == 0) return true;
+  if (parts->text.failed || parts->shapes.failed) return tf_no_memory(model);
+  return tf_intern(model, parts->shapes.bytes, parts->shapes.length, &model->nodes.items[node].output_shapes);
 }
 
-static bool set_shape(struct tf_model *model, const struct tf_shape *shape, uint32_t node) {
-  struct tf_text text = {0};
-  if (shape->rank == 0) return true;
-  tf_shape_text(shape, &text);
-  model->nodes.items[node].parameters = tf_shape_elements(shape);
-  bool ok = text.failed ? tf_no_memory(model) : tf_intern(model, text.bytes, text.length, &model->nodes.items[node].shape);
-  tf_text_free(&text);
-  return ok;
+static bool set_shape(struct tf_model *model, struct node_parts *parts, uint32_t node) {
+  if (parts->shape.rank == 0) return true;
+  parts->text.length = 0;
+  tf_shape_text(&parts->shape, &parts->text);
+  model->nodes.items[node].parameters = tf_shape_elements(&parts->shape);
+  return parts->text.failed ? tf_no_memory(model)
+                            : tf_intern(model, parts->text.bytes, parts->text.length, &model->nodes.items[node].shape);
 }
 
-/* An input, or the number of the output that it takes, as both come by themselves: edges of the node from `first` on. */
+/* An input; which output of its source it takes comes by itself. */
 static bool read_input(struct tf_model *model, const struct entry *entry, uint32_t node) {
   struct tf_edge *edge = tf_edges_add(&model->edges);
   if (!edge) return tf_no_memory(model);
@@ -188,17 +272,11 @@ static bool read_input(struct tf_model *model, const struct entry *entry, uint32
   return true;
 }
 
-static void set_source_output(struct tf_model *model, const struct entry *entry, size_t first) {
-  for (size_t i = first; i < model->edges.count; i++) {
-    struct tf_edge *edge = &model->edges.items[i];
-    if (edge->source == wire_int64(&entry->key)) edge->source_output = wire_int32(&entry->value_field);
-  }
-}
-
+/* Name, op and device, which come first in files that TensorFlow wrote. */
 static bool read_texts(struct tf_model *model, struct wire_reader reader, string_id *name, string_id *op,
                        string_id *device) {
   struct wire_field field;
-  while (wire_next(&reader, &field)) {
+  while ((!*name || !*op || !*device) && wire_next(&reader, &field)) {
     size_t length;
     const char *text = wire_text(&field, &length);
     bool ok = true;
@@ -207,14 +285,41 @@ static bool read_texts(struct tf_model *model, struct wire_reader reader, string
     else if (field.number == 9) ok = tf_intern(model, text, length, op);
     if (!ok) return false;
   }
-  tf_check(model, &reader);
   return true;
 }
 
-static bool read_node(struct tf_model *model, const struct entry *outer, struct tf_attributes *attributes) {
+static bool read_part(struct tf_model *model, struct wire_reader *reader, const struct wire_field *field, uint32_t row,
+                      struct node_parts *parts) {
+  struct entry entry;
+  switch (field->number) {
+    case 2: entry = read_entry(reader, field); return read_input(model, &entry, row);
+    case 4: read_shape(field, &parts->shape); return true;
+    case 5: {
+      size_t length;
+      const char *text = wire_text(field, &length);
+      string_id type;
+      return tf_intern(model, text, length, &type) && tf_add_type(model, row, type);
+    }
+    case 8: model->nodes.items[row].flops = wire_int64(field); return true;
+    case 10: {
+      struct wire_reader code = wire_enter(reader, field);
+      return tf_read_code(model, &code, &model->nodes.items[row].trace);
+    }
+    case 11: {
+      struct wire_reader attribute = wire_enter(reader, field);
+      return tf_attributes_take(model, &parts->attributes, &attribute);
+    }
+    case 12: entry = read_entry(reader, field); return read_exec(model, &entry, row);
+    case 14: entry = read_entry(reader, field); return read_source_output(model, &entry, &parts->sources);
+    case 15: entry = read_entry(reader, field); return read_output_shape(model, &entry, parts);
+  }
+  return true;
+}
+
+static bool read_node(struct tf_model *model, const struct entry *outer, struct node_parts *parts) {
   struct wire_reader reader = outer->value;
   struct wire_field field;
-  string_id name = 0, op = 0, device = 0, type;
+  string_id name = 0, op = 0, device = 0;
   uint32_t row;
   if (!read_texts(model, reader, &name, &op, &device)) return false;
   if (tf_find_node(model, name) != UINT32_MAX) {
@@ -228,72 +333,39 @@ static bool read_node(struct tf_model *model, const struct entry *outer, struct 
       !tf_map_put(model, &model->file_id_map, (uint64_t)model->nodes.items[row].file_id, 0, row))
     return false;
   size_t first_edge = model->edges.count;
-  struct output_shapes outputs = {0};
-  struct tf_shape *shape = calloc(1, sizeof *shape);
-  uint32_t trace = 0;
-  bool ok = shape ? true : tf_no_memory(model);
-  tf_attributes_begin(attributes);
-  while (ok && wire_next(&reader, &field)) {
-    struct entry entry;
-    switch (field.number) {
-      case 2:
-        entry = read_entry(&reader, &field);
-        ok = read_input(model, &entry, row);
-        break;
-      case 4: ok = read_shape(model, &field, shape); break;
-      case 5: {
-        size_t length;
-        const char *text = wire_text(&field, &length);
-        ok = tf_intern(model, text, length, &type) && tf_add_type(model, row, type);
-        break;
-      }
-      case 8: model->nodes.items[row].flops = wire_int64(&field); break;
-      case 10: {
-        struct wire_reader code = wire_enter(&reader, &field);
-        ok = tf_read_code(model, &code, &trace);
-        break;
-      }
-      case 11: {
-        struct wire_reader attribute = wire_enter(&reader, &field);
-        ok = tf_attributes_take(model, attributes, &attribute);
-        break;
-      }
-      case 12:
-        entry = read_entry(&reader, &field);
-        ok = read_exec(model, &entry, row);
-        break;
-      case 14:
-        entry = read_entry(&reader, &field);
-        set_source_output(model, &entry, first_edge);
-        break;
-      case 15:
-        entry = read_entry(&reader, &field);
-        ok = read_output_shape(model, &entry, &outputs);
-        break;
-    }
+  parts->shape.rank = 0;
+  parts->text.length = parts->shapes.length = 0;
+  parts->outputs.count = parts->sources.count = 0;
+  tf_attributes_begin(&parts->attributes);
+  while (wire_next(&reader, &field)) {
+    if (!read_part(model, &reader, &field, row, parts)) return false;
   }
+  tf_check(model, &reader);
+  set_source_outputs(model, &parts->sources, first_edge);
   /* The file's own fields are what the profiler goes by; attributes only add to them. */
-  ok = ok && tf_attributes_finish(model, attributes, row);
-  if (ok) {
-    struct tf_node *node = &model->nodes.items[row];
-    node->shape = node->output_shapes = 0;
-    node->parameters = TF_NONE;
-    node->trace = trace;
-  }
-  ok = ok && set_shape(model, shape, row) && set_output_shapes(model, &outputs, row);
-  free(shape);
-  free(outputs.shapes);
-  return ok;
+  if (!tf_attributes_finish(model, &parts->attributes, row)) return false;
+  struct tf_node *node = &model->nodes.items[row];
+  node->shape = node->output_shapes = 0;
+  node->parameters = TF_NONE;
+  return set_output_shapes(model, parts, row, &reader) && set_shape(model, parts, row);
+}
+
+void tf_node_parts_free(struct node_parts *parts) {
+  if (!parts) return;
+  tf_attributes_free(&parts->attributes);
+  tf_text_free(&parts->text);
+  tf_text_free(&parts->shapes);
+  output_list_free(&parts->outputs);
+  source_outputs_free(&parts->sources);
+  free(parts);
 }
 
 bool tf_take_profile(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
   uint64_t value;
   if (field->number == 1) {
     struct entry entry = read_entry(message, field);
-    struct tf_attributes attributes = {0};
-    bool ok = read_node(model, &entry, &attributes);
-    tf_attributes_free(&attributes);
-    return ok;
+    if (!model->node_parts && !(model->node_parts = calloc(1, sizeof *model->node_parts))) return tf_no_memory(model);
+    return read_node(model, &entry, model->node_parts);
   }
   if (field->number == 3) {
     for (struct wire_packed list = wire_unpack(field, WIRE_VARINT); wire_packed_next(&list, &value);) {

@@ -5,57 +5,37 @@
 
 /* ---- columns ---- */
 
-bool tf_rows_begin(struct tf_rows *rows, struct tf_model *model, struct profile *profile, unsigned table, size_t count) {
-  *rows = (struct tf_rows){.model = model, .table = table, .count = (uint32_t)count};
-  if (count == 0) return true;
-  if (count >= INT32_MAX) {
-    model->status = error_set(model->error, TFPROF_LIMIT, "%s has more than 2^31 rows of %s", model->path,
-                              schema_tables[table].name);
-    return false;
-  }
-  struct column_set raw = {{0, 0}};
-  rows->values = malloc(count * sizeof *rows->values);
-  if (!rows->values || profile_add_segment(profile, table, 0, rows->count, &raw, NULL, &rows->segment, NULL)) {
-    free(rows->values);
-    rows->values = NULL;
-    return tf_no_memory(model);
-  }
-  return true;
+static bool check(struct tf_rows *rows, enum tfprof_status status) {
+  if (status) rows->model->status = status;
+  return !status;
 }
 
-static bool set_column(struct tf_rows *rows, unsigned column, struct column *value) {
-  if (!value) return tf_no_memory(rows->model);
-  rows->segment->columns[column] = value;
-  column_set_add(&rows->segment->is_raw, column);
-  return true;
+bool tf_rows_begin(struct tf_rows *rows, struct tf_model *model, struct profile *profile, unsigned table,
+                   size_t count) {
+  *rows = (struct tf_rows){.model = model, .count = (uint32_t)count};
+  if (!check(rows, eager_rows_begin(profile, table, count, &rows->segment, model->error))) return false;
+  if (count == 0) return true;
+  rows->values = malloc(count * sizeof *rows->values);
+  return rows->values || tf_no_memory(model);
+}
+
+bool tf_rows_take(struct tf_rows *rows, unsigned column, struct column *value) {
+  return check(rows, eager_rows_set_column(rows->segment, column, value, rows->model->error));
 }
 
 bool tf_rows_set(struct tf_rows *rows, unsigned column) {
-  if (rows->count == 0) return true;
-  int64_t minimum = INT64_MAX, maximum = INT64_MIN;
-  bool has_nulls = false;
-  for (uint32_t i = 0; i < rows->count; i++) {
-    int64_t value = rows->values[i];
-    has_nulls |= value == TF_NULL;
-    if (value > maximum) maximum = value;
-    if (value != TF_NULL && value < minimum) minimum = value;
-  }
-  if (maximum == TF_NULL) return true; /* what the files do not have may be derived */
-  struct column_builder builder;
-  if (column_builder_start(&builder, rows->count, minimum, maximum, false, has_nulls)) return tf_no_memory(rows->model);
-  for (uint32_t i = 0; i < rows->count; i++) {
-    if (rows->values[i] == TF_NULL) column_builder_put_null(&builder, i);
-    else column_builder_put(&builder, i, rows->values[i]);
-  }
-  return set_column(rows, column, column_builder_done(&builder));
+  uint32_t row = 0;
+  while (row < rows->count && rows->values[row] == TF_NULL) row++;
+  if (row == rows->count) return true; /* what the files do not have may be derived */
+  return check(rows, eager_rows_set(rows->segment, column, rows->values, rows->model->error));
 }
 
 bool tf_rows_set_constant(struct tf_rows *rows, unsigned column, int64_t value) {
-  return rows->count == 0 || set_column(rows, column, column_constant(rows->count, value));
+  return check(rows, eager_rows_set_constant(rows->segment, column, value, rows->model->error));
 }
 
 bool tf_rows_set_absent(struct tf_rows *rows, unsigned column) {
-  return rows->count == 0 || set_column(rows, column, column_absent(rows->count));
+  return rows->count == 0 || tf_rows_take(rows, column, column_absent(rows->count));
 }
 
 bool tf_rows_set_span(struct tf_rows *rows, unsigned start, unsigned dur, unsigned end, const int64_t *lengths) {
@@ -64,8 +44,9 @@ bool tf_rows_set_span(struct tf_rows *rows, unsigned start, unsigned dur, unsign
   memcpy(rows->values, lengths, rows->count * sizeof *lengths);
   if (!tf_rows_set(rows, dur)) return false;
   struct column *starts = rows->segment->columns[start], *durations = rows->segment->columns[dur];
-  if (!starts || !durations) return tf_rows_set_absent(rows, start) && tf_rows_set_absent(rows, dur) && tf_rows_set_absent(rows, end);
-  return set_column(rows, end, column_sum(starts, durations));
+  if (!starts || !durations)
+    return tf_rows_set_absent(rows, start) && tf_rows_set_absent(rows, dur) && tf_rows_set_absent(rows, end);
+  return tf_rows_take(rows, end, column_sum(starts, durations));
 }
 
 void tf_rows_end(struct tf_rows *rows) {
@@ -78,19 +59,26 @@ void tf_rows_end(struct tf_rows *rows) {
 static const struct {
   const char *severity, *reason, *message;
 } troubles[TF_TROUBLE_count] = {
-    [TF_TROUBLE_TIME] = {"warning", "number_out_of_range", "times or sizes that are negative or absurdly large were left out"},
+    [TF_TROUBLE_TIME] = {"warning", "number_out_of_range",
+                         "times or sizes that are negative or absurdly large were left out"},
     [TF_TROUBLE_NO_START] = {"warning", "no_time", "executions without a start time were left out"},
-    [TF_TROUBLE_DROPPED] = {"info", "runtime_nodes",
-                            "executions of RecvTensor, _SOURCE and MEMCPY belong to no node of the graph and were left out"},
-    [TF_TROUBLE_DEVICE] = {"info", "other_device",
-                           "executions of nodes on another device than their own were left out, as the TensorFlow profiler does"},
-    [TF_TROUBLE_STREAM] = {"info", "single_streams", "executions on single streams and other lanes count as no time: stream:all repeats them"},
+    [TF_TROUBLE_DROPPED] =
+        {"info", "runtime_nodes",
+         "executions of RecvTensor, _SOURCE and MEMCPY belong to no node of the graph and were left out"},
+    [TF_TROUBLE_DEVICE] =
+        {"info", "other_device",
+         "executions of nodes on another device than their own were left out, as the TensorFlow profiler does"},
+    [TF_TROUBLE_STREAM] = {"info", "single_streams",
+                           "executions on single streams and other lanes count as no time: stream:all repeats them"},
     [TF_TROUBLE_INPUT] = {"warning", "unknown_input", "nodes take inputs from nodes that the graph does not have"},
     [TF_TROUBLE_STRING] = {"warning", "unknown_string", "call stacks name texts that id_to_string does not have"},
-    [TF_TROUBLE_SCOPE] = {"warning", "scopes_too_deep", "names with more than 256 scopes or 4096 characters have no scopes"},
-    [TF_TROUBLE_DUPLICATE] = {"warning", "duplicate_node", "nodes with a name that another node has already were left out"},
+    [TF_TROUBLE_SCOPE] = {"warning", "scopes_too_deep",
+                          "names with more than 256 scopes or 4096 characters have no scopes"},
+    [TF_TROUBLE_DUPLICATE] = {"warning", "duplicate_node",
+                              "nodes with a name that another node has already were left out"},
     [TF_TROUBLE_OP_LOG] = {"info", "unknown_node", "entries of the OpLog are about nodes that the graph does not have"},
-    [TF_TROUBLE_WIRE] = {"error", "damaged_message", "parts of the file are damaged or cut off; what is before them is served"},
+    [TF_TROUBLE_WIRE] = {"error", "damaged_message",
+                         "parts of the file are damaged or cut off; what is before them is served"},
 };
 
 static void diagnose(struct tf_model *model, struct profile *profile) {
@@ -98,21 +86,30 @@ static void diagnose(struct tf_model *model, struct profile *profile) {
     if (!model->troubles[i].count) continue;
     const char *file = pool_text(model->pool, model->troubles[i].file);
     profile_diagnose(profile, troubles[i].severity, troubles[i].reason, (int64_t)model->troubles[i].count,
-                     file ? (int64_t)model->troubles[i].offset : -1, -1, "%s: %s", file ? file : "?", troubles[i].message);
+                     file ? (int64_t)model->troubles[i].offset : -1, -1, "%s: %s", file ? file : "?",
+                     troubles[i].message);
   }
   for (size_t i = 0; i < model->steps.count; i++) {
     if (!model->steps.items[i].misses_streams) continue;
-    profile_diagnose(profile, "warning", "missing_streams", 1, -1, TABLE_kernels,
-                     "step %lld ran on an accelerator, but its statistics have no streams: no accelerator time is known",
-                     (long long)model->steps.items[i].number);
+    profile_diagnose(
+        profile, "warning", "missing_streams", 1, -1, TABLE_kernels,
+        "step %lld ran on an accelerator, but its statistics have no streams: no accelerator time is known",
+        (long long)model->steps.items[i].number);
   }
 }
 
 enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const struct profile_source *source,
-                              struct tf_checkpoint *checkpoint, const char *path, bool is_complete, struct profile **profile) {
+                              struct tf_checkpoint *checkpoint, const char *path, bool is_complete,
+                              struct profile **profile) {
   string_id id = 0;
   struct tf_node_order order = {0};
-  enum tfprof_status status = store_add_profile(model->store, run_number, source, checkpoint, profile, model->error);
+  struct tf_source *data = calloc(1, sizeof *data);
+  if (!data) {
+    tf_checkpoint_free(checkpoint);
+    return error_no_memory(model->error);
+  }
+  data->checkpoint = checkpoint;
+  enum tfprof_status status = store_add_profile(model->store, run_number, source, data, profile, model->error);
   if (status) return status;
   bool ok = tf_order_nodes(model, &order) && tf_publish_devices(model, *profile) &&
             tf_publish_nodes(model, *profile, &order) && tf_publish_inputs(model, *profile, &order) &&

@@ -2,29 +2,41 @@
 #ifndef TFPROF_TENSORFLOW_PUBLISH_H
 #define TFPROF_TENSORFLOW_PUBLISH_H
 
+#include "read/eager_rows.h"
 #include "read/tensorflow/model.h"
 
-/* Adds a profile with the tables nodes, node_inputs, node_types, node_steps, steps, devices, threads, ops, kernels,
-** code_traces, code_frames and tensors. `source` names the format; it gets the checkpoint (NULL: none) as its data. */
 struct tf_checkpoint;
+struct tf_kept_runs;
+
+/* Adds a profile with the tables nodes, node_inputs, node_types, node_steps, steps, devices, threads, ops, kernels,
+** code_traces, code_frames and tensors. `source` names the format; its data is a struct tf_source, which takes over the
+** checkpoint (NULL: none). */
 enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const struct profile_source *source,
-                              struct tf_checkpoint *checkpoint, const char *path, bool is_complete, struct profile **profile);
+                              struct tf_checkpoint *checkpoint, const char *path, bool is_complete,
+                              struct profile **profile);
+
+/* What a profile of TensorFlow is loaded from after it was opened: its source_data. Either may be NULL. */
+struct tf_source {
+  struct tf_checkpoint *checkpoint;
+  struct tf_kept_runs *runs;
+};
 
 /* ---- the parts of publish.c ---- */
 
-/* Makes the rows of one table, a column at a time. */
+/* Makes the rows of one table, a column at a time; errors go to the model. */
 struct tf_rows {
   struct tf_model *model;
-  unsigned table;
   uint32_t count;
   struct segment *segment;
   int64_t *values; /* of the column that is being filled: count numbers, TF_NULL for NULL */
 };
-#define TF_NULL INT64_MIN
+#define TF_NULL ROW_NULL
 /* A table without rows is left out: tf_rows_begin is true and `count` 0. False: no memory. */
 bool tf_rows_begin(struct tf_rows *rows, struct tf_model *model, struct profile *profile, unsigned table, size_t count);
 /* Makes `values` the column. */
 bool tf_rows_set(struct tf_rows *rows, unsigned column);
+/* Takes over `value`; NULL: there was no memory for it. */
+bool tf_rows_take(struct tf_rows *rows, unsigned column, struct column *value);
 bool tf_rows_set_constant(struct tf_rows *rows, unsigned column, int64_t value);
 /* The column has no value in any row, and nothing derives one. */
 bool tf_rows_set_absent(struct tf_rows *rows, unsigned column);
@@ -47,6 +59,14 @@ bool tf_publish_traces(struct tf_model *model, struct profile *profile);
 /* publish_steps.c */
 bool tf_publish_devices(struct tf_model *model, struct profile *profile);
 bool tf_publish_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order);
+/* publish_runs.c: exec_order[row of node_steps] is the execution. Takes the runs of the model. */
+bool tf_publish_runs(struct tf_model *model, struct profile *profile, const uint32_t *exec_order);
+void tf_kept_runs_free(struct tf_kept_runs *kept);
+/* As source->load, of ops and kernels. */
+enum tfprof_status tf_kept_runs_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                                     unsigned count, struct column **out, struct tfprof_error *error);
+/* Widens the span to all runs. */
+void tf_kept_runs_span(const struct tf_kept_runs *kept, int64_t *start_ns, int64_t *end_ns);
 /* The row in devices of a canonical device, -1: none. */
 int64_t tf_device_row(const struct tf_model *model, string_id lower);
 

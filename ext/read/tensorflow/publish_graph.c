@@ -162,7 +162,8 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
   SET(param_count, is_variable(pool_text(model->pool, node->op)) && node->parameters >= 0 ? node->parameters : TF_NULL)
   SET(param_bytes, is_variable(pool_text(model->pool, node->op)) ? parameter_bytes(model, node) : TF_NULL)
 #undef SET
-  for (uint32_t i = 0; ok && i < rows.count; i++) ok = host_device(model, nodes[order->order[i]].device, &rows.values[i]);
+  for (uint32_t i = 0; ok && i < rows.count; i++)
+    ok = host_device(model, nodes[order->order[i]].device, &rows.values[i]);
   ok = ok && tf_rows_set(&rows, COLUMN_nodes_host_device);
   /* A scope's name is the beginning of those in it, and so comes before them. */
   for (uint32_t i = 0; ok && i < rows.count; i++)
@@ -217,7 +218,8 @@ static uint32_t *order_edges(const struct tf_model *model, const struct tf_node_
 
 static int compare_positions(const void *left, const void *right, void *context) {
   const struct tf_model *model = context;
-  const struct tf_edge *a = &model->edges.items[*(const uint32_t *)left], *b = &model->edges.items[*(const uint32_t *)right];
+  const struct tf_edge *a = &model->edges.items[*(const uint32_t *)left],
+                       *b = &model->edges.items[*(const uint32_t *)right];
   if (a->position != b->position) return a->position < b->position ? -1 : 1;
   return *(const uint32_t *)left < *(const uint32_t *)right ? -1 : 1;
 }
@@ -334,13 +336,15 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
   return (hash ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
-static bool publish_hashes(struct tf_model *model, struct tf_rows *rows, const int64_t *files, const int64_t *functions) {
+static bool publish_hashes(struct tf_model *model, struct tf_rows *rows, const int64_t *files,
+                           const int64_t *functions) {
   for (uint32_t i = 0; i < rows->count; i++) {
     const struct tf_trace *trace = &model->traces.items[i];
     uint64_t hash = trace->parent ? (uint64_t)rows->values[trace->parent - 1] : UINT64_C(0xcbf29ce484222325);
-    hash = hash_text(hash, files[trace->frame] == TF_NULL ? NULL : pool_text(model->pool, (string_id)files[trace->frame]));
-    hash = hash_text(hash, functions[trace->frame] == TF_NULL ? NULL
-                                                              : pool_text(model->pool, (string_id)functions[trace->frame]));
+    hash =
+        hash_text(hash, files[trace->frame] == TF_NULL ? NULL : pool_text(model->pool, (string_id)files[trace->frame]));
+    hash = hash_text(
+        hash, functions[trace->frame] == TF_NULL ? NULL : pool_text(model->pool, (string_id)functions[trace->frame]));
     hash = (hash ^ (uint64_t)model->frames.items[trace->frame].line) * UINT64_C(0x100000001b3);
     rows->values[i] = (int64_t)hash == TF_NULL ? 0 : (int64_t)hash;
   }
@@ -380,7 +384,8 @@ bool tf_publish_traces(struct tf_model *model, struct profile *profile) {
   ok = tf_rows_set(&traces, COLUMN_code_traces_depth);
   for (uint32_t i = 0; ok && i < traces.count; i++) traces.values[i] = items[i].frame;
   ok = ok && tf_rows_set(&traces, COLUMN_code_traces_leaf_frame_id);
-  for (uint32_t i = 0; ok && i < traces.count; i++) traces.values[i] = items[i].parent ? (int64_t)items[i].parent - 1 : TF_NULL;
+  for (uint32_t i = 0; ok && i < traces.count; i++)
+    traces.values[i] = items[i].parent ? (int64_t)items[i].parent - 1 : TF_NULL;
   ok = ok && tf_rows_set(&traces, COLUMN_code_traces_parent_id) && publish_hashes(model, &traces, files, functions);
   free(files);
   free(functions);

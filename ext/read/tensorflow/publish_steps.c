@@ -1,4 +1,4 @@
-/* publish_steps.c: the tables of what ran: devices, threads, steps, node_steps, ops, kernels. */
+/* publish_steps.c: the tables of what ran: devices, threads, steps, node_steps. */
 #include "read/tensorflow/publish.h"
 
 #include <ctype.h>
@@ -54,7 +54,8 @@ static bool collect_devices(struct tf_model *model, struct devices *devices) {
   for (int pass = 0; pass < 2; pass++) {
     for (size_t i = 0; i < model->lanes.count; i++) {
       const struct tf_lane *lane = &model->lanes.items[i];
-      if (lane->is_accelerator == (pass == 1) && !add_device(model, devices, lane->device, lane->device_lower)) return false;
+      if (lane->is_accelerator == (pass == 1) && !add_device(model, devices, lane->device, lane->device_lower))
+        return false;
     }
     string_id last = 0;
     for (size_t i = 0; pass == 0 && i < model->nodes.count; i++) {
@@ -97,7 +98,8 @@ bool tf_publish_devices(struct tf_model *model, struct profile *profile) {
     rows.values[i] = id;
   }
   ok = ok && tf_rows_set(&rows, COLUMN_devices_kind);
-  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = device_ordinal(pool_text(model->pool, devices.lower[i]));
+  for (uint32_t i = 0; ok && i < rows.count; i++)
+    rows.values[i] = device_ordinal(pool_text(model->pool, devices.lower[i]));
   ok = ok && tf_rows_set(&rows, COLUMN_devices_ordinal);
   tf_rows_end(&rows);
   free(devices.names);
@@ -139,162 +141,228 @@ static int compare_steps(const void *left, const void *right, void *context) {
   return a < b ? -1 : a > b;
 }
 
-static bool publish_step_rows(struct tf_model *model, struct profile *profile, const uint32_t *order, const uint32_t *rank) {
+/* What the executions are sorted by, and the outcome. */
+struct execs {
+  const struct tf_exec *items;
+  size_t count;
+  uint32_t *nodes, *steps; /* of each: the row of its node, of its step */
+  uint32_t *order;         /* of rows of node_steps: the execution */
+};
+
+/* Stable. `keys` below `buckets`, by item. False: no memory. */
+static bool counting_sort(const uint32_t *items, uint32_t *sorted, size_t count, const uint32_t *keys, size_t buckets) {
+  uint32_t *starts = calloc(buckets + 1, sizeof *starts);
+  if (!starts) return false;
+  for (size_t i = 0; i < count; i++) starts[keys[items[i]] + 1]++;
+  for (size_t i = 0; i < buckets; i++) starts[i + 1] += starts[i];
+  for (size_t i = 0; i < count; i++) sorted[starts[keys[items[i]]]++] = items[i];
+  free(starts);
+  return true;
+}
+
+/* Executions by row of their node, then of their step; in a ProfileProto both come in any order. */
+static bool order_execs(struct tf_model *model, struct execs *execs, const struct tf_node_order *order,
+                        const uint32_t *rank) {
+  size_t count = model->execs.count;
+  *execs = (struct execs){.items = model->execs.items, .count = count};
+  execs->nodes = malloc((count + 1) * sizeof *execs->nodes);
+  execs->steps = malloc((count + 1) * sizeof *execs->steps);
+  execs->order = malloc((count + 1) * sizeof *execs->order);
+  uint32_t *items = malloc((count + 1) * sizeof *items), *by_step = malloc((count + 1) * sizeof *by_step);
+  bool ok = execs->nodes && execs->steps && execs->order && items && by_step;
+  for (size_t i = 0; ok && i < count; i++) {
+    items[i] = (uint32_t)i;
+    execs->nodes[i] = order->rows[execs->items[i].node];
+    execs->steps[i] = rank[execs->items[i].step];
+  }
+  ok = ok && counting_sort(items, by_step, count, execs->steps, model->steps.count) &&
+       counting_sort(by_step, execs->order, count, execs->nodes, model->nodes.count);
+  free(items);
+  free(by_step);
+  return ok ? true : tf_no_memory(model);
+}
+
+static void free_execs(struct execs *execs) {
+  free(execs->nodes);
+  free(execs->steps);
+  free(execs->order);
+}
+
+/* The first start and last end of each step, in microseconds; TF_NULL: nothing in it was timed. */
+static void find_spans(const struct execs *execs, size_t step_count, int64_t *starts, int64_t *ends) {
+  for (size_t i = 0; i < step_count; i++) starts[i] = ends[i] = TF_NULL;
+  for (size_t i = 0; i < execs->count; i++) {
+    const struct tf_exec *exec = &execs->items[i];
+    uint32_t row = execs->steps[i];
+    if (exec->start_micros <= 0) continue;
+    if (starts[row] == TF_NULL || exec->start_micros < starts[row]) starts[row] = exec->start_micros;
+    if (ends[row] == TF_NULL || exec->end_micros > ends[row]) ends[row] = exec->end_micros;
+  }
+}
+
+static bool publish_step_rows(struct tf_model *model, struct profile *profile, const uint32_t *order,
+                              const struct execs *execs) {
   struct tf_rows rows;
   size_t count = model->steps.count;
   string_id session;
-  if (!tf_intern(model, "session", 7, &session) || !tf_rows_begin(&rows, model, profile, TABLE_steps, count)) return false;
+  if (!tf_intern(model, "session", 7, &session) || !tf_rows_begin(&rows, model, profile, TABLE_steps, count))
+    return false;
   int64_t *starts = malloc((count + 1) * sizeof *starts), *ends = malloc((count + 1) * sizeof *ends);
   bool ok = starts && ends ? true : tf_no_memory(model);
-  for (size_t i = 0; ok && i < count; i++) starts[i] = ends[i] = TF_NULL;
-  for (size_t i = 0; ok && i < model->execs.count; i++) {
-    const struct tf_exec *exec = &model->execs.items[i];
-    uint32_t row = rank[exec->step];
-    if (exec->start_micros <= 0) continue;
-    if (starts[row] == TF_NULL || exec->start_micros * 1000 < starts[row]) starts[row] = exec->start_micros * 1000;
-    if (ends[row] == TF_NULL || exec->end_micros * 1000 > ends[row]) ends[row] = exec->end_micros * 1000;
-  }
+  if (ok) find_spans(execs, count, starts, ends);
   for (uint32_t i = 0; ok && i < count; i++) {
-    rows.values[i] = starts[i];
-    ends[i] = starts[i] == TF_NULL ? TF_NULL : ends[i] - starts[i];
+    rows.values[i] = starts[i] == TF_NULL ? TF_NULL : starts[i] * 1000;
+    ends[i] = starts[i] == TF_NULL ? TF_NULL : (ends[i] - starts[i]) * 1000;
   }
   ok = ok && tf_rows_set_span(&rows, COLUMN_steps_start_ns, COLUMN_steps_dur_ns, COLUMN_steps_end_ns, ends);
   for (uint32_t i = 0; ok && i < count; i++) rows.values[i] = model->steps.items[order[i]].number;
   ok = ok && tf_rows_set(&rows, COLUMN_steps_number) && tf_rows_set_constant(&rows, COLUMN_steps_origin, session) &&
-       tf_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) && tf_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1);
+       tf_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) &&
+       tf_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1);
   free(starts);
   free(ends);
   tf_rows_end(&rows);
   return ok;
 }
 
-/* Executions by row of their node, then of their step: a node's lie together or come by step, so that few are moved. */
-static uint32_t *order_execs(const struct tf_model *model, const struct tf_node_order *order, const uint32_t *rank) {
-  size_t nodes = model->nodes.count, count = model->execs.count;
-  const struct tf_exec *execs = model->execs.items;
-  uint32_t *starts = calloc(nodes + 2, sizeof *starts), *sorted = malloc((count + 1) * sizeof *sorted);
-  if (!starts || !sorted) {
-    free(starts);
-    free(sorted);
-    return NULL;
+/* ---- node_steps ---- */
+
+enum {
+  NODE,
+  STEP,
+  RUN_COUNT,
+  START,
+  END,
+  EXEC,
+  ACCELERATOR,
+  CPU,
+  REQUESTED,
+  PEAK,
+  RESIDUAL,
+  OUTPUT,
+  VALUE_COUNT,
+  BLOCK = 256
+};
+static const uint16_t value_columns[VALUE_COUNT] = {
+    [NODE] = COLUMN_node_steps_node_id,
+    [STEP] = COLUMN_node_steps_step_id,
+    [RUN_COUNT] = COLUMN_node_steps_run_count,
+    [START] = COLUMN_node_steps_start_ns,
+    [END] = COLUMN_node_steps_end_ns,
+    [EXEC] = COLUMN_node_steps_exec_ns,
+    [ACCELERATOR] = COLUMN_node_steps_accelerator_ns,
+    [CPU] = COLUMN_node_steps_cpu_ns,
+    [REQUESTED] = COLUMN_node_steps_requested_bytes,
+    [PEAK] = COLUMN_node_steps_peak_bytes,
+    [RESIDUAL] = COLUMN_node_steps_residual_bytes,
+    [OUTPUT] = COLUMN_node_steps_output_bytes,
+};
+
+/* The values of some rows, a column beside the other: an execution is read once, not once for each column. */
+struct block {
+  int64_t values[VALUE_COUNT][BLOCK];
+};
+
+static uint32_t fill_block(struct block *block, const struct execs *execs, uint32_t first) {
+  uint32_t count = execs->count - first < BLOCK ? (uint32_t)(execs->count - first) : BLOCK;
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t place = execs->order[first + i];
+    const struct tf_exec *exec = &execs->items[place];
+    bool is_timed = exec->start_micros > 0;
+    block->values[NODE][i] = execs->nodes[place];
+    block->values[STEP][i] = execs->steps[place];
+    block->values[RUN_COUNT][i] = exec->run_count;
+    block->values[START][i] = is_timed ? exec->start_micros * 1000 : TF_NULL;
+    block->values[END][i] = is_timed ? exec->end_micros * 1000 : TF_NULL;
+    block->values[EXEC][i] = (exec->accelerator_micros + exec->cpu_micros) * 1000;
+    block->values[ACCELERATOR][i] = exec->accelerator_micros * 1000;
+    block->values[CPU][i] = exec->cpu_micros * 1000;
+    block->values[REQUESTED][i] = exec->requested_bytes;
+    block->values[PEAK][i] = exec->peak_bytes;
+    block->values[RESIDUAL][i] = exec->residual_bytes;
+    block->values[OUTPUT][i] = exec->output_bytes;
   }
-  for (size_t i = 0; i < count; i++) starts[order->rows[execs[i].node] + 1]++;
-  for (size_t i = 0; i < nodes; i++) starts[i + 1] += starts[i];
-  for (size_t i = 0; i < count; i++) sorted[starts[order->rows[execs[i].node]]++] = (uint32_t)i;
-  /* Insertion; the steps of a node are few and mostly in order. In a map they may come in any order. */
-  for (size_t i = 1; i < count; i++) {
-    uint32_t item = sorted[i];
-    size_t to = i;
-    while (to > 0 && execs[sorted[to - 1]].node == execs[item].node && rank[execs[sorted[to - 1]].step] > rank[execs[item].step]) {
-      sorted[to] = sorted[to - 1];
-      to--;
+  return count;
+}
+
+struct range {
+  int64_t minimum, maximum;
+  bool has_nulls;
+};
+
+static void find_ranges(struct block *block, const struct execs *execs, struct range *ranges) {
+  for (unsigned v = 0; v < VALUE_COUNT; v++) ranges[v] = (struct range){INT64_MAX, INT64_MIN, false};
+  for (uint32_t first = 0, count; first < execs->count; first += count) {
+    count = fill_block(block, execs, first);
+    for (unsigned v = 0; v < VALUE_COUNT; v++) {
+      const int64_t *values = block->values[v];
+      int64_t minimum = ranges[v].minimum, maximum = ranges[v].maximum;
+      bool has_nulls = false;
+      for (uint32_t i = 0; i < count; i++) {
+        int64_t value = values[i];
+        has_nulls |= value == TF_NULL;
+        maximum = value > maximum ? value : maximum;
+        minimum = value < minimum && value != TF_NULL ? value : minimum;
+      }
+      ranges[v] = (struct range){minimum, maximum, ranges[v].has_nulls || has_nulls};
     }
-    sorted[to] = item;
   }
-  free(starts);
-  return sorted;
 }
 
-static bool publish_node_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order,
-                               const uint32_t *rank) {
-  struct tf_rows rows;
-  if (!tf_rows_begin(&rows, model, profile, TABLE_node_steps, model->execs.count)) return false;
-  uint32_t *execs = order_execs(model, order, rank);
-  bool ok = execs ? true : tf_no_memory(model);
-#define SET(column, expression)                                         \
-  for (uint32_t i = 0; ok && i < rows.count; i++) {                     \
-    const struct tf_exec *exec = &model->execs.items[execs[i]];         \
-    rows.values[i] = (expression);                                      \
-  }                                                                     \
-  ok = ok && tf_rows_set(&rows, COLUMN_node_steps_##column);
-  SET(node_id, order->rows[exec->node])
-  SET(step_id, rank[exec->step])
-  SET(run_count, exec->run_count)
-  SET(start_ns, exec->start_micros > 0 ? exec->start_micros * 1000 : TF_NULL)
-  SET(end_ns, exec->start_micros > 0 ? exec->end_micros * 1000 : TF_NULL)
-  SET(exec_ns, tf_add(model, exec->accelerator_micros, exec->cpu_micros) * 1000)
-  SET(accelerator_ns, exec->accelerator_micros * 1000)
-  SET(cpu_ns, exec->cpu_micros * 1000)
-  SET(requested_bytes, exec->requested_bytes)
-  SET(peak_bytes, exec->peak_bytes)
-  SET(residual_bytes, exec->residual_bytes)
-  SET(output_bytes, exec->output_bytes)
-#undef SET
-  free(execs);
-  tf_rows_end(&rows);
-  return ok;
+static void put_block(struct column_builder *builder, const struct block *block, unsigned v, uint32_t first,
+                      uint32_t count, bool has_nulls) {
+  if (!has_nulls) {
+    column_builder_put_all(builder, first, block->values[v], count);
+    return;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (block->values[v][i] == TF_NULL) column_builder_put_null(builder, first + i);
+    else column_builder_put(builder, first + i, block->values[v][i]);
+  }
 }
 
-/* ---- runs ---- */
-
-static bool publish_runs(struct tf_model *model, struct profile *profile, const struct tf_node_order *order,
-                         const uint32_t *rank, bool is_accelerator) {
+static bool publish_node_steps(struct tf_model *model, struct profile *profile, const struct execs *execs) {
   struct tf_rows rows;
-  size_t count = 0;
-  uint32_t *runs = malloc((model->runs.count + 1) * sizeof *runs);
-  int64_t *lengths = malloc((model->runs.count + 1) * sizeof *lengths);
-  bool ok = runs && lengths ? true : tf_no_memory(model);
-  for (size_t i = 0; ok && i < model->runs.count; i++) {
-    if (model->lanes.items[model->runs.items[i].lane].is_accelerator == is_accelerator) runs[count++] = (uint32_t)i;
+  struct range ranges[VALUE_COUNT];
+  struct column_builder builders[VALUE_COUNT] = {{0}};
+  if (!tf_rows_begin(&rows, model, profile, TABLE_node_steps, execs->count)) return false;
+  if (rows.count == 0) return true;
+  struct block *block = malloc(sizeof *block);
+  bool ok = block ? true : tf_no_memory(model);
+  if (ok) find_ranges(block, execs, ranges);
+  for (unsigned v = 0; ok && v < VALUE_COUNT; v++) {
+    if (ranges[v].maximum == TF_NULL) continue; /* what the files do not have may be derived */
+    if (column_builder_start(&builders[v], rows.count, ranges[v].minimum, ranges[v].maximum, false,
+                             ranges[v].has_nulls))
+      ok = tf_no_memory(model);
   }
-  if (!ok || !tf_rows_begin(&rows, model, profile, is_accelerator ? TABLE_kernels : TABLE_ops, count)) {
-    free(runs);
-    free(lengths);
-    return false;
+  for (uint32_t first = 0, count; ok && first < rows.count; first += count) {
+    count = fill_block(block, execs, first);
+    for (unsigned v = 0; v < VALUE_COUNT; v++) {
+      if (builders[v].column) put_block(&builders[v], block, v, first, count, ranges[v].has_nulls);
+    }
   }
-  string_id op = 0, compute = 0;
-  ok = tf_intern(model, "op", 2, &op) && tf_intern(model, "compute", 7, &compute);
-#define COLUMN_OF(name) (is_accelerator ? (unsigned)COLUMN_kernels_##name : (unsigned)COLUMN_ops_##name)
-#define FILL(expression)                                            \
-  for (uint32_t i = 0; ok && i < rows.count; i++) {                 \
-    const struct tf_run *run = &model->runs.items[runs[i]];         \
-    const struct tf_node *node = &model->nodes.items[run->node];    \
-    (void)node;                                                     \
-    rows.values[i] = (expression);                                  \
+  for (unsigned v = 0; v < VALUE_COUNT; v++) {
+    if (!builders[v].column) continue;
+    if (ok) ok = tf_rows_take(&rows, value_columns[v], column_builder_done(&builders[v]));
+    else column_builder_cancel(&builders[v]);
   }
-#define SET(column, expression)  \
-  FILL(expression)               \
-  ok = ok && tf_rows_set(&rows, COLUMN_OF(column));
-  SET(name, node->name ? (int64_t)node->name : TF_NULL)
-  SET(node_id, order->rows[run->node])
-  SET(thread_id, run->lane)
-  SET(device_id, model->lane_devices[run->lane])
-  SET(step_id, rank[run->step])
-  for (uint32_t i = 0; ok && i < rows.count; i++) lengths[i] = model->runs.items[runs[i]].micros * 1000;
-  FILL(run->start_micros * 1000)
-  ok = ok && tf_rows_set_span(&rows, COLUMN_OF(start_ns), COLUMN_OF(dur_ns), COLUMN_OF(end_ns), lengths);
-  if (is_accelerator) {
-    ok = ok && tf_rows_set_constant(&rows, COLUMN_kernels_kind, compute);
-    FILL(node->op ? (int64_t)node->op : TF_NULL)
-    ok = ok && tf_rows_set(&rows, COLUMN_kernels_short_name);
-  } else {
-    FILL(node->op ? (int64_t)node->op : TF_NULL)
-    ok = ok && tf_rows_set(&rows, COLUMN_ops_op_type) && tf_rows_set_constant(&rows, COLUMN_ops_category, op);
-    FILL(node->trace ? (int64_t)node->trace - 1 : TF_NULL)
-    ok = ok && tf_rows_set(&rows, COLUMN_ops_code_trace_id);
-    /* Ops of one lane overlap, since a device runs many at once; none calls another. */
-    for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = lengths[i];
-    ok = ok && tf_rows_set(&rows, COLUMN_ops_self_ns) && tf_rows_set_absent(&rows, COLUMN_ops_parent_id) &&
-         tf_rows_set_constant(&rows, COLUMN_ops_depth, 0);
-  }
-#undef SET
-#undef FILL
-#undef COLUMN_OF
-  free(runs);
-  free(lengths);
+  free(block);
   tf_rows_end(&rows);
   return ok;
 }
 
 bool tf_publish_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
   size_t count = model->steps.count;
+  struct execs execs = {0};
   uint32_t *steps = malloc((count + 1) * sizeof *steps), *rank = malloc((count + 1) * sizeof *rank);
   bool ok = steps && rank ? true : tf_no_memory(model);
   for (uint32_t i = 0; ok && i < count; i++) steps[i] = i;
   if (ok && count > 1) qsort_r(steps, count, sizeof *steps, compare_steps, model->steps.items);
   for (uint32_t i = 0; ok && i < count; i++) rank[steps[i]] = i;
-  ok = ok && publish_step_rows(model, profile, steps, rank) && publish_node_steps(model, profile, order, rank) &&
-       publish_runs(model, profile, order, rank, false) && publish_runs(model, profile, order, rank, true);
+  ok = ok && order_execs(model, &execs, order, rank) && publish_step_rows(model, profile, steps, &execs) &&
+       publish_node_steps(model, profile, &execs) && tf_publish_runs(model, profile, execs.order);
+  free_execs(&execs);
   free(steps);
   free(rank);
   return ok;

@@ -1,10 +1,10 @@
 /* run_metadata.c: reads RunMetadata, and accounts what it tells to nodes.
 **
 ** RunMetadata step_stats=1; StepStats dev_stats=1; DeviceStepStats device=1, node_stats=2, thread_names=3;
-** NodeExecStats node_name=1, all_start_micros=2, op_end_rel_micros=4, memory=6, output=7, thread_id=10, memory_stats=12;
-** AllocatorMemoryUsed allocator_name=1, total_bytes=2, peak_bytes=3, live_bytes=4; NodeOutput tensor_description=3 {
-** allocation_description=4 { requested_bytes=1, allocated_bytes=2 } }; MemoryStats temp_memory_size=1,
-** persistent_memory_size=3.
+** NodeExecStats node_name=1, all_start_micros=2, op_end_rel_micros=4, memory=6, output=7, thread_id=10,
+** memory_stats=12; AllocatorMemoryUsed allocator_name=1, total_bytes=2, peak_bytes=3, live_bytes=4; NodeOutput
+** tensor_description=3 { allocation_description=4 { requested_bytes=1, allocated_bytes=2 } }; MemoryStats
+** temp_memory_size=1, persistent_memory_size=3.
 **
 ** An execution on a canonical device counts as CPU time (on a GPU: the time of scheduling) and as a run; on a lane
 ** "stream:all" as accelerator time.  Of 0 microseconds it counts as 1.  Memory counts on the node's own device only:
@@ -75,7 +75,7 @@ static void read_stats(struct tf_model *model, struct wire_reader reader, struct
   }
   tf_check(model, &reader);
   /* Sums of what is kept here, and the same in nanoseconds, must fit. */
-  const int64_t most = INT64_MAX / 4000;
+  const int64_t most = TF_MOST_MICROS;
   if (stats->start_micros < 0 || stats->start_micros > most || stats->micros < 0 || stats->micros > most) {
     tf_trouble(model, TF_TROUBLE_TIME, wire_offset(&reader));
     stats->start_micros = stats->micros = 0;
@@ -98,21 +98,21 @@ static bool account_memory(struct tf_model *model, const struct stats *stats, st
   return true;
 }
 
-static bool account_time(struct tf_model *model, const struct stats *stats, const struct device *device, uint32_t node,
+static bool account_time(struct tf_model *model, const struct stats *stats, const struct device *device,
                          struct tf_exec *exec) {
   int64_t end = stats->start_micros + stats->micros;
   if (exec->start_micros == 0 || stats->start_micros < exec->start_micros) exec->start_micros = stats->start_micros;
   if (end > exec->end_micros) exec->end_micros = end;
   if (!device->is_accelerator && !device->is_canonical) return true;
   if (device->is_accelerator) {
-    exec->accelerator_micros = tf_add(model, exec->accelerator_micros, stats->micros);
+    exec->accelerator_micros = tf_add_micros(model, exec->accelerator_micros, stats->micros);
   } else {
-    exec->cpu_micros = tf_add(model, exec->cpu_micros, stats->micros);
+    exec->cpu_micros = tf_add_micros(model, exec->cpu_micros, stats->micros);
     exec->run_count++;
   }
   uint32_t lane;
   return tf_get_lane(model, device->name, device->lower, stats->thread, device->is_accelerator, &lane) &&
-         tf_add_run(model, node, lane, stats->start_micros, stats->micros);
+         tf_add_run(model, (uint32_t)(exec - model->execs.items), lane, stats->start_micros, stats->micros);
 }
 
 static bool account(struct tf_model *model, struct wire_reader reader, const struct device *device) {
@@ -148,7 +148,7 @@ static bool account(struct tf_model *model, struct wire_reader reader, const str
   }
   if (model->nodes.items[row].device == device->lower && device->lower) account_memory(model, &stats, exec);
   if (!device->is_canonical && !device->is_accelerator) tf_trouble(model, TF_TROUBLE_STREAM, wire_offset(&reader));
-  return account_time(model, &stats, device, row, exec);
+  return account_time(model, &stats, device, exec);
 }
 
 static bool read_device_name(struct tf_model *model, struct wire_reader reader, struct device *device) {

@@ -1,8 +1,9 @@
-/* table_file.c: reads sorted string tables, the format of LevelDB (https://github.com/google/leveldb/blob/main/doc/table_format.md).
+/* table_file.c: reads sorted string tables, the format of LevelDB
+** (https://github.com/google/leveldb/blob/main/doc/table_format.md).
 **
 ** Footer, the last 48 bytes: handles of the metaindex and the index block (offset and size as varints), padding, magic.
-** Block: entries (shared, own and value length as varints, own part of the key, value), restart offsets and their number;
-** then a byte for the compression (0 none, 1 Snappy) and the masked CRC-32C of both.
+** Block: entries (shared, own and value length as varints, own part of the key, value), restart offsets and their
+** number; then a byte for the compression (0 none, 1 Snappy) and the masked CRC-32C of both.
 */
 #include "read/tensorflow/checkpoint.h"
 
@@ -52,7 +53,9 @@ static enum tfprof_status read_at(const struct table *table, uint64_t offset, ui
     ssize_t got = pread(table->fd, to + done, length - done, (off_t)(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return error_io(table->error, table->path, "cannot read");
-    if (got == 0) return error_at(table->error, TFPROF_CORRUPT, table->path, offset, "the checkpoint ends in the middle of a block");
+    if (got == 0)
+      return error_at(table->error, TFPROF_CORRUPT, table->path, offset,
+                      "the checkpoint ends in the middle of a block");
     done += (size_t)got;
   }
   return TFPROF_OK;
@@ -60,7 +63,8 @@ static enum tfprof_status read_at(const struct table *table, uint64_t offset, ui
 
 static enum tfprof_status unpack(const struct table *table, uint64_t offset, struct block *block) {
   size_t length;
-  if (snappy_uncompressed_length((const char *)block->bytes, block->length, &length) != SNAPPY_OK || length > most_bytes)
+  if (snappy_uncompressed_length((const char *)block->bytes, block->length, &length) != SNAPPY_OK ||
+      length > most_bytes)
     return error_at(table->error, TFPROF_CORRUPT, table->path, offset, "a packed block of the checkpoint is damaged");
   char *bytes = malloc(length + 1);
   if (!bytes) return error_no_memory(table->error);
@@ -86,10 +90,12 @@ static enum tfprof_status read_block(const struct table *table, uint64_t offset,
     uint8_t kind = block->bytes[size];
     block->length = (size_t)size;
     if (masked(tf_crc32c(block->bytes, (size_t)size + 1)) != load_u32(block->bytes + size + 1))
-      status = error_at(table->error, TFPROF_CORRUPT, table->path, offset, "the checksum of a block of the checkpoint is wrong");
+      status = error_at(table->error, TFPROF_CORRUPT, table->path, offset,
+                        "the checksum of a block of the checkpoint is wrong");
     else if (kind == 1) status = unpack(table, offset, block);
     else if (kind != 0)
-      status = error_at(table->error, TFPROF_CORRUPT, table->path, offset, "a block of the checkpoint is packed in an unknown way");
+      status = error_at(table->error, TFPROF_CORRUPT, table->path, offset,
+                        "a block of the checkpoint is packed in an unknown way");
   }
   if (!status) { /* entries end where the restart offsets begin */
     uint64_t restarts = block->length >= 4 ? load_u32(block->bytes + block->length - 4) : UINT64_MAX / 8;
@@ -156,7 +162,8 @@ static bool walk_block(void *context, const uint8_t *key, size_t key_length, con
   (void)key_length;
   const uint8_t *at = varint_read(value, value + length, &offset);
   if (!at || !varint_read(at, value + length, &size)) {
-    walk->status = error_at(walk->table->error, TFPROF_CORRUPT, walk->table->path, 0, "the index of the checkpoint is damaged");
+    walk->status =
+        error_at(walk->table->error, TFPROF_CORRUPT, walk->table->path, 0, "the index of the checkpoint is damaged");
     return false;
   }
   walk->status = read_block(walk->table, offset, size, &block);
@@ -177,7 +184,8 @@ enum tfprof_status tf_table_each(const char *path, tf_table_entry *entry, void *
   if (table.fd < 0) return error_io(error, path, "cannot open");
   enum tfprof_status status = TFPROF_OK;
   if (fstat(table.fd, &facts) != 0) status = error_io(error, path, "cannot examine");
-  else if (!S_ISREG(facts.st_mode) || facts.st_size < FOOTER) status = error_at(error, TFPROF_CORRUPT, path, 0, "is no checkpoint");
+  else if (!S_ISREG(facts.st_mode) || facts.st_size < FOOTER)
+    status = error_at(error, TFPROF_CORRUPT, path, 0, "is no checkpoint");
   if (!status) {
     table.size = (uint64_t)facts.st_size;
     status = read_at(&table, table.size - FOOTER, footer, FOOTER);

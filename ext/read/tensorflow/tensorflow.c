@@ -9,11 +9,47 @@
 #include "read/tensorflow/files.h"
 #include "read/tensorflow/publish.h"
 
-/* ---- sources: everything is loaded when the file is opened, but for the values of a checkpoint ---- */
+/* ---- sources: everything is read when the file is opened, but for the values of a checkpoint ---- */
 
-static void free_profile(struct profile *profile) { tf_checkpoint_free(profile->source_data); }
+static void free_profile(struct profile *profile) {
+  struct tf_source *source = profile->source_data;
+  tf_checkpoint_free(source->checkpoint);
+  tf_kept_runs_free(source->runs);
+  free(source);
+}
 
-#define SOURCE(name) {.format = name, .load = tf_checkpoint_load, .free_profile = free_profile}
+static enum tfprof_status load(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                               unsigned count, struct column **out, struct tfprof_error *error) {
+  switch (segment->table) {
+    case TABLE_tensors: return tf_checkpoint_load(profile, segment, columns, count, out, error);
+    case TABLE_ops: case TABLE_kernels: return tf_kept_runs_load(profile, segment, columns, count, out, error);
+  }
+  return TFPROF_OK;
+}
+
+/* Over runs and executions; steps have their times from these. */
+static enum tfprof_status span(struct profile *profile, int64_t *start_ns, int64_t *end_ns,
+                               struct tfprof_error *error) {
+  const struct tf_source *source = profile->source_data;
+  const struct profile_table *table = &profile->tables[TABLE_node_steps];
+  (void)error;
+  tf_kept_runs_span(source->runs, start_ns, end_ns);
+  for (size_t i = 0; i < table->segment_count; i++) {
+    const struct column *starts = table->segments[i]->columns[COLUMN_node_steps_start_ns];
+    const struct column *ends = table->segments[i]->columns[COLUMN_node_steps_end_ns];
+    for (uint32_t row = 0; starts && ends && row < table->segments[i]->rows; row++) {
+      if (column_is_null(starts, row)) continue;
+      int64_t start = column_integer(starts, row), end = column_integer(ends, row);
+      if (start < *start_ns) *start_ns = start;
+      if (start > *end_ns) *end_ns = start;
+      if (end < *start_ns) *start_ns = end;
+      if (end > *end_ns) *end_ns = end;
+    }
+  }
+  return TFPROF_OK;
+}
+
+#define SOURCE(name) {.format = name, .load = load, .span = span, .free_profile = free_profile}
 static const struct profile_source sources[TF_KIND_count] = {
     [TF_KIND_PROFILE] = SOURCE("tf_profile"),
     [TF_KIND_GRAPH] = SOURCE("tf_graph"),
@@ -31,25 +67,30 @@ struct opening {
 };
 
 /* The file must be of the kind that its option wants. */
-static enum tfprof_status check_kind(const char *option, const char *path, enum tf_kind wanted, struct tfprof_error *error) {
+static enum tfprof_status check_kind(const char *option, const char *path, enum tf_kind wanted,
+                                     struct tfprof_error *error) {
   struct file_head *head = malloc(sizeof *head);
   if (!head) return error_no_memory(error);
   enum tfprof_status status = recognise_read(path, head, error);
   enum tf_kind kind = status ? TF_KIND_NONE : tf_kind_of(path, head->bytes, head->length);
   const struct read_format *format = status ? NULL : recognise_format(path, head);
   if (!status && head->is_gzip) {
-    status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is compressed with gzip; unpack it first",
-                      option, tf_kind_names[wanted]);
+    status =
+        error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is compressed with gzip; unpack it first",
+                 option, tf_kind_names[wanted]);
   } else if (!status && head->file_bytes == 0 && wanted == TF_KIND_GRAPH) {
-    status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and the file is empty", option, tf_kind_names[wanted]);
+    status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and the file is empty", option,
+                      tf_kind_names[wanted]);
   } else if (!status && head->file_bytes && kind != wanted) {
     if (kind != TF_KIND_NONE)
-      status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is %s", option, tf_kind_names[wanted],
-                        tf_kind_names[kind]);
+      status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is %s", option,
+                        tf_kind_names[wanted], tf_kind_names[kind]);
     else if (format)
-      status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is a %s", option, tf_kind_names[wanted],
-                        format->description);
-    else status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is none", option, tf_kind_names[wanted]);
+      status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is a %s", option,
+                        tf_kind_names[wanted], format->description);
+    else
+      status =
+          error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is none", option, tf_kind_names[wanted]);
   }
   if (status && error) error->has_offset = false;
   free(head);
@@ -66,7 +107,8 @@ static enum tfprof_status take(struct opening *opening, const char *path, enum t
 static enum tfprof_status take_step(struct opening *opening, const char *path, int64_t number, const char *option,
                                     struct tfprof_error *error) {
   enum tfprof_status status = option ? check_kind(option, path, TF_KIND_RUN_METADATA, error) : TFPROF_OK;
-  if (!status && !opening->model.has_graph) status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_partition_graphs);
+  if (!status && !opening->model.has_graph)
+    status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_partition_graphs);
   if (!status && !tf_begin_step(&opening->model, number)) status = opening->model.status;
   if (!status) status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_run_metadata);
   return status;
@@ -92,15 +134,18 @@ static enum tfprof_status check_checkpoint(const char *path, struct tfprof_error
   struct stat facts;
   char *index;
   if (asprintf(&index, "%s.index", path) < 0) return error_no_memory(error);
-  enum tfprof_status status = check_kind("checkpoint_path", stat(index, &facts) == 0 ? index : path, TF_KIND_CHECKPOINT, error);
+  enum tfprof_status status =
+      check_kind("checkpoint_path", stat(index, &facts) == 0 ? index : path, TF_KIND_CHECKPOINT, error);
   free(index);
   return status;
 }
 
-static enum tfprof_status collect(struct opening *opening, const struct tensorflow_files *files, struct tfprof_error *error) {
+static enum tfprof_status collect(struct opening *opening, const struct tensorflow_files *files,
+                                  struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   if (files->profile && (files->graph || files->op_log || files->run_meta_count))
-    return error_set(error, TFPROF_USAGE, "profile_path holds graph, steps and op log: it goes with checkpoint_path only");
+    return error_set(error, TFPROF_USAGE,
+                     "profile_path holds graph, steps and op log: it goes with checkpoint_path only");
   if (files->profile) {
     status = check_kind("profile_path", files->profile, TF_KIND_PROFILE, error);
     if (!status) status = take(opening, files->profile, TF_KIND_PROFILE, tf_take_profile);
@@ -111,7 +156,8 @@ static enum tfprof_status collect(struct opening *opening, const struct tensorfl
     if (!status) status = take(opening, files->graph, TF_KIND_GRAPH, tf_take_graph);
     opening->model.has_graph = true;
   }
-  for (size_t i = 0; i < files->run_meta_count && !status; i++) status = take_steps(opening, &files->run_meta[i], error);
+  for (size_t i = 0; i < files->run_meta_count && !status; i++)
+    status = take_steps(opening, &files->run_meta[i], error);
   if (!status && files->op_log) {
     status = check_kind("op_log_path", files->op_log, TF_KIND_OP_LOG, error);
     if (!status) status = take(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
@@ -120,7 +166,8 @@ static enum tfprof_status collect(struct opening *opening, const struct tensorfl
     status = check_checkpoint(files->checkpoint, error);
     if (!status) status = tf_checkpoint_read(&opening->model, files->checkpoint, &opening->checkpoint);
     /* A profile's own types are what it was written with. */
-    if (!status && !files->profile && !tf_checkpoint_mark(&opening->model, opening->checkpoint)) status = opening->model.status;
+    if (!status && !files->profile && !tf_checkpoint_mark(&opening->model, opening->checkpoint))
+      status = opening->model.status;
   }
   return status;
 }
@@ -148,8 +195,9 @@ enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, con
                      : files->op_log         ? files->op_log
                                              : files->checkpoint;
   enum tfprof_status status = path ? collect(&opening, files, error)
-                                   : error_set(error, TFPROF_USAGE, "no file is named; the keys are profile_path, graph_path, "
-                                                                    "run_meta_path, step, op_log_path and checkpoint_path");
+                                   : error_set(error, TFPROF_USAGE,
+                                               "no file is named; the keys are profile_path, graph_path, "
+                                               "run_meta_path, step, op_log_path and checkpoint_path");
   if (!status) status = publish(&opening, run_number, kind, path, &profile);
   if (status && profile) store_drop_profile(store, profile);
   tf_checkpoint_free(opening.checkpoint);
@@ -182,7 +230,9 @@ static int probe(const char *path, const uint8_t *head, size_t length, enum tf_k
 static int probe_profile(const char *path, const uint8_t *head, size_t length) {
   return probe(path, head, length, TF_KIND_PROFILE);
 }
-static int probe_graph(const char *path, const uint8_t *head, size_t length) { return probe(path, head, length, TF_KIND_GRAPH); }
+static int probe_graph(const char *path, const uint8_t *head, size_t length) {
+  return probe(path, head, length, TF_KIND_GRAPH);
+}
 static int probe_run_metadata(const char *path, const uint8_t *head, size_t length) {
   return probe(path, head, length, TF_KIND_RUN_METADATA);
 }
@@ -194,7 +244,8 @@ static int probe_checkpoint(const char *path, const uint8_t *head, size_t length
   return probe(path, head, length, TF_KIND_CHECKPOINT);
 }
 
-static enum tfprof_status open_profile(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
+static enum tfprof_status open_profile(struct store *store, uint32_t run, const char *path,
+                                       struct tfprof_error *error) {
   return tensorflow_open(store, run, &(struct tensorflow_files){.profile = path}, error);
 }
 static enum tfprof_status open_graph(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
@@ -204,7 +255,8 @@ static enum tfprof_status open_op_log(struct store *store, uint32_t run, const c
   return tensorflow_open(store, run, &(struct tensorflow_files){.op_log = path}, error);
 }
 
-static enum tfprof_status open_checkpoint(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
+static enum tfprof_status open_checkpoint(struct store *store, uint32_t run, const char *path,
+                                          struct tfprof_error *error) {
   return tensorflow_open(store, run, &(struct tensorflow_files){.checkpoint = path}, error);
 }
 
@@ -217,7 +269,8 @@ static int64_t step_in_name(const char *path) {
   return at < dot && dot - at < 10 && at > 0 && path[at - 1] == '_' ? strtoll(path + at, NULL, 10) : 0;
 }
 
-static enum tfprof_status open_run_metadata(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
+static enum tfprof_status open_run_metadata(struct store *store, uint32_t run, const char *path,
+                                            struct tfprof_error *error) {
   struct opening opening = {.is_complete = true};
   struct profile *profile = NULL;
   tf_model_init(&opening.model, store, error);
@@ -230,10 +283,11 @@ static enum tfprof_status open_run_metadata(struct store *store, uint32_t run, c
   return status;
 }
 
-const struct read_format read_format_tf_profile = {.name = "tf_profile",
-                                                   .description = "profile of TensorFlow's ProfileContext (ProfileProto)",
-                                                   .probe = probe_profile,
-                                                   .open = open_profile};
+const struct read_format read_format_tf_profile = {
+    .name = "tf_profile",
+    .description = "profile of TensorFlow's ProfileContext (ProfileProto)",
+    .probe = probe_profile,
+    .open = open_profile};
 const struct read_format read_format_tf_graph = {.name = "tf_graph",
                                                  .description = "TensorFlow graph (GraphDef), binary or text",
                                                  .probe = probe_graph,

@@ -1,8 +1,8 @@
 /* text_proto.c: protobuf text (.pbtxt) becomes binary, so that one reader does for both.
 **
 ** The format: https://protobuf.dev/reference/protobuf/textformat-spec.  Only the fields that the readers use are known
-** here (the table below); others are skipped, whatever they hold, and those that are no part of the message's definition
-** cannot be told from those that we do not need.  Enum values are names or numbers.
+** here (the table below); others are skipped, whatever they hold, and those that are no part of the message's
+** definition cannot be told from those that we do not need.  Enum values are names or numbers.
 */
 #include "read/tensorflow/files.h"
 

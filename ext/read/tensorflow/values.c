@@ -46,7 +46,11 @@ void tf_text_print(struct tf_text *text, const char *format, ...) {
 
 /* Bytes of the UTF-8 character at the beginning, 0: it is none. */
 static size_t character(const uint8_t *at, size_t left) {
-  size_t length = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : *at >= 0xf0 && *at < 0xf5 ? 4 : 0;
+  size_t length = *at < 0x80                  ? 1
+                  : *at >= 0xc2 && *at < 0xe0 ? 2
+                  : (*at & 0xf0) == 0xe0      ? 3
+                  : *at >= 0xf0 && *at < 0xf5 ? 4
+                                              : 0;
   if (length == 0 || length > left) return 0;
   for (size_t i = 1; i < length; i++) {
     if ((at[i] & 0xc0) != 0x80) return 0;
@@ -121,12 +125,13 @@ static const struct {
   const char *name;
   unsigned bytes;
 } dtypes[] = {
-    [1] = {"float32", 4},   [2] = {"float64", 8},  [3] = {"int32", 4},     [4] = {"uint8", 1},      [5] = {"int16", 2},
-    [6] = {"int8", 1},      [7] = {"string", 0},   [8] = {"complex64", 8}, [9] = {"int64", 8},      [10] = {"bool", 1},
-    [11] = {"qint8", 1},    [12] = {"quint8", 1},  [13] = {"qint32", 4},   [14] = {"bfloat16", 2},  [15] = {"qint16", 2},
-    [16] = {"quint16", 2},  [17] = {"uint16", 2},  [18] = {"complex128", 16}, [19] = {"float16", 2}, [20] = {"resource", 0},
-    [21] = {"variant", 0},  [22] = {"uint32", 4},  [23] = {"uint64", 8},   [24] = {"float8_e5m2", 1},
-    [25] = {"float8_e4m3fn", 1}, [29] = {"int4", 1}, [30] = {"uint4", 1},
+    [1] = {"float32", 4},        [2] = {"float64", 8},      [3] = {"int32", 4},    [4] = {"uint8", 1},
+    [5] = {"int16", 2},          [6] = {"int8", 1},         [7] = {"string", 0},   [8] = {"complex64", 8},
+    [9] = {"int64", 8},          [10] = {"bool", 1},        [11] = {"qint8", 1},   [12] = {"quint8", 1},
+    [13] = {"qint32", 4},        [14] = {"bfloat16", 2},    [15] = {"qint16", 2},  [16] = {"quint16", 2},
+    [17] = {"uint16", 2},        [18] = {"complex128", 16}, [19] = {"float16", 2}, [20] = {"resource", 0},
+    [21] = {"variant", 0},       [22] = {"uint32", 4},      [23] = {"uint64", 8},  [24] = {"float8_e5m2", 1},
+    [25] = {"float8_e4m3fn", 1}, [29] = {"int4", 1},        [30] = {"uint4", 1},
 };
 
 static int plain_dtype(int dtype) {
@@ -170,7 +175,8 @@ static void add_value(struct tf_text *text, struct wire_reader *message, bool is
   struct wire_field field;
   while (wire_next(message, &field)) {
     struct wire_reader child = wire_enter(message, &field);
-    if (is_list && field.number >= 2 && field.number <= 10 && (field.number < 3 || field.number > 6)) add_separator(text);
+    if (is_list && field.number >= 2 && field.number <= 10 && (field.number < 3 || field.number > 6))
+      add_separator(text);
     switch (field.number) {
       case 1:
         if (is_list) break;
@@ -291,12 +297,12 @@ bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes
   tf_text_add(text, ":", 1);
   size_t before = text->length;
   /* A list begins with '[', so that no comma is put before its first value; a plain value needs none either. */
-  struct tf_text plain = {0};
+  struct tf_text *plain = &attributes->value;
+  plain->length = 0;
   again = value;
-  add_value(&plain, &again, false);
-  if (plain.failed) return tf_no_memory(model);
-  if (plain.length) tf_text_add(text, plain.bytes, plain.length);
-  tf_text_free(&plain);
+  add_value(plain, &again, false);
+  if (plain->failed) return tf_no_memory(model);
+  if (plain->length) tf_text_add(text, plain->bytes, plain->length);
   if (text->length == before) tf_text_add(text, "null", 4);
   return text->failed ? tf_no_memory(model) : true;
 }
@@ -316,4 +322,5 @@ bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attribut
 void tf_attributes_free(struct tf_attributes *attributes) {
   tf_text_free(&attributes->text);
   tf_text_free(&attributes->shapes);
+  tf_text_free(&attributes->value);
 }

@@ -40,7 +40,7 @@ unsigned tf_dtype_bytes(int dtype);
 /* The attribute map of one node. tf_attributes_take() is called with each map entry, tf_attributes_finish() when the
 ** node is complete; `text` keeps its memory from node to node. */
 struct tf_attributes {
-  struct tf_text text, shapes;
+  struct tf_text text, shapes, value;
   string_id shape, dtype, type, data_format;
   int64_t parameters;
   bool has_shape, has_output_shapes;

@@ -1,0 +1,89 @@
+/* process_identity.c: see process_identity.h. */
+#include "process_identity.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static char framework_version[64], command[4096];
+static _Atomic uint64_t told_rank; /* the rank above, the size of the world below, which is never 0; 0: not told */
+static _Atomic bool is_changed;
+
+void process_identity_set_framework(const char *version) {
+  snprintf(framework_version, sizeof framework_version, "%s", version);
+}
+
+const char *process_identity_framework(void) { return framework_version; }
+
+void process_identity_set_rank(int rank, int world_size) {
+  if (rank < 0 || world_size < 1) return;
+  atomic_store(&told_rank, (uint64_t)(unsigned)rank << 32 | (unsigned)world_size);
+  atomic_store(&is_changed, true);
+}
+
+bool process_identity_has_changed(void) { return atomic_exchange(&is_changed, false); }
+
+static int32_t environment_number(const char *const *names, int32_t otherwise) {
+  for (; *names; names++) {
+    const char *text = getenv(*names);
+    char *end;
+    long number = text && *text ? strtol(text, &end, 10) : -1;
+    if (number >= 0 && number <= INT32_MAX && *end == 0) return (int32_t)number;
+  }
+  return otherwise;
+}
+
+void process_identity_get(struct process_identity *identity) {
+  static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
+  static const char *const size_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
+  memset(identity, 0, sizeof *identity);
+  if (gethostname(identity->host, sizeof identity->host - 1)) identity->host[0] = 0;
+  struct dump_profile *profile = &identity->profile;
+  profile->host = identity->host;
+  profile->command = command[0] ? command : NULL;
+  profile->framework = "pytorch";
+  profile->framework_version = framework_version;
+  profile->recorder = "tfprof-capture " TFPROF_RELEASE;
+  profile->clock_domain = "monotonic";
+  profile->pid = (uint32_t)getpid();
+  profile->parent_pid = (uint32_t)getppid();
+  profile->rank = environment_number(rank_names, -1);
+  profile->world_size = (uint32_t)environment_number(size_names, 0);
+  uint64_t told = atomic_load(&told_rank);
+  if (told) {
+    profile->rank = (int32_t)(told >> 32);
+    profile->world_size = (uint32_t)told;
+  }
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  profile->created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  /* 36 characters: 16 bytes in hexadecimal with dashes. */
+  char text[40] = "";
+  int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ssize_t length = read(descriptor, text, 36);
+  close(descriptor);
+  for (int i = 0, digits = 0; i < length && digits < 32; i++) {
+    const char *hexadecimal = "0123456789abcdef", *digit = text[i] ? strchr(hexadecimal, text[i]) : NULL;
+    if (!digit) continue;
+    profile->boot_id[digits / 2] = (uint8_t)(profile->boot_id[digits / 2] << 4 | (digit - hexadecimal));
+    digits++;
+  }
+}
+
+void process_identity_begin(void) {
+  const char *given = getenv("TFPROF_COMMAND");
+  if (given && *given) {
+    snprintf(command, sizeof command, "%s", given);
+    return;
+  }
+  int descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  ssize_t length = descriptor < 0 ? 0 : read(descriptor, command, sizeof command - 1);
+  if (descriptor >= 0) close(descriptor);
+  for (ssize_t i = 0; i + 1 < length; i++)
+    if (!command[i]) command[i] = ' ';
+}

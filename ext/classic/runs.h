@@ -1,0 +1,44 @@
+/* runs.h: what the nodes of a profile ran in one step, by node and device, and what they did to the devices' memory. */
+#ifndef TFPROF_CLASSIC_RUNS_H
+#define TFPROF_CLASSIC_RUNS_H
+
+#include "classic/classic.h"
+
+/* The counter that a TensorFlow profile has for memory in use on a device. */
+#define CLASSIC_MEMORY_COUNTER "allocator_bytes_in_use"
+
+struct classic_run {
+  uint32_t node, device; /* device: number of its name, in the order of the names */
+  bool is_scheduling;    /* on the device itself; else on a stream of it */
+  int64_t start_micros, micros;
+};
+
+/* One change of what a node holds of its device's memory. */
+struct classic_allocation {
+  uint32_t node;
+  int64_t micros, bytes; /* bytes below 0: a release */
+};
+
+/* How much of a device's memory was in use. */
+struct classic_memory_point {
+  string_id device; /* the device's name in lower case */
+  int64_t micros, bytes;
+};
+
+struct classic_runs {
+  char **devices; /* names in lower case, ascending */
+  uint32_t device_count;
+  struct classic_run *runs; /* by node, then device, then as the source has them */
+  uint32_t count;
+  uint32_t *first;                        /* of each node, and one more */
+  struct classic_allocation *allocations; /* by node, then time */
+  uint32_t allocation_count;
+  struct classic_memory_point *points; /* by device, then time */
+  uint32_t point_count;
+};
+
+/* NULL: *error says why. */
+struct classic_runs *classic_runs_create(const struct classic_model *model, int64_t step, struct tfprof_error *error);
+void classic_runs_free(struct classic_runs *runs);
+
+#endif

@@ -1,0 +1,512 @@
+/* timeline.c: -output timeline: what a view shows, as a Chrome trace that chrome://tracing and ui.perfetto.dev open.
+**
+** graph: the runs of the displayed nodes in one step.  Each device is a process of the trace: "Op scheduling threads:
+*D" for
+** what was scheduled on it, "Op execution threads: D" for what ran on its streams; overlapping runs lie in lanes of
+*their
+** own.  Arrows lead from a run to the runs of the nodes that take its result on another device.  For each accelerator
+*there
+** are two counters: the memory in use, and the ten nodes that hold most of it.  Runs that begin in the same microsecond
+*on
+** one device are shown once, the first of them, and memory at most every 100 microseconds, as in TensorFlow's profiler.
+**
+** scope, code: the displayed tree as if all of it ran one after the other: an item is as wide as its total time, its
+** children lie below it side by side, each depth is a process "Scope:N".
+**
+** One line of JSON: an object whose traceEvents are first M (names of processes) and X (runs), then s, t (arrows) and C
+** (counters); the keys of each object in alphabetical order.  Times in microseconds.
+** https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+*/
+#include <stdlib.h>
+#include <string.h>
+
+#include "classic/runs.h"
+#include "write/output_file.h"
+
+enum { DENSEST_MICROS = 100, MOST_HOLDERS = 10, NONE = UINT32_MAX };
+
+struct events {
+  struct output_file *file;
+  bool has_any;
+};
+
+static void begin(struct events *events) {
+  output_text(events->file, events->has_any ? "," : "{\"traceEvents\":[");
+  events->has_any = true;
+}
+
+static void write_process_name(struct events *events, int64_t process, const char *prefix, const char *name,
+                               const char *suffix) {
+  char *text;
+  begin(events);
+  int length = asprintf(&text, "%s%s%s", prefix, name, suffix);
+  output_text(events->file, "{\"args\":{\"name\":");
+  output_json_text(events->file, length < 0 ? name : text, length < 0 ? strlen(name) : (size_t)length);
+  output_format(events->file, "},\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%lld}", (long long)process);
+  if (length >= 0) free(text);
+}
+
+static void write_region(struct events *events, const char *name, size_t length, bool has_op, int64_t process,
+                         uint32_t lane, int64_t start, int64_t micros) {
+  begin(events);
+  output_text(events->file, "{\"args\":{\"name\":");
+  output_json_text(events->file, name, length);
+  if (has_op) {
+    output_text(events->file, ",\"op\":");
+    output_json_text(events->file, name, length);
+  }
+  output_format(events->file, "},\"cat\":\"Op\",\"dur\":%lld,\"name\":", (long long)micros);
+  output_json_text(events->file, name, length);
+  output_format(events->file, ",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u,\"ts\":%lld}", (long long)process, lane,
+                (long long)start);
+}
+
+static enum tfprof_status finish(struct events *events, enum tfprof_status status, struct tfprof_error *error) {
+  if (status) {
+    output_abandon(events->file);
+    return status;
+  }
+  output_text(events->file, events->has_any ? "]}\n" : "{\"traceEvents\":[]}\n");
+  return output_commit(events->file, error);
+}
+
+/* ---- scope and code ---- */
+
+static enum tfprof_status write_tree(const struct classic_result *result, struct events *events,
+                                     struct tfprof_error *error) {
+  int64_t *next = malloc((result->row_count + 1) * sizeof *next); /* where a row's next child begins; -1: left out */
+  uint8_t *is_named = calloc(result->row_count + 1, 1);
+  if (!next || !is_named) {
+    free(next);
+    free(is_named);
+    return error_no_memory(error);
+  }
+  for (size_t i = 0; i < result->row_count; i++) {
+    const struct classic_row *row = &result->rows[i];
+    int64_t micros = result->total[row->item].of[METRIC_micros], depth = row->depth - 1, start = 0;
+    if (row->parent >= 0) {
+      start = next[row->parent];
+      next[i] = -1;
+      if (start < 0 || micros <= 0) continue;
+      next[row->parent] += micros;
+    }
+    next[i] = start;
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)depth);
+    if (!is_named[depth]) write_process_name(events, depth, "Scope:", number, "");
+    is_named[depth] = 1;
+    size_t length;
+    const char *name = classic_item_name(result, row->item, &length);
+    write_region(events, name, length, true, depth, 0, start, micros);
+  }
+  free(next);
+  free(is_named);
+  return TFPROF_OK;
+}
+
+/* ---- lanes: the first lane that is free ---- */
+
+/* The least end of the lanes in a tree over them: the leaves are ends[size ... 2 * size - 1]. */
+struct lanes {
+  int64_t *ends;
+  uint32_t size;
+};
+
+static bool take_lane(struct lanes *lanes, int64_t start, int64_t end, uint32_t *lane) {
+  if (!lanes->size || lanes->ends[1] > start) {
+    uint32_t size = lanes->size ? lanes->size * 2 : 1;
+    int64_t *ends = malloc(2 * (size_t)size * sizeof *ends);
+    if (!ends) return false;
+    for (uint32_t i = 0; i < size; i++) ends[size + i] = i < lanes->size ? lanes->ends[lanes->size + i] : INT64_MIN;
+    for (uint32_t i = size - 1; i > 0; i--) ends[i] = ends[2 * i] < ends[2 * i + 1] ? ends[2 * i] : ends[2 * i + 1];
+    free(lanes->ends);
+    lanes->ends = ends;
+    lanes->size = size;
+  }
+  uint32_t at = 1;
+  while (at < lanes->size) at = lanes->ends[2 * at] <= start ? 2 * at : 2 * at + 1;
+  *lane = at - lanes->size;
+  for (lanes->ends[at] = end; at > 1; at /= 2) {
+    int64_t left = lanes->ends[at & ~1u], right = lanes->ends[at | 1u];
+    lanes->ends[at / 2] = left < right ? left : right;
+  }
+  return true;
+}
+
+/* ---- graph ---- */
+
+struct shown_run {
+  uint32_t run, lane, place; /* run: in runs; place: when it was met */
+  uint32_t arrow;            /* the first that leads from it; NONE */
+};
+
+struct arrow {
+  uint32_t to, next; /* to: shown run */
+};
+
+struct graph {
+  const struct classic_result *result;
+  struct classic_runs *runs;
+  struct events events;
+  uint32_t *items;         /* of each node: its item; NONE */
+  int64_t *processes;      /* number in the trace of each device; -1: it has none */
+  uint32_t *shown_of;      /* of each run: its shown one; NONE */
+  struct shown_run *shown; /* by device, then start */
+  uint32_t shown_count, *device_first;
+  struct arrow *arrows; /* their order is that in which they were met */
+  uint32_t *last_arrow; /* of each shown run */
+  uint32_t arrow_count, arrow_capacity;
+  int64_t process_count;
+};
+
+static bool is_traced(const struct graph *graph, uint32_t node) {
+  return graph->result->model->nodes[node].device && graph->runs->first[node + 1] > graph->runs->first[node];
+}
+
+static int compare_shown(const void *left, const void *right, void *context) {
+  const struct classic_runs *runs = context;
+  const struct shown_run *a = left, *b = right;
+  const struct classic_run *x = &runs->runs[a->run], *y = &runs->runs[b->run];
+  if (x->device != y->device) return x->device < y->device ? -1 : 1;
+  if (x->start_micros != y->start_micros) return x->start_micros < y->start_micros ? -1 : 1;
+  return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* The runs of displayed nodes, in the order of the rows; names the devices as they are met. */
+static bool collect(struct graph *graph) {
+  const struct classic_result *result = graph->result;
+  const struct classic_runs *runs = graph->runs;
+  for (size_t i = 0; i < result->row_count; i++) {
+    uint32_t item = result->rows[i].item, node = item == result->item_count ? NONE : result->nodes[item];
+    if (node == NONE || !is_traced(graph, node)) continue;
+    for (uint32_t k = runs->first[node]; k < runs->first[node + 1]; k++) {
+      const struct classic_run *run = &runs->runs[k];
+      if (graph->processes[run->device] < 0) {
+        bool is_stream = strstr(runs->devices[run->device], "stream") != NULL;
+        graph->processes[run->device] = graph->process_count++;
+        write_process_name(&graph->events, graph->processes[run->device],
+                           is_stream ? "Op execution threads: " : "Op scheduling threads: ", runs->devices[run->device],
+                           "");
+      }
+      graph->shown[graph->shown_count] = (struct shown_run){.run = k, .place = graph->shown_count, .arrow = NONE};
+      graph->shown_count++;
+    }
+  }
+  if (graph->shown_count > 1)
+    qsort_r(graph->shown, graph->shown_count, sizeof *graph->shown, compare_shown, graph->runs);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < graph->shown_count; i++) {
+    const struct classic_run *run = &runs->runs[graph->shown[i].run];
+    const struct classic_run *last = kept ? &runs->runs[graph->shown[kept - 1].run] : NULL;
+    bool is_same = last && last->device == run->device && last->start_micros == run->start_micros;
+    if (!is_same) graph->shown[kept++] = graph->shown[i];
+    graph->shown_of[graph->shown[i].run] = kept - 1;
+  }
+  graph->shown_count = kept;
+  for (uint32_t i = 0; i < kept; i++) graph->device_first[runs->runs[graph->shown[i].run].device + 1]++;
+  for (uint32_t i = 0; i < runs->device_count; i++) graph->device_first[i + 1] += graph->device_first[i];
+  return true;
+}
+
+static bool add_arrow(struct graph *graph, uint32_t from, uint32_t to) {
+  if (graph->arrow_count == graph->arrow_capacity) {
+    uint32_t capacity = graph->arrow_capacity * 2 + 256;
+    struct arrow *grown = capacity < INT32_MAX ? realloc(graph->arrows, capacity * sizeof *grown) : NULL;
+    if (!grown) return false;
+    graph->arrows = grown;
+    graph->arrow_capacity = capacity;
+  }
+  uint32_t arrow = graph->arrow_count++;
+  graph->arrows[arrow] = (struct arrow){to, NONE};
+  if (graph->shown[from].arrow == NONE)
+    graph->shown[from].arrow = arrow;
+  else
+    graph->arrows[graph->last_arrow[from]].next = arrow;
+  graph->last_arrow[from] = arrow;
+  return true;
+}
+
+/* To each shown run on a device itself from those of its inputs on other devices. */
+static bool connect(struct graph *graph) {
+  const struct classic_model *model = graph->result->model;
+  const struct classic_runs *runs = graph->runs;
+  for (uint32_t i = 0; i < graph->shown_count; i++) {
+    const struct classic_run *to = &runs->runs[graph->shown[i].run];
+    const struct classic_node *node = &model->nodes[to->node];
+    for (uint32_t k = node->first_input; to->is_scheduling && k < node[1].first_input; k++) {
+      uint32_t source = model->inputs[k].source;
+      if (source == UINT32_MAX || graph->items[source] == NONE || !graph->result->accounted[graph->items[source]])
+        continue;
+      if (!is_traced(graph, source)) continue;
+      for (uint32_t r = runs->first[source]; r < runs->first[source + 1]; r++) {
+        const struct classic_run *from = &runs->runs[r];
+        if (!from->is_scheduling || from->device == to->device || graph->shown_of[r] == NONE) continue;
+        if (!add_arrow(graph, graph->shown_of[r], i)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+static bool allocate_lanes(struct graph *graph) {
+  bool ok = true;
+  for (uint32_t device = 0; ok && device < graph->runs->device_count; device++) {
+    struct lanes lanes = {0};
+    for (uint32_t i = graph->device_first[device]; ok && i < graph->device_first[device + 1]; i++) {
+      const struct classic_run *run = &graph->runs->runs[graph->shown[i].run];
+      ok = take_lane(&lanes, run->start_micros, run->start_micros + run->micros, &graph->shown[i].lane);
+    }
+    free(lanes.ends);
+  }
+  return ok;
+}
+
+static const char *node_name(const struct graph *graph, uint32_t node, size_t *length) {
+  const struct classic_model *model = graph->result->model;
+  string_id name = model->nodes[node].name;
+  *length = name ? pool_length(model->pool, name) : 0;
+  return name ? pool_text(model->pool, name) : "";
+}
+
+static void write_arrow(struct graph *graph, const char *phase, int64_t number, const struct shown_run *from,
+                        const struct shown_run *at, int64_t micros) {
+  size_t length;
+  const char *name = node_name(graph, graph->runs->runs[from->run].node, &length);
+  char *text;
+  int text_length = asprintf(&text, "%.*s_flow", (int)length, name);
+  begin(&graph->events);
+  output_format(graph->events.file, "{\"cat\":\"DataFlow\",\"id\":%lld,\"name\":", (long long)number);
+  output_json_text(graph->events.file, text_length < 0 ? name : text, text_length < 0 ? length : (size_t)text_length);
+  output_format(graph->events.file, ",\"ph\":\"%s\",\"pid\":%lld,\"tid\":%u,\"ts\":%lld}", phase,
+                (long long)graph->processes[graph->runs->runs[at->run].device], at->lane, (long long)micros);
+  if (text_length >= 0) free(text);
+}
+
+struct place {
+  int64_t process;
+  uint32_t lane, shown;
+};
+
+static int compare_places(const void *left, const void *right) {
+  const struct place *a = left, *b = right;
+  if (a->process != b->process) return a->process < b->process ? -1 : 1;
+  if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
+  return a->shown < b->shown ? -1 : a->shown > b->shown;
+}
+
+/* By process, lane and start: the runs (arrows: false), or what leads from them. */
+static void write_runs(struct graph *graph, const struct place *places, bool arrows) {
+  int64_t number = 1;
+  for (uint32_t i = 0; i < graph->shown_count; i++) {
+    const struct shown_run *shown = &graph->shown[places[i].shown];
+    const struct classic_run *run = &graph->runs->runs[shown->run];
+    size_t length;
+    const char *name = node_name(graph, run->node, &length);
+    if (!arrows) {
+      write_region(&graph->events, name, length, false, places[i].process, shown->lane, run->start_micros, run->micros);
+      continue;
+    }
+    for (uint32_t at = shown->arrow; at != NONE; at = graph->arrows[at].next, number++) {
+      const struct shown_run *to = &graph->shown[graph->arrows[at].to];
+      write_arrow(graph, "s", number, shown, shown, run->start_micros + run->micros);
+      write_arrow(graph, "t", number, shown, to, graph->runs->runs[to->run].start_micros);
+    }
+  }
+}
+
+/* ---- memory ---- */
+
+struct holder {
+  uint32_t node;
+  int64_t bytes;
+};
+
+/* Most bytes first, then by name, which is the order of the nodes. */
+static int compare_holders(const void *left, const void *right) {
+  const struct holder *a = left, *b = right;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* What each shown node of a device held right before `micros`: what the last change before it left, or the first one.
+ */
+static uint32_t find_holders(const struct graph *graph, string_id device, int64_t micros, struct holder *holders) {
+  const struct classic_runs *runs = graph->runs;
+  const struct classic_model *model = graph->result->model;
+  uint32_t count = 0;
+  for (uint32_t i = 0, last; i < runs->allocation_count; i = last) {
+    uint32_t node = runs->allocations[i].node;
+    int64_t held = 0, found = 0;
+    for (last = i; last < runs->allocation_count && runs->allocations[last].node == node;) {
+      int64_t time = runs->allocations[last].micros;
+      bool is_first = last == i;
+      for (; last < runs->allocation_count && runs->allocations[last].node == node &&
+             runs->allocations[last].micros == time;
+           last++)
+        held += runs->allocations[last].bytes;
+      if (is_first || time < micros) found = held;
+    }
+    if (found > 0 && model->nodes[node].device == device && graph->items[node] != NONE && is_traced(graph, node))
+      holders[count++] = (struct holder){node, found};
+  }
+  if (count) qsort(holders, count, sizeof *holders, compare_holders);
+  return count;
+}
+
+static void write_point(struct graph *graph, int64_t process, int64_t micros, int64_t bytes,
+                        const struct holder *holders, uint32_t count) {
+  struct output_file *file = graph->events.file;
+  begin(&graph->events);
+  output_format(
+      file, "{\"args\":{\"Allocator Bytes in Use\":%lld},\"cat\":\"Memory\",\"name\":\"Allocated Bytes\",\"ph\":\"C\",",
+      (long long)bytes);
+  output_format(file, "\"pid\":%lld,\"tid\":0,\"ts\":%lld}", (long long)process, (long long)micros);
+  struct holder shown[MOST_HOLDERS];
+  uint32_t shown_count = 0;
+  int64_t rest = bytes;
+  for (uint32_t i = 0; i < count && shown_count < MOST_HOLDERS; i++) {
+    if (rest < holders[i].bytes) continue; /* the counter and the allocations need not agree */
+    shown[shown_count++] = holders[i];
+    rest -= holders[i].bytes;
+  }
+  begin(&graph->events);
+  output_format(file, "{\"args\":{\"Not Displayed\":\"%.2f MB\"", (double)rest / 1e6);
+  for (uint32_t i = 0; i < MOST_HOLDERS; i++) {
+    char *text;
+    size_t length;
+    if (i >= shown_count) {
+      if (i) output_format(file, ",\"Top Allocation %02u\":\"N/A\"", i);
+      continue;
+    }
+    const char *name = node_name(graph, shown[i].node, &length);
+    output_format(file, ",\"Top Allocation %02u\":", i);
+    if (asprintf(&text, "%g MB from %.*s", (double)shown[i].bytes / 1e6, (int)length, name) >= 0) {
+      output_json_text(file, text, strlen(text));
+      free(text);
+    } else {
+      output_text(file, "null");
+    }
+  }
+  output_format(file,
+                "},\"cat\":\"Memory\",\"name\":\"Top Allocations\",\"ph\":\"C\",\"pid\":%lld,\"tid\":0,\"ts\":%lld}",
+                (long long)process + 1, (long long)micros);
+}
+
+/* Devices that the shown nodes belong to, in the order of their names; those that are no processors of the host. */
+static int compare_device_names(const void *left, const void *right, void *context) {
+  const struct pool *pool = context;
+  return strcmp(pool_text(pool, *(const string_id *)left), pool_text(pool, *(const string_id *)right));
+}
+
+static string_id *memory_devices(const struct graph *graph, uint32_t *count) {
+  const struct classic_model *model = graph->result->model;
+  string_id *devices = malloc(((size_t)model->node_count + 1) * sizeof *devices);
+  uint8_t *seen = calloc((size_t)pool_count(model->pool) + 1, 1);
+  *count = 0;
+  for (size_t i = 0; devices && seen && i < graph->result->row_count; i++) {
+    uint32_t item = graph->result->rows[i].item,
+             node = item == graph->result->item_count ? NONE : graph->result->nodes[item];
+    if (node == NONE || !is_traced(graph, node) || seen[model->nodes[node].device]) continue;
+    seen[model->nodes[node].device] = 1;
+    if (!strstr(pool_text(model->pool, model->nodes[node].device), "cpu"))
+      devices[(*count)++] = model->nodes[node].device;
+  }
+  free(seen);
+  if (devices && *count > 1)
+    qsort_r(devices, *count, sizeof *devices, compare_device_names, (void *)(uintptr_t)model->pool);
+  return devices;
+}
+
+/* Points that are far enough from the last. The names of the processes come with the runs, before all counters, so that
+** this is called twice. */
+static bool write_memory(struct graph *graph, bool names, FILE *messages) {
+  const struct classic_model *model = graph->result->model;
+  const struct classic_runs *runs = graph->runs;
+  uint32_t device_count;
+  string_id *devices = memory_devices(graph, &device_count);
+  struct holder *holders = malloc(((size_t)runs->allocation_count + 1) * sizeof *holders);
+  bool ok = devices && holders;
+  int64_t process = graph->process_count;
+  for (uint32_t d = 0; ok && d < device_count; d++, process += 2) {
+    const char *name = pool_text(model->pool, devices[d]);
+    int64_t peak = 0, last = INT64_MIN / 2;
+    if (names) {
+      write_process_name(&graph->events, process, "mem usage on:", name, "");
+      write_process_name(&graph->events, process + 1, "mem usage on:", name, " allocations");
+      continue;
+    }
+    for (uint32_t i = 0; i < runs->point_count; i++) {
+      const struct classic_memory_point *point = &runs->points[i];
+      if (point->device != devices[d] || point->micros <= 0) continue;
+      /* Of one moment the last reading counts. */
+      if (i + 1 < runs->point_count && point[1].device == point->device && point[1].micros == point->micros) continue;
+      if (point->bytes > peak) peak = point->bytes;
+      if (point->micros - last < DENSEST_MICROS) continue;
+      last = point->micros;
+      write_point(graph, process, point->micros, point->bytes, holders,
+                  find_holders(graph, devices[d], point->micros, holders));
+    }
+    if (messages) fprintf(messages, "%s peak memory: %.2f MB\n", name, (double)peak / 1e6);
+  }
+  free(devices);
+  free(holders);
+  return ok;
+}
+
+static bool write_graph(struct graph *graph, FILE *messages) {
+  struct place *places = malloc(((size_t)graph->shown_count + 1) * sizeof *places);
+  if (!places) return false;
+  for (uint32_t i = 0; i < graph->shown_count; i++)
+    places[i] =
+        (struct place){graph->processes[graph->runs->runs[graph->shown[i].run].device], graph->shown[i].lane, i};
+  if (graph->shown_count) qsort(places, graph->shown_count, sizeof *places, compare_places);
+  write_runs(graph, places, false);
+  bool ok = write_memory(graph, true, NULL);
+  if (ok) write_runs(graph, places, true);
+  free(places);
+  return ok && write_memory(graph, false, messages);
+}
+
+static enum tfprof_status graph_timeline(const struct classic_result *result, int64_t step, struct events *events,
+                                         FILE *messages, struct tfprof_error *error) {
+  struct graph graph = {.result = result, .events = *events};
+  graph.runs = classic_runs_create(result->model, step, error);
+  if (!graph.runs) return error->status;
+  size_t runs = (size_t)graph.runs->count + 1, nodes = (size_t)result->model->node_count + 1;
+  graph.items = malloc(nodes * sizeof *graph.items);
+  graph.processes = malloc(((size_t)graph.runs->device_count + 1) * sizeof *graph.processes);
+  graph.shown_of = malloc(runs * sizeof *graph.shown_of);
+  graph.last_arrow = malloc(runs * sizeof *graph.last_arrow);
+  graph.shown = malloc(runs * sizeof *graph.shown);
+  graph.device_first = calloc((size_t)graph.runs->device_count + 2, sizeof *graph.device_first);
+  bool ok = graph.items && graph.processes && graph.shown_of && graph.last_arrow && graph.shown && graph.device_first;
+  if (ok) {
+    memset(graph.items, 0xff, nodes * sizeof *graph.items);
+    memset(graph.processes, 0xff, ((size_t)graph.runs->device_count + 1) * sizeof *graph.processes);
+    memset(graph.shown_of, 0xff, runs * sizeof *graph.shown_of);
+    for (uint32_t i = 0; i < result->item_count; i++) graph.items[result->nodes[i]] = i;
+    ok = collect(&graph) && connect(&graph) && allocate_lanes(&graph) && write_graph(&graph, messages);
+  }
+  *events = graph.events;
+  free(graph.items);
+  free(graph.processes);
+  free(graph.shown_of);
+  free(graph.last_arrow);
+  free(graph.shown);
+  free(graph.device_first);
+  free(graph.arrows);
+  classic_runs_free(graph.runs);
+  return ok ? TFPROF_OK : error_no_memory(error);
+}
+
+enum tfprof_status classic_write_timeline(const struct classic_result *result, int64_t step, const char *path,
+                                          FILE *messages, struct tfprof_error *error) {
+  struct events events = {0};
+  if (result->view == CLASSIC_OP)
+    return error_set(error, TFPROF_USAGE, "the op view has no timeline; scope, graph and code have one");
+  enum tfprof_status status = output_open(&events.file, path, false, error);
+  if (status) return status;
+  status = result->view == CLASSIC_GRAPH ? graph_timeline(result, step, &events, messages, error)
+                                         : write_tree(result, &events, error);
+  return finish(&events, status, error);
+}
