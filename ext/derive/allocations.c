@@ -5,7 +5,8 @@
 ** under its device and address until a release of the same address closes it; an address that is given out again while
 ** it still stands closes the older one as well, whose release was not recorded.  A release without an allocation is an
 ** allocation from before the recording: its allocated_ns is NULL.  Events without an address (libkineto before 2022)
-** cannot be paired: each allocation stays open, releases pair with nothing.
+** cannot be paired: each allocation stays open, releases pair with nothing.  Where the event itself tells what the
+** memory is for instead, it is a change of a sum and no allocation.
 **
 ** The op is the innermost on the event's thread at that time.
 */
@@ -53,7 +54,7 @@ static enum tfprof_status collect(struct profile *profile, struct work *w, uint3
       uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
       int64_t times[ROWS_BLOCK], bytes[ROWS_BLOCK], addresses[ROWS_BLOCK];
       uint32_t device[ROWS_BLOCK], thread[ROWS_BLOCK];
-      string_id kinds[ROWS_BLOCK], allocators[ROWS_BLOCK];
+      string_id kinds[ROWS_BLOCK], allocators[ROWS_BLOCK], regions[ROWS_BLOCK];
       derive_integers(segment->columns[COLUMN_memory_events_time_ns], first, count, times);
       derive_integers(segment->columns[COLUMN_memory_events_bytes], first, count, bytes);
       derive_integers(segment->columns[COLUMN_memory_events_address], first, count, addresses);
@@ -61,7 +62,9 @@ static enum tfprof_status collect(struct profile *profile, struct work *w, uint3
       derive_references(segment->columns[COLUMN_memory_events_thread], first, count, threads, thread);
       derive_texts(segment->columns[COLUMN_memory_events_kind], first, count, kinds);
       derive_texts(segment->columns[COLUMN_memory_events_allocator], first, count, allocators);
+      derive_texts(segment->columns[COLUMN_memory_events_region], first, count, regions);
       for (uint32_t i = 0; i < count; i++) {
+        bool is_sum = regions[i] && addresses[i] == NO_VALUE;
         if (times[i] == NO_VALUE || bytes[i] == NO_VALUE) continue;
         struct event event = {.time = times[i],
                               .bytes = bytes[i],
@@ -71,7 +74,10 @@ static enum tfprof_status collect(struct profile *profile, struct work *w, uint3
                               .thread = thread[i],
                               .op = NO_ROW,
                               .allocator = allocators[i],
-                              .kind = kinds[i] == allocate ? ALLOCATE : kinds[i] == release ? RELEASE : OTHER};
+                              .kind = is_sum                 ? OTHER
+                                      : kinds[i] == allocate ? ALLOCATE
+                                      : kinds[i] == release  ? RELEASE
+                                                             : OTHER};
         if (w->count && times[i] < w->events[w->count - 1].time) is_sorted = false;
         w->events[w->count++] = event;
       }
@@ -243,6 +249,7 @@ const struct derive_pass derive_allocations = {
               {TABLE_memory_events, COLUMN_memory_events_device_id},
               {TABLE_memory_events, COLUMN_memory_events_thread},
               {TABLE_memory_events, COLUMN_memory_events_allocator},
+              {TABLE_memory_events, COLUMN_memory_events_region},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
               {TABLE_ops, COLUMN_ops_thread_id}},

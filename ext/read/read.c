@@ -15,6 +15,7 @@
 #include "read/clock_alignment.h"
 #include "read/dump_reader.h"
 #include "read/json/json.h"
+#include "read/json/memory_timeline.h"
 #include "read/pickle/memory_snapshot.h"
 #include "read/recognise.h"
 #include "read/tensorflow/tensorflow.h"
@@ -28,8 +29,9 @@
 #include <sys/stat.h>
 
 const struct read_format *const read_formats[] = {
-    &dump_read_format,       &read_format_json,     &read_format_memory_snapshot, &read_format_tf_profile,
-    &read_format_tf_graph, &read_format_tf_run_metadata, &read_format_tf_op_log,     &read_format_tf_checkpoint,
+    &dump_read_format,       &read_format_json,     &read_format_memory_snapshot, &read_format_memory_timeline,
+    &read_format_tf_profile, &read_format_tf_graph, &read_format_tf_run_metadata, &read_format_tf_op_log,
+    &read_format_tf_checkpoint,
 };
 const unsigned read_format_count = sizeof read_formats / sizeof read_formats[0];
 

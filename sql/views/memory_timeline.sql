@@ -1,11 +1,11 @@
 -- Memory over time: how much was in use on each device after each change, by what it holds.
 --
--- One row for each allocation and release, in the order of time.  Memory from before the recording counts as category
--- unknown, and so does what nothing is known about; the categories together are what was in use.
+-- One row for each allocation, release and change of category, in the order of time.  Memory from before the recording
+-- counts as category unknown, and so does what nothing is known about; the categories together are what was in use.
 --   profile_id, device_id, device
 --   time_ns              when it changed
---   category             parameter, gradient, activation, optimizer_state, input, temporary ... as in allocations.region;
---                        unknown where the source tells nothing
+--   category             parameter, gradient, activation, optimizer_state, input, temporary ...: what the source tells of
+--                        the event (raw memory timelines of PyTorch), else allocations.region; unknown where neither does
 --   bytes                in use by this category after the change
 --   device_bytes         in use by all categories together
 --   fragmentation_ratio  share of the allocator's free memory outside its largest piece; NULL where it does not tell
@@ -15,10 +15,10 @@ WITH changes AS (
   SELECT memory_events.profile_id AS profile_id, memory_events.device_id AS device_id, memory_events.id AS id,
     memory_events.time_ns AS time_ns, memory_events.bytes AS bytes, memory_events.in_use_bytes AS in_use_bytes,
     memory_events.fragmentation_ratio AS fragmentation_ratio,
-    coalesce(allocations.region, 'unknown') AS category
+    coalesce(memory_events.region, allocations.region, 'unknown') AS category
   FROM temp.memory_events AS memory_events
   LEFT JOIN temp.allocations AS allocations ON allocations.id = memory_events.allocation_id
-  WHERE memory_events.kind IN ('allocate', 'release') AND memory_events.time_ns IS NOT NULL
+  WHERE memory_events.kind IN ('allocate', 'release', 'recategorize') AND memory_events.time_ns IS NOT NULL
 ), sums AS (
   SELECT changes.*,
     CAST(sum(1.0 * bytes) OVER (PARTITION BY profile_id, device_id, category ORDER BY time_ns, id) AS INTEGER)
