@@ -50,8 +50,10 @@
 **   tfprof_pprof(path [, metric [, profile]])
 **                               writes call stacks for `go tool pprof`; the number of samples
 **   tfprof_views_create()       makes the views that are missing (see below); how many
+**   tfprof_set(name, value)     a setting of this connection, such as where a check of the advisor begins to speak
+**                               (sql/README.md), or compat (README.md); NULL: back to the default; its name
 **
-**   These seven have effects and cannot be used in views and triggers of a database.  The others are pure:
+**   These eight have effects and cannot be used in views and triggers of a database.  The others are pure:
 **
 **   tfprof_version()            the version
 **   union_ns(start, end)        aggregate: how much time the intervals cover, overlaps counted once
@@ -70,7 +72,8 @@
 **   flops(op_type, input_shapes, output_shape, attributes)
 **                               floating point operations of a call; NULL where that cannot be told
 **   flops_formula(op_type)      how flops() counts this type
-**   format_ns(x), format_bytes(x), format_count(x)
+**   tfprof_setting(name, default)   what tfprof_set() set, else the default
+**   format_ns(x), format_bytes(x), format_count(x), format_micros(x)
 **                               for people to read: 1.23 ms, 45.6 MiB, 789 k
 **   regexp(pattern, text)       search, makes REGEXP work; only where there is none
 **   regexp_full_match(pattern, text)
@@ -148,7 +151,9 @@ static bool is_there(sqlite3 *db, const struct function_spec *spec) {
 }
 
 static int register_function(struct connection *connection, const struct function_spec *spec) {
-  int flags = SQLITE_UTF8 | (spec->has_effects ? SQLITE_DIRECTONLY : SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
+  int flags = SQLITE_UTF8 | (spec->has_effects   ? SQLITE_DIRECTONLY
+                             : spec->is_volatile ? SQLITE_INNOCUOUS
+                                                 : SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
   void *data = connection;
   void (*destroy)(void *) = connection_release;
   if (spec->only_if_absent && is_there(connection->db, spec)) return SQLITE_OK;
@@ -171,7 +176,8 @@ static int register_function(struct connection *connection, const struct functio
 static int register_functions(struct connection *connection) {
   const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
                                              statistics_functions, flops_functions, format_functions,
-                                             regexp_functions, pprof_functions, timeline_functions, text_functions};
+                                             regexp_functions, pprof_functions, timeline_functions, text_functions,
+                                             settings_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     for (const struct function_spec *spec = all[i]; spec->name && !result; spec++)

@@ -328,26 +328,18 @@ static int compare_holders(const void *left, const void *right) {
   return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* What each shown node of a device held right before `micros`: what the last change before it left, or the first one.
- */
+/* What each shown node of a device held right before `micros`: what the last change before it left. */
 static uint32_t find_holders(const struct graph *graph, string_id device, int64_t micros, struct holder *holders) {
   const struct classic_runs *runs = graph->runs;
   const struct classic_model *model = graph->result->model;
   uint32_t count = 0;
   for (uint32_t i = 0, last; i < runs->allocation_count; i = last) {
     uint32_t node = runs->allocations[i].node;
-    int64_t held = 0, found = 0;
-    for (last = i; last < runs->allocation_count && runs->allocations[last].node == node;) {
-      int64_t time = runs->allocations[last].micros;
-      bool is_first = last == i;
-      for (; last < runs->allocation_count && runs->allocations[last].node == node &&
-             runs->allocations[last].micros == time;
-           last++)
-        held += runs->allocations[last].bytes;
-      if (is_first || time < micros) found = held;
-    }
-    if (found > 0 && model->nodes[node].device == device && graph->items[node] != NONE && is_traced(graph, node))
-      holders[count++] = (struct holder){node, found};
+    int64_t held = 0;
+    for (last = i; last < runs->allocation_count && runs->allocations[last].node == node; last++)
+      held += runs->allocations[last].micros < micros ? runs->allocations[last].bytes : 0;
+    if (held > 0 && model->nodes[node].device == device && graph->items[node] != NONE && is_traced(graph, node))
+      holders[count++] = (struct holder){node, held};
   }
   if (count) qsort(holders, count, sizeof *holders, compare_holders);
   return count;

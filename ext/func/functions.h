@@ -12,6 +12,7 @@ struct function_spec {
   const char *name;
   int argument_count;  /* -1: any number */
   bool has_effects;    /* DIRECTONLY: not from views and triggers of a database; else deterministic and innocuous */
+  bool is_volatile;    /* innocuous, but its result may change from statement to statement */
   bool only_if_absent; /* newer SQLite or the shell may bring it, and means the same */
   void (*function)(sqlite3_context *context, int count, sqlite3_value **values);
   /* For an aggregate, instead of `function`. */
@@ -34,6 +35,7 @@ extern const struct function_spec flops_functions[];
 extern const struct function_spec format_functions[];
 extern const struct function_spec regexp_functions[];
 extern const struct function_spec pprof_functions[];
+extern const struct function_spec settings_functions[];
 extern const struct function_spec timeline_functions[];
 extern const struct function_spec text_functions[];
 

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "advise.h"
 #include "vtab/classic_cache.h"
+#include "vtab/settings.h"
 
 struct classic_settings *classic_settings_create(void) {
   struct classic_settings *settings = calloc(1, sizeof *settings);
@@ -25,6 +27,7 @@ struct classic_settings *classic_settings_create(void) {
 void classic_settings_free(struct classic_settings *settings) {
   if (!settings) return;
   classic_options_free(&settings->options);
+  free(settings->advise_words);
   free(settings);
 }
 
@@ -48,6 +51,43 @@ static const char *value_of(char **argv, int *i, size_t name_length) {
   return next && (next[0] != '-' || (next[1] >= '0' && next[1] <= '9')) ? argv[++*i] : NULL;
 }
 
+void classic_set_compat(struct session *session) {
+  bool is_of_other_build;
+  char *message = NULL;
+  struct connection *connection = connection_find(session->db, &is_of_other_build);
+  if (connection) settings_set(connection, "compat", 1, &message);
+  sqlite3_free(message);
+}
+
+const char *classic_advise_words(const struct session *session) {
+  return session->classic->advise_words ? session->classic->advise_words : "";
+}
+
+struct option_search {
+  const char *name; /* without hyphens */
+  bool is_there;
+};
+
+static void search_option(void *user, const char *name, const char *standard) {
+  struct option_search *search = user;
+  const char *dot = strchr(name, '.');
+  (void)standard;
+  search->is_there |= strcmp(name + 1, search->name) == 0 || (dot && strcmp(dot + 1, search->name) == 0);
+}
+
+/* An option of advise, such as --checkers=JobChecker. 1: taken; 0: it is none; -1: said on stderr. */
+static int take_advise_argument(struct classic_settings *settings, const char *name, const char *value) {
+  struct option_search search = {.name = name};
+  char *longer;
+  advise_each_option(search_option, &search);
+  if (!search.is_there) return 0;
+  const char *former = settings->advise_words ? settings->advise_words : "";
+  if (asprintf(&longer, "%s -%s '%s'", former, name, value ? value : "") < 0) return -1;
+  free(settings->advise_words);
+  settings->advise_words = longer;
+  return 1;
+}
+
 int classic_take_argument(struct session *session, char **argv, int *i) {
   struct classic_settings *settings = session->classic;
   struct tfprof_error error;
@@ -69,7 +109,11 @@ int classic_take_argument(struct session *session, char **argv, int *i) {
   }
   int option = classic_find_option(name);
   bool is_dump = strcmp(name, "dump_to_file") == 0;
-  if (option < 0 && !is_dump) return 0;
+  if (option < 0 && !is_dump) {
+    int former = *i, taken = take_advise_argument(settings, name, value_of(argv, i, length));
+    if (taken <= 0) *i = former;
+    return taken;
+  }
   const char *value = value_of(argv, i, length);
   if (!value && option >= 0 && classic_option_specs[option].type == OPTION_BOOLEAN) value = "true";
   enum tfprof_status status = TFPROF_OK;

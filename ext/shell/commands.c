@@ -1,5 +1,6 @@
 /* commands.c: the few commands of the prompt. Each but `read` and `format` is a SELECT on the tables that describe. */
 #include "commands.h"
+#include "advise.h"
 #include "classic.h"
 
 #include <ctype.h>
@@ -15,7 +16,8 @@ static const char help_text[] =
     "  tables         the tables, how many rows each has and what it holds\n"
     "  views          the stored views\n"
     "  columns NAME   the columns of a table or view\n"
-    "  advise         what to improve first\n"
+    "  advise [-checkers NAME,...] [-option value]...\n"
+    "                 what to improve first, checker by checker\n"
     "  read FILE      run the SQL in a file\n"
     "  format NAME    show results as box, csv, json, jsonl or markdown\n"
     "  help           this text\n"
@@ -165,12 +167,6 @@ static enum script_result set_format(struct session *session, const char *name) 
   return SCRIPT_OK;
 }
 
-static enum script_result advise(struct session *session) {
-  if (session->style.format != OUTPUT_BOX) return run_select(session, "SELECT * FROM temp.advise", NULL);
-  return run_select(
-      session, "SELECT severity, subject, message, suggestion, format_ns(saves_ns) AS saves FROM temp.advise", NULL);
-}
-
 bool command_is_classic(const char *word) {
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (words[i].command == CLASSIC && strcasecmp(words[i].word, word) == 0) return true;
@@ -194,7 +190,7 @@ bool command_run(struct session *session, const char *line, enum script_result *
     case TABLES: *result = run_select(session, tables_sql, NULL); break;
     case VIEWS: *result = run_select(session, "SELECT name, title FROM tfprof_views", NULL); break;
     case COLUMNS: *result = show_columns(session, parsed.argument); break;
-    case ADVISE: *result = advise(session); break;
+    case ADVISE: *result = of(advise_run(session, parsed.argument)); break;
     case READ: *result = read_file(session, parsed.argument); break;
     case FORMAT: *result = set_format(session, parsed.argument); break;
     case QUIT: *result = SCRIPT_QUIT; break;

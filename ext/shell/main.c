@@ -57,6 +57,7 @@ static const char help_text[] =
     "  RUN               a run directory, a recording, or a pattern such as 'runs/*'\n"
     "      --format F    box (for people), csv, json, jsonl or markdown\n"
     "      --width N     columns that a box may take; 0: as many as it likes\n"
+    "      --compat      TensorFlow's own mistakes in its views and advice, see README.md\n"
     "      --help        this text\n"
     "      --version     the version\n"
     "\n"
@@ -135,6 +136,8 @@ static int take_options(int *argc, char **argv, struct session *session) {
     } else if (strcmp(argv[i], "--version") == 0) {
       puts("tfprof " TFPROF_RELEASE);
       return 1;
+    } else if (strcmp(argv[i], "--compat") == 0) {
+      session->classic->is_compat = true;
     } else if ((value = option_value(argv, &i, "--format"))) {
       int format = output_format_find(value);
       if (format < 0)
@@ -242,6 +245,7 @@ int main(int argc, char **argv) {
     memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
     argv[argc - 1] = command;
   }
+  if (session.classic->is_compat) classic_set_compat(&session);
   status = run(&session, argv + 1, argc - 1);
   session_end(&session);
   classic_settings_free(session.classic);

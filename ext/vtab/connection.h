@@ -18,6 +18,7 @@ struct connection {
   sqlite3 *db;
   struct store *store;
   struct classic_cached *classic_models; /* vtab/classic_cache.h */
+  struct setting *settings;              /* vtab/settings.h */
   bool verify_constraints; /* TFPROF_VERIFY_CONSTRAINTS=1: SQLite checks every constraint again */
   /* For noticing Ctrl-C, see connection_begin(). */
   unsigned depth;

@@ -39,6 +39,21 @@ class Deviation(Median):
         return statistics.stdev(self.values) if len(self.values) > 1 else None
 
 
+class Union:
+    def __init__(self):
+        self.intervals = []
+
+    def step(self, start, end):
+        self.intervals.append((start, end))
+
+    def finalize(self):
+        covered, last = 0, None
+        for start, end in sorted(self.intervals):
+            covered += max(0, end - start if last is None or start >= last else end - last)
+            last = end if last is None else max(last, end)
+        return covered
+
+
 class Profile:
     """A training run of `steps` steps of 100 ms each on one thread: in order unless a case spoils it."""
 
@@ -48,10 +63,13 @@ class Profile:
         self.connection = sqlite3.connect(":memory:")
         for table, columns in self.tables.items():
             self.connection.execute(f"CREATE TEMP TABLE {table}({', '.join(columns)})")
-        for name, function in (("format_ns", "{} ns".format), ("format_bytes", "{} B".format), ("format_count", str)):
+        for name, function in (("format_ns", "{} ns".format), ("format_bytes", "{} B".format), ("format_count", str),
+                               ("format_micros", str)):
             self.connection.create_function(name, 1, function)
         self.connection.create_function("format", -1, lambda template, *values: template.replace("%%", "%"))
         self.connection.create_function("is_library_file", 1, lambda path: path and int("/site-packages/" in path))
+        self.connection.create_function("tfprof_setting", 2, lambda name, standard: standard)
+        self.connection.create_aggregate("union_ns", 2, Union)
         self.connection.create_aggregate("median", 1, Median)
         self.connection.create_aggregate("percentile", 2, Median)
         self.connection.create_aggregate("stddev", 1, Deviation)
@@ -95,6 +113,8 @@ def read_tables():
     engine = engines()[0]()
     for table, column in engine.query("SELECT table_name, column_name FROM tfprof_columns")[1]:
         Profile.tables.setdefault(table, []).append(column)
+    for view in ("scope_view", "graph_view", "code_view", "op_view"):
+        Profile.tables[view] = ['"%s"' % name for name, in engine.query(f"SELECT name FROM pragma_table_xinfo('{view}')")[1]]
     Profile.tables.pop("tfprof_tables", None)
     Profile.tables.pop("tfprof_columns", None)
     Profile.tables.pop("tfprof_views", None)
@@ -212,7 +232,7 @@ def main():
         profile.op("aten::copy_", step, 18 * MS, parent=inner)
     expect("conversions", profile, tensor_conversions=20 * 10 * MS)
 
-    for growth, wanted in ((0.05, {}), (0.5, {"memory_growth": None})):
+    for growth, wanted in ((0.05, {"job": None}), (0.5, {"job": None, "memory_growth": None})):
         profile = Profile()
         profile.steps()
         for reading in range(40):
@@ -279,7 +299,83 @@ def main():
     profile.connection.execute(f"UPDATE temp.device_steps SET busy_ns = {80 * MS}")
     profile.connection.execute(f"UPDATE temp.api_calls SET dur_ns = {9 * MS}")
     expect("waits under the threshold", profile)
+    check_classic()
     finish()
+
+
+def graph(device="/job:w/device:gpu:0", **node):
+    """A run of TensorFlow in order, with one node that kept its device busy for `busy_ns` of each step of 100 ms."""
+    profile = Profile()
+    steps = profile.steps()
+    profile.connection.execute("UPDATE temp.profiles SET framework = 'tensorflow'")
+    busy_ns = node.pop("busy_ns", 90 * MS)
+    made = profile.add("nodes", profile_id=1, **{"name": "net/node", "op_type": "Conv2D", "canonical_device": device, **node})
+    for number, step in enumerate(steps):
+        profile.add("node_steps", profile_id=1, node_id=made, step_id=step, run_count=1, accelerator_ns=busy_ns,
+                    start_ns=number * 100 * MS, end_ns=(number + 1) * 100 * MS)
+    return profile
+
+
+def said(profile, name):
+    return [(severity, message) for severity, message in
+            profile.connection.execute(f"SELECT severity, message FROM temp.{name}")]
+
+
+def check_classic():
+    """The checkers of TensorFlow's profiler."""
+    for busy_ns, severity in ((90 * MS, "info"), (49 * MS, "warning"), (150 * MS, "info")):
+        profile = graph(busy_ns=busy_ns)
+        expect(f"a GPU busy for {busy_ns} ns", profile, accelerator_utilization=None)
+        check(severities == {"accelerator_utilization": severity}, f"{busy_ns}: {severities}")
+        check(profile.connection.execute("SELECT value FROM temp.accelerator_utilization").fetchone()[0] >= 0, "over 1")
+    expect("the same on a processor", graph("/job:w/device:cpu:0"))
+
+    # Layouts: each number type has one that is the faster.
+    for dtype, layout, other in (("float32", "NHWC", "NCHW"), ("float16", "NCHW", "NHWC"), ("bfloat16", "NCHW", "NHWC")):
+        profile = graph(dtype=dtype, data_format=layout)
+        text = f"Found operation using %s data_format on GPU. Maybe %s is faster."
+        check(said(profile, "operation") == [("warning", text)], f"{dtype} {layout}: {said(profile, 'operation')}")
+        (suggestion,) = profile.connection.execute("SELECT suggestion FROM temp.operation").fetchone()
+        check("%d nodes in %s" in suggestion, suggestion)
+        profile.add("nodes", id=99, profile_id=1, name="net/transpose", op_type="Transpose", canonical_device="/device:gpu:0")
+        profile.add("node_steps", profile_id=1, node_id=99, step_id=1, accelerator_ns=20 * 91 * MS, run_count=1)
+        (suggestion,) = profile.connection.execute("SELECT suggestion FROM temp.operation").fetchone()
+        check("Transposes take longer" in suggestion, suggestion)
+        check(said(graph(dtype=dtype, data_format=other), "operation") == [], f"{dtype} {other}")
+        check(said(graph("/job:w/device:cpu:0", dtype=dtype, data_format=layout), "operation") == [], f"{dtype} on a CPU")
+
+    # Normalisation in parts; a fused one of any version is enough.
+    for fused in (None, "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"):
+        profile = graph(name="net/BatchNorm/mul", op_type="Mul")
+        if fused:
+            profile.add("node_types", profile_id=1, node_id=1, type=fused)
+        wanted = [] if fused else [("warning", "Maybe use faster FusedBatchNorm instead of BatchNorm")]
+        check(said(profile, "operation") == wanted, f"{fused}: {said(profile, 'operation')}")
+    profile.connection.execute("DELETE FROM temp.node_types")
+    profile.connection.execute("UPDATE temp.profiles SET framework = 'pytorch'")
+    check(said(profile, "operation") == [], "PyTorch fuses by itself")
+
+    for share, wanted in ((4, {}), (6, {"operation": 6 * MS})):
+        profile = Profile()
+        profile.steps()
+        profile.add("kernels", profile_id=1, name="cudnn::nchwToNhwcKernel<float>", dur_ns=share * MS)
+        profile.add("kernels", profile_id=1, name="gemm", dur_ns=(100 - share) * MS)
+        expect(f"{share} % of conversions", profile, **wanted)
+
+    # What the job moves: slow and long is a warning.
+    for bytes, dur_ns, severity in ((10**6, 20 * MS, "warning"), (10**8, 20 * MS, "info"), (10**6, 9 * MS, "info")):
+        profile = Profile()
+        for step in profile.steps():
+            profile.add("transfers", profile_id=1, kind="receive", name="RecvTensor", step_id=step, dur_ns=dur_ns, bytes=bytes)
+        expect(f"{bytes} received in {dur_ns} ns", profile, job=None)
+        check(severities == {"job": severity}, f"{bytes} in {dur_ns}: {severities}")
+    profile = Profile()
+    for step in profile.steps():
+        profile.add("collectives", profile_id=1, name="all_reduce", step_id=step, dur_ns=MS, bytes=10**9)
+    profile.add("counters", profile_id=1, name="process_cpu", unit="ratio", value=1.5)
+    profile.add("counters", profile_id=1, name="host_cpu", unit="ratio", value=0.99)
+    expect("collectives and a machine that is busy", profile, job=None)
+    check([row[0] for row in said(profile, "job")] == ["info", "warning"], said(profile, "job"))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,9 @@ void tf_model_free(struct tf_model *model) {
   tf_steps_free(&model->steps);
   tf_execs_free(&model->execs);
   tf_runs_free(&model->runs);
+  tf_allocations_free(&model->allocations);
+  tf_memory_points_free(&model->memory_points);
+  tf_transfers_free(&model->transfers);
   tf_lanes_free(&model->lanes);
   tf_frames_free(&model->frames);
   tf_traces_free(&model->traces);
@@ -232,6 +235,38 @@ bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t st
 }
 
 /* ---- traces ---- */
+
+static bool is_on_host(const struct tf_model *model, uint32_t node) {
+  const char *device = pool_text(model->pool, model->nodes.items[node].device);
+  return !device || strstr(device, "cpu");
+}
+
+bool tf_add_allocation(struct tf_model *model, uint32_t node, bool is_persistent, int64_t micros, int64_t bytes) {
+  const int64_t most_bytes = INT64_MAX / 4;
+  if (bytes == 0 || is_on_host(model, node)) return true;
+  if (micros < 0 || micros > TF_MOST_MICROS || bytes > most_bytes || bytes < -most_bytes) {
+    tf_trouble(model, TF_TROUBLE_TIME, 0);
+    return true;
+  }
+  struct tf_allocation *item = tf_allocations_add(&model->allocations);
+  if (!item) return tf_no_memory(model);
+  bool has_run = model->runs.count && model->execs.items[model->runs.items[model->runs.count - 1].exec].node == node;
+  *item = (struct tf_allocation){node, model->step, has_run ? (uint32_t)model->runs.count - 1 : UINT32_MAX,
+                                 is_persistent, micros, bytes};
+  return true;
+}
+
+bool tf_add_memory_point(struct tf_model *model, uint32_t node, int64_t micros, int64_t bytes) {
+  if (is_on_host(model, node)) return true;
+  if (micros <= 0 || micros > TF_MOST_MICROS || bytes < 0) {
+    if (micros != 0) tf_trouble(model, TF_TROUBLE_TIME, 0);
+    return true;
+  }
+  struct tf_memory_point *item = tf_memory_points_add(&model->memory_points);
+  if (!item) return tf_no_memory(model);
+  *item = (struct tf_memory_point){node, micros, bytes};
+  return true;
+}
 
 bool tf_get_frame(struct tf_model *model, const struct tf_frame *frame, uint32_t *found) {
   uint64_t first = (uint64_t)frame->file * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)frame->function << 32 ^

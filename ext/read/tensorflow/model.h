@@ -67,6 +67,27 @@ struct tf_run {
   uint32_t exec, lane; /* rows of execs and lanes */
 };
 
+/* An allocation (bytes above 0) or release of a node on its accelerator; or, persistent, what it keeps after the step. */
+struct tf_allocation {
+  uint32_t node, step, run; /* run: one of the node's in the step; UINT32_MAX: none */
+  bool is_persistent;
+  int64_t micros, bytes;
+};
+
+/* How much of the memory of a node's device was in use when it had run. */
+struct tf_memory_point {
+  uint32_t node;
+  int64_t micros, bytes;
+};
+
+/* What the runtime moved: a tensor received from another process, or a copy by a device. */
+struct tf_transfer {
+  string_id name, attributes;
+  uint32_t step, lane; /* lane: UINT32_MAX: none */
+  bool is_receive;
+  int64_t start_micros, micros, bytes; /* bytes: TF_NONE: unknown */
+};
+
 /* A device, or one thread or stream of it. */
 struct tf_lane {
   string_id device;       /* as the file writes it */
@@ -90,7 +111,7 @@ struct tf_trace {
 enum tf_trouble {
   TF_TROUBLE_TIME,       /* a time or size beyond what can be kept */
   TF_TROUBLE_NO_START,   /* an execution without a start time */
-  TF_TROUBLE_DROPPED,    /* executions of nodes that belong to no graph: RecvTensor, _SOURCE, MEMCPY */
+  TF_TROUBLE_DROPPED,    /* executions of _SOURCE, which belongs to no graph */
   TF_TROUBLE_DEVICE,     /* executions on another device than the node's own */
   TF_TROUBLE_STREAM,     /* executions on single streams, which stream:all repeats */
   TF_TROUBLE_INPUT,      /* an input that no node makes */
@@ -108,6 +129,9 @@ TF_LIST(tf_types, struct tf_type)
 TF_LIST(tf_steps, struct tf_step)
 TF_LIST(tf_execs, struct tf_exec)
 TF_LIST(tf_runs, struct tf_run)
+TF_LIST(tf_allocations, struct tf_allocation)
+TF_LIST(tf_memory_points, struct tf_memory_point)
+TF_LIST(tf_transfers, struct tf_transfer)
 TF_LIST(tf_lanes, struct tf_lane)
 TF_LIST(tf_frames, struct tf_frame)
 TF_LIST(tf_traces, struct tf_trace)
@@ -131,6 +155,9 @@ struct tf_model {
   struct tf_steps steps;
   struct tf_execs execs;
   struct tf_runs runs;
+  struct tf_allocations allocations;
+  struct tf_memory_points memory_points;
+  struct tf_transfers transfers;
   struct tf_lanes lanes;
   struct tf_frames frames;
   struct tf_traces traces;
@@ -187,6 +214,10 @@ bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lowe
 bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros);
 /* The row of a frame, added where it is new. */
 bool tf_get_frame(struct tf_model *model, const struct tf_frame *frame, uint32_t *row);
+/* Of the node that ran last, in model->step; on a processor of the host nothing is kept. `bytes` 0 is left out but for
+** points. */
+bool tf_add_allocation(struct tf_model *model, uint32_t node, bool is_persistent, int64_t micros, int64_t bytes);
+bool tf_add_memory_point(struct tf_model *model, uint32_t node, int64_t micros, int64_t bytes);
 /* The trace that continues `parent` (row + 1, 0: none) with a frame; *trace is its row + 1. */
 bool tf_push_frame(struct tf_model *model, uint32_t parent, uint32_t frame, uint32_t *trace);
 void tf_node_parts_free(struct node_parts *parts);

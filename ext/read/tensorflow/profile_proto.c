@@ -4,7 +4,8 @@
 ** inputs=2 map, shape=4, op_types=5, canonical_device=6, host_device=7, float_ops=8, op=9, trace=10, attrs=11 map,
 ** execs=12 map, id=13, src_output_index=14 map, output_shapes=15 map; ExecProfile run_count=1, all_start_micros=2,
 ** latest_end_micros=3, accelerator_execs=4 map, cpu_execs=5 map, memory_execs=7; ExecTime times=1 {int64_values=1};
-** ExecMemory requested_bytes=6, peak_bytes=7, residual_bytes=8, output_bytes=9.
+** ExecMemory memory_micros=1, accelerator_persistent_bytes=5, requested_bytes=6, peak_bytes=7, residual_bytes=8,
+** output_bytes=9, allocator_bytes_in_use=10; AllocationRecord alloc_micros=1, alloc_bytes=2.
 **
 ** Map entries are {key=1, value=2}.  Nodes refer to each other by number, in any order: publish.c looks the numbers up.
 ** Of an input, the file knows the number of the source's output only once for each source.
@@ -89,11 +90,15 @@ static bool read_runs(struct tf_model *model, const struct entry *entry, uint32_
   return true;
 }
 
-static void read_memory(struct tf_model *model, struct wire_reader reader, struct tf_exec *exec) {
+static bool read_memory(struct tf_model *model, struct wire_reader reader, uint32_t node, struct tf_exec *exec) {
   struct wire_field field;
+  int64_t micros = 0, in_use = 0, persistent = 0;
   while (wire_next(&reader, &field)) {
     int64_t *sum;
     switch (field.number) {
+      case 1: micros = wire_int64(&field); continue;
+      case 5: persistent = wire_int64(&field); continue;
+      case 10: in_use = wire_int64(&field); continue;
       case 6: sum = &exec->requested_bytes; break;
       case 7: sum = &exec->peak_bytes; break;
       case 8: sum = &exec->residual_bytes; break;
@@ -105,6 +110,18 @@ static void read_memory(struct tf_model *model, struct wire_reader reader, struc
     else *sum = tf_add(model, *sum, bytes);
   }
   tf_check(model, &reader);
+  return tf_add_allocation(model, node, true, 0, persistent) && tf_add_memory_point(model, node, micros, in_use);
+}
+
+static bool read_allocation(struct tf_model *model, struct wire_reader reader, uint32_t node) {
+  struct wire_field field;
+  int64_t micros = 0, bytes = 0;
+  while (wire_next(&reader, &field)) {
+    if (field.number == 1) micros = wire_int64(&field);
+    else if (field.number == 2) bytes = wire_int64(&field);
+  }
+  tf_check(model, &reader);
+  return tf_add_allocation(model, node, false, micros, bytes);
 }
 
 static bool read_exec(struct tf_model *model, struct entry *entry, uint32_t node) {
@@ -122,7 +139,12 @@ static bool read_exec(struct tf_model *model, struct entry *entry, uint32_t node
         if (!read_runs(model, &runs, (uint32_t)(exec - model->execs.items), field.number == 4)) return false;
         break;
       }
-      case 7: read_memory(model, wire_enter(reader, &field), exec); break;
+      case 7:
+        if (!read_memory(model, wire_enter(reader, &field), node, exec)) return false;
+        break;
+      case 11:
+        if (!read_allocation(model, wire_enter(reader, &field), node)) return false;
+        break;
     }
   }
   tf_check(model, reader);

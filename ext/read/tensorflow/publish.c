@@ -64,7 +64,7 @@ static const struct {
     [TF_TROUBLE_NO_START] = {"warning", "no_time", "executions without a start time were left out"},
     [TF_TROUBLE_DROPPED] =
         {"info", "runtime_nodes",
-         "executions of RecvTensor, _SOURCE and MEMCPY belong to no node of the graph and were left out"},
+         "executions of _SOURCE belong to no node of the graph and were left out"},
     [TF_TROUBLE_DEVICE] =
         {"info", "other_device",
          "executions of nodes on another device than their own were left out, as the TensorFlow profiler does"},

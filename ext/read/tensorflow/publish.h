@@ -9,7 +9,7 @@ struct tf_checkpoint;
 struct tf_kept_runs;
 
 /* Adds a profile with the tables nodes, node_inputs, node_types, node_steps, steps, devices, threads, ops, kernels,
-** code_traces, code_frames and tensors. `source` names the format; its data is a struct tf_source, which takes over the
+** allocations, counters, transfers, code_traces, code_frames and tensors. `source` names the format; its data is a struct tf_source, which takes over the
 ** checkpoint (NULL: none). */
 enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const struct profile_source *source,
                               struct tf_checkpoint *checkpoint, const char *path, bool is_complete,
@@ -67,6 +67,8 @@ enum tfprof_status tf_kept_runs_load(struct profile *profile, struct segment *se
                                      unsigned count, struct column **out, struct tfprof_error *error);
 /* Widens the span to all runs. */
 void tf_kept_runs_span(const struct tf_kept_runs *kept, int64_t *start_ns, int64_t *end_ns);
+/* publish_memory.c; rank: row in steps of the model's steps */
+bool tf_publish_memory(struct tf_model *model, struct profile *profile, const uint32_t *rank);
 /* The row in devices of a canonical device, -1: none. */
 int64_t tf_device_row(const struct tf_model *model, string_id lower);
 

@@ -361,7 +361,8 @@ bool tf_publish_steps(struct tf_model *model, struct profile *profile, const str
   if (ok && count > 1) qsort_r(steps, count, sizeof *steps, compare_steps, model->steps.items);
   for (uint32_t i = 0; ok && i < count; i++) rank[steps[i]] = i;
   ok = ok && order_execs(model, &execs, order, rank) && publish_step_rows(model, profile, steps, &execs) &&
-       publish_node_steps(model, profile, &execs) && tf_publish_runs(model, profile, execs.order);
+       publish_node_steps(model, profile, &execs) && tf_publish_memory(model, profile, rank) &&
+       tf_publish_runs(model, profile, execs.order);
   free_execs(&execs);
   free(steps);
   free(rank);

@@ -2,22 +2,27 @@
 **
 ** RunMetadata step_stats=1; StepStats dev_stats=1; DeviceStepStats device=1, node_stats=2, thread_names=3;
 ** NodeExecStats node_name=1, all_start_micros=2, op_end_rel_micros=4, memory=6, output=7, thread_id=10,
-** memory_stats=12; AllocatorMemoryUsed allocator_name=1, total_bytes=2, peak_bytes=3, live_bytes=4; NodeOutput
+** memory_stats=12, timeline_label=8; AllocatorMemoryUsed allocator_name=1, total_bytes=2, peak_bytes=3, live_bytes=4,
+** allocator_bytes_in_use=5, allocation_records=6 { alloc_micros=1, alloc_bytes=2 }; NodeOutput
 ** tensor_description=3 { allocation_description=4 { requested_bytes=1, allocated_bytes=2 } }; MemoryStats
 ** temp_memory_size=1, persistent_memory_size=3.
 **
 ** An execution on a canonical device counts as CPU time (on a GPU: the time of scheduling) and as a run; on a lane
 ** "stream:all" as accelerator time.  Of 0 microseconds it counts as 1.  Memory counts on the node's own device only:
-** what the allocators gave, with temporary and persistent memory on top.
+** what the allocators gave, with temporary and persistent memory on top; of accelerators each allocation and what was in
+** use at the end of the execution are kept too.
 */
 #include "read/tensorflow/messages.h"
+#include "read/tensorflow/transfers.h"
 
 struct stats {
-  const char *name;
-  size_t name_length;
+  const char *name, *label;
+  size_t name_length, label_length;
   int64_t start_micros, micros, thread;
   int64_t total_bytes, peak_bytes, live_bytes; /* over all allocators */
   int64_t output_bytes, temporary_bytes, persistent_bytes;
+  int64_t in_use_bytes, end_micros; /* of accelerators, at the end */
+  struct wire_reader message;       /* to be gone through again for the allocations */
 };
 
 struct device {
@@ -25,14 +30,55 @@ struct device {
   bool is_canonical, is_accelerator;
 };
 
+static bool is_accelerator_allocator(struct wire_reader reader) {
+  struct wire_field field;
+  while (wire_next(&reader, &field)) {
+    size_t length;
+    const char *name = wire_text(&field, &length);
+    if (field.number == 1 && memmem(name, length, "GPU", 3)) return true;
+  }
+  return false;
+}
+
 static void read_allocator(struct tf_model *model, struct wire_reader reader, struct stats *stats) {
   struct wire_field field;
+  bool is_accelerator = is_accelerator_allocator(reader);
   while (wire_next(&reader, &field)) {
     if (field.number == 2) stats->total_bytes = tf_add(model, stats->total_bytes, wire_int64(&field));
     else if (field.number == 3) stats->peak_bytes = tf_add(model, stats->peak_bytes, wire_int64(&field));
     else if (field.number == 4) stats->live_bytes = tf_add(model, stats->live_bytes, wire_int64(&field));
+    else if (field.number == 5 && is_accelerator && wire_int64(&field) > stats->in_use_bytes)
+      stats->in_use_bytes = wire_int64(&field);
   }
   tf_check(model, &reader);
+}
+
+/* The records of one allocator. */
+static bool take_records(struct tf_model *model, struct wire_reader reader, uint32_t node) {
+  struct wire_field field;
+  while (wire_next(&reader, &field)) {
+    if (field.number != 6) continue;
+    struct wire_reader record = wire_enter(&reader, &field);
+    int64_t micros = 0, bytes = 0;
+    while (wire_next(&record, &field)) {
+      if (field.number == 1) micros = wire_int64(&field);
+      else if (field.number == 2) bytes = wire_int64(&field);
+    }
+    if (!tf_add_allocation(model, node, false, micros, bytes)) return false;
+  }
+  return true;
+}
+
+/* What an execution did to the memory of its accelerator; its run is the last one. */
+static bool take_memory(struct tf_model *model, const struct stats *stats, uint32_t node) {
+  struct wire_reader reader = stats->message;
+  struct wire_field field;
+  while (wire_next(&reader, &field)) {
+    struct wire_reader allocator = wire_enter(&reader, &field);
+    if (field.number == 6 && is_accelerator_allocator(allocator) && !take_records(model, allocator, node)) return false;
+  }
+  return tf_add_allocation(model, node, true, 0, stats->persistent_bytes) &&
+         tf_add_memory_point(model, node, stats->end_micros, stats->in_use_bytes);
 }
 
 static void read_output(struct tf_model *model, struct wire_reader reader, struct stats *stats) {
@@ -55,7 +101,7 @@ static void read_output(struct tf_model *model, struct wire_reader reader, struc
 
 static void read_stats(struct tf_model *model, struct wire_reader reader, struct stats *stats) {
   struct wire_field field;
-  *stats = (struct stats){.name = "", .thread = TF_NONE};
+  *stats = (struct stats){.name = "", .label = "", .thread = TF_NONE, .message = reader};
   while (wire_next(&reader, &field)) {
     struct wire_reader child = wire_enter(&reader, &field);
     switch (field.number) {
@@ -64,6 +110,7 @@ static void read_stats(struct tf_model *model, struct wire_reader reader, struct
       case 4: stats->micros = wire_int64(&field); break;
       case 6: read_allocator(model, child, stats); break;
       case 7: read_output(model, child, stats); break;
+      case 8: stats->label = wire_text(&field, &stats->label_length); break;
       case 10: stats->thread = (int64_t)wire_uint32(&field); break;
       case 12:
         while (wire_next(&child, &field)) {
@@ -80,6 +127,7 @@ static void read_stats(struct tf_model *model, struct wire_reader reader, struct
     tf_trouble(model, TF_TROUBLE_TIME, wire_offset(&reader));
     stats->start_micros = stats->micros = 0;
   }
+  stats->end_micros = stats->start_micros + stats->micros;
   if (stats->micros == 0) stats->micros = 1;
 }
 
@@ -127,6 +175,9 @@ static bool account(struct tf_model *model, struct wire_reader reader, const str
   uint32_t row = tf_find_node(model, name);
   if (row == UINT32_MAX) {
     if (is_runtime_name(stats.name, length)) {
+      struct tf_moved moved = {stats.name, stats.name_length, stats.label, stats.label_length, device->name,
+                               device->lower, stats.start_micros, stats.micros, stats.output_bytes};
+      if (tf_is_transfer(&moved)) return tf_add_transfer(model, &moved);
       tf_trouble(model, TF_TROUBLE_DROPPED, wire_offset(&reader));
       return true;
     }
@@ -146,9 +197,10 @@ static bool account(struct tf_model *model, struct wire_reader reader, const str
     tf_trouble(model, TF_TROUBLE_NO_START, wire_offset(&reader));
     return true;
   }
-  if (model->nodes.items[row].device == device->lower && device->lower) account_memory(model, &stats, exec);
+  bool is_own_device = model->nodes.items[row].device == device->lower && device->lower;
+  if (is_own_device) account_memory(model, &stats, exec);
   if (!device->is_canonical && !device->is_accelerator) tf_trouble(model, TF_TROUBLE_STREAM, wire_offset(&reader));
-  return account_time(model, &stats, device, exec);
+  return account_time(model, &stats, device, exec) && (!is_own_device || take_memory(model, &stats, row));
 }
 
 static bool read_device_name(struct tf_model *model, struct wire_reader reader, struct device *device) {

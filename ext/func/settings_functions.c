@@ -1,0 +1,56 @@
+/* settings_functions.c: settings of this connection (vtab/settings.h).
+**
+**   tfprof_setting(name, default)   the number that was set for the name, else the default; for stored SELECTs
+**   tfprof_set(name, value)         sets it; NULL: back to the default.  Returns the name.  What there is no such setting
+**                                   of is an error that lists them all
+*/
+#include "func/functions.h"
+#include "vtab/settings.h"
+
+SQLITE_EXTENSION_INIT3
+
+static void setting_function(sqlite3_context *context, int count, sqlite3_value **values) {
+  const struct connection *connection = sqlite3_user_data(context);
+  const char *name = (const char *)sqlite3_value_text(values[0]);
+  (void)count;
+  double value = settings_get(connection, name ? name : "", sqlite3_value_double(values[1]));
+  if (value == sqlite3_value_double(values[1])) sqlite3_result_value(context, values[1]);
+  else sqlite3_result_double(context, value);
+}
+
+static void set_function(sqlite3_context *context, int count, sqlite3_value **values) {
+  struct connection *connection = sqlite3_user_data(context);
+  const char *name = (const char *)sqlite3_value_text(values[0]);
+  char *message = NULL;
+  (void)count;
+  int type = sqlite3_value_numeric_type(values[1]);
+  bool ok = true;
+  if (!name) {
+    sqlite3_result_error(context, "tfprof_set: the name must be a text", -1);
+    return;
+  }
+  if (type == SQLITE_NULL) {
+    ok = settings_reset(connection, name, &message);
+  } else if (type == SQLITE_INTEGER || type == SQLITE_FLOAT) {
+    ok = settings_set(connection, name, sqlite3_value_double(values[1]), &message);
+  } else {
+    sqlite3_result_error(context, "tfprof_set: the value must be a number, or NULL", -1);
+    return;
+  }
+  if (ok) {
+    sqlite3_result_value(context, values[0]);
+  } else if (message) {
+    char *text = sqlite3_mprintf("tfprof_set: %s", message);
+    sqlite3_result_error(context, text ? text : message, -1);
+    sqlite3_free(text);
+  } else {
+    sqlite3_result_error_nomem(context);
+  }
+  sqlite3_free(message);
+}
+
+const struct function_spec settings_functions[] = {
+    {.name = "tfprof_setting", .argument_count = 2, .is_volatile = true, .function = setting_function},
+    {.name = "tfprof_set", .argument_count = 2, .has_effects = true, .function = set_function},
+    {0},
+};

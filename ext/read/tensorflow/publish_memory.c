@@ -1,0 +1,216 @@
+/* publish_memory.c: the tables allocations, counters and transfers: what ops did to the memory of accelerators, and what was
+** moved between devices and between processes.
+**
+** Allocation records belong to a node in a step and come as sizes, below 0 for a release.  A release is taken as that of
+** the oldest allocation of the same node, step and size that still stands; one without such an allocation is the release of
+** an older one.  Memory that a node keeps from step to step is an allocation of its own, of the region persistent, with the
+** most that any step tells.
+*/
+#include "read/tensorflow/publish.h"
+
+/* ---- allocations ---- */
+
+struct piece {
+  uint32_t node, step, run;
+  int64_t bytes, opened_micros, closed_micros; /* 0: not known */
+  bool is_persistent;
+};
+
+static uint64_t size_of(const struct tf_allocation *allocation) {
+  return allocation->bytes < 0 ? 0 - (uint64_t)allocation->bytes : (uint64_t)allocation->bytes;
+}
+
+static int compare_allocations(const void *left, const void *right) {
+  const struct tf_allocation *a = left, *b = right;
+  if (a->is_persistent != b->is_persistent) return a->is_persistent ? 1 : -1;
+  if (a->node != b->node) return a->node < b->node ? -1 : 1;
+  if (a->step != b->step) return a->step < b->step ? -1 : 1;
+  if (size_of(a) != size_of(b)) return size_of(a) < size_of(b) ? -1 : 1;
+  if (a->micros != b->micros) return a->micros < b->micros ? -1 : 1;
+  return a->bytes == b->bytes ? 0 : a->bytes > b->bytes ? -1 : 1;
+}
+
+static bool are_alike(const struct tf_allocation *a, const struct tf_allocation *b) {
+  return a->node == b->node && a->step == b->step && a->is_persistent == b->is_persistent && size_of(a) == size_of(b);
+}
+
+/* Records of one node, step and size, in the order of time. */
+static size_t pair(const struct tf_allocation *records, size_t count, struct piece *pieces) {
+  size_t made = 0, oldest = 0;
+  for (size_t i = 0; i < count; i++) {
+    const struct tf_allocation *record = &records[i];
+    while (oldest < made && pieces[oldest].closed_micros) oldest++;
+    if (record->bytes < 0 && oldest < made) {
+      pieces[oldest].closed_micros = record->micros;
+      continue;
+    }
+    pieces[made++] = (struct piece){.node = record->node,
+                                    .step = record->step,
+                                    .run = record->run,
+                                    .bytes = (int64_t)size_of(record),
+                                    .opened_micros = record->bytes < 0 ? 0 : record->micros,
+                                    .closed_micros = record->bytes < 0 ? record->micros : 0};
+  }
+  return made;
+}
+
+/* What a node keeps: the sum of each step, and of these the largest. */
+static struct piece persistent_piece(struct tf_model *model, const struct tf_allocation *records, size_t count) {
+  struct piece piece = {.node = records[0].node, .run = records[0].run, .is_persistent = true};
+  for (size_t i = 0, next; i < count; i = next) {
+    int64_t sum = 0;
+    for (next = i; next < count && records[next].step == records[i].step; next++)
+      sum = tf_add(model, sum, records[next].bytes);
+    if (sum > piece.bytes) piece.bytes = sum;
+  }
+  return piece;
+}
+
+/* Returns how many; pieces holds one for each record. */
+static size_t make_pieces(struct tf_model *model, struct piece *pieces) {
+  struct tf_allocation *records = model->allocations.items;
+  size_t count = model->allocations.count, made = 0;
+  if (count > 1) qsort(records, count, sizeof *records, compare_allocations);
+  for (size_t i = 0, next; i < count; i = next) {
+    bool is_persistent = records[i].is_persistent;
+    for (next = i + 1; next < count; next++) {
+      bool is_same = is_persistent ? records[next].node == records[i].node : are_alike(&records[next], &records[i]);
+      if (!is_same) break;
+    }
+    if (is_persistent) pieces[made++] = persistent_piece(model, records + i, next - i);
+    else made += pair(records + i, next - i, pieces + made);
+  }
+  return made;
+}
+
+/* The row in ops of each run; -1: it is none. NULL: no memory. */
+static int64_t *op_rows(const struct tf_model *model) {
+  int64_t *rows = malloc((model->runs.count + 1) * sizeof *rows), row = 0;
+  for (size_t i = 0; rows && i < model->runs.count; i++)
+    rows[i] = model->lanes.items[model->runs.items[i].lane].is_accelerator ? -1 : row++;
+  return rows;
+}
+
+static int64_t node_device(const struct tf_model *model, uint32_t node) {
+  int64_t row = tf_device_row(model, model->nodes.items[node].device);
+  return row < 0 ? TF_NULL : row;
+}
+
+static bool publish_allocations(struct tf_model *model, struct profile *profile, const uint32_t *rank) {
+  struct tf_rows rows = {0};
+  string_id persistent;
+  struct piece *pieces = malloc((model->allocations.count + 1) * sizeof *pieces);
+  int64_t *ops = op_rows(model);
+  bool ok = (pieces && ops ? true : tf_no_memory(model)) && tf_intern(model, "persistent", 10, &persistent);
+  ok = ok && tf_rows_begin(&rows, model, profile, TABLE_allocations, make_pieces(model, pieces));
+#define SET(column, expression)                   \
+  for (uint32_t i = 0; ok && i < rows.count; i++) { \
+    const struct piece *piece = &pieces[i];       \
+    rows.values[i] = (expression);                \
+  }                                               \
+  ok = ok && tf_rows_set(&rows, COLUMN_allocations_##column);
+  SET(bytes, piece->bytes)
+  SET(device_id, node_device(model, piece->node))
+  SET(allocated_ns, piece->opened_micros > 0 ? piece->opened_micros * 1000 : TF_NULL)
+  SET(released_ns, piece->closed_micros > 0 ? piece->closed_micros * 1000 : TF_NULL)
+  SET(op_id, piece->run == UINT32_MAX || ops[piece->run] < 0 ? TF_NULL : ops[piece->run])
+  SET(step_id, piece->is_persistent ? TF_NULL : (int64_t)rank[piece->step])
+  SET(region, piece->is_persistent ? (int64_t)persistent : TF_NULL)
+#undef SET
+  free(pieces);
+  free(ops);
+  tf_rows_end(&rows);
+  return ok;
+}
+
+/* ---- counters ---- */
+
+/* `values` as a column of reals. */
+static bool set_real(struct tf_rows *rows, unsigned column) {
+  struct column_builder builder;
+  if (rows->count == 0) return true;
+  if (column_builder_start(&builder, rows->count, 0, 0, true, false)) return tf_no_memory(rows->model);
+  for (uint32_t i = 0; i < rows->count; i++) column_builder_put_real(&builder, i, (double)rows->values[i]);
+  rows->segment->columns[column] = column_builder_done(&builder);
+  if (!rows->segment->columns[column]) return tf_no_memory(rows->model);
+  column_set_add(&rows->segment->is_raw, column);
+  return true;
+}
+
+static int compare_points(const void *left, const void *right) {
+  const struct tf_memory_point *a = left, *b = right;
+  if (a->micros != b->micros) return a->micros < b->micros ? -1 : 1;
+  return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static bool publish_counters(struct tf_model *model, struct profile *profile) {
+  struct tf_rows rows;
+  string_id name, unit;
+  struct tf_memory_point *points = model->memory_points.items;
+  size_t count = model->memory_points.count;
+  if (count > 1) qsort(points, count, sizeof *points, compare_points);
+  bool ok = tf_intern(model, "allocator_bytes_in_use", 22, &name) && tf_intern(model, "bytes", 5, &unit) &&
+            tf_rows_begin(&rows, model, profile, TABLE_counters, count);
+  if (!ok) return false;
+  for (uint32_t i = 0; i < rows.count; i++) rows.values[i] = node_device(model, points[i].node);
+  ok = tf_rows_set(&rows, COLUMN_counters_device_id);
+  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = points[i].micros * 1000;
+  ok = ok && tf_rows_set(&rows, COLUMN_counters_time_ns);
+  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = points[i].bytes;
+  ok = ok && set_real(&rows, COLUMN_counters_value) && tf_rows_set_constant(&rows, COLUMN_counters_name, name) &&
+       tf_rows_set_constant(&rows, COLUMN_counters_unit, unit);
+  tf_rows_end(&rows);
+  return ok;
+}
+
+/* ---- transfers ---- */
+
+static bool publish_transfers(struct tf_model *model, struct profile *profile, const uint32_t *rank) {
+  struct tf_rows rows;
+  size_t count = model->transfers.count;
+  string_id receive = 0, copy = 0, direction = 0;
+  if (!tf_rows_begin(&rows, model, profile, TABLE_transfers, count)) return false;
+  int64_t *lengths = malloc((count + 1) * sizeof *lengths);
+  bool ok = (lengths ? true : tf_no_memory(model)) && tf_intern(model, "receive", 7, &receive) &&
+            tf_intern(model, "memcpy", 6, &copy);
+#define SET(column, expression)                                         \
+  for (uint32_t i = 0; ok && i < rows.count; i++) {                     \
+    const struct tf_transfer *transfer = &model->transfers.items[i];    \
+    rows.values[i] = (expression);                                      \
+  }                                                                     \
+  ok = ok && tf_rows_set(&rows, COLUMN_transfers_##column);
+  SET(kind, transfer->is_receive ? receive : copy)
+  SET(name, transfer->name ? (int64_t)transfer->name : TF_NULL)
+  SET(bytes, transfer->bytes < 0 ? TF_NULL : transfer->bytes)
+  SET(step_id, rank[transfer->step])
+  SET(thread_id, transfer->lane == UINT32_MAX ? TF_NULL : (int64_t)transfer->lane)
+  SET(device_id, transfer->lane == UINT32_MAX ? TF_NULL : model->lane_devices[transfer->lane])
+#undef SET
+  for (uint32_t i = 0; ok && i < rows.count; i++) {
+    const char *text = pool_text(model->pool, model->transfers.items[i].name);
+    static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "PtoP", "HtoH"};
+    rows.values[i] = TF_NULL;
+    for (size_t k = 0; text && k < sizeof directions / sizeof directions[0] && ok; k++) {
+      if (!strstr(text, directions[k])) continue;
+      ok = tf_intern(model, directions[k], 4, &direction);
+      rows.values[i] = direction;
+    }
+  }
+  ok = ok && tf_rows_set(&rows, COLUMN_transfers_direction);
+  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = model->transfers.items[i].attributes;
+  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = rows.values[i] ? rows.values[i] : TF_NULL;
+  ok = ok && tf_rows_set(&rows, COLUMN_transfers_attributes);
+  for (uint32_t i = 0; ok && i < rows.count; i++) {
+    lengths[i] = model->transfers.items[i].micros * 1000;
+    rows.values[i] = model->transfers.items[i].start_micros * 1000;
+  }
+  ok = ok && tf_rows_set_span(&rows, COLUMN_transfers_start_ns, COLUMN_transfers_dur_ns, COLUMN_transfers_end_ns, lengths);
+  free(lengths);
+  tf_rows_end(&rows);
+  return ok;
+}
+
+bool tf_publish_memory(struct tf_model *model, struct profile *profile, const uint32_t *rank) {
+  return publish_allocations(model, profile, rank) && publish_counters(model, profile) &&
+         publish_transfers(model, profile, rank);
+}

@@ -1,0 +1,310 @@
+/* advise.c: see advise.h.
+**
+** The check accelerator_utilization of sql/advise is called AcceleratorUtilizationChecker here.  Those of TensorFlow's
+** profiler come first, with a heading even where they find nothing; the others where they find something, with what to do
+** below each finding.  With -format csv, json and so on the rows of the checks are shown instead.
+*/
+#include "advise.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "classic.h"
+#include "vtab/settings.h"
+#include "vtab/stored_select.h"
+
+enum { MAXIMUM_CHECKS = 64, LONGEST_NAME = 80, MAXIMUM_CHANGES = 64 };
+
+/* Those whose heading is always written, and the one that only has one with findings: the checkers of TensorFlow. */
+static const char *const always_headed[] = {"accelerator_utilization", "expensive_operation", "operation"};
+static const char *const first_checks[] = {"accelerator_utilization", "expensive_operation", "job", "operation"};
+
+struct advising {
+  struct session *session;
+  struct connection *connection;
+  const struct stored_select *checks[MAXIMUM_CHECKS]; /* in the order in which they are shown */
+  bool is_chosen[MAXIMUM_CHECKS];
+  int check_count;
+  bool is_every; /* no -checkers */
+  struct { char name[LONGEST_NAME]; double value; bool was_set; double former; } changes[MAXIMUM_CHANGES];
+  int change_count;
+};
+
+static bool is_one_of(const char *name, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (strcmp(names[i], name) == 0) return true;
+  }
+  return false;
+}
+
+/* job -> JobChecker */
+static void checker_name(const char *check, char *to) {
+  size_t length = 0;
+  bool begins = true;
+  for (const char *at = check; *at && length + 9 < LONGEST_NAME; at++) {
+    if (*at == '_') begins = true;
+    else {
+      to[length++] = begins ? (char)toupper((unsigned char)*at) : *at;
+      begins = false;
+    }
+  }
+  strcpy(to + length, "Checker");
+}
+
+static void list_checks(struct advising *advising) {
+  for (int pass = 0; pass < 2; pass++) {
+    for (const struct stored_select *select = stored_selects; select->name; select++) {
+      bool is_first = is_one_of(select->name, first_checks, sizeof first_checks / sizeof first_checks[0]);
+      if (strcmp(select->kind, "check") != 0 || is_first != (pass == 0) || advising->check_count == MAXIMUM_CHECKS) continue;
+      advising->is_chosen[advising->check_count] = true;
+      advising->checks[advising->check_count++] = select;
+    }
+  }
+}
+
+void advise_each_checker(void (*take)(void *user, const char *name), void *user) {
+  struct advising advising = {0};
+  char name[LONGEST_NAME];
+  list_checks(&advising);
+  for (int i = 0; i < advising.check_count; i++) {
+    checker_name(advising.checks[i]->name, name);
+    take(user, name);
+  }
+}
+
+struct each_option {
+  void (*take)(void *user, const char *name, const char *standard);
+  void *user;
+};
+
+static void take_option(void *user, const char *name, const char *standard) {
+  const struct each_option *each = user;
+  char option[LONGEST_NAME + 1];
+  if (strcmp(name, "compat") == 0) return;
+  snprintf(option, sizeof option, "-%s", name);
+  each->take(each->user, option, standard);
+}
+
+void advise_each_option(void (*take)(void *user, const char *name, const char *standard), void *user) {
+  struct each_option each = {take, user};
+  take(user, "-checkers", "all");
+  settings_each(NULL, take_option, &each);
+}
+
+/* ---- the command line ---- */
+
+static bool fail_checkers(const char *name, size_t length) {
+  struct advising all = {0};
+  char known[LONGEST_NAME];
+  list_checks(&all);
+  fprintf(stderr, "error: there is no checker '%.*s'; the checkers are ", (int)length, name);
+  for (int i = 0; i < all.check_count; i++) {
+    checker_name(all.checks[i]->name, known);
+    fprintf(stderr, "%s%s", i ? i + 1 == all.check_count ? " and " : ", " : "", known);
+  }
+  fputc('\n', stderr);
+  return false;
+}
+
+/* "JobChecker,operation". */
+static bool choose(struct advising *advising, const char *list) {
+  advising->is_every = false;
+  for (int i = 0; i < advising->check_count; i++) advising->is_chosen[i] = false;
+  for (const char *at = list; *at;) {
+    size_t length = strcspn(at, ", ");
+    bool is_known = length == 0;
+    for (int i = 0; i < advising->check_count; i++) {
+      char name[LONGEST_NAME];
+      const char *check = advising->checks[i]->name;
+      checker_name(check, name);
+      bool is_same = (strlen(name) == length && strncasecmp(name, at, length) == 0) ||
+                     (strlen(check) == length && strncasecmp(check, at, length) == 0);
+      if (!is_same) continue;
+      advising->is_chosen[i] = is_known = true;
+    }
+    if (!is_known) return fail_checkers(at, length);
+    at += length + (at[length] != '\0');
+  }
+  return true;
+}
+
+struct search {
+  const char *wanted;
+  char found[LONGEST_NAME];
+  int count;
+};
+
+/* The name itself, or what follows the check's name. */
+static void search_setting(void *user, const char *name, const char *standard) {
+  struct search *search = user;
+  const char *dot = strchr(name, '.');
+  (void)standard;
+  if (strcmp(name, search->wanted) != 0 && !(dot && strcmp(dot + 1, search->wanted) == 0)) return;
+  search->count++;
+  snprintf(search->found, sizeof search->found, "%s", name);
+}
+
+static void print_option(void *user, const char *name, const char *standard) {
+  fprintf(stderr, "%s%s (%s)", *(int *)user ? ", " : "", name, standard);
+  *(int *)user = 1;
+}
+
+static bool change(struct advising *advising, const char *name, const char *value) {
+  struct search search = {.wanted = name + strspn(name, "-")};
+  char *end;
+  double number = strtod(value, &end);
+  settings_each(NULL, search_setting, &search);
+  if (search.count != 1) {
+    int written = 0;
+    fprintf(stderr, search.count ? "error: %s is an option of several checkers; the options are "
+                                 : "error: advise has no option %s; the options are ", name);
+    advise_each_option(print_option, &written);
+    fputc('\n', stderr);
+    return false;
+  }
+  if (!*value || *end) {
+    fprintf(stderr, "error: %s takes a number, not '%s'\n", name, value);
+    return false;
+  }
+  if (advising->change_count == MAXIMUM_CHANGES) return false;
+  int i = advising->change_count++;
+  snprintf(advising->changes[i].name, LONGEST_NAME, "%s", search.found);
+  advising->changes[i].value = number;
+  return true;
+}
+
+/* Words in pairs: an option and its value; -option=value is a pair too. */
+static bool take_words(struct advising *advising, const char *line) {
+  while (*(line += strspn(line, " \t\r\n;"))) {
+    char name[LONGEST_NAME], value[1000];
+    size_t length = strcspn(line, " \t\r\n;="), hyphens = strspn(line, "-");
+    if (!hyphens) {
+      fprintf(stderr, "error: '%.*s' is no option: options begin with a hyphen\n", (int)length, line);
+      return false;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)length, line);
+    line += length;
+    line += *line == '=' ? 1 : strspn(line, " \t\r\n");
+    char quote = *line == '\'' || *line == '"' ? *line : '\0';
+    line += quote != '\0';
+    char ends[] = {quote ? quote : ' ', quote ? '\0' : '\t', ';', '\0'};
+    length = strcspn(line, quote ? ends : " \t\r\n;");
+    if (!quote && *line == '-' && !isdigit((unsigned char)line[1])) length = 0;
+    snprintf(value, sizeof value, "%.*s", (int)length, line);
+    line += length + (quote && line[length] == quote);
+    bool ok = strcmp(name + strspn(name, "-"), "checkers") == 0 ? choose(advising, value) : change(advising, name, value);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+/* ---- running ---- */
+
+static void apply(struct advising *advising, bool back) {
+  for (int i = 0; i < advising->change_count; i++) {
+    char *message = NULL;
+    double missing = -1e300;
+    if (!back) {
+      advising->changes[i].former = settings_get(advising->connection, advising->changes[i].name, missing);
+      advising->changes[i].was_set = advising->changes[i].former != missing;
+      settings_set(advising->connection, advising->changes[i].name, advising->changes[i].value, &message);
+    } else if (advising->changes[i].was_set) {
+      settings_set(advising->connection, advising->changes[i].name, advising->changes[i].former, &message);
+    } else {
+      settings_reset(advising->connection, advising->changes[i].name, &message);
+    }
+    sqlite3_free(message);
+  }
+}
+
+static bool is_true(sqlite3 *db, const char *sql) {
+  sqlite3_stmt *statement = NULL;
+  bool result = sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW &&
+                sqlite3_column_int(statement, 0);
+  sqlite3_finalize(statement);
+  return result;
+}
+
+/* What the graph's checker has nothing to go by. */
+static void tell_missing(struct advising *advising) {
+  sqlite3 *db = advising->session->db;
+  for (int i = 0; i < advising->check_count; i++) {
+    if (!advising->is_chosen[i] || strcmp(advising->checks[i]->name, "expensive_operation") != 0) continue;
+    if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.nodes)")) continue;
+    fflush(stdout);
+    if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.node_steps)"))
+      fputs("ExpensiveOperationChecker: no step was traced, so no node has a time; --run_meta_path adds steps\n", stderr);
+    else if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.nodes WHERE code_trace_id IS NOT NULL)"))
+      fputs("ExpensiveOperationChecker: there are no call stacks, so no lines; --op_log_path adds them\n", stderr);
+  }
+}
+
+/* The findings of one check. */
+static enum session_result show(struct advising *advising, const struct stored_select *check, bool with_subject) {
+  bool is_first = is_one_of(check->name, first_checks, sizeof first_checks / sizeof first_checks[0]);
+  bool is_headed = is_one_of(check->name, always_headed, sizeof always_headed / sizeof always_headed[0]);
+  char name[LONGEST_NAME];
+  sqlite3_stmt *statement = NULL;
+  checker_name(check->name, name);
+  if (is_headed) printf("\n%s:\n", name);
+  char *sql = sqlite3_mprintf("SELECT subject, message, suggestion FROM temp.\"%w\"", check->name);
+  int code = sql ? sqlite3_prepare_v2(advising->session->db, sql, -1, &statement, NULL) : SQLITE_NOMEM;
+  while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    const char *subject = (const char *)sqlite3_column_text(statement, 0);
+    const char *message = (const char *)sqlite3_column_text(statement, 1);
+    const char *suggestion = (const char *)sqlite3_column_text(statement, 2);
+    if (!is_headed) printf("\n%s:\n", name);
+    is_headed = true;
+    printf("%s%s%s\n", with_subject && subject ? subject : "", with_subject && subject ? ": " : "", message ? message : "");
+    if (!is_first && suggestion) printf("  %s\n", suggestion);
+    code = SQLITE_OK;
+  }
+  fflush(stdout);
+  if (code != SQLITE_DONE && code != SQLITE_INTERRUPT)
+    fprintf(stderr, "error: %s: %s\n", name, sqlite3_errmsg(advising->session->db));
+  sqlite3_finalize(statement);
+  sqlite3_free(sql);
+  return code == SQLITE_DONE ? SESSION_OK : code == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
+}
+
+/* The rows of the chosen checks, in the format that was chosen. */
+static enum session_result show_rows(struct advising *advising) {
+  sqlite3_str *sql = sqlite3_str_new(advising->session->db);
+  const char *joint = "SELECT * FROM temp.advise WHERE check_name IN (";
+  for (int i = 0; i < advising->check_count; i++) {
+    if (!advising->is_chosen[i]) continue;
+    sqlite3_str_appendf(sql, "%s%Q", joint, advising->checks[i]->name);
+    joint = ", ";
+  }
+  if (!sqlite3_str_length(sql)) sqlite3_str_appendall(sql, "SELECT * FROM temp.advise WHERE check_name IN (''");
+  sqlite3_str_appendall(sql, ")");
+  char *text = sqlite3_str_finish(sql);
+  enum session_result result = text ? session_run(advising->session, text, NULL) : SESSION_ERROR;
+  sqlite3_free(text);
+  return result;
+}
+
+enum session_result advise_run(struct session *session, const char *line) {
+  struct advising advising = {.session = session, .is_every = true};
+  bool is_of_other_build;
+  advising.connection = connection_find(session->db, &is_of_other_build);
+  list_checks(&advising);
+  if (!advising.connection || !take_words(&advising, classic_advise_words(session)) || !take_words(&advising, line))
+    return SESSION_ERROR;
+  enum session_result result = SESSION_OK;
+  apply(&advising, false);
+  if (session->style.format != OUTPUT_BOX) {
+    result = show_rows(&advising);
+  } else {
+    bool with_subject = is_true(session->db, "SELECT count(*) > 1 FROM temp.profiles");
+    for (int i = 0; i < advising.check_count && result == SESSION_OK; i++) {
+      if (advising.is_chosen[i]) result = show(&advising, advising.checks[i], with_subject);
+    }
+    tell_missing(&advising);
+  }
+  apply(&advising, true);
+  return result;
+}

@@ -1,0 +1,86 @@
+-- Advice: where the time goes, in three views: kinds of ops, nodes of the graph, lines of the program.
+--
+-- For each profile that has nodes with times: the three op types that take longest (with their share of all time), the
+-- three nodes that take longest themselves, and the source lines from the point on where the call tree first branches,
+-- three at each of four levels, as far as they take a millisecond in all.  Times are averages over the steps in which a
+-- node ran, as in the classic views, of which these rows are excerpts.
+-- With tfprof_set('compat', 1) the nodes are those that TensorFlow's profiler picks: the outermost scopes with the most
+-- time in all, printed with their own time, which is mostly 0; an empty line where none takes long enough.
+-- Settings: count (3) of op types, nodes and lines; node_micros (100), which a node must take; line_micros (1000).
+-- Columns: those of every check, see sql/README.md; value is the time in ns, saves_ns NULL.  Cost: the classic views.
+-- Example: SELECT message FROM advise WHERE check_name = 'expensive_operation';
+WITH RECURSIVE settings AS MATERIALIZED (
+  SELECT tfprof_setting('expensive_operation.count', 3) AS count,
+    tfprof_setting('expensive_operation.node_micros', 100) AS node_micros,
+    tfprof_setting('expensive_operation.line_micros', 1000) AS line_micros,
+    tfprof_setting('compat', 0) AS compat
+), timed AS MATERIALIZED (
+  SELECT id AS profile_id FROM temp.profiles WHERE id IN (SELECT profile_id FROM temp.node_steps)
+), ops AS (
+  SELECT profile_id, row_number() OVER (PARTITION BY profile_id ORDER BY position) AS place, name, cpu_micros,
+    accelerator_micros, micros, max(total_micros) OVER (PARTITION BY profile_id) AS all_micros
+  FROM temp.op_view WHERE max_depth = 1000000 AND min_micros = 1 AND order_by = 'micros'
+), nodes AS (
+  SELECT profile_id,
+    row_number() OVER (PARTITION BY profile_id
+      ORDER BY CASE WHEN compat THEN position END, CASE WHEN NOT compat THEN -micros END, name) AS place,
+    name, cpu_micros, accelerator_micros, micros
+  FROM temp.scope_view JOIN settings
+  WHERE max_depth = 1000000 AND order_by = 'micros' AND CASE WHEN compat THEN depth = 2 AND total_micros >= node_micros
+    ELSE depth > 1 AND micros >= node_micros END
+), lines AS MATERIALIZED (
+  SELECT code_view.profile_id AS profile_id, position, parent_position, name, total_cpu_micros AS cpu_micros,
+    total_accelerator_micros AS accelerator_micros, total_micros AS micros
+  FROM timed JOIN temp.code_view AS code_view ON code_view.profile = timed.profile_id
+  WHERE timed.profile_id IN (SELECT profile_id FROM temp.nodes WHERE code_trace_id IS NOT NULL)
+    AND max_depth = 100 AND min_micros = 100 AND order_by = 'micros'
+), branches AS MATERIALIZED (
+  SELECT profile_id, parent_position, count(*) AS children, min(position) AS first_child
+  FROM lines WHERE parent_position IS NOT NULL GROUP BY 1, 2
+), places AS MATERIALIZED (
+  SELECT *, row_number() OVER (PARTITION BY profile_id, parent_position ORDER BY position) AS place FROM lines
+), way_down AS ( -- from the root on while a line calls just one other
+  SELECT profile_id, position FROM lines WHERE parent_position IS NULL
+  UNION ALL
+  SELECT way_down.profile_id, branches.first_child FROM way_down JOIN branches
+    ON branches.profile_id = way_down.profile_id AND branches.parent_position = way_down.position AND children = 1
+), shown AS (
+  SELECT profile_id, max(position) AS position, -1 AS depth FROM way_down GROUP BY 1
+  UNION ALL
+  SELECT places.profile_id, places.position, shown.depth + 1
+  FROM shown
+  JOIN branches ON branches.profile_id = shown.profile_id AND branches.parent_position = shown.position AND children > 1
+  JOIN places ON places.profile_id = shown.profile_id AND places.parent_position = shown.position
+  JOIN settings
+  WHERE shown.depth < 3 AND place <= count AND micros >= line_micros
+), found AS (
+  SELECT profile_id, 1 AS part, place, 'top ' || place || ' operation type: ' || name AS what, cpu_micros,
+    accelerator_micros, micros, format(' (%.2f%%)', 100.0 * micros / all_micros) AS share,
+    'SELECT name, micros FROM temp.op_view WHERE order_by = ''micros''' AS evidence
+  FROM ops JOIN settings WHERE place <= count
+  UNION ALL
+  SELECT profile_id, 2, place, 'top ' || place || ' graph node: ' || name, cpu_micros, accelerator_micros, micros, '',
+    'SELECT name, micros FROM temp.graph_view ORDER BY 2 DESC'
+  FROM nodes JOIN settings WHERE place <= count
+  UNION ALL
+  SELECT lines.profile_id, 3, lines.position, format('%*s%s', 2 * depth, '', name), cpu_micros, accelerator_micros,
+    micros,
+    '', 'SELECT name, total_micros FROM temp.code_view WHERE max_depth = 100 AND order_by = ''micros'''
+  FROM shown JOIN lines ON lines.profile_id = shown.profile_id AND lines.position = shown.position WHERE depth >= 0
+  UNION ALL -- TensorFlow's profiler: an empty line where no scope takes long enough
+  SELECT profile_id, 2, 0, NULL, 0, 0, 0, NULL, 'SELECT name, micros FROM temp.op_view'
+  FROM timed JOIN settings WHERE compat AND profile_id NOT IN (SELECT profile_id FROM nodes)
+)
+SELECT
+  'expensive_operation' AS check_name,
+  'info' AS severity,
+  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
+  CASE WHEN what IS NULL THEN '' ELSE format('%s, cpu: %s, accelerator: %s, total: %s%s', what,
+    format_micros(cpu_micros), format_micros(accelerator_micros), format_micros(micros), share) END AS message,
+  1000.0 * micros AS value,
+  0.0 AS threshold,
+  NULL AS saves_ns,
+  'Look here first: what takes longest is where a change pays most.' AS suggestion,
+  evidence AS evidence
+FROM found JOIN temp.profiles AS profiles ON profiles.id = found.profile_id
+ORDER BY found.profile_id, part, place
