@@ -67,7 +67,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
     micros,
     '', 'SELECT name, total_micros FROM temp.code_view WHERE max_depth = 100 AND order_by = ''micros'''
   FROM shown JOIN lines ON lines.profile_id = shown.profile_id AND lines.position = shown.position WHERE depth >= 0
-  UNION ALL -- TensorFlow's profiler: an empty line where no scope takes long enough
+  UNION ALL
   SELECT profile_id, 2, 0, NULL, 0, 0, 0, NULL, 'SELECT name, micros FROM temp.op_view'
   FROM timed JOIN settings WHERE compat AND profile_id NOT IN (SELECT profile_id FROM nodes)
 )
