@@ -1,7 +1,7 @@
 /* classic.h: the four views of the TensorFlow profiler - scope, graph, code and op - over any profile.
 **
 ** The engine reads the tables nodes, node_inputs, node_types, node_steps, steps, code_traces and code_frames of one
-** profile into a struct classic_model, computes a struct classic_result for a view and its options, and writes it as
+** profile, or where the source knows no graph its ops (ops_graph.h), into a struct classic_model, computes a struct classic_result for a view and its options, and writes it as
 ** text. No SQLite in here; the table functions (vtab/classic_views.c) and the shell build on it.
 **
 ** What the views mean: tensorflow/core/profiler/g3doc/options.md and the tutorials beside it.  In short: nodes whose
@@ -81,7 +81,7 @@ struct classic_type_range { uint32_t first, count; };
 
 struct classic_node {
   string_id name, op, device, shape, output_shapes;
-  int64_t row; /* in nodes */
+  int64_t row; /* in nodes; -1: none */
   int64_t parameters, flops;
   uint32_t parent; /* enclosing scope; UINT32_MAX: none */
   uint32_t trace;  /* row of code_traces; UINT32_MAX: none */
@@ -89,14 +89,15 @@ struct classic_node {
   bool is_scope;
 };
 struct classic_input {
-  int32_t position, source_output;
+  int32_t position; /* -1: an edge that is none of the inputs with a shape */
+  int32_t source_output;
   uint32_t source; /* UINT32_MAX: unknown */
   string_id shape;
   bool is_control;
 };
 struct classic_exec {
   uint32_t step;
-  bool is_timed;
+  bool is_aside; /* left out of the average over steps */
   int64_t of[METRIC_count]; /* up to METRIC_cpu_micros, and METRIC_occurrence */
 };
 struct classic_trace {
@@ -122,6 +123,7 @@ struct classic_model {
   struct classic_frame *frames;
   uint32_t trace_count, frame_count;
   bool has_traces;
+  bool is_in_nanoseconds; /* the times of execs; values are in microseconds all the same */
 };
 enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **model,
                                         struct tfprof_error *error);

@@ -188,6 +188,7 @@ static void write_input_shape(const struct classic_model *model, const struct cl
 static void write_inputs(const struct classic_model *model, uint32_t node, const char *joint, FILE *file) {
   const struct classic_node *n = &model->nodes[node];
   for (uint32_t i = n->first_input; i < n[1].first_input; i++) {
+    if (model->inputs[i].position < 0) continue;
     fprintf(file, "%s%d:", i > n->first_input ? joint : "", (int)model->inputs[i].position);
     write_input_shape(model, &model->inputs[i], file);
   }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "classic/classic.h"
+#include "classic/model.h"
 
 struct loading {
   struct classic_model *model;
@@ -349,12 +349,13 @@ enum tfprof_status classic_model_create(struct store *store, struct profile *pro
   model->store = store;
   model->pool = store_pool(store);
   model->profile_number = profile->number;
-  enum tfprof_status status = load_nodes(&loading);
-  if (!status) status = cut_circles(&loading);
-  if (!status) status = load_types(&loading);
-  if (!status) status = load_inputs(&loading);
-  if (!status) status = load_execs(&loading);
-  if (!status) status = load_steps(&loading);
+  bool is_of_ops = classic_is_of_ops(profile);
+  enum tfprof_status status = is_of_ops ? classic_model_of_ops(model, profile, error) : load_nodes(&loading);
+  if (!status && !is_of_ops) status = cut_circles(&loading);
+  if (!status && !is_of_ops) status = load_types(&loading);
+  if (!status && !is_of_ops) status = load_inputs(&loading);
+  if (!status && !is_of_ops) status = load_execs(&loading);
+  if (!status && !is_of_ops) status = load_steps(&loading);
   if (!status) status = load_traces(&loading);
   free(loading.rank);
   if (status) classic_model_free(model);
@@ -392,6 +393,13 @@ static int64_t sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &result) ? (a < 0 ? INT64_MIN : INT64_MAX) : result;
 }
 
+/* Of the time on accelerators and on CPUs, each rounded, and their sum. */
+static void to_micros(int64_t *of) {
+  of[METRIC_accelerator_micros] = sum(of[METRIC_accelerator_micros], 500) / 1000;
+  of[METRIC_cpu_micros] = sum(of[METRIC_cpu_micros], 500) / 1000;
+  of[METRIC_micros] = sum(of[METRIC_accelerator_micros], of[METRIC_cpu_micros]);
+}
+
 struct classic_values *classic_own_values(const struct classic_model *model, int64_t step) {
   struct classic_values *values = calloc((size_t)model->node_count + 1, sizeof *values);
   if (!values) return NULL;
@@ -399,16 +407,19 @@ struct classic_values *classic_own_values(const struct classic_model *model, int
     const struct classic_node *node = &model->nodes[i];
     int64_t *of = values[i].of;
     uint32_t first = node->first_exec, last = node[1].first_exec;
+    uint32_t count = 0;
     for (uint32_t k = first; k < last; k++) {
       const struct classic_exec *exec = &model->execs[k];
-      if (step >= 0 && (exec->step >= model->step_count || model->steps[exec->step] != step)) continue;
+      if (step >= 0 ? exec->step >= model->step_count || model->steps[exec->step] != step : exec->is_aside) continue;
+      count++;
       for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] = sum(of[m], exec->of[m]);
       of[METRIC_occurrence] = sum(of[METRIC_occurrence], exec->of[METRIC_occurrence]);
     }
-    if (step < 0 && last > first) { /* the average of each by itself, rounded down */
-      for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] /= last - first;
-      of[METRIC_occurrence] /= last - first;
+    if (step < 0 && count) { /* the average of each by itself, rounded down */
+      for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] /= count;
+      of[METRIC_occurrence] /= count;
     }
+    if (model->is_in_nanoseconds) to_micros(of);
     of[METRIC_params] = node->parameters;
     of[METRIC_float_ops] = node->flops;
     if (last > first && __builtin_mul_overflow(node->flops, of[METRIC_occurrence], &of[METRIC_float_ops]))

@@ -38,5 +38,6 @@ const struct derive_pass *const derive_passes[] = {
     &derive_device_time_of_ops,
     &derive_step_segments,
     &derive_critical_path,
+    &derive_node_steps,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

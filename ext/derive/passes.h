@@ -23,6 +23,7 @@ extern const struct derive_pass derive_memory_regions;
 extern const struct derive_pass derive_memory_traces;
 extern const struct derive_pass derive_nested_ranges;
 extern const struct derive_pass derive_nesting;
+extern const struct derive_pass derive_node_steps;
 extern const struct derive_pass derive_op_weights;
 extern const struct derive_pass derive_outermost_ops;
 extern const struct derive_pass derive_ranges;

@@ -282,7 +282,7 @@ static enum session_result run_view(struct session *session, enum classic_view v
   connection_end(connection);
   if (status) return fail(&error);
   if (count == 0) {
-    fputs("error: nothing that is open has a graph of nodes; --profile_path or --graph_path opens one\n", stderr);
+    fputs("error: nothing that is open has nodes, ops or kernels; --profile_path or --graph_path opens a graph\n", stderr);
     result = SESSION_ERROR;
   } else if (strcmp(options->output_type, "file") == 0) {
     result = write_file(models, count, view, options);

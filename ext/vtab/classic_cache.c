@@ -53,23 +53,24 @@ static enum tfprof_status find(struct connection *connection, struct profile *pr
 
 enum tfprof_status classic_cache_get(struct connection *connection, const char *selection,
                                      struct classic_cached ***models, size_t *count, struct tfprof_error *error) {
-  struct snapshot *nodes;
+  struct snapshot *profiles;
   *models = NULL;
   *count = 0;
   drop(connection, false);
-  enum tfprof_status status = store_snapshot(connection->store, TABLE_nodes, selection, &nodes, error);
+  enum tfprof_status status = store_snapshot(connection->store, TABLE_profiles, selection, &profiles, error);
   if (status) return status;
-  *models = calloc(nodes->segment_count + 1, sizeof **models);
+  *models = calloc(profiles->rows + 1, sizeof **models);
   if (!*models) status = error_no_memory(error);
-  struct profile *last = NULL;
-  for (size_t i = 0; i < nodes->segment_count && !status; i++) {
-    struct profile *profile = nodes->segments[i]->profile;
-    if (profile == last) continue;
-    last = profile;
+  for (size_t i = 0; i < profiles->segment_count && !status; i++) {
+    /* A row of profiles has the profile's number. */
+    struct profile *profile = store_profile_by_number(connection->store, (uint32_t)profiles->segments[i]->first_row);
+    if (!profile) continue;
+    const struct profile_table *tables = profile->tables;
+    if (!tables[TABLE_nodes].segment_count && !tables[TABLE_ops].segment_count && !tables[TABLE_kernels].segment_count) continue;
     status = find(connection, profile, &(*models)[*count], error);
     *count += status == TFPROF_OK;
   }
-  snapshot_release(nodes);
+  snapshot_release(profiles);
   if (status) {
     for (size_t i = 0; i < *count; i++) classic_cache_put_back((*models)[i]);
     free(*models);

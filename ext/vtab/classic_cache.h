@@ -13,7 +13,7 @@ struct classic_cached {
   struct classic_cached *next;
 };
 
-/* The models of all profiles that have nodes and that `selection` names (NULL: all), as an array to be freed, each
+/* The models of all profiles that have nodes or ops and that `selection` names (NULL: all), as an array to be freed, each
 ** retained. */
 enum tfprof_status classic_cache_get(struct connection *connection, const char *selection,
                                      struct classic_cached ***models, size_t *count, struct tfprof_error *error);

@@ -281,7 +281,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
       sqlite3_result_text64(context, name, length, SQLITE_TRANSIENT, SQLITE_UTF8);
       break;
     case NODE_ID:
-      if (!is_root && result->nodes)
+      if (!is_root && result->nodes && result->model->nodes[result->nodes[row->item]].row >= 0)
         sqlite3_result_int64(context, id_make(result->model->profile_number,
                                               (uint64_t)result->model->nodes[result->nodes[row->item]].row));
       break;

@@ -1,0 +1,495 @@
+/* ops_nodes.c: which node each op belongs to.  See ops_graph.h for what a node is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "classic/ops_graph.h"
+
+/* ---- columns ---- */
+
+enum tfprof_status ops_graph_require(struct ops_graph *graph, unsigned table, const uint16_t *columns, size_t count) {
+  struct column_set set = {{0, 0}};
+  for (size_t i = 0; i < count; i++) column_set_add(&set, columns[i]);
+  return profile_require(graph->profile, table, &set, graph->error);
+}
+
+enum tfprof_status ops_graph_texts(struct ops_graph *graph, unsigned table, unsigned column, string_id **texts) {
+  const struct profile_table *content = &graph->profile->tables[table];
+  uint32_t rows;
+  enum tfprof_status status = derive_row_count(graph->profile, table, &rows, graph->error);
+  if (status) return status;
+  string_id *all = *texts = calloc((size_t)rows + 1, sizeof *all);
+  if (!all) return error_no_memory(graph->error);
+  for (size_t s = 0; s < content->segment_count; s++) {
+    const struct segment *segment = content->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      derive_texts(segment->columns[column], first, count, all + segment->first_row + first);
+    }
+  }
+  return derive_poll(graph->profile, graph->error);
+}
+
+static enum tfprof_status load_ops(struct ops_graph *graph) {
+  struct profile *profile = graph->profile;
+  enum tfprof_status status =
+      OPS_REQUIRE(graph, TABLE_ops, COLUMN_ops_name, COLUMN_ops_category, COLUMN_ops_node_id, COLUMN_ops_thread_id,
+                  COLUMN_ops_step_id, COLUMN_ops_parent_id, COLUMN_ops_code_trace_id, COLUMN_ops_input_shapes,
+                  COLUMN_ops_input_types, COLUMN_ops_forward_op_id);
+  if (!status) status = derive_row_count(profile, TABLE_ops, &graph->op_count, graph->error);
+  if (!status) status = derive_row_count(profile, TABLE_threads, &graph->thread_count, graph->error);
+  if (!status) status = ops_graph_texts(graph, TABLE_ops, COLUMN_ops_name, &graph->names);
+  if (!status) status = ops_graph_texts(graph, TABLE_ops, COLUMN_ops_input_shapes, &graph->shapes);
+  if (!status) status = ops_graph_texts(graph, TABLE_ops, COLUMN_ops_input_types, &graph->types);
+  if (!status) status = derive_all_op_parents(profile, &graph->parents, graph->error);
+  const struct {
+    unsigned column;
+    uint32_t **values;
+  } references[] = {{COLUMN_ops_node_id, &graph->modules},
+                    {COLUMN_ops_thread_id, &graph->threads},
+                    {COLUMN_ops_step_id, &graph->steps},
+                    {COLUMN_ops_code_trace_id, &graph->traces},
+                    {COLUMN_ops_forward_op_id, &graph->forwards}};
+  for (size_t i = 0; i < sizeof references / sizeof *references && !status; i++)
+    status = derive_all_references(profile, TABLE_ops, references[i].column, references[i].values, graph->error);
+  return status;
+}
+
+static bool is_step_mark(const char *name) {
+  return strncmp(name, "ProfilerStep", 12) == 0 || strncmp(name, "tfprof.step#", 12) == 0;
+}
+
+static enum tfprof_status find_kinds(struct ops_graph *graph) {
+  string_id *categories = NULL;
+  enum tfprof_status status = ops_graph_texts(graph, TABLE_ops, COLUMN_ops_category, &categories);
+  string_id user = derive_known_text(graph->profile, "user"), module = derive_known_text(graph->profile, "module"),
+            python = derive_known_text(graph->profile, "python");
+  graph->kinds = calloc((size_t)graph->op_count + 1, 1);
+  if (!status && !graph->kinds) status = error_no_memory(graph->error);
+  for (uint32_t op = 0; op < graph->op_count && !status; op++) {
+    if (!graph->names[op] || categories[op] == python)
+      graph->kinds[op] = OPS_LEFT_OUT;
+    else if (categories[op] == module)
+      graph->kinds[op] = OPS_MODULE;
+    else if (categories[op] != user)
+      graph->kinds[op] = OPS_OP;
+    else
+      graph->kinds[op] = is_step_mark(pool_text(graph->pool, graph->names[op])) ? OPS_LEFT_OUT : OPS_SCOPE;
+  }
+  free(categories);
+  return status;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t slot_of(const struct ops_graph *graph, const struct ops_slot *wanted) {
+  uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * UINT64_C(0x9e3779b97f4a7c15);
+  hash = (hash ^ hash >> 29 ^ ((uint64_t)wanted->trace << 32 | wanted->shapes)) * UINT64_C(0xbf58476d1ce4e5b9);
+  return (uint32_t)(hash >> 32) & graph->mask;
+}
+
+static struct ops_slot *find_slot(struct ops_graph *graph, const struct ops_slot *wanted) {
+  for (uint32_t at = slot_of(graph, wanted);; at = (at + 1) & graph->mask) {
+    struct ops_slot *slot = &graph->slots[at];
+    if (!slot->node || (slot->parent == wanted->parent && slot->name == wanted->name && slot->trace == wanted->trace &&
+                        slot->shapes == wanted->shapes))
+      return slot;
+  }
+}
+
+static bool grow_slots(struct ops_graph *graph) {
+  uint32_t former = graph->slots ? graph->mask + 1 : 0;
+  struct ops_slot *old = graph->slots;
+  if (former > UINT32_MAX / 4) return false;
+  graph->slots = calloc(former ? (size_t)former * 2 : 1024, sizeof *graph->slots);
+  if (!graph->slots) {
+    graph->slots = old;
+    return false;
+  }
+  graph->mask = (former ? former * 2 : 1024) - 1;
+  for (uint32_t i = 0; i < former; i++)
+    if (old[i].node) *find_slot(graph, &old[i]) = old[i];
+  free(old);
+  return true;
+}
+
+/* The full name: that of the parent, this one, and a number behind it from the second of the same name on. */
+static enum tfprof_status name_node(struct ops_graph *graph, uint32_t parent, string_id name, uint32_t number,
+                                    string_id *full) {
+  const char *above = parent != NO_ROW ? pool_text(graph->pool, graph->list[parent].name) : "";
+  size_t above_length = parent != NO_ROW ? pool_length(graph->pool, graph->list[parent].name) : 0;
+  size_t size = above_length + pool_length(graph->pool, name) + 20;
+  if (size > graph->text_size) {
+    char *text = realloc(graph->text, size * 2);
+    if (!text) return error_no_memory(graph->error);
+    graph->text = text;
+    graph->text_size = size * 2;
+  }
+  int length =
+      snprintf(graph->text, graph->text_size, "%s%s%s", above, above_length ? "/" : "", pool_text(graph->pool, name));
+  if (number) length += snprintf(graph->text + length, graph->text_size - (size_t)length, "_%u", number);
+  if (pool_intern(graph->pool, graph->text, (size_t)length, full)) return error_no_memory(graph->error);
+  return TFPROF_OK;
+}
+
+/* Marks slots that count how many nodes of one name a parent has; no row of code_traces has that number. */
+enum { COUNTER = NO_ROW - 1 };
+
+enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, string_id name, uint32_t trace,
+                                  string_id shapes, bool is_scope, uint32_t *node) {
+  struct ops_slot key = {.parent = parent, .name = name, .trace = trace, .shapes = is_scope ? UINT32_MAX : shapes};
+  while (!graph->slots || graph->slot_count + 2 > graph->mask / 2) {
+    if (!grow_slots(graph)) return error_no_memory(graph->error);
+  }
+  struct ops_slot *slot = find_slot(graph, &key);
+  if (slot->node) {
+    *node = slot->node - 1;
+    return TFPROF_OK;
+  }
+  struct ops_slot counter = {.parent = parent, .name = name, .trace = COUNTER, .shapes = is_scope};
+  struct ops_slot *counted = find_slot(graph, &counter);
+  string_id full;
+  enum tfprof_status status = name_node(graph, parent, name, counted->node, &full);
+  if (status) return status;
+  if (graph->count == graph->capacity) {
+    uint32_t capacity = graph->capacity * 2 + 1024;
+    struct ops_node *list = realloc(graph->list, (size_t)capacity * sizeof *list);
+    if (!list || capacity > INT32_MAX) {
+      if (list) graph->list = list;
+      return error_no_memory(graph->error);
+    }
+    graph->list = list;
+    graph->capacity = capacity;
+  }
+  if (!counted->node) {
+    *counted = counter;
+    graph->slot_count++;
+    slot = find_slot(graph, &key); /* the place of the counter may have been its */
+  }
+  counted->node++;
+  *slot = key;
+  slot->node = graph->count + 1;
+  graph->slot_count++;
+  *node = graph->count;
+  graph->list[graph->count++] = (struct ops_node){.parent = parent,
+                                                  .name = full,
+                                                  .op = is_scope ? 0 : name,
+                                                  .shapes = shapes,
+                                                  .trace = trace,
+                                                  .row = NO_ROW,
+                                                  .accelerator = NO_ROW,
+                                                  .last_exec = NO_ROW,
+                                                  .is_scope = is_scope};
+  return TFPROF_OK;
+}
+
+enum tfprof_status ops_graph_edge(struct ops_graph *graph, uint32_t node, uint32_t source, bool is_control) {
+  if (graph->edge_count == graph->edge_capacity) {
+    uint32_t capacity = graph->edge_capacity * 2 + 1024;
+    struct ops_edge *edges = realloc(graph->edges, (size_t)capacity * sizeof *edges);
+    if (!edges || capacity > INT32_MAX) {
+      if (edges) graph->edges = edges;
+      return error_no_memory(graph->error);
+    }
+    graph->edges = edges;
+    graph->edge_capacity = capacity;
+  }
+  graph->edges[graph->edge_count++] = (struct ops_edge){node, source, is_control};
+  return TFPROF_OK;
+}
+
+static enum tfprof_status scope(struct ops_graph *graph, uint32_t parent, const char *name, size_t length,
+                                uint32_t *node) {
+  string_id text;
+  if (pool_intern(graph->pool, name, length, &text)) return error_no_memory(graph->error);
+  return ops_graph_node(graph, parent, text, NO_ROW, 0, true, node);
+}
+
+/* ---- modules and parameters ---- */
+
+/* "features.0" in the module "features" -> "0"; what dots are left part further scopes. */
+static enum tfprof_status module_name(struct ops_graph *graph, string_id name, string_id parent_name, string_id *own) {
+  const char *text = pool_text(graph->pool, name);
+  size_t length = parent_name ? pool_length(graph->pool, parent_name) : 0;
+  if (length && strncmp(text, pool_text(graph->pool, parent_name), length) == 0 && text[length] == '.')
+    text += length + 1;
+  char *copy = strdup(text);
+  if (!copy) return error_no_memory(graph->error);
+  for (char *at = copy; *at; at++) *at = *at == '.' ? '/' : *at;
+  enum tfprof_status status =
+      pool_intern(graph->pool, copy, strlen(copy), own) ? error_no_memory(graph->error) : TFPROF_OK;
+  free(copy);
+  return status;
+}
+
+struct module_columns {
+  string_id *names, *types, *shapes;
+  uint32_t *parents;
+  int64_t *is_scope, *parameters, *trainable;
+};
+
+static enum tfprof_status add_module(struct ops_graph *graph, const struct module_columns *columns, uint32_t row) {
+  uint32_t parent = columns->parents[row], above = parent == NO_ROW ? NO_ROW : graph->node_of_module[parent];
+  bool is_scope = columns->is_scope[row] == 1;
+  string_id own;
+  enum tfprof_status status =
+      module_name(graph, columns->names[row], parent == NO_ROW ? 0 : columns->names[parent], &own);
+  uint32_t node = 0;
+  /* Two models of one class are two modules: the row makes them differ, as a place does ops. */
+  if (!status) status = ops_graph_node(graph, above, own, row, row, is_scope, &node);
+  if (status) return status;
+  struct ops_node *made = &graph->list[node];
+  graph->node_of_module[row] = node;
+  made->row = row;
+  made->trace = NO_ROW;
+  made->shapes = 0;
+  made->op = columns->types[row];
+  made->shape = columns->shapes[row];
+  made->parameters = columns->parameters[row] == NO_VALUE ? 0 : columns->parameters[row];
+  made->is_trainable = columns->trainable[row] == 1;
+  return TFPROF_OK;
+}
+
+/* Modules come before what is in them in most sources, but need not. */
+static enum tfprof_status add_modules(struct ops_graph *graph, const struct module_columns *columns) {
+  uint32_t rows = graph->module_rows, *way = malloc(((size_t)rows + 1) * sizeof *way);
+  uint8_t *seen = calloc((size_t)rows + 1, 1);
+  enum tfprof_status status = way && seen ? TFPROF_OK : error_no_memory(graph->error);
+  for (uint32_t row = 0; row < rows && !status; row++) {
+    uint32_t length = 0;
+    for (uint32_t at = row; at != NO_ROW && !seen[at] && columns->names[at]; at = columns->parents[at]) {
+      seen[at] = 1;
+      way[length++] = at;
+    }
+    while (length && !status) status = add_module(graph, columns, way[--length]);
+  }
+  free(way);
+  free(seen);
+  return status;
+}
+
+static enum tfprof_status load_modules(struct ops_graph *graph) {
+  struct module_columns c = {0};
+  enum tfprof_status status =
+      OPS_REQUIRE(graph, TABLE_nodes, COLUMN_nodes_name, COLUMN_nodes_op_type, COLUMN_nodes_parent_id,
+                  COLUMN_nodes_is_scope, COLUMN_nodes_shape, COLUMN_nodes_param_count, COLUMN_nodes_trainable);
+  struct profile *profile = graph->profile;
+  if (!status) status = derive_row_count(profile, TABLE_nodes, &graph->module_rows, graph->error);
+  if (!status) status = ops_graph_texts(graph, TABLE_nodes, COLUMN_nodes_name, &c.names);
+  if (!status) status = ops_graph_texts(graph, TABLE_nodes, COLUMN_nodes_op_type, &c.types);
+  if (!status) status = ops_graph_texts(graph, TABLE_nodes, COLUMN_nodes_shape, &c.shapes);
+  if (!status) status = derive_all_references(profile, TABLE_nodes, COLUMN_nodes_parent_id, &c.parents, graph->error);
+  if (!status) status = derive_all_integers(profile, TABLE_nodes, COLUMN_nodes_is_scope, &c.is_scope, graph->error);
+  if (!status)
+    status = derive_all_integers(profile, TABLE_nodes, COLUMN_nodes_param_count, &c.parameters, graph->error);
+  if (!status) status = derive_all_integers(profile, TABLE_nodes, COLUMN_nodes_trainable, &c.trainable, graph->error);
+  graph->node_of_module = malloc(((size_t)graph->module_rows + 1) * sizeof *graph->node_of_module);
+  if (!status && !graph->node_of_module) status = error_no_memory(graph->error);
+  if (!status) {
+    memset(graph->node_of_module, 0xff, ((size_t)graph->module_rows + 1) * sizeof *graph->node_of_module);
+    status = add_modules(graph, &c);
+  }
+  free(c.names);
+  free(c.types);
+  free(c.shapes);
+  free(c.parents);
+  free(c.is_scope);
+  free(c.parameters);
+  free(c.trainable);
+  return status;
+}
+
+/* ---- ops ---- */
+
+/* The nearest op around it that is of a kind at least; NO_ROW: none. */
+static uint32_t around(const struct ops_graph *graph, uint32_t op, enum ops_kind least, enum ops_kind most) {
+  do op = graph->parents[op];
+  while (op != NO_ROW && (graph->kinds[op] < least || graph->kinds[op] > most));
+  return op;
+}
+
+static uint32_t module_of(const struct ops_graph *graph, uint32_t op) {
+  return op == NO_ROW || graph->modules[op] == NO_ROW ? NO_ROW : graph->node_of_module[graph->modules[op]];
+}
+
+/* The scope of the gradients of what is in `node`: gradients/<name of the node>. */
+static enum tfprof_status gradient_scope(struct ops_graph *graph, uint32_t node, uint32_t *found) {
+  uint32_t way[64], length = 0;
+  enum tfprof_status status = scope(graph, NO_ROW, "gradients", 9, found);
+  for (; node != NO_ROW && length < sizeof way / sizeof *way; node = graph->list[node].parent) way[length++] = node;
+  while (length && !status) {
+    const struct ops_node *of = &graph->list[way[--length]];
+    const char *text = pool_text(graph->pool, of->name);
+    uint32_t above = of->parent == NO_ROW ? 0 : pool_length(graph->pool, graph->list[of->parent].name) + 1;
+    status = scope(graph, *found, text + above, pool_length(graph->pool, of->name) - above, found);
+  }
+  return status;
+}
+
+/* gradients/<name of the node>_grad, within which the code view finds the forward op. */
+static enum tfprof_status gradient_of(struct ops_graph *graph, uint32_t forward, uint32_t *found) {
+  uint32_t above;
+  enum tfprof_status status = gradient_scope(graph, graph->list[forward].parent, &above);
+  if (status) return status;
+  const struct ops_node *of = &graph->list[forward];
+  uint32_t prefix = of->parent == NO_ROW ? 0 : pool_length(graph->pool, graph->list[of->parent].name) + 1;
+  char *name;
+  int length = asprintf(&name, "%s_grad", pool_text(graph->pool, of->name) + prefix);
+  if (length < 0) return error_no_memory(graph->error);
+  status = scope(graph, above, name, (size_t)length, found);
+  free(name);
+  return status;
+}
+
+static bool is_of_gradient(const struct ops_graph *graph, uint32_t op) {
+  return strncmp(pool_text(graph->pool, graph->names[op]), "autograd::engine::evaluate_function", 35) == 0;
+}
+
+/* Where an op stands. *is_called: the parent is an op that called it. */
+static enum tfprof_status place_op(struct ops_graph *graph, uint32_t op, uint32_t *parent, bool *is_called) {
+  uint32_t enclosing = around(graph, op, OPS_SCOPE, OPS_OP), module = module_of(graph, op);
+  uint32_t forward = graph->forwards[op];
+  bool is_in_op = enclosing != NO_ROW && graph->kinds[enclosing] == OPS_OP;
+  *is_called = is_in_op && (module == NO_ROW || module == module_of(graph, enclosing));
+  *parent = enclosing == NO_ROW ? NO_ROW : graph->nodes[enclosing];
+  if (*is_called) return TFPROF_OK;
+  if (forward != NO_ROW && graph->nodes[forward] != NO_ROW && graph->kinds[forward] == OPS_OP)
+    return gradient_of(graph, graph->nodes[forward], parent);
+  if (is_of_gradient(graph, op)) return scope(graph, NO_ROW, "gradients", 9, parent);
+  /* A range that was opened within the module stands in it; one around it does not. */
+  if (module != NO_ROW && module != module_of(graph, enclosing)) *parent = module;
+  return TFPROF_OK;
+}
+
+static enum tfprof_status add_scope(struct ops_graph *graph, uint32_t op) {
+  bool is_module = graph->kinds[op] == OPS_MODULE;
+  uint32_t enclosing = around(graph, op, is_module ? OPS_MODULE : OPS_SCOPE, is_module ? OPS_MODULE : OPS_OP);
+  uint32_t parent = enclosing == NO_ROW ? NO_ROW : graph->nodes[enclosing], module = module_of(graph, op);
+  if (module != NO_ROW && module != module_of(graph, enclosing)) parent = module;
+  const char *name = pool_text(graph->pool, graph->names[op]);
+  if (is_module && strncmp(name, "nn.Module: ", 11) == 0) name += 11;
+  enum tfprof_status status = scope(graph, parent, name, strlen(name), &graph->nodes[op]);
+  if (!status && is_module && !graph->list[graph->nodes[op]].op) { /* "Conv2d_0" is of the class Conv2d */
+    size_t length = strlen(name), class = length;
+    while (class && name[class - 1] >= '0' && name[class - 1] <= '9') class --;
+    if (!class || class == length || name[class - 1] != '_') class = length + 1;
+    if (pool_intern(graph->pool, name, class - 1, &graph->list[graph->nodes[op]].op))
+      status = error_no_memory(graph->error);
+  }
+  return status;
+}
+
+static enum tfprof_status add_op(struct ops_graph *graph, uint32_t op) {
+  uint32_t parent, node, thread = graph->threads[op];
+  bool is_called;
+  enum tfprof_status status = place_op(graph, op, &parent, &is_called);
+  if (status) return status;
+  uint32_t former = graph->count; /* scopes of gradients may have been made just now */
+  status = ops_graph_node(graph, parent, graph->names[op], graph->traces[op], graph->shapes[op], false, &node);
+  if (status) return status;
+  graph->nodes[op] = node;
+  bool is_new = graph->count > former;
+  if (is_new) {
+    graph->list[node].types = graph->types[op];
+    uint32_t forward = graph->forwards[op];
+    if (is_called)
+      status = ops_graph_edge(graph, parent, node, false);
+    else if (forward != NO_ROW && graph->nodes[forward] != NO_ROW && graph->kinds[forward] == OPS_OP)
+      status = ops_graph_edge(graph, node, graph->nodes[forward], false);
+    if (!status && !is_called && thread != NO_ROW) {
+      if (graph->previous[thread] != NO_ROW) status = ops_graph_edge(graph, node, graph->previous[thread], true);
+      graph->previous[thread] = node;
+    }
+  }
+  return status;
+}
+
+/* An op comes after all that are around it, and one of the gradient after its forward op: that comes first in time, but
+** may come later in the table where it is of another thread. `ways` has room for a way up for each of both. */
+static enum tfprof_status add_row(struct ops_graph *graph, uint32_t row, bool is_forward, uint32_t *ways) {
+  uint32_t *way = ways + (is_forward ? graph->op_count : 0), length = 0;
+  enum tfprof_status status = TFPROF_OK;
+  for (uint32_t at = row; at != NO_ROW && graph->nodes[at] == NO_ROW; at = graph->parents[at])
+    if (graph->kinds[at] != OPS_LEFT_OUT) way[length++] = at;
+  while (length && !status) {
+    uint32_t at = way[--length], forward = graph->forwards[at];
+    if (!is_forward && forward != NO_ROW && graph->nodes[forward] == NO_ROW)
+      status = add_row(graph, forward, true, ways);
+    if (!status && graph->nodes[at] == NO_ROW)
+      status = graph->kinds[at] == OPS_OP ? add_op(graph, at) : add_scope(graph, at);
+  }
+  return status;
+}
+
+/* ---- parameters as inputs ---- */
+
+struct taking {
+  struct ops_graph *graph;
+  uint32_t node, first, count; /* parameters of its module: a slice of `parameters` */
+  const uint32_t *parameters;
+  uint8_t *is_taken;
+};
+
+static enum tfprof_status take_parameter(void *context, int32_t place, const char *shape, size_t length) {
+  struct taking *taking = context;
+  struct ops_graph *graph = taking->graph;
+  (void)place;
+  for (uint32_t i = taking->first; i < taking->first + taking->count; i++) {
+    string_id own = graph->list[taking->parameters[i]].shape;
+    if (taking->is_taken[i] || !own || pool_length(graph->pool, own) != length ||
+        memcmp(pool_text(graph->pool, own), shape, length) != 0)
+      continue;
+    taking->is_taken[i] = 1;
+    return ops_graph_edge(graph, taking->node, taking->parameters[i], false);
+  }
+  return TFPROF_OK;
+}
+
+/* The ops that a module calls itself take its parameters, each the first op that has an input of its shape. */
+static enum tfprof_status connect_parameters(struct ops_graph *graph) {
+  uint32_t count = graph->count, *first = calloc((size_t)count + 2, sizeof *first);
+  uint32_t *parameters = malloc(((size_t)count + 1) * sizeof *parameters);
+  uint8_t *is_taken = calloc((size_t)count + 1, 1);
+  enum tfprof_status status = first && parameters && is_taken ? TFPROF_OK : error_no_memory(graph->error);
+  if (!status) {
+    for (uint32_t i = 0; i < count; i++)
+      if (graph->list[i].shape && graph->list[i].parent != NO_ROW) first[graph->list[i].parent + 1]++;
+    for (uint32_t i = 0; i < count; i++) first[i + 1] += first[i];
+    first[count + 1] = first[count];
+    for (uint32_t i = count; i-- > 0;)
+      if (graph->list[i].shape && graph->list[i].parent != NO_ROW) parameters[--first[graph->list[i].parent + 1]] = i;
+    /* By now those of p begin at first[p + 1]. */
+  }
+  for (uint32_t i = 0; i < count && !status; i++) {
+    const struct ops_node *node = &graph->list[i];
+    if (node->is_scope || node->shape || node->parent == NO_ROW || !node->shapes) continue;
+    uint32_t begin = first[node->parent + 1], end = first[node->parent + 2];
+    struct taking taking = {graph, i, begin, end - begin, parameters, is_taken};
+    if (end > begin) status = ops_graph_shapes(graph, node->shapes, node->types, take_parameter, &taking);
+  }
+  free(first);
+  free(parameters);
+  free(is_taken);
+  return status;
+}
+
+enum tfprof_status ops_graph_find_nodes(struct ops_graph *graph) {
+  enum tfprof_status status = load_ops(graph);
+  if (!status) status = find_kinds(graph);
+  if (!status) status = load_modules(graph);
+  size_t rows = (size_t)graph->op_count + 1;
+  uint32_t *ways = malloc(2 * rows * sizeof *ways);
+  graph->nodes = malloc(rows * sizeof *graph->nodes);
+  graph->previous = malloc(((size_t)graph->thread_count + 1) * sizeof *graph->previous);
+  if (!status && (!ways || !graph->nodes || !graph->previous)) status = error_no_memory(graph->error);
+  if (!status) {
+    memset(graph->nodes, 0xff, rows * sizeof *graph->nodes);
+    memset(graph->previous, 0xff, ((size_t)graph->thread_count + 1) * sizeof *graph->previous);
+  }
+  for (uint32_t row = 0; row < graph->op_count && !status; row++) {
+    if (row % ROWS_BLOCK == 0) status = derive_poll(graph->profile, graph->error);
+    if (!status) status = add_row(graph, row, false, ways);
+  }
+  if (!status) status = connect_parameters(graph);
+  free(ways);
+  return status;
+}

@@ -1,0 +1,46 @@
+"""Seven steps of a small network, one layer of it frozen, and one of the same shape beside it that only looks on."""
+
+import time
+
+import tfprof
+import torch
+from torch import nn
+
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, 8))
+        self.head = nn.Linear(8, 3)
+        self.encoder[0].weight.requires_grad_(False)
+
+    def forward(self, values):
+        hidden = self.encoder(values)
+        hidden = hidden + hidden.relu()
+        return self.head(hidden) + self.head(hidden.neg())
+
+
+class Observer(Network):
+    pass
+
+
+def main():
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    network, other = Network(), Observer()
+    optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.1)
+    for number in range(7):
+        tfprof.step(number)
+        values = torch.ones(5, 12)
+        with tfprof.range("looking on"), torch.no_grad():
+            other(values)
+        loss = network(values).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if number == 0:
+            time.sleep(0.3)  # a model is known some 20 ms after its first op
+
+
+if __name__ == "__main__":
+    main()

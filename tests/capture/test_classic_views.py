@@ -1,0 +1,179 @@
+"""The classic views answer for programs of PyTorch: a capture of a small one, and traces of torch.profiler, of which all sums
+must be those of the tables.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import tempfile
+
+import capturing
+
+SHELL = os.path.join(capturing.BUILD, "tfprof")
+PROGRAM = os.path.join(capturing.PROGRAMS, "classic.py")
+FIXTURES = os.path.join(capturing.HERE, "..", "fixtures", "kineto")
+EVERY = "max_depth = 10000"
+
+
+def print_view(path, command):
+    """The lines from behind the legend to the end of the report."""
+    done = subprocess.run([SHELL, path, command], capture_output=True, text=True)
+    assert done.returncode == 0, (command, done.stderr)
+    return re.search(r"node name \| [^\n]*\n(.*?)\n*=+End of Report", done.stdout, re.S).group(1).split("\n")
+
+
+def one(path, sql):
+    return capturing.query(path, sql)[0]
+
+
+def check_parameters(run):
+    lines = print_view(run, "scope -select params -account_type_regexes _trainable_variables -max_depth 10")
+    expected = """_TFProfRoot (--/214 params)
+  Network (--/107 params)
+    Network/encoder (--/80 params)
+      Network/encoder/0 (--/8 params)
+        Network/encoder/0/bias (8, 8/8 params)
+      Network/encoder/2 (--/72 params)
+        Network/encoder/2/bias (8, 8/8 params)
+        Network/encoder/2/weight (8x8, 64/64 params)
+    Network/head (--/27 params)
+      Network/head/bias (3, 3/3 params)
+      Network/head/weight (3x8, 24/24 params)"""
+    assert "\n".join(lines[1:11]) == "\n".join(expected.split("\n")[1:]), "\n".join(lines)
+    # The other model has the same parameters under another name, all that is frozen left out as well.
+    twin = [line.replace("Observer", "Network") for line in lines[11:]]
+    assert lines[0] == expected.split("\n")[0] and twin == lines[1:11], "\n".join(lines)
+    lines = print_view(run, "op -select params,occurrence -account_type_regexes Parameter -max_depth 5")
+    assert len(lines) == 1 and re.match(r"Parameter +406 params \(100.00%, 100.00%\), +0\|12$", lines[0]), lines
+    classes = {row["name"]: row["op_types"] for row in capturing.query(run, "SELECT name, op_types FROM scope_view WHERE " + EVERY)}
+    assert classes["Network/encoder"] == "Sequential" and classes["Network/head"] == "Linear", classes
+    assert classes["Network/encoder/0/weight"] == "Parameter", classes
+    assert classes["Network/encoder/0/bias"] == "Parameter|_trainable_variables", classes
+    rows = capturing.query(run, "SELECT scope_view.name AS path, nodes.name AS name FROM scope_view JOIN nodes ON nodes.id = node_id WHERE "
+                           + EVERY)
+    # In nodes one of the two models bears its class in all its names; here both do.
+    names = {row["path"]: row["name"] for row in rows}
+    assert len(rows) == 24 and names["Network/encoder/2/weight"] in ("encoder.2.weight", "Network.encoder.2.weight"), rows
+
+
+def check_sums(path, view, step):
+    """What the root of a view says of a step is what the ops of the step add up to."""
+    where = "step_id = (SELECT id FROM steps WHERE number = %d)" % step
+    table = one(path, "SELECT sum(self_ns) AS cpu, sum(device_self_ns) AS device, sum(flops) AS flops, count(*) AS calls, "
+                "sum(allocated_self_bytes) AS bytes FROM ops WHERE category NOT IN ('user', 'python', 'module') AND " + where)
+    unlinked = one(path, "SELECT count(*) AS calls, sum(dur_ns) AS device FROM (SELECT dur_ns, op_id, step_id FROM kernels UNION ALL "
+                   "SELECT dur_ns, op_id, step_id FROM transfers) WHERE op_id NOT IN (SELECT id FROM ops WHERE category NOT IN "
+                   "('user', 'python', 'module')) IS NOT FALSE AND " + where)
+    root = one(path, "SELECT * FROM %s_view WHERE step = %d AND position = 0 AND %s" % (view, step, EVERY))
+    nodes = one(path, "SELECT count(*) AS count FROM graph_view WHERE min_occurrence = 1 AND step = %d AND %s" % (step, EVERY))["count"]
+    assert abs(root["total_cpu_micros"] - (table["cpu"] or 0) / 1e3) <= nodes, (view, root, table)
+    device = (table["device"] or 0) + (unlinked["device"] or 0)
+    assert abs(root["total_accelerator_micros"] - device / 1e3) <= nodes, (view, root, table)
+    assert root["total_micros"] == root["total_cpu_micros"] + root["total_accelerator_micros"], root
+    assert root["total_occurrence"] == table["calls"] + unlinked["calls"], (view, root, table)
+    assert root["total_float_ops"] == (table["flops"] or 0), (view, root, table)
+    assert root["total_bytes"] == (table["bytes"] or 0), (view, root, table)
+    return root
+
+
+def check_views(run):
+    for view in ("scope", "graph"):
+        root = check_sums(run, view, 5)
+        assert root["total_float_ops"] > 0 and root["total_bytes"] > 0 and root["total_micros"] > 0, root
+    rows = {row["name"]: row for row in capturing.query(run, "SELECT * FROM scope_view WHERE step = 5 AND " + EVERY)}
+    # The head is called twice, from two places of one line, with inputs of one shape: one node that ran twice.
+    product = rows["Network/head/aten::linear/aten::addmm"]
+    assert product["occurrence"] == 2 and product["defined"] == 1 and product["float_ops"] == 2 * 2 * 5 * 8 * 3, product
+    assert product["input_shapes"] == "0:3|1:5x8|2:8x3", product
+    assert product["output_bytes"] == product["residual_bytes"] == product["peak_bytes"] == 5 * 3 * 4, product
+    assert product["bytes"] == 2 * 5 * 3 * 4, product
+    assert "Observer/head/aten::linear/aten::addmm" in rows and "Network/aten::relu" in rows, sorted(rows)
+    assert "looking on" in rows and rows["looking on"]["total_occurrence"] == 0, rows.get("looking on")
+    backward = [row for name, row in rows.items() if name.startswith("gradients/Network/head/aten::linear/aten::addmm_grad/")]
+    assert sum(row["occurrence"] for row in backward if row["op_types"].endswith("|AddmmBackward0")) == 2, backward
+    assert not any(name.startswith("gradients/Observer") for name in rows), sorted(rows)
+    # The average leaves the warm-up out, where the network allocates what it keeps.
+    steps = capturing.query(run, "SELECT number, is_warmup FROM steps")
+    assert [row["is_warmup"] for row in steps] == [1, 1, 1, 0, 0, 0, 0], steps
+    total = "SELECT total_micros AS micros, total_defined AS nodes FROM scope_view WHERE name = 'Network' AND step = %d AND " + EVERY
+    measured = [one(run, total % step)["micros"] for step in (3, 4, 5, 6)]
+    average = one(run, total % -1)
+    assert abs(average["micros"] - sum(measured) / 4) <= average["nodes"], (average, measured)
+    assert one(run, total % 0)["micros"] > 2 * average["micros"] > 0, average
+    done = subprocess.run([SHELL, run, "scope -step 77"], capture_output=True, text=True)
+    assert done.returncode == 1 and "no step 77; the steps are 0 1 2 3 4 5 6" in done.stderr, done.stderr
+
+
+def check_code(run):
+    rows = capturing.query(run, "SELECT * FROM code_view WHERE step = 5 AND " + EVERY)
+    names = {row["name"] for row in rows}
+    head = [name for name in names if re.match(r"classic.py:18:Network.forward( \(gradient\))?$", name)]
+    assert len(head) == 2, sorted(names)
+    trees = [row for row in rows if row["depth"] == 2]
+    assert sum(row["total_occurrence"] for row in trees) == rows[0]["total_occurrence"] > 0, trees
+    assert sum(row["total_float_ops"] for row in rows if row["depth"] == 2 and row["name"].endswith("(gradient)")) > 0, trees
+    lines = print_view(run, "code -max_depth 100 -select float_ops -show_name_regexes classic.py.*|_TFProfRoot -step 5 -order_by float_ops")
+    assert any(re.match(r" +classic.py:37:main \(0/[0-9.k]+ flops\)$", line) for line in lines), "\n".join(lines)
+
+
+def check_graph(run):
+    """Below an op is what it takes: parameters by their shapes, the ops that it called, and in the end what ran before."""
+    rows = capturing.query(run, "SELECT position, parent_position, name FROM graph_view WHERE max_depth = 100000")
+    below = {}
+    for row in rows:
+        below.setdefault(row["parent_position"], []).append(row["name"])
+    children = {row["name"]: below.get(row["position"], []) for row in rows}
+    head = children["Network/head/aten::linear"]
+    assert "Network/head/weight" in head and "Network/head/bias" in head, head
+    assert "Network/head/aten::linear/aten::addmm" in head, head
+    # What is reached over an op that came later is listed there only, so that all that is left is that it is there once.
+    assert len({row["name"] for row in rows}) == len(rows) and any(name.startswith("gradients/") for name in children), rows
+    lines = print_view(run, "graph -account_type_regexes Parameter,aten::mm -select params -max_depth 100000")
+    assert any("Network/encoder/0/weight (8x12, 96/96 params)" in line for line in lines), "\n".join(lines)
+
+
+def check_node_steps(run):
+    rows = capturing.query(run, "SELECT nodes.name AS name, sum(run_count) AS runs, sum(exec_ns) AS exec, sum(requested_bytes) AS bytes "
+                           "FROM node_steps JOIN nodes ON nodes.id = node_id GROUP BY nodes.id ORDER BY nodes.id")
+    ops = capturing.query(run, "SELECT nodes.name AS name, count(*) AS runs, sum(self_ns) AS exec, sum(allocated_self_bytes) AS bytes "
+                          "FROM ops JOIN nodes ON nodes.id = ops.node_id GROUP BY nodes.id ORDER BY nodes.id")
+    assert rows == ops and len(rows) >= 8, (rows, ops)
+
+
+def check_trace(path):
+    steps = [row["number"] for row in capturing.query(path, "SELECT number FROM steps WHERE ops_recorded = 1")]
+    for step in steps:
+        for view in ("scope", "graph"):
+            check_sums(path, view, step)
+    for command in ("scope -select micros,occurrence,op_types,device", "op -select micros,input_shapes,occurrence -order_by micros",
+                    "graph -max_depth 100 -select bytes,micros"):
+        lines = print_view(path, command)
+        assert len(lines) > 0 and lines[0], (path, command)
+    return len(steps)
+
+
+def main():
+    checked = 0
+    traces = [os.path.join(FIXTURES, name) for name in ("python.json", "links.json", "waits.json", "accelerators.json")]
+    if os.environ.get("TFPROF_SHARED"):
+        folder = os.path.join(os.environ["TFPROF_SHARED"], "traces")
+        traces += [os.path.join(folder, "pytorch_cpu", "cnn_stack.json.gz")]
+        traces += [path for path in glob.glob(os.path.join(folder, "pytorch", "*.json.gz"))
+                   if re.search("resnet50|nccl|dlrm|triton|old_categories", path)]
+    for path in filter(os.path.exists, traces):
+        checked += check_trace(path)
+    print("traces: the steps of %d add up" % checked)
+    capturing.need_torch()
+    with tempfile.TemporaryDirectory() as directory:
+        run = os.path.join(directory, "run")
+        capturing.launch(run, [capturing.PYTHON, PROGRAM], ["--ops=all"])
+        check_parameters(run)
+        check_views(run)
+        check_code(run)
+        check_graph(run)
+        check_node_steps(run)
+    print("the classic views answer for a capture")
+
+
+main()
