@@ -123,6 +123,8 @@ struct classic_model {
   struct classic_frame *frames;
   uint32_t trace_count, frame_count;
   bool has_traces;
+  /* Nodes of the rows of ops and kernels, UINT32_MAX: none; NULL where ops.node_id and kernels.node_id tell them. */
+  uint32_t *op_nodes, *kernel_nodes;
   bool is_in_nanoseconds; /* the times of execs; values are in microseconds all the same */
 };
 enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **model,

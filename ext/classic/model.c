@@ -372,6 +372,8 @@ void classic_model_free(struct classic_model *model) {
   free(model->steps);
   free(model->traces);
   free(model->frames);
+  free(model->op_nodes);
+  free(model->kernel_nodes);
   free(model);
 }
 

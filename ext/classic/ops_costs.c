@@ -92,24 +92,31 @@ static enum tfprof_status add_device_work(struct ops_graph *graph, const struct 
   if (!status) status = derive_all_references(graph->profile, work->table, work->step, &steps, graph->error);
   if (!status) status = derive_all_integers(graph->profile, work->table, work->duration, &durations, graph->error);
   if (!status) status = ops_graph_texts(graph, work->table, work->name, &names);
+  uint32_t *nodes = malloc((size_t)rows * sizeof *nodes);
+  if (!status && !nodes) status = error_no_memory(graph->error);
+  for (uint32_t i = 0; i < rows && !status; i++) nodes[i] = NO_ROW;
   for (uint32_t i = 0; i < rows && !status; i++) {
     uint32_t node;
     struct ops_exec *exec;
     if (ops[i] != NO_ROW && ops[i] < graph->op_count && graph->kinds[ops[i]] == OPS_OP) {
       struct ops_node *launcher = &graph->list[graph->nodes[ops[i]]];
       if (launcher->accelerator == NO_ROW) launcher->accelerator = devices[i];
+      nodes[i] = graph->nodes[ops[i]];
       continue;
     }
     if (!names[i]) continue;
     status = ops_graph_node(graph, NO_ROW, names[i], devices[i], 0, false, &node);
     if (!status) status = exec_of(graph, node, steps[i], &exec);
     if (status) break;
+    nodes[i] = node;
     graph->list[node].trace = NO_ROW;
     graph->list[node].accelerator = devices[i];
     graph->list[node].is_known_placed = devices[i] != NO_ROW;
     add(&exec->runs, 1);
     add(&exec->accelerator_ns, durations[i]);
   }
+  if (work->table == TABLE_kernels) graph->kernel_nodes = nodes;
+  else free(nodes);
   free(ops);
   free(devices);
   free(steps);

@@ -194,6 +194,21 @@ static enum tfprof_status fill_inputs(struct finishing *f) {
   return status;
 }
 
+/* Hands over which node each op and kernel belongs to. */
+static enum tfprof_status fill_nodes_of_rows(struct finishing *f) {
+  struct ops_graph *graph = f->graph;
+  uint32_t kernels = 0;
+  enum tfprof_status status = derive_row_count(graph->profile, TABLE_kernels, &kernels, graph->error);
+  for (uint32_t i = 0; i < graph->op_count && !status; i++)
+    if (graph->nodes[i] != NO_ROW) graph->nodes[i] = f->rank[graph->nodes[i]];
+  for (uint32_t i = 0; i < kernels && graph->kernel_nodes && !status; i++)
+    if (graph->kernel_nodes[i] != NO_ROW) graph->kernel_nodes[i] = f->rank[graph->kernel_nodes[i]];
+  f->model->op_nodes = graph->nodes;
+  f->model->kernel_nodes = graph->kernel_nodes;
+  graph->nodes = graph->kernel_nodes = NULL;
+  return status;
+}
+
 /* What the average over steps leaves out: warm-up where there is more, and what lies outside all steps where there are
 ** any. */
 enum { IS_STEP, IS_WARMUP, IS_OUTSIDE };
@@ -258,7 +273,7 @@ static enum tfprof_status fill_steps(struct finishing *f) {
 static void graph_free(struct ops_graph *graph) {
   void *const parts[] = {graph->kinds,   graph->parents,        graph->modules, graph->traces, graph->forwards,
                          graph->threads, graph->steps,          graph->nodes,   graph->names,  graph->shapes,
-                         graph->types,   graph->node_of_module, graph->list,    graph->edges,  graph->execs,
+                         graph->types,   graph->node_of_module, graph->kernel_nodes, graph->list,    graph->edges,  graph->execs,
                          graph->slots,   graph->previous,       graph->text};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
 }
@@ -284,6 +299,7 @@ enum tfprof_status classic_model_of_ops(struct classic_model *model, struct prof
     for (uint32_t i = 0; i < graph.count; i++) f.rank[f.order[i]] = i;
     status = fill_nodes(&f);
   }
+  if (!status) status = fill_nodes_of_rows(&f);
   if (!status) status = fill_inputs(&f);
   if (!status) status = fill_execs(&f);
   if (!status) status = fill_steps(&f);

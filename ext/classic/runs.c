@@ -122,6 +122,13 @@ static uint32_t node_at(const struct taking *taking, int64_t row) {
   return row >= 0 && (uint64_t)row < taking->rank_count ? taking->rank[row] : NO_NODE;
 }
 
+/* The node of an op or a kernel. */
+static uint32_t node_of(const struct taking *taking, const struct segment *segment, uint32_t row, unsigned column) {
+  const uint32_t *known = segment->table == TABLE_ops ? taking->model->op_nodes : taking->model->kernel_nodes;
+  if (known) return known[segment->first_row + row];
+  return node_at(taking, integer(segment, column, row, -1));
+}
+
 static enum tfprof_status take_runs(struct taking *taking, bool is_kernels) {
   unsigned table = is_kernels ? TABLE_kernels : TABLE_ops;
   enum tfprof_status status = is_kernels
@@ -137,13 +144,14 @@ static enum tfprof_status take_runs(struct taking *taking, bool is_kernels) {
     if (!taking->op_nodes) return error_no_memory(taking->error);
     memset(taking->op_nodes, 0xff, (taking->op_count + 1) * sizeof *taking->op_nodes);
   }
+  int64_t no_step = taking->profile->tables[TABLE_steps].rows ? -1 : taking->step; /* a profile without steps is one */
   EACH_ROW(taking, table) {
-    uint32_t node = node_at(taking, integer(segment, COLUMN_OF(node_id), row, -1));
+    uint32_t node = node_of(taking, segment, row, COLUMN_OF(node_id));
     int64_t thread = integer(segment, COLUMN_OF(thread_id), row, -1),
             start = integer(segment, COLUMN_OF(start_ns), row, 0);
     if (!is_kernels) taking->op_nodes[segment->first_row + row] = node;
     bool is_lane = thread >= 0 && (uint64_t)thread < taking->lane_count;
-    if (status || node == NO_NODE || !is_lane || integer(segment, COLUMN_OF(step_id), row, -1) != taking->step)
+    if (status || node == NO_NODE || !is_lane || integer(segment, COLUMN_OF(step_id), row, no_step) != taking->step)
       continue;
     struct classic_run run = {.node = node,
                               .device = taking->lanes[2 * thread + is_kernels],

@@ -3,6 +3,7 @@ must be those of the tables.
 """
 
 import glob
+import json
 import os
 import re
 import subprocess
@@ -133,6 +134,17 @@ def check_graph(run):
     assert any("Network/encoder/0/weight (8x12, 96/96 params)" in line for line in lines), "\n".join(lines)
 
 
+def check_timeline(run, directory):
+    """Every run of an op once: what starts together on one device is one event there, as in TensorFlow's timelines."""
+    path = os.path.join(directory, "timeline.json")
+    subprocess.run([SHELL, run, "graph -step 5 -max_depth 100000 -output timeline:outfile=" + path], capture_output=True, check=True)
+    with open(path + "_5", encoding="utf-8") as file:
+        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    names = {event["args"]["name"] for event in events}
+    ran = {row["name"] for row in capturing.query(run, "SELECT name FROM graph_view WHERE step = 5 AND min_occurrence = 1 AND " + EVERY)}
+    assert names == ran - {"_TFProfRoot"} and len(events) >= len(names) > 50, (names ^ ran)
+
+
 def check_node_steps(run):
     rows = capturing.query(run, "SELECT nodes.name AS name, sum(run_count) AS runs, sum(exec_ns) AS exec, sum(requested_bytes) AS bytes "
                            "FROM node_steps JOIN nodes ON nodes.id = node_id GROUP BY nodes.id ORDER BY nodes.id")
@@ -173,6 +185,7 @@ def main():
         check_code(run)
         check_graph(run)
         check_node_steps(run)
+        check_timeline(run, directory)
     print("the classic views answer for a capture")
 
 
