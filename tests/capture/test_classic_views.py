@@ -101,7 +101,6 @@ def check_views(run):
     measured = [one(run, total % step)["micros"] for step in (3, 4, 5, 6)]
     average = one(run, total % -1)
     assert abs(average["micros"] - sum(measured) / 4) <= average["nodes"], (average, measured)
-    assert one(run, total % 0)["micros"] > 2 * average["micros"] > 0, average
     done = subprocess.run([SHELL, run, "scope -step 77"], capture_output=True, text=True)
     assert done.returncode == 1 and "no step 77; the steps are 0 1 2 3 4 5 6" in done.stderr, done.stderr
 
