@@ -117,10 +117,10 @@ static enum tfprof_status add_device_work(struct ops_graph *graph, const struct 
   }
   if (work->table == TABLE_kernels) graph->kernel_nodes = nodes;
   else free(nodes);
-  free(ops);
-  free(devices);
-  free(steps);
-  free(durations);
+  scratch_free(ops);
+  scratch_free(devices);
+  scratch_free(steps);
+  scratch_free(durations);
   free(names);
   return status;
 }
@@ -191,11 +191,11 @@ static enum tfprof_status add_memory(struct ops_graph *graph) {
     status = add_memory_of_op(graph, pieces + i, next - i);
   }
   free(pieces);
-  free(ops);
-  free(bytes);
-  free(allocated);
-  free(released);
-  free(ends);
+  scratch_free(ops);
+  scratch_free(bytes);
+  scratch_free(allocated);
+  scratch_free(released);
+  scratch_free(ends);
   return status;
 }
 

@@ -102,7 +102,7 @@ static enum tfprof_status device_names(struct ops_graph *graph, string_id **name
     if (pool_intern(graph->pool, text, (size_t)length, &(*names)[i])) status = error_no_memory(graph->error);
   }
   free(kinds);
-  free(ordinals);
+  scratch_free(ordinals);
   return status;
 }
 
@@ -245,7 +245,7 @@ static enum tfprof_status fill_execs(struct finishing *f) {
   }
   if (!status) model->nodes[graph->count].first_exec = count;
   model->is_in_nanoseconds = true;
-  free(warmup);
+  scratch_free(warmup);
   return status;
 }
 
@@ -258,23 +258,22 @@ static enum tfprof_status fill_steps(struct finishing *f) {
   if (!status) status = derive_row_count(graph->profile, TABLE_steps, &rows, graph->error);
   if (!status) status = derive_all_integers(graph->profile, TABLE_steps, COLUMN_steps_number, &numbers, graph->error);
   if (status) return status;
-  if (rows == 0) {
-    free(numbers);
-    numbers = calloc(1, sizeof *numbers);
-    if (!numbers) return error_no_memory(graph->error);
-    rows = 1;
-  }
-  for (uint32_t i = 0; i < rows; i++) numbers[i] = numbers[i] == NO_VALUE ? (int64_t)i : numbers[i];
-  f->model->steps = numbers;
-  f->model->step_count = rows;
-  return TFPROF_OK;
+  f->model->steps = calloc((size_t)rows + 1, sizeof *f->model->steps);
+  if (!f->model->steps) status = error_no_memory(graph->error);
+  for (uint32_t i = 0; i < rows && !status; i++)
+    f->model->steps[i] = numbers[i] == NO_VALUE ? (int64_t)i : numbers[i];
+  f->model->step_count = status ? 0 : rows ? rows : 1;
+  scratch_free(numbers);
+  return status;
 }
 
 static void graph_free(struct ops_graph *graph) {
-  void *const parts[] = {graph->kinds,   graph->parents,        graph->modules, graph->traces, graph->forwards,
-                         graph->threads, graph->steps,          graph->nodes,   graph->names,  graph->shapes,
-                         graph->types,   graph->node_of_module, graph->kernel_nodes, graph->list,    graph->edges,  graph->execs,
-                         graph->slots,   graph->previous,       graph->text};
+  void *const scratch[] = {graph->parents,  graph->modules, graph->traces,
+                           graph->forwards, graph->threads, graph->steps};
+  void *const parts[] = {graph->kinds, graph->nodes, graph->names, graph->shapes, graph->types, graph->node_of_module,
+                         graph->kernel_nodes, graph->list, graph->edges, graph->execs, graph->slots, graph->previous,
+                         graph->text};
+  for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++) scratch_free(scratch[i]);
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
 }
 

@@ -291,10 +291,10 @@ static enum tfprof_status load_modules(struct ops_graph *graph) {
   free(c.names);
   free(c.types);
   free(c.shapes);
-  free(c.parents);
-  free(c.is_scope);
-  free(c.parameters);
-  free(c.trainable);
+  scratch_free(c.parents);
+  scratch_free(c.is_scope);
+  scratch_free(c.parameters);
+  scratch_free(c.trainable);
   return status;
 }
 
