@@ -81,8 +81,8 @@ void dump_tell_damage(struct segment *segment, unsigned column, const struct dum
     return;
   }
   segment_diagnose(segment, column, "error", status == TFPROF_VERSION ? "unknown_encoding" : "damaged_column",
-                   frame->rows, offset <= INT64_MAX ? (int64_t)offset : -1, "%s.%s is NULL in %u rows: %s", spec->name,
-                   spec->columns[column].name, frame->rows, text);
+                   frame->rows, offset <= INT64_MAX ? (int64_t)offset : -1, "%s.%s is NULL where it cannot be read: %s",
+                   spec->name, spec->columns[column].name, text);
 }
 
 void dump_tell_refused(struct segment *segment, unsigned column, int64_t count) {

@@ -184,14 +184,16 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
 
 /* ---- diagnostics ---- */
 
+/* What is told of a column at one place of the file after the other becomes one row, with the first of the places. */
 static bool is_same_diagnostic(const struct diagnostic *left, const struct diagnostic *right) {
+  bool is_column = diagnostic_is_of_column(left) && diagnostic_is_of_column(right);
   return left->severity == right->severity && left->reason == right->reason && left->message == right->message &&
-         left->file == right->file && left->offset == right->offset && left->table == right->table;
+         left->file == right->file && (left->offset == right->offset || is_column) && left->table == right->table;
 }
 
 static uint64_t diagnostic_hash(const struct diagnostic *diagnostic) {
   uint64_t hash = ((uint64_t)diagnostic->message << 32 | diagnostic->reason) * 0x9e3779b97f4a7c15u;
-  hash ^= (uint64_t)diagnostic->offset * 0xe7037ed1a0b428dbu;
+  if (!diagnostic_is_of_column(diagnostic)) hash ^= (uint64_t)diagnostic->offset * 0xe7037ed1a0b428dbu;
   return hash ^ hash >> 29;
 }
 
@@ -212,8 +214,9 @@ static enum tfprof_status merge_diagnostics(const struct profile *profile, struc
     size_t slot = diagnostic_hash(diagnostic) & (slot_count - 1);
     while (slots[slot] && !is_same_diagnostic(&list[slots[slot] - 1], diagnostic)) slot = (slot + 1) & (slot_count - 1);
     if (slots[slot]) {
-      int64_t *sum = &list[slots[slot] - 1].count;
-      if (__builtin_add_overflow(*sum, diagnostic->count, sum)) *sum = INT64_MAX;
+      struct diagnostic *first = &list[slots[slot] - 1];
+      if (__builtin_add_overflow(first->count, diagnostic->count, &first->count)) first->count = INT64_MAX;
+      if (diagnostic->offset < first->offset) first->offset = diagnostic->offset;
     } else {
       list[merged++] = *diagnostic;
       slots[slot] = (uint32_t)merged;

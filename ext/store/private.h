@@ -14,6 +14,9 @@ struct run {
   string_id location, real_location; /* as in struct profile */
 };
 
+/* Whether it was told of a column while that was loaded, not of a profile or a file. */
+bool diagnostic_is_of_column(const struct diagnostic *diagnostic);
+
 struct profile_list {
   struct profile **items; /* ascending by number */
   size_t count, capacity;

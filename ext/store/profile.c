@@ -185,6 +185,8 @@ void profile_seal(struct profile *profile) {
 /* Keys of diagnostics: 0 to 2 for those that concern a profile as a whole, else which column of which segment. */
 enum { KEY_OF_PROFILE = 0, KEY_OF_SOURCE = 1, KEY_OF_FILE = 2 };
 
+bool diagnostic_is_of_column(const struct diagnostic *diagnostic) { return diagnostic->key > KEY_OF_FILE; }
+
 static uint64_t diagnostic_key(const struct segment *segment, unsigned column) {
   /* 36 bits of row, 7 of column, 8 of table, and one so that it is never 0. */
   _Static_assert((int)SCHEMA_MAXIMUM_COLUMNS <= 128 && (int)TABLE_count <= 256, "the key is too small");

@@ -216,8 +216,8 @@ void profile_diagnose_source(struct profile *profile, const char *severity, cons
                              int64_t offset, int table, const char *format, ...) __attribute__((format(printf, 7, 8)));
 void profile_forget_source_diagnostics(struct profile *profile);
 /* The same while `column` of a segment is loaded (offset -1: none). Loading it once more does not tell it again, and
-** what is said alike of several segments becomes one row of diagnostics with the sum of the counts: the message
-** should name the column, not the rows. */
+** what is said alike of several segments or places becomes one row of diagnostics with the sum of the counts and the
+** first place: the message should name the column, not the rows. */
 void segment_diagnose(struct segment *segment, unsigned column, const char *severity, const char *reason, int64_t count,
                       int64_t offset, const char *format, ...) __attribute__((format(printf, 7, 8)));
 /* The file of a profile cannot be read as `reason` says: one diagnostic, until a refresh finds the file again. */

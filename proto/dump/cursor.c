@@ -153,9 +153,11 @@ static enum tfprof_status give_frame(struct dump_file *file, struct dump_cursor 
     return status;
   }
   if (status) {
+    const char *why = strstr(reason.message, ": "); /* what stands before names a block, which says nothing here */
     bytes = NULL;
     reader_problem(file, "error", "damaged_strings", 0, strings->count, strings->lengths.offset,
-                   "%" PRIu32 " texts show as NULL: %.160s", strings->count, reason.message);
+                   "%" PRIu32 " texts show as NULL where they cannot be read: %.160s", strings->count,
+                   why ? why + 2 : reason.message);
   }
   status = give(state, strings->first_id + strings->count, strings, batch, bytes, add, context);
   if (status) return status;

@@ -68,8 +68,8 @@ static enum tfprof_status accept_rows(struct dump_file *file, const struct dump_
     return TFPROF_OK;
   }
   if (lost) {
-    reader_problem(file, "warning", "lost_rows", header->table, lost, offset, "%llu rows before row %llu are missing",
-                   (unsigned long long)lost, (unsigned long long)header->first_row);
+    reader_problem(file, "warning", "lost_rows", header->table, lost, offset, "rows before row %llu are missing: %llu",
+                   (unsigned long long)header->first_row, (unsigned long long)lost);
   }
   for (int i = 0; i < count; i++) {
     if (blocks[i].encoding < DUMP_BYTES) continue;

@@ -124,10 +124,10 @@ static enum tfprof_status find_magic(struct reader_window *window, uint64_t *off
 static void tell_damage(struct dump_file *file, uint64_t start, uint64_t end, uint64_t lost_frames) {
   if (end > start) {
     reader_problem(file, "error", "damaged_frame", 0, lost_frames, start,
-                   "%" PRIu64 " bytes are damaged and were skipped, with the %" PRIu64 " frames that were there",
+                   "%" PRIu64 " bytes are damaged and were skipped; frames lost with them: %" PRIu64,
                    end - start, lost_frames);
   } else if (lost_frames) {
-    reader_problem(file, "error", "lost_frames", 0, lost_frames, start, "%" PRIu64 " frames are missing", lost_frames);
+    reader_problem(file, "error", "lost_frames", 0, lost_frames, start, "frames are missing: %" PRIu64, lost_frames);
   }
 }
 

@@ -200,6 +200,29 @@ def test_files_that_go_and_come(engine):
     shutil.rmtree(folder)
 
 
+def test_damage_is_told_once_for_each_column(engine):
+    """A hole through many frames: one row of diagnostics for each column, which counts what is NULL because of it."""
+    path = make_dump(os.path.join(tempfile.mkdtemp(prefix="tfprof-test-"), "hole.tfprof"), 60000, 1, "make_ops_dump")
+    whole = engine()
+    whole.values(f"SELECT tfprof_open('{path}')")
+    ((rows, times),) = whole.values("SELECT count(*), count(start_ns) FROM ops")
+    size = os.path.getsize(path)
+    with open(path, "r+b") as file:
+        file.seek(size // 4)
+        file.write(bytes(size // 2))
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{path}')")
+    assert connection.values("SELECT count(*) FROM ops") == [(rows,)]
+    ((lost,),) = connection.values("SELECT count(*) - count(start_ns) FROM ops")
+    assert lost > rows // 4 and times == rows, (lost, rows, times)
+    told = connection.values(
+        "SELECT message, count, offset FROM diagnostics WHERE reason = 'damaged_column' AND table_name = 'ops'"
+    )
+    assert len({message for message, _, _ in told}) == len(told) > 5, told
+    ((count, offset),) = [row[1:] for row in told if row[0].startswith("ops.start_ns ")]
+    assert count == lost and size // 4 - 20000 < offset < size // 2, (count, lost, offset, size)
+
+
 def fresh(engine, folder):
     connection = engine()
     connection.values(f"SELECT tfprof_open('{folder}')")
