@@ -1,8 +1,8 @@
-"""A training program that keeps its own log: `stepping.py LOG ENDING SECONDS`.
+"""A training program that keeps its own log: `stepping.py LOG ENDING SECONDS [PAUSE]`.
 
 After each optimizer step it appends the step's number and the time (ns since 1970) to LOG, with one write.  After
 SECONDS it ends in the way that ENDING says: exit, status, exception, os_exit, abort, segv, or never (until somebody
-kills it).
+kills it).  PAUSE is how long it sleeps after each step.
 """
 
 import os
@@ -13,6 +13,7 @@ import torch
 
 log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 ending, seconds = sys.argv[2], float(sys.argv[3])
+pause = float(sys.argv[4]) if len(sys.argv) > 4 else 0.002
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
@@ -26,7 +27,7 @@ while ending == "never" or time.monotonic() < end:
     optimizer.step()
     os.write(log, b"%d %d\n" % (step, time.time_ns()))
     step += 1
-    time.sleep(0.002)
+    time.sleep(pause)
 print("trained", step, "steps", flush=True)
 if ending == "status":
     sys.exit(3)

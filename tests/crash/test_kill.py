@@ -24,12 +24,12 @@ SECOND = 10**9
 
 
 @contextlib.contextmanager
-def started(ending, seconds=0):
+def started(ending, seconds=0, pause=0.002):
     """The directory and the launcher of a program; when the test fails, neither of the two outlives it."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     process = subprocess.Popen(
         [CAPTURE, "--ops=all", "-o", "run", "--", PYTHON, os.path.join(HERE, "stepping.py")]
-        + ["log", ending, str(seconds)],
+        + ["log", ending, str(seconds), str(pause)],
         cwd=directory,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -107,7 +107,8 @@ def check(directory, until_ns):
 
 def test_kill_at_random_moments():
     for i in range(ROUNDS):
-        with started("never") as (directory, process):
+        # A busy program fills frames with rows, one that mostly waits has them written by the clock.
+        with started("never", pause=[0.002, 0.1][i % 2]) as (directory, process):
             wait_for_steps(directory, process)
             time.sleep(random.uniform(0.9, 3.0))
             number = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM][i % 3]
