@@ -2,7 +2,7 @@
 **
 ** Kernels, transfers and the waits that lie on a stream (not those of a host thread) become one list, sorted by
 ** stream and start (of those that start together the longer one first).  A row carries the times of the call that
-** launched it and the end of the kernel or transfer before it on its stream, so that analyses of idle time, queues and
+** launched it, the end of the kernel or transfer before it on its stream and how long its device had been idle, so that analyses of idle time, queues and
 ** overlap are one pass over one table, without joins and sorting.  The list repeats what other tables hold: saving a
 ** dump leaves it out (read/dump_save.c).
 */
@@ -94,6 +94,31 @@ static enum tfprof_status set_previous_ends(const struct work *w, int64_t *value
                              error);
 }
 
+/* By device and start, whichever stream they are on, and how far all before reach. */
+static enum tfprof_status set_idle_times(const struct work *w, const uint32_t *devices, int64_t *values,
+                                         struct tfprof_error *error) {
+  struct lane_span *spans = scratch_allocate(((size_t)w->count + 1) * sizeof *spans);
+  uint32_t count = 0;
+  if (!spans) return error_no_memory(error);
+  for (uint32_t i = 0; i < w->count; i++) {
+    values[i] = NO_VALUE;
+    bool is_wait = w->items[w->order[i].row].part == SYNCS;
+    if (is_wait || devices[i] == NO_ROW || w->order[i].start == NO_VALUE) continue;
+    spans[count++] = (struct lane_span){w->order[i].start, INT64_MAX, devices[i], i}; /* equal starts stay in order */
+  }
+  enum tfprof_status status = lane_span_sort(spans, count, error);
+  int64_t until = INT64_MIN;
+  for (uint32_t i = 0; i < count && !status; i++) {
+    if (i && spans[i].lane != spans[i - 1].lane) until = INT64_MIN;
+    if (until != INT64_MIN) values[spans[i].row] = spans[i].start > until ? derive_difference(spans[i].start, until) : 0;
+    int64_t end = w->order[spans[i].row].end;
+    if (end != NO_VALUE && end > until) until = end;
+  }
+  scratch_free(spans);
+  if (status) return status;
+  return derive_set_integers(w->profile, TABLE_device_activities, COLUMN_device_activities_device_idle_ns, values, error);
+}
+
 /* A column of references that all three tables have. */
 static enum tfprof_status copy_references(const struct work *w, unsigned to, const uint16_t columns[PARTS],
                                           uint32_t *values, struct tfprof_error *error) {
@@ -157,6 +182,7 @@ static enum tfprof_status set_columns(const struct work *w, struct tfprof_error 
   if (!status) status = copy_texts(w, COLUMN_device_activities_kind, kinds, sync, references, error);
   if (!status) status = copy_texts(w, COLUMN_device_activities_name, ALL(name), 0, references, error);
   if (!status) status = copy_references(w, COLUMN_device_activities_device_id, ALL(device), references, error);
+  if (!status) status = set_idle_times(w, references, integers, error);
   if (!status) status = copy_references(w, COLUMN_device_activities_thread_id, ALL(thread), references, error);
   if (!status) status = copy_references(w, COLUMN_device_activities_op_id, ALL(op), references, error);
   if (!status) status = copy_references(w, COLUMN_device_activities_step_id, ALL(step), references, error);

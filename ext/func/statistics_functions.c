@@ -90,6 +90,28 @@ static void percentile_step(sqlite3_context *context, int count, sqlite3_value *
   sample->values[sample->count++] = number;
 }
 
+/* Puts the values in such an order that none before `place` is larger than the one there and none after it smaller
+** (Hoare, "Algorithm 65: find", CACM 1961, with the median of three as pivot). The result is what sorting would give. */
+static void select_place(double *values, uint64_t count, uint64_t place) {
+  int64_t low = 0, high = (int64_t)count - 1, wanted = (int64_t)place;
+  while (low < high) {
+    double a = values[low], b = values[low + (high - low) / 2], c = values[high];
+    double pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+    int64_t i = low, j = high;
+    while (i <= j) {
+      while (values[i] < pivot) i++;
+      while (values[j] > pivot) j--;
+      if (i > j) break;
+      double swap = values[i];
+      values[i++] = values[j];
+      values[j--] = swap;
+    }
+    if (wanted <= j) high = j;
+    else if (wanted >= i) low = i;
+    else return;
+  }
+}
+
 static int compare_numbers(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);
@@ -107,21 +129,41 @@ static void percentile_inverse(sqlite3_context *context, int count, sqlite3_valu
   }
 }
 
-static void percentile_value(sqlite3_context *context) {
-  struct sample *sample = sqlite3_aggregate_context(context, 0);
-  if (!sample || sample->count == 0) return;
-  if (!sample->is_sorted) qsort(sample->values, sample->count, sizeof *sample->values, compare_numbers);
-  sample->is_sorted = true;
+static void answer(sqlite3_context *context, const struct sample *sample) {
   double place = sample->fraction * (double)(sample->count - 1);
   uint64_t below = (uint64_t)place, above = place == (double)below || below == sample->count - 1 ? below : below + 1;
   double low = sample->values[below], high = sample->values[above];
   sqlite3_result_double(context, low + (high - low) * (place - (double)below));
 }
 
+/* As a window function it is asked again and again. */
+static void percentile_value(sqlite3_context *context) {
+  struct sample *sample = sqlite3_aggregate_context(context, 0);
+  if (!sample || sample->count == 0) return;
+  if (!sample->is_sorted) qsort(sample->values, sample->count, sizeof *sample->values, compare_numbers);
+  sample->is_sorted = true;
+  answer(context, sample);
+}
+
 static void percentile_final(sqlite3_context *context) {
   struct sample *sample = sqlite3_aggregate_context(context, 0);
-  percentile_value(context);
   if (!sample) return;
+  if (sample->count) {
+    uint64_t below = (uint64_t)(sample->fraction * (double)(sample->count - 1));
+    if (!sample->is_sorted) {
+      select_place(sample->values, sample->count, below);
+      uint64_t smallest = below + 1; /* of those behind: the next one */
+      for (uint64_t i = below + 2; i < sample->count; i++) {
+        if (sample->values[i] < sample->values[smallest]) smallest = i;
+      }
+      if (smallest < sample->count) {
+        double swap = sample->values[below + 1];
+        sample->values[below + 1] = sample->values[smallest];
+        sample->values[smallest] = swap;
+      }
+    }
+    answer(context, sample);
+  }
   sqlite3_free(sample->values);
   memset(sample, 0, sizeof *sample);
 }

@@ -17,29 +17,36 @@ SQLITE_EXTENSION_INIT3
 struct piece { int64_t key; size_t offset, length; };
 
 struct pieces {
-  struct piece *items;
+  struct piece *items; /* `few` while they are */
+  struct piece few[2];
   char *text; /* all texts one after the other */
   char *separator;
   uint64_t count, capacity, length, room;
 };
 
 static void release(struct pieces *pieces) {
-  sqlite3_free(pieces->items);
+  if (pieces->items != pieces->few) sqlite3_free(pieces->items);
   sqlite3_free(pieces->text);
   sqlite3_free(pieces->separator);
   memset(pieces, 0, sizeof *pieces);
 }
 
 static bool add(struct pieces *pieces, const char *text, size_t length, int64_t key) {
+  if (!pieces->items) {
+    pieces->items = pieces->few;
+    pieces->capacity = sizeof pieces->few / sizeof *pieces->few;
+  }
   if (pieces->count == pieces->capacity) {
-    uint64_t capacity = pieces->capacity ? pieces->capacity * 2 : 16;
-    struct piece *items = sqlite3_realloc64(pieces->items, capacity * sizeof *items);
+    uint64_t capacity = pieces->capacity * 4;
+    bool was_few = pieces->items == pieces->few;
+    struct piece *items = sqlite3_realloc64(was_few ? NULL : pieces->items, capacity * sizeof *items);
     if (!items) return false;
+    if (was_few) memcpy(items, pieces->few, sizeof pieces->few);
     pieces->items = items;
     pieces->capacity = capacity;
   }
-  if (pieces->length + length > pieces->room) {
-    uint64_t room = (pieces->length + length) * 2;
+  if (pieces->length + length > pieces->room || !pieces->text) {
+    uint64_t room = pieces->length ? (pieces->length + length) * 2 : length + 1; /* one text is the most frequent case */
     char *grown = sqlite3_realloc64(pieces->text, room);
     if (!grown) return false;
     pieces->text = grown;
@@ -60,11 +67,11 @@ static void concat_step(sqlite3_context *context, int count, sqlite3_value **val
   }
   const char *text = (const char *)sqlite3_value_text(values[0]);
   if (!text) return;
-  if (!pieces->separator) {
+  if (!pieces->separator && pieces->count) {
     const char *separator = (const char *)sqlite3_value_text(values[1]);
     pieces->separator = sqlite3_mprintf("%s", separator ? separator : "");
   }
-  if (!pieces->separator || !add(pieces, text, (size_t)sqlite3_value_bytes(values[0]), sqlite3_value_int64(values[2])))
+  if ((!pieces->separator && pieces->count) || !add(pieces, text, (size_t)sqlite3_value_bytes(values[0]), sqlite3_value_int64(values[2])))
     sqlite3_result_error_nomem(context);
 }
 
@@ -96,15 +103,18 @@ static bool sort(struct pieces *pieces) {
     from = to;
     to = swap;
   }
-  sqlite3_free(to);
-  pieces->items = from;
+  if (from != pieces->items) memcpy(pieces->items, from, pieces->count * sizeof *from);
+  sqlite3_free(other);
   return true;
 }
 
 static void concat_final(sqlite3_context *context) {
   struct pieces *pieces = sqlite3_aggregate_context(context, 0);
   if (!pieces) return;
-  if (pieces->count && pieces->separator) {
+  if (pieces->count == 1) {
+    sqlite3_result_text64(context, pieces->text, pieces->length, sqlite3_free, SQLITE_UTF8);
+    pieces->text = NULL;
+  } else if (pieces->count && pieces->separator) {
     size_t separator = strlen(pieces->separator);
     char *text = sort(pieces) ? sqlite3_malloc64(pieces->length + separator * pieces->count + 1) : NULL;
     if (text) {

@@ -25,7 +25,7 @@ WITH spans AS (
     kernels.blocks_per_multiprocessor AS blocks, kernels.occupancy_ratio AS occupancy_ratio,
     kernels.uses_tensor_core AS uses_tensor_core, kernels.tensor_core_eligible AS tensor_core_eligible,
     windows.end_ns - windows.start_ns AS span_ns
-  FROM windows CROSS JOIN temp.kernels AS kernels
+  FROM temp.kernels AS kernels CROSS JOIN windows -- kernels come in the order that they are grouped in
   WHERE kernels.profile_id = windows.profile_id
     AND kernels.start_ns < windows.end_ns AND kernels.end_ns > windows.start_ns
 ), sums AS (

@@ -9,28 +9,26 @@
 --   next_name, next_op      what came next; the op that launched it
 --   step_id                 the step that launched it
 --   activity_id             joins device_activities.id
--- Cost: a sort of device_activities.  Example: SELECT start_ms, gap_ns, next_op FROM gpu_gaps LIMIT 10;
-WITH ordered AS (
-  SELECT id, profile_id, device_id, start_ns, name, launch_ns, op_id, step_id,
-    max(end_ns) OVER (PARTITION BY device_id ORDER BY start_ns, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-      AS busy_until_ns
-  FROM temp.device_activities WHERE kind <> 'sync'
+-- Cost: one pass over device_activities.  Example: SELECT start_ms, gap_ns, next_op FROM gpu_gaps LIMIT 10;
+WITH gaps AS (
+  SELECT id, profile_id, device_id, start_ns, start_ns - device_idle_ns AS busy_until_ns, device_idle_ns, name,
+    launch_ns, op_id, step_id
+  FROM temp.device_activities WHERE device_idle_ns >= 10000
 )
 SELECT
-  ordered.profile_id AS profile_id,
+  gaps.profile_id AS profile_id,
   profiles.rank AS rank,
-  ordered.device_id AS device_id,
-  (ordered.busy_until_ns - runs.start_ns) / 1e6 AS start_ms,
-  ordered.start_ns - ordered.busy_until_ns AS gap_ns,
-  CASE WHEN ordered.launch_ns > ordered.busy_until_ns THEN 'host' WHEN ordered.launch_ns IS NOT NULL THEN 'device' END
+  gaps.device_id AS device_id,
+  (gaps.busy_until_ns - runs.start_ns) / 1e6 AS start_ms,
+  gaps.device_idle_ns AS gap_ns,
+  CASE WHEN gaps.launch_ns > gaps.busy_until_ns THEN 'host' WHEN gaps.launch_ns IS NOT NULL THEN 'device' END
     AS reason,
-  ordered.name AS next_name,
+  gaps.name AS next_name,
   ops.name AS next_op,
-  ordered.step_id AS step_id,
-  ordered.id AS activity_id
-FROM ordered
-JOIN temp.profiles AS profiles ON profiles.id = ordered.profile_id
+  gaps.step_id AS step_id,
+  gaps.id AS activity_id
+FROM gaps
+JOIN temp.profiles AS profiles ON profiles.id = gaps.profile_id
 JOIN temp.runs AS runs ON runs.id = profiles.run_id
-LEFT JOIN temp.ops AS ops ON ops.id = ordered.op_id
-WHERE ordered.start_ns - ordered.busy_until_ns >= 10000
+LEFT JOIN temp.ops AS ops ON ops.id = gaps.op_id
 ORDER BY gap_ns DESC, activity_id

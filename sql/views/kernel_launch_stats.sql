@@ -33,9 +33,10 @@ SELECT
   activities.op_id AS op_id,
   activities.step_id AS step_id
 FROM temp.device_activities AS activities
-JOIN temp.api_calls AS launches ON launches.id = activities.api_call_id
-JOIN temp.profiles AS profiles ON profiles.id = activities.profile_id
+CROSS JOIN temp.api_calls AS launches ON launches.id = activities.api_call_id -- activities first: they are in order
+CROSS JOIN temp.profiles AS profiles ON profiles.id = activities.profile_id
 LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
-WHERE activities.kind <> 'sync' AND launches.name NOT GLOB '*GraphLaunch*'
+WHERE activities.kind <> 'sync'
+  AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
   AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
 ORDER BY activities.id

@@ -15,28 +15,27 @@ WITH last_steps AS (
   SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
   WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
 ), calls AS (
-  SELECT kernels.profile_id AS profile_id, kernels.op_id AS op_id,
+  SELECT ops.profile_id AS profile_id, ops.name AS op_name, ops.start_ns AS op_ns,
     ordered_concat(kernels.short_name, ' -> ', launches.start_ns) AS kernel_sequence, count(*) AS kernel_count,
     min(launches.start_ns) AS launch_ns, min(kernels.start_ns) AS start_ns, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER)
       AS kernel_ns
-  FROM temp.kernels AS kernels
-  JOIN temp.api_calls AS launches ON launches.id = kernels.api_call_id
+  FROM temp.kernels AS kernels -- they come in the order of their ops
+  CROSS JOIN temp.ops AS ops ON ops.id = kernels.op_id
+  CROSS JOIN temp.api_calls AS launches ON launches.id = kernels.api_call_id
   LEFT JOIN last_steps ON last_steps.profile_id = kernels.profile_id
-  WHERE kernels.op_id IS NOT NULL AND (last_steps.start_ns IS NULL OR launches.start_ns < last_steps.start_ns)
-  GROUP BY kernels.profile_id, kernels.op_id
+  WHERE last_steps.start_ns IS NULL OR launches.start_ns < last_steps.start_ns
+  GROUP BY kernels.op_id
 )
 SELECT
   calls.profile_id AS profile_id,
-  min(profiles.rank) AS rank,
-  ops.name AS op_name,
+  (SELECT rank FROM temp.profiles WHERE id = calls.profile_id) AS rank,
+  calls.op_name AS op_name,
   calls.kernel_sequence AS kernel_sequence,
   count(*) AS count,
   max(calls.kernel_count) AS kernel_count,
-  CAST(round(avg(calls.launch_ns - ops.start_ns)) AS INTEGER) AS launch_delay_ns,
+  CAST(round(avg(calls.launch_ns - calls.op_ns)) AS INTEGER) AS launch_delay_ns,
   CAST(round(avg(calls.start_ns - calls.launch_ns)) AS INTEGER) AS kernel_delay_ns,
   CAST(sum(1.0 * calls.kernel_ns) AS INTEGER) AS kernel_ns
 FROM calls
-JOIN temp.ops AS ops ON ops.id = calls.op_id
-JOIN temp.profiles AS profiles ON profiles.id = calls.profile_id
-GROUP BY calls.profile_id, ops.name, calls.kernel_sequence
+GROUP BY calls.profile_id, calls.op_name, calls.kernel_sequence
 ORDER BY count DESC, profile_id, op_name, kernel_sequence

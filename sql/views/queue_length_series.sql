@@ -10,29 +10,39 @@
 WITH last_steps AS (
   SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
   WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), launches AS (
-  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
-    activities.launch_ns AS launch_ns, activities.start_ns AS start_ns
-  FROM temp.device_activities AS activities
-  LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
-  WHERE activities.kind <> 'sync' AND activities.launch_ns IS NOT NULL AND activities.thread_id IS NOT NULL
-    AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+), lanes AS MATERIALIZED (
+  SELECT threads.id AS thread_id, threads.stream AS stream, profiles.rank AS rank, runs.start_ns AS run_ns,
+    last_steps.start_ns AS last_ns
+  FROM temp.threads AS threads
+  JOIN temp.profiles AS profiles ON profiles.id = threads.profile_id
+  JOIN temp.runs AS runs ON runs.id = profiles.run_id
+  LEFT JOIN last_steps ON last_steps.profile_id = threads.profile_id
+), events AS ( -- both halves come in the order in which they are counted, and are merged
+  SELECT activities.profile_id AS profile_id, lanes.rank AS rank, activities.device_id AS device_id,
+    lanes.stream AS stream,
+    activities.thread_id AS thread_id, lanes.run_ns AS run_ns, activities.launch_ns AS time_ns,
+    1 AS change
+  FROM temp.device_activities AS activities CROSS JOIN lanes
+  WHERE lanes.thread_id = activities.thread_id AND activities.kind <> 'sync' AND activities.launch_ns IS NOT NULL
+    AND (lanes.last_ns IS NULL OR activities.launch_ns < lanes.last_ns)
     AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
-), events AS (
-  SELECT profile_id, device_id, thread_id, launch_ns AS time_ns, 1 AS change FROM launches
-  UNION ALL SELECT profile_id, device_id, thread_id, start_ns, -1 FROM launches
+  UNION ALL
+  SELECT activities.profile_id, lanes.rank, activities.device_id, lanes.stream,
+    activities.thread_id, lanes.run_ns, activities.start_ns,
+    -1
+  FROM temp.device_activities AS activities CROSS JOIN lanes
+  WHERE lanes.thread_id = activities.thread_id AND activities.kind <> 'sync' AND activities.launch_ns IS NOT NULL
+    AND (lanes.last_ns IS NULL OR activities.launch_ns < lanes.last_ns)
+    AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
 )
 SELECT
-  events.profile_id AS profile_id,
-  profiles.rank AS rank,
-  threads.stream AS stream,
-  (events.time_ns - runs.start_ns) / 1e6 AS time_ms,
-  sum(events.change) OVER (
-    PARTITION BY events.thread_id ORDER BY events.time_ns, events.change DESC ROWS UNBOUNDED PRECEDING) AS queue_length,
-  events.device_id AS device_id,
-  events.thread_id AS thread_id
+  profile_id,
+  rank,
+  stream,
+  (time_ns - run_ns) / 1e6 AS time_ms,
+  sum(change) OVER in_order AS queue_length,
+  device_id,
+  thread_id
 FROM events
-JOIN temp.profiles AS profiles ON profiles.id = events.profile_id
-JOIN temp.runs AS runs ON runs.id = profiles.run_id
-JOIN temp.threads AS threads ON threads.id = events.thread_id
-ORDER BY profile_id, device_id, stream, thread_id, events.time_ns, events.change DESC
+WINDOW in_order AS (PARTITION BY profile_id, device_id, thread_id ORDER BY time_ns, change DESC ROWS UNBOUNDED PRECEDING)
+ORDER BY profile_id, device_id, thread_id, time_ns, change DESC

@@ -12,8 +12,10 @@
 --   input_ns, output_ns         data loading and copies to a device; copies from a device
 --   other_ns                    rest_ns under the name of TensorFlow
 -- Cost: one pass over step_segments.  Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
-WITH parts AS (
-  SELECT step_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
+WITH sums AS (
+  SELECT step_id, category, sum(1.0 * dur_ns) AS dur_ns FROM temp.step_segments GROUP BY step_id, category
+), parts AS (
+  SELECT step_id, CAST(sum(dur_ns) AS INTEGER) AS dur_ns,
     total(dur_ns) FILTER (WHERE category = 'kernel') AS kernel_ns,
     total(dur_ns) FILTER (WHERE category GLOB 'memcpy*') AS memcpy_ns,
     total(dur_ns) FILTER (WHERE category = 'memcpy_HtoD') AS to_device_ns,
@@ -24,7 +26,7 @@ WITH parts AS (
     total(dur_ns) FILTER (WHERE category = 'data_loader') AS data_loader_ns,
     total(dur_ns) FILTER (WHERE category = 'cpu') AS cpu_ns,
     total(dur_ns) FILTER (WHERE category = 'other') AS rest_ns
-  FROM temp.step_segments GROUP BY step_id
+  FROM sums GROUP BY step_id
 )
 SELECT
   steps.profile_id AS profile_id,

@@ -102,6 +102,7 @@ int main(int count, char **arguments) {
   }
   double limit = count > 2 ? atof(arguments[2]) : 300;
   if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL)) fail(db, "cannot start");
+  if (getenv("PRAGMAS")) sqlite3_exec(db, getenv("PRAGMAS"), NULL, NULL, NULL);
   sql = sqlite3_mprintf("SELECT tfprof_open(%Q)", arguments[1]);
   struct figures opened = measure(db, sql);
   printf("%-34s %8s       %14.1f ms (cpu %.1f)\n", "open", "", opened.wall, opened.cpu);
