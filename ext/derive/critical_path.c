@@ -29,13 +29,13 @@
 #include <string.h>
 
 enum edge_type { OPERATOR, DEPENDENCY, LAUNCH_DELAY, KERNEL_DELAY, SYNC, EDGE_TYPES };
-static const char *const edge_names[EDGE_TYPES] = {"operator", "dependency", "kernel_launch_delay",
-                                                   "kernel_kernel_delay", "sync"};
 /* The tables that events come from.  An event's number is that of its row, beyond those of the tables before. */
 enum source { OP, CALL, KERNEL, TRANSFER, SOURCES };
 enum kind { CPU, GPU_COMPUTE, GPU_COMMUNICATION, GPU_MEMORY, GPU_LAUNCH, GPU_KERNEL, WAIT, KINDS };
-static const char *const kind_names[KINDS] = {"cpu", "gpu_compute", "gpu_communication", "gpu_memory",
-                                              "kernel_launch", "kernel_kernel", "dependency"};
+/* Names of edges, then of kinds. */
+static const char *const edge_and_kind_names[EDGE_TYPES + KINDS + 1] = {
+    "operator", "dependency", "kernel_launch_delay", "kernel_kernel_delay", "sync",
+    "cpu", "gpu_compute", "gpu_communication", "gpu_memory", "kernel_launch", "kernel_kernel", "dependency", NULL};
 
 struct source_columns { uint16_t table, start, end, thread, text, step, call; };
 static const struct source_columns sources[SOURCES] = {
@@ -96,7 +96,7 @@ struct work {
   struct step_path { uint32_t worker, first, count; } *paths; /* by step: rows of a worker */
   uint32_t *first_row;                                        /* by step, and one more */
   uint32_t *call_ops, *kernel_ops, *transfer_ops;
-  string_id edges[EDGE_TYPES], kinds[KINDS];
+  string_id names[EDGE_TYPES + KINDS];
   atomic_int failure; /* an enum tfprof_status */
 };
 
@@ -506,8 +506,8 @@ static uint32_t step_of_row(const struct work *w, uint32_t row) {
   }
 FILL(position, int64_t, position)
 FILL(step, uint32_t, w->has_steps ? step : NO_ROW)
-FILL(kind, string_id, w->kinds[kind_of(w, row)])
-FILL(edge, string_id, w->edges[row->type])
+FILL(kind, string_id, w->names[EDGE_TYPES + kind_of(w, row)])
+FILL(edge, string_id, w->names[row->type])
 FILL(start, int64_t, row->start)
 FILL(end, int64_t, row->end)
 FILL(duration, int64_t, derive_difference(row->end, row->start))
@@ -542,8 +542,8 @@ static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) 
   w->first_row[w->step_count] = (uint32_t)rows;
   if (!rows) return TFPROF_OK;
   enum tfprof_status status = TFPROF_OK;
-  for (unsigned i = 0; i < EDGE_TYPES && !status; i++) status = derive_text(profile, edge_names[i], &w->edges[i], error);
-  for (unsigned i = 0; i < KINDS && !status; i++) status = derive_text(profile, kind_names[i], &w->kinds[i], error);
+  for (unsigned i = 0; i < EDGE_TYPES + KINDS && !status; i++)
+    status = derive_text(profile, edge_and_kind_names[i], &w->names[i], error);
   if (!status) status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, &w->call_ops, error);
   if (!status) status = derive_all_references(profile, TABLE_kernels, COLUMN_kernels_op_id, &w->kernel_ops, error);
   if (!status) status = derive_all_references(profile, TABLE_transfers, COLUMN_transfers_op_id, &w->transfer_ops, error);
@@ -688,4 +688,5 @@ const struct derive_pass derive_critical_path = {
               {TABLE_syncs, COLUMN_syncs_api_call_id},
               {TABLE_syncs, COLUMN_syncs_waits_on_kernel_id}},
     .run = run,
+    .texts = edge_and_kind_names,
 };

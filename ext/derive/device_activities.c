@@ -245,6 +245,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
       {TABLE_##table, COLUMN_##table##_api_call_id}, {TABLE_##table, COLUMN_##table##_op_id}, \
       {TABLE_##table, COLUMN_##table##_step_id}
 
+static const char *const texts[] = {"sync", NULL};
+
 const struct derive_pass derive_device_activities = {
     .name = "device activities",
     .summary = "Kernels, transfers and waits of streams, sorted by stream and start.",
@@ -256,5 +258,5 @@ const struct derive_pass derive_device_activities = {
               {TABLE_api_calls, COLUMN_api_calls_end_ns},
               {TABLE_threads, COLUMN_threads_kind}},
     .run = run,
-    .is_alone = true,
+    .texts = texts,
 };

@@ -25,9 +25,9 @@ enum category {
   KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, DATA_LOADER, CPU, OTHER,
   CATEGORIES
 };
-static const char *const category_names[CATEGORIES] = {
+static const char *const category_names[CATEGORIES + 1] = {
     "kernel", "memcpy_HtoD", "memcpy_DtoH", "memcpy_DtoD", "memcpy", "memset", "communication", "runtime",
-    "data_loader", "cpu", "other"};
+    "data_loader", "cpu", "other", NULL};
 
 enum source { KERNELS, COPIES, FILLS, CALLS, OPS, STEPS, SOURCES };
 
@@ -418,4 +418,5 @@ const struct derive_pass derive_step_segments = {
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns}},
     .run = run,
+    .texts = category_names,
 };

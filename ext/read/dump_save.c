@@ -194,13 +194,17 @@ static enum tfprof_status save_diagnostics(struct saving *saving, struct tfprof_
 }
 
 static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error *error) {
-  enum tfprof_status status = TFPROF_OK;
-  for (unsigned table = 0; table < TABLE_count && !status; table++) {
+  bool is_wanted[TABLE_count];
+  for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
     bool is_repetition =
         (table == TABLE_device_activities || table == TABLE_step_segments || table == TABLE_critical_path) &&
         saving->profile->tables[table].is_made;
-    if (is_of_store || is_repetition) continue;
+    is_wanted[table] = !is_of_store && !is_repetition;
+  }
+  enum tfprof_status status = profile_require_tables(saving->profile, is_wanted, error);
+  for (unsigned table = 0; table < TABLE_count && !status; table++) {
+    if (!is_wanted[table]) continue;
     store_progress(saving->store, "saving", (double)table / TABLE_count);
     status = save_table(saving, table, error);
   }

@@ -130,6 +130,10 @@ static enum tfprof_status prepare(struct profile *profile, const struct derive_p
     }
     status = profile_ensure_columns(profile, table, NULL, &columns, error);
   }
+  for (const char *const *text = pass->texts; text && *text && !status; text++) {
+    string_id id;
+    if (pool_intern(profile->store->pool, *text, strlen(*text), &id)) status = error_no_memory(error);
+  }
   return status;
 }
 
@@ -362,4 +366,32 @@ enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned tabl
 enum tfprof_status profile_require(struct profile *profile, unsigned table, const struct column_set *columns,
                                    struct tfprof_error *error) {
   return profile_ensure_columns(profile, table, NULL, columns, error);
+}
+
+enum tfprof_status profile_require_tables(struct profile *profile, const bool is_wanted[TABLE_count],
+                                          struct tfprof_error *error) {
+  struct needs needs = {.passes = 0};
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned table = 0; table < TABLE_count; table++) {
+    if (!is_wanted[table]) continue;
+    for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++) {
+      need_column(profile, table, column, &needs);
+    }
+  }
+  scratch_keep();
+  for (unsigned table = 0; table < TABLE_count && !status; table++) {
+    const struct profile_table *list = &profile->tables[table];
+    for (size_t i = 0; i < list->segment_count && !list->is_made && !status; i++) {
+      status = store_interrupted(profile->store) ? error_interrupted(error)
+                                                 : load_missing(list->segments[i], &needs.raw[table], error);
+    }
+  }
+  if (!status && needs.passes) status = run_side_by_side(profile, needs.passes, error);
+  for (unsigned table = 0; table < TABLE_count && !status; table++) {
+    struct column_set columns = {{0, 0}};
+    for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++) column_set_add(&columns, column);
+    if (is_wanted[table]) status = profile_ensure_columns(profile, table, NULL, &columns, error);
+  }
+  scratch_return();
+  return status;
 }

@@ -153,8 +153,8 @@ struct derive_pass {
   struct table_column reads[DERIVE_MAXIMUM_COLUMNS];  /* ends at the first {0,0}: TABLE 0 column 0 is never read */
   struct table_column writes[DERIVE_MAXIMUM_COLUMNS]; /* columns written where the source has none; {0,0} ends */
   enum tfprof_status (*run)(struct profile *profile, struct tfprof_error *error);
-  bool
-      is_alone; /* run() makes rows, texts or diagnostics or retains columns, so that no other pass may run meanwhile */
+  bool is_alone; /* run() makes texts or diagnostics or retains columns, so that no other pass may run meanwhile */
+  const char *const *texts; /* that run() needs in the pool: they are put there before; NULL ends, may be NULL */
 };
 /* Before run(): every table it reads, writes or makes from is made, and every column of `reads` is loaded in every
 ** segment of the profile, absent columns included. run() sets every column of `writes` with segment_set_column (a
@@ -304,6 +304,11 @@ enum tfprof_status snapshot_require_segment(struct snapshot *snapshot, size_t se
 /* The same for all segments of one profile's table: for derive passes and savers. */
 enum tfprof_status profile_require(struct profile *profile, unsigned table, const struct column_set *columns,
                                    struct tfprof_error *error);
+
+/* All columns of several tables at once, but for attributes: passes that need nothing from each other then run side by
+** side. is_wanted is by table. */
+enum tfprof_status profile_require_tables(struct profile *profile, const bool is_wanted[TABLE_count],
+                                          struct tfprof_error *error);
 
 /* The segment that holds a position, starting the search at *hint (a segment index that is updated). */
 static inline const struct segment *snapshot_segment(const struct snapshot *s, uint64_t position, size_t *hint,

@@ -5,6 +5,7 @@
 **                                 peak memory
 **   bench_json inflate FILE.gz    the inflate libraries
 **
+** All tables are asked for at once; with BENCH_TABLES (environment) one after the other, each with its time.
 ** Traces are made by make_kineto_trace.py. Each figure is the best of RUNS (environment, default 5). FILE.json.gz
 ** beside FILE.json is loaded too.
 */
@@ -63,6 +64,12 @@ static struct figures load(const char *path) {
     fail(error.message, path);
   store_publish_run(store, run);
   figures.open_seconds = now() - begin;
+  bool is_wanted[TABLE_count];
+  for (unsigned table = 0; table < TABLE_count; table++)
+    is_wanted[table] = table != TABLE_runs && table != TABLE_profiles && table != TABLE_diagnostics;
+  for (size_t i = 0; i < store_profile_count(store) && !getenv("BENCH_TABLES"); i++) {
+    if (profile_require_tables(store_profile_at(store, i), is_wanted, &error)) fail(error.message, path);
+  }
   for (unsigned table = 0; table < TABLE_count; table++) {
     struct snapshot *snapshot;
     struct column_set columns = {{0, 0}};
