@@ -170,6 +170,8 @@ static inline bool record(enum item_kind kind, unsigned pool, const void *addres
   item->in_use = in_use;
   item->reserved = reserved;
   thread_commit(thread, sizeof *item);
+  uint64_t written = atomic_load_explicit(&thread->memory_written, memory_order_relaxed);
+  atomic_store_explicit(&thread->memory_written, written + 1, memory_order_relaxed);
   __builtin_prefetch(item + 3, 1);
   return true;
 }

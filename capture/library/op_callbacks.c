@@ -16,6 +16,7 @@
 static bool records_inputs, records_stacks;
 static uint64_t range_callback, op_callback; /* handles; 0: not registered */
 static bool is_empty;                        /* op_callback is that of ops_arm_empty */
+static _Atomic uint64_t counted_empty;
 _Atomic bool ops_armed;
 
 /* PyTorch destroys the context after the end callback: at::ObserverContext has only a virtual destructor, two entries
@@ -253,7 +254,7 @@ static void start_range(void **context, const uint8_t *object) {
   range->object = NULL;
   range->vtable = context_vtable;
   range->thread = capture_current_thread;
-  range->mark = sampling_mark_kind(torch.name(object)) & 3;
+  range->mark = step_mark_kind(torch.name(object)) & 3;
   *context = range;
   range->start_ticks = clock_ticks();
 }
@@ -284,6 +285,8 @@ static void end_range(const void *object, void *context) {
 static void start_nothing(void **context, const uint8_t *object) {
   (void)object;
   *context = NULL;
+  uint64_t counted = atomic_load_explicit(&counted_empty, memory_order_relaxed);
+  atomic_store_explicit(&counted_empty, counted + 1, memory_order_relaxed);
 }
 TORCH_START_CALLBACK(start_nothing)
 
@@ -305,10 +308,13 @@ static void remove_callback(uint64_t *handle) {
   *handle = 0;
 }
 
-bool ranges_arm(bool with_inputs, bool with_stacks) {
+void callbacks_prepare(bool with_inputs, bool with_stacks) {
   records_inputs = with_inputs && input_layout.is_proved;
   records_stacks = with_stacks && python_layout.version != 0;
   torch_inputs_ready();
+}
+
+bool ranges_arm(void) {
   range_callback = add_callback((void *)start_range_entry, (void *)end_range, true, records_inputs);
   return range_callback != 0;
 }
@@ -325,9 +331,12 @@ bool ops_arm(void) {
 bool ops_arm_empty(void) {
   ops_disarm();
   is_empty = true;
+  atomic_store_explicit(&counted_empty, 0, memory_order_relaxed);
   op_callback = add_callback((void *)start_nothing_entry, (void *)end_nothing, false, records_inputs);
   return op_callback != 0;
 }
+
+uint64_t ops_counted_empty(void) { return atomic_load_explicit(&counted_empty, memory_order_relaxed); }
 
 void ops_disarm(void) {
   atomic_store_explicit(&ops_armed, false, memory_order_relaxed);

@@ -9,9 +9,12 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Ranges begin to be recorded on all threads. Says for ops, too, what is recorded with them. */
-bool ranges_arm(bool with_inputs, bool with_stacks);
+/* Says what is recorded with ranges and ops. Before the functions below. */
+void callbacks_prepare(bool with_inputs, bool with_stacks);
+/* Ranges begin to be recorded on all threads. */
+bool ranges_arm(void);
 void ranges_disarm(void);
 /* Ops begin to be recorded on all threads. */
 bool ops_arm(void);
@@ -20,8 +23,10 @@ extern _Atomic bool ops_armed;
 static inline bool ops_are_armed(void) { return atomic_load_explicit(&ops_armed, memory_order_relaxed); }
 /* No op that begins after this is recorded. Those that run now still report their end. */
 void ops_disarm(void);
-/* Registers, in place of ours, callbacks for ops that want the same and do nothing: what PyTorch itself takes for
-** calling them. */
+/* Registers, in place of ours, callbacks for ops that want the same and do nothing but count them: what PyTorch itself
+** takes for calling them. */
 bool ops_arm_empty(void);
+/* How many ops they have counted since they were registered. */
+uint64_t ops_counted_empty(void);
 
 #endif

@@ -110,8 +110,10 @@ static void diagnose(const char *severity, const char *reason, int64_t count, co
 static void diagnose_interval(const struct sampling_event *event) {
   if (event->interval > 1)
     diagnose("info", "capture_interval", event->interval, "ops",
-             "from step %lld on ops are recorded in one step of %u: a step takes %.2f ms, and %.2f ms more with them",
-             (long long)event->step, event->interval, event->step_ns * 1e-6, event->cost_ns * 1e-6);
+             "from step %lld on ops are recorded in one step of %u: a step takes %.2f ms, %.3f ms of it for what is "
+             "always recorded, and %.2f ms more with ops",
+             (long long)event->step, event->interval, event->step_ns * 1e-6, event->always_ns * 1e-6,
+             event->cost_ns * 1e-6);
   else
     diagnose("info", "capture_interval", event->interval, "ops", "from step %lld on %s", (long long)event->step,
              event->interval ? "the ops of every step are recorded" : "ops are not recorded");

@@ -157,13 +157,17 @@ ENTRY_POINT void tfprof_capture_module_died(uint64_t address, uint64_t type);
 ENTRY_POINT void tfprof_capture_modules_again(void);
 /* Appends the modules that are not known yet to a list. */
 ENTRY_POINT void tfprof_capture_unknown_modules(void *list);
+/* How long an op takes here, before recording begins: with 1 callbacks that do nothing are registered, with 0 they go,
+** and how many ops they saw is returned. Then: what those ops took without them, and with them. */
+ENTRY_POINT int tfprof_capture_calibrate(int is_on);
+ENTRY_POINT void tfprof_capture_calibrated(int64_t ops, int64_t plain_ns, int64_t called_ns);
 /* Recording begins. 0: it cannot, and it has been said. */
 ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
 ** for calling any. */
 ENTRY_POINT int tfprof_capture_switch(int mode);
-/* The same for memory, to measure it: 1 records it, 0 does not. */
-ENTRY_POINT int tfprof_capture_switch_memory(int mode);
+/* To measure what recording takes: 1 takes away all that is called by the program, 0 brings it back. */
+ENTRY_POINT int tfprof_capture_pause(int is_paused);
 /* Between these two every op is recorded, whatever the switch says. They may be nested, and called on any thread. */
 ENTRY_POINT void tfprof_capture_begin_window(void);
 ENTRY_POINT void tfprof_capture_end_window(void);
@@ -375,6 +379,27 @@ void tfprof_capture_modules_again(void) { module_discovery_again(); }
 
 void tfprof_capture_unknown_modules(void *list) { module_discovery_now(list); }
 
+/* What recording an op takes in a real step, where caches are cold and ours and PyTorch's tables with them, is so many
+** times what calling a callback that does nothing takes in a loop: measured, see tests/bench/capture.py. A change of
+** memory takes one part in so many of that. */
+#define OP_FACTOR 1.8
+#define MEMORY_PART 16
+
+int tfprof_capture_calibrate(int is_on) {
+  if (without_callbacks[0] || atomic_load(&state) != SESSION_NONE) return 0;
+  callbacks_prepare(wants_shapes, false);
+  if (is_on) return ops_arm_empty();
+  ops_disarm();
+  return (int)ops_counted_empty();
+}
+
+void tfprof_capture_calibrated(int64_t ops, int64_t plain_ns, int64_t called_ns) {
+  double op_ns = ops > 0 ? (double)(called_ns - plain_ns) / (double)ops * OP_FACTOR : 0;
+  /* What is beyond these bounds was disturbed. */
+  if (op_ns < 50 || op_ns > 5000) op_ns = 0;
+  sampling_set_costs(op_ns, op_ns / MEMORY_PART);
+}
+
 int tfprof_capture_arm(void) {
   int expected = SESSION_NONE;
   if (!atomic_compare_exchange_strong(&state, &expected, SESSION_STARTING)) return 0;
@@ -391,7 +416,8 @@ int tfprof_capture_arm(void) {
   else
     memory_disarm();
   if (without_callbacks[0]) return 1;
-  if (ranges_arm(wants_shapes, wants_stacks)) {
+  callbacks_prepare(wants_shapes, wants_stacks);
+  if (ranges_arm()) {
     sampling_begin(&sampling_asked);
     return 1;
   }
@@ -401,13 +427,17 @@ int tfprof_capture_arm(void) {
   return 0;
 }
 
-int tfprof_capture_switch_memory(int mode) {
-  if (atomic_load(&state) != SESSION_RECORDING || session_parts[PART_MEMORY].state != PART_OK) return 0;
-  if (mode == 1)
-    memory_arm(wants_stacks);
-  else
-    memory_disarm();
-  return 1;
+int tfprof_capture_pause(int is_paused) {
+  if (without_callbacks[0] || atomic_load(&state) != SESSION_RECORDING) return 0;
+  bool has_memory = session_parts[PART_MEMORY].state == PART_OK;
+  sampling_pause(is_paused);
+  if (is_paused) {
+    ranges_disarm();
+    if (has_memory) memory_disarm();
+    return 1;
+  }
+  if (has_memory) memory_arm(wants_stacks);
+  return ranges_arm();
 }
 
 int tfprof_capture_switch(int mode) {

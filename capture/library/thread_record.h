@@ -176,7 +176,7 @@ struct capture_thread {
   _Atomic uint32_t depth; /* of `open`; also read by the writer thread at the end */
   struct chunk *chunk;
   uint32_t position;
-  _Atomic uint64_t ops_written; /* also read by whoever ends a step (sampling.c) */
+  _Atomic uint64_t ops_written, memory_written; /* also read by whoever ends a step (sampling.c) */
   uint32_t stack_depth; /* of walks[last_walk]; 0: none is valid */
   uint32_t last_walk;
   uint32_t forgets;     /* how often the tables were emptied */

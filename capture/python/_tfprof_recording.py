@@ -52,6 +52,11 @@ class Recording:
                 self.prove_modules()
             except Exception as problem:
                 self.believe_modules(False, "%s: %s" % (type(problem).__name__, problem))
+        if os.environ.get("TFPROF_OPS") == "sampled":
+            try:
+                self.calibrate()
+            except Exception as problem:
+                self.say_problem(problem)
         watch_calls = None
         if os.environ.get("TFPROF_PYTHON_MODE") == "calls" and self.has_stacks:
             try:
@@ -202,6 +207,37 @@ class Recording:
             )
             samples.append((wrapped, 4, number, (2, 3)))
         return samples
+
+    # ---- What an op costs.
+
+    def calibrate(self):
+        """In how many steps ops are recorded follows from what that takes: it is measured on views, for which no kernel
+        runs, with callbacks that do nothing.
+        """
+        import time
+
+        rounds, calls = 5, 32
+        library, torch = self.library, self.torch
+        with torch.no_grad():
+            view = torch.empty((2, 3), dtype=torch.float32, device="cpu").transpose
+
+            def measure():
+                begin = time.thread_time_ns()
+                for _ in range(calls):
+                    view(0, 1)
+                return time.thread_time_ns() - begin
+
+            plain, called, ops = [], [], 0
+            for _ in range(rounds):
+                plain.append(measure())
+                if not library.tfprof_capture_calibrate(1):
+                    return
+                try:
+                    called.append(measure())
+                finally:
+                    ops = library.tfprof_capture_calibrate(0)
+        cost = [self.ctypes.c_int64(number) for number in (ops, min(plain), min(called))]
+        library.tfprof_capture_calibrated(*cost)
 
     # ---- Memory.
 

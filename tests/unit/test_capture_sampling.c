@@ -1,0 +1,332 @@
+/* test_capture_sampling.c: in which steps ops are recorded (sampling_plan.h), and which marks end steps (step_marks.h).
+**
+** Nothing of the two reads a clock, so a job is simulated: its steps take so long, recording their ops so much more, and
+** both vary by numbers that are always the same.  What is looked at is what counts: by how much the job as a whole slows.
+*/
+#include "sampling_plan.h"
+#include "step_marks.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((format(printf, 2, 3))) static void check(bool holds, const char *format, ...) {
+  if (holds) return;
+  va_list arguments;
+  va_start(arguments, format);
+  vprintf(format, arguments);
+  va_end(arguments);
+  printf("\n");
+  exit(1);
+}
+
+static double random_share(uint64_t *state) { /* 0 to 1 */
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return (double)(*state >> 33) / (double)(1u << 31);
+}
+
+/* ---- A job. */
+
+struct job {
+  double step_ns, spread;     /* a step takes step_ns, up or down by as much as this share */
+  double ops, op_ns;          /* and more where its ops are recorded */
+  double memory, memory_ns;   /* allocations and releases, always, */
+  double marks_ns;            /* and the marks of the steps */
+  double own_ops;             /* share of the ops that the thread runs which ends the steps */
+  double others;              /* the time that passes is that of the thread and so much of it again, for other programs */
+};
+static const struct job launch_bound = {.step_ns = 10e6, .spread = 0.05, .ops = 3300, .op_ns = 400, .memory = 1650,
+                                        .memory_ns = 25, .marks_ns = 36e3, .own_ops = 1};
+
+struct run {
+  struct sampling_plan plan;
+  uint64_t steps, random;
+  double plain_ns, ops_cost_ns, always_cost_ns; /* since the last reset */
+  uint64_t recorded;
+  uint32_t changes, interval;
+};
+
+static void begin(struct run *run, const struct sampling_options *options, double op_ns) {
+  memset(run, 0, sizeof *run);
+  run->random = 1;
+  sampling_plan_begin(&run->plan, options, op_ns, 25, 12345);
+}
+
+static void reset(struct run *run) {
+  run->plain_ns = run->ops_cost_ns = run->always_cost_ns = 0;
+  run->recorded = run->changes = 0;
+}
+
+static void go_on(struct run *run, const struct job *job, uint64_t count) {
+  for (uint64_t end = run->steps + count; run->steps < end; run->steps++) {
+    uint32_t interval;
+    bool is_recorded = sampling_plan_wants_ops(&run->plan, run->steps, &interval);
+    if (interval != run->interval) run->changes++;
+    run->interval = interval;
+    double varies = 1 + job->spread * (2 * random_share(&run->random) - 1), plain = job->step_ns * varies;
+    double ops = is_recorded ? job->ops * job->op_ns * job->own_ops : 0, always = job->memory * job->memory_ns + job->marks_ns;
+    double thread = plain + ops + always;
+    const struct step_seen seen = {.wall_ns = (int64_t)(thread * (1 + job->others * random_share(&run->random))),
+                                   .thread_ns = (int64_t)thread,
+                                   .ops = is_recorded ? (uint64_t)job->ops : 0,
+                                   .thread_ops = is_recorded ? (uint64_t)(job->ops * job->own_ops) : 0,
+                                   .memory_events = (uint64_t)job->memory,
+                                   .has_all_ops = is_recorded,
+                                   .has_no_ops = !is_recorded};
+    run->plain_ns += plain;
+    run->ops_cost_ns += is_recorded ? job->ops * job->op_ns : 0;
+    run->always_cost_ns += always;
+    run->recorded += is_recorded;
+    sampling_plan_add(&run->plan, run->steps, &seen);
+    if (run->steps + 1 >= WARMUP_STEPS + FIRST_STEPS) sampling_plan_review(&run->plan, run->steps + 1);
+  }
+}
+
+static double slower(const struct run *run) { return (run->ops_cost_ns + run->always_cost_ns) / run->plain_ns; }
+
+static const struct sampling_options sampled = {.mode = OPS_SAMPLED, .overhead = 0.02, .last_step = -1};
+
+/* ---- Tests. */
+
+/* The first choice of K is right when what was measured at the beginning is. */
+static void test_first_choice(void) {
+  struct run run;
+  begin(&run, &sampled, 400);
+  go_on(&run, &launch_bound, 8);
+  check(run.recorded == 8 && run.plan.recorded == 5, "of the first eight steps %llu were recorded, %llu after the warm-up",
+        (unsigned long long)run.recorded, (unsigned long long)run.plan.recorded);
+  uint32_t first = run.plan.interval;
+  reset(&run);
+  go_on(&run, &launch_bound, 20000);
+  check(first > 10 && first < 18, "the first K is %u", first);
+  check(run.interval >= first * 0.75 && run.interval <= first * 1.25, "K goes from %u to %u", first, run.interval);
+  check(slower(&run) < 0.02 && slower(&run) > 0.013, "the job slows by %.2f %%", 100 * slower(&run));
+  check(run.changes <= 6, "K changes %u times in a job that does not", run.changes);
+}
+
+/* When it is not, what is measured later puts it right; beyond twice it is not believed. */
+static void test_wrong_calibration(void) {
+  static const double told[] = {220, 400, 780};
+  for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+    struct run run;
+    begin(&run, &sampled, told[i]);
+    go_on(&run, &launch_bound, 1000);
+    reset(&run);
+    go_on(&run, &launch_bound, 20000);
+    check(slower(&run) < 0.02 && slower(&run) > 0.013, "told %.0f ns an op: the job slows by %.2f %%", told[i],
+          100 * slower(&run));
+  }
+  struct run run;
+  begin(&run, &sampled, 4000);
+  go_on(&run, &launch_bound, 5000);
+  check(fabs(run.plan.cost_ns - 3300 * 2000) < 1, "ten times too much is taken for %.0f ns", run.plan.cost_ns);
+}
+
+/* Other shapes of jobs: each stays within what is allowed, and uses it. */
+static void test_jobs(void) {
+  struct job tiny = launch_bound, wild = launch_bound, busy = launch_bound, threads = launch_bound, large = launch_bound;
+  tiny.step_ns = 3e6;
+  wild.spread = 0.5;
+  busy.others = 2;
+  threads.own_ops = 0.6;
+  large.step_ns = 1e9;
+  const struct {
+    const char *name;
+    struct job job;
+    double least, most;
+  } cases[] = {
+      {"3 ms, where what is always recorded takes 2.5 %: a quarter of 2 is left for ops", tiny, 0.027, 0.032},
+      {"steps that vary by half", wild, 0.01, 0.02},
+      {"a machine where the same takes one to three times as long", busy, 0.01, 0.024},
+      {"ops on other threads", threads, 0.01, 0.02},
+      {"steps of a second", large, 0.001, 0.002},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct run run;
+    begin(&run, &sampled, 400);
+    go_on(&run, &cases[i].job, 1000);
+    reset(&run);
+    go_on(&run, &cases[i].job, 30000);
+    check(slower(&run) >= cases[i].least && slower(&run) <= cases[i].most, "%s: the job slows by %.2f %%, K %u",
+          cases[i].name, 100 * slower(&run), run.interval);
+  }
+}
+
+/* The job changes; K follows within a hundred steps. */
+static void test_change(void) {
+  struct job slow = launch_bound;
+  slow.step_ns = 100e6;
+  struct run run;
+  begin(&run, &sampled, 400);
+  go_on(&run, &slow, 500);
+  check(run.interval == 1, "steps of 100 ms: K is %u", run.interval);
+  go_on(&run, &launch_bound, 150);
+  uint32_t after = run.interval;
+  reset(&run);
+  go_on(&run, &launch_bound, 5000);
+  check(after >= 6 && slower(&run) < 0.02, "steps of 10 ms: K is %u, then the job slows by %.2f %%", after,
+        100 * slower(&run));
+  go_on(&run, &slow, 150);
+  check(run.interval <= 2, "steps of 100 ms again: K is %u", run.interval);
+}
+
+/* Which step of a block is recorded is drawn: each place of it is as likely as the others. */
+static void test_draw(void) {
+  struct run run;
+  begin(&run, &sampled, 400);
+  go_on(&run, &launch_bound, 1000);
+  uint32_t k = run.interval, counts[64] = {0}, interval, recorded = 0;
+  check(k >= 8 && k < 64, "K is %u", k);
+  uint64_t first = run.plan.block_end;
+  run.plan.block_end = run.plan.next_step = first;
+  for (uint64_t step = first; step < first + 4000u * k; step++) {
+    if (!sampling_plan_wants_ops(&run.plan, step, &interval)) continue;
+    counts[(step - first) % k]++;
+    recorded++;
+    check(sampling_plan_wants_ops(&run.plan, step, &interval), "asked twice it says two things");
+  }
+  check(recorded == 4000, "one in each block of %u: %u of 4000", k, recorded);
+  for (uint32_t place = 0; place < k; place++)
+    check(counts[place] > 4000 / k / 2 && counts[place] < 4000 / k * 2, "place %u of %u is drawn %u times", place, k,
+          counts[place]);
+}
+
+static void test_modes(void) {
+  struct sampling_options options = sampled;
+  struct run run;
+  options.mode = OPS_ALL;
+  begin(&run, &options, 400);
+  go_on(&run, &launch_bound, 500);
+  check(run.recorded == 500 && run.interval == 1, "--ops=all records %llu of 500", (unsigned long long)run.recorded);
+  options.mode = OPS_NONE;
+  begin(&run, &options, 400);
+  go_on(&run, &launch_bound, 500);
+  check(run.recorded == 0 && run.interval == 0, "--ops=none records %llu", (unsigned long long)run.recorded);
+  options.mode = OPS_SAMPLED;
+  options.first_step = 10;
+  options.last_step = 20;
+  begin(&run, &options, 400);
+  go_on(&run, &launch_bound, 10);
+  check(run.recorded == 0, "steps before the first one are recorded");
+  go_on(&run, &launch_bound, 100);
+  check(run.recorded == 11, "--steps=10-20 records %llu steps", (unsigned long long)run.recorded);
+  options.last_step = -1;
+  options.overhead = 0;
+  begin(&run, &options, 400);
+  go_on(&run, &launch_bound, 10000);
+  check(run.interval == INTERVAL_MAXIMUM && run.recorded >= 5 + 3, "--overhead=0: K is %u", run.interval);
+  options.overhead = 10;
+  begin(&run, &options, 400);
+  go_on(&run, &launch_bound, 500);
+  check(run.recorded == 500, "--overhead=1000: %llu of 500 are recorded", (unsigned long long)run.recorded);
+}
+
+/* As the file grows towards its limit K does; at the limit no op is recorded. */
+static void test_size(void) {
+  struct sampling_options options = sampled;
+  options.max_bytes = 1000000;
+  struct run run;
+  begin(&run, &options, 400);
+  go_on(&run, &launch_bound, 1000);
+  uint32_t before = run.interval, last = before;
+  static const struct {
+    uint64_t bytes;
+    uint32_t factor;
+  } sizes[] = {{499999, 1}, {500000, 2}, {750000, 4}, {900000, 8}, {999999, 8}};
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    sampling_plan_note_bytes(&run.plan, sizes[i].bytes);
+    go_on(&run, &launch_bound, 400);
+    check(run.interval > before * sizes[i].factor * 0.6 && run.interval < before * sizes[i].factor * 1.5 &&
+              run.interval >= last * 0.75,
+          "at %llu bytes K is %u, before it was %u", (unsigned long long)sizes[i].bytes, run.interval, before);
+    last = run.interval;
+  }
+  check(!run.plan.is_full, "it is full too early");
+  sampling_plan_note_bytes(&run.plan, 1000000);
+  reset(&run);
+  go_on(&run, &launch_bound, 3000);
+  check(run.plan.is_full && run.recorded == 0, "full, and %llu steps are recorded", (unsigned long long)run.recorded);
+  options.mode = OPS_ALL;
+  begin(&run, &options, 400);
+  sampling_plan_note_bytes(&run.plan, 600000);
+  go_on(&run, &launch_bound, 100);
+  check(run.interval == 2 && run.recorded >= 40, "--ops=all and a file half full: K is %u", run.interval);
+}
+
+/* ---- Marks. */
+
+static unsigned step_at(struct step_marks *marks, enum step_mark kind, uint32_t name, uint64_t start, uint64_t end) {
+  return step_marks_add(marks, kind, 1, name, start, end);
+}
+
+/* One optimizer; marks of the program's own take its place. */
+static void test_marks(void) {
+  struct step_marks marks;
+  step_marks_begin(&marks);
+  uint64_t now = 0;
+  for (uint64_t i = 1; i <= 20; i++, now += 100) {
+    unsigned what = step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
+    check(what & STEP_HAS_ENDED && marks.steps == i, "optimizer step %llu: %llu steps", (unsigned long long)i,
+          (unsigned long long)marks.steps);
+    check(marks.is_learnt == (i >= WARMUP_STEPS + FIRST_STEPS), "known after %llu steps", (unsigned long long)i);
+    check(!(what & STEPS_ARE_LEARNT) == (i != WARMUP_STEPS + FIRST_STEPS), "learnt at %llu", (unsigned long long)i);
+  }
+  unsigned what = step_at(&marks, MARK_USER, 8, now, now + 5);
+  check(what == (STEPS_ARE_FORGOTTEN | STEP_HAS_ENDED) && marks.steps == 21 && !marks.is_learnt,
+        "tfprof.step: %u, %llu steps", what, (unsigned long long)marks.steps);
+  check(!(step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10) & STEP_HAS_ENDED), "the optimizer still ends steps");
+}
+
+/* Two optimizers of one class: the round ends where the longest pause follows. */
+static void test_rounds(void) {
+  struct step_marks marks;
+  step_marks_begin(&marks);
+  uint64_t now = 0, ended = 0;
+  for (int i = 0; i < 60; i++) {
+    now += i % 2 ? 50 : 1000;
+    unsigned what = step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
+    now += 10;
+    if (i < 34) continue;
+    check(!(what & STEP_HAS_ENDED) == (i % 2 == 0), "mark %d %s a step", i, what & STEP_HAS_ENDED ? "ends" : "does not end");
+    ended += what & STEP_HAS_ENDED;
+  }
+  check(marks.per_step == 2 && ended == 13 && marks.steps == 30, "%u marks a step, %llu steps", marks.per_step,
+        (unsigned long long)marks.steps);
+}
+
+/* The program goes over to another optimizer: after a while that one ends the steps. */
+static void test_another_optimizer(void) {
+  struct step_marks marks;
+  step_marks_begin(&marks);
+  uint64_t now = 0;
+  for (int i = 0; i < 20; i++, now += 100) step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
+  unsigned what = 0;
+  for (int i = 0; i < 260; i++, now += 100) what |= step_at(&marks, MARK_OPTIMIZER, 8, now, now + 10);
+  check(what & STEPS_ARE_FORGOTTEN && marks.is_learnt && marks.leader->name == 8 && marks.steps > 60 && marks.steps < 90,
+        "%llu steps", (unsigned long long)marks.steps);
+}
+
+/* Names alone. */
+static void test_kinds(void) {
+  check(step_mark_kind("Optimizer.step#SGD.step") == MARK_OPTIMIZER && step_mark_kind("ProfilerStep#3") == MARK_PROFILER &&
+            step_mark_kind("tfprof.step#3") == MARK_USER && step_mark_kind("Optimizer.zero_grad#SGD") == MARK_NONE &&
+            step_mark_kind("") == MARK_NONE,
+        "kinds of marks");
+}
+
+int main(void) {
+  test_first_choice();
+  test_wrong_calibration();
+  test_jobs();
+  test_change();
+  test_draw();
+  test_modes();
+  test_size();
+  test_marks();
+  test_rounds();
+  test_another_optimizer();
+  test_kinds();
+  return 0;
+}
