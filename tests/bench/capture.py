@@ -1,11 +1,12 @@
 """What recording costs a whole program: in time, in processor time, in memory, at its start and at its end.
 
-  python tests/bench/capture.py [launch_bound] [tiny] [long] [start] [--cycles N] [--seconds S] [--append FILE] [--modes A,B,...]
+  python tests/bench/capture.py [launch_bound] [tiny] [long] [start] [fastest] [--cycles N] [--seconds S] [--append FILE] [--modes A,B,...]
 
 launch_bound: a training step of 3,300 operations that does little but launch them, in about 10 ms.
 tiny: the same on tensors so small that it does nothing else, in about 3 ms.
 long: a step of 4,100 operations that takes 70 to 130 ms.
 start: whole Python processes that import torch, and that do not; plain, and recorded.
+fastest: the fastest operations there are, every one recorded, for ten seconds: whether any is lost, and bytes of each.
 
 Each mode has a process of its own, in which turns of some hundredths of a second with and without it follow each other in
 random order, and the processes take turns: so what slows the machine down falls on both, and where the memory of a process happens
@@ -17,7 +18,8 @@ trains, for the time that passed, and for the processor time of the whole proces
 With --seconds it stops after so long, and with --append the cycles are added to a file and counted together with those of
 earlier calls, so that many can be measured in slices.
 
-Modes: again (two turns without anything: the error of the measurement), none (--ops=none), sampled (the default), all
+Modes: again (two turns without anything: the error of the measurement), none (--ops=none), sampled (the default), empty
+(callbacks for every operation that want the same as ours and do nothing: what PyTorch takes for calling any), all
 (--ops=all, with stacks, shapes and memory), profiler (torch.profiler of the CPU), profiler_full (with shapes, stacks and
 memory), py_spy (where it is installed).
 """
@@ -42,11 +44,16 @@ import capturing  # noqa: E402
 
 PROGRAM = os.path.join(HERE, "capture_program.py")
 # By mode: the variables that are set where the program is recorded.
-SETTINGS = {"none": {"ops": "none"}, "sampled": {"ops": "sampled"}, "all": {"ops": "all"}}
+SETTINGS = {
+    "empty": {"ops": "none", "memory": 0},
+    "none": {"ops": "none"},
+    "sampled": {"ops": "sampled"},
+    "all": {"ops": "all"},
+}
 PROFILERS = ("profiler", "profiler_full")
 MODES = {
-    "launch_bound": ["again", "none", "sampled", "all", "profiler", "profiler_full", "py_spy"],
-    "tiny": ["again", "none", "sampled", "all"],
+    "launch_bound": ["again", "none", "sampled", "empty", "all", "profiler", "profiler_full", "py_spy"],
+    "tiny": ["again", "none", "sampled", "empty", "all"],
     "long": ["again", "all"],
 }
 # Steps of a turn: few, so that both sides meet the same machine.  Turns of a cycle, as many without as with; where few steps
@@ -70,7 +77,7 @@ class Worker:
             path = os.path.join(directory, mode)
             os.makedirs(path)
             environment = capturing.environment(path, quiet=1, **SETTINGS[mode])
-        if mode in PROFILERS:
+        if mode in PROFILERS or mode == "empty":
             command.append(mode)
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -174,6 +181,37 @@ def run_starts(keep):
     keep(times)
 
 
+# ---- The fastest operations.
+
+
+def run_fastest(seconds=10):
+    with tempfile.TemporaryDirectory(prefix="tfprof-bench-") as directory:
+        process = subprocess.Popen(
+            [capturing.PYTHON, PROGRAM, "fastest"],
+            env=capturing.environment(directory, quiet=1, ops="all"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        count, begin = 0, time.perf_counter()
+        while time.perf_counter() - begin < seconds:
+            process.stdin.write("0 100\n")
+            process.stdin.flush()
+            count += json.loads(process.stdout.readline())[0]["steps"] * 1000
+        elapsed = time.perf_counter() - begin
+        process.stdin.close()
+        begin = time.perf_counter()
+        process.wait()
+        end = time.perf_counter() - begin
+        (path,) = capturing.dumps(directory)
+        summary = capturing.summary(path)
+        lost = sum(problem[2] for problem in summary["problems"] if problem[1] == "dropped_rows")
+        rows = summary["rows"]["ops"]
+        print("fastest: %.0f operations a second; %d in the dump, %d lost" % (count / elapsed, rows, lost), end="")
+        print(", %.2f bytes each; the end took %.0f ms" % (os.path.getsize(path) / rows, 1e3 * end))
+
+
 # ---- Statistics.
 
 
@@ -239,7 +277,7 @@ def report_starts(cycles):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("parts", nargs="*", help="launch_bound, tiny, long, start (all of them)")
+    arguments.add_argument("parts", nargs="*", help="launch_bound, tiny, long, start, fastest (all of them)")
     arguments.add_argument("--cycles", type=int, default=150)
     arguments.add_argument("--seconds", type=float, default=1e9)
     arguments.add_argument("--append")
@@ -257,7 +295,10 @@ def main():
     def is_over():
         return time.monotonic() >= end
 
-    for part in options.parts or ["launch_bound", "tiny", "long", "start"]:
+    for part in options.parts or ["launch_bound", "tiny", "long", "start", "fastest"]:
+        if part == "fastest":
+            run_fastest()
+            continue
         modes = options.modes.split(",") if options.modes else MODES.get(part, [])
         if not shutil.which("py-spy"):
             modes = [mode for mode in modes if mode != "py_spy"]

@@ -1,12 +1,14 @@
 """The program that capture.py measures: a training step that is run when the standard input says so.
 
-  python tests/bench/capture_program.py STEP [profiler|profiler_full]       STEP: launch_bound, tiny or long
+  python tests/bench/capture_program.py STEP [profiler|profiler_full|empty]       STEP: launch_bound, tiny, long or fastest
 
 A line "TURNS STEPS" runs so many turns of STEPS steps without and as many with what is measured, each pair in random order:
 the recorder, if the program is recorded, is paused meanwhile, and torch.profiler, if it is asked for, does not run.  "0 STEPS"
 runs STEPS steps as they are.  The answer is a line of JSON with a list of two (or one), without and with: steps, wall_ns of
 the steps, thread_ns (processor time of the thread that runs them), process_ns (of the whole process meanwhile, the recorder's
 thread included), resident_bytes, and of torch.profiler the ns that stopping it took and the number of its events.
+
+"empty" registers callbacks that do nothing; "fastest" is a step of 1,000 of the fastest operations there are.
 """
 
 import collections
@@ -59,6 +61,9 @@ def make_step(blocks, width, batch, length):
 STEPS = {"launch_bound": (4, 128, 4, 32), "tiny": (4, 32, 2, 16), "long": (5, 256, 4, 64)}
 
 
+PROFILERS = ("profiler", "profiler_full")
+
+
 def resident_bytes():
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * 4096
@@ -73,12 +78,27 @@ def make_profiler(mode):
     )
 
 
-def find_switch():
+def make_fastest_step():
+    import torch
+
+    torch.set_num_threads(1)
+    x, function = torch.ones(4), torch.relu_
+
+    def step():
+        for _ in range(1000):
+            function(x)
+
+    return step
+
+
+def find_switch(mode):
     """What pauses the recorder; None where there is none."""
     if not getattr(sys.modules.get("_tfprof_hooks"), "recording", None):
         return None
-    pause = ctypes.CDLL(os.environ["TFPROF_LIBRARY"]).tfprof_capture_pause
-    return lambda is_on: pause(0 if is_on else 1)
+    library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"])
+    if mode == "empty":
+        return lambda is_on: library.tfprof_capture_switch(2 if is_on else 0)
+    return lambda is_on: library.tfprof_capture_pause(0 if is_on else 1)
 
 
 def run(step, profiler, count, sums):
@@ -106,13 +126,14 @@ def run_cycle(step, switch, mode, turns, count):
         for is_on in random.sample((0, 1), 2):
             if switch:
                 switch(is_on)
-            run(step, make_profiler(mode) if is_on and mode else None, count, sums[is_on])
+            run(step, make_profiler(mode) if is_on and mode in PROFILERS else None, count, sums[is_on])
     return sums
 
 
 def main():
-    step = make_step(*STEPS[sys.argv[1]])
-    mode, switch = sys.argv[2] if len(sys.argv) > 2 else None, find_switch()
+    step = make_step(*STEPS[sys.argv[1]]) if sys.argv[1] in STEPS else make_fastest_step()
+    mode = sys.argv[2] if len(sys.argv) > 2 else None
+    switch = find_switch(mode)
     for line in sys.stdin:
         turns, count = map(int, line.split())
         if turns:

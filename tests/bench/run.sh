@@ -23,10 +23,8 @@ say "Writing a dump: ns of the writer's thread and bytes for each op"
 build/tests/bench_dump_writer
 say "Recording: the callbacks alone"
 build/tests/bench_capture_callbacks
-say "Recording: a launch-bound training step, plain, with empty callbacks, with tfprof, with torch.profiler"
-"$PYTHON" tests/bench/capture_overhead.py
-say "Recording: whole runs, plain, --ops=none, sampled and --ops=all"
-"$PYTHON" tests/bench/capture.py --cycles 30
+say "Recording: training steps and starts, with tfprof, torch.profiler and py-spy"
+"$PYTHON" tests/bench/capture.py
 say "Reading: the store, $rows ops"
 build/tests/make_ops_dump "$work/ops.tfprof" "$rows"
 build/tests/bench_store "$work/ops.tfprof"
