@@ -1,10 +1,10 @@
 /* sampling.h: switches the recording of ops on and off, step by step.
 **
-** Steps, ranges, counters and allocations are recorded always, in steps without ops the small allocations without their
-** stack: the callback for ranges, which sees the marks of the steps, stays; the one for ops comes and goes at the end of
-** a step (op_callbacks.h).  Which mark ends a step is said by step_marks.h, in which steps ops are recorded by
-** sampling_plan.h; here are the lock, the clocks and what the writer thread is told.  A step that was recorded in part
-** counts as not recorded.
+** Steps, ranges, counters and allocations are recorded always, in steps without ops the small allocations without
+** their stack: the callback for ranges, which sees the marks of the steps, stays; the one for ops comes and goes at
+** the end of a step (op_callbacks.h).  Which mark ends a step is said by step_marks.h, in which steps ops are recorded
+** by sampling_plan.h; here are the lock, the clocks and what the writer thread is told.  A step that was recorded in
+** part counts as not recorded.
 */
 #ifndef TFPROF_CAPTURE_SAMPLING_H
 #define TFPROF_CAPTURE_SAMPLING_H
@@ -12,7 +12,7 @@
 #include "sampling_plan.h"
 #include "step_marks.h"
 
-/* What an op and a change of memory take, in nanoseconds: as measured, or 0 for what is usual. Before sampling_begin. */
+/* Before sampling_begin: what an op and a change of memory take, in nanoseconds; 0: what is usual. */
 void sampling_set_costs(double op_ns, double memory_ns);
 void sampling_begin(const struct sampling_options *options);
 /* Before a fork the lock is taken, so that the child inherits whole structures. A child that records begins anew. */

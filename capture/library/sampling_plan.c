@@ -8,8 +8,9 @@
 
 #define SHARE 0.8
 #define LEAST_SHARE 0.25
-/* That there is a callback for ranges makes PyTorch take longer for each op of a backward pass: measured 36 microseconds
-** in a step of 3,300 ops, one part in so many of what recording those takes. The marks of a step come on top. */
+/* That there is a callback for ranges makes PyTorch take longer for each op of a backward pass: measured 36
+** microseconds in a step of 3,300 ops, one part in so many of what recording those takes. The marks of a step come on
+** top. */
 #define RANGES_PART 40
 #define MARKS_NS 4000
 

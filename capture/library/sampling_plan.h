@@ -1,22 +1,25 @@
 /* sampling_plan.h: in which steps ops are recorded, from what steps cost.
 **
-** Recording the ops of a step that does little but launch them costs a third of its time, most of it within PyTorch.  So
-** that the run as a whole slows by no more than `overhead`, ops are recorded in the first steps and then in one step of K.
+** Recording the ops of a step that does little but launch them costs a third of its time, most of it within PyTorch.
+** So that the run as a whole slows by no more than `overhead`, ops are recorded in the first steps and then in one
+** step of K.
 **
-** What is taken off first.  Steps, ranges and memory are recorded always, and what that takes is known: for each change of
-** memory so much, and for each op a little, because PyTorch looks for callbacks now.  LEAST_SHARE of the overhead is left for ops in any case; of the rest SHARE is
-** used, for a step with ops also leaves caches behind that the next one has to fill again.
+** What is taken off first.  Steps, ranges and memory are recorded always, and what that takes is known: for each
+** change of memory so much, and for each op a little, because PyTorch looks for callbacks now.  LEAST_SHARE of the
+** overhead is left for ops in any case; of the rest SHARE is used, for a step with ops also leaves caches behind that
+** the next one has to fill again.
 **
 ** What recording a step's ops costs.  At first its ops times what one was measured to take when recording began
 ** (op_ns).  Later by how much more processor time the thread that ends the steps took for one with ops than for the
 ** steps without that came shortly before it: the median of such differences, but no less than half of the first and no
-** more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up to all.  A step's own
-** length is the lower quartile of those without ops: on a busy machine the time that passes counts what others took.
+** more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up to all.  A step's
+** own length is the lower quartile of those without ops: on a busy machine the time that passes counts what others
+** took.
 **
 ** K is the least for which the cost, spread over K steps, stays within what is allowed.  It is looked at again every
-** REVIEW_STEPS, and when the first measurements are there, and changed when it is off by a quarter.  Which one of K steps is
-** recorded is drawn anew each time, so that no rhythm of the program hides from it.  The size of the file counts as
-** well: size_factor times K, and when the file is full no op is recorded any more.
+** REVIEW_STEPS, and when the first measurements are there, and changed when it is off by a quarter.  Which one of K
+** steps is recorded is drawn anew each time, so that no rhythm of the program hides from it.  The size of the file
+** counts as well: size_factor times K, and when the file is full no op is recorded any more.
 **
 ** Nothing here reads a clock, takes a lock or depends on anything but what it is told.
 */

@@ -1,9 +1,9 @@
 /* step_marks.h: which of the marks that the program sets end its steps.
 **
 ** As in ext/derive/steps.c, for the two have to agree: tfprof.step() wins, then the user's own profiler, then the
-** optimizer that steps most often, and of several the one that ended its first step last.  Optimizers of one class make
-** one series whose periods repeat in a pattern: the step ends where the longest pause follows.  While the pattern is not
-** known the steps are not known.
+** optimizer that steps most often, and of several the one that ended its first step last.  Optimizers of one class
+** make one series whose periods repeat in a pattern: the step ends where the longest pause follows.  While the pattern
+** is not known the steps are not known.
 **
 ** Nothing here reads a clock, takes a lock or depends on anything but what it is told.
 */

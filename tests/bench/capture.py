@@ -1,27 +1,29 @@
 """What recording costs a whole program: in time, in processor time, in memory, at its start and at its end.
 
-  python tests/bench/capture.py [launch_bound] [tiny] [long] [start] [fastest] [--cycles N] [--seconds S] [--append FILE] [--modes A,B,...]
+  python tests/bench/capture.py [PART ...] [--cycles N] [--seconds S] [--append FILE] [--modes A,B,...]
 
 launch_bound: a training step of 3,300 operations that does little but launch them, in about 10 ms.
 tiny: the same on tensors so small that it does nothing else, in about 3 ms.
 long: a step of 4,100 operations that takes 70 to 130 ms.
 start: whole Python processes that import torch, and that do not; plain, and recorded.
-fastest: the fastest operations there are, every one recorded, for ten seconds: whether any is lost, and bytes of each.
+fastest: the fastest operations there are, every one recorded, for ten seconds: whether any is lost, and bytes of
+each.
 
-Each mode has a process of its own, in which turns of some hundredths of a second with and without it follow each other in
-random order, and the processes take turns: so what slows the machine down falls on both, and where the memory of a process happens
-to lie, which makes one of two processes that do the same faster than the other by a percent or two, does, too.  What cannot
-be taken away in between, that the library is there, is told by two processes, and by as many as are started while it runs.
-Given are the median of the ratios of the cycles and its 95 % confidence interval, for the processor time of the thread that
-trains, for the time that passed, and for the processor time of the whole process, the recorder's own thread included.
+Each mode has a process of its own, in which turns of some hundredths of a second with and without it follow each
+other in random order, and the processes take turns: so what slows the machine down falls on both, and where the
+memory of a process happens to lie, which makes one of two processes that do the same faster than the other by a
+percent or two, does, too.  What cannot be taken away in between, that the library is there, is told by two processes,
+and by as many as are started while it runs. Given are the median of the ratios of the cycles and its 95 % confidence
+interval, for the processor time of the thread that trains, for the time that passed, and for the processor time of
+the whole process, the recorder's own thread included.
 
-With --seconds it stops after so long, and with --append the cycles are added to a file and counted together with those of
-earlier calls, so that many can be measured in slices.
+With --seconds it stops after so long, and with --append the cycles are added to a file and counted together with
+those of earlier calls, so that many can be measured in slices.
 
-Modes: again (two turns without anything: the error of the measurement), none (--ops=none), sampled (the default), empty
-(callbacks for every operation that want the same as ours and do nothing: what PyTorch takes for calling any), all
-(--ops=all, with stacks, shapes and memory), profiler (torch.profiler of the CPU), profiler_full (with shapes, stacks and
-memory), py_spy (where it is installed).
+Modes: again (two turns without anything: the error of the measurement), none (--ops=none), sampled (the default),
+empty (callbacks for every operation that want the same as ours and do nothing: what PyTorch takes for calling any),
+all (--ops=all, with stacks, shapes and memory), profiler (torch.profiler of the CPU), profiler_full (with shapes,
+stacks and memory), py_spy (where it is installed).
 """
 
 import argparse
@@ -56,8 +58,9 @@ MODES = {
     "tiny": ["again", "none", "sampled", "empty", "all"],
     "long": ["again", "all"],
 }
-# Steps of a turn: few, so that both sides meet the same machine.  Turns of a cycle, as many without as with; where few steps
-# are recorded a cycle has to hold several of those.  A profiler that keeps all in memory gets as little as possible.
+# Steps of a turn: few, so that both sides meet the same machine.  Turns of a cycle, as many without as with; where few
+# steps are recorded a cycle has to hold several of those.  A profiler that keeps all in memory gets as little as
+# possible.
 STEPS = {"launch_bound": 3, "tiny": 6, "long": 1}
 TURNS = {"launch_bound": 10, "tiny": 10, "long": 4}
 TURNS_BY_MODE = {"sampled": 25, "profiler": 1, "profiler_full": 1}
@@ -80,7 +83,12 @@ class Worker:
         if mode in PROFILERS or mode == "empty":
             command.append(mode)
         self.process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
 
     def begin(self, directory):
@@ -237,7 +245,8 @@ def report_steps(kind, cycles):
             statistics.median(its["thread_ns"] for its in plain) / 1e6,
         )
     )
-    print("  %-14s %-26s %-26s %-26s %-8s" % ("", "training thread, %", "time passed, %", "whole process, %", "MB more"))
+    titles = ("", "training thread, %", "time passed, %", "whole process, %", "MB more")
+    print("  %-14s %-26s %-26s %-26s %-8s" % titles)
     for mode in MODES[kind]:
         pairs = [cycle[mode] for cycle in cycles if mode in cycle]
         if not pairs:
@@ -252,9 +261,10 @@ def report_steps(kind, cycles):
         stops = [its["stop_ns"] / 1e3 for _, its in pairs if "stop_ns" in its]
         if stops:
             print("  %-14s and %s us for each operation when it stops" % ("", told(stops, "%.1f")))
-    paused = [cycle["none"][0]["thread_ns"] / cycle["again"][0]["thread_ns"] for cycle in cycles if "again" in cycle and "none" in cycle]
-    if paused:
-        print("  the recorder loaded and paused: %s %% in the training thread" % told([100 * x - 100 for x in paused], "%+.2f"))
+    both = [(cycle["none"][0], cycle["again"][0]) for cycle in cycles if "again" in cycle and "none" in cycle]
+    if both:
+        paused = told([100 * (its["thread_ns"] / plain["thread_ns"] - 1) for its, plain in both], "%+.2f")
+        print("  loaded and paused, beside another process without: %s %% in the training thread" % paused)
 
 
 def report_starts(cycles):

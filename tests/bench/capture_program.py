@@ -1,12 +1,15 @@
 """The program that capture.py measures: a training step that is run when the standard input says so.
 
-  python tests/bench/capture_program.py STEP [profiler|profiler_full|empty]       STEP: launch_bound, tiny, long or fastest
+  python tests/bench/capture_program.py STEP [profiler|profiler_full|empty]
 
-A line "TURNS STEPS" runs so many turns of STEPS steps without and as many with what is measured, each pair in random order:
-the recorder, if the program is recorded, is paused meanwhile, and torch.profiler, if it is asked for, does not run.  "0 STEPS"
-runs STEPS steps as they are.  The answer is a line of JSON with a list of two (or one), without and with: steps, wall_ns of
-the steps, thread_ns (processor time of the thread that runs them), process_ns (of the whole process meanwhile, the recorder's
-thread included), resident_bytes, and of torch.profiler the ns that stopping it took and the number of its events.
+STEP is launch_bound, tiny, long or fastest.
+
+A line "TURNS STEPS" runs so many turns of STEPS steps without and as many with what is measured, each pair in random
+order: the recorder, if the program is recorded, is paused meanwhile, and torch.profiler, if it is asked for, does not
+run.  "0 STEPS" runs STEPS steps as they are.  The answer is a line of JSON with a list of two (or one), without and
+with: steps, wall_ns of the steps, thread_ns (processor time of the thread that runs them), process_ns (of the whole
+process meanwhile, the recorder's thread included), resident_bytes, and of torch.profiler the ns that stopping it took
+and the number of its events.
 
 "empty" registers callbacks that do nothing; "fastest" is a step of 1,000 of the fastest operations there are.
 """
@@ -21,7 +24,7 @@ import time
 
 
 def make_step(blocks, width, batch, length):
-    """A small transformer whose every operation is a kernel of its own, with an optimizer that loops over parameters."""
+    """A small transformer, every operation a kernel of its own, and an optimizer that loops over parameters."""
     import torch
     from torch import nn
 

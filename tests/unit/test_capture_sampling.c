@@ -1,7 +1,8 @@
 /* test_capture_sampling.c: in which steps ops are recorded (sampling_plan.h), and which marks end steps (step_marks.h).
 **
-** Nothing of the two reads a clock, so a job is simulated: its steps take so long, recording their ops so much more, and
-** both vary by numbers that are always the same.  What is looked at is what counts: by how much the job as a whole slows.
+** Nothing of the two reads a clock, so a job is simulated: its steps take so long, recording their ops so much more,
+** and both vary by numbers that are always the same.  What is looked at is what counts: by how much the job as a whole
+** slows.
 */
 #include "sampling_plan.h"
 #include "step_marks.h"
@@ -35,7 +36,7 @@ struct job {
   double memory, memory_ns;   /* allocations and releases, always, */
   double marks_ns;            /* and the marks of the steps */
   double own_ops;             /* share of the ops that the thread runs which ends the steps */
-  double others;              /* the time that passes is that of the thread and so much of it again, for other programs */
+  double others;              /* the time that passes is up to so much longer than that of the thread */
 };
 static const struct job launch_bound = {.step_ns = 10e6, .spread = 0.05, .ops = 3300, .op_ns = 400, .memory = 1650,
                                         .memory_ns = 25, .marks_ns = 36e3, .own_ops = 1};
@@ -66,7 +67,8 @@ static void go_on(struct run *run, const struct job *job, uint64_t count) {
     if (interval != run->interval) run->changes++;
     run->interval = interval;
     double varies = 1 + job->spread * (2 * random_share(&run->random) - 1), plain = job->step_ns * varies;
-    double ops = is_recorded ? job->ops * job->op_ns * job->own_ops : 0, always = job->memory * job->memory_ns + job->marks_ns;
+    double ops = is_recorded ? job->ops * job->op_ns * job->own_ops : 0;
+    double always = job->memory * job->memory_ns + job->marks_ns;
     double thread = plain + ops + always;
     const struct step_seen seen = {.wall_ns = (int64_t)(thread * (1 + job->others * random_share(&run->random))),
                                    .thread_ns = (int64_t)thread,
@@ -95,8 +97,8 @@ static void test_first_choice(void) {
   struct run run;
   begin(&run, &sampled, 400);
   go_on(&run, &launch_bound, 8);
-  check(run.recorded == 8 && run.plan.recorded == 5, "of the first eight steps %llu were recorded, %llu after the warm-up",
-        (unsigned long long)run.recorded, (unsigned long long)run.plan.recorded);
+  check(run.recorded == 8 && run.plan.recorded == 5,
+        "of the first eight steps %llu were recorded, %llu after the warm-up", (unsigned long long)run.recorded, (unsigned long long)run.plan.recorded);
   uint32_t first = run.plan.interval;
   reset(&run);
   go_on(&run, &launch_bound, 20000);
@@ -126,7 +128,8 @@ static void test_wrong_calibration(void) {
 
 /* Other shapes of jobs: each stays within what is allowed, and uses it. */
 static void test_jobs(void) {
-  struct job tiny = launch_bound, wild = launch_bound, busy = launch_bound, threads = launch_bound, large = launch_bound;
+  struct job tiny = launch_bound, wild = launch_bound, busy = launch_bound, threads = launch_bound;
+  struct job large = launch_bound;
   tiny.step_ns = 3e6;
   wild.spread = 0.5;
   busy.others = 2;
@@ -289,7 +292,7 @@ static void test_rounds(void) {
     unsigned what = step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
     now += 10;
     if (i < 34) continue;
-    check(!(what & STEP_HAS_ENDED) == (i % 2 == 0), "mark %d %s a step", i, what & STEP_HAS_ENDED ? "ends" : "does not end");
+    check(!(what & STEP_HAS_ENDED) == (i % 2 == 0), "mark %d: %u", i, what);
     ended += what & STEP_HAS_ENDED;
   }
   check(marks.per_step == 2 && ended == 13 && marks.steps == 30, "%u marks a step, %llu steps", marks.per_step,
@@ -304,16 +307,16 @@ static void test_another_optimizer(void) {
   for (int i = 0; i < 20; i++, now += 100) step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
   unsigned what = 0;
   for (int i = 0; i < 260; i++, now += 100) what |= step_at(&marks, MARK_OPTIMIZER, 8, now, now + 10);
-  check(what & STEPS_ARE_FORGOTTEN && marks.is_learnt && marks.leader->name == 8 && marks.steps > 60 && marks.steps < 90,
-        "%llu steps", (unsigned long long)marks.steps);
+  check(what & STEPS_ARE_FORGOTTEN && marks.is_learnt && marks.leader->name == 8, "it does not end the steps");
+  check(marks.steps > 60 && marks.steps < 90, "%llu steps", (unsigned long long)marks.steps);
 }
 
 /* Names alone. */
 static void test_kinds(void) {
-  check(step_mark_kind("Optimizer.step#SGD.step") == MARK_OPTIMIZER && step_mark_kind("ProfilerStep#3") == MARK_PROFILER &&
-            step_mark_kind("tfprof.step#3") == MARK_USER && step_mark_kind("Optimizer.zero_grad#SGD") == MARK_NONE &&
-            step_mark_kind("") == MARK_NONE,
-        "kinds of marks");
+  check(step_mark_kind("Optimizer.step#SGD.step") == MARK_OPTIMIZER, "the optimizer's");
+  check(step_mark_kind("ProfilerStep#3") == MARK_PROFILER, "the profiler's");
+  check(step_mark_kind("tfprof.step#3") == MARK_USER, "the program's");
+  check(step_mark_kind("Optimizer.zero_grad#SGD") == MARK_NONE && step_mark_kind("") == MARK_NONE, "others");
 }
 
 int main(void) {
