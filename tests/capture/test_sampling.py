@@ -81,7 +81,7 @@ def test_sampled():
 def test_rounds_of_two_optimizers():
     """Two optimizers of one class: steps are rounds, for the recorder and for the reader."""
     with capturing.Directory() as directory:
-        record(directory, 80, 2, ops="sampled", overhead=1)
+        record(directory, 80, 2, ops="sampled", overhead=20)
         rows = steps(directory)
         assert abs(sum(row[3] or 0 for row in rows) - len(rows)) < 1e-6, rows
         later = [row for row in rows[20:] if row[1] == 1]

@@ -98,7 +98,8 @@ static void test_first_choice(void) {
   begin(&run, &sampled, 400);
   go_on(&run, &launch_bound, 8);
   check(run.recorded == 8 && run.plan.recorded == 5,
-        "of the first eight steps %llu were recorded, %llu after the warm-up", (unsigned long long)run.recorded, (unsigned long long)run.plan.recorded);
+        "of the first eight steps %llu were recorded, %llu after the warm-up", (unsigned long long)run.recorded,
+        (unsigned long long)run.plan.recorded);
   uint32_t first = run.plan.interval;
   reset(&run);
   go_on(&run, &launch_bound, 20000);
