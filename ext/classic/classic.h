@@ -116,7 +116,8 @@ struct classic_model {
   struct classic_node *nodes; /* by name; one more at the end */
   string_id *types;
   struct classic_input *inputs;
-  struct classic_exec *execs;
+  struct classic_costs *costs; /* what nodes cost in each step: costs.c */
+  struct classic_exec *execs;  /* the same where no table has it; else NULL */
   int64_t *steps; /* their numbers, ascending */
   uint32_t step_count;
   struct classic_trace *traces;
@@ -132,8 +133,15 @@ enum tfprof_status classic_model_create(struct store *store, struct profile *pro
 void classic_model_free(struct classic_model *model);
 /* TFPROF_NOT_FOUND: there is no such step; the message lists those that there are. */
 enum tfprof_status classic_check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error);
-/* Of each node: own values in a step, or on average. To be freed; NULL: no memory. */
-struct classic_values *classic_own_values(const struct classic_model *model, int64_t step);
+/* Of each node, and one more that is 0: own values in a step, or on average. Shared with others; to be put back. NULL: no
+** memory. */
+struct classic_node_values {
+  uint32_t references;
+  int64_t step;
+  struct classic_values values[];
+};
+struct classic_node_values *classic_own_values(const struct classic_model *model, int64_t step);
+void classic_own_values_put_back(struct classic_node_values *values);
 
 /* ---- results ---- */
 
@@ -154,7 +162,8 @@ struct classic_result {
   size_t row_count;
   /* by item; the root is number item_count */
   uint32_t item_count;
-  struct classic_values *own, *total;
+  const struct classic_values *own; /* of scopes: node_values */
+  struct classic_values *total;
   uint8_t *accounted;
   uint32_t *nodes;        /* scope, graph: the node of an item */
   uint32_t *parents;      /* code: the caller's item; UINT32_MAX: none */
@@ -163,7 +172,9 @@ struct classic_result {
   /* code, op: members[member_first[i] ... member_first[i + 1]) are its nodes, those accounted */
   uint32_t *member_first;
   uint32_t *members;
-  struct classic_values *node_values; /* own values of the model's nodes */
+  const struct classic_values *node_values; /* own values of the model's nodes */
+  struct classic_node_values *shared_values;
+  struct classic_values *own_made; /* NULL: `own` is node_values */
   struct classic_tensor *tensors;     /* with -select tensor_value: by name */
   size_t tensor_count;
   bool has_checkpoint;

@@ -226,7 +226,7 @@ static bool finish(struct code *code, struct classic_tree *tree) {
   struct classic_children *children = &tree->children;
   result->member_first = calloc((size_t)count + 2, sizeof *result->member_first);
   result->members = malloc((code->member_count + 1) * sizeof *result->members);
-  result->own = calloc((size_t)count + 1, sizeof *result->own);
+  result->own = result->own_made = calloc((size_t)count + 1, sizeof *result->own_made);
   result->total = calloc((size_t)count + 1, sizeof *result->total);
   result->accounted = calloc((size_t)count + 1, 1);
   children->first = calloc((size_t)count + 3, sizeof *children->first);

@@ -6,21 +6,33 @@
 
 /* ---- numbers ---- */
 
+/* Most numbers are small; printf would take longer than everything else. */
+static void small_text(int64_t value, const char *unit, char *to, size_t size) {
+  if (value < 0 || value > 999 || size < 8) {
+    snprintf(to, size, "%lld%s", (long long)value, unit);
+    return;
+  }
+  if (value > 99) *to++ = (char)('0' + value / 100);
+  if (value > 9) *to++ = (char)('0' + value / 10 % 10);
+  *to++ = (char)('0' + value % 10);
+  strcpy(to, unit);
+}
+
 static void number_text(int64_t value, char *to, size_t size) {
-  if (value < 1000) snprintf(to, size, "%lld", (long long)value);
+  if (value < 1000) small_text(value, "", to, size);
   else if (value < 1000000) snprintf(to, size, "%.2fk", (double)value / 1e3);
   else if (value < 1000000000) snprintf(to, size, "%.2fm", (double)value / 1e6);
   else snprintf(to, size, "%.2fb", (double)value / 1e9);
 }
 
 static void time_text(int64_t micros, char *to, size_t size) {
-  if (micros < 1000) snprintf(to, size, "%lldus", (long long)micros);
+  if (micros < 1000) small_text(micros, "us", to, size);
   else if (micros < 1000000) snprintf(to, size, "%.2fms", (double)micros / 1e3);
   else snprintf(to, size, "%.2fsec", (double)micros / 1e6);
 }
 
 static void bytes_text(int64_t bytes, char *to, size_t size) {
-  if (bytes < 1000) snprintf(to, size, "%lldB", (long long)bytes);
+  if (bytes < 1000) small_text(bytes, "B", to, size);
   else if (bytes < 1000000) snprintf(to, size, "%.2fKB", (double)bytes / 1e3);
   else snprintf(to, size, "%.2fMB", (double)bytes / 1e6);
 }
@@ -206,7 +218,10 @@ static void write_pair(const struct classic_result *result, uint32_t item, int m
   if (item != result->item_count && result->accounted[item])
     metric_text(metric, result->own[item].of[metric], own, sizeof own);
   metric_text(metric, result->total[item].of[metric], total, sizeof total);
-  fprintf(file, "%s/%s%s", own, total, unit);
+  fputs(own, file);
+  fputc('/', file);
+  fputs(total, file);
+  fputs(unit, file);
 }
 
 static void write_occurrence(const struct classic_result *result, uint32_t item, FILE *file) {
@@ -247,7 +262,7 @@ static void write_tree_line(const struct classic_result *result, size_t row, FIL
   const char *joint = "";
   size_t length;
   const char *name = classic_item_name(result, item, &length);
-  fprintf(file, "%*s", (result->rows[row].depth - 1) * 2, "");
+  for (int32_t depth = result->rows[row].depth; depth > 1; depth--) fputs("  ", file);
   fwrite(name, 1, length, file);
   fputs(" (", file);
   for (const uint8_t *select = order_of(result); *select != SELECT_count; select++) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "classic/costs.h"
 #include "classic/model.h"
 
 struct loading {
@@ -247,38 +248,6 @@ static enum tfprof_status load_inputs(struct loading *loading) {
   return status;
 }
 
-static enum tfprof_status load_execs(struct loading *loading) {
-  struct classic_model *model = loading->model;
-  const struct profile_table *table = &loading->profile->tables[TABLE_node_steps];
-  enum tfprof_status status =
-      REQUIRE(loading, TABLE_node_steps, COLUMN_node_steps_node_id, COLUMN_node_steps_step_id,
-              COLUMN_node_steps_run_count, COLUMN_node_steps_exec_ns, COLUMN_node_steps_accelerator_ns,
-              COLUMN_node_steps_cpu_ns, COLUMN_node_steps_requested_bytes, COLUMN_node_steps_peak_bytes,
-              COLUMN_node_steps_residual_bytes, COLUMN_node_steps_output_bytes);
-  uint32_t *positions = NULL;
-  if (!status) status = GROUP(loading, TABLE_node_steps, COLUMN_node_steps_node_id, first_exec, execs, &positions);
-  if (!status) {
-    const struct segment *segment;
-    uint32_t row;
-    uint64_t number, place = 0;
-    for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
-      if (positions[place] == UINT32_MAX) continue;
-      struct classic_exec *exec = &model->execs[positions[place]];
-      *exec = (struct classic_exec){.step = (uint32_t)integer(segment, COLUMN_node_steps_step_id, row, UINT32_MAX)};
-      exec->of[METRIC_bytes] = integer(segment, COLUMN_node_steps_requested_bytes, row, 0);
-      exec->of[METRIC_peak_bytes] = integer(segment, COLUMN_node_steps_peak_bytes, row, 0);
-      exec->of[METRIC_residual_bytes] = integer(segment, COLUMN_node_steps_residual_bytes, row, 0);
-      exec->of[METRIC_output_bytes] = integer(segment, COLUMN_node_steps_output_bytes, row, 0);
-      exec->of[METRIC_micros] = integer(segment, COLUMN_node_steps_exec_ns, row, 0) / 1000;
-      exec->of[METRIC_accelerator_micros] = integer(segment, COLUMN_node_steps_accelerator_ns, row, 0) / 1000;
-      exec->of[METRIC_cpu_micros] = integer(segment, COLUMN_node_steps_cpu_ns, row, 0) / 1000;
-      exec->of[METRIC_occurrence] = integer(segment, COLUMN_node_steps_run_count, row, 0);
-    }
-  }
-  free(positions);
-  return status;
-}
-
 /* ---- steps and traces ---- */
 
 static enum tfprof_status load_steps(struct loading *loading) {
@@ -354,9 +323,12 @@ enum tfprof_status classic_model_create(struct store *store, struct profile *pro
   if (!status && !is_of_ops) status = cut_circles(&loading);
   if (!status && !is_of_ops) status = load_types(&loading);
   if (!status && !is_of_ops) status = load_inputs(&loading);
-  if (!status && !is_of_ops) status = load_execs(&loading);
   if (!status && !is_of_ops) status = load_steps(&loading);
   if (!status) status = load_traces(&loading);
+  if (!status) {
+    status = classic_costs_create(is_of_ops ? NULL : profile, loading.rank, loading.node_rows, &model->costs, error);
+    loading.rank = NULL; /* the costs' own */
+  }
   free(loading.rank);
   if (status) classic_model_free(model);
   else *made = model;
@@ -368,6 +340,7 @@ void classic_model_free(struct classic_model *model) {
   free(model->nodes);
   free(model->types);
   free(model->inputs);
+  classic_costs_free(model->costs);
   free(model->execs);
   free(model->steps);
   free(model->traces);
@@ -388,45 +361,4 @@ enum tfprof_status classic_check_step(const struct classic_model *model, int64_t
   }
   return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s", (long long)step,
                    model->step_count ? numbers : " none");
-}
-
-static int64_t sum(int64_t a, int64_t b) {
-  int64_t result;
-  return __builtin_add_overflow(a, b, &result) ? (a < 0 ? INT64_MIN : INT64_MAX) : result;
-}
-
-/* Of the time on accelerators and on CPUs, each rounded, and their sum. */
-static void to_micros(int64_t *of) {
-  of[METRIC_accelerator_micros] = sum(of[METRIC_accelerator_micros], 500) / 1000;
-  of[METRIC_cpu_micros] = sum(of[METRIC_cpu_micros], 500) / 1000;
-  of[METRIC_micros] = sum(of[METRIC_accelerator_micros], of[METRIC_cpu_micros]);
-}
-
-struct classic_values *classic_own_values(const struct classic_model *model, int64_t step) {
-  struct classic_values *values = calloc((size_t)model->node_count + 1, sizeof *values);
-  if (!values) return NULL;
-  for (uint32_t i = 0; i < model->node_count; i++) {
-    const struct classic_node *node = &model->nodes[i];
-    int64_t *of = values[i].of;
-    uint32_t first = node->first_exec, last = node[1].first_exec;
-    uint32_t count = 0;
-    for (uint32_t k = first; k < last; k++) {
-      const struct classic_exec *exec = &model->execs[k];
-      if (step >= 0 ? exec->step >= model->step_count || model->steps[exec->step] != step : exec->is_aside) continue;
-      count++;
-      for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] = sum(of[m], exec->of[m]);
-      of[METRIC_occurrence] = sum(of[METRIC_occurrence], exec->of[METRIC_occurrence]);
-    }
-    if (step < 0 && count) { /* the average of each by itself, rounded down */
-      for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] /= count;
-      of[METRIC_occurrence] /= count;
-    }
-    if (model->is_in_nanoseconds) to_micros(of);
-    of[METRIC_params] = node->parameters;
-    of[METRIC_float_ops] = node->flops;
-    if (last > first && __builtin_mul_overflow(node->flops, of[METRIC_occurrence], &of[METRIC_float_ops]))
-      of[METRIC_float_ops] = INT64_MAX;
-    of[METRIC_defined] = 1;
-  }
-  return values;
 }

@@ -36,7 +36,7 @@ static bool list_ops(struct classic_result *result) {
   }
   result->member_first[result->item_count] = count;
   size_t items = (size_t)result->item_count + 1;
-  result->own = calloc(items, sizeof *result->own);
+  result->own = result->own_made = calloc(items, sizeof *result->own_made);
   result->total = calloc(items, sizeof *result->total);
   result->accounted = calloc(items, 1);
   return result->own && result->total && result->accounted;

@@ -97,7 +97,7 @@ void classic_add_values(struct classic_values *to, const struct classic_values *
 
 static bool account(struct classic_tree *tree, struct found *kept) {
   struct classic_result *result = tree->result;
-  uint32_t root = result->item_count;
+  uint32_t root = result->item_count, unvisited = 0;
   uint8_t *visited = calloc((size_t)root + 1, 1);
   struct stack stack = {0};
   struct list pending = {0};
@@ -111,6 +111,13 @@ static bool account(struct classic_tree *tree, struct found *kept) {
       if (visited[child]) continue;
       visited[child] = 1;
       ok = push(&stack, (struct frame){.item = child, .next = tree->children.first[child], .mark = pending.count});
+      continue;
+    }
+    /* Nodes of a circle that nothing else takes are below no root: the first of them by name becomes one. */
+    while (tree->is_graph && item == root && unvisited < root && visited[unvisited]) unvisited++;
+    if (tree->is_graph && item == root && unvisited < root) {
+      visited[unvisited] = 1;
+      ok = push(&stack, (struct frame){.item = unvisited, .next = tree->children.first[unvisited], .mark = pending.count});
       continue;
     }
     size_t mark = frame->mark, count = pending.count - mark;

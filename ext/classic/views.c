@@ -64,7 +64,7 @@ void classic_gather_members(struct classic_result *result, const uint8_t *accoun
       uint32_t node = result->members[k];
       if (!accounted_nodes[node]) continue;
       result->members[kept++] = node;
-      classic_add_values(&result->own[i], &result->node_values[node]);
+      classic_add_values(&result->own_made[i], &result->node_values[node]);
     }
     result->accounted[i] = kept > result->member_first[i];
   }
@@ -87,12 +87,14 @@ static bool take_nodes(struct classic_result *result, bool with_scopes, const ui
     if (is_item) result->nodes[result->item_count++] = i;
   }
   size_t count = (size_t)result->item_count + 1;
-  result->own = calloc(count, sizeof *result->own);
   result->total = calloc(count, sizeof *result->total);
   result->accounted = calloc(count, 1);
+  bool is_all = result->item_count == model->node_count;
+  if (!is_all) result->own_made = calloc(count, sizeof *result->own_made);
+  result->own = is_all ? result->node_values : result->own_made;
   if (!result->own || !result->total || !result->accounted) return false;
   for (uint32_t i = 0; i < result->item_count; i++) {
-    result->own[i] = result->node_values[result->nodes[i]];
+    if (!is_all) result->own_made[i] = result->node_values[result->nodes[i]];
     result->accounted[i] = accounted_nodes[result->nodes[i]];
   }
   return true;
@@ -176,7 +178,8 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   }
   result->model = model;
   result->view = view;
-  result->node_values = classic_own_values(model, options->integers[OPTION_step]);
+  result->shared_values = classic_own_values(model, options->integers[OPTION_step]);
+  result->node_values = result->shared_values ? result->shared_values->values : NULL;
   uint8_t *accounted = classic_accounted_nodes(model, options);
   tree.start = classic_take_patterns(options, OPTION_start_name_regexes);
   tree.trim = classic_take_patterns(options, OPTION_trim_name_regexes);
@@ -210,7 +213,7 @@ void classic_result_free(struct classic_result *result) {
   if (!result) return;
   classic_options_free(&result->options);
   free(result->rows);
-  free(result->own);
+  free(result->own_made);
   free(result->total);
   free(result->accounted);
   free(result->nodes);
@@ -219,7 +222,7 @@ void classic_result_free(struct classic_result *result) {
   free(result->names);
   free(result->member_first);
   free(result->members);
-  free(result->node_values);
+  classic_own_values_put_back(result->shared_values);
   free(result->tensors);
   free(result);
 }

@@ -70,7 +70,7 @@ static inline struct wire_reader wire_open(const void *bytes, size_t length) {
 bool wire_next_slow(struct wire_reader *reader, struct wire_field *field);
 
 /* Reads the next field; false at the end and when something is wrong. */
-static inline bool wire_next(struct wire_reader *reader, struct wire_field *field) {
+__attribute__((always_inline)) static inline bool wire_next(struct wire_reader *reader, struct wire_field *field) {
   const uint8_t *at = reader->at, *end = reader->end;
   if (at == end) return false;
   field->limit = reader->limit;
@@ -83,7 +83,9 @@ static inline bool wire_next(struct wire_reader *reader, struct wire_field *fiel
     field->number = tag >> 3;
     field->type = tag & 7;
     if (field->number != 0 && (field->type == WIRE_VARINT || field->type == WIRE_BYTES)) {
-      at = varint_read_ahead(at, &value); /* no branch on the length: it is not to be foreseen */
+      /* Most are one byte; the length of the others is not to be foreseen, so that there is no branch on it. */
+      if (*at < 0x80) value = *at++;
+      else at = varint_read_ahead(at, &value);
       if (at && at <= end && field->type == WIRE_VARINT) {
         field->value = value;
         field->bytes = NULL;

@@ -25,10 +25,10 @@ void tf_model_free(struct tf_model *model) {
   tf_types_free(&model->types);
   tf_steps_free(&model->steps);
   tf_execs_free(&model->execs);
-  tf_runs_free(&model->runs);
   tf_allocations_free(&model->allocations);
   tf_memory_points_free(&model->memory_points);
   tf_transfers_free(&model->transfers);
+  free(model->runs.bytes);
   tf_lanes_free(&model->lanes);
   tf_frames_free(&model->frames);
   tf_traces_free(&model->traces);
@@ -227,9 +227,24 @@ bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lowe
 }
 
 bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros) {
-  struct tf_run *run = model->runs.count < INT32_MAX ? tf_runs_add(&model->runs) : NULL;
-  if (!run) return tf_no_memory(model);
-  *run = (struct tf_run){start_micros, micros, exec, lane};
+  enum { ROOM = 4 * VARINT_MAXIMUM_BYTES };
+  struct tf_runs *runs = &model->runs;
+  if (runs->count >= INT32_MAX) return tf_no_memory(model);
+  if (runs->length + 2 * ROOM > runs->capacity) {
+    size_t capacity = runs->capacity * 2 + 4096;
+    uint8_t *bytes = realloc(runs->bytes, capacity);
+    if (!bytes) return tf_no_memory(model);
+    runs->bytes = bytes;
+    runs->capacity = capacity;
+  }
+  uint8_t *at = runs->bytes + runs->length;
+  at = varint_write(at, zigzag((int64_t)exec - (int64_t)runs->last.exec));
+  at = varint_write(at, lane);
+  at = varint_write(at, zigzag(start_micros - runs->last.start_micros));
+  at = varint_write(at, (uint64_t)micros);
+  runs->length = (size_t)(at - runs->bytes);
+  runs->last = (struct tf_run){start_micros, micros, exec, lane};
+  runs->count++;
   model->lanes.items[lane].run_count++;
   return true;
 }
@@ -250,7 +265,7 @@ bool tf_add_allocation(struct tf_model *model, uint32_t node, bool is_persistent
   }
   struct tf_allocation *item = tf_allocations_add(&model->allocations);
   if (!item) return tf_no_memory(model);
-  bool has_run = model->runs.count && model->execs.items[model->runs.items[model->runs.count - 1].exec].node == node;
+  bool has_run = model->runs.count && model->execs.items[model->runs.last.exec].node == node;
   *item = (struct tf_allocation){node, model->step, has_run ? (uint32_t)model->runs.count - 1 : UINT32_MAX,
                                  is_persistent, micros, bytes};
   return true;

@@ -14,6 +14,7 @@
 #ifndef TFPROF_TENSORFLOW_MODEL_H
 #define TFPROF_TENSORFLOW_MODEL_H
 
+#include "dump/bytes.h"
 #include "read/tensorflow/list.h"
 #include "store/store.h"
 
@@ -56,7 +57,8 @@ struct tf_step {
 /* A node in a step. */
 struct tf_exec {
   uint32_t node, step; /* step: index, in the order in which they were added */
-  int64_t run_count, start_micros, end_micros; /* start 0: nothing was timed */
+  uint32_t run_count;
+  int64_t start_micros, end_micros; /* start 0: nothing was timed */
   int64_t accelerator_micros, cpu_micros;
   int64_t requested_bytes, peak_bytes, residual_bytes, output_bytes;
 };
@@ -87,6 +89,28 @@ struct tf_transfer {
   bool is_receive;
   int64_t start_micros, micros, bytes; /* bytes: TF_NONE: unknown */
 };
+/* Runs as they were added, each as four varints: the differences of exec and start to the run before, lane, micros.  There
+** are more of them than of anything else, and they are seldom looked at. */
+struct tf_runs {
+  uint8_t *bytes;
+  size_t length, capacity, count;
+  struct tf_run last;
+};
+/* Reads them from the beginning: struct tf_run_reader reader = {runs->bytes}, runs->count times. */
+struct tf_run_reader {
+  const uint8_t *at;
+  struct tf_run run;
+};
+static inline const struct tf_run *tf_next_run(struct tf_run_reader *reader) {
+  uint64_t exec = 0, lane = 0, start = 0, micros = 0;
+  const uint8_t *all = reader->at + 4 * VARINT_MAXIMUM_BYTES; /* there is as much room behind the last one */
+  reader->at = varint_read(varint_read(varint_read(varint_read(reader->at, all, &exec), all, &lane), all, &start), all, &micros);
+  reader->run.exec += (uint32_t)(int32_t)unzigzag(exec);
+  reader->run.lane = (uint32_t)lane;
+  reader->run.start_micros += unzigzag(start);
+  reader->run.micros = (int64_t)micros;
+  return &reader->run;
+}
 
 /* A device, or one thread or stream of it. */
 struct tf_lane {
@@ -128,7 +152,6 @@ TF_LIST(tf_edges, struct tf_edge)
 TF_LIST(tf_types, struct tf_type)
 TF_LIST(tf_steps, struct tf_step)
 TF_LIST(tf_execs, struct tf_exec)
-TF_LIST(tf_runs, struct tf_run)
 TF_LIST(tf_allocations, struct tf_allocation)
 TF_LIST(tf_memory_points, struct tf_memory_point)
 TF_LIST(tf_transfers, struct tf_transfer)

@@ -131,7 +131,7 @@ static bool read_exec(struct tf_model *model, struct entry *entry, uint32_t node
   if (!tf_begin_step(model, wire_int64(&entry->key)) || !tf_get_exec(model, node, &exec)) return false;
   while (wire_next(reader, &field)) {
     switch (field.number) {
-      case 1: exec->run_count = checked(model, reader, wire_int64(&field), INT32_MAX); break;
+      case 1: exec->run_count = (uint32_t)checked(model, reader, wire_int64(&field), INT32_MAX); break;
       case 2: exec->start_micros = checked(model, reader, wire_int64(&field), TF_MOST_MICROS); break;
       case 3: exec->end_micros = checked(model, reader, wire_int64(&field), TF_MOST_MICROS); break;
       case 4: case 5: {

@@ -149,7 +149,6 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
   SET(name, node->name ? node->name : empty)
   SET(op_type, text_value(node->op))
   SET(canonical_device, text_value(node->device))
-  SET(device_id, tf_device_row(model, node->device) < 0 ? TF_NULL : tf_device_row(model, node->device))
   SET(is_scope, node->is_scope)
   SET(shape, text_value(node->shape))
   SET(output_shapes, text_value(node->output_shapes))
@@ -162,9 +161,19 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
   SET(param_count, is_variable(pool_text(model->pool, node->op)) && node->parameters >= 0 ? node->parameters : TF_NULL)
   SET(param_bytes, is_variable(pool_text(model->pool, node->op)) ? parameter_bytes(model, node) : TF_NULL)
 #undef SET
-  for (uint32_t i = 0; ok && i < rows.count; i++)
-    ok = host_device(model, nodes[order->order[i]].device, &rows.values[i]);
+  /* Neighbours are on the same device. */
+  for (uint32_t i = 0; ok && i < rows.count; i++) {
+    string_id device = nodes[order->order[i]].device;
+    if (i && device == nodes[order->order[i - 1]].device) rows.values[i] = rows.values[i - 1];
+    else ok = host_device(model, device, &rows.values[i]);
+  }
   ok = ok && tf_rows_set(&rows, COLUMN_nodes_host_device);
+  for (uint32_t i = 0; ok && i < rows.count; i++) {
+    string_id device = nodes[order->order[i]].device;
+    int64_t row = i && device == nodes[order->order[i - 1]].device ? rows.values[i - 1] : tf_device_row(model, device);
+    rows.values[i] = row < 0 ? TF_NULL : row;
+  }
+  ok = ok && tf_rows_set(&rows, COLUMN_nodes_device_id);
   /* A scope's name is the beginning of those in it, and so comes before them. */
   for (uint32_t i = 0; ok && i < rows.count; i++)
     rows.values[i] = order->parents[i] < 0 ? 0 : rows.values[order->parents[i]] + 1;
@@ -175,17 +184,27 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
 
 /* ---- edges ---- */
 
-/* The text of element `number` of a JSON list of shapes; 0: unknown. "[[5,12],null]", 0 -> "5x12". */
-static bool shape_at(struct tf_model *model, string_id shapes, int32_t number, string_id *shape) {
+/* A way through a JSON list of shapes, "[[5,12],null]": `at` is element `number`. */
+struct shape_list {
+  const char *at;
+  int32_t number;
+};
+
+static struct shape_list shapes_of(const struct tf_model *model, string_id shapes) {
   const char *at = pool_text(model->pool, shapes);
+  return (struct shape_list){at && *at == '[' ? at + 1 : "", 0};
+}
+
+/* The text of element `number`, which must not be before the one that was asked for last; 0: unknown. "5x12". */
+static bool shape_at(struct tf_model *model, struct shape_list *list, int32_t number, string_id *shape) {
+  const char *at = list->at;
   *shape = 0;
-  if (!at || *at != '[') return true;
-  at++;
-  for (; number > 0 && *at && *at != ']'; number--) {
+  for (; list->number < number && *at && *at != ']'; list->number++) {
     at += *at == '[' ? strcspn(at, "]") + 1 : strcspn(at, ",]");
     if (*at == ',') at++;
   }
-  if (*at != '[') return true;
+  list->at = at;
+  if (*at != '[' || list->number != number) return true;
   size_t length = strcspn(++at, "]");
   if (length == 0) return tf_intern(model, "1", 1, shape);
   char *copy = tf_scratch(model, length);
@@ -238,6 +257,52 @@ static void order_positions(struct tf_model *model, uint32_t *edges) {
   }
 }
 
+/* By source, then its output. */
+struct taken {
+  uint32_t source, place;
+  int32_t output;
+};
+
+static int compare_taken(const void *left, const void *right) {
+  const struct taken *a = left, *b = right;
+  if (a->source != b->source) return a->source < b->source ? -1 : 1;
+  return a->output < b->output ? -1 : a->output > b->output;
+}
+
+/* rows->values are the rows of the sources. Each long list of shapes is gone through once, however many take from it. */
+static bool set_input_shapes(struct tf_model *model, struct tf_rows *rows, const struct tf_node_order *order, const uint32_t *edges) {
+  struct taken *taken = malloc(((size_t)rows->count + 1) * sizeof *taken);
+  enum { SHORT_LIST = 200 };
+  uint32_t count = 0;
+  struct shape_list list;
+  string_id shape = 0;
+  bool ok = taken ? true : tf_no_memory(model), is_sorted = true;
+  for (uint32_t i = 0; ok && i < rows->count; i++) {
+    const struct tf_edge *edge = &model->edges.items[edges[i]];
+    int64_t source = rows->values[i];
+    rows->values[i] = TF_NULL;
+    string_id shapes = source == TF_NULL || edge->is_control ? 0 : model->nodes.items[order->order[source]].output_shapes;
+    if (!shapes) continue;
+    if (pool_length(model->pool, shapes) <= SHORT_LIST) {
+      list = shapes_of(model, shapes);
+      ok = shape_at(model, &list, edge->source_output, &shape);
+      rows->values[i] = text_value(shape);
+      continue;
+    }
+    taken[count++] = (struct taken){order->order[source], i, edge->source_output};
+    is_sorted = is_sorted && (count < 2 || compare_taken(&taken[count - 2], &taken[count - 1]) <= 0);
+  }
+  if (ok && !is_sorted) qsort(taken, count, sizeof *taken, compare_taken);
+  for (uint32_t i = 0; ok && i < count; i++) {
+    bool is_same = i > 0 && taken[i].source == taken[i - 1].source;
+    if (!is_same) list = shapes_of(model, model->nodes.items[taken[i].source].output_shapes);
+    if (!is_same || taken[i].output != taken[i - 1].output) ok = shape_at(model, &list, taken[i].output, &shape);
+    rows->values[taken[i].place] = text_value(shape);
+  }
+  free(taken);
+  return ok && tf_rows_set(rows, COLUMN_node_inputs_shape);
+}
+
 bool tf_publish_inputs(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
   struct tf_rows rows;
   if (!tf_rows_begin(&rows, model, profile, TABLE_node_inputs, model->edges.count)) return false;
@@ -261,15 +326,7 @@ bool tf_publish_inputs(struct tf_model *model, struct profile *profile, const st
     if (source == UINT32_MAX) tf_trouble(model, TF_TROUBLE_INPUT, 0);
   }
   ok = ok && tf_rows_set(&rows, COLUMN_node_inputs_source_node_id);
-  for (uint32_t i = 0; ok && i < rows.count; i++) {
-    const struct tf_edge *edge = &model->edges.items[edges[i]];
-    uint32_t source = source_node(model, edge);
-    string_id shape = 0;
-    if (source != UINT32_MAX && !edge->is_control)
-      ok = shape_at(model, model->nodes.items[source].output_shapes, edge->source_output, &shape);
-    rows.values[i] = text_value(shape);
-  }
-  ok = ok && tf_rows_set(&rows, COLUMN_node_inputs_shape);
+  ok = ok && set_input_shapes(model, &rows, order, edges);
   free(edges);
   tf_rows_end(&rows);
   return ok;

@@ -86,8 +86,9 @@ static size_t make_pieces(struct tf_model *model, struct piece *pieces) {
 /* The row in ops of each run; -1: it is none. NULL: no memory. */
 static int64_t *op_rows(const struct tf_model *model) {
   int64_t *rows = malloc((model->runs.count + 1) * sizeof *rows), row = 0;
+  struct tf_run_reader reader = {.at = model->runs.bytes};
   for (size_t i = 0; rows && i < model->runs.count; i++)
-    rows[i] = model->lanes.items[model->runs.items[i].lane].is_accelerator ? -1 : row++;
+    rows[i] = model->lanes.items[tf_next_run(&reader)->lane].is_accelerator ? -1 : row++;
   return rows;
 }
 

@@ -14,7 +14,7 @@ struct tf_kept_runs {
 
 void tf_kept_runs_free(struct tf_kept_runs *kept) {
   if (!kept) return;
-  tf_runs_free(&kept->runs);
+  free(kept->runs.bytes);
   free(kept->rows);
   free(kept->devices);
   free(kept->is_accelerator);
@@ -150,9 +150,10 @@ static struct column *make_column(const struct tf_kept_runs *kept, const struct 
                                                  : NULL;
   int64_t *values = malloc(((size_t)segment->rows + 1) * sizeof *values);
   uint64_t *nulls = calloc((size_t)segment->rows / 64 + 1, sizeof *nulls);
+  struct tf_run_reader reader = {.at = kept->runs.bytes};
   uint32_t row = 0;
   for (size_t i = 0; values && nulls && i < kept->runs.count && row < segment->rows; i++) {
-    const struct tf_run *run = &kept->runs.items[i];
+    const struct tf_run *run = tf_next_run(&reader);
     if (kept->is_accelerator[run->lane] != is_accelerator) continue;
     int64_t value = 0;
     switch (kind) {
@@ -223,8 +224,9 @@ enum tfprof_status tf_kept_runs_load(struct profile *profile, struct segment *se
 }
 
 void tf_kept_runs_span(const struct tf_kept_runs *kept, int64_t *start_ns, int64_t *end_ns) {
+  struct tf_run_reader reader = {.at = kept ? kept->runs.bytes : NULL};
   for (size_t i = 0; kept && i < kept->runs.count; i++) {
-    const struct tf_run *run = &kept->runs.items[i];
+    const struct tf_run *run = tf_next_run(&reader);
     if (run->start_micros * 1000 < *start_ns) *start_ns = run->start_micros * 1000;
     if ((run->start_micros + run->micros) * 1000 > *end_ns) *end_ns = (run->start_micros + run->micros) * 1000;
   }
