@@ -133,8 +133,8 @@ enum tfprof_status classic_model_create(struct store *store, struct profile *pro
 void classic_model_free(struct classic_model *model);
 /* TFPROF_NOT_FOUND: there is no such step; the message lists those that there are. */
 enum tfprof_status classic_check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error);
-/* Of each node, and one more that is 0: own values in a step, or on average. Shared with others; to be put back. NULL: no
-** memory. */
+/* Of each node, and one more that is 0: own values in a step, or on average. Shared with others; to be put back. NULL:
+** no memory. */
 struct classic_node_values {
   uint32_t references;
   int64_t step;

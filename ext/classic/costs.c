@@ -1,6 +1,6 @@
-/* costs.c: what nodes cost, from the table node_steps: in one step, or the average of each node over the steps in which it
-** ran.  The columns are kept as the store has them, so that nothing is copied; the values of the last step that was asked
-** for are kept, since most questions are about the same one. */
+/* costs.c: what nodes cost, from the table node_steps: in one step, or the average of each node over the steps in which
+** it ran.  The columns are kept as the store has them, so that nothing is copied; the values of the last step that was
+** asked for are kept, since most questions are about the same one. */
 #include "classic/costs.h"
 
 #include <stdlib.h>
@@ -103,8 +103,8 @@ struct wanted {
 };
 
 /* Which rows count, and for which node. */
-static void find_nodes(const struct classic_costs *costs, const struct cost_segment *segment, const struct wanted *wanted,
-                       uint32_t first, uint32_t count, struct block *block) {
+static void find_nodes(const struct classic_costs *costs, const struct cost_segment *segment,
+                       const struct wanted *wanted, uint32_t first, uint32_t count, struct block *block) {
   column_read(segment->node, first, count, block->values, block->nulls);
   for (uint32_t i = 0; i < count; i++) {
     bool is_known = !is_null(block, i) && block->values[i] >= 0 && (uint64_t)block->values[i] < costs->node_rows;
@@ -113,7 +113,8 @@ static void find_nodes(const struct classic_costs *costs, const struct cost_segm
   if (!wanted->is_step) return;
   if (segment->step) column_read(segment->step, first, count, block->values, block->nulls);
   for (uint32_t i = 0; i < count; i++) {
-    bool is_known = segment->step && !is_null(block, i) && block->values[i] >= 0 && block->values[i] < wanted->step_count;
+    bool is_known =
+        segment->step && !is_null(block, i) && block->values[i] >= 0 && block->values[i] < wanted->step_count;
     if (!is_known || !wanted->is_step[block->values[i]]) block->nodes[i] = UINT32_MAX;
   }
 }
@@ -179,7 +180,8 @@ static void finish(const struct classic_model *model, int64_t step, struct class
     if (model->is_in_nanoseconds) to_micros(of);
     of[METRIC_params] = node->parameters;
     of[METRIC_float_ops] = node->flops;
-    if (ran[i] && __builtin_mul_overflow(node->flops, of[METRIC_occurrence], &of[METRIC_float_ops])) of[METRIC_float_ops] = INT64_MAX;
+    if (ran[i] && __builtin_mul_overflow(node->flops, of[METRIC_occurrence], &of[METRIC_float_ops]))
+      of[METRIC_float_ops] = INT64_MAX;
     of[METRIC_defined] = 1;
   }
 }
@@ -208,8 +210,10 @@ static bool sum_up(const struct classic_model *model, int64_t step, struct class
   bool ok = runs && ran && is_step && block;
   struct wanted wanted = {step < 0 ? NULL : is_step, model->step_count};
   for (uint32_t i = 0; ok && i < model->step_count; i++) is_step[i] = model->steps[i] == step;
-  for (size_t i = 0; ok && i < costs->segment_count; i++) add_rows(costs, &costs->segments[i], &wanted, values, runs, block);
-  if (ok) find_ran(costs, ran, block);
+  for (size_t i = 0; ok && i < costs->segment_count; i++)
+    add_rows(costs, &costs->segments[i], &wanted, values, runs, block);
+  if (ok && step < 0) memcpy(ran, runs, nodes * sizeof *ran);
+  else if (ok) find_ran(costs, ran, block);
   if (ok && model->execs) sum_up_execs(model, step, values, runs, ran);
   if (ok) finish(model, step, values, runs, ran);
   free(ran);

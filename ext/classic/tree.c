@@ -117,7 +117,8 @@ static bool account(struct classic_tree *tree, struct found *kept) {
     while (tree->is_graph && item == root && unvisited < root && visited[unvisited]) unvisited++;
     if (tree->is_graph && item == root && unvisited < root) {
       visited[unvisited] = 1;
-      ok = push(&stack, (struct frame){.item = unvisited, .next = tree->children.first[unvisited], .mark = pending.count});
+      ok = push(&stack,
+                (struct frame){.item = unvisited, .next = tree->children.first[unvisited], .mark = pending.count});
       continue;
     }
     size_t mark = frame->mark, count = pending.count - mark;

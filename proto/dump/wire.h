@@ -74,8 +74,8 @@ __attribute__((always_inline)) static inline bool wire_next(struct wire_reader *
   const uint8_t *at = reader->at, *end = reader->end;
   if (at == end) return false;
   field->limit = reader->limit;
-  /* The common case: a tag of one or two bytes, then a number or length of at most eight.  What is read ahead of the end
-  ** of a small message belongs to those around it, and does not count. */
+  /* The common case: a tag of one or two bytes, then a number or length of at most eight.  What is read ahead of the
+  ** end of a small message belongs to those around it, and does not count. */
   if (reader->limit - at >= 10 && (at[0] < 0x80 || at[1] < 0x80)) {
     uint32_t tag = *at++;
     uint64_t value = 0;

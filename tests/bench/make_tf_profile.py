@@ -3,8 +3,9 @@
 
     make_tf_profile.py PATH [NODES [STEPS]]       50000 nodes, 10 steps: about 140 MB
 
-Blocks of layers, as deep as real models are: names of five parts, 30 frames of call stack, one to three inputs, two runs of
-each node on the CPU and one on an accelerator in each step, with memory.
+Blocks of layers, as deep as real models are: names of five parts, 30 frames of call stack, up to three inputs within the
+block (TensorFlow's own profiler crashes on deeper graphs), one run of each node on the CPU and one on an accelerator in each
+step, with memory.
 """
 
 import sys
@@ -48,7 +49,7 @@ def main():
             op = ops[i % len(ops)]
             name = f"model/block_{i // 800}/layer_{i // 80 % 10}/unit_{i // 8 % 10}/{op}"
             node = data(1, name)
-            for k in range(min(i, i % 3 + 1)):
+            for k in range(min(i % 800, i % 3 + 1)):
                 node += data(2, number(1, k) + number(2, i - 1 - k))
             shape = varint(64) + varint(64)
             if op == "VariableV2":
@@ -63,12 +64,12 @@ def main():
             node += data(11, data(1, "T") + data(2, number(6, 1)))
             for step in range(steps):
                 start = 1700000000000000 + step * 1000000 + i * 17
-                cost = number(1, 2) + number(2, start) + number(3, start + 40)
+                cost = number(1, 1) + number(2, start) + number(3, start + 40)
                 cost += data(4, data(1, stream) + data(2, times(start + 5, 11)))
-                cost += data(5, data(1, device) + data(2, times(start, 3) + times(start + 20, 4)))
+                cost += data(5, data(1, device) + data(2, times(start, 7)))
                 memory = number(1, start + 3) + number(6, 16384) + number(7, 16384) + number(9, 16384)
                 memory += data(11, number(1, 0) + data(2, number(1, 16384) + number(2, 0x7F0000000000 + i * 256)))
-                cost += data(6, device) + data(6, stream) + data(7, memory) * 2
+                cost += data(6, device) + data(6, stream) + data(7, memory)
                 node += data(12, number(1, step) + data(2, cost))
             node += number(13, i) + data(15, number(1, 0) + data(2, data(1, shape)))
             file.write(data(1, number(1, i) + data(2, node)))

@@ -89,8 +89,9 @@ struct tf_transfer {
   bool is_receive;
   int64_t start_micros, micros, bytes; /* bytes: TF_NONE: unknown */
 };
-/* Runs as they were added, each as four varints: the differences of exec and start to the run before, lane, micros.  There
-** are more of them than of anything else, and they are seldom looked at. */
+
+/* Runs as they were added, each as four varints: the differences of exec and start to the run before, lane, micros.
+** There are more of them than of anything else, and they are seldom looked at. */
 struct tf_runs {
   uint8_t *bytes;
   size_t length, capacity, count;
@@ -104,7 +105,8 @@ struct tf_run_reader {
 static inline const struct tf_run *tf_next_run(struct tf_run_reader *reader) {
   uint64_t exec = 0, lane = 0, start = 0, micros = 0;
   const uint8_t *all = reader->at + 4 * VARINT_MAXIMUM_BYTES; /* there is as much room behind the last one */
-  reader->at = varint_read(varint_read(varint_read(varint_read(reader->at, all, &exec), all, &lane), all, &start), all, &micros);
+  reader->at =
+      varint_read(varint_read(varint_read(varint_read(reader->at, all, &exec), all, &lane), all, &start), all, &micros);
   reader->run.exec += (uint32_t)(int32_t)unzigzag(exec);
   reader->run.lane = (uint32_t)lane;
   reader->run.start_micros += unzigzag(start);

@@ -269,8 +269,10 @@ static int compare_taken(const void *left, const void *right) {
   return a->output < b->output ? -1 : a->output > b->output;
 }
 
-/* rows->values are the rows of the sources. Each long list of shapes is gone through once, however many take from it. */
-static bool set_input_shapes(struct tf_model *model, struct tf_rows *rows, const struct tf_node_order *order, const uint32_t *edges) {
+/* rows->values are the rows of the sources. Each long list of shapes is gone through once, however many take from it.
+ */
+static bool set_input_shapes(struct tf_model *model, struct tf_rows *rows, const struct tf_node_order *order,
+                             const uint32_t *edges) {
   struct taken *taken = malloc(((size_t)rows->count + 1) * sizeof *taken);
   enum { SHORT_LIST = 200 };
   uint32_t count = 0;
@@ -281,7 +283,8 @@ static bool set_input_shapes(struct tf_model *model, struct tf_rows *rows, const
     const struct tf_edge *edge = &model->edges.items[edges[i]];
     int64_t source = rows->values[i];
     rows->values[i] = TF_NULL;
-    string_id shapes = source == TF_NULL || edge->is_control ? 0 : model->nodes.items[order->order[source]].output_shapes;
+    string_id shapes =
+        source == TF_NULL || edge->is_control ? 0 : model->nodes.items[order->order[source]].output_shapes;
     if (!shapes) continue;
     if (pool_length(model->pool, shapes) <= SHORT_LIST) {
       list = shapes_of(model, shapes);
