@@ -259,6 +259,24 @@ def test_tables_of_the_same_name(engine):
     assert connection.values("SELECT count(*) > 0 FROM temp.kernels") == [(1,)]
 
 
+def test_no_view_reads_a_table_of_the_users(engine):
+    """Every stored SELECT answers alike beside a database that has tables of all the names that are ours."""
+    plain = opened(engine)
+    names = [name for (name,) in plain.values("SELECT name FROM tfprof_tables")]
+    views = plain.values("SELECT name, parameters FROM tfprof_views ORDER BY name")
+    script = ";".join(f"CREATE TABLE {name}(id, profile_id, name)" for name in names + [name for name, _ in views])
+    beside = opened(engine, database=database("all-names.db", script))
+    compared = 0
+    for view, parameters in views:
+        arguments = "('*one*', '*one*')" if parameters == "a, b" else ""
+        if parameters and not arguments:
+            continue
+        rows = plain.values(f"SELECT * FROM temp.{view}{arguments}")
+        assert beside.values(f"SELECT * FROM temp.{view}{arguments}") == rows, view
+        compared += len(rows) > 0
+    assert compared > 20, compared
+
+
 def test_a_view_of_the_users_own_stays(engine):
     connection = engine(extension=None)
     connection.query("CREATE TEMP VIEW op_summary AS SELECT 'mine' AS name")
