@@ -1,8 +1,10 @@
 -- Memory bandwidth over time: the rate after each start and each end of a copy or fill, by direction.
 --
--- One row for each event; what counts is said in memory_bandwidth, of which this is the time series.
+-- One row for each event: the start of a copy raises the rate by its own, its end lowers it.  Rates are added up as
+-- whole numbers, so that what is left when all have ended is 0 and not a rounding error; what claims to be faster than
+-- 100 TB/s is no copy.  Left out is what HTA leaves out: see temporal_breakdown.
 --   profile_id, rank
---   name                  as in memory_bandwidth
+--   name                  Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP
 --   time_ms               from the start of the run
 --   gigabytes_per_second  of all copies of that direction that go on
 -- Cost: a sort of transfers.

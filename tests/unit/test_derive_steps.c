@@ -1,0 +1,175 @@
+/* test_derive_steps.c: steps from all kinds of marks. */
+#include "derive_test.h"
+
+static void check_steps(struct script *script, const char *what, const char *expected) {
+  uint32_t rows;
+  char got[4096] = "";
+  size_t length = 0;
+  static const unsigned wanted[] = {COLUMN_steps_origin, COLUMN_steps_number,    COLUMN_steps_start_ns,
+                                    COLUMN_steps_end_ns, COLUMN_steps_is_warmup, COLUMN_steps_ops_recorded};
+  int64_t *values[6], *durations, *names;
+  for (unsigned i = 0; i < 6; i++) values[i] = derived(&script->opened, TABLE_steps, wanted[i], &rows);
+  durations = derived(&script->opened, TABLE_steps, COLUMN_steps_dur_ns, NULL);
+  names = derived(&script->opened, TABLE_steps, COLUMN_steps_name, NULL);
+  for (uint32_t i = 0; i < rows && length < sizeof got; i++) {
+    length += (size_t)snprintf(got + length, sizeof got - length, "%s%s %lld %lld %lld %lld %lld", i ? ", " : "",
+                               text_of(&script->opened, values[0][i]), (long long)values[1][i], (long long)values[2][i],
+                               (long long)values[3][i], (long long)values[4][i], (long long)values[5][i]);
+    check(durations[i] == values[3][i] - values[2][i], "%s: dur_ns of step %u", what, i);
+    check(strncmp(text_of(&script->opened, names[i]), "step ", 5) == 0 ||
+              strncmp(text_of(&script->opened, names[i]), "ProfilerStep#", 13) == 0,
+          "%s: name of step %u", what, i);
+  }
+  check(strcmp(got, expected) == 0, "%s: steps are\n  %s\ninstead of\n  %s", what, got, expected);
+  for (unsigned i = 0; i < 6; i++) free(values[i]);
+  free(durations);
+  free(names);
+}
+
+static void test_steps(void) {
+  struct script script;
+  const char *adam = "Optimizer.step#Adam.step", *sgd = "Optimizer.step#SGD.step";
+
+  script_begin(&script, 1);
+  script_end(&script, &from_start);
+  check_steps(&script, "no rows", "");
+  end(&script.opened);
+
+  script_begin(&script, 1);
+  script_row(&script, "op", "aten::mm", 0, 10, 20);
+  script_end(&script, &from_start);
+  check_steps(&script, "no marks", "");
+  end(&script.opened);
+
+  /* Setting up, then four iterations that begin with two aten::randn each; then an evaluation. */
+  script_begin(&script, 2);
+  script_row(&script, "op", "aten::uniform_", 0, 10, 20);
+  script_row(&script, "op", "aten::randn", 0, 30, 40);
+  script_row(&script, "op", "aten::uniform_", 0, 50, 60);
+  for (int64_t i = 0; i < 4; i++) {
+    script_row(&script, "op", "aten::randn", 0, 110 + 100 * i, 120 + 100 * i);
+    script_row(&script, "op", "aten::randn", 0, 122 + 100 * i, 130 + 100 * i);
+    script_row(&script, "op", "aten::mm", 0, 130 + 100 * i, 150 + 100 * i);
+    if (i != 2) script_row(&script, "op", "aten::add", 0, 160 + 100 * i, 170 + 100 * i);
+    script_row(&script, "user", adam, 0, 160 + 100 * i, 190 + 100 * i);
+  }
+  script_row(&script, "op", "aten::mm", 0, 600, 700);
+  script_end(&script, &from_start);
+  check_steps(&script, "optimizer",
+              "optimizer 0 110 190 1 1, optimizer 1 190 290 1 1, optimizer 2 290 390 0 1, optimizer 3 390 490 0 1");
+  int64_t *steps = derived(&script.opened, TABLE_ops, COLUMN_ops_step_id, NULL);
+  check(steps[0] == NO_VALUE && steps[1] == NO_VALUE && steps[3] == 0 && steps[7] == 0 && steps[8] == 1 &&
+            steps[script.count - 2] == 3 && steps[script.count - 1] == NO_VALUE,
+        "steps of ops: %lld %lld %lld", (long long)steps[3], (long long)steps[7], (long long)steps[8]);
+  free(steps);
+  end(&script.opened);
+
+  /* Only every fourth step is recorded after the first three: warm-up must leave half of what was recorded. */
+  script_begin(&script, 1);
+  for (int64_t i = 0; i < 8; i++) {
+    if (i < 3 || i == 6) script_row(&script, "op", "aten::mm", 0, 10 + 100 * i, 20 + 100 * i);
+    script_row(&script, "user", adam, 0, 80 + 100 * i, 90 + 100 * i);
+  }
+  script_end(&script, &from_start);
+  check_steps(&script, "sampled",
+              "optimizer 0 10 90 1 1, optimizer 1 90 190 1 1, optimizer 2 190 290 0 1, optimizer 3 290 390 0 0, "
+              "optimizer 4 390 490 0 0, optimizer 5 490 590 0 0, optimizer 6 590 690 0 1, optimizer 7 690 790 0 0");
+  end(&script.opened);
+
+  /* Marks of a profiler win, on the thread that has most of them; a window of another profiler has no warm-up. */
+  for (int is_window = 0; is_window < 2; is_window++) {
+    script_begin(&script, 2);
+    script_row(&script, "user", "ProfilerStep#9", 1, 0, 900);
+    script_row(&script, "user", "ProfilerStep#x", 0, 0, 900);
+    for (int64_t i = 0; i < 3; i++) {
+      script_row(&script, "op", "aten::mm", 0, 110 + 100 * i, 120 + 100 * i);
+      script_row(&script, "user", adam, 0, 180 + 100 * i, 190 + 100 * i);
+      char name[32];
+      snprintf(name, sizeof name, "ProfilerStep#%d", (int)i + 5);
+      script_row(&script, "user", name, 0, 100 + 100 * i, 195 + 100 * i);
+    }
+    script_end(&script, is_window ? &window : &from_start);
+    check_steps(&script, "marks", is_window ? "profiler 5 100 195 0 1, profiler 6 200 295 0 1, profiler 7 300 395 0 1"
+                                            : "profiler 5 100 195 1 1, profiler 6 200 295 0 1, profiler 7 300 395 0 1");
+    end(&script.opened);
+  }
+
+  /* What is marked after the last iteration is no step. Where ops were left out, that there are none says nothing. */
+  for (int is_sampled = 0; is_sampled < 2; is_sampled++) {
+    for (int has_ranges = 0; has_ranges < 2; has_ranges++) {
+      script_begin(&script, 2);
+      for (int64_t i = 0; i < 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "ProfilerStep#%d", (int)i);
+        if (i < 3) script_row(&script, "op", "aten::mm", 0, 110 + 100 * i, 120 + 100 * i);
+        if (i < 3 && has_ranges) script_row(&script, "user", adam, 0, 180 + 100 * i, 190 + 100 * i);
+        script_row(&script, "user", name, 0, 100 + 100 * i, 195 + 100 * i);
+      }
+      script_row(&script, "op", "aten::mm", 1, 410, 420); /* elsewhere */
+      script_row(&script, "op", "aten::mm", 0, 500, 510); /* later */
+      if (is_sampled) {
+        column(&script.opened, TABLE_counters, COLUMN_counters_name, 1)[0] =
+            text(&script.opened, "capture_ops_recorded");
+        column(&script.opened, TABLE_counters, COLUMN_counters_time_ns, 1)[0] = 0;
+        column(&script.opened, TABLE_counters, COLUMN_counters_value, 1)[0] = 0;
+      }
+      script_end(&script, &window);
+      check_steps(&script, "nothing after the last",
+                  !is_sampled  ? "profiler 0 100 195 0 1, profiler 1 200 295 0 1, profiler 2 300 395 0 1"
+                  : has_ranges ? "profiler 0 100 195 0 0, profiler 1 200 295 0 0, profiler 2 300 395 0 0"
+                               : "profiler 0 100 195 0 0, profiler 1 200 295 0 0, profiler 2 300 395 0 0, "
+                                 "profiler 3 400 495 0 0");
+      end(&script.opened);
+    }
+  }
+
+  /* Two optimizers of one class in each iteration: a step ends after the second. */
+  script_begin(&script, 1);
+  for (int64_t i = 0; i < 12; i++) {
+    script_row(&script, "op", "aten::mm", 0, 1010 + 1000 * i, 1700 + 1000 * i);
+    script_row(&script, "user", adam, 0, 1800 + 1000 * i, 1850 + 1000 * i);
+    script_row(&script, "user", adam, 0, 1860 + 1000 * i + i % 3, 1910 + 1000 * i + i % 3);
+  }
+  script_end(&script, &from_start);
+  uint32_t rows;
+  int64_t *ends = derived(&script.opened, TABLE_steps, COLUMN_steps_end_ns, &rows);
+  check(rows == 12 && ends[0] == 1910 && ends[11] == 12910 + 11 % 3, "two of a class: %u steps", rows);
+  free(ends);
+  end(&script.opened);
+
+  /* Two optimizers, equally regular: the last of the iteration. One of them far less often: the other. */
+  for (int is_rare = 0; is_rare < 2; is_rare++) {
+    script_begin(&script, 1);
+    for (int64_t i = 0; i < 12; i++) {
+      script_row(&script, "op", "aten::mm", 0, 1010 + 1000 * i, 1300 + 1000 * i);
+      script_row(&script, "user", adam, 0, 1400 + 1000 * i + i % 4, 1450 + 1000 * i + i % 4);
+      if (!is_rare || i % 6 == 5) script_row(&script, "user", sgd, 0, 1900 + 1000 * i, 1950 + 1000 * i + i % 3);
+    }
+    script_end(&script, &from_start);
+    ends = derived(&script.opened, TABLE_steps, COLUMN_steps_end_ns, &rows);
+    check(rows == 12 && ends[0] == (is_rare ? 1450 : 1950), "two optimizers: %u steps, the first until %lld", rows,
+          (long long)(rows ? ends[0] : -1));
+    free(ends);
+    end(&script.opened);
+  }
+
+  /* The marks cover a window only. */
+  script_begin(&script, 1);
+  for (int64_t i = 0; i < 20; i++) {
+    script_row(&script, "op", "aten::mm", 0, 1010 + 1000 * i, 1300 + 1000 * i);
+    script_row(&script, "user", adam, 0, 1900 + 1000 * i, 1950 + 1000 * i);
+    const char *mark = i == 18 ? "ProfilerStep#18" : "ProfilerStep#19";
+    if (i > 17) script_row(&script, "user", mark, 0, 1000 + 1000 * i, 1960 + 1000 * i);
+  }
+  script_end(&script, &from_start);
+  ends = derived(&script.opened, TABLE_steps, COLUMN_steps_end_ns, &rows);
+  check(rows == 20, "marks of a window: %u steps", rows);
+  free(ends);
+  end(&script.opened);
+}
+
+int main(void) {
+  test_steps();
+  if (failures) printf("%d failures\n", failures);
+  return failures > 0;
+}
