@@ -16,6 +16,7 @@ enum {
   SMALLEST_BLOCK = 4096,
   LARGEST_BLOCK = 1 << 20,
   SMALLEST_TABLE = 64,
+  AHEAD = 32, /* texts that the table is told of before they are looked up, so that memory is there by then */
   MAXIMUM_LENGTH = 1 << 30,
 };
 
@@ -125,6 +126,7 @@ static enum tfprof_status grow(struct pool *pool) {
   if (!slots) return TFPROF_NO_MEMORY;
   uint32_t mask = (uint32_t)(capacity * 2 - 1);
   for (uint32_t id = 1; id <= pool->count; id++) {
+    if (id + AHEAD <= pool->count) __builtin_prefetch(&slots[entries[id + AHEAD].hash & mask], 1);
     uint32_t slot = entries[id].hash & mask;
     while (slots[slot]) slot = (slot + 1) & mask;
     slots[slot] = id;
@@ -164,11 +166,7 @@ static char *reserve(struct pool *pool, size_t size) {
   return block->bytes;
 }
 
-enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t length, string_id *id) {
-  *id = 0;
-  if (!text) return TFPROF_OK;
-  if (length > MAXIMUM_LENGTH) return TFPROF_LIMIT;
-  uint32_t hash = hash_text(pool->seed, text, length);
+static enum tfprof_status intern(struct pool *pool, const char *text, size_t length, uint32_t hash, string_id *id) {
   uint32_t slot = find_slot(pool, text, length, hash);
   if (pool->slots[slot]) {
     *id = pool->slots[slot];
@@ -188,6 +186,35 @@ enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t lengt
   *entry = (struct entry){.text = bytes, .hash = hash, .length_and_nul = (uint32_t)length << 1 | has_nul};
   *id = pool->slots[slot] = pool->count;
   return TFPROF_OK;
+}
+
+enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t length, string_id *id) {
+  *id = 0;
+  if (!text) return TFPROF_OK;
+  if (length > MAXIMUM_LENGTH) return TFPROF_LIMIT;
+  return intern(pool, text, length, hash_text(pool->seed, text, length), id);
+}
+
+enum tfprof_status pool_intern_many(struct pool *pool, const struct pool_text *texts, size_t count, string_id *ids) {
+  uint32_t hashes[AHEAD];
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t first = 0; first < count && !status; first += AHEAD) {
+    size_t end = count - first < AHEAD ? count : first + AHEAD;
+    for (size_t i = first; i < end && !status; i++) {
+      if (!texts[i].bytes) continue;
+      if (texts[i].length > MAXIMUM_LENGTH) status = TFPROF_LIMIT;
+      else hashes[i - first] = hash_text(pool->seed, texts[i].bytes, texts[i].length);
+      if (!status) __builtin_prefetch(&pool->slots[hashes[i - first] & (pool->slot_count - 1)], 1);
+    }
+    for (size_t i = first; i < end && !status; i++) {
+      if (texts[i].bytes) __builtin_prefetch(&pool->entries[pool->slots[hashes[i - first] & (pool->slot_count - 1)]]);
+    }
+    for (size_t i = first; i < end && !status; i++) {
+      ids[i] = 0;
+      if (texts[i].bytes) status = intern(pool, texts[i].bytes, texts[i].length, hashes[i - first], &ids[i]);
+    }
+  }
+  return status;
 }
 
 string_id pool_find(const struct pool *pool, const char *text, size_t length) {
@@ -295,8 +322,11 @@ enum tfprof_status pool_merge(struct pool *pool, const struct pool *from, string
   *map = malloc(((size_t)from->count + 1) * sizeof **map);
   if (!*map) return TFPROF_NO_MEMORY;
   (*map)[0] = 0;
-  for (uint32_t id = 1; id <= from->count; id++) {
-    enum tfprof_status status = pool_intern(pool, pool_text(from, id), pool_length(from, id), &(*map)[id]);
+  for (uint32_t id = 1; id <= from->count; id += AHEAD) {
+    struct pool_text texts[AHEAD];
+    uint32_t count = from->count - id + 1 < AHEAD ? from->count - id + 1 : AHEAD;
+    for (uint32_t i = 0; i < count; i++) texts[i] = (struct pool_text){pool_text(from, id + i), pool_length(from, id + i)};
+    enum tfprof_status status = pool_intern_many(pool, texts, count, *map + id);
     if (status) {
       free(*map);
       *map = NULL;

@@ -19,6 +19,12 @@ void pool_free(struct pool *pool);
 /* Interns a copy of the bytes. *id is 0 for text == NULL. TFPROF_NO_MEMORY, or TFPROF_LIMIT beyond 2^32-2 strings or
 ** 1 GB texts. */
 enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t length, string_id *id);
+/* The same for several, which takes less time than one by one: ids[i] is that of texts[i]. */
+struct pool_text {
+  const char *bytes;
+  size_t length;
+};
+enum tfprof_status pool_intern_many(struct pool *pool, const struct pool_text *texts, size_t count, string_id *ids);
 /* The id of a text that is already there, else 0. */
 string_id pool_find(const struct pool *pool, const char *text, size_t length);
 /* The bytes, NUL-terminated; NULL for id 0. The id must come from this pool. */
