@@ -5,7 +5,7 @@
 --   time_ms              from the start of the run
 --   queue_length         launched and not yet started
 --   device_id, thread_id  joins devices.id and threads.id
--- Cost: one pass over device_activities, sorted.
+-- Cost: two passes over device_activities, in two orders.
 -- Example: SELECT time_ms, queue_length FROM queue_length_series WHERE stream = 7;
 WITH last_steps AS (
   SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # run.sh: every benchmark, one after the other; the figures of the README come from here.
 #
-#   tests/bench/run.sh [ROWS]      ROWS of the dumps that are read (1000000)
+#   tests/bench/run.sh [ROWS] [MEGABYTES]      ROWS of the dumps that are read (1000000), size of the traces (500)
+#
+# HolisticTraceAnalysis, which takes minutes: tests/bench/bench_hta.py TRACE.json.
 #
 # Nothing else should run meanwhile.  Ratios are what counts: each benchmark measures both sides in the same run.
 set -eu
@@ -9,6 +11,7 @@ cd "$(dirname "$0")/../.."
 # shellcheck source=tools/dependencies.sh
 . tools/dependencies.sh
 rows=${1:-1000000}
+megabytes=${2:-500}
 say "Building"
 build_release
 need_python_environment
@@ -30,3 +33,11 @@ build/tests/make_ops_dump "$work/ops.tfprof" "$rows"
 build/tests/bench_store "$work/ops.tfprof"
 say "Reading: queries on the virtual table and on a native SQLite table of the same rows"
 "$PYTHON" tests/bench/bench_queries.py --rows "$rows" --build build --dump "$work/ops.tfprof"
+say "Reading: traces in JSON, $megabytes MB: loading, side by side with simdjson's DOM; every view"
+for kind in repeat distinct; do
+  "$PYTHON" tests/bench/make_kineto_trace.py "$kind" "$work/$kind.json" --megabytes "$megabytes"
+  gzip -1 -k "$work/$kind.json"
+  build/tests/bench_json "$work/$kind.json"
+  build/tests/bench_sql_views "$work/$kind.json"
+  rm "$work/$kind.json" "$work/$kind.json.gz"
+done
