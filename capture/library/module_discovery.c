@@ -2,6 +2,7 @@
 #include "module_discovery.h"
 
 #include "clock.h"
+#include "module_facts.h"
 #include "module_rows.h"
 #include "python_code.h"
 #include "python_frames.h"
@@ -16,7 +17,6 @@ enum {
   SHORTEST_PAUSE_MS = 40,
   SHARE = 100,      /* of the time that passes is spent on it at most one part in so many, */
   FREE_CALLS = 8,   /* but for the first times */
-  AGAIN_MS = 1000,
   LONGEST_PAUSE_MS = 60000,
 };
 
@@ -87,9 +87,9 @@ void module_discovery_want(uintptr_t address, uintptr_t type) {
   pthread_mutex_unlock(&guard);
 }
 
-void module_discovery_again(void) {
+void module_discovery_again(unsigned milliseconds) {
   pthread_mutex_lock(&guard);
-  again_ms = now_ms() + AGAIN_MS;
+  again_ms = now_ms() + milliseconds;
   pthread_mutex_unlock(&guard);
 }
 
@@ -99,8 +99,8 @@ static int compare(const void *left, const void *right) {
   return (a->type > b->type) - (a->type < b->type);
 }
 
-/* Appends the objects that are at one of these addresses, in the order in which they were seen, and says which are
-** dead. false: something failed. */
+/* Appends references to the objects that are at one of these addresses, in the order in which they were seen, and
+** says which are dead. false: something failed. */
 static bool find_objects(struct wish *wished, unsigned count, void *found) {
   void *objects = python.call(python.get_objects, NULL);
   static void *alive[WANTED_MAXIMUM]; /* by order; with the GIL held */
@@ -116,8 +116,11 @@ static bool find_objects(struct wish *wished, unsigned count, void *found) {
     if (place) alive[place->order] = object;
   }
   if (!objects) return false;
-  for (unsigned i = 0; i < count; i++)
-    if (alive[i] && python.append(found, alive[i])) size = -1;
+  for (unsigned i = 0; i < count; i++) {
+    void *reference = alive[i] ? module_facts_reference(alive[i]) : NULL;
+    if (alive[i] && (!reference || python.append(found, reference))) size = -1;
+    if (reference) python.decrement(reference);
+  }
   python.decrement(objects);
   for (unsigned i = 0; i < count; i++) {
     if (alive[wished[i].order]) continue;

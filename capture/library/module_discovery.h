@@ -3,9 +3,9 @@
 ** Only under the GIL can it be said whether there is still a module at an address.  The writer thread, which never
 ** takes the GIL, asks the interpreter to call us when it can (Py_AddPendingCall: on the main thread, between two
 ** instructions). Then the objects that Python's garbage collector knows are gone through once (in C, some 10 ms in a
-** program with PyTorch, without any code of the program being run), and those that were wanted are handed to a new
-** Python thread, which runs the hook's function: a thread of its own, because torch.compile may be watching the main
-** thread.
+** program with PyTorch, without any code of the program being run), and weak references to those that were wanted are
+** handed to a new Python thread, which runs the hook's function: a thread of its own, because torch.compile may be
+** watching the main thread.
 **
 ** This happens when a model is run for the first time, and when modules turn up that were not part of it then; after
 ** the first times at most a hundredth of the time is spent on it, and less and less while nothing is found: a program
@@ -18,15 +18,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* With the GIL: `work` is called with a list of modules on a thread of its own. `get_objects` is gc.get_objects,
+/* With the GIL: `work` is called with a list of references to modules (module_facts.h) on a thread of its own. `get_objects` is gc.get_objects,
 ** `start_thread` _thread.start_new_thread. false: this interpreter lacks a function. All three are kept for ever. */
 bool module_discovery_begin(void *work, void *get_objects, void *start_thread);
 /* By the writer thread: a module that is not known, and the moment when to ask for those. */
 void module_discovery_want(uintptr_t address, uintptr_t type);
 void module_discovery_tick(void);
-/* By the hook: `work` is to be called again, though with nothing new, because something was not complete. */
-void module_discovery_again(void);
-/* With the GIL: appends those that are wanted now to a list. */
+/* By the hook: `work` is to be called again after this time, though with nothing new: something was not complete, or may
+** have changed. */
+void module_discovery_again(unsigned milliseconds);
+/* With the GIL: appends references to those that are wanted now to a list. */
 void module_discovery_now(void *list);
 /* No more calls; and in a forked child: nothing is wanted. */
 void module_discovery_stop(void);

@@ -17,7 +17,7 @@
 
 struct module_rows {
   struct dump_writer *writer;
-  struct row_buffer nodes;
+  struct row_buffer nodes, changes;
   struct row_map numbers; /* address and type to number */
   uint32_t count;         /* numbers given */
   uint64_t told;          /* rows of nodes given */
@@ -35,13 +35,19 @@ uint32_t module_rows_seen(struct module_rows *rows, uint64_t address, uint64_t t
 
 struct module_node {
   uint64_t address, object_type; /* of a module and of its type; 0: a parameter */
-  int64_t parent;   /* row of the module around it; -1: none */
+  int64_t parent;                /* row of the module around it; -1: none */
   int64_t depth;
-  const char *name, *type, *shape, *dtype, *device, *attributes;
-  int64_t parameters, bytes, trainable;
+  const char *name, *type;
 };
 /* false: no memory; it has no row, and the next one gets its number. */
 bool module_tell(const struct module_node *node);
+/* What was seen of a node that was told: a row of node_changes. */
+struct module_change {
+  int64_t row; /* of the node */
+  const char *kind, *shape, *dtype, *device, *attributes;
+  int64_t parameters, bytes, trainable;
+};
+bool module_tell_change(const struct module_change *change);
 /* The class of a module became another one, as that of a lazy module does when it is initialised. */
 void module_changed(uint64_t address, uint64_t type, uint64_t new_type);
 /* The module at this address is gone. */

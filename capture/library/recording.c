@@ -98,7 +98,8 @@ static bool write_definitions(void) {
                     row_buffer_write(&rows->memory.devices, recording.writer, &error) == TFPROF_OK &&
                     row_buffer_write(&rows->stacks.frames, recording.writer, &error) == TFPROF_OK &&
                     row_buffer_write(&rows->stacks.traces, recording.writer, &error) == TFPROF_OK &&
-                    row_buffer_write(&rows->modules.nodes, recording.writer, &error) == TFPROF_OK;
+                    row_buffer_write(&rows->modules.nodes, recording.writer, &error) == TFPROF_OK &&
+                    row_buffer_write(&rows->modules.changes, recording.writer, &error) == TFPROF_OK;
   if (!is_written) complain(&error);
   recording.is_blocked = !is_written;
   return is_written;
@@ -290,9 +291,10 @@ static uint64_t drain(void) {
   module_rows_drain(&recording.rows.modules);
   uint64_t count = op_rows_drain(&recording.rows, DRAIN_LIMIT, write_what_is_full, NULL);
   module_discovery_tick();
-  if ((recording.rows.ops.rows || recording.rows.modules.nodes.rows || recording.rows.memory.events.rows) &&
-      !recording.oldest_ms)
-    recording.oldest_ms = now_ms();
+  const struct op_rows *rows = &recording.rows;
+  const struct module_rows *modules = &rows->modules;
+  bool is_waiting = rows->ops.rows || modules->nodes.rows || modules->changes.rows || rows->memory.events.rows;
+  if (is_waiting && !recording.oldest_ms) recording.oldest_ms = now_ms();
   return count;
 }
 

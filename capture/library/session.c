@@ -5,6 +5,7 @@
 #include "guarded_read.h"
 #include "memory_callbacks.h"
 #include "module_discovery.h"
+#include "module_facts.h"
 #include "module_rows.h"
 #include "op_callbacks.h"
 #include "process_identity.h"
@@ -145,16 +146,20 @@ ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
 /* Modules: what the hook's function for them is called with (module_discovery.h); the code object to be looked for, and
 ** what is then seen of the caller's stack; whether that was right. */
 ENTRY_POINT int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, const void *code);
+/* What module_facts.h needs, and what it tells of a module: a new reference. */
+ENTRY_POINT int tfprof_capture_prepare_facts(void *reference_class, void *died, void *lazy_class);
+ENTRY_POINT void *tfprof_capture_module_facts(void *reference);
 ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, unsigned room);
 ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, const char *reason);
-/* A module (address not 0) or a parameter; numbers of -1 and texts of NULL are not known. 0: no memory. */
+/* A module (address not 0) or a parameter; then what it is like (module_rows.h). 0: no memory. */
 ENTRY_POINT int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth,
-                                         int64_t parameters, int64_t bytes, int64_t trainable, const char *name,
-                                         const char *type, const char *shape, const char *dtype, const char *device,
-                                         const char *attributes);
+                                         const char *name, const char *type);
+ENTRY_POINT int tfprof_capture_tell_change(int64_t row, int64_t parameters, int64_t bytes, int64_t trainable,
+                                           const char *kind, const char *shape, const char *dtype, const char *device,
+                                           const char *attributes);
 ENTRY_POINT void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new_type);
 ENTRY_POINT void tfprof_capture_module_died(uint64_t address, uint64_t type);
-ENTRY_POINT void tfprof_capture_modules_again(void);
+ENTRY_POINT void tfprof_capture_modules_again(unsigned milliseconds);
 /* Appends the modules that are not known yet to a list. */
 ENTRY_POINT void tfprof_capture_unknown_modules(void *list);
 /* How long an op takes here, before recording begins: with 1 callbacks that do nothing are registered, with 0 they go,
@@ -358,11 +363,21 @@ void tfprof_capture_believe_modules(int is_proved, const char *reason) {
   set_part(PART_MODULES, is_proved ? PART_OK : PART_OFF, reason);
 }
 
-int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, int64_t parameters,
-                             int64_t bytes, int64_t trainable, const char *name, const char *type, const char *shape,
-                             const char *dtype, const char *device, const char *attributes) {
-  return module_tell(&(struct module_node){address, object_type, parent, depth, name, type, shape, dtype, device,
-                                           attributes, parameters, bytes, trainable});
+int tfprof_capture_prepare_facts(void *reference_class, void *died, void *lazy_class) {
+  return module_facts_begin(reference_class, died, lazy_class);
+}
+
+void *tfprof_capture_module_facts(void *reference) { return module_facts(reference); }
+
+int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, const char *name,
+                             const char *type) {
+  return module_tell(&(struct module_node){address, object_type, parent, depth, name, type});
+}
+
+int tfprof_capture_tell_change(int64_t row, int64_t parameters, int64_t bytes, int64_t trainable, const char *kind,
+                               const char *shape, const char *dtype, const char *device, const char *attributes) {
+  return module_tell_change(
+      &(struct module_change){row, kind, shape, dtype, device, attributes, parameters, bytes, trainable});
 }
 
 void tfprof_capture_module_died(uint64_t address, uint64_t type) {
@@ -375,7 +390,7 @@ void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new
   python_object_died((const void *)(uintptr_t)address); /* the threads look at it again */
 }
 
-void tfprof_capture_modules_again(void) { module_discovery_again(); }
+void tfprof_capture_modules_again(unsigned milliseconds) { module_discovery_again(milliseconds); }
 
 void tfprof_capture_unknown_modules(void *list) { module_discovery_now(list); }
 

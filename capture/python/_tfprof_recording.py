@@ -77,7 +77,7 @@ class Recording:
         return True
 
     def name_threads(self):
-        """Threads of the module threading tell their names as they start, where the module looks at their number, and of
+        """Threads of the module threading tell their names as they start, where the module looks at their number; of
         those that were there before they are told now. Those that Python did not start keep the name that the system
         has for them, and so does the main thread.
         """
@@ -87,7 +87,8 @@ class Recording:
         look_at_number = getattr(threading.Thread, "_set_native_id", None)
         if look_at_number is None:
             return
-        name_thread, note_thread = self.holding_gil.tfprof_capture_name_thread, self.holding_gil.tfprof_capture_note_thread
+        name_thread = self.holding_gil.tfprof_capture_name_thread
+        note_thread = self.holding_gil.tfprof_capture_note_thread
         foreign, main = threading._DummyThread, threading.main_thread()
 
         @functools.wraps(look_at_number)
@@ -404,13 +405,21 @@ class Recording:
         if code is None or code.co_varnames[:1] != ("self",) or "self" in code.co_cellvars:
             return self.believe_modules(False, "this PyTorch calls modules in another way; from 2.1 on they are known")
         ctypes, library = self.ctypes, self.holding_gil
-        node = library.tfprof_capture_tell_node
-        node.argtypes = [ctypes.c_uint64] * 2 + [ctypes.c_int64] * 5 + [ctypes.c_char_p] * 6
+        texts, numbers = ctypes.c_char_p, ctypes.c_int64
+        library.tfprof_capture_tell_node.argtypes = [ctypes.c_uint64] * 2 + [numbers] * 2 + [texts] * 2
+        library.tfprof_capture_tell_change.argtypes = [numbers] * 4 + [texts] * 5
         library.tfprof_capture_module_died.argtypes = [ctypes.c_uint64] * 2
         library.tfprof_capture_module_changed.argtypes = [ctypes.c_uint64] * 3
+        library.tfprof_capture_modules_again.argtypes = [ctypes.c_uint]
         library.tfprof_capture_unknown_modules.argtypes = [ctypes.py_object]
         library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 3 + [ctypes.c_void_p]
-        modules = sys.modules["_tfprof_hooks"].load_beside("_tfprof_modules").Modules(library, self.torch, self.say_problem)
+        library.tfprof_capture_prepare_facts.argtypes = [ctypes.py_object] * 3
+        library.tfprof_capture_module_facts.argtypes = [ctypes.py_object]
+        library.tfprof_capture_module_facts.restype = ctypes.py_object
+        part = sys.modules["_tfprof_hooks"].load_beside("_tfprof_modules")
+        modules = part.Modules(library, self.torch, self.say_problem)
+        if not library.tfprof_capture_prepare_facts(part.Reference, modules.died, modules.lazy_class):
+            return self.believe_modules(False, "this Python lacks a function")
         if not library.tfprof_capture_find_modules(modules.found, gc.get_objects, _thread.start_new_thread, id(code)):
             return self.believe_modules(False, "this Python lacks a function")
         if not self.sees_modules():

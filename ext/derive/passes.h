@@ -21,6 +21,7 @@ extern const struct derive_pass derive_device_links;
 extern const struct derive_pass derive_memory_of_ops;
 extern const struct derive_pass derive_memory_regions;
 extern const struct derive_pass derive_memory_traces;
+extern const struct derive_pass derive_model_changes;
 extern const struct derive_pass derive_nested_ranges;
 extern const struct derive_pass derive_nesting;
 extern const struct derive_pass derive_node_steps;
@@ -35,6 +36,7 @@ extern const struct derive_pass derive_sync_kernels;
 extern const struct derive_pass derive_steps_of_compilations;
 extern const struct derive_pass derive_steps_of_allocations;
 extern const struct derive_pass derive_steps_of_instants;
+extern const struct derive_pass derive_steps_of_node_changes;
 extern const struct derive_pass derive_steps_of_memory_events;
 extern const struct derive_pass derive_steps_of_ops;
 

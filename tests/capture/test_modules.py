@@ -119,8 +119,136 @@ def check_flops(directory, counts):
     return total
 
 
+CHANGING = """
+import json, os, sys, time, torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+        self.extra, self.unused = nn.Parameter(torch.ones(5)), nn.Linear(3, 3)
+    def forward(self, x):
+        return self.c(self.b(self.a(x)))
+def run(model):
+    for _ in range(30):
+        model(torch.randn(3, 4)).sum().backward()
+        time.sleep(0.01)
+model = Net()
+run(model)
+model.a.weight = nn.Parameter(torch.randn(8, 4))
+model.a.bias.requires_grad_(False)
+model.b = nn.Sequential(nn.Linear(8, 16), nn.Linear(16, 8))
+del model.extra, model.unused
+model.c.to(torch.float64)
+model.c.to(torch.float32)
+model.c.bias.data = model.c.bias.data.to(torch.float16)
+model.register_parameter("new", nn.Parameter(torch.ones(3)))
+model.tied = nn.Linear(8, 16, bias=False)
+model.tied.weight = model.b[0].weight
+model.c.bias.data = model.c.bias.data.float()
+run(model)
+if len(sys.argv) > 1:
+    model.c.bias.data = model.c.bias.data.to(torch.bfloat16)
+print(json.dumps([[name, "x".join(map(str, p.shape)), str(p.dtype)[6:], int(p.requires_grad), p.numel()]
+                  for name, p in model.named_parameters()]))
+"""
+
+
+def check_changes():
+    """nodes follows the model: what it has at the end is what named_parameters() says then, the rest is removed."""
+    with capturing.Directory() as directory:
+        out, err = capturing.run(directory, ["-c", CHANGING, "at the end"])
+        assert "tfprof" not in err, err
+        expected = {name: facts for name, *facts in json.loads(out)}
+        rows = query(directory, "SELECT * FROM nodes WHERE is_scope = 0")
+        now = {row["name"]: row for row in rows if row["removed_ns"] is None}
+        tied = now.pop("tied.weight")
+        assert (tied["param_count"], json.loads(tied["attributes"])) == (0, {"same_as": "b.0.weight"}), tied
+        mine = {name: [row["shape"], row["dtype"], row["trainable"], row["param_count"]] for name, row in now.items()}
+        assert mine == expected, (mine, expected)
+        gone = {row["name"]: (row["shape"], row["param_count"]) for row in rows if row["removed_ns"] is not None}
+        assert gone == {"extra": ("5", 0), "b.weight": ("8x8", 0), "b.bias": ("8", 0), "unused.weight": ("3x3", 0),
+                        "unused.bias": ("3", 0)}, gone
+        (total,) = query(directory, "SELECT sum(param_count) AS n FROM nodes")
+        assert total["n"] == sum(facts[-1] for facts in expected.values()), total
+        found = collections.defaultdict(list)
+        sql = """SELECT name, kind, time_ns >= (SELECT min(start_ns) FROM ops) AS is_then FROM node_changes
+            JOIN nodes ON nodes.id = node_id WHERE is_scope = 0 ORDER BY node_changes.id"""
+        for row in query(directory, sql):
+            assert row["is_then"], row
+            found[row["name"]].append(row["kind"])
+        assert found["a.weight"] == ["added", "replaced"] and found["a.bias"] == ["added", "changed"], found
+        assert found["extra"] == ["added", "removed"] and found["c.bias"] == ["added", "changed"], found
+        assert found["c.weight"] == ["added"] and found["new"] == ["added"], found
+        modules = {row["name"]: row["removed_ns"] is None for row in query(directory, "SELECT * FROM nodes WHERE is_scope")}
+        assert not modules["unused"] and modules["a"] and modules["b.1"], modules
+        print("a model that changes: %d parameters at its end, %d removed" % (len(now) + 1, len(gone)))
+
+
+WRAPPED = """
+import json, os, sys, tempfile, torch
+from torch import nn
+kept = []
+def tell(prefix, model):
+    kept.append(model)
+    for _ in range(60): model(torch.randn(3, 4)).sum().backward()
+    return {prefix + name: p.numel() for name, p in model.named_parameters()}
+torch.distributed.init_process_group("gloo", init_method="file://" + tempfile.mktemp(), rank=0, world_size=1)
+told = tell("", nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 2))))
+told.update(tell("OptimizedModule.", torch.compile(nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 6)), backend="eager")))
+told.update(tell("RecursiveScriptModule.", torch.jit.script(nn.Sequential(nn.Linear(4, 7)))))
+print(json.dumps(told))
+torch.distributed.destroy_process_group()
+"""
+
+
+def check_wrapped():
+    """Models within DistributedDataParallel, torch.compile, torch.jit.script: with the names that those give."""
+    with capturing.Directory() as directory:
+        out, err = capturing.run(directory, ["-W", "ignore", "-c", WRAPPED])
+        assert "tfprof" not in err, err
+        rows = query(directory, "SELECT name, param_count FROM nodes WHERE is_scope = 0")
+        mine = {row["name"]: row["param_count"] for row in rows}
+        told = {name.replace("RecursiveScriptModule.", "Sequential."): count for name, count in json.loads(out).items()}
+        assert mine == told, (mine, told)
+        print("models in wrappers: %s" % ", ".join(sorted(mine)))
+
+
+HELD = """
+import sys, threading, time, weakref, torch
+from torch import nn
+sys.setswitchinterval(1e-6)
+released = []
+class Deep(nn.Sequential): pass
+for number in range(40):
+    model = Deep(*[nn.Linear(4, 4) for _ in range(60)])
+    for part in [model, *model.children(), *model.parameters()]:
+        weakref.finalize(part, lambda: released.append(threading.get_ident()))
+    count, end = len(released), time.monotonic() + 0.06 + number % 7 / 200
+    while time.monotonic() < end:
+        x = model(torch.ones(2, 4))
+    del model, part, x
+    assert len(released) == count + 181, (number, len(released) - count)
+assert set(released) == {threading.get_ident()}
+print(len(released))
+"""
+
+
+def check_nothing_is_held():
+    """What the program lets go of is gone at once, on the thread that let go: we hold nothing of it, not even a moment."""
+    with capturing.Directory() as directory:
+        out, err = capturing.run(directory, ["-c", HELD])
+        assert out == "7240\n", (out, err)
+        found = query(directory, "SELECT count(*) AS n FROM nodes WHERE op_type = 'Deep'")[0]["n"]
+        assert found >= 1, found  # else nothing is shown
+        print("%d models were looked at, and none was held" % found)
+
+
 def main():
     capturing.need_torch()
+    check_changes()
+    check_wrapped()
+    check_nothing_is_held()
     with capturing.Directory() as directory:
         out, err = capturing.run(directory, [PROGRAM])
         assert "tfprof" not in err, err
