@@ -48,12 +48,9 @@ static enum tfprof_status find_links(const struct profile *profile, uint32_t row
     for (; row < forwards->rows; row = derive_find_value(forwards, row + 1)) {
       int64_t forward = column_integer(forwards, row);
       if ((uint64_t)forward >= rows) continue;
-      if (*count == capacity) {
-        capacity = capacity ? capacity * 2 : 1024;
-        struct link *grown = scratch_resize(*links, (size_t)capacity * sizeof *grown);
-        if (!grown) return error_no_memory(error);
-        *links = grown;
-      }
+      struct link *items = scratch_grow(*links, *count, &capacity, 1024, sizeof *items);
+      if (!items) return error_no_memory(error);
+      *links = items;
       (*links)[(*count)++] = (struct link){(uint32_t)ops->segments[s]->first_row + row, (uint32_t)forward};
     }
   }

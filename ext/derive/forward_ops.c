@@ -55,13 +55,10 @@ struct join {
 };
 
 static bool add_backward(struct finds *finds, struct backward backward) {
-  if (finds->backward_count == finds->backward_capacity) {
-    uint32_t capacity = finds->backward_capacity ? finds->backward_capacity * 2 : 1024;
-    struct backward *grown = scratch_resize(finds->backwards, (size_t)capacity * sizeof *grown);
-    if (!grown) return false;
-    finds->backwards = grown;
-    finds->backward_capacity = capacity;
-  }
+  struct backward *items =
+      scratch_grow(finds->backwards, finds->backward_count, &finds->backward_capacity, 1024, sizeof *items);
+  if (!items) return false;
+  finds->backwards = items;
   finds->backwards[finds->backward_count++] = backward;
   return true;
 }
@@ -197,13 +194,10 @@ static enum tfprof_status guess_logical_numbers(struct join *join, struct tfprof
 /* ---- forward ops ---- */
 
 static bool add_candidate(struct finds *finds, struct candidate candidate) {
-  if (finds->candidate_count == finds->candidate_capacity) {
-    uint32_t capacity = finds->candidate_capacity ? finds->candidate_capacity * 2 : 1024;
-    struct candidate *grown = scratch_resize(finds->candidates, (size_t)capacity * sizeof *grown);
-    if (!grown) return false;
-    finds->candidates = grown;
-    finds->candidate_capacity = capacity;
-  }
+  struct candidate *items =
+      scratch_grow(finds->candidates, finds->candidate_count, &finds->candidate_capacity, 1024, sizeof *items);
+  if (!items) return false;
+  finds->candidates = items;
   finds->candidates[finds->candidate_count++] = candidate;
   return true;
 }

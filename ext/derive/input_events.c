@@ -86,25 +86,16 @@ static enum tfprof_status set_selves(struct profile *profile, const struct user_
 }
 
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
-  static const struct {
-    uint16_t op, event;
-  } copied[] = {{COLUMN_ops_name, COLUMN_input_events_name},
-                {COLUMN_ops_thread_id, COLUMN_input_events_thread_id},
-                {COLUMN_ops_start_ns, COLUMN_input_events_start_ns},
-                {COLUMN_ops_end_ns, COLUMN_input_events_end_ns},
-                {COLUMN_ops_dur_ns, COLUMN_input_events_dur_ns},
-                {COLUMN_ops_step_id, COLUMN_input_events_step_id}};
+  static const struct user_column copied[] = {
+      {COLUMN_ops_name, COLUMN_input_events_name},         {COLUMN_ops_thread_id, COLUMN_input_events_thread_id},
+      {COLUMN_ops_start_ns, COLUMN_input_events_start_ns}, {COLUMN_ops_end_ns, COLUMN_input_events_end_ns},
+      {COLUMN_ops_dur_ns, COLUMN_input_events_dur_ns},     {COLUMN_ops_step_id, COLUMN_input_events_step_id}};
   struct user_rows rows;
   if (!profile->tables[TABLE_input_events].is_made) return TFPROF_OK;
-  enum tfprof_status status = user_rows_find(&rows, profile, is_input, error);
+  enum tfprof_status status = user_rows_make_table(&rows, profile, TABLE_input_events, is_input, copied,
+                                                   sizeof copied / sizeof copied[0], error);
   if (!status && rows.count) {
-    status = derive_make_table(profile, TABLE_input_events, rows.count, error);
-    for (size_t i = 0; i < sizeof copied / sizeof copied[0] && !status; i++) {
-      status = user_rows_copy(&rows, profile, copied[i].op, TABLE_input_events, copied[i].event, error);
-    }
-    if (!status) {
-      status = derive_set_references(profile, TABLE_input_events, COLUMN_input_events_parent_id, rows.parents, error);
-    }
+    status = derive_set_references(profile, TABLE_input_events, COLUMN_input_events_parent_id, rows.parents, error);
     if (!status) status = set_names(profile, &rows, error);
     if (!status) status = set_selves(profile, &rows, error);
   }
@@ -116,15 +107,7 @@ const struct derive_pass derive_input_events = {
     .name = "input events",
     .summary = "One input event for each batch that a PyTorch data loader was asked for.",
     .makes_table = TABLE_input_events,
-    .reads = {{TABLE_ops, COLUMN_ops_name},
-              {TABLE_ops, COLUMN_ops_category},
-              {TABLE_ops, COLUMN_ops_thread_id},
-              {TABLE_ops, COLUMN_ops_start_ns},
-              {TABLE_ops, COLUMN_ops_end_ns},
-              {TABLE_ops, COLUMN_ops_dur_ns},
-              {TABLE_ops, COLUMN_ops_step_id},
-              {TABLE_ops, COLUMN_ops_parent_id},
-              {TABLE_ops, COLUMN_ops_depth}},
+    .reads = {USER_ROWS_READ},
     .writes = {{TABLE_input_events, COLUMN_input_events_name},
                {TABLE_input_events, COLUMN_input_events_stage},
                {TABLE_input_events, COLUMN_input_events_thread_id},

@@ -113,13 +113,10 @@ static bool reserve(struct part *part, uint32_t more) {
 }
 
 static bool add_reaching(struct part *part, struct reaching_row row) {
-  if (part->reaching_count == part->reaching_capacity) {
-    uint32_t capacity = part->reaching_capacity ? part->reaching_capacity * 2 : 16;
-    struct reaching_row *grown = scratch_resize(part->reaching, (size_t)capacity * sizeof *grown);
-    if (!grown) return false;
-    part->reaching = grown;
-    part->reaching_capacity = capacity;
-  }
+  struct reaching_row *rows =
+      scratch_grow(part->reaching, part->reaching_count, &part->reaching_capacity, 16, sizeof *rows);
+  if (!rows) return false;
+  part->reaching = rows;
   part->reaching[part->reaching_count++] = row;
   return true;
 }
@@ -203,13 +200,9 @@ static bool close_rows(struct nesting *nesting, struct part *part, const int64_t
 /* The part of a thread in the segment that a worker is at. */
 static struct part *find_part(struct part_list *list, uint32_t *part_of, uint32_t thread) {
   if (part_of[thread]) return &list->items[part_of[thread] - 1];
-  if (list->count == list->capacity) {
-    uint32_t capacity = list->capacity ? list->capacity * 2 : 8;
-    struct part *grown = scratch_resize(list->items, capacity * sizeof *grown);
-    if (!grown) return NULL;
-    list->items = grown;
-    list->capacity = capacity;
-  }
+  struct part *items = scratch_grow(list->items, list->count, &list->capacity, 8, sizeof *items);
+  if (!items) return NULL;
+  list->items = items;
   list->items[list->count] = (struct part){.thread = thread, .last_end = INT64_MIN, .first_tied_start = INT64_MIN};
   part_of[thread] = ++list->count;
   return &list->items[list->count - 1];

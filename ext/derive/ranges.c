@@ -52,20 +52,16 @@ static enum tfprof_status set_nesting(struct profile *profile, const struct user
 }
 
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
-  static const struct {
-    uint16_t op, range;
-  } copied[] = {{COLUMN_ops_name, COLUMN_ranges_name},         {COLUMN_ops_thread_id, COLUMN_ranges_thread_id},
-                {COLUMN_ops_start_ns, COLUMN_ranges_start_ns}, {COLUMN_ops_end_ns, COLUMN_ranges_end_ns},
-                {COLUMN_ops_dur_ns, COLUMN_ranges_dur_ns},     {COLUMN_ops_step_id, COLUMN_ranges_step_id}};
+  static const struct user_column copied[] = {
+      {COLUMN_ops_name, COLUMN_ranges_name},         {COLUMN_ops_thread_id, COLUMN_ranges_thread_id},
+      {COLUMN_ops_start_ns, COLUMN_ranges_start_ns}, {COLUMN_ops_end_ns, COLUMN_ranges_end_ns},
+      {COLUMN_ops_dur_ns, COLUMN_ranges_dur_ns},     {COLUMN_ops_step_id, COLUMN_ranges_step_id}};
   struct user_rows rows;
   if (!profile->tables[TABLE_ranges].is_made) return TFPROF_OK;
-  enum tfprof_status status = user_rows_find(&rows, profile, NULL, error);
+  enum tfprof_status status =
+      user_rows_make_table(&rows, profile, TABLE_ranges, NULL, copied, sizeof copied / sizeof copied[0], error);
   if (!status && rows.count) {
-    status = derive_make_table(profile, TABLE_ranges, rows.count, error);
-    for (size_t i = 0; i < sizeof copied / sizeof copied[0] && !status; i++) {
-      status = user_rows_copy(&rows, profile, copied[i].op, TABLE_ranges, copied[i].range, error);
-    }
-    if (!status) status = set_constants(profile, &rows, error);
+    status = set_constants(profile, &rows, error);
     if (!status) status = set_nesting(profile, &rows, error);
   }
   user_rows_free(&rows);
@@ -76,15 +72,7 @@ const struct derive_pass derive_ranges = {
     .name = "ranges",
     .summary = "One range for each op of category user, nested as the ops are.",
     .makes_table = TABLE_ranges,
-    .reads = {{TABLE_ops, COLUMN_ops_name},
-              {TABLE_ops, COLUMN_ops_category},
-              {TABLE_ops, COLUMN_ops_thread_id},
-              {TABLE_ops, COLUMN_ops_start_ns},
-              {TABLE_ops, COLUMN_ops_end_ns},
-              {TABLE_ops, COLUMN_ops_dur_ns},
-              {TABLE_ops, COLUMN_ops_step_id},
-              {TABLE_ops, COLUMN_ops_parent_id},
-              {TABLE_ops, COLUMN_ops_depth}},
+    .reads = {USER_ROWS_READ},
     .writes = {{TABLE_ranges, COLUMN_ranges_name},
                {TABLE_ranges, COLUMN_ranges_domain},
                {TABLE_ranges, COLUMN_ranges_category},

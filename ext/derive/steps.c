@@ -66,13 +66,9 @@ struct step {
 static double distance(int64_t from, int64_t to) { return (double)to - (double)from; }
 
 static bool add_mark(struct mark_list *list, struct mark mark) {
-  if (list->count == list->capacity) {
-    uint32_t capacity = list->capacity ? list->capacity * 2 : 256;
-    struct mark *items = scratch_resize(list->items, (size_t)capacity * sizeof *items);
-    if (!items) return false;
-    list->items = items;
-    list->capacity = capacity;
-  }
+  struct mark *items = scratch_grow(list->items, list->count, &list->capacity, 256, sizeof *items);
+  if (!items) return false;
+  list->items = items;
   list->items[list->count++] = mark;
   return true;
 }

@@ -113,14 +113,6 @@ static enum tfprof_status find_parents(struct user_rows *rows, struct profile *p
   return status;
 }
 
-enum tfprof_status user_rows_find(struct user_rows *rows, struct profile *profile, bool (*wanted)(const char *name),
-                                  struct tfprof_error *error) {
-  *rows = (struct user_rows){.count = 0};
-  enum tfprof_status status = select_rows(rows, profile, wanted, error);
-  if (!status && rows->count) status = find_parents(rows, profile, error);
-  return status;
-}
-
 void user_rows_free(struct user_rows *rows) {
   scratch_free(rows->ops);
   scratch_free(rows->parents);
@@ -143,8 +135,8 @@ enum tfprof_status user_rows_values(const struct user_rows *rows, const struct p
   return TFPROF_OK;
 }
 
-enum tfprof_status user_rows_copy(const struct user_rows *rows, struct profile *profile, unsigned op_column,
-                                  unsigned table, unsigned column, struct tfprof_error *error) {
+static enum tfprof_status copy(const struct user_rows *rows, struct profile *profile, unsigned op_column,
+                               unsigned table, unsigned column, struct tfprof_error *error) {
   int64_t *values = NULL;
   enum tfprof_status status = user_rows_values(rows, profile, op_column, &values, error);
   bool is_text = schema_tables[table].columns[column].type == TYPE_TEXT;
@@ -153,5 +145,18 @@ enum tfprof_status user_rows_copy(const struct user_rows *rows, struct profile *
   }
   if (!status) status = derive_set_integers(profile, table, column, values, error);
   scratch_free(values);
+  return status;
+}
+
+enum tfprof_status user_rows_make_table(struct user_rows *rows, struct profile *profile, unsigned table,
+                                        bool (*wanted)(const char *name), const struct user_column *columns,
+                                        size_t column_count, struct tfprof_error *error) {
+  *rows = (struct user_rows){.count = 0};
+  enum tfprof_status status = select_rows(rows, profile, wanted, error);
+  if (!status && rows->count) status = find_parents(rows, profile, error);
+  if (status || !rows->count) return status;
+  status = derive_make_table(profile, table, rows->count, error);
+  for (size_t i = 0; i < column_count && !status; i++)
+    status = copy(rows, profile, columns[i].op_column, table, columns[i].column, error);
   return status;
 }

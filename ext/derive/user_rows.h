@@ -11,15 +11,22 @@ struct user_rows {
   int64_t *depths;   /* how many of them are around each; NO_VALUE: it nests with nothing */
 };
 
-/* Those whose name `wanted` accepts (NULL: all of them). The derived columns of a user row are found by user_rows_*.
-** Needs ops.category, name, parent_id and depth. Free with user_rows_free, also after a failure. */
-enum tfprof_status user_rows_find(struct user_rows *rows, struct profile *profile, bool (*wanted)(const char *name),
-                                  struct tfprof_error *error);
 void user_rows_free(struct user_rows *rows);
 
-/* Sets a column of the made table `table` to that of the ops, row by row. */
-enum tfprof_status user_rows_copy(const struct user_rows *rows, struct profile *profile, unsigned op_column,
-                                  unsigned table, unsigned column, struct tfprof_error *error);
+/* A column of ops that becomes one of the made table. */
+struct user_column {
+  uint16_t op_column, column;
+};
+/* Finds the ops whose name `wanted` accepts (NULL: all of them) and, where there are any, makes the table of them with
+** these columns. Needs USER_ROWS_READ. Free with user_rows_free, also after a failure. */
+enum tfprof_status user_rows_make_table(struct user_rows *rows, struct profile *profile, unsigned table,
+                                        bool (*wanted)(const char *name), const struct user_column *columns,
+                                        size_t column_count, struct tfprof_error *error);
+/* What a pass reads that does so. */
+#define USER_ROWS_READ                                                                                    \
+  {TABLE_ops, COLUMN_ops_name}, {TABLE_ops, COLUMN_ops_category}, {TABLE_ops, COLUMN_ops_thread_id},      \
+      {TABLE_ops, COLUMN_ops_start_ns}, {TABLE_ops, COLUMN_ops_end_ns}, {TABLE_ops, COLUMN_ops_dur_ns},   \
+      {TABLE_ops, COLUMN_ops_step_id}, {TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_depth}
 /* The values of a column of ops, NO_VALUE for NULL; the caller frees them. */
 enum tfprof_status user_rows_values(const struct user_rows *rows, const struct profile *profile, unsigned op_column,
                                     int64_t **values, struct tfprof_error *error);

@@ -105,6 +105,14 @@ void *scratch_resize(void *memory, size_t bytes) {
   return other;
 }
 
+void *scratch_grow(void *items, uint32_t count, uint32_t *capacity, uint32_t least, size_t size) {
+  if (count < *capacity) return items;
+  uint32_t larger = *capacity ? *capacity * 2 : least;
+  void *grown = scratch_resize(items, (size_t)larger * size);
+  if (grown) *capacity = larger;
+  return grown;
+}
+
 void scratch_free(void *memory) {
   if (!memory) return;
   if (!header_of(memory)->is_mapping) {
