@@ -33,6 +33,7 @@ and ends on one.
 
 import atexit
 import functools
+import os
 import sys
 import threading
 
@@ -79,6 +80,41 @@ class range:
         return in_range
 
 
+# What TensorFlow's profiler has: modules beside this one, which are loaded when they are first asked for.
+_PARTS = {
+    "_tfprof_options": ("ProfileOptionBuilder", "FLOAT_OPS_OPTIONS", "PRINT_ALL_TIMING_MEMORY",
+                        "TRAINABLE_VARS_PARAMS_STAT_OPTIONS", "TRAINABLE_VARIABLES"),
+    "_tfprof_profiler": ("ALL_ADVICE", "AdviceProto", "GraphNodeProto", "MultiGraphNodeProto", "Profiler", "advise",
+                         "print_model_analysis", "profile", "write_op_log"),
+    "_tfprof_context": ("ProfileContext",),
+}
+# Modules of TensorFlow's profiler, whose names are all here.
+_MODULES = ("model_analyzer", "option_builder", "profile_context", "profiler", "tfprof_logger")
+
+
+def _load_beside(name):
+    if name in sys.modules:
+        return sys.modules[name]
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
+    spec = spec_from_file_location(name, path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.load_beside = _load_beside
+    sys.modules[name] = module
+    return module
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        return sys.modules[__name__]
+    for part, names in _PARTS.items():
+        if name in names:
+            return getattr(_load_beside(part), name)
+    raise AttributeError("module 'tfprof' has no attribute %r" % name)
+
+
 def step(number=None):
     """Ends the thread's step and begins the next: number, or the one after the last. The result may be used in a `with`
     statement, at whose end the step ends; without it the step ends at the next call or with the program.
@@ -91,6 +127,9 @@ def step(number=None):
         atexit.register(end_step)  # of the main thread, where it runs
     _steps.number = number
     _steps.range = range("tfprof.step#%d" % number).__enter__()
+    context = sys.modules.get("_tfprof_context")
+    if context is not None:
+        context.step_begins(number)
     return _Step()
 
 
@@ -98,6 +137,9 @@ def end_step():
     """Ends the thread's step, if one is open."""
     opened, _steps.range = getattr(_steps, "range", None), None
     if opened is not None:
+        context = sys.modules.get("_tfprof_context")
+        if context is not None:
+            context.step_ends()
         opened.__exit__()
 
 

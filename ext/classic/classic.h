@@ -191,6 +191,8 @@ void classic_write_device(const struct classic_result *result, uint32_t item, FI
 void classic_write_op_types(const struct classic_result *result, uint32_t item, FILE *file);
 void classic_write_shape(const struct classic_result *result, uint32_t item, FILE *file);
 void classic_write_input_shapes(const struct classic_result *result, uint32_t item, FILE *file);
+/* code, op: the nodes of an item as a JSON list of objects: name, device, shape, input_shapes and the metrics. */
+void classic_write_members(const struct classic_result *result, uint32_t item, FILE *file);
 void classic_write_tensor(const struct classic_result *result, uint32_t item, FILE *file);
 /* The tensor of an item's name, NULL: the checkpoint has none. */
 const struct classic_tensor *classic_find_tensor(const struct classic_result *result, uint32_t item);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "classic/classic.h"
+#include "write/json_text.h"
 
 /* ---- numbers ---- */
 
@@ -209,6 +210,35 @@ static void write_inputs(const struct classic_model *model, uint32_t node, const
 void classic_write_input_shapes(const struct classic_result *result, uint32_t item, FILE *file) {
   if (item == result->item_count || !result->nodes) return;
   write_inputs(result->model, result->nodes[item], "|", file);
+}
+
+static void write_bytes(void *file, const void *bytes, size_t length) { fwrite(bytes, 1, length, file); }
+
+static void write_text_member(const struct classic_result *result, const char *key, string_id text, FILE *file) {
+  fprintf(file, ", \"%s\": ", key);
+  if (text) json_text_write(pool_text(result->model->pool, text), pool_length(result->model->pool, text), write_bytes, file);
+  else fputs("null", file);
+}
+
+void classic_write_members(const struct classic_result *result, uint32_t item, FILE *file) {
+  const struct classic_model *model = result->model;
+  if (item == result->item_count || !result->member_first) return;
+  fputc('[', file);
+  for (uint32_t i = result->member_first[item]; i < result->member_first[item + 1]; i++) {
+    uint32_t node = result->members[i];
+    const struct classic_node *n = &model->nodes[node];
+    fprintf(file, "%s{\"position\": %u", i > result->member_first[item] ? ", " : "", i - result->member_first[item]);
+    write_text_member(result, "name", n->name, file);
+    write_text_member(result, "device", n->device, file);
+    write_text_member(result, "shape", n->shape, file);
+    fputs(", \"input_shapes\": \"", file);
+    write_inputs(model, node, "|", file);
+    fputc('"', file);
+    for (int m = 0; m < METRIC_count; m++)
+      fprintf(file, ", \"%s\": %lld", classic_metric_names[m], (long long)result->node_values[node].of[m]);
+    fputc('}', file);
+  }
+  fputc(']', file);
 }
 
 /* ---- lines of scope, graph and code ---- */

@@ -24,6 +24,7 @@
 #include "func/functions.h"
 #include "read/dump_save.h"
 #include "read/read.h"
+#include "read/recognise.h"
 #include "read/tensorflow/tensorflow.h"
 #include "vtab/connection.h"
 #include "vtab/stored_views.h"
@@ -107,11 +108,21 @@ static void open_files(sqlite3_context *context, int count, sqlite3_value **valu
   free(files.run_meta);
 }
 
+/* A profile that capture/python wrote of a program without a graph is a trace. */
+static bool holds_trace(const char *path) {
+  struct file_head head;
+  struct tfprof_error error;
+  if (!path || recognise_read(path, &head, &error)) return false;
+  return head.is_gzip || (head.length && (head.bytes[0] == '{' || head.bytes[0] == '['));
+}
+
 static void open_function(sqlite3_context *context, int count, sqlite3_value **values) {
   const char *key = count ? (const char *)sqlite3_value_text(values[0]) : NULL;
   if (count == 1) {
     open_path(context, values[0]);
-  } else if (count == 2 && key && strcmp(key, "path") == 0) {
+  } else if (count == 2 && key &&
+             (strcmp(key, "path") == 0 ||
+              (strcmp(key, "profile_path") == 0 && holds_trace((const char *)sqlite3_value_text(values[1]))))) {
     open_path(context, values[1]);
   } else if (count && count % 2 == 0) {
     open_files(context, count, values);

@@ -31,6 +31,7 @@ enum visible {
   INPUT_SHAPES,
   TENSOR_VALUE,
   DISPLAYED_TEXT,
+  GRAPH_NODES,
   FIRST_METRIC,
   PROFILE = FIRST_METRIC + 2 * METRIC_count, /* hidden from here on */
   FIRST_OPTION,
@@ -40,7 +41,8 @@ enum visible {
 static const char *const visible_names[FIRST_METRIC] = {
     "profile_id INTEGER", "position INTEGER",     "depth INTEGER",      "parent_position INTEGER", "name TEXT",
     "node_id INTEGER",    "is_accounted INTEGER", "device TEXT",        "op_types TEXT",           "shape TEXT",
-    "input_shapes TEXT",  "tensor_value TEXT",    "displayed_text TEXT"};
+    "input_shapes TEXT",  "tensor_value TEXT",    "displayed_text TEXT",
+    "graph_nodes TEXT"};
 
 static const char *option_column(int option) {
   return option == OPTION_select ? "selected" : classic_option_specs[option].name;
@@ -296,6 +298,7 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
         sqlite3_result_text(context, pool_text(result->model->pool, tensor->value), -1, SQLITE_STATIC);
       break;
     }
+    case GRAPH_NODES: result_text(context, result, row->item, 0, classic_write_members); break;
     case DISPLAYED_TEXT: result_text(context, result, row->item, cursor->row, NULL); break;
     default:
       if (column < PROFILE) {

@@ -1,0 +1,340 @@
+"""ProfileContext: steps of a program are traced and dumped as it runs.
+
+    with tfprof.ProfileContext("/tmp/train_dir", trace_steps=range(10, 20), dump_steps=[20]) as context:
+        train()
+
+In TensorFlow's graph mode every Session.run is a step.  In PyTorch a step ends with that of an optimizer, or goes from one
+tfprof.step() to the next; so it does in a plain Python loop, whose function calls are then traced.  Without trace_steps,
+what is to be traced is chosen: nothing in the first ten steps; then whatever fetches something new (a program without
+fetches: the first step), and now and then another one while less than half of the graph has been seen.
+"""
+
+import os
+import random
+import sys
+import threading
+import time
+
+load_beside = None  # set by the module tfprof
+
+WARMUP_STEPS = 10
+MAX_TRACED_STEPS = 100
+contexts = []  # those that are open, the innermost last
+
+
+class ProfileContext:
+    """profile_dir: where profile_<step> is written; trace_steps, dump_steps: numbers of steps (None: chosen, and 100)."""
+
+    def __init__(self, profile_dir, trace_steps=None, dump_steps=None, enabled=True, debug=False):
+        self._enabled = enabled
+        if not enabled:
+            return
+        if not profile_dir:
+            raise ValueError("ProfileContext needs a directory")
+        if trace_steps is not None and len(trace_steps) > MAX_TRACED_STEPS:
+            raise ValueError("at most %d steps can be traced, trace_steps names %d" % (MAX_TRACED_STEPS, len(trace_steps)))
+        self._directory, self._debug = profile_dir, debug
+        self._is_automatic = trace_steps is None
+        self._trace_steps = set(trace_steps or ())
+        self._dump_steps = set([MAX_TRACED_STEPS] if dump_steps is None else dump_steps)
+        self._random = random.Random(111)
+        self._fetched, self._views = set(), []
+        self._trace_next = self._dump_next = False
+        self._traced = self._step = 0
+        self._profiler = None
+        self._lock = threading.RLock()
+        self._driver = None
+
+    @property
+    def profiler(self):
+        """The Profiler with all steps that were traced so far; None where the context is not enabled."""
+        if not self._enabled:
+            return None
+        if self._profiler is None:
+            self._profiler = load_beside("_tfprof_profiler").Profiler()
+        return self._profiler
+
+    def add_auto_profiling(self, cmd, options, profile_steps):
+        """Runs the view cmd with options after each of these steps, which are traced too."""
+        if self._enabled:
+            self._views.append((cmd, options, set(profile_steps)))
+            self._trace_steps |= set(profile_steps)
+
+    def trace_next_step(self):
+        if self._enabled:
+            self._trace_next = True
+
+    def dump_next_step(self):
+        if self._enabled:
+            self._dump_next = True
+
+    def step(self, number=None):
+        """A step of the loop begins here; the same as tfprof.step()."""
+        return sys.modules["tfprof"].step(number)
+
+    def _should_trace(self, step, fetches):
+        if self._traced > MAX_TRACED_STEPS:
+            return False
+        should = step in self._trace_steps or self._trace_next
+        if not should and self._is_automatic and step > WARMUP_STEPS:
+            name = fetches()
+            if name not in self._fetched:
+                self._fetched.add(name)
+                should = True
+            else:
+                should = self.profiler._coverage < 0.5 and step < MAX_TRACED_STEPS and self._random.randint(0, 10) < 2
+        self._trace_next = False
+        self._traced += should
+        return should
+
+    def _finish_step(self, step, recorded, is_traced):
+        if is_traced:
+            self.profiler.add_step(step, recorded)
+            if self._debug and hasattr(recorded, "step_stats"):
+                self._write("run_meta_%d" % step, str(recorded).encode())
+        if step in self._dump_steps or self._dump_next:
+            self._dump_next = False
+            os.makedirs(self._directory, exist_ok=True)
+            if is_traced or self.profiler._source is not None:
+                self.profiler._write_profile(os.path.join(self._directory, "profile_%d" % step))
+            else:
+                sys.stderr.write("tfprof: no step has been traced by step %d, nothing is dumped\n" % step)
+        for view, options, steps in self._views:
+            if step in steps:
+                names = {"scope": "profile_name_scope", "graph": "profile_graph", "op": "profile_operations",
+                         "code": "profile_python", "advise": "advise"}
+                getattr(self.profiler, names[view])(options)
+
+    def _write(self, name, content):
+        os.makedirs(self._directory, exist_ok=True)
+        with open(os.path.join(self._directory, name), "wb") as file:
+            file.write(content)
+
+    def __enter__(self):
+        if self._enabled:
+            if contexts:
+                raise ValueError("a ProfileContext is open already")
+            is_graph_mode = load_beside("_tfprof_sources").default_graph() is not None
+            self._driver = SessionDriver(self) if is_graph_mode else LoopDriver(self)
+            contexts.append(self)
+            self._driver.begin()
+        return self
+
+    def __exit__(self, *problem):
+        if self._enabled:
+            contexts.remove(self)
+            self._driver.end()
+        return False
+
+
+def step_begins(number):
+    """Called by tfprof.step()."""
+    for context in contexts:
+        if isinstance(context._driver, LoopDriver):
+            context._driver.mark(number)
+
+
+def step_ends():
+    for context in contexts:
+        if isinstance(context._driver, LoopDriver):
+            context._driver.unmark()
+
+
+class SessionDriver:
+    """Takes the place of Session.run: of TensorFlow's sessions each run is a step."""
+
+    def __init__(self, context):
+        self.context = context
+
+    def begin(self):
+        from tensorflow.python.client import session
+
+        self.session_class = session.BaseSession
+        self.run = run = session.BaseSession.run
+        context, driver = self.context, self
+
+        def counted_run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+            return driver.step(run, self, fetches, feed_dict, options, run_metadata)
+
+        session.BaseSession.run = counted_run
+        if context._profiler is None and context._debug:
+            sys.stderr.write("tfprof: every Session.run is a step\n")
+
+    def end(self):
+        self.session_class.run = self.run
+
+    def step(self, run, session, fetches, feed_dict, options, run_metadata):
+        from tensorflow.core.protobuf import config_pb2
+        from tensorflow.python.client.session import _FetchMapper
+
+        context = self.context
+
+        def fetch_names():
+            with session.graph.as_default():
+                unique = _FetchMapper.for_fetch(fetches).unique_fetches()
+            return "-".join(sorted(getattr(fetch, "name", str(fetch)) for fetch in unique))
+
+        with context._lock:
+            number, context._step = context._step, context._step + 1
+            if context._profiler is None:
+                context._profiler = load_beside("_tfprof_profiler").Profiler(session.graph)
+            is_traced = context._should_trace(number, fetch_names)
+            if is_traced:
+                options = options or config_pb2.RunOptions()
+                options.trace_level = config_pb2.RunOptions.FULL_TRACE
+                run_metadata = run_metadata or config_pb2.RunMetadata()
+            result = run(session, fetches, feed_dict, options, run_metadata)
+            context._finish_step(number, run_metadata, is_traced)
+        return result
+
+
+class LoopDriver:
+    """Steps of a loop: from mark to mark, or, until the first mark, of PyTorch's optimizers.
+
+    torch.profiler must not end within a range that began while it ran, and an optimizer's step is such a range: what is to
+    be done there waits until the outermost one has ended.
+    """
+
+    def __init__(self, context):
+        self.context, self.recorder, self.number, self.is_marked, self.hook = context, None, None, False, None
+        self.thread, self.depth, self.waiting, self.optimizer, self.ranges = threading.get_ident(), 0, [], None, None
+
+    def begin(self):
+        torch = sys.modules.get("torch")
+        if torch is None:
+            return
+        self.watch_ranges(torch.autograd.profiler.record_function)
+        inner = sys.modules.get(torch.optim.Optimizer.__module__)
+        register = getattr(inner, "register_optimizer_step_post_hook", None)
+        if register is None:
+            sys.stderr.write("tfprof: this PyTorch does not tell of optimizers' steps; tfprof.step() does\n")
+        else:
+            self.hook = register(lambda optimizer, *_: self.optimizer_stepped(optimizer))
+            self.start(0)
+
+    def watch_ranges(self, ranges):
+        enter, leave = ranges.__enter__, ranges.__exit__
+
+        def entered(opened):
+            self.depth += threading.get_ident() == self.thread
+            return enter(opened)
+
+        def left(opened, *problem):
+            try:
+                return leave(opened, *problem)
+            finally:
+                if threading.get_ident() == self.thread:
+                    self.depth = max(0, self.depth - 1)
+                    while self.waiting and not self.depth:
+                        self.waiting.pop(0)()
+
+        self.ranges = (ranges, enter, leave)
+        ranges.__enter__, ranges.__exit__ = entered, left
+
+    def outside(self, action):
+        """Does it now, or when the last range that is open has ended."""
+        if self.depth:
+            self.waiting.append(action)
+        else:
+            action()
+
+    def end(self):
+        if self.hook is not None:
+            self.hook.remove()
+        if self.ranges is not None:
+            self.ranges[0].__enter__, self.ranges[0].__exit__ = self.ranges[1:]
+        while self.waiting:
+            self.waiting.pop(0)()
+        if self.is_marked:
+            self.finish()
+        elif self.recorder is not None:
+            self.recorder.stop()
+
+    def optimizer_stepped(self, optimizer):
+        """Of several optimizers the first one counts."""
+        if self.is_marked or threading.get_ident() != self.thread or self.optimizer not in (None, id(optimizer)):
+            return
+        self.optimizer = id(optimizer)
+        number = self.number
+
+        def next_step():
+            self.finish()
+            self.start(number + 1)
+
+        self.outside(next_step)
+
+    def mark(self, number):
+        if threading.get_ident() == self.thread:
+            self.outside(lambda: self.begin_marked(number))
+
+    def unmark(self):
+        if threading.get_ident() == self.thread:
+            self.outside(self.finish)
+
+    def begin_marked(self, number):
+        if not self.is_marked and self.recorder is not None:
+            self.recorder.stop()  # what came before the first mark is no step
+            self.recorder = None
+            self.context._traced -= 1
+        self.is_marked = True
+        self.start(number)
+
+    def start(self, number):
+        self.number = number
+        if self.context._should_trace(number, lambda: ""):
+            self.recorder = TorchRecorder() if "torch" in sys.modules else PythonRecorder()
+
+    def finish(self):
+        if self.number is None:
+            return
+        recorder, self.recorder = self.recorder, None
+        number, self.number = self.number, None
+        recorded = recorder.stop() if recorder else None
+        self.context._finish_step(number, recorded, recorder is not None)
+
+
+class TorchRecorder:
+    def __init__(self):
+        from torch import profiler
+
+        self.profile = profiler.profile(record_shapes=True, with_stack=True, profile_memory=True, with_flops=False)
+        self.profile.start()
+
+    def stop(self):
+        self.profile.stop()
+        return self.profile
+
+
+class PythonRecorder:
+    """Calls of Python functions on this thread, as events of a trace; tfprof's own are left out."""
+
+    def __init__(self):
+        self.events, self.open = [], []
+        self.start = time.time_ns()
+        self.former = sys.getprofile()
+        sys.setprofile(self.see)
+
+    def see(self, frame, event, argument):
+        if event == "call":
+            self.open.append((time.time_ns(), frame.f_code))
+        elif event == "return" and self.open:
+            start, code = self.open.pop()
+            self.add(start, code)
+
+    def add(self, start, code):
+        directory = os.path.dirname(os.path.abspath(__file__))
+        if os.path.dirname(os.path.abspath(code.co_filename)) == directory:
+            return
+        name = "%s:%d:%s" % (os.path.basename(code.co_filename), code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
+        self.events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": os.getpid(), "tid": threading.get_ident() & 0x7FFFFFFF,
+                            "ts": start / 1000, "dur": (time.time_ns() - start) / 1000})
+
+    def stop(self):
+        sys.setprofile(self.former)
+        while self.open:
+            start, code = self.open.pop()
+            self.add(start, code)
+        identity = {"pid": os.getpid(), "tid": threading.get_ident() & 0x7FFFFFFF}
+        self.events.append(dict(identity, ph="X", cat="cpu_op", name="<loop>", ts=self.start / 1000,
+                                dur=(time.time_ns() - self.start) / 1000))
+        return {"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": self.events}

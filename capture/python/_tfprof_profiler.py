@@ -1,0 +1,332 @@
+"""Profiler, profile(), advise() and write_op_log(), as TensorFlow's profiler has them, over tfprof's engine.
+
+Reports are printed (or written to files) by the program tfprof, which is also asked for the rows that make the results.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+load_beside = None  # set by the module tfprof
+
+ALL_ADVICE = {"ExpensiveOperationChecker": {}, "AcceleratorUtilizationChecker": {}, "JobChecker": {}, "OperationChecker": {}}
+
+_METRICS = {
+    "exec_micros": "micros",
+    "accelerator_exec_micros": "accelerator_micros",
+    "cpu_exec_micros": "cpu_micros",
+    "requested_bytes": "bytes",
+    "peak_bytes": "peak_bytes",
+    "residual_bytes": "residual_bytes",
+    "output_bytes": "output_bytes",
+    "parameters": "params",
+    "float_ops": "float_ops",
+}
+_VALUES = ("micros", "bytes", "peak_bytes", "residual_bytes", "output_bytes", "params", "float_ops", "occurrence",
+           "accelerator_micros", "cpu_micros", "device", "op_types", "input_shapes", "tensor_value")
+_INTEGERS = ("max_depth", "min_bytes", "min_peak_bytes", "min_residual_bytes", "min_output_bytes", "min_micros",
+             "min_accelerator_micros", "min_cpu_micros", "min_params", "min_float_ops", "min_occurrence", "step")
+_PATTERNS = ("account_type_regexes", "start_name_regexes", "trim_name_regexes", "show_name_regexes", "hide_name_regexes")
+
+
+class _Message:
+    def __repr__(self):
+        fields = ((name, value) for name, value in vars(self).items() if value not in (0, "", [], {}, None))
+        return "%s(%s)" % (type(self).__name__, ", ".join("%s=%r" % field for field in fields))
+
+    def __eq__(self, other):
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None
+
+
+class Shape(_Message):
+    """dim: a list of objects with a size, -1 where it is not known."""
+
+    def __init__(self, text=""):
+        self.dim = [_Dimension(int(size)) for size in text.split("x")] if re.fullmatch(r"-?\d+(x-?\d+)*", text or "") else []
+
+
+class _Dimension(_Message):
+    def __init__(self, size):
+        self.size = size
+
+
+class GraphNodeProto(_Message):
+    """A node of the scope and graph views, with all that is shown below it in children. Times in microseconds."""
+
+    def __init__(self, row=None):
+        row = row or {}
+        self.name = row.get("name") or ""
+        self.tensor_value = row.get("tensor_value") or ""
+        self.run_count = row.get("occurrence") or 0
+        self.total_run_count = row.get("total_occurrence") or 0
+        self.total_definition_count = row.get("total_defined") or 0
+        self.devices = row["device"].split("|") if row.get("device") else []
+        self.shapes = [Shape(row["shape"])] if row.get("shape") else []
+        self.input_shapes = {}
+        for part in (row.get("input_shapes") or "").split("|"):
+            position, colon, shape = part.partition(":")
+            if colon:
+                self.input_shapes[int(position)] = Shape(shape)
+        _take_metrics(self, row)
+        self.children = []
+
+
+class MultiGraphNodeProto(_Message):
+    """A line of source or an op type of the code and op views, with its graph_nodes, and what comes below it in children."""
+
+    def __init__(self, row=None):
+        row = row or {}
+        self.name = row.get("name") or ""
+        _take_metrics(self, row)
+        self.graph_nodes = []
+        for member in json.loads(row.get("graph_nodes") or "[]"):
+            member.update({"total_" + name: member[name] for name in (*_METRICS.values(), "occurrence", "defined")})
+            self.graph_nodes.append(GraphNodeProto(member))
+        self.children = []
+
+
+class AdviceProto(_Message):
+    """checkers: by name, objects with a list of reports."""
+
+    def __init__(self):
+        self.checkers = {}
+
+
+class Checker(_Message):
+    def __init__(self):
+        self.reports = []
+
+
+def _take_metrics(message, row):
+    for name, column in _METRICS.items():
+        setattr(message, name, row.get(column) or 0)
+        setattr(message, "total_" + name, row.get("total_" + column) or 0)
+
+
+# ---- The engine.
+
+
+def program():
+    """The program tfprof: TFPROF_PROGRAM, the one that this file was built or installed with, or the one on PATH."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    candidates = [os.environ.get("TFPROF_PROGRAM"), os.path.join(here, "..", "tfprof"),
+                  os.path.join(here, "..", "..", "..", "bin", "tfprof"),
+                  os.path.join(here, "..", "..", "..", "..", "bin", "tfprof")]
+    for path in filter(None, candidates):
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    found = shutil.which("tfprof")
+    if found is None:
+        raise FileNotFoundError("the program tfprof is not found; the variable TFPROF_PROGRAM may name it")
+    return found
+
+
+_MARK = "tfprof.rows.follow"
+
+
+def ask(commands, sql=None):
+    """Runs commands of tfprof's prompt; returns what they print, the rows of `sql`, and what they say on stderr."""
+    words = [program()] + (["--format", "json"] if sql else []) + list(commands) + (["SELECT '%s'" % _MARK, sql] if sql else [])
+    environment = {name: value for name, value in os.environ.items() if name not in ("TFPROF_OPEN", "LD_PRELOAD")}
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    text, errors = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+    if done.returncode:
+        raise ValueError(errors.strip() or "tfprof ended with %d" % done.returncode)
+    if not sql:
+        return text, [], errors
+    report, rows = re.split(r"\[\{[^\n]*%s[^\n]*\}\]\n" % re.escape(_MARK), text, maxsplit=1)
+    return report, json.loads(rows or "[]"), errors
+
+
+def _option_values(options):
+    """As text, with TensorFlow's defaults for what the dictionary lacks; what is no value of -select is ignored."""
+    values = {name: str(int(options.get(name, {"max_depth": 10, "step": -1}.get(name, 0)))) for name in _INTEGERS}
+    values.update({name: ",".join(options.get(name, ())) for name in _PATTERNS})
+    values["order_by"] = options.get("order_by", "name") if options.get("order_by", "name") in _VALUES else "name"
+    values["account_displayed_op_only"] = "true" if options.get("account_displayed_op_only") else "false"
+    values["select"] = ",".join(name for name in options.get("select", ()) if name in _VALUES)
+    return values
+
+
+def _command(view, values, options):
+    output = options.get("output", "stdout")
+    if options.get("dump_to_file"):
+        output = "file:outfile=%s" % options["dump_to_file"]
+    words = [view]
+    for name, value in dict(values, output=output).items():
+        if '"' in value:
+            raise ValueError("the value of %s holds a quotation mark: %s" % (name, value))
+        words += ["-" + name, '"%s"' % value]
+    return " ".join(words)
+
+
+def _tree(kind, rows):
+    made, root = {}, kind()
+    for row in rows:
+        message = made[row["position"]] = kind(row)
+        parent = row["parent_position"]
+        if parent is not None:
+            made[parent].children.append(message)
+        elif row["position"] == 0 and row["name"] == "_TFProfRoot":
+            root = message
+    return root
+
+
+def _chain(kind, rows):
+    """Rows of the op view: each is the child of the one before."""
+    root = last = kind({"name": "_TFProfRoot"})
+    for row in rows:
+        message = kind(row)
+        if last is root:
+            for name in _METRICS:
+                setattr(root, "total_" + name, getattr(message, "total_" + name))
+        last.children.append(message)
+        last = message
+    return root
+
+
+def run_view(opening, view, options):
+    """Prints or writes the report, and returns the rows as messages."""
+    kind = GraphNodeProto if view in ("scope", "graph") else MultiGraphNodeProto
+    values = _option_values(options)
+    quoted = {name: "'" + value.replace("'", "''") + "'" for name, value in values.items()}
+    quoted["selected"] = quoted.pop("select")
+    sql = "SELECT * FROM %s_view WHERE %s" % (view, " AND ".join("%s = %s" % item for item in quoted.items()))
+    try:
+        text, rows, errors = ask([opening + " AS opened", _command(view, values, options)], sql)
+    except ValueError as problem:
+        if view == "code" and "no code trace information" in str(problem):
+            sys.stderr.write("tfprof: there is no code trace information\n")
+            return kind()
+        raise
+    sys.stderr.write(errors)
+    sys.stdout.write(re.sub(r"\A\[\{\"opened\":[^\n]*\}\]\n", "", text))
+    sys.stdout.flush()
+    return _chain(kind, rows) if view == "op" else _tree(kind, rows)
+
+
+def run_advise(opening, options):
+    words = ["advise"]
+    if options:
+        words += ["-checkers", ",".join(options)]
+        for checker_options in options.values():
+            for name, value in (checker_options or {}).items():
+                words += ["-" + name, str(value)]
+    text, _, errors = ask([opening + " AS opened", " ".join(words)])
+    found = re.search(r"\n\w+Checker:\n", text)
+    text = text[found.start():] if found else ""
+    sys.stderr.write(errors)
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    advice = AdviceProto()
+    for part in re.split(r"\n(?=\w+Checker:\n)", "\n" + text):
+        name, _, reports = part.strip("\n").partition(":\n")
+        if re.fullmatch(r"\w+Checker", name.rstrip(":")):
+            checker = advice.checkers[name.rstrip(":")] = Checker()
+            checker.reports = [line for line in reports.split("\n") if line]
+    return advice
+
+
+# ---- TensorFlow's names.
+
+
+def _sources():
+    return load_beside("_tfprof_sources")
+
+
+class Profiler:
+    """Several steps of a program. graph: a tf.Graph (None: the default graph where TensorFlow is used in graph mode, else no
+    graph: then the steps are traces, of torch.profiler or ProfileContext). op_log: an OpLogProto with types of one's own.
+    """
+
+    def __init__(self, graph=None, op_log=None):
+        sources = _sources()
+        graph = graph if graph is not None else sources.default_graph()
+        self._source = sources.GraphSource(graph, op_log) if graph is not None else None
+
+    def _made(self):
+        if self._source is None:
+            raise ValueError("there is nothing to profile: no graph and no step")
+        return self._source
+
+    def add_step(self, step, run_meta):
+        """run_meta: RunMetadata of tf.Session.run; or a torch.profiler.profile that has ended, or the path of a trace. Several
+        with the number of one step belong together."""
+        if self._source is None:
+            sources = _sources()
+            is_of_graph = hasattr(run_meta, "step_stats") or isinstance(run_meta, bytes)
+            self._source = sources.GraphSource(None) if is_of_graph else sources.TraceSource()
+        self._source.add_step(step, run_meta)
+
+    @property
+    def _coverage(self):
+        return self._source.coverage if self._source else 0.0
+
+    def _profile(self, view, options):
+        return run_view(self._made().opening(), view, options)
+
+    def profile_python(self, options):
+        return self._profile("code", options)
+
+    def profile_operations(self, options):
+        return self._profile("op", options)
+
+    def profile_name_scope(self, options):
+        return self._profile("scope", options)
+
+    def profile_graph(self, options):
+        return self._profile("graph", options)
+
+    def advise(self, options=None):
+        """options: the checkers to run, each with its own options: {"ExpensiveOperationChecker": {}}; None: all."""
+        return run_advise(self._made().opening(), options)
+
+    def serialize_to_string(self):
+        """What --profile_path opens: a ProfileProto of TensorFlow's steps, or the gzipped trace of others."""
+        source = self._made()
+        if hasattr(source, "serialize"):
+            return source.serialize()
+        return load_beside("_tfprof_profile_proto").profile_proto(source.opening())
+
+    def _write_profile(self, filename):
+        content = self.serialize_to_string()
+        with open(filename, "wb") as file:
+            file.write(content)
+
+
+def _of_one_step(graph, run_meta, op_log):
+    profiler = Profiler(graph, op_log)
+    if run_meta is not None:
+        profiler.add_step(0, run_meta)
+    return profiler
+
+
+def profile(graph=None, run_meta=None, op_log=None, cmd="scope", options=0):
+    """One view of one step; without options the trainable parameters. cmd: scope, graph, code or op."""
+    if cmd not in ("scope", "graph", "code", "op"):
+        raise ValueError("unknown cmd: %s; there are scope, graph, code and op" % cmd)
+    if options == 0:
+        options = load_beside("_tfprof_options").ProfileOptionBuilder.trainable_variables_parameter()
+    return _of_one_step(graph, run_meta, op_log)._profile(cmd, options)
+
+
+def advise(graph=None, run_meta=None, options=0):
+    return _of_one_step(graph, run_meta, None).advise(ALL_ADVICE if options == 0 else options)
+
+
+def write_op_log(graph, log_dir, op_log=None, run_meta=None, add_trace=True):
+    """Writes log_dir/tfprof_log: op_log, and for each op of the graph floating point operations, call stack and types."""
+    sources = _sources()
+    log = sources.op_log_of(graph if graph is not None else sources.default_graph(), op_log, run_meta, add_trace)
+    with open(os.path.join(log_dir, "tfprof_log"), "wb") as file:
+        file.write(log.SerializeToString())
+
+
+def print_model_analysis(graph, run_meta=None, op_log=None, tfprof_cmd="scope", tfprof_options=0):
+    """The name that profile() had in 0.12."""
+    return profile(graph, run_meta, op_log, tfprof_cmd, tfprof_options)

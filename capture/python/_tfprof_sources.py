@@ -1,0 +1,216 @@
+"""What a Profiler profiles: the graph and run metadata of TensorFlow, or traces of steps of PyTorch and of plain Python.
+
+A source hands the engine files: opening() is the SQL that opens them.
+"""
+
+import gzip
+import json
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+
+
+def quoted(text):
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+class Source:
+    """Files in a directory of their own, which goes with the source."""
+
+    coverage = 0.0  # which part of the graph has run in some step; for the automatic choice of steps
+
+    def __init__(self):
+        self.directory = tempfile.mkdtemp(prefix="tfprof-profiler-")
+        self._finalizer = weakref.finalize(self, shutil.rmtree, self.directory, True)
+        self.steps = set()
+
+    def write(self, name, content):
+        path = os.path.join(self.directory, name)
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+
+def bytes_of(message):
+    return message if isinstance(message, bytes) else message.SerializeToString()
+
+
+# ---- TensorFlow.
+
+
+def default_graph():
+    """TensorFlow's, if it is there and builds graphs; else None."""
+    tensorflow = sys.modules.get("tensorflow")
+    if tensorflow is None or not hasattr(tensorflow, "compat") or tensorflow.executing_eagerly():
+        return None
+    return tensorflow.compat.v1.get_default_graph()
+
+
+def _fill_shapes(graph, run_meta):
+    """Shapes that the graph does not know, from what ran."""
+    from tensorflow.python.framework import tensor_shape
+
+    for device in run_meta.step_stats.dev_stats:
+        for stats in device.node_stats:
+            try:
+                op = graph.get_operation_by_name(stats.node_name)
+            except (KeyError, ValueError):
+                continue  # of the run time's own
+            if len(stats.output) != len(op.outputs):
+                continue
+            for output, ran in zip(op.outputs, stats.output):
+                if output.get_shape().is_fully_defined():
+                    continue
+                shape = tensor_shape.TensorShape([dimension.size for dimension in ran.tensor_description.shape.dim])
+                try:
+                    output.set_shape(output.get_shape().merge_with(shape))
+                except ValueError as problem:
+                    sys.stderr.write("tfprof: shape of %s: %s\n" % (stats.node_name, problem))
+
+
+def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_var=True):
+    """An OpLogProto: what `op_log` says, and for all ops of the graph float_ops, call stacks and _trainable_variables."""
+    from tensorflow.core.profiler import tfprof_log_pb2
+    from tensorflow.python.framework import ops
+
+    log, numbers = tfprof_log_pb2.OpLogProto(), {"none": 0}
+    if op_log is not None:
+        log.CopyFrom(op_log)
+    entries = {entry.name: entry for entry in log.log_entries}
+    if graph is None:
+        return log
+    if run_meta is not None:
+        _fill_shapes(graph, run_meta)
+    own_texts = bool(log.id_to_string)
+
+    def number_of(text):
+        return numbers.setdefault(text, len(numbers)) if text else 0
+
+    trainable = set()
+    if add_trainable_var:
+        trainable = {variable.op.name for variable in graph.get_collection(ops.GraphKeys.TRAINABLE_VARIABLES)}
+    for op in graph.get_operations():
+        try:
+            flops = ops.get_stats_for_node_def(graph, op.node_def, "flops").value
+        except ValueError:  # a shape that is not known
+            flops = None
+        traceback = op.traceback if add_trace else None
+        if not flops and not traceback and op.name not in trainable:
+            continue
+        entry = entries.get(op.name)
+        if entry is None:
+            entry = log.log_entries.add(name=op.name)
+        if flops and not entry.float_ops:
+            entry.float_ops = int(flops)
+        if op.name in trainable:
+            entry.types.append("_trainable_variables")
+        if traceback and not entry.code_def.traces and not own_texts:
+            for frame in traceback:
+                file, line, function, text = frame[0], frame[1], frame[2], frame[3]
+                entry.code_def.traces.add(file_id=number_of(file), lineno=line or -1, function_id=number_of(function),
+                                          line_id=number_of(text), func_start_line=-1)
+    for text, number in numbers.items():
+        if not own_texts:
+            log.id_to_string[number] = text
+    return log
+
+
+class GraphSource(Source):
+    def __init__(self, graph, op_log=None):
+        super().__init__()
+        self.graph, self.op_log, self.run_metas, self.ran = graph, op_log, [], set()
+        self.profile = None
+
+    def add_step(self, step, run_meta):
+        path = self.write("run_meta_%d" % len(self.run_metas), bytes_of(run_meta))
+        self.run_metas.append((path, int(step)))
+        self.steps.add(int(step))
+        if self.graph is not None and not isinstance(run_meta, bytes):
+            _fill_shapes(self.graph, run_meta)
+            self.ran.update(stats.node_name for device in run_meta.step_stats.dev_stats for stats in device.node_stats)
+            names = {op.name for op in self.graph.get_operations()}
+            self.coverage = len(names & self.ran) / max(1, len(names))
+
+    def opening(self):
+        words = []
+        if self.graph is not None:
+            words += ["graph_path", self.write("graph.pb", self.graph.as_graph_def(add_shapes=True).SerializeToString())]
+            words += ["op_log_path", self.write("tfprof_log", op_log_of(self.graph, self.op_log).SerializeToString())]
+        values = [quoted(word) for word in words]
+        for path, step in self.run_metas:
+            values += ["'run_meta_path'", quoted(path), "'step'", str(step)]
+        if not values:
+            raise ValueError("there is nothing to profile: no graph and no step")
+        return "SELECT tfprof_open(%s)" % ", ".join(values)
+
+
+# ---- Traces.
+
+
+def trace_of(recorded):
+    """A Chrome trace as a dictionary, from a torch.profiler, a path or such a dictionary."""
+    if isinstance(recorded, dict):
+        return recorded
+    if hasattr(recorded, "export_chrome_trace"):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "trace.json")
+            recorded.export_chrome_trace(path)
+            return trace_of(path)
+    with open(recorded, "rb") as file:
+        content = file.read()
+    if content[:2] == b"\x1f\x8b":
+        content = gzip.decompress(content)
+    return json.loads(content)
+
+
+class TraceSource(Source):
+    """Steps of a program without a graph: their traces in one file, each within a mark of its step."""
+
+    def __init__(self):
+        super().__init__()
+        self.trace = None
+
+    def add_step(self, step, recorded):
+        trace = trace_of(recorded)
+        events = [event for event in trace.get("traceEvents", ()) if not str(event.get("name", "")).startswith("ProfilerStep")]
+        # Spans of the recorder itself reach beyond what was recorded.
+        timed = [event for event in events if event.get("ph") == "X" and event.get("cat") != "Trace"]
+        if not timed:
+            raise ValueError("step %s: its trace holds no events" % step)
+        start = min(event["ts"] for event in timed)
+        end = max(event["ts"] + event.get("dur", 0) for event in timed)
+        host = min((e for e in timed if e.get("cat") in ("cpu_op", "python_function", "user_annotation")), key=lambda e: e["ts"],
+                   default=timed[0])
+        mark = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "pid": host["pid"], "tid": host["tid"],
+                "ts": start, "dur": end - start}
+        if self.trace is None:
+            self.trace = dict(trace, traceEvents=[])
+        else:
+            shift = (trace.get("baseTimeNanoseconds", 0) - self.trace.get("baseTimeNanoseconds", 0)) / 1000
+            for event in [mark, *events] if shift else ():
+                if "ts" in event:
+                    event["ts"] += shift
+        self.trace["traceEvents"] += [mark] + self._apart(events)
+        self.steps.add(int(step))
+
+    def _apart(self, events):
+        """Links between events are numbers, which begin anew in each trace."""
+        offset = len(self.steps) << 32
+        for event in events:
+            arguments = event.get("args", {})
+            for key in ("External id", "Ev Idx", "Sequence number", "correlation", "Python id", "Python parent id"):
+                if isinstance(arguments.get(key), int) and arguments[key] >= 0:
+                    arguments[key] += offset
+            if event.get("ph") in ("s", "f", "t") and isinstance(event.get("id"), int):
+                event["id"] += offset
+        return events
+
+    def serialize(self):
+        if self.trace is None:
+            raise ValueError("there is nothing to write: no step has been traced")
+        return gzip.compress(json.dumps(self.trace).encode(), 5)
+
+    def opening(self):
+        return "SELECT tfprof_open(%s)" % quoted(self.write("profile", self.serialize()))

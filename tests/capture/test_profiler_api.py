@@ -1,0 +1,124 @@
+"""tfprof.ProfileContext, Profiler, profile(), advise() and ProfileOptionBuilder: for PyTorch and plain Python always, for
+TensorFlow, whose tutorials then run and must get TensorFlow's own results, with a Python that has it: TFPROF_TENSORFLOW_PYTHON.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import capturing
+
+TORCH = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import torch, tfprof
+from torch import nn
+builder = tfprof.ProfileOptionBuilder
+silent = builder(builder.time_and_memory(min_micros=0, min_bytes=0)).with_empty_output().build()
+network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+def train():
+    loss = network(torch.ones(3, 4)).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+with tfprof.ProfileContext(sys.argv[2], trace_steps=range(2, 5), dump_steps=[3, 6]) as context:
+    context.add_auto_profiling("op", builder(silent).with_file_output(os.path.join(sys.argv[2], "op.txt")).build(), [3])
+    for number in range(8):
+        train()
+assert sorted(os.listdir(sys.argv[2])) == ["op.txt", "profile_3", "profile_6"], os.listdir(sys.argv[2])
+ops = context.profiler.profile_operations(builder(silent).with_max_depth(1000).build())
+row, rows = ops, {}
+while row.children:
+    row = row.children[0]
+    rows[row.name] = row
+assert rows["aten::addmm"].float_ops == 2 * 3 * 4 * 8 + 2 * 3 * 8 * 2, rows["aten::addmm"]
+assert sum(node.run_count for node in rows["aten::mm"].graph_nodes) >= 3 and rows["aten::mm"].exec_micros > 0, rows["aten::mm"]
+scope = context.profiler.profile_name_scope(builder(silent).with_step(4).build())
+assert scope.total_exec_micros > 0 and "gradients" in [child.name for child in scope.children], scope
+code = context.profiler.profile_python(builder(silent).with_step(4).with_node_names(show_name_regexes=["<string>.*"]).build())
+assert code.total_exec_micros > 0, code
+graph = context.profiler.profile_graph(builder(silent).with_timeline_output(os.path.join(sys.argv[2], "t")).with_step(2).build())
+assert os.path.getsize(os.path.join(sys.argv[2], "t_2")) > 1000 and graph.children, graph
+advice = context.profiler.advise({"ExpensiveOperationChecker": {}})
+assert len(advice.checkers["ExpensiveOperationChecker"].reports) >= 3, advice
+try:
+    context.profiler.profile_name_scope(builder(silent).with_step(77).build())
+    assert False, "step 77"
+except ValueError as problem:
+    assert "no step 77; the steps are 2 3 4" in str(problem), problem
+# A torch.profiler of one's own, and what 0.12 called it.
+with torch.profiler.profile(record_shapes=True) as recorded:
+    train()
+assert tfprof.print_model_analysis(None, recorded, tfprof_options=silent).total_exec_micros > 0
+# Marks instead of optimizers, and the automatic choice: the first step after the tenth.
+with tfprof.ProfileContext(sys.argv[2], dump_steps=[]) as context:
+    for number in range(13):
+        context.step(number)
+        network(torch.ones(3, 4))
+assert 11 in context.profiler._source.steps and min(context.profiler._source.steps) == 11, context.profiler._source.steps
+print("PyTorch: done")
+"""
+
+PLAIN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import tfprof
+assert not [name for name in sys.modules if name.startswith("_tfprof")], "import tfprof loads more than it needs"
+def inner(number):
+    return sum(range(number))
+def work():
+    return [inner(2000) for _ in range(5)]
+try:
+    tfprof.ProfileContext("x", trace_steps=range(101))
+    assert False, "101 steps"
+except ValueError as problem:
+    assert "at most 100" in str(problem), problem
+with tfprof.ProfileContext(sys.argv[2], trace_steps=[1, 3], dump_steps=[3]) as context:
+    for number in range(5):
+        tfprof.step(number)
+        work()
+    tfprof.end_step()
+silent = tfprof.ProfileOptionBuilder().with_empty_output().select(["micros", "occurrence"]).build()
+ops = context.profiler.profile_operations(silent)
+names = {}
+while ops.children:
+    ops = ops.children[0]
+    names[ops.name.split(":")[-1]] = ops
+assert sum(node.run_count for node in names["inner"].graph_nodes) == 5 and names["inner"].exec_micros > 0, names
+assert not [name for name in names if "step_begins" in name or "see" == name], names
+with tfprof.ProfileContext(sys.argv[2], enabled=False) as context:
+    context.trace_next_step()
+    assert context.profiler is None
+print("plain Python: done")
+"""
+
+
+def run(python, code, *words):
+    environment = {name: value for name, value in os.environ.items() if name != "TFPROF_RUN_DIRECTORY"}
+    done = subprocess.run([python, *code, os.path.join(capturing.BUILD, "python"), *words], capture_output=True, text=True, timeout=300,
+                          env=environment)
+    assert done.returncode == 0, "%s\n%s" % (done.stdout[-2000:], done.stderr[-4000:])
+    print(done.stdout.strip().split("\n")[-1])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        run(sys.executable, ["-c", PLAIN], os.path.join(directory, "plain"))
+        dumped = os.path.join(directory, "plain", "profile_3")
+        report = subprocess.run([os.path.join(capturing.BUILD, "tfprof"), "op", "--profile_path=" + dumped, "-step", "3"],
+                                capture_output=True, text=True)
+        assert report.returncode == 0 and ":inner" in report.stdout, report
+        tensorflow = os.environ.get("TFPROF_TENSORFLOW_PYTHON")
+        if tensorflow:
+            folder = os.path.join(directory, "tensorflow")
+            os.mkdir(folder)
+            run(tensorflow, [os.path.join(capturing.PROGRAMS, "tensorflow_profiler.py")], folder)
+        else:
+            print("TensorFlow: not tried, TFPROF_TENSORFLOW_PYTHON names no Python that has it")
+        capturing.need_torch()
+        run(capturing.PYTHON, ["-c", TORCH], os.path.join(directory, "torch"))
+
+
+main()
