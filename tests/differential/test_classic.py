@@ -1,0 +1,240 @@
+"""Random small graphs with random options: the classic views against TensorFlow's own engine, byte for byte from the legend on.
+
+    test_classic.py [CASES [SEED]]
+
+Needs a Python with TensorFlow: this one, or the one that TFPROF_TENSORFLOW_PYTHON names.  Graphs, run metadata and op logs are
+made up, so nothing is run: nodes within scopes of the same name, several outputs, control edges, unknown shapes, stats on
+several devices and of unknown nodes, user-defined types, call stacks with gradients.
+"""
+
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+if importlib.util.find_spec("tensorflow") is None:
+    if os.environ.get("TFPROF_TENSORFLOW_PYTHON"):
+        os.execv(os.environ["TFPROF_TENSORFLOW_PYTHON"], [os.environ["TFPROF_TENSORFLOW_PYTHON"], *sys.argv])
+    print("not compared: TFPROF_TENSORFLOW_PYTHON names no Python with TensorFlow's profiler")
+    sys.exit(77)
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+from tensorflow.core.framework import graph_pb2  # noqa: E402
+from tensorflow.core.profiler import tfprof_log_pb2, tfprof_options_pb2  # noqa: E402
+from tensorflow.core.protobuf import config_pb2  # noqa: E402
+from tensorflow.python.util import _pywrap_tfprof as engine  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TFPROF = os.path.join(os.environ.get("TFPROF_BUILD", os.path.join(HERE, "..", "..", "build")), "tfprof")
+OPS = ["Add", "MatMul", "Conv2D", "Relu", "VariableV2", "Identity", "Const", "NoOp", "Split"]
+PARTS = ["a", "b", "net", "conv_1", "W", "gradients"]
+METRICS = ["bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros", "params", "float_ops",
+           "occurrence"]
+SELECTS = METRICS + ["device", "op_types", "input_shapes"]
+DEVICES = ["/job:a/replica:0/task:0/device:CPU:0", "/job:a/replica:0/task:0/device:GPU:0"]
+PATTERNS = [".*", "a.*", ".*b.*", "net/.*", "MatMul|Add", "Const", "VariableV2", ".*W", "heavy", ".*gpu:0", "gradients.*", "f.py.*", "[bad",
+            ".*:7:.*"]
+
+
+def shape(message, sizes):
+    if sizes is None:
+        message.unknown_rank = True
+    for size in sizes or ():
+        message.dim.add(size=size)
+
+
+def some_shape(r):
+    return r.choice([None, [], [3], [2, 3], [-1, 4], [2, 2, 5]])
+
+
+def make_graph(r):
+    graph, names = graph_pb2.GraphDef(), []
+    for _ in range(r.randint(1, 14)):
+        name = "/".join(r.choice(PARTS) for _ in range(r.randint(1, 3)))
+        if names and r.random() < 0.2:
+            name = "gradients/%s_grad/%s" % (r.choice(names), r.choice(PARTS))
+        if name in names:
+            continue
+        node = graph.node.add(name=name, op=r.choice(OPS))
+        for other in r.sample(names, min(len(names), r.randint(0, 3))):
+            node.input.append(r.choice([other, other, other + ":1", "^" + other]))
+        node.input.sort(key=lambda text: text.startswith("^"))
+        if r.random() < 0.6:
+            shapes = node.attr["_output_shapes"].list
+            for _ in range(2):
+                shape(shapes.shape.add(), some_shape(r))
+        if node.op == "VariableV2" or r.random() < 0.1:
+            shape(node.attr["shape"].shape, some_shape(r))
+        names.append(name)
+    return graph, names
+
+
+def make_op_log(r, names):
+    log = tfprof_log_pb2.OpLogProto()
+    log.log_entries.add(name=names[0], types=["first"])
+    texts = ["none", "dir/f.py", "g.py", "main", "a_function_with_a_long_name", "x = 1"]
+    for number, text in enumerate(texts):
+        log.id_to_string[number] = text
+    for name in names[1:]:
+        if r.random() < 0.7:
+            entry = log.log_entries.add(name=name)
+            if r.random() < 0.4:
+                entry.types.append(r.choice(["heavy", "light"]))
+            if r.random() < 0.4:
+                entry.float_ops = r.choice([1, 7, 1000, 123456, 2500000000])
+            for _ in range(r.randint(0, 3)):
+                entry.code_def.traces.add(file_id=r.randint(1, 2), lineno=r.randint(5, 8), function_id=r.randint(3, 4), line_id=5,
+                                          func_start_line=-1)
+    return log
+
+
+def make_run_meta(r, names):
+    meta = config_pb2.RunMetadata()
+    for device in r.sample([*DEVICES, DEVICES[1] + "/stream:all", DEVICES[1] + "/stream:3"], r.randint(1, 4)):
+        stats = meta.step_stats.dev_stats.add(device=device)
+        for name in r.sample(names, r.randint(1, len(names))) + (["unknown", "RecvTensor"] if r.random() < 0.2 else []):
+            for _ in range(r.choice([1, 1, 2])):
+                node = stats.node_stats.add(node_name=name + r.choice(["", "", ":Op"]), all_start_micros=r.choice([0, 5, 1000, 1007]),
+                                            op_end_rel_micros=r.choice([0, 1, 30, 2345, 7654321]))
+                node.all_end_rel_micros = node.op_end_rel_micros + 1
+                if r.random() < 0.6:
+                    node.memory.add(allocator_name=r.choice(["cpu", "GPU_0_bfc"]), total_bytes=r.choice([0, 4, 5000]),
+                                    peak_bytes=r.choice([0, 8, 2000000]), live_bytes=r.choice([0, 16]))
+                if r.random() < 0.4:
+                    output = node.output.add(slot=0)
+                    output.tensor_description.allocation_description.requested_bytes = r.choice([0, 12, 4096])
+                    output.tensor_description.allocation_description.allocated_bytes = r.choice([0, 64, 4096])
+                if r.random() < 0.2:
+                    node.memory_stats.temp_memory_size = 100
+                    node.memory_stats.persistent_memory_size = 28
+    return meta
+
+
+def make_options(r, steps):
+    def patterns(chance):
+        return [".*"] if r.random() < chance else r.sample(PATTERNS, r.randint(0, 2))
+
+    view = r.choice(["scope", "graph", "op", "code"])
+    options = {"max_depth": r.choice([0, 1, 2, 3, 10, 100]), "step": r.choice([-1, -1, *steps]), "order_by": r.choice(["name", *METRICS]),
+               "account_type_regexes": patterns(0.6), "start_name_regexes": patterns(0.8), "show_name_regexes": patterns(0.7),
+               "trim_name_regexes": [] if r.random() < 0.8 else r.sample(PATTERNS[1:], 1),
+               "hide_name_regexes": [] if r.random() < 0.8 else r.sample(PATTERNS[1:], 1),
+               "account_displayed_op_only": r.random() < 0.3, "select": r.sample(SELECTS, r.randint(0, 5))}
+    for name in METRICS:
+        options["min_" + name] = r.choice([0, 1, 100, 5000]) if r.random() < 0.1 else 0
+    if view == "code" and options["max_depth"] == 0:
+        options["max_depth"] = 1  # there TensorFlow's engine crashes
+    if view in ("code", "op"):
+        del options["account_type_regexes"][1:]  # there TensorFlow's engine counts a node twice that two expressions match
+    return view, options
+
+
+def theirs(view, options, path):
+    message = tfprof_options_pb2.OptionsProto()
+    for name, value in options.items():
+        getattr(message, name).extend(value) if isinstance(value, list) else setattr(message, name, value)
+    message.output = "file:outfile=" + path
+    engine.Profile(view.encode(), message.SerializeToString())
+
+
+def command(view, options, path):
+    words = [view]
+    for name, value in options.items():
+        text = ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
+        words += ["-" + name, '"%s"' % text]
+    return " ".join(words + ["-output", "file:outfile=" + path])
+
+
+def report(path):
+    if not os.path.exists(path):
+        return "no report"
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    return text[text.index("node name |"):] if "node name |" in text else "no report"
+
+
+def compare(seed, folder, views):
+    """How many reports were compared, how many differ, and how many lines they have."""
+    r = random.Random(seed)
+    graph, names = make_graph(r)
+    log, steps = make_op_log(r, names), sorted(r.sample(range(9), r.randint(0, 3)))
+    metas = [make_run_meta(r, names) for _ in steps]
+
+    def write(name, content):
+        path = os.path.join(folder, "%d-%s" % (seed, name))
+        with open(path, "wb") as file:
+            file.write(content)
+        return path
+
+    opening = ["'graph_path'", "'%s'" % write("graph", graph.SerializeToString()), "'op_log_path'",
+               "'%s'" % write("log", log.SerializeToString())]
+    engine.NewProfiler(graph.SerializeToString(), log.SerializeToString())
+    for step, meta in zip(steps, metas):
+        opening += ["'run_meta_path'", "'%s'" % write("meta%d" % step, meta.SerializeToString()), "'step'", str(step)]
+        engine.AddStep(step, b"", meta.SerializeToString(), b"")
+    cases = []
+    for number in range(views):
+        view, options = make_options(r, steps)
+        if view == "code" and not any(entry.code_def.traces for entry in log.log_entries):
+            continue
+        paths = [os.path.join(folder, "%d-%d-%s" % (seed, number, side)) for side in ("theirs", "ours")]
+        theirs(view, options, paths[0])
+        cases.append((command(view, options, paths[1]), paths))
+    engine.DeleteProfiler()
+    done = subprocess.run([TFPROF, "SELECT tfprof_open(%s)" % ", ".join(opening), *(case[0] for case in cases)], capture_output=True,
+                          text=True)
+    differ = lines = 0
+    if done.returncode not in (0, 1) or "tfprof_open" in done.stderr or "must be" in done.stderr:
+        print("seed %d: %s" % (seed, done.stderr[:500]))
+        return len(cases), len(cases), 0
+    for line, paths in cases:
+        one, other = report(paths[0]), report(paths[1])
+        lines += one.count("\n")
+        if one != other:
+            differ += 1
+            print("seed %d: %s" % (seed, line))
+            for a, b in zip(one.split("\n"), other.split("\n")):
+                if a != b:
+                    print("  theirs: %s\n  ours:   %s" % (a, b))
+                    break
+            else:
+                print("  lines: theirs %d, ours %d %s" % (one.count("\n"), other.count("\n"), done.stderr[-300:]))
+    return len(cases), differ, lines
+
+
+def compare_apart(seed, folder, views):
+    """In a process of its own, as TensorFlow's engine crashes on some: (0, 0, 0) then."""
+    ends = os.pipe()
+    child = os.fork()
+    if child == 0:
+        result = compare(seed, folder, views)
+        os.write(ends[1], ("%d %d %d" % result).encode())
+        sys.stdout.flush()
+        os._exit(0)
+    os.close(ends[1])
+    answer = os.read(ends[0], 100).decode()
+    os.close(ends[0])
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        print("seed %d: TensorFlow's engine crashed" % seed)
+        return 0, 0, 0
+    assert status == 0 and answer, "seed %d failed" % seed
+    return tuple(map(int, answer.split()))
+
+
+def main():
+    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 120
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    compared = differ = lines = 0
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as folder:
+        while compared < wanted:
+            count, wrong, more = compare_apart(seed, folder, 12)
+            compared, differ, lines, seed = compared + count, differ + wrong, lines + more, seed + 1
+    print("%d reports of random graphs compared with TensorFlow's, %d lines; %d differ" % (compared, lines, differ))
+    assert lines > compared, "most reports are empty"
+    sys.exit(1 if differ else 0)
+
+
+main()
