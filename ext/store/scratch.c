@@ -36,6 +36,15 @@ static struct {
 
 static struct header *header_of(void *memory) { return (struct header *)(void *)((char *)memory - HEADER_BYTES); }
 
+/* ThreadSanitizer does not know mremap, and takes what it moves for what lay there before. */
+#if defined(__SANITIZE_THREAD__)
+enum { CAN_MOVE = 0 };
+#elif defined(__has_feature)
+enum { CAN_MOVE = !__has_feature(thread_sanitizer) };
+#else
+enum { CAN_MOVE = 1 };
+#endif
+
 static void unmap(void *memory) {
   munmap((char *)memory - HEADER_BYTES, header_of(memory)->capacity + HEADER_BYTES);
 }
@@ -91,7 +100,7 @@ void *scratch_resize(void *memory, size_t bytes) {
   if (!memory) return scratch_allocate(bytes);
   size_t capacity = header_of(memory)->capacity;
   if (bytes <= capacity && bytes >= capacity / 2) return memory;
-  if (header_of(memory)->is_mapping && bytes >= SMALLEST_MAPPING && bytes <= SIZE_MAX / 8) {
+  if (CAN_MOVE && header_of(memory)->is_mapping && bytes >= SMALLEST_MAPPING && bytes <= SIZE_MAX / 8) {
     size_t all = (bytes + HEADER_BYTES + PIECE - 1) / PIECE * PIECE;
     char *mapping = mremap((char *)memory - HEADER_BYTES, capacity + HEADER_BYTES, all, MREMAP_MAYMOVE);
     if (mapping == MAP_FAILED) return NULL;
