@@ -14,6 +14,8 @@
 
 SQLITE_EXTENSION_INIT3
 
+enum { SMALLEST_ROOM = 240 }; /* most are short: one piece of memory does */
+
 struct piece { int64_t key; size_t offset, length; };
 
 struct pieces {
@@ -46,7 +48,7 @@ static bool add(struct pieces *pieces, const char *text, size_t length, int64_t 
     pieces->capacity = capacity;
   }
   if (pieces->length + length > pieces->room || !pieces->text) {
-    uint64_t room = pieces->length ? (pieces->length + length) * 2 : length + 1; /* one text is the most frequent case */
+    uint64_t room = (pieces->length + length) * 2 + SMALLEST_ROOM;
     char *grown = sqlite3_realloc64(pieces->text, room);
     if (!grown) return false;
     pieces->text = grown;
