@@ -210,6 +210,13 @@ ENTRY_POINT void memory_reported(void *address, int64_t bytes, size_t in_use, si
 ENTRY_POINT void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device)
     __asm__("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
 
+/* The same before PyTorch 2.0, where the totals were int64_t: other names, the same registers. */
+ENTRY_POINT void memory_reported_signed(void *address, int64_t bytes, int64_t in_use, int64_t reserved,
+                                        struct torch_device device)
+    __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE");
+ENTRY_POINT void memory_failed_signed(int64_t bytes, int64_t in_use, int64_t reserved, struct torch_device device)
+    __asm__("_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE");
+
 static pthread_once_t find_once = PTHREAD_ONCE_INIT;
 static void find(void) { torch_memory_find(NULL, 0); }
 static inline bool is_found(void) {
@@ -254,8 +261,8 @@ static bool is_cpu_allocator(struct torch_device device, uintptr_t caller) {
   return device.type == DEVICE_TYPE_CPU && caller >= torch_memory.begin && caller < torch_memory.end;
 }
 
-void memory_reported(void *address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {
-  uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+static void report(void *address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device,
+                   uintptr_t caller) {
   if (!is_found()) return;
   torch_memory.report(address, bytes, in_use, reserved, device);
   if (atomic_load_explicit(&stage, memory_order_relaxed) != STAGE_RECORDED || is_cpu_allocator(device, caller)) return;
@@ -267,11 +274,27 @@ void memory_reported(void *address, int64_t bytes, size_t in_use, size_t reserve
     look_soon(bytes);
 }
 
-void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {
-  uintptr_t caller = (uintptr_t)__builtin_return_address(0);
+static void report_failure(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device,
+                           uintptr_t caller) {
   if (!is_found()) return;
   torch_memory.report_failure(bytes, in_use, reserved, device);
   if (!is_cpu_allocator(device, caller)) note_failure(pool_number(device), bytes, in_use, reserved);
+}
+
+void memory_reported(void *address, int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {
+  report(address, bytes, in_use, reserved, device, (uintptr_t)__builtin_return_address(0));
+}
+
+void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device) {
+  report_failure(bytes, in_use, reserved, device, (uintptr_t)__builtin_return_address(0));
+}
+
+void memory_reported_signed(void *address, int64_t bytes, int64_t in_use, int64_t reserved, struct torch_device device) {
+  report(address, bytes, (size_t)in_use, (size_t)reserved, device, (uintptr_t)__builtin_return_address(0));
+}
+
+void memory_failed_signed(int64_t bytes, int64_t in_use, int64_t reserved, struct torch_device device) {
+  report_failure(bytes, (size_t)in_use, (size_t)reserved, device, (uintptr_t)__builtin_return_address(0));
 }
 
 /* ---- Begin and end. */

@@ -44,8 +44,8 @@ def install(python, torch, folder):
 
 def wrong_parts(directory, told, states):
     """The parts that say ok and do not hold what the program says."""
-    (main,) = query(directory, """SELECT id, (SELECT count(*) FROM steps WHERE profile_id = profiles.id) AS steps FROM profiles
-        WHERE pid IN (SELECT parent_pid FROM profiles)""")
+    (main,) = query(directory, """SELECT id, (SELECT count(*) FROM steps WHERE profile_id = profiles.id) AS steps
+        FROM profiles ORDER BY steps DESC LIMIT 1""")
     inside = "FROM ops WHERE profile_id = %d AND name = 'aten::convolution'" % main["id"]
     line = """WITH RECURSIVE up(op, trace) AS (SELECT id, code_trace_id %s UNION ALL
         SELECT op, parent_id FROM up JOIN code_traces ON code_traces.id = trace)
