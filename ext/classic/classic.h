@@ -40,7 +40,7 @@ extern const struct classic_option_spec classic_option_specs[OPTION_count];
 enum classic_select {
   SELECT_bytes, SELECT_micros, SELECT_params, SELECT_float_ops, SELECT_tensor_value, SELECT_device, SELECT_op_types,
   SELECT_occurrence, SELECT_input_shapes, SELECT_accelerator_micros, SELECT_cpu_micros, SELECT_peak_bytes,
-  SELECT_residual_bytes, SELECT_output_bytes, SELECT_count
+  SELECT_residual_bytes, SELECT_output_bytes, SELECT_num_hidden_ops, SELECT_count
 };
 extern const char *const classic_select_names[SELECT_count];
 
@@ -72,7 +72,18 @@ enum tfprof_status classic_option_set(struct classic_options *options, int optio
 /* A line such as "scope -max_depth 3 -select params": *view is -1 where the first word is no view (it is then left to
 ** the caller, as `set`). */
 enum tfprof_status classic_options_parse(struct classic_options *options, const char *line, struct tfprof_error *error);
-/* "-max_depth                  10", a line for each. */
+
+/* ---- generations (generations.c) ---- */
+
+enum classic_generation { GENERATION_2, GENERATION_1_3, GENERATION_0_12, GENERATION_count };
+extern const char *const classic_generation_names[GENERATION_count]; /* "2", "1.3", "0.12" */
+bool classic_generation_has(int generation, int option);
+const char *classic_generation_standard(int generation, int option);
+/* Bits of SELECT_x. */
+uint32_t classic_generation_selects(int generation);
+/* What has its default gets that of the other generation. */
+enum tfprof_status classic_set_generation(struct classic_options *options, int generation, struct tfprof_error *error);
+/* "-max_depth                  10", a line for each option that the generation has. */
 void classic_options_print(const struct classic_options *options, FILE *file);
 
 /* ---- the model ---- */
@@ -104,7 +115,7 @@ struct classic_trace {
   uint32_t parent, frame; /* UINT32_MAX: none */
 };
 struct classic_frame {
-  string_id file, function;
+  string_id file, function, text;
   int64_t line, first_line;
 };
 
@@ -175,6 +186,9 @@ struct classic_result {
   const struct classic_values *node_values; /* own values of the model's nodes */
   struct classic_node_values *shared_values;
   struct classic_values *own_made; /* NULL: `own` is node_values */
+  struct classic_values *old_values; /* those of generation 0.12; NULL: node_values are the shared ones */
+  uint8_t *on_devices;                /* of the model's nodes: its device matches -device_regexes; NULL: all do */
+  int64_t *hidden;                    /* with -select num_hidden_ops, of each row: what is accounted in it, not shown */
   struct classic_tensor *tensors;     /* with -select tensor_value: by name */
   size_t tensor_count;
   bool has_checkpoint;

@@ -31,18 +31,25 @@ struct code {
 
 /* ---- lines ---- */
 
-/* Adds the text of a line to the store's pool, which outlives every result. */
+/* Texts of 20 characters and more are cut. */
+static int shown_length(size_t length) { return length < 20 ? (int)length : 17; }
+static const char *shown_end(size_t length) { return length < 20 ? "" : "..."; }
+
+/* Adds the text of a line to the store's pool, which outlives every result. Older generations have the source
+** behind. */
 static bool line_text(struct code *code, uint32_t frame, bool is_gradient, string_id *id) {
   const struct pool *pool = code->model->pool;
   const struct classic_frame *f = &code->model->frames[frame];
   const char *file = f->file ? pool_text(pool, f->file) : "",
-             *function = f->function ? pool_text(pool, f->function) : "";
+             *function = f->function ? pool_text(pool, f->function) : "",
+             *source = f->text ? pool_text(pool, f->text) : "none";
   const char *slash = strrchr(file, '/');
-  size_t length = strlen(function);
+  bool has_source = code->result->options.integers[OPTION_generation] != GENERATION_2;
+  size_t length = strlen(function), source_length = has_source ? strlen(source) : 0;
   char *text;
-  int size =
-      asprintf(&text, "%s:%lld:%.*s%s%s", slash ? slash + 1 : file, (long long)f->line, length < 20 ? (int)length : 17,
-               function, length < 20 ? "" : "...", is_gradient ? " (gradient)" : "");
+  int size = asprintf(&text, "%s:%lld:%.*s%s%s%.*s%s%s", slash ? slash + 1 : file, (long long)f->line,
+                      shown_length(length), function, shown_end(length), has_source ? ":" : "",
+                      shown_length(source_length), source, shown_end(source_length), is_gradient ? " (gradient)" : "");
   if (size < 0) return false;
   bool ok = pool_intern(store_pool(code->model->store), text, (size_t)size, id) == TFPROF_OK;
   free(text);

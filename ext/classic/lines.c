@@ -64,6 +64,7 @@ static const struct part parts[SELECT_count] = {
     [SELECT_op_types] = {-1, "op types"},
     [SELECT_occurrence] = {METRIC_occurrence, "(run|defined)"}, /* after "op count" or "op occurrence" */
     [SELECT_input_shapes] = {-1, "input shapes"},
+    [SELECT_num_hidden_ops] = {-1, "# hidden ops"},
 };
 
 static bool is_single(const struct classic_result *result) {
@@ -75,8 +76,8 @@ static const uint8_t *order_of(const struct classic_result *result) {
   static const uint8_t single[] = {
       SELECT_params,         SELECT_float_ops,       SELECT_bytes,        SELECT_peak_bytes,
       SELECT_residual_bytes, SELECT_output_bytes,    SELECT_micros,       SELECT_accelerator_micros,
-      SELECT_cpu_micros,     SELECT_device,          SELECT_op_types,     SELECT_occurrence,
-      SELECT_input_shapes,   SELECT_count};
+      SELECT_cpu_micros,     SELECT_num_hidden_ops,  SELECT_device,       SELECT_op_types,
+      SELECT_occurrence,     SELECT_input_shapes,    SELECT_count};
   static const uint8_t multiple[] = {
       SELECT_bytes,        SELECT_peak_bytes, SELECT_residual_bytes,     SELECT_output_bytes,
       SELECT_micros,       SELECT_accelerator_micros, SELECT_cpu_micros, SELECT_params,
@@ -85,10 +86,21 @@ static const uint8_t *order_of(const struct classic_result *result) {
   return is_single(result) ? single : multiple;
 }
 
+static int generation_of(const struct classic_result *result) {
+  return (int)result->options.integers[OPTION_generation];
+}
+
+/* In 0.12 bytes were those of the outputs. */
+static int metric_of(const struct classic_result *result, unsigned select) {
+  bool is_output = select == SELECT_bytes && generation_of(result) == GENERATION_0_12;
+  return is_output ? METRIC_output_bytes : parts[select].metric;
+}
+
 /* micros brings the times of accelerators and CPUs along. */
 static bool is_selected(const struct classic_result *result, unsigned select) {
   uint32_t selected = result->options.selected;
-  if (selected & 1u << SELECT_micros) selected |= 1u << SELECT_accelerator_micros | 1u << SELECT_cpu_micros;
+  if (generation_of(result) == GENERATION_2 && selected & 1u << SELECT_micros)
+    selected |= 1u << SELECT_accelerator_micros | 1u << SELECT_cpu_micros;
   return selected & 1u << select;
 }
 
@@ -183,33 +195,36 @@ void classic_write_shape(const struct classic_result *result, uint32_t item, FIL
   if (shape) fputs(pool_text(result->model->pool, shape), file);
 }
 
-/* The shape that an input has.  TensorFlow's profiler takes that of the source's first output, whichever of its outputs
-** the edge takes (its release builds leave the number of the output unread), of control edges too; node_inputs.shape
-** has the true one, and is what counts for sources that do not know their output shapes. */
-static void write_input_shape(const struct classic_model *model, const struct classic_input *input, FILE *file) {
+/* The shape that an input has: of the output that it takes.  TensorFlow's profiler shows that of the source's first
+** output, whichever it is (its release builds leave the number of the output unread): so with -compat.  Of control
+** edges, which have no shape, the first output's is shown as it is there. */
+static void write_input_shape(const struct classic_result *result, const struct classic_input *input, FILE *file) {
+  const struct classic_model *model = result->model;
   string_id shapes = input->source != UINT32_MAX ? model->nodes[input->source].output_shapes : 0;
   const char *at = shapes ? pool_text(model->pool, shapes) : "";
-  if (strncmp(at, "[[", 2) == 0) {
+  bool is_first = result->options.integers[OPTION_compat] || input->is_control || input->source_output <= 0;
+  if (is_first && strncmp(at, "[[", 2) == 0) {
     at += 2;
     if (*at == ']') fputc('1', file);
     for (; *at && *at != ']'; at++) fputc(*at == ',' ? 'x' : *at, file);
   } else {
-    fputs(input->shape && !shapes ? pool_text(model->pool, input->shape) : "unknown", file);
+    fputs(input->shape && (!shapes || !is_first) ? pool_text(model->pool, input->shape) : "unknown", file);
   }
 }
 
-static void write_inputs(const struct classic_model *model, uint32_t node, const char *joint, FILE *file) {
+static void write_inputs(const struct classic_result *result, uint32_t node, const char *joint, FILE *file) {
+  const struct classic_model *model = result->model;
   const struct classic_node *n = &model->nodes[node];
   for (uint32_t i = n->first_input; i < n[1].first_input; i++) {
     if (model->inputs[i].position < 0) continue;
     fprintf(file, "%s%d:", i > n->first_input ? joint : "", (int)model->inputs[i].position);
-    write_input_shape(model, &model->inputs[i], file);
+    write_input_shape(result, &model->inputs[i], file);
   }
 }
 
 void classic_write_input_shapes(const struct classic_result *result, uint32_t item, FILE *file) {
   if (item == result->item_count || !result->nodes) return;
-  write_inputs(result->model, result->nodes[item], "|", file);
+  write_inputs(result, result->nodes[item], "|", file);
 }
 
 static void write_bytes(void *file, const void *bytes, size_t length) { fwrite(bytes, 1, length, file); }
@@ -245,8 +260,12 @@ void classic_write_members(const struct classic_result *result, uint32_t item, F
 
 static void write_pair(const struct classic_result *result, uint32_t item, int metric, const char *unit, FILE *file) {
   char own[40] = "--", total[40];
-  if (item != result->item_count && result->accounted[item])
-    metric_text(metric, result->own[item].of[metric], own, sizeof own);
+  /* In older generations the root was accounted, too, where everything is. */
+  bool is_root = item == result->item_count;
+  bool is_accounted = is_root ? generation_of(result) != GENERATION_2 &&
+                                    strcmp(result->options.texts[OPTION_account_type_regexes], ".*") == 0
+                              : result->accounted[item];
+  if (is_accounted) metric_text(metric, is_root ? 0 : result->own[item].of[metric], own, sizeof own);
   metric_text(metric, result->total[item].of[metric], total, sizeof total);
   fputs(own, file);
   fputc('/', file);
@@ -283,8 +302,14 @@ static void write_fact(const struct classic_result *result, uint32_t item, unsig
       break;
     case SELECT_params: write_pair(result, item, METRIC_params, " params", file); break;
     case SELECT_float_ops: write_pair(result, item, METRIC_float_ops, " flops", file); break;
-    default: write_pair(result, item, parts[select].metric, "", file); break;
+    default: write_pair(result, item, metric_of(result, select), "", file); break;
   }
+}
+
+/* Whether the shape of its parameters is shown: of a scalar it was not at first. */
+static bool has_shape(const struct classic_result *result, uint32_t item) {
+  string_id shape = result->nodes && item != result->item_count ? result->model->nodes[result->nodes[item]].shape : 0;
+  return shape && (generation_of(result) == GENERATION_2 || strcmp(pool_text(result->model->pool, shape), "1") != 0);
 }
 
 static void write_tree_line(const struct classic_result *result, size_t row, FILE *file) {
@@ -298,8 +323,13 @@ static void write_tree_line(const struct classic_result *result, size_t row, FIL
   for (const uint8_t *select = order_of(result); *select != SELECT_count; select++) {
     if (!is_selected(result, *select)) continue;
     if (*select == SELECT_device && !has_device(result, item)) continue;
-    if (*select == SELECT_params && result->nodes && item != result->item_count &&
-        result->model->nodes[result->nodes[item]].shape) {
+    if (*select == SELECT_num_hidden_ops) {
+      if (!result->hidden || result->hidden[row] <= 0) continue;
+      fprintf(file, "%s%lld hidden ops", joint, (long long)result->hidden[row]);
+      joint = ", ";
+      continue;
+    }
+    if (*select == SELECT_params && has_shape(result, item)) {
       fputs(joint, file);
       classic_write_shape(result, item, file);
       joint = ", ";
@@ -357,7 +387,7 @@ static void write_signatures(const struct classic_result *result, uint32_t item,
     size_t size;
     FILE *memory = open_memstream(&list[made].text, &size);
     if (!memory) break;
-    write_inputs(result->model, node, ",\t", memory);
+    write_inputs(result, node, ",\t", memory);
     if (fclose(memory) != 0) break;
     list[made].defined = 1;
     list[made].runs = result->node_values[node].of[METRIC_occurrence];
@@ -402,9 +432,11 @@ static void write_op_line(const struct classic_result *result, size_t row, FILE 
       snprintf(text, sizeof text, "%lld|%lld", (long long)result->own[item].of[METRIC_occurrence],
                (long long)result->own[item].of[METRIC_defined]);
       fprintf(file, "%10s", text);
+    } else if (*select == SELECT_num_hidden_ops) {
+      continue;
     } else if (parts[*select].metric >= 0) {
       const char *unit = *select == SELECT_params ? " params" : *select == SELECT_float_ops ? " float_ops" : "";
-      write_share(result, item, parts[*select].metric, unit, file);
+      write_share(result, item, metric_of(result, *select), unit, file);
     } else if (*select == SELECT_device) {
       classic_write_device(result, item, file);
     } else {
@@ -449,13 +481,17 @@ static const struct { uint8_t select; const char *text; } select_docs[] = {
     {SELECT_tensor_value, "tensor_value: The value in the checkpoint."},
 };
 
-void classic_write_report(const struct classic_result *result, FILE *file) {
+static void write_head(const struct classic_result *result, FILE *file) {
   fprintf(file, "\nDoc:\n%s\n", view_docs[result->view]);
   for (size_t i = 0; i < sizeof select_docs / sizeof select_docs[0]; i++) {
     if (result->options.selected & 1u << select_docs[i].select) fprintf(file, "%s\n", select_docs[i].text);
   }
   fputs("\nProfile:\n", file);
   classic_write_legend(result, file);
+}
+
+void classic_write_report(const struct classic_result *result, FILE *file) {
+  if (generation_of(result) == GENERATION_2) write_head(result, file);
   for (size_t row = 0; row < result->row_count; row++) {
     uint32_t item = result->rows[row].item;
     size_t length;

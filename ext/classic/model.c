@@ -276,7 +276,7 @@ static enum tfprof_status load_traces(struct loading *loading) {
       REQUIRE(loading, TABLE_code_traces, COLUMN_code_traces_parent_id, COLUMN_code_traces_leaf_frame_id);
   if (!status)
     status = REQUIRE(loading, TABLE_code_frames, COLUMN_code_frames_file, COLUMN_code_frames_line,
-                     COLUMN_code_frames_function, COLUMN_code_frames_first_line);
+                     COLUMN_code_frames_function, COLUMN_code_frames_first_line, COLUMN_code_frames_text);
   if (status) return status;
   model->traces = malloc((traces->rows + 1) * sizeof *model->traces);
   model->frames = calloc(frames->rows + 1, sizeof *model->frames);
@@ -297,6 +297,7 @@ static enum tfprof_status load_traces(struct loading *loading) {
   for (struct scan scan = {frames, 0, 0}; (segment = scan_next(&scan, &row, &number));) {
     model->frames[number] = (struct classic_frame){(string_id)integer(segment, COLUMN_code_frames_file, row, 0),
                                                    (string_id)integer(segment, COLUMN_code_frames_function, row, 0),
+                                                   (string_id)integer(segment, COLUMN_code_frames_text, row, 0),
                                                    integer(segment, COLUMN_code_frames_line, row, 0),
                                                    integer(segment, COLUMN_code_frames_first_line, row, -1)};
   }

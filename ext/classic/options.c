@@ -16,7 +16,7 @@ const struct classic_option_spec classic_option_specs[OPTION_count] = {
 
 const char *const classic_select_names[SELECT_count] = {
     "bytes", "micros", "params", "float_ops", "tensor_value", "device", "op_types", "occurrence", "input_shapes",
-    "accelerator_micros", "cpu_micros", "peak_bytes", "residual_bytes", "output_bytes"};
+    "accelerator_micros", "cpu_micros", "peak_bytes", "residual_bytes", "output_bytes", "num_hidden_ops"};
 
 const char *const classic_metric_names[METRIC_count] = {
     "bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros", "params",
@@ -45,6 +45,12 @@ int classic_find_option(const char *name) {
 bool classic_options_init(struct classic_options *options) {
   struct tfprof_error error;
   memset(options, 0, sizeof *options);
+  for (int i = 0; i < OPTION_count; i++) {
+    if (!(options->texts[i] = strdup(classic_option_specs[i].standard))) {
+      classic_options_free(options);
+      return false;
+    }
+  }
   for (int i = 0; i < OPTION_count; i++) {
     if (classic_option_set(options, i, classic_option_specs[i].standard, &error)) {
       classic_options_free(options);
@@ -129,18 +135,24 @@ static enum tfprof_status set_order(struct classic_options *options, const char 
 }
 
 static enum tfprof_status set_select(struct classic_options *options, const char *value, struct tfprof_error *error) {
+  const char *known[SELECT_count];
   char names[400];
-  uint32_t selected = 0;
+  size_t count = 0;
+  uint32_t selected = 0, selects = classic_generation_selects((int)options->integers[OPTION_generation]);
+  for (int i = 0; i < SELECT_count; i++) {
+    if (selects & 1u << i) known[count++] = classic_select_names[i];
+  }
   for (const char *at = value; *at;) {
     at += strspn(at, ", ");
     size_t length = strcspn(at, ", ");
     if (!length) break;
     int found = -1;
     for (int i = 0; i < SELECT_count; i++) {
-      if (strlen(classic_select_names[i]) == length && memcmp(classic_select_names[i], at, length) == 0) found = i;
+      bool is_known = selects & 1u << i && strlen(classic_select_names[i]) == length;
+      if (is_known && memcmp(classic_select_names[i], at, length) == 0) found = i;
     }
     if (found < 0) {
-      list_names(classic_select_names, SELECT_count, names, sizeof names);
+      list_names(known, count, names, sizeof names);
       return error_set(error, TFPROF_USAGE, "-select cannot be '%.*s'; it is %s", (int)length, at, names);
     }
     selected |= 1u << found;
@@ -150,8 +162,19 @@ static enum tfprof_status set_select(struct classic_options *options, const char
   return TFPROF_OK;
 }
 
-/* "file:outfile=name". */
+static enum tfprof_status set_generation(struct classic_options *options, const char *value,
+                                         struct tfprof_error *error) {
+  char names[60];
+  for (int i = 0; i < GENERATION_count; i++) {
+    if (strcmp(classic_generation_names[i], value) == 0) return classic_set_generation(options, i, error);
+  }
+  list_names(classic_generation_names, GENERATION_count, names, sizeof names);
+  return error_set(error, TFPROF_USAGE, "-generation cannot be '%s'; it is %s", value, names);
+}
+
+/* "file:outfile=name"; nothing is stdout. */
 static enum tfprof_status set_output(struct classic_options *options, const char *value, struct tfprof_error *error) {
+  if (!*value) value = "stdout:";
   size_t type_length = strcspn(value, ":"), known = sizeof outputs / sizeof outputs[0], type = 0;
   while (type < known &&
          (strlen(outputs[type].name) != type_length || memcmp(outputs[type].name, value, type_length) != 0))
@@ -209,9 +232,10 @@ enum tfprof_status classic_option_set(struct classic_options *options, int optio
     case OPTION_BOOLEAN: status = set_boolean(options, option, copy, error); break;
     case OPTION_PATTERNS: break;
     case OPTION_TEXT:
-      status = option == OPTION_order_by ? set_order(options, copy, error)
-               : option == OPTION_select ? set_select(options, copy, error)
-                                         : set_output(options, copy, error);
+      status = option == OPTION_order_by     ? set_order(options, copy, error)
+               : option == OPTION_select     ? set_select(options, copy, error)
+               : option == OPTION_generation ? set_generation(options, copy, error)
+                                             : set_output(options, copy, error);
       break;
   }
   if (status) {
@@ -250,10 +274,31 @@ static enum tfprof_status set_dump_file(struct classic_options *options, const c
   return status;
 }
 
+/* The other words depend on -generation, wherever it stands. */
+static enum tfprof_status parse_generation(struct classic_options *options, const char *line,
+                                           struct tfprof_error *error) {
+  size_t length;
+  for (const char *at = next_word(line, &length); length; at = next_word(at + length, &length)) {
+    size_t hyphens = strspn(at, "-");
+    if (!hyphens || strncmp(at + hyphens, "generation", 10) != 0 || hyphens + 10 > length) continue;
+    const char *value = at + hyphens + 10;
+    size_t value_length = length - hyphens - 10;
+    if (value_length == 0) value = next_word(at + length, &value_length);
+    else if (*value == '=') value++, value_length--;
+    else continue;
+    char *copy = strndup(value, value_length);
+    enum tfprof_status status =
+        copy ? classic_option_set(options, OPTION_generation, copy, error) : error_no_memory(error);
+    free(copy);
+    return status;
+  }
+  return TFPROF_OK;
+}
+
 enum tfprof_status classic_options_parse(struct classic_options *options, const char *line,
                                          struct tfprof_error *error) {
   size_t length;
-  enum tfprof_status status = TFPROF_OK;
+  enum tfprof_status status = parse_generation(options, line, error);
   for (const char *at = next_word(line, &length); length && !status; at = next_word(at, &length)) {
     const char *equals = memchr(at, '=', length);
     size_t name_length = equals && *at == '-' ? (size_t)(equals - at) : length;
@@ -262,7 +307,11 @@ enum tfprof_status classic_options_parse(struct classic_options *options, const 
     int option = *name == '-' ? classic_find_option(name) : -1;
     bool is_dump = strcmp(name + strspn(name, "-"), "dump_to_file") == 0 && *name == '-';
     at += length;
-    if (option < 0 && !is_dump) {
+    int generation = (int)options->integers[OPTION_generation];
+    if (option >= 0 && !classic_generation_has(generation, option)) {
+      status = error_set(error, TFPROF_USAGE, "there is no option '%s' in generation %s", name,
+                         classic_generation_names[generation]);
+    } else if (option < 0 && !is_dump) {
       if (*name == '-') status = error_set(error, TFPROF_USAGE, "there is no option '%s'; `help` lists them", name);
       else status = error_set(error, TFPROF_USAGE, "'%s' is no option: options begin with a hyphen", name);
     } else if (name_length < length) {
@@ -293,12 +342,4 @@ enum tfprof_status classic_options_parse(struct classic_options *options, const 
     free(value);
   }
   return status;
-}
-
-void classic_options_print(const struct classic_options *options, FILE *file) {
-  for (int i = 0; i < OPTION_count; i++) {
-    char name[40];
-    snprintf(name, sizeof name, "-%s", classic_option_specs[i].name);
-    fprintf(file, "%-28s%s\n", name, options->texts[i]);
-  }
 }

@@ -181,16 +181,20 @@ bool classic_is_shown(const struct classic_result *result, uint32_t item, int64_
       {OPTION_min_float_ops, METRIC_float_ops}};
   const int64_t *limits = result->options.integers;
   bool is_single = result->view == CLASSIC_SCOPE || result->view == CLASSIC_GRAPH;
+  bool is_old = limits[OPTION_generation] != GENERATION_2;
   if (item == result->item_count) return true;
+  /* There, the scopes around accounted nodes were not shown. */
+  if (is_old && is_single && !result->accounted[item]) return false;
   for (size_t i = 0; i < sizeof thresholds / sizeof thresholds[0]; i++) {
     int metric = thresholds[i].metric;
-    /* Of single nodes it is their own parameters and flops that count. */
-    bool is_own = is_single && metric >= METRIC_params;
+    /* Of single nodes it is their own parameters and flops that count; in older generations all that is their own. */
+    bool is_own = is_single && (metric >= METRIC_params || is_old);
     if ((is_own ? result->own : result->total)[item].of[metric] < limits[thresholds[i].option]) return false;
   }
   if (is_single && result->own[item].of[METRIC_occurrence] < limits[OPTION_min_occurrence]) return false;
   if (result->view == CLASSIC_OP && result->own[item].of[METRIC_defined] < limits[OPTION_min_occurrence]) return false;
   if (depth > limits[OPTION_max_depth]) return false;
+  if (result->on_devices && result->nodes && !result->on_devices[result->nodes[item]]) return false;
   if (!classic_patterns_is_all(show) && !is_match(result, show, item)) return false;
   return classic_patterns_is_empty(hide) || !is_match(result, hide, item);
 }

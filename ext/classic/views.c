@@ -160,6 +160,49 @@ static enum tfprof_status graph_tree(struct classic_tree *tree, const uint8_t *a
   return ok ? TFPROF_OK : error_no_memory(error);
 }
 
+/* ---- older generations ---- */
+
+/* -device_regexes, and scalars, which had no parameters in 0.12. */
+static bool apply_generation(struct classic_result *result) {
+  const struct classic_model *model = result->model;
+  const struct classic_options *options = &result->options;
+  if (options->integers[OPTION_generation] == GENERATION_0_12) {
+    size_t size = ((size_t)model->node_count + 1) * sizeof *result->old_values;
+    result->old_values = malloc(size);
+    if (!result->old_values) return false;
+    memcpy(result->old_values, result->node_values, size - sizeof *result->old_values);
+    for (uint32_t i = 0; i < model->node_count; i++) {
+      string_id shape = model->nodes[i].shape;
+      if (shape && strcmp(pool_text(model->pool, shape), "1") == 0) result->old_values[i].of[METRIC_params] = 0;
+    }
+    result->node_values = result->old_values;
+  }
+  struct classic_patterns *devices = classic_take_patterns(options, OPTION_device_regexes);
+  if (!devices) return false;
+  if (!classic_patterns_is_all(devices)) result->on_devices = calloc((size_t)model->node_count + 1, 1);
+  bool ok = classic_patterns_is_all(devices) || result->on_devices;
+  for (uint32_t i = 0; result->on_devices && i < model->node_count; i++) {
+    string_id device = model->nodes[i].device;
+    const char *text = device ? pool_text(model->pool, device) : "";
+    result->on_devices[i] = classic_patterns_match(devices, text, strlen(text));
+  }
+  classic_patterns_free(devices);
+  return ok;
+}
+
+/* What each row's item holds, without the items of the rows below it: total.defined counts whole trees. */
+static bool count_hidden(struct classic_result *result) {
+  result->hidden = malloc((result->row_count + 1) * sizeof *result->hidden);
+  if (!result->hidden) return false;
+  for (size_t row = 0; row < result->row_count; row++) {
+    uint32_t item = result->rows[row].item;
+    result->hidden[row] = result->total[item].of[METRIC_defined] - (item != result->item_count);
+  }
+  for (size_t row = 1; row < result->row_count; row++)
+    result->hidden[result->rows[row].parent] -= result->total[result->rows[row].item].of[METRIC_defined];
+  return true;
+}
+
 /* ---- computing ---- */
 
 enum tfprof_status classic_compute(const struct classic_model *model, enum classic_view view,
@@ -185,7 +228,8 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   tree.trim = classic_take_patterns(options, OPTION_trim_name_regexes);
   tree.show = classic_take_patterns(options, OPTION_show_name_regexes);
   tree.hide = classic_take_patterns(options, OPTION_hide_name_regexes);
-  if (!result->node_values || !accounted || !tree.start || !tree.trim || !tree.show || !tree.hide)
+  bool has_patterns = tree.start && tree.trim && tree.show && tree.hide;
+  if (!result->node_values || !apply_generation(result) || !accounted || !has_patterns)
     status = error_no_memory(error);
   if (!status) {
     switch (view) {
@@ -198,6 +242,8 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   if (!status && view != CLASSIC_OP) status = classic_tree_compute(&tree, error);
   if (!status && result->nodes && (options->selected & 1u << SELECT_tensor_value))
     status = classic_take_tensors(result, error);
+  bool counts_hidden = options->selected & 1u << SELECT_num_hidden_ops && view != CLASSIC_OP;
+  if (!status && counts_hidden && !count_hidden(result)) status = error_no_memory(error);
   classic_children_free(&tree.children);
   classic_patterns_free(tree.start);
   classic_patterns_free(tree.trim);
@@ -223,6 +269,9 @@ void classic_result_free(struct classic_result *result) {
   free(result->member_first);
   free(result->members);
   classic_own_values_put_back(result->shared_values);
+  free(result->old_values);
+  free(result->on_devices);
+  free(result->hidden);
   free(result->tensors);
   free(result);
 }

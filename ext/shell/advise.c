@@ -1,7 +1,8 @@
 /* advise.c: see advise.h.
 **
 ** The check accelerator_utilization of sql/advise is called AcceleratorUtilizationChecker here.  Those of TensorFlow's
-** profiler come first, with a heading even where they find nothing; the others where they find something, with what to do
+** profiler come first, with a heading even where they find nothing; the others where they find something, with what to
+*do
 ** below each finding.  With -format csv, json and so on the rows of the checks are shown instead.
 */
 #include "advise.h"
@@ -29,7 +30,12 @@ struct advising {
   bool is_chosen[MAXIMUM_CHECKS];
   int check_count;
   bool is_every; /* no -checkers */
-  struct { char name[LONGEST_NAME]; double value; bool was_set; double former; } changes[MAXIMUM_CHANGES];
+  struct {
+    char name[LONGEST_NAME];
+    double value;
+    bool was_set;
+    double former;
+  } changes[MAXIMUM_CHANGES];
   int change_count;
 };
 
@@ -45,7 +51,8 @@ static void checker_name(const char *check, char *to) {
   size_t length = 0;
   bool begins = true;
   for (const char *at = check; *at && length + 9 < LONGEST_NAME; at++) {
-    if (*at == '_') begins = true;
+    if (*at == '_')
+      begins = true;
     else {
       to[length++] = begins ? (char)toupper((unsigned char)*at) : *at;
       begins = false;
@@ -58,7 +65,8 @@ static void list_checks(struct advising *advising) {
   for (int pass = 0; pass < 2; pass++) {
     for (const struct stored_select *select = stored_selects; select->name; select++) {
       bool is_first = is_one_of(select->name, first_checks, sizeof first_checks / sizeof first_checks[0]);
-      if (strcmp(select->kind, "check") != 0 || is_first != (pass == 0) || advising->check_count == MAXIMUM_CHECKS) continue;
+      if (strcmp(select->kind, "check") != 0 || is_first != (pass == 0) || advising->check_count == MAXIMUM_CHECKS)
+        continue;
       advising->is_chosen[advising->check_count] = true;
       advising->checks[advising->check_count++] = select;
     }
@@ -159,8 +167,10 @@ static bool change(struct advising *advising, const char *name, const char *valu
   settings_each(NULL, search_setting, &search);
   if (search.count != 1) {
     int written = 0;
-    fprintf(stderr, search.count ? "error: %s is an option of several checkers; the options are "
-                                 : "error: advise has no option %s; the options are ", name);
+    fprintf(stderr,
+            search.count ? "error: %s is an option of several checkers; the options are "
+                         : "error: advise has no option %s; the options are ",
+            name);
     advise_each_option(print_option, &written);
     fputc('\n', stderr);
     return false;
@@ -195,7 +205,8 @@ static bool take_words(struct advising *advising, const char *line) {
     if (!quote && *line == '-' && !isdigit((unsigned char)line[1])) length = 0;
     snprintf(value, sizeof value, "%.*s", (int)length, line);
     line += length + (quote && line[length] == quote);
-    bool ok = strcmp(name + strspn(name, "-"), "checkers") == 0 ? choose(advising, value) : change(advising, name, value);
+    bool ok =
+        strcmp(name + strspn(name, "-"), "checkers") == 0 ? choose(advising, value) : change(advising, name, value);
     if (!ok) return false;
   }
   return true;
@@ -222,8 +233,8 @@ static void apply(struct advising *advising, bool back) {
 
 static bool is_true(sqlite3 *db, const char *sql) {
   sqlite3_stmt *statement = NULL;
-  bool result = sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW &&
-                sqlite3_column_int(statement, 0);
+  bool result = sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
+                sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0);
   sqlite3_finalize(statement);
   return result;
 }
@@ -236,7 +247,8 @@ static void tell_missing(struct advising *advising) {
     if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.nodes)")) continue;
     fflush(stdout);
     if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.node_steps)"))
-      fputs("ExpensiveOperationChecker: no step was traced, so no node has a time; --run_meta_path adds steps\n", stderr);
+      fputs("ExpensiveOperationChecker: no step was traced, so no node has a time; --run_meta_path adds steps\n",
+            stderr);
     else if (!is_true(db, "SELECT EXISTS (SELECT 1 FROM temp.nodes WHERE code_trace_id IS NOT NULL)"))
       fputs("ExpensiveOperationChecker: there are no call stacks, so no lines; --op_log_path adds them\n", stderr);
   }
@@ -258,7 +270,8 @@ static enum session_result show(struct advising *advising, const struct stored_s
     const char *suggestion = (const char *)sqlite3_column_text(statement, 2);
     if (!is_headed) printf("\n%s:\n", name);
     is_headed = true;
-    printf("%s%s%s\n", with_subject && subject ? subject : "", with_subject && subject ? ": " : "", message ? message : "");
+    printf("%s%s%s\n", with_subject && subject ? subject : "", with_subject && subject ? ": " : "",
+           message ? message : "");
     if (!is_first && suggestion) printf("  %s\n", suggestion);
     code = SQLITE_OK;
   }
@@ -307,4 +320,26 @@ enum session_result advise_run(struct session *session, const char *line) {
   }
   apply(&advising, true);
   return result;
+}
+
+static void explain_option(void *user, const char *name, const char *standard) {
+  char text[LONGEST_NAME * 2 + 2];
+  (void)user;
+  if (strcmp(name, "-checkers") == 0) return;
+  snprintf(text, sizeof text, "%s %s", name, standard);
+  printf("  %s\n", text);
+}
+
+void advise_explain(void) {
+  struct advising advising = {0};
+  char name[LONGEST_NAME];
+  list_checks(&advising);
+  puts("advise [-checkers NAME,...] [-option value]...\n\nThe checkers:\n");
+  for (int i = 0; i < advising.check_count; i++) {
+    const char *title = advising.checks[i]->title;
+    checker_name(advising.checks[i]->name, name);
+    printf("  %-30s  %s\n", name, strncmp(title, "Advice: ", 8) == 0 ? title + 8 : title);
+  }
+  puts("\nThe options, with their defaults; the part before the dot may be left out:\n");
+  advise_each_option(explain_option, NULL);
 }

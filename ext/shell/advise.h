@@ -8,6 +8,8 @@
 ** accelerator_utilization.low_ratio. */
 enum session_result advise_run(struct session *session, const char *line);
 
+/* What there is to choose and to set. */
+void advise_explain(void);
 /* Calls `take` with the name of each checker, JobChecker, and with each option, -low_ratio: for help and completion. */
 void advise_each_checker(void (*take)(void *user, const char *name), void *user);
 void advise_each_option(void (*take)(void *user, const char *name, const char *standard), void *user);

@@ -51,12 +51,31 @@ static const char *value_of(char **argv, int *i, size_t name_length) {
   return next && (next[0] != '-' || (next[1] >= '0' && next[1] <= '9')) ? argv[++*i] : NULL;
 }
 
-void classic_set_compat(struct session *session) {
+/* What the options say is what the checks of advise go by, too. */
+static void share_compat(struct session *session) {
   bool is_of_other_build;
   char *message = NULL;
   struct connection *connection = connection_find(session->db, &is_of_other_build);
-  if (connection) settings_set(connection, "compat", 1, &message);
+  double is_compat = (double)session->classic->options.integers[OPTION_compat];
+  if (connection) settings_set(connection, "compat", is_compat, &message);
   sqlite3_free(message);
+}
+
+void classic_begin(struct session *session) { share_compat(session); }
+
+int classic_take_generation(struct session *session, char **argv) {
+  for (int i = 1; argv[i]; i++) {
+    size_t hyphens = strspn(argv[i], "-");
+    struct tfprof_error error;
+    if (!hyphens || strncmp(argv[i] + hyphens, "generation", 10) != 0) continue;
+    const char *end = argv[i] + hyphens + 10, *value = *end == '=' ? end + 1 : *end ? NULL : argv[i + 1];
+    if (!value) continue;
+    if (classic_option_set(&session->classic->options, OPTION_generation, value, &error)) {
+      fprintf(stderr, "tfprof: %s\n", error.message);
+      return -1;
+    }
+  }
+  return 0;
 }
 
 const char *classic_advise_words(const struct session *session) {
@@ -88,6 +107,15 @@ static int take_advise_argument(struct classic_settings *settings, const char *n
   return 1;
 }
 
+/* What may stand behind a boolean option: any other word is not its value. */
+static bool is_truth(const char *word) {
+  static const char *const truths[] = {"true", "false", "0", "1"};
+  for (size_t i = 0; word && i < sizeof truths / sizeof truths[0]; i++) {
+    if (strcasecmp(word, truths[i]) == 0) return true;
+  }
+  return false;
+}
+
 int classic_take_argument(struct session *session, char **argv, int *i) {
   struct classic_settings *settings = session->classic;
   struct tfprof_error error;
@@ -114,8 +142,13 @@ int classic_take_argument(struct session *session, char **argv, int *i) {
     if (taken <= 0) *i = former;
     return taken;
   }
-  const char *value = value_of(argv, i, length);
-  if (!value && option >= 0 && classic_option_specs[option].type == OPTION_BOOLEAN) value = "true";
+  int generation = (int)settings->options.integers[OPTION_generation];
+  if (option >= 0 && !classic_generation_has(generation, option)) {
+    fprintf(stderr, "tfprof: there is no option --%s in generation %s\n", name, classic_generation_names[generation]);
+    return -1;
+  }
+  bool is_boolean = option >= 0 && classic_option_specs[option].type == OPTION_BOOLEAN;
+  const char *value = is_boolean && !word[length] && !is_truth(argv[*i + 1]) ? "true" : value_of(argv, i, length);
   enum tfprof_status status = TFPROF_OK;
   char *line = NULL;
   if (is_dump || !value) {
@@ -184,6 +217,12 @@ static enum session_result write_file(struct classic_cached **models, size_t cou
 
 static enum session_result write_stdout(struct classic_cached **models, size_t count, enum classic_view view,
                                         const struct classic_options *options) {
+  bool is_framed = options->integers[OPTION_generation] == GENERATION_2;
+  if (!is_framed) {
+    enum session_result result = write_reports(models, count, view, options, stdout);
+    fflush(stdout);
+    return result;
+  }
   fputs("\n=========================Options=============================\n", stdout);
   classic_options_print(options, stdout);
   fputs("\n==================Model Analysis Report======================\n", stdout);
@@ -315,10 +354,26 @@ enum session_result classic_run(struct session *session, const char *command, co
     struct classic_options former = settings->options;
     settings->options = options;
     options = former;
+    share_compat(session);
     classic_options_print(&settings->options, stdout);
   } else {
     result = run_view(session, (enum classic_view)classic_find_view(command), &options);
   }
   classic_options_free(&options);
   return result;
+}
+
+void classic_show_options(const struct session *session) { classic_options_print(&session->classic->options, stdout); }
+
+void classic_explain_options(const struct session *session) {
+  int generation = (int)session->classic->options.integers[OPTION_generation];
+  for (int i = 0; i < OPTION_count; i++) {
+    const char *standard = classic_generation_standard(generation, i);
+    char name[60];
+    if (!classic_generation_has(generation, i)) continue;
+    snprintf(name, sizeof name, "-%s%s%s", classic_option_specs[i].name, *standard ? " " : "",
+             strlen(standard) < 20 ? standard : "...");
+    printf("%-30s  %s\n", name, classic_option_specs[i].doc);
+  }
+  printf("%-30s  %s\n", "-dump_to_file FILE", "The old way to say -output file:outfile=FILE.");
 }

@@ -10,7 +10,6 @@ struct classic_settings {
   struct classic_options options; /* what a command does not say */
   const char *keys[64], *values[64]; /* of tfprof_open: the files of the command line */
   int file_count;
-  bool is_compat;     /* --compat */
   char *advise_words; /* options of advise on the command line, as one line; NULL: none */
 };
 
@@ -24,10 +23,16 @@ int classic_take_argument(struct session *session, char **argv, int *i);
 /* Opens the files of the command line together, if there are any. */
 enum session_result classic_open_files(struct session *session);
 
-/* What --compat means, for this connection: vtab/settings.h. */
-void classic_set_compat(struct session *session);
+/* Looks for --generation, which the other options depend on; before them. -1: an error, said on stderr. */
+int classic_take_generation(struct session *session, char **argv);
+/* Once there is a connection. */
+void classic_begin(struct session *session);
 /* The options of advise that the command line has. */
 const char *classic_advise_words(const struct session *session);
+
+/* The options as they are set; and those of a view, each with its default and what it is for. */
+void classic_show_options(const struct session *session);
+void classic_explain_options(const struct session *session);
 
 /* `command` is scope, graph, code, op or set, `line` the rest. */
 enum session_result classic_run(struct session *session, const char *command, const char *line);

@@ -20,7 +20,7 @@ static const char help_text[] =
     "                 what to improve first, checker by checker\n"
     "  read FILE      run the SQL in a file\n"
     "  format NAME    show results as box, csv, json, jsonl or markdown\n"
-    "  help           this text\n"
+    "  help [COMMAND] this text, or the options of scope, graph, code, op or advise\n"
     "  quit           leave, as Ctrl-D does\n"
     "\n"
     "  scope, graph, code, op [-option value]...\n"
@@ -28,7 +28,8 @@ static const char help_text[] =
     "                 source line, by kind of op, such as\n"
     "                 op -select micros,occurrence -order_by micros -max_depth 9\n"
     "  set [-option value]...\n"
-    "                 changes their options for all that follows, and shows them\n"
+    "                 changes their options for all that follows, and shows them;\n"
+    "                 so does an empty line\n"
     "\n"
     "Begin with\n"
     "\n"
@@ -167,6 +168,21 @@ static enum script_result set_format(struct session *session, const char *name) 
   return SCRIPT_OK;
 }
 
+/* help, help scope, help advise. */
+static enum script_result help(struct session *session, const char *topic) {
+  if (!*topic) {
+    fputs(help_text, stdout);
+  } else if (strcasecmp(topic, "advise") == 0) {
+    advise_explain();
+  } else if (command_is_classic(topic)) {
+    classic_explain_options(session);
+  } else {
+    fprintf(stderr, "error: there is no help on '%s'; it is on scope, graph, code, op, set and advise\n", topic);
+    return SCRIPT_ERROR;
+  }
+  return SCRIPT_OK;
+}
+
 bool command_is_classic(const char *word) {
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     if (words[i].command == CLASSIC && strcasecmp(words[i].word, word) == 0) return true;
@@ -186,7 +202,7 @@ bool command_run(struct session *session, const char *line, enum script_result *
   if (!parse(line, &parsed)) return false;
   *result = SCRIPT_OK;
   switch (parsed.command) {
-    case HELP: fputs(help_text, stdout); break;
+    case HELP: *result = help(session, parsed.argument); break;
     case TABLES: *result = run_select(session, tables_sql, NULL); break;
     case VIEWS: *result = run_select(session, "SELECT name, title FROM tfprof_views", NULL); break;
     case COLUMNS: *result = show_columns(session, parsed.argument); break;

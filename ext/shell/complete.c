@@ -5,6 +5,8 @@
 ** the statement mentions, functions, keywords, tables.  Keywords follow the case that the word was begun in.
 */
 #include "complete.h"
+#include "advise.h"
+#include "classic.h"
 #include "commands.h"
 #include "vocabulary.h"
 
@@ -52,11 +54,22 @@ static bool is_inside_quotes(const char *text) {
   return inside;
 }
 
+/* The command that the line begins with takes options. */
+static bool takes_options(const char *before) {
+  char word[32];
+  const char *at = before + strspn(before, " \t");
+  size_t length = strcspn(at, " \t");
+  if (script_is_pending(completed) || length == 0 || length >= sizeof word || !at[length]) return false;
+  snprintf(word, sizeof word, "%.*s", (int)length, at);
+  return command_is_classic(word) || strcasecmp(word, "advise") == 0;
+}
+
 /* What ends a word: inside quotes only they do, since a path may hold anything else. */
 static char *choose_word_breaks(void) {
   char *before = text_before(rl_point);
-  bool inside = before && is_inside_quotes(before);
+  bool inside = before && is_inside_quotes(before), has_options = before && takes_options(before);
   free(before);
+  if (has_options) return " \t\n,=";
   return inside ? "'" : " \t\n\"'`@$><=;|&{(,)*+-/%!~.";
 }
 
@@ -115,6 +128,91 @@ static char *next_format(const char *text, int state) {
   return NULL;
 }
 
+/* ---- commands with options ---- */
+
+/* Words that may come next at a classic command. */
+static void add_choice(const char *word) { vocabulary_add_word(&vocabulary, word); }
+
+static void add_checker(void *user, const char *name) {
+  (void)user;
+  add_choice(name);
+}
+
+static void add_advise_option(void *user, const char *name, const char *standard) {
+  (void)user;
+  (void)standard;
+  add_choice(name);
+}
+
+static void add_options(const struct session *session) {
+  int generation = (int)session->classic->options.integers[OPTION_generation];
+  for (int i = 0; i < OPTION_count; i++) {
+    char name[40];
+    snprintf(name, sizeof name, "-%s", classic_option_specs[i].name);
+    if (classic_generation_has(generation, i)) add_choice(name);
+  }
+  add_choice("-dump_to_file");
+}
+
+/* False: any value may follow, such as a number or an expression. */
+static bool add_values(const struct session *session, const char *option) {
+  int generation = (int)session->classic->options.integers[OPTION_generation], number = classic_find_option(option);
+  if (strcmp(option + strspn(option, "-"), "checkers") == 0) {
+    advise_each_checker(add_checker, NULL);
+    return true;
+  }
+  switch (number) {
+    case OPTION_select:
+      for (int i = 0; i < SELECT_count; i++) {
+        if (classic_generation_selects(generation) & 1u << i) add_choice(classic_select_names[i]);
+      }
+      return true;
+    case OPTION_order_by:
+      add_choice("name");
+      for (int i = 0; i < METRIC_defined; i++) add_choice(classic_metric_names[i]);
+      return true;
+    case OPTION_output: {
+      static const char *const types[] = {"stdout", "none", "file:outfile=", "timeline:outfile=", "pprof:outfile="};
+      for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) add_choice(types[i]);
+      return true;
+    }
+    case OPTION_generation:
+      for (int i = 0; i < GENERATION_count; i++) add_choice(classic_generation_names[i]);
+      return true;
+    case OPTION_account_type_regexes:
+      static const char *const types[] = {"_trainable_variables", "_checkpoint_variables", ".*"};
+      for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) add_choice(types[i]);
+      vocabulary_add_query(&vocabulary, session->db, "SELECT DISTINCT type FROM temp.node_types LIMIT 1000");
+      return true;
+    default:
+      if (number < 0 || classic_option_specs[number].type != OPTION_BOOLEAN) return false;
+      add_choice("true");
+      add_choice("false");
+      return true;
+  }
+}
+
+/* What may come behind `before`, a line such as "op -select micros,". */
+static void add_classic(const char *before) {
+  const char *word = before + strlen(before);
+  while (word > before && !strchr(" \t", word[-1])) word--;
+  const char *end = word;
+  while (end > before && strchr(" \t", end[-1])) end--;
+  const char *last = end;
+  while (last > before && !strchr(" \t", last[-1])) last--;
+  bool is_advise = strncasecmp(before + strspn(before, " \t"), "advise", 6) == 0;
+  char option[60];
+  /* -select=a,b or -select a,b */
+  const char *equals = *word == '-' ? strchr(word, '=') : NULL;
+  snprintf(option, sizeof option, "%.*s", (int)(equals ? equals - word : end - last), equals ? word : last);
+  if (*option == '-' && (equals || *word != '-')) {
+    if (add_values(completed->session, option) || equals) return;
+    if (*word) return;
+  }
+  if (is_advise) advise_each_option(add_advise_option, NULL);
+  else add_options(completed->session);
+}
+
 static char **complete(const char *text, int start, int end) {
   static const char *const before_tables[] = {"from", "join", "into", "columns", ".columns", "schema", NULL};
   (void)end;
@@ -129,12 +227,25 @@ static char **complete(const char *text, int start, int end) {
   bool is_command_argument = !script_is_pending(completed) && before[strspn(before + 0, " \t")] != '\0' &&
                              before[0] != '\0' && command_is(before) && at <= 1;
   if (strcasecmp(word, "read") == 0 && at <= 1) wants_file = true;
+  size_t length_before = strlen(before);
+  bool is_outfile = length_before >= 8 && strcmp(before + length_before - 8, "outfile=") == 0;
+  if (is_outfile && takes_options(before)) wants_file = true;
   if (wants_file) {
     free(before);
     return NULL; /* readline goes on with files */
   }
   rl_attempted_completion_over = 1;
   vocabulary_free(&vocabulary);
+  if (takes_options(before)) {
+    add_classic(before);
+    vocabulary_sort(&vocabulary);
+    char **matches = rl_completion_matches(text, next_match);
+    size_t length = matches ? strlen(matches[0]) : 0;
+    bool is_open = matches && !matches[1] && length && matches[0][length - 1] == '=';
+    rl_completion_append_character = is_open ? '\0' : ' ';
+    free(before);
+    return matches;
+  }
   rl_compentry_func_t *generator = next_match;
   /* The whole line counts, also what stands after the cursor: FROM often comes first. */
   char *whole = text_before(rl_end);

@@ -57,7 +57,8 @@ static const char help_text[] =
     "  RUN               a run directory, a recording, or a pattern such as 'runs/*'\n"
     "      --format F    box (for people), csv, json, jsonl or markdown\n"
     "      --width N     columns that a box may take; 0: as many as it likes\n"
-    "      --compat      TensorFlow's own mistakes in its views and advice, see README.md\n"
+    "      --generation G  classic views as in TensorFlow 2, 1.3 or 0.12\n"
+    "      --compat      with the mistakes of TensorFlow's own views and advice\n"
     "      --help        this text\n"
     "      --version     the version\n"
     "\n"
@@ -124,6 +125,7 @@ static const char *option_value(char **argv, int *i, const char *name) {
 static int take_options(int *argc, char **argv, struct session *session) {
   int kept = 1;
   bool ended = false;
+  if (classic_take_generation(session, argv)) return STATUS_USAGE + 1;
   for (int i = 1; i < *argc; i++) {
     const char *value;
     if (ended || argv[i][0] != '-' || !argv[i][1] || (argv[i][1] == '-' && isspace((unsigned char)argv[i][2]))) {
@@ -136,8 +138,6 @@ static int take_options(int *argc, char **argv, struct session *session) {
     } else if (strcmp(argv[i], "--version") == 0) {
       puts("tfprof " TFPROF_RELEASE);
       return 1;
-    } else if (strcmp(argv[i], "--compat") == 0) {
-      session->classic->is_compat = true;
     } else if ((value = option_value(argv, &i, "--format"))) {
       int format = output_format_find(value);
       if (format < 0)
@@ -245,7 +245,7 @@ int main(int argc, char **argv) {
     memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
     argv[argc - 1] = command;
   }
-  if (session.classic->is_compat) classic_set_compat(&session);
+  classic_begin(&session);
   status = run(&session, argv + 1, argc - 1);
   session_end(&session);
   classic_settings_free(session.classic);

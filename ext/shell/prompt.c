@@ -8,6 +8,7 @@
 ** lines it has, and written after each statement, so that nothing is lost when the terminal is closed.
 */
 #include "prompt.h"
+#include "classic.h"
 #include "commands.h"
 #include "complete.h"
 
@@ -146,6 +147,7 @@ static void take_line(char *line) {
     prompt.is_finished = true;
     return;
   }
+  if (!script_is_pending(&prompt.script) && !line[strspn(line, " \t")]) classic_show_options(prompt.script.session);
   remember(line);
   handle(SIGTSTP, SIG_DFL);
   /* Pasted text may come as one line with line feeds in it. */

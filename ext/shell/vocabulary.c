@@ -34,13 +34,22 @@ static void add_query(struct vocabulary *vocabulary, sqlite3 *db, const char *sq
   sqlite3_finalize(statement);
 }
 
+void vocabulary_add_word(struct vocabulary *vocabulary, const char *word) {
+  add_word(vocabulary, word, strlen(word));
+}
+
+void vocabulary_add_query(struct vocabulary *vocabulary, sqlite3 *db, const char *sql) {
+  add_query(vocabulary, db, sql, NULL);
+}
+
 static void add_tables(struct vocabulary *vocabulary, sqlite3 *db) {
   add_query(vocabulary, db, "SELECT name FROM tfprof_tables", NULL);
   add_query(vocabulary, db, "SELECT name FROM tfprof_views", NULL);
   add_query(vocabulary, db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db,
-            "SELECT 'tfprof_tables' UNION ALL SELECT 'tfprof_columns' UNION ALL SELECT 'tfprof_views'", NULL);
+            "VALUES ('tfprof_tables'), ('tfprof_columns'), ('tfprof_views'), ('scope_view'), ('graph_view'), "
+            "('code_view'), ('op_view')", NULL);
 }
 
 static void add_columns(struct vocabulary *vocabulary, sqlite3 *db, const char *table) {

@@ -15,6 +15,9 @@ struct vocabulary { /* sorted, each word once */
 /* Adds the words of the kinds. Columns are those of the tables that `sql` mentions, of all when it mentions none.
 ** `table`, when given, asks for the columns of this table (or of what `sql` gives this alias) and nothing else. */
 void vocabulary_add(struct vocabulary *vocabulary, sqlite3 *db, unsigned kinds, const char *sql, const char *table);
+/* A word of one's own, and those of the first column of a SELECT. */
+void vocabulary_add_word(struct vocabulary *vocabulary, const char *word);
+void vocabulary_add_query(struct vocabulary *vocabulary, sqlite3 *db, const char *sql);
 void vocabulary_sort(struct vocabulary *vocabulary);
 void vocabulary_free(struct vocabulary *vocabulary);
 

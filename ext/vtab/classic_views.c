@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "vtab/classic_cache.h"
+#include "vtab/settings.h"
 
 SQLITE_EXTENSION_INIT3
 
@@ -177,20 +178,33 @@ static void settle(struct cursor *cursor) {
   }
 }
 
-static enum tfprof_status take_options(struct cursor *cursor, const char *columns, sqlite3_value **values,
-                                       struct classic_options *options, struct tfprof_error *error) {
+/* The option of a hidden column, as text. */
+static enum tfprof_status take_option(struct classic_options *options, int option, sqlite3_value *value,
+                                      struct tfprof_error *error) {
+  const char *text = (const char *)sqlite3_value_text(value);
+  if (!text) return error_set(error, TFPROF_USAGE, "%s is NULL", option_column(option));
+  return classic_option_set(options, option, text, error);
+}
+
+static enum tfprof_status take_options(struct cursor *cursor, const struct table *table, const char *columns,
+                                       sqlite3_value **values, struct classic_options *options,
+                                       struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
   if (!classic_options_init(options)) return error_no_memory(error);
+  options->integers[OPTION_compat] = settings_get(table->connection, "compat", 0) != 0;
   for (int i = 0; columns[i]; i++) {
     int hidden = columns[i] - 'A';
     cursor->hidden[hidden] = sqlite3_value_dup(values[i]);
     if (!cursor->hidden[hidden]) return error_no_memory(error);
-    if (hidden == 0) continue;
-    const char *text = (const char *)sqlite3_value_text(values[i]);
-    if (!text) return error_set(error, TFPROF_USAGE, "%s is NULL", option_column(hidden - 1));
-    enum tfprof_status status = classic_option_set(options, hidden - 1, text, error);
-    if (status) return status;
   }
-  return TFPROF_OK;
+  /* The defaults of the others depend on it. */
+  sqlite3_value *generation = cursor->hidden[1 + OPTION_generation];
+  if (generation) status = take_option(options, OPTION_generation, generation, error);
+  for (int i = 0; columns[i] && !status; i++) {
+    int hidden = columns[i] - 'A';
+    if (hidden > 0) status = take_option(options, hidden - 1, values[i], error);
+  }
+  return status;
 }
 
 static enum tfprof_status compute(struct cursor *cursor, const struct table *table,
@@ -218,7 +232,7 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *colu
   (void)count;
   reset(cursor);
   cursor->rowid = 0;
-  enum tfprof_status status = take_options(cursor, columns, values, &options, &error);
+  enum tfprof_status status = take_options(cursor, table, columns, values, &options, &error);
   if (!status) {
     connection_begin(table->connection);
     status = compute(cursor, table, &options, &error);

@@ -13,7 +13,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
   SELECT tfprof_setting('expensive_operation.count', 3) AS count,
     tfprof_setting('expensive_operation.node_micros', 100) AS node_micros,
     tfprof_setting('expensive_operation.line_micros', 1000) AS line_micros,
-    tfprof_setting('compat', 0) AS compat
+    tfprof_setting('compat', 0) AS is_compat
 ), timed AS MATERIALIZED (
   SELECT id AS profile_id FROM temp.profiles WHERE id IN (SELECT profile_id FROM temp.node_steps)
 ), ops AS (
@@ -23,10 +23,10 @@ WITH RECURSIVE settings AS MATERIALIZED (
 ), nodes AS (
   SELECT profile_id,
     row_number() OVER (PARTITION BY profile_id
-      ORDER BY CASE WHEN compat THEN position END, CASE WHEN NOT compat THEN -micros END, name) AS place,
+      ORDER BY CASE WHEN is_compat THEN position END, CASE WHEN NOT is_compat THEN -micros END, name) AS place,
     name, cpu_micros, accelerator_micros, micros
   FROM temp.scope_view JOIN settings
-  WHERE max_depth = 1000000 AND order_by = 'micros' AND CASE WHEN compat THEN depth = 2 AND total_micros >= node_micros
+  WHERE max_depth = 1000000 AND order_by = 'micros' AND CASE WHEN is_compat THEN depth = 2 AND total_micros >= node_micros
     ELSE depth > 1 AND micros >= node_micros END
 ), lines AS MATERIALIZED (
   SELECT code_view.profile_id AS profile_id, position, parent_position, name, total_cpu_micros AS cpu_micros,
@@ -69,7 +69,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
   FROM shown JOIN lines ON lines.profile_id = shown.profile_id AND lines.position = shown.position WHERE depth >= 0
   UNION ALL
   SELECT profile_id, 2, 0, NULL, 0, 0, 0, NULL, 'SELECT name, micros FROM temp.op_view'
-  FROM timed JOIN settings WHERE compat AND profile_id NOT IN (SELECT profile_id FROM nodes)
+  FROM timed JOIN settings WHERE is_compat AND profile_id NOT IN (SELECT profile_id FROM nodes)
 )
 SELECT
   'expensive_operation' AS check_name,

@@ -1,0 +1,304 @@
+"""The classic tfprof in the shell: generations, outputs, advise, wrong uses, and its prompt through a pseudo-terminal."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from exchange_formats import Pprof, check_events
+from terminal import Terminal, program, run_tests
+
+TFPROF = program("tfprof")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+FILES = os.path.join(ROOT, "tests", "golden", "tensorflow")
+PROFILE = "--profile_path=" + os.path.join(ROOT, "tests", "fuzz", "corpus", "tensorflow", "profile")
+GRAPH = ["--graph_path=" + os.path.join(FILES, "graph.pb"), "--op_log_path=" + os.path.join(FILES, "op_log"),
+         "--run_meta_path=" + os.path.join(FILES, "run_meta_0") + "," + os.path.join(FILES, "run_meta_1")]
+PROMPT = r"tfprof> $"
+
+
+def tfprof(*words, text=None):
+    done = subprocess.run([TFPROF, *words], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+                          stdin=None if text is not None else subprocess.DEVNULL, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def works(*words, text=None):
+    status, out, error = tfprof(*words, text=text)
+    assert (status, error) == (0, ""), (words, status, error)
+    return out
+
+
+def shell(*words):
+    state = tempfile.mkdtemp(prefix="tfprof-test-")
+    return Terminal([TFPROF, *words], columns=100, environment={"XDG_STATE_HOME": state})
+
+
+# ---- generations ----
+
+# What an empty line shows in the documents of these releases, as options and defaults.
+DOCUMENTED = {
+    "0.12": r"""max_depth 4|min_bytes 0|min_micros 0|min_params 0|min_float_ops 0|device_regexes .*|order_by name|
+account_type_regexes Variable|start_name_regexes .*|trim_name_regexes|show_name_regexes .*|
+hide_name_regexes IsVariableInitialized_[0-9]+,save\/.*,^zeros[0-9_]*|account_displayed_op_only false|select params|viz false|
+dump_to_file""",
+    "1.3": r"""max_depth 4|min_bytes 0|min_micros 0|min_params 0|min_float_ops 0|min_occurrence 0|step -1|order_by name|
+account_type_regexes Variable,VariableV2|start_name_regexes .*|trim_name_regexes|show_name_regexes .*|
+hide_name_regexes IsVariableInitialized_[0-9]+,save\/.*,^zeros[0-9_]*|account_displayed_op_only false|select params|output""",
+    "2": r"""max_depth 10|min_bytes 0|min_peak_bytes 0|min_residual_bytes 0|min_output_bytes 0|min_micros 0|
+min_accelerator_micros 0|min_cpu_micros 0|min_params 0|min_float_ops 0|min_occurrence 0|step -1|order_by name|
+account_type_regexes .*|start_name_regexes .*|trim_name_regexes|show_name_regexes .*|hide_name_regexes|
+account_displayed_op_only false|select micros|output stdout:""",
+}
+
+
+def shown_options(text):
+    return [re.sub(r" +", " ", line[1:]).strip() for line in text.split("\n") if line.startswith("-")]
+
+
+def test_options_of_generations():
+    for generation, documented in DOCUMENTED.items():
+        wanted = documented.replace("\n", "").split("|")
+        ours = shown_options(works("--generation", generation, PROFILE, "set"))
+        if generation != "2":
+            assert ours.pop() == "generation " + generation
+        if generation == "1.3":
+            wanted[-1] = "output stdout:" if ours[-1] == "output stdout:" else "output"
+        assert ours == wanted, (generation, ours, wanted)
+        # The same at the prompt, and back again.
+        there_and_back = works(PROFILE, text=f"set -generation {generation}\nset -generation 2\n")
+        assert shown_options(there_and_back)[-21:] == DOCUMENTED["2"].replace("\n", "").split("|"), there_and_back
+
+
+def test_lines_of_generations():
+    """0.12 and 1.3: no legend, one pair of times, only what is accounted, thresholds on own values, no shape of a scalar."""
+    for generation, scalar in (("0.12", "0/0 params"), ("1.3", "1/1 params")):
+        common = ["--generation", generation, "scope", *GRAPH]
+        out = works(*common, "--account_type_regexes=_trainable_variables", "-max_depth", "9")
+        lines = out.rstrip("\n").split("\n")
+        assert lines[0].startswith("_TFProfRoot (--/") and lines[0].endswith(" params)"), out
+        assert len(lines) > 2 and all(re.fullmatch(r" +\S+ \((\d+(x\d+)*, )?\S+/\S+ params\)", line) for line in lines[1:]), out
+        out = works(*common, "--account_type_regexes=.*", "-select", "micros", "-min_micros", "2", "--max_depth=20")
+        lines = out.rstrip("\n").split("\n")
+        assert lines[0].startswith("_TFProfRoot (0us/"), out
+        assert all(re.fullmatch(r" *\S+ \([\d.]+(us|ms|sec)/[\d.]+(us|ms|sec)\)", line) for line in lines), out
+        own = [re.search(r"\(([\d.]+)(us|ms|sec)/", line).groups() for line in lines[1:]]
+        assert own and all(unit != "us" or float(value) >= 2 for value, unit in own), out
+        # The order of options does not matter to --generation.
+        assert works("-select", "params", "--generation=" + generation, "scope", *GRAPH) == works(*common)
+        scalars = [line for line in works(*common, "--account_type_regexes=.*", "-max_depth", "9").split("\n")
+                   if re.search(r" \(" + scalar + r"\)", line)]
+        assert scalars or generation == "1.3", "no scalar"
+
+
+def test_only_in_old_generations():
+    out = works("--generation", "0.12", "scope", *GRAPH, "-select", "num_hidden_ops,params", "-max_depth", "2",
+                "-account_type_regexes", ".*", "-hide_name_regexes", "")
+    hidden = [int(number) for number in re.findall(r", (\d+) hidden ops\)", out)]
+    shown = works("--generation", "0.12", "scope", *GRAPH, "-max_depth", "100", "-account_type_regexes", ".*",
+                  "-hide_name_regexes", "")
+    assert sum(hidden) + out.count("\n") == shown.count("\n"), (out, shown)
+    on_cpu = works("--generation", "0.12", "scope", *GRAPH, "--account_type_regexes=.*", "--device_regexes", ".*cpu:0",
+                   "-select", "device", "-max_depth", "20")
+    lines = on_cpu.rstrip("\n").split("\n")[1:]
+    assert lines and all("cpu:0" in line for line in lines), on_cpu
+    assert tfprof("--generation", "0.12", "graph", *GRAPH, "-device_regexes", ".*gpu.*")[1].count("\n") == 1
+    for words, wrong in ((["--device_regexes=.*"], "no option --device_regexes in generation 2"),
+                         (["--generation", "1.3", "-min_peak_bytes", "1"], "no option --min_peak_bytes in generation 1.3"),
+                         (["--generation", "1.3", "-select", "num_hidden_ops"], "-select cannot be 'num_hidden_ops'"),
+                         (["-select", "num_hidden_ops"], "-select cannot be 'num_hidden_ops'"),
+                         (["--generation", "2.0"], "-generation cannot be '2.0'; it is 2, 1.3 or 0.12")):
+        status, out, error = tfprof(*words, *GRAPH, "scope")
+        assert status == 2 and wrong in error, (words, status, out, error)
+
+
+# ---- outputs ----
+
+
+def test_one_shot_to_a_file():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    path = os.path.join(directory, "out.txt")
+    assert works("scope", *GRAPH, "--max_depth=3", "--dump_to_file=" + path) == ""
+    with open(path) as file:
+        text = file.read()
+    assert text.endswith(works("scope", *GRAPH, "--max_depth=3").split("Report======================\n")[1]
+                         .split("\n======================End")[0])
+    assert works("scope", *GRAPH, "-output", "none") == ""
+    status, _, error = tfprof("scope", *GRAPH, "--dump_to_file=" + os.path.join(directory, "no", "file"))
+    assert status == 1 and "cannot write" in error and "No such file" in error, error
+
+
+def test_timeline():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    for view in ("graph", "scope", "code"):
+        path = os.path.join(directory, view)
+        out = works(view, *GRAPH, "-max_depth", "1000", "-output", f"timeline:outfile={path}")
+        steps = ["0", "1"] if view == "graph" else ["-1"]
+        for step in steps:
+            assert f"Timeline written to {path}_{step};" in out, out
+            with open(f"{path}_{step}") as file:
+                trace = json.load(file)
+            check_events(trace)
+            assert any(event["ph"] == "X" for event in trace["traceEvents"]), view
+    assert sorted(os.listdir(directory)) == ["code_-1", "graph_0", "graph_1", "scope_-1"]
+    status, _, error = tfprof("op", *GRAPH, "-output", f"timeline:outfile={path}")
+    assert status == 1 and "scope, graph and code" in error, error
+    status, _, error = tfprof("graph", *GRAPH, "-step", "7", "-output", f"timeline:outfile={path}")
+    assert status == 1 and "there is no step 7; the steps are 0 1" in error, error
+
+
+def test_pprof():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    path = os.path.join(directory, "stacks.gz")
+    out = works("code", *GRAPH, "-max_depth", "1000", "-select", "micros", "-output", f"pprof:outfile={path}")
+    assert f"Profile written to {path};" in out, out
+    profile = Pprof(path)
+    assert profile.types == [("count", "count"), ("micros", "microseconds")] and profile.preferred == "micros"
+    names = [labels["graph node:"] for _, _, labels in profile.samples]
+    assert len(names) == len(set(names)) > 0
+    rows = works(*GRAPH, "--format", "csv", "SELECT total_micros FROM code_view WHERE max_depth = 1000 LIMIT 1")
+    assert profile.total("micros") == int(rows.split()[1]), rows
+    if shutil.which("go"):
+        shown = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=1", path], check=True, capture_output=True,
+                               text=True, env={**os.environ, "HOME": directory})
+        assert "Type: micros" in shown.stdout, shown.stdout
+
+
+# ---- advise ----
+
+
+def test_advise():
+    out = works("advise", *GRAPH)
+    headings = re.findall(r"(?m)^(\w+Checker):$", out)
+    assert headings[:3] == ["AcceleratorUtilizationChecker", "ExpensiveOperationChecker", "OperationChecker"], out
+    one = works("advise", *GRAPH, "--checkers=ExpensiveOperationChecker")
+    assert one == works(*GRAPH, "advise -checkers expensive_operation") and one in out, (one, out)
+    assert "top 3 operation type" in one
+    # An option holds for that command only.
+    two = works(*GRAPH, "advise -checkers expensive_operation -count 2", "advise -checkers expensive_operation")
+    assert "top 3 operation type" not in two[: len(two) // 2] and two.endswith(one), two
+    assert works(*GRAPH, "advise -checkers ''") == ""
+    rows = works("--format", "jsonl", *GRAPH, "advise -checkers operation,expensive_operation")
+    assert rows and all(json.loads(row)["check_name"] in ("operation", "expensive_operation") for row in rows.split("\n")[:-1])
+    sql = works("--format", "csv", *GRAPH, "SELECT tfprof_set('expensive_operation.count', 1)",
+                "SELECT count(*) FROM advise WHERE message LIKE 'top%type%'",
+                "SELECT tfprof_set('expensive_operation.count', NULL)",
+                "SELECT count(*) FROM advise WHERE message LIKE 'top%type%'")
+    assert [line for line in sql.split("\n") if line.isdigit()] == ["1", "3"], sql
+
+
+def test_advise_with_mistakes():
+    for words, wrong in (("-checkers NoChecker", "there is no checker 'NoChecker'; the checkers are Accelerator"),
+                         ("-no_option 3", "no option -no_option; the options are -checkers"),
+                         ("-count many", "-count takes a number, not 'many'"), ("JobChecker", "begin with a hyphen")):
+        status, out, error = tfprof(*GRAPH, "advise " + words)
+        assert (status, out) == (1, "") and wrong in error, (words, out, error)
+    status, _, error = tfprof("SELECT tfprof_set('no.setting', 1)")
+    assert status == 1 and "there is no setting 'no.setting'; the settings are: " in error, error
+    # What there is nothing to go by is told.
+    status, out, error = tfprof("advise", GRAPH[0])
+    assert status == 0 and "no step was traced" in error, error
+
+
+# ---- wrong uses ----
+
+
+def test_wrong_files_for_options():
+    files = {"graph_path": "graph.pb", "op_log_path": "op_log", "run_meta_path": "run_meta_0"}
+    kinds = {"graph.pb": "GraphDef", "op_log": "OpLog", "run_meta_0": "RunMetadata"}
+    for option in files:
+        for name in set(kinds) - {files[option]}:
+            status, out, error = tfprof(f"--{option}=" + os.path.join(FILES, name), "scope")
+            assert status == 3 and option in error and kinds[name] in error, (option, name, error)
+    status, _, error = tfprof("--profile_path=" + os.path.join(FILES, "graph.pb"), "scope")
+    assert status == 3 and "GraphDef" in error, error
+
+
+def test_mistakes_name_what_is_possible():
+    for words, wrong in (("scope -order_by speed", "it is name, bytes"), ("scope -select speed", "it is bytes, micros"),
+                         ("scope -output paper", "the types are file, none, pprof, stdout and timeline"),
+                         ("scope -speed 3", "there is no option '-speed'"), ("scope -max_depth many", "a whole number"),
+                         ("scope -step 9", "there is no step 9; the steps are 0 1"),
+                         ("scope -account_displayed_op_only perhaps", "true or false")):
+        status, out, error = tfprof(*GRAPH, words)
+        assert status == 1 and wrong in error and "_TFProfRoot" not in out, (words, error)
+    status, out, error = tfprof(*GRAPH, "scope -show_name_regexes '(unclosed'")
+    assert status == 0 and "'(unclosed' is no regular expression" in error and "matches nothing" in error, error
+
+
+def test_hostile_patterns_end():
+    """Patterns that make backtracking engines run for ever."""
+    for pattern in ("(a+)+$", "(.*)*x{50}", "((.?){30}){30}y", "(x|x|x|x)*z", r"(\w+\s?)+;", "(.+)+(.+)+(.+)+!"):
+        start = time.monotonic()
+        tfprof(*GRAPH, f"graph -max_depth 1000 -show_name_regexes '{pattern}' -hide_name_regexes '{pattern}'")
+        assert time.monotonic() - start < 60, pattern
+
+
+def test_average_and_thresholds():
+    """-step -1 is the average over the steps in which a node ran; min_... means at least."""
+    rows = works("--format", "csv", *GRAPH,
+                 "SELECT name, micros FROM scope_view WHERE max_depth = 99 AND step = -1 EXCEPT "
+                 "SELECT nodes.name, sum(exec_ns) / 1000 / count(*) FROM node_steps JOIN nodes ON nodes.id = node_id GROUP BY 1")
+    averaged = [row for row in rows.split("\n")[1:] if row and not row.endswith((",0", ","))]
+    assert not averaged, averaged
+    values = sorted({int(row) for row in works("--format", "csv", *GRAPH, "SELECT total_micros FROM scope_view").split()[1:]})
+    middle = values[len(values) // 2]
+    rows = works("--format", "csv", *GRAPH, f"SELECT total_micros FROM scope_view WHERE min_micros = {middle}").split()[1:]
+    assert min(map(int, rows)) == middle, (middle, rows)
+
+
+# ---- the prompt ----
+
+
+def test_set_and_the_empty_line():
+    with shell(*GRAPH) as t:
+        t.expect(PROMPT)
+        t.send("\n")
+        assert shown_options(t.expect(PROMPT)) == DOCUMENTED["2"].replace("\n", "").split("|")
+        t.send("set -max_depth 2 -select params\n")
+        assert "-max_depth                  2" in t.expect(PROMPT)
+        t.send("scope\n")
+        text = t.expect(PROMPT)
+        assert "# parameters" in text and "total execution time" not in text, text
+        t.send("scope -select micros\n")
+        assert "total execution time" in t.expect(PROMPT)
+        t.send("\n")
+        assert "-select                     params" in t.expect(PROMPT)
+        t.send("SELECT count(*) > 0 AS there FROM op_view;\n")
+        assert re.search(r"│ +1 │", t.expect(PROMPT))
+        t.send("help scope\n")
+        assert "-min_micros 0" in t.expect(PROMPT)
+        t.send("help advise\n")
+        assert "JobChecker" in t.expect(PROMPT)
+
+
+def completed(t, typed, wanted):
+    t.send(typed + "\t")
+    t.expect(re.escape(wanted))
+    t.send("\x15")  # Ctrl-U: the line is gone
+
+
+def test_completion():
+    with shell(*GRAPH) as t:
+        t.expect(PROMPT)
+        for typed, wanted in (("scop", "scope "), ("op -sel", "op -select "), ("op -select acc", "op -select accelerator_micros "),
+                              ("op -select micros,occ", "micros,occurrence "), ("op -order_by nam", "-order_by name "),
+                              ("code -output tim", "-output timeline:outfile="), ("set -generation 0", "-generation 0.12 "),
+                              ("graph -account_displayed_op_only t", "only true "), ("advise -checkers Jo", "-checkers JobChecker "),
+                              ("advise -acc", "advise -accelerator_utilization.low_ratio "), ("SELECT * FROM scope_v", "FROM scope_view ")):
+            completed(t, typed, wanted)
+
+
+def test_no_colour_without_a_terminal():
+    for words in (["scope"], ["advise"], ["help"], ["SELECT 1"]):
+        assert "\x1b" not in works(*GRAPH, *words)
+
+
+if __name__ == "__main__":
+    run_tests(globals())
