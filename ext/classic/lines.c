@@ -247,7 +247,7 @@ void classic_write_members(const struct classic_result *result, uint32_t item, F
     write_text_member(result, "device", n->device, file);
     write_text_member(result, "shape", n->shape, file);
     fputs(", \"input_shapes\": \"", file);
-    write_inputs(model, node, "|", file);
+    write_inputs(result, node, "|", file);
     fputc('"', file);
     for (int m = 0; m < METRIC_count; m++)
       fprintf(file, ", \"%s\": %lld", classic_metric_names[m], (long long)result->node_values[node].of[m]);
