@@ -62,8 +62,8 @@ MODES = {
 # steps are recorded a cycle has to hold several of those.  A profiler that keeps all in memory gets as little as
 # possible.
 STEPS = {"launch_bound": 3, "tiny": 6, "long": 1}
-TURNS = {"launch_bound": 10, "tiny": 10, "long": 4}
-TURNS_BY_MODE = {"sampled": 25, "profiler": 1, "profiler_full": 1}
+TURNS = {"launch_bound": 6, "tiny": 6, "long": 4}
+TURNS_BY_MODE = {"sampled": 16, "profiler": 1, "profiler_full": 1}
 SPIED_STEPS = 10
 WARMUP_STEPS = {"launch_bound": 200, "tiny": 400, "long": 12}
 CYCLES_OF_A_PROCESS = 30
