@@ -242,10 +242,8 @@ static void tell_dropped(uint16_t table, uint64_t dropped, bool is_full, uint64_
 
 /* Statistics need some steps with ops after the warm-up. */
 static void diagnose_sampling(void) {
-  enum { MANY_STEPS = 50, ENOUGH_STEPS = 5 };
   uint64_t steps, recorded;
-  sampling_counts(&steps, &recorded);
-  if (session_parts[PART_OPS].state == PART_OFF || steps < MANY_STEPS || recorded >= ENOUGH_STEPS) return;
+  if (session_parts[PART_OPS].state == PART_OFF || !sampling_lacks_steps(&steps, &recorded)) return;
   diagnose("warning", "capture_degraded", (int64_t)recorded, "ops",
            "ops: degraded: of %llu steps only %llu after the warm-up were recorded with their ops",
            (unsigned long long)steps, (unsigned long long)recorded);

@@ -234,9 +234,12 @@ bool sampling_take_event(struct sampling_event *event) {
   return true;
 }
 
-void sampling_counts(uint64_t *steps, uint64_t *recorded) {
+bool sampling_lacks_steps(uint64_t *steps, uint64_t *recorded) {
+  enum { MANY_STEPS = 50, ENOUGH_STEPS = 5 };
   pthread_mutex_lock(&guard);
   *steps = sampling.marks.steps;
   *recorded = sampling.plan.recorded;
+  bool is_chosen = sampling.options.mode == OPS_NONE || sampling.options.last_step >= 0;
   pthread_mutex_unlock(&guard);
+  return !is_chosen && *steps >= MANY_STEPS && *recorded < ENOUGH_STEPS;
 }

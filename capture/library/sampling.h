@@ -44,7 +44,8 @@ struct sampling_event {
 };
 /* Takes the next change; false: there is none. */
 bool sampling_take_event(struct sampling_event *event);
-/* Counted so far: steps, and of those after the warm-up how many were recorded. */
-void sampling_counts(uint64_t *steps, uint64_t *recorded);
+/* Whether fewer steps after the warm-up were recorded than statistics need, of many and though nobody chose them; steps
+** and recorded ones are filled. */
+bool sampling_lacks_steps(uint64_t *steps, uint64_t *recorded);
 
 #endif
