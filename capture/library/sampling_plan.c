@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE 0.8
+#define SHARE 0.6
 #define LEAST_SHARE 0.25
 /* That there is a callback for ranges makes PyTorch take longer for each op of a backward pass: measured 36
 ** microseconds in a step of 3,300 ops, one part in so many of what recording those takes. The marks of a step come on

@@ -50,7 +50,7 @@ enum {
 
 /* What was seen of a step, of all threads together where nothing else is said. */
 struct step_seen {
-  int64_t wall_ns;
+  int64_t wall_ns;   /* the time that passed, without what other programs took where that is known */
   int64_t thread_ns; /* processor time of the thread that ended it; -1: it was another than the last one */
   uint64_t ops, thread_ops; /* recorded; those of that thread */
   uint64_t memory_events;

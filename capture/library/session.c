@@ -171,7 +171,7 @@ ENTRY_POINT int tfprof_capture_arm(void);
 /* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
 ** for calling any. */
 ENTRY_POINT int tfprof_capture_switch(int mode);
-/* To measure what recording takes: 1 takes away all that is called by the program, 0 brings it back. */
+/* To measure what recording takes: 1 takes away all that is called by the program, 0 brings it back. On one thread. */
 ENTRY_POINT int tfprof_capture_pause(int is_paused);
 /* Between these two every op is recorded, whatever the switch says. They may be nested, and called on any thread. */
 ENTRY_POINT void tfprof_capture_begin_window(void);
@@ -444,6 +444,9 @@ int tfprof_capture_arm(void) {
 
 int tfprof_capture_pause(int is_paused) {
   if (without_callbacks[0] || atomic_load(&state) != SESSION_RECORDING) return 0;
+  static bool was_paused;
+  if (was_paused == (is_paused != 0)) return 1;
+  was_paused = is_paused;
   bool has_memory = session_parts[PART_MEMORY].state == PART_OK;
   sampling_pause(is_paused);
   if (is_paused) {

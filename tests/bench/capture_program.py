@@ -16,6 +16,7 @@ and the number of its events.
 
 import collections
 import ctypes
+import gc
 import json
 import os
 import random
@@ -137,6 +138,9 @@ def main():
     step = make_step(*STEPS[sys.argv[1]]) if sys.argv[1] in STEPS else make_fastest_step()
     mode = sys.argv[2] if len(sys.argv) > 2 else None
     switch = find_switch(mode)
+    step()
+    gc.collect()
+    gc.freeze()  # a collection of all that importing has made would fall into the turn of one side
     for line in sys.stdin:
         turns, count = map(int, line.split())
         if turns:

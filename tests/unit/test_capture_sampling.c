@@ -103,9 +103,9 @@ static void test_first_choice(void) {
   uint32_t first = run.plan.interval;
   reset(&run);
   go_on(&run, &launch_bound, 20000);
-  check(first > 10 && first < 18, "the first K is %u", first);
+  check(first > 12 && first < 24, "the first K is %u", first);
   check(run.interval >= first * 0.75 && run.interval <= first * 1.25, "K goes from %u to %u", first, run.interval);
-  check(slower(&run) < 0.02 && slower(&run) > 0.013, "the job slows by %.2f %%", 100 * slower(&run));
+  check(slower(&run) < 0.02 && slower(&run) > 0.011, "the job slows by %.2f %%", 100 * slower(&run));
   check(run.changes <= 6, "K changes %u times in a job that does not", run.changes);
 }
 
@@ -118,7 +118,7 @@ static void test_wrong_calibration(void) {
     go_on(&run, &launch_bound, 1000);
     reset(&run);
     go_on(&run, &launch_bound, 20000);
-    check(slower(&run) < 0.02 && slower(&run) > 0.013, "told %.0f ns an op: the job slows by %.2f %%", told[i],
+    check(slower(&run) < 0.02 && slower(&run) > 0.011, "told %.0f ns an op: the job slows by %.2f %%", told[i],
           100 * slower(&run));
   }
   struct run run;
@@ -165,7 +165,7 @@ static void test_change(void) {
   struct run run;
   begin(&run, &sampled, 400);
   go_on(&run, &slow, 500);
-  check(run.interval == 1, "steps of 100 ms: K is %u", run.interval);
+  check(run.interval <= 2, "steps of 100 ms: K is %u", run.interval);
   go_on(&run, &launch_bound, 150);
   uint32_t after = run.interval;
   reset(&run);
