@@ -102,8 +102,9 @@ static void *run_hook(void *arguments) {
     while (place < alive_count && alive[place] != module) place++;
     if (place == alive_count || is_told[place]) continue; /* it has been taken from the list, and this is the last */
     check(module_tell(&(struct module_node){.address = (uintptr_t)module, .object_type = (uintptr_t)module->type,
-                                            .parent = -1, .name = "module", .type = "Module", .parameters = -1,
-                                            .bytes = -1, .trainable = -1}),
+                                            .parent = -1, .name = "module", .type = "Module"}) &&
+              module_tell_change(&(struct module_change){.row = (int64_t)told, .kind = "seen", .parameters = 0,
+                                                         .bytes = 0, .trainable = -1}),
           "no memory");
     is_told[place] = true;
     told++;
