@@ -7,6 +7,7 @@
 #include "fake_torch.h"
 
 #include "module_discovery.h"
+#include "module_facts.h"
 #include "module_rows.h"
 
 #define INTERPRETER __attribute__((visibility("default"), used))
@@ -24,6 +25,7 @@ struct list {
 };
 static int module_type, other_type, list_type;
 static struct object work = {1, NULL}, get_objects = {1, NULL}, start_thread = {1, NULL};
+static struct object reference_class = {1, NULL}, died_callback = {1, NULL};
 
 static pthread_mutex_t gil = PTHREAD_MUTEX_INITIALIZER;
 static struct object *alive[ALIVE_MAXIMUM]; /* with the GIL held, as all of an interpreter */
@@ -46,6 +48,18 @@ INTERPRETER int PyList_Append(void *list, void *object);
 INTERPRETER void Py_IncRef(void *object);
 INTERPRETER void Py_DecRef(void *object);
 INTERPRETER void PyErr_Clear(void);
+/* What is looked for, and not used here: models have no parts. */
+#define UNUSED_FUNCTION(name) \
+  INTERPRETER void name(void); \
+  void name(void) { abort(); }
+UNUSED_FUNCTION(PyObject_GetAttrString)
+UNUSED_FUNCTION(PyDict_GetItemString)
+UNUSED_FUNCTION(PyDict_Items)
+UNUSED_FUNCTION(PyTuple_GetItem)
+UNUSED_FUNCTION(PyLong_FromVoidPtr)
+UNUSED_FUNCTION(PyType_IsSubtype)
+extern __attribute__((visibility("default"))) struct object PyDict_Type, _Py_NoneStruct, _Py_FalseStruct;
+struct object PyDict_Type = {1, NULL}, _Py_NoneStruct = {1, NULL}, _Py_FalseStruct = {1, NULL};
 
 int Py_AddPendingCall(int (*function)(void *), void *argument) {
   check(!argument, "an argument that nobody gave");
@@ -119,6 +133,11 @@ void *PyObject_CallObject(void *callable, void *arguments) {
     void *list = PyList_New(0);
     for (unsigned i = 0; i < alive_count; i++) PyList_Append(list, alive[i]);
     return list;
+  }
+  if (callable == &reference_class) { /* a strong one serves */
+    void *module = PyList_GetItem(arguments, 0);
+    Py_IncRef(module);
+    return module;
   }
   check(callable == &start_thread && PyList_GetItem(arguments, 0) == &work, "something else is called");
   void *given = PyList_GetItem(arguments, 1);
@@ -211,7 +230,9 @@ static uint64_t count_nodes(const char *path) {
 
 int main(void) {
   fake_torch_begin();
-  check(module_discovery_begin(&work, &get_objects, &start_thread), "the interpreter lacks a function");
+  check(module_discovery_begin(&work, &get_objects, &start_thread) &&
+            module_facts_begin(&reference_class, &died_callback, &_Py_NoneStruct),
+        "the interpreter lacks a function");
   check(tfprof_capture_arm(), "the library does not arm");
   pthread_t threads[THREADS];
   running = THREADS;
