@@ -88,7 +88,7 @@ static enum tfprof_status set_previous_ends(const struct work *w, int64_t *value
     lane = span->lane;
     bool is_wait = w->items[span->row].part == SYNCS;
     values[i] = is_wait || lane == w->lanes ? NO_VALUE : end;
-    if (!is_wait) end = span->end;
+    if (!is_wait && (end == NO_VALUE || span->end > end)) end = span->end;
   }
   return derive_set_integers(w->profile, TABLE_device_activities, COLUMN_device_activities_previous_end_ns, values,
                              error);

@@ -30,11 +30,16 @@ WITH op_shares AS (
     CAST(sum(1.0 * CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps GROUP BY profile_id
 ), in_ops AS (
-  SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
-  FROM temp.ops AS ops JOIN temp.steps AS steps ON steps.id = ops.step_id
-  WHERE ops.category <> 'user' AND ops.thread_id = steps.thread_id AND steps.is_warmup = 0
-    AND steps.ops_recorded = 1
-  GROUP BY ops.profile_id
+  SELECT profile_id, CAST(sum(1.0 * op_ns) AS INTEGER) AS op_ns
+  FROM (
+    SELECT ops.profile_id AS profile_id, ops.step_id AS step_id,
+      union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) AS op_ns
+    FROM temp.ops AS ops JOIN temp.steps AS steps ON steps.id = ops.step_id
+    WHERE ops.category <> 'user' AND ops.thread_id = steps.thread_id AND steps.is_warmup = 0
+      AND steps.ops_recorded = 1
+    GROUP BY ops.profile_id, ops.step_id
+  )
+  GROUP BY profile_id
 ), kernel_shares AS (
   SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels GROUP BY profile_id
 ), dropped AS (

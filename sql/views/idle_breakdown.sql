@@ -1,10 +1,10 @@
 -- Idle time of streams: what each stream waited for between one kernel and the next.
 --
--- Three rows for each stream that ran anything, as HTA breaks it down.  A gap reaches from the end of a kernel, copy or
--- fill to the start of the next on the same stream; it is host_wait where the next was launched after the one before had
+-- Three rows for each stream that ran anything, as HTA breaks it down.  A gap reaches from the end of all kernels, copies
+-- and fills so far to the start of the next on the same stream (HTA takes the end of the one before, so that kernels that
+-- overlap give gaps below zero; here they give none); it is host_wait where the next was launched after the others had
 -- ended, else kernel_wait where it is shorter than 30 µs (what it takes to get one kernel after the other onto the
--- device), else other.  Kernels that overlap on one stream give negative gaps.  Left out is what HTA leaves out: see
--- temporal_breakdown.
+-- device), else other.  Left out is what HTA leaves out: see temporal_breakdown.
 --   profile_id, rank, stream           the number of the stream
 --   idle_category                      host_wait, kernel_wait or other
 --   idle_ns, idle_ratio                sum of the gaps; share of all gaps of the stream
@@ -17,7 +17,7 @@ WITH last_steps AS (
   WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
 ), gaps AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
-    activities.start_ns - activities.previous_end_ns AS gap_ns,
+    max(0, activities.start_ns - activities.previous_end_ns) AS gap_ns,
     CASE WHEN activities.previous_end_ns IS NULL THEN NULL
       WHEN activities.launch_ns > activities.previous_end_ns THEN 'host_wait'
       WHEN activities.start_ns - activities.previous_end_ns < 30000 THEN 'kernel_wait'

@@ -10,6 +10,7 @@
 --   in_ops_ratio                            share of the step time in which an op ran on the step's own thread
 --   in_input_ratio                          share spent in input_events on that thread
 --   in_optimizer_ratio                      share spent in Optimizer.step
+--                                           (at most 1, also where ops overlap or outlast their step)
 --   ops_per_step                            ops (all categories but user) that started in a step, on any thread
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
 WITH measured AS (
@@ -56,9 +57,9 @@ SELECT
   durations.max_ns AS max_ns,
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
   1e9 * durations.step_count / nullif(durations.sum_ns, 0) AS steps_per_second,
-  1.0 * op_time.in_ops_ns / nullif(durations.recorded_ns, 0) AS in_ops_ratio,
-  1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0) AS in_input_ratio,
-  1.0 * op_time.in_optimizer_ns / nullif(durations.recorded_ns, 0) AS in_optimizer_ratio,
+  min(1.0, 1.0 * op_time.in_ops_ns / nullif(durations.recorded_ns, 0)) AS in_ops_ratio,
+  min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) AS in_input_ratio,
+  min(1.0, 1.0 * op_time.in_optimizer_ns / nullif(durations.recorded_ns, 0)) AS in_optimizer_ratio,
   op_time.op_count / nullif(durations.weight, 0) AS ops_per_step
 FROM counted
 JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id

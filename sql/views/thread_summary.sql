@@ -9,7 +9,8 @@
 --   kernel_count, kernel_ns       kernels on the stream and their durations
 --   transfer_count, transfer_ns   copies and fills on the stream and their durations
 --   start_ms, end_ms              first start and last end, from the start of the run
---   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them
+--   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where they
+--                                 overlap
 -- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH rows_of AS (
   SELECT thread_id, sum((category <> 'user') * sample_weight) AS op_count,
@@ -46,7 +47,8 @@ SELECT
   sums.transfer_ns AS transfer_ns,
   (sums.start_ns - runs.start_ns) / 1e6 AS start_ms,
   (sums.end_ns - runs.start_ns) / 1e6 AS end_ms,
-  1.0 * (sums.op_ns + sums.kernel_ns + sums.transfer_ns) / nullif(sums.end_ns - sums.start_ns, 0) AS busy_ratio
+  min(1.0, 1.0 * (sums.op_ns + sums.kernel_ns + sums.transfer_ns) / nullif(sums.end_ns - sums.start_ns, 0))
+    AS busy_ratio
 FROM sums
 JOIN temp.threads AS threads ON threads.id = sums.thread_id
 JOIN temp.profiles AS profiles ON profiles.id = threads.profile_id

@@ -277,7 +277,29 @@ static void test_odd_args(void) {
   }
 }
 
+/* What an event does not have is not taken from the event before it, whose text may be gone. */
+static void test_without_names(void) {
+  struct opened o = open_text(
+      "[{\"ph\": \"C\", \"name\": \"heap\", \"pid\": 1, \"ts\": 1, \"args\": {\"heap\": 1}},\n"
+      "{\"ph\": \"C\", \"pid\": 1, \"ts\": 2, \"args\": {\"heap\": 2}},\n"
+      "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Event Sync\", \"pid\": 0, \"tid\": 7, \"ts\": 3, \"dur\": 1},\n"
+      "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"pid\": 0, \"tid\": 7, \"ts\": 4, \"dur\": 1, "
+      "\"args\": {\"cuda_sync_kind\": \"Event Sync\"}},\n"
+      "{\"ph\": \"X\", \"cat\": \"kernel\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 1}]");
+  ROWS(counters, 2);
+  TEXT(counters, name, 0, "heap");
+  TEXT(counters, name, 1, "heap");
+  ROWS(syncs, 2);
+  TEXT(syncs, kind, 1, "event");
+  IS_NULL(syncs, attributes, 1);
+  ROWS(kernels, 1);
+  IS_NULL(kernels, name, 0);
+  IS_NULL(kernels, correlation, 0);
+  close_opened(&o);
+}
+
 int main(void) {
+  test_without_names();
   test_times();
   test_base_time();
   test_old_format();

@@ -580,7 +580,7 @@ static void emit_sync(struct worker *w) {
     if (!scan_key_is(kind, known[i].text)) continue;
     SET(syncs_kind, known[i].literal);
     taken(w, kind_key);
-    if (scan_key_is(&w->fields[KEY_NAME], known[i].text)) taken(w, KEY_NAME);
+    if (has(w, KEY_NAME) && scan_key_is(&w->fields[KEY_NAME], known[i].text)) taken(w, KEY_NAME);
   }
   struct place place = device_place(w, DEVICE_GPU, KEY_STREAM);
   SET(syncs_device_id, place.device);
@@ -693,7 +693,7 @@ static void emit_counter(struct worker *w) {
       SET(counters_name, name);
       /* The name of the only series of a counter says nothing when it is "value", or the counter's own. */
       bool is_plain = scan_key_is(&series, "value") ||
-                      (series.length == w->fields[KEY_NAME].length &&
+                      (has(w, KEY_NAME) && series.length == w->fields[KEY_NAME].length &&
                        memcmp(series.text, w->fields[KEY_NAME].text, series.length) == 0);
       if (!is_plain || rows) {
         int64_t own = as_value(intern(w, series.text, series.length, series.is_escaped ? TEXT_ESCAPED : TEXT_PLAIN));

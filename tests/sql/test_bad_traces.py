@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""test_bad_traces.py: traces that no profiler writes: huge, deep, endless, repeated, of another kind.
+
+Each must end in an error that names the file, or be served with a diagnostic, within bounded memory.  Bytes flipped and
+files cut off at every length are tried in tests/unit/test_json_reader.c.
+"""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import zlib
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import BUILD, run_tests
+
+MEGABYTE = 1 << 20
+OP = '{"ph":"X","cat":"cpu_op","name":"%s","pid":1,"tid":1,"ts":%d,"dur":1,"args":{%s}}'
+COUNTS = "SELECT (SELECT count(*) FROM ops), (SELECT group_concat(name, ' ') FROM (SELECT name FROM ops ORDER BY id LIMIT 5))"
+REASONS = "SELECT coalesce(group_concat(reason, ' '), '') FROM (SELECT reason FROM diagnostics ORDER BY 1)"
+
+
+def ask(path, sql, seconds=120):
+    """(lines, standard error, peak of resident memory in MiB) of the tool, in a process of its own."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(["timeout", str(seconds), os.path.join(BUILD, "tfprof"), "--format", "csv", path, sql],
+                                   stdout=output, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0), errors.seek(0)
+        text, error = output.read().decode("utf-8", "replace"), errors.read().decode("utf-8", "replace")
+    assert process.returncode in (0, 1, 3), (process.returncode, error)
+    return text.splitlines()[1:], error, usage.ru_maxrss / 1024
+
+
+def written(directory, text, name="trace.json"):
+    path = os.path.join(directory, name)
+    with open(path, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_gigabyte_once(_engine):
+    """A text of 1 GB, in a name, an argument, beside the events, and without an end: what stands around it is served."""
+    before, after = OP % ("before", 1, ""), OP % ("after", 5, "")
+    cases = {
+        "name": ("[" + before + ',{"ph":"X","cat":"cpu_op","ts":3,"name":"', '"},' + after + "]", "before after", "oversized_element"),
+        "argument": ("[" + before + "," + OP % ("big", 3, '"x":"'), '"}},' + after + "]", "before after", "oversized_element"),
+        "member": ('{"traceEvents":[' + before + '],"note":"', '"}', "before", ""),
+        "endless": ("[" + before + ',{"ph":"X","name":"', "", "before", ""),
+    }
+    for what, (head, tail, names, reason) in cases.items():
+        if what == "argument":
+            head = head[: -len("}}")]
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "trace.json")
+            with open(path, "wb") as file:  # its middle takes no room on the disk
+                file.write(head.encode())
+                file.seek(1 << 30, os.SEEK_CUR)
+                file.write((tail or " ").encode())
+            lines, error, memory = ask(path, COUNTS + f", ({REASONS})")
+            assert not error and lines, (what, error)
+            assert names in lines[0] and reason in lines[0], (what, lines)
+            assert memory < 700, (what, memory)
+
+
+def test_deep_once(_engine):
+    """Ten thousand and ten million levels, in an argument, beside the events, and instead of them."""
+    for depth in (10_000, 10_000_000):
+        nested = "[" * depth + "]" * depth
+        with tempfile.TemporaryDirectory() as directory:
+            path = written(directory, "[" + OP % ("before", 1, "") + "," + OP % ("deep", 2, '"x":' + nested) + "," + OP % ("after", 3, "") + "]")
+            lines, error, _ = ask(path, COUNTS)
+            assert not error and "before deep after" in lines[0], (depth, error, lines)
+            assert ask(path, "SELECT length(attributes) > 20000 FROM ops WHERE name = 'deep'")[0] == ["1"]
+            lines, error, _ = ask(written(directory, '{"schemaVersion":1,"note":' + nested + ',"traceEvents":[' + OP % ("op", 1, "") + "]}"), COUNTS)
+            assert not error and lines[0].endswith("op"), (depth, error, lines)
+            for text in (nested, nested[:depth], '{"traceEvents":' + nested[:depth]):
+                lines, error, _ = ask(written(directory, text), COUNTS)
+                assert error and path in error or lines == ["0,"], (depth, error, lines)
+
+
+def test_bombs_once(_engine):
+    """gzip that unpacks to a thousand times its size: stopped, and what came before is served."""
+    with tempfile.TemporaryDirectory() as directory:
+        head = "[" + OP % ("before", 1, "") + ","
+        for filler, what in ((b" ", "space"), (b"0", "digits"), (b"{},", "events")):
+            packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+            packed = packer.compress(head.encode())
+            for _ in range(600):
+                packed += packer.compress(filler * MEGABYTE)
+            packed += packer.flush()
+            lines, error, memory = ask(written(directory, packed, "trace.json.gz"), COUNTS + f", ({REASONS})")
+            assert not error and "before" in lines[0] and "gzip" in lines[0], (what, error, lines)
+            assert memory < 600, (what, memory)
+        # A gzip file in a gzip file is no trace; many empty members are none either.
+        inner = gzip.compress(gzip.compress(("[" + OP % ("op", 1, "") + "]").encode()))
+        assert "no profile" in ask(written(directory, inner, "twice.json.gz"), COUNTS)[1]
+        members = gzip.compress(b"") * 100_000 + gzip.compress(("[" + OP % ("op", 1, "") + "]").encode())
+        lines, error, _ = ask(written(directory, members, "members.json.gz"), COUNTS)
+        assert error or "op" in lines[0], (error, lines)
+
+
+def test_duplicates_once(_engine):
+    """Hundreds of thousands of kernels, launches, ops and frames of one number: links are made in linear time."""
+    count = 200_000
+    kernel = '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":1,"args":{"device":0,"stream":7,"correlation":5,"External id":5}}'
+    launch = '{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"correlation":5,"External id":5}}'
+    events = []
+    for i in range(count):
+        events += [kernel % (2 * i), launch % (2 * i), OP % ("op", 2 * i, '"External id":5,"Sequence number":1')]
+    events += ['{"ph":"X","cat":"python_function","name":"a.py(1): f","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"Python id":3,"Python parent id":3}}'
+               % i for i in range(count // 10)]
+    with tempfile.TemporaryDirectory() as directory:
+        path = written(directory, "[" + ",\n".join(events) + "]")
+        sql = ("SELECT count(*), count(api_call_id), count(op_id), (SELECT count(*) FROM ops), (SELECT count(op_id) FROM api_calls), "
+               "(SELECT count(*) FROM queue_length), (SELECT count(*) FROM operator_summary), (SELECT count(*) > 0 FROM code_summary) FROM kernels")
+        lines, error, _ = ask(path, sql)
+        assert not error and lines[0].split(",")[:2] == [str(count)] * 2 and lines[0].split(",")[3] == str(count + count // 10), (error, lines)
+
+
+def test_other_kinds(engine):
+    """JSON that is no trace is refused, and the message says what was expected or what it looks like."""
+    others = {
+        "package.json": {"name": "left-pad", "version": "1.3.0", "dependencies": {}},
+        "notebook.ipynb": {"cells": [{"cell_type": "code", "source": ["import torch"]}], "nbformat": 4},
+        "numbers.json": [1, 2, 3.5, None],
+        "texts.json": ["a", "b"],
+        "coco.json": {"images": [{"id": 1}], "annotations": [{"ph": 1}]},
+        "geo.json": {"type": "FeatureCollection", "features": []},
+        "scalar.json": 17,
+        "schema.json": {"schemaVersion": 1},
+        "events.json": {"traceEvents": "none"},
+    }
+    connection = engine()
+    with tempfile.TemporaryDirectory() as directory:
+        for name, content in others.items():
+            for text in (json.dumps(content).encode(), gzip.compress(json.dumps(content).encode())):
+                path = written(directory, text, name)
+                _, error = connection.query(f"SELECT tfprof_open('{path}')")
+                assert error and name in error, (name, error)
+        # In a folder with a trace they are left alone.
+        written(directory, "[" + OP % ("op", 1, "") + "]", "rank0.json")
+        connection.values(f"SELECT tfprof_open('{directory}')")
+        assert connection.values("SELECT count(*) FROM profiles") == [(1,)]
+    connection.close()
+
+
+def test_numbers(engine):
+    """NaN, infinities, 2^63 and more, where a number belongs."""
+    odd = ["NaN", "Infinity", "-Infinity", "9223372036854775808", "-9223372036854775809", "1e400", "-0", "1e-400", "0x10",
+           "null", "true", '"NaN"', '""', "[1]", "{}", "18446744073709551615", "1" * 400, "-", ".5", "5.", "+1", "1e", "--1"]
+    members = ['"ts":%s', '"dur":%s', '"pid":%s', '"tid":%s', '"args":{"External id":%s}', '"args":{"Sequence number":%s}']
+    device = ["stream", "device", "correlation", "registers per thread", "shared memory", "blocks per SM", "warps per SM",
+              "est. achieved occupancy %", "queued", "graph id", "graph node id", "bytes", "memory bandwidth (GB/s)", "context", "grid"]
+    events, after = [], OP % ("after", 9, "")
+    for value in odd:
+        for member in members:
+            rest = {"ts": 1, "dur": 1, "pid": 1, "tid": 1}
+            name = member.split('"')[1]
+            rest.pop(name, None)
+            others = ",".join(f'"{key}":{number}' for key, number in rest.items())
+            events.append('{"ph":"X","cat":"cpu_op","name":"odd",%s,%s}' % (others, member % value))
+        for argument in device:
+            category = "gpu_memcpy" if argument in ("bytes", "memory bandwidth (GB/s)") else "kernel"
+            events.append('{"ph":"X","cat":"%s","name":"odd","pid":0,"tid":7,"ts":1,"dur":1,"args":{"%s":%s}}' % (category, argument, value))
+        events.append('{"ph":"C","name":"c","pid":1,"ts":2,"args":{"v":%s}}' % value)
+        events.append('{"ph":"i","s":"t","name":"[memory]","pid":1,"tid":1,"ts":2,"args":{"Bytes":%s,"Addr":%s,"Device Type":%s}}'
+                      % (value, value, value))
+    with tempfile.TemporaryDirectory() as directory:
+        for base in ("0", "9223372036854775807", "18446744073709551615", "NaN", "-5", '"x"'):
+            text = '{"baseTimeNanoseconds":%s,"schemaVersion":1,"traceEvents":[%s]}' % (base, ",\n".join([*events, after]))
+            connection = engine()
+            connection.values(f"SELECT tfprof_open('{written(directory, text)}')")
+            names = [row[0] for row in connection.values("SELECT name FROM tfprof_views WHERE kind IN ('view', 'check')")]
+            tables = [row[0] for row in connection.values("SELECT name FROM tfprof_tables")]
+            errors = [(name, error) for name in tables + names for error in [connection.query(f"SELECT * FROM temp.{name}")[1]] if error]
+            assert not errors, (base, errors[:3])
+            assert connection.values("SELECT count(*) FROM ops WHERE name = 'after'") == [(1,)], base
+            assert connection.values("SELECT count(*) > 0 FROM diagnostics WHERE offset > 0") == [(1,)], base
+            connection.close()
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])

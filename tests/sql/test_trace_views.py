@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""test_trace_views.py: the views over traces of devices: order, shares, and files that hold little or odd things.
+
+What devices did is compared with a count by hand over random kernels that overlap; files with graph launches only, copies
+only and so on must give what is there and no error.
+"""
+
+import glob
+import json
+import os
+import random
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import Newest, run_tests
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIXTURES = sorted(glob.glob(os.path.join(HERE, "..", "fixtures", "kineto", "*.json")))
+SHARED = os.environ.get("TFPROF_SHARED") or ""
+BASE = 1_700_000_000_000_000_000
+
+
+def span(category, name, start, dur, pid=1, tid=1, **args):
+    """An event; times in nanoseconds."""
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start / 1000, "dur": dur / 1000, "args": args}
+
+
+def kernel(start, dur, stream=7, correlation=0, name="gemm", **args):
+    return span("kernel", name, start, dur, 0, stream, device=0, stream=stream, correlation=correlation, **args)
+
+
+def copy(start, dur, stream=7, correlation=0, name="Memcpy HtoD (Pageable -> Device)", **args):
+    return span("gpu_memcpy", name, start, dur, 0, stream, device=0, stream=stream, correlation=correlation, **args)
+
+
+def launch(start, dur, correlation, name="cudaLaunchKernel", tid=1):
+    return span("cuda_runtime", name, start, dur, 1, tid, correlation=correlation)
+
+
+def opened(engine, events, **members):
+    with tempfile.TemporaryDirectory(prefix="tfprof-views-") as directory:
+        path = os.path.join(directory, "trace.json")
+        with open(path, "w") as file:
+            json.dump({"schemaVersion": 1, "baseTimeNanoseconds": BASE, **members, "traceEvents": events}, file)
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{path}')")
+        connection.values("SELECT count(attributes) FROM ops")  # needs the file
+    return connection
+
+
+def names_of_views(connection):
+    return [row[0] for row in connection.values("SELECT name FROM tfprof_views WHERE kind IN ('view', 'check') ORDER BY name")]
+
+
+def answers(connection, what, views=None):
+    """The rows of all views; every share lies between 0 and 1."""
+    found = {}
+    for name in views or names_of_views(connection):
+        found[name] = connection.values(f"SELECT * FROM temp.{name}")
+        columns = [row[0] for row in connection.values(f"SELECT name FROM pragma_table_info('{name}')")]
+        for i, column in enumerate(columns):
+            if column.endswith("_ratio"):
+                odd = [row[i] for row in found[name] if row[i] is not None and not -1e-9 <= row[i] <= 1 + 1e-9]
+                assert not odd, (what, name, column, odd)
+    return found
+
+
+def test_order_once(_engine):
+    """The rows come in the same order whichever way SQLite goes through the tables; by the newest one, which is fast."""
+    traces = FIXTURES + [path for name in ("nccl_a100", "sampled_rank-0", "amd_mi250", "critical_path_simple_add", "triton")
+                         for path in glob.glob(os.path.join(SHARED, "traces", "pytorch", name + ".*"))]
+    try:
+        connection = Newest()
+    except ImportError:
+        return
+    for path in traces:
+        run = connection.values(f"SELECT tfprof_open('{path}')")[0][0]
+        plain = answers(connection, path)
+        sql = dict(connection.values("SELECT name, sql FROM tfprof_views WHERE kind IN ('view', 'check') AND name <> 'advise'"))
+        connection.values("PRAGMA reverse_unordered_selects = ON")
+        for name in sql:
+            rows = plain[name]
+            # As it stands in its file: a view's own ORDER BY may be dropped when it is selected from.
+            reversed_rows = connection.values(sql[name])
+            assert repr(reversed_rows) == repr(rows), (path, name, next(
+                pair for pair in zip(reversed_rows, rows) if repr(pair[0]) != repr(pair[1])))
+        connection.values("PRAGMA reverse_unordered_selects = OFF")
+        connection.values(f"SELECT tfprof_close({run})")
+    connection.close()
+
+
+def union(spans):
+    covered, until = 0, None
+    for start, end in sorted(spans):
+        if until is None or start > until:
+            covered, until = covered + end - start, end
+        elif end > until:
+            covered, until = covered + end - until, end
+    return covered
+
+
+def test_overlaps(engine):
+    """Kernels that overlap on one stream, last longer than until the next event, lie in each other, have no length."""
+    for seed in range(6):
+        chance = random.Random(seed)
+        events, spans = [], {7: [], 9: []}
+        for i in range(120):
+            stream = chance.choice((7, 9))
+            start, dur = chance.randrange(0, 2_000_000, 1000), chance.choice((0, 1000, 20_000, 400_000 if i % 40 == 0 else 3000))
+            events.append(kernel(start, dur, stream, i + 1))
+            events.append(launch(max(0, start - chance.randrange(0, 50_000, 1000)), 2000, i + 1))
+            spans[stream].append((start, start + dur))
+        connection = opened(engine, events)
+        every = spans[7] + spans[9]
+        first, last = min(start for start, _ in every), max(end for _, end in every)
+        rows = connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM temporal_breakdown")
+        assert rows == [(last - first - union(every), union(every), 0, last - first)], (seed, rows)
+        rows = connection.values("SELECT span_ns, busy_ns, kernel_ns, utilization_ratio <= 1 FROM device_utilization")
+        # Kernels without a length are in no stretch of time.
+        assert rows == [(last - first, union(every), sum(end - start for start, end in every), 1)], (seed, rows)
+        gaps, until = [], first
+        for start, end in sorted(every):
+            if start - until >= 10_000:
+                gaps.append(start - until)
+            until = max(until, end)
+        assert [row[0] for row in connection.values("SELECT gap_ns FROM gpu_gaps")] == sorted(gaps, reverse=True), seed
+        by_stream = dict(connection.values("SELECT stream, sum(idle_ns) FROM idle_breakdown GROUP BY 1"))
+        assert all(0 <= by_stream.get(stream, 0) <= last - first - union(spans[stream]) for stream in spans), (seed, by_stream)
+        # A kernel that runs when the next one starts is no queue of negative length.
+        assert connection.values("SELECT min(min) >= 0 FROM queue_length") == [(1,)], seed
+        answers(connection, f"overlaps {seed}")
+        connection.close()
+
+
+def test_duration_overruns(engine):
+    """An op whose duration reaches beyond the next one on its thread, and a step that ends in the middle of an op."""
+    connection = opened(engine, [
+        span("user_annotation", "ProfilerStep#1", 0, 100_000),
+        span("cpu_op", "aten::first", 10_000, 50_000, **{"External id": 1}),
+        span("cpu_op", "aten::second", 40_000, 40_000, **{"External id": 2}),
+        span("cpu_op", "aten::late", 90_000, 60_000, **{"External id": 3}),
+        kernel(95_000, 100_000, correlation=5), launch(91_000, 1000, 5)])
+    rows = connection.values("SELECT name, parent_id IS NOT NULL, self_ns FROM ops WHERE category = 'op' ORDER BY id")
+    assert all(0 <= self_ns <= 60_000 for _, _, self_ns in rows), rows
+    assert sum(row[2] for row in rows if row[0] in ("aten::first", "aten::second")) <= 90_000, rows
+    parts = connection.values("SELECT dur_ns, kernel_ns + memcpy_ns + memset_ns + communication_ns + runtime_ns + data_loader_ns + "
+                              "cpu_ns + rest_ns FROM step_breakdown")
+    assert len(parts) == 1 and parts[0][0] == parts[0][1], parts
+    answers(connection, "overruns")
+    connection.close()
+
+
+CASES = {
+    "nothing": [],
+    "graph launches only": [launch(1000 * i, 500, i, "cudaGraphLaunch") for i in range(1, 5)],
+    "a graph of kernels": [launch(1000, 500, 1, "cudaGraphLaunch")] + [
+        kernel(5000 + 1000 * i, 800, correlation=1, **{"graph id": 3, "graph node id": i}) for i in range(1, 4)],
+    "copies only": [copy(1000 * i, 500, correlation=i, bytes=4096) for i in range(1, 4)],
+    "fills only": [span("gpu_memset", "Memset (Device)", 1000, 500, 0, 7, device=0, stream=7, correlation=1, bytes=64)],
+    "kernels only": [kernel(1000 * i, 400, correlation=i) for i in range(1, 4)],
+    "kernels without numbers": [span("kernel", "gemm", 1000, 400, "x", "y")],
+    "calls only": [launch(1000, 500, 1), span("cuda_driver", "cuLaunchKernel", 3000, 10, 1, 1, correlation=2)],
+    "ops only": [span("cpu_op", "aten::mm", 1000, 500, **{"External id": 1})],
+    "steps only": [span("user_annotation", f"ProfilerStep#{i}", 1000 * i, 900) for i in range(1, 4)],
+    "waits only": [span("cuda_sync", "Stream Sync", 1000, 500, 0, 7, cuda_sync_kind="Stream Sync", stream=7, device=0,
+                        correlation=1, wait_on_stream=7)],
+    "memory only": [{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": i,
+                     "args": {"Addr": 7, "Bytes": 64 if i % 2 else -64, "Device Type": 1, "Device Id": 0}} for i in range(4)],
+    "counters only": [{"ph": "C", "name": "power", "pid": 0, "ts": 1, "args": {"value": 3.5}}],
+    "instants only": [{"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "x", "ts": 1}],
+    "overheads only": [span("overhead", "Buffer Flush", 1000, 500, -1, 0)],
+    "python only": [span("python_function", "train.py(3): main", 0, 9000, **{"Python id": 1, "Python parent id": None})],
+    "collectives only": [span("cpu_op", "record_param_comms", 0, 900, **{"Collective name": "allreduce", "dtype": "Float",
+                                                                       "In msg nelems": 4, "Out msg nelems": 4, "Group size": 2})],
+    "annotations of the device only": [span("gpu_user_annotation", "ProfilerStep#1", 0, 900, 0, 7)],
+    "tensorflow only": [{"ph": "X", "cat": "Op", "name": "MatMul", "pid": 1, "tid": 0, "ts": 1, "dur": 4,
+                         "args": {"name": "dense/MatMul", "op": "MatMul"}}],
+}
+
+
+def test_little(engine):
+    """Whatever is missing, every view answers; with each kind of row alone all tables but a few are empty."""
+    for what, events in CASES.items():
+        connection = opened(engine, events)
+        answers(connection, what)
+        connection.close()
+
+
+def test_what_there_is(engine):
+    connection = opened(engine, CASES["graph launches only"])
+    assert connection.values("SELECT count(*), count(kernel_count), count(graph) FROM graph_launches") == [(4, 0, 0)]
+    assert connection.values("SELECT name, count FROM api_summary") == [("cudaGraphLaunch", 4)]
+    assert connection.values("SELECT count(*) FROM kernel_launch_stats") == [(0,)]
+    connection = opened(engine, CASES["a graph of kernels"])
+    assert connection.values("SELECT kernel_count, graph FROM graph_launches") == [(3, 3)]
+    assert connection.values("SELECT count(*), count(DISTINCT api_call_id) FROM kernels WHERE graph_launch_id IS NOT NULL") == [(3, 1)]
+    connection = opened(engine, CASES["copies only"])
+    assert connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM temporal_breakdown") == [(1000, 0, 1500, 2500)]
+    assert connection.values("SELECT direction, count, bytes FROM transfer_summary") == [("HtoD", 3, 12288)]
+    assert connection.values("SELECT count(*) FROM device_utilization") == [(0,)]  # of devices that ran kernels
+    connection = opened(engine, CASES["kernels only"])
+    assert connection.values("SELECT busy_ns, span_ns FROM device_utilization") == [(1200, 2400)]
+    assert connection.values("SELECT count(*), count(op_id), count(step_id) FROM kernels") == [(3, 0, 0)]
+
+
+def test_cycles(engine):
+    """Parents that lead in a circle, or to themselves, end no query and hang none."""
+    def frame(i, parent, start):
+        return span("python_function", f"a.py({i}): f{i}", start, 1000, **{"Python id": i, "Python parent id": parent})
+
+    events = [frame(i, (i + 1) % 50, i * 10) for i in range(50)] + [frame(100, 100, 600), frame(101, 100, 700)]
+    events += [frame(1000 + i, 1000 + i - 1, 2000 + i) for i in range(300)]  # and a deep one
+    connection = opened(engine, events)
+    assert connection.values("SELECT count(*) FROM ops") == [(352,)]
+    assert connection.values("SELECT max(depth) FROM code_traces") == [(300,)]
+    answers(connection, "cycles", ["code_summary", "op_summary", "code_trace_line"])
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
