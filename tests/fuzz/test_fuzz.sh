@@ -1,4 +1,12 @@
 #!/usr/bin/env bash
-# test_fuzz.sh: each fuzz target for a short while; tests/fuzz/run.sh does the same for as long as one likes.
+# test_fuzz.sh: each fuzz target for a short while, those that read what other programs wrote for a minute each;
+# tests/fuzz/run.sh does the same for as long as one likes, TFPROF_FUZZ_SECONDS sets one time for all.
 set -eu
-exec "$(dirname "$0")/run.sh" "${TFPROF_FUZZ_SECONDS:-15}"
+cd "$(dirname "$0")"
+foreign=(fuzz_json fuzz_gzip fuzz_memory_snapshot) others=()
+for source in fuzz_*.c; do
+  name=$(basename "$source" .c)
+  case " ${foreign[*]} " in *" $name "*) ;; *) others+=("$name") ;; esac
+done
+./run.sh "${TFPROF_FUZZ_SECONDS:-60}" "${foreign[@]}"
+./run.sh "${TFPROF_FUZZ_SECONDS:-15}" "${others[@]}"
