@@ -74,6 +74,13 @@ def further_views(profile, views):
     """CPU milliseconds of each view in one connection, the text of all lines taken; the profile is open and the first view
     has been asked for."""
     db = sqlite3.connect(":memory:")
+    if not hasattr(db, "enable_load_extension"):  # a Python that was built without it
+        try:
+            import apsw
+        except ImportError:
+            print("  by SQL: needs a Python whose sqlite3 loads extensions, or apsw")
+            return
+        db = apsw.Connection(":memory:")
     db.enable_load_extension(True)
     db.load_extension(str(BUILD / "tfprof"))
     before = used()

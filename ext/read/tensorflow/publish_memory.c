@@ -100,6 +100,7 @@ static int64_t node_device(const struct tf_model *model, uint32_t node) {
 static bool publish_allocations(struct tf_model *model, struct profile *profile, const uint32_t *rank) {
   struct tf_rows rows = {0};
   string_id persistent;
+  if (model->allocations.count == 0) return true;
   struct piece *pieces = malloc((model->allocations.count + 1) * sizeof *pieces);
   int64_t *ops = op_rows(model);
   bool ok = (pieces && ops ? true : tf_no_memory(model)) && tf_intern(model, "persistent", 10, &persistent);
@@ -153,7 +154,12 @@ static bool publish_counters(struct tf_model *model, struct profile *profile) {
   bool ok = tf_intern(model, "allocator_bytes_in_use", 22, &name) && tf_intern(model, "bytes", 5, &unit) &&
             tf_rows_begin(&rows, model, profile, TABLE_counters, count);
   if (!ok) return false;
-  for (uint32_t i = 0; i < rows.count; i++) rows.values[i] = node_device(model, points[i].node);
+  string_id last = 0; /* neighbours are on the same device */
+  for (uint32_t i = 0; i < rows.count; i++) {
+    string_id device = model->nodes.items[points[i].node].device;
+    rows.values[i] = i && device == last ? rows.values[i - 1] : node_device(model, points[i].node);
+    last = device;
+  }
   ok = tf_rows_set(&rows, COLUMN_counters_device_id);
   for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = points[i].micros * 1000;
   ok = ok && tf_rows_set(&rows, COLUMN_counters_time_ns);
