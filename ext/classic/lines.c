@@ -317,7 +317,8 @@ static void write_tree_line(const struct classic_result *result, size_t row, FIL
   const char *joint = "";
   size_t length;
   const char *name = classic_item_name(result, item, &length);
-  for (int32_t depth = result->rows[row].depth; depth > 1; depth--) fputs("  ", file);
+  int32_t indent = (result->rows[row].depth - 1) * 2;
+  if (indent > 0) fprintf(file, "%*s", indent, "");
   fwrite(name, 1, length, file);
   fputs(" (", file);
   for (const uint8_t *select = order_of(result); *select != SELECT_count; select++) {
