@@ -1,12 +1,11 @@
 /* call_stacks.c: -output pprof: the code view as a profile of pprof, each node of the graph a sample.
 **
 ** The stack of a sample is that of the displayed lines down to the innermost displayed one below which the node was
-*made.
-** A location is a line and the function that it calls, as in TensorFlow's profiler: the outermost line calls the second
-** one's function, so that the outermost function, mostly <module>, is none of the stack.  Functions of the gradient end
-** in " (gradient)".  The nodes of lines that have displayed lines below them belong to no displayed leaf and are left
-** out, as is all that -start, -trim and -show leave out with their lines.  A sample has its node's name as the label
-** "graph node:", and two values: 1, and the selected metric, 0 where the node has none.
+** made.  A location is a line and the function that it calls, as in TensorFlow's profiler: the outermost line calls the
+** second one's function, so that the outermost function, mostly <module>, is none of the stack.  Functions of the
+** gradient end in " (gradient)".  The nodes of lines that have displayed lines below them belong to no displayed leaf
+** and are left out, as is all that -start, -trim and -show leave out with their lines.  A sample has its node's name as
+** the label "graph node:", and two values: 1, and the selected metric, 0 where the node has none.
 */
 #include <stdlib.h>
 #include <string.h>

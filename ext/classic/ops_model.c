@@ -213,6 +213,11 @@ static enum tfprof_status fill_nodes_of_rows(struct finishing *f) {
 ** any. */
 enum { IS_STEP, IS_WARMUP, IS_OUTSIDE };
 
+static int kind_of_step(uint32_t step, const int64_t *warmup, uint32_t steps) {
+  if (step >= steps) return IS_OUTSIDE;
+  return warmup[step] == 1 ? IS_WARMUP : IS_STEP;
+}
+
 static enum tfprof_status fill_execs(struct finishing *f) {
   struct ops_graph *graph = f->graph;
   struct classic_model *model = f->model;
@@ -228,7 +233,7 @@ static enum tfprof_status fill_execs(struct finishing *f) {
     uint32_t begin = model->nodes[i].first_exec = count;
     for (uint32_t at = graph->list[f->order[i]].last_exec; at != NO_ROW; at = graph->execs[at].next) {
       const struct ops_exec *from = &graph->execs[at];
-      int kind = from->step == NO_ROW ? IS_OUTSIDE : warmup[from->step] == 1 ? IS_WARMUP : IS_STEP;
+      int kind = kind_of_step(from->step, warmup, steps);
       struct classic_exec *exec = &model->execs[count++];
       *exec = (struct classic_exec){.step = from->step == NO_ROW && steps == 0 ? 0 : from->step};
       exec->of[METRIC_bytes] = from->requested_bytes;
@@ -238,10 +243,11 @@ static enum tfprof_status fill_execs(struct finishing *f) {
       exec->of[METRIC_accelerator_micros] = from->accelerator_ns;
       exec->of[METRIC_cpu_micros] = from->cpu_ns;
       exec->of[METRIC_occurrence] = from->runs;
-      exec->is_aside = (uint8_t)kind;
       best = kind < best ? kind : best;
     }
-    for (uint32_t k = begin; k < count; k++) model->execs[k].is_aside = model->execs[k].is_aside > best;
+    for (uint32_t k = begin; k < count; k++) {
+      model->execs[k].is_aside = kind_of_step(model->execs[k].step, warmup, steps) > best;
+    }
   }
   if (!status) model->nodes[graph->count].first_exec = count;
   model->is_in_nanoseconds = true;

@@ -1,6 +1,5 @@
 /* runs.c: see runs.h.  Ops and kernels that belong to a node, from the tables ops and kernels; what they did to memory
-*from
-** allocations (by their op), memory_events and counters.
+** from allocations (by their op), memory_events and counters.
 **
 ** The device of a run is what TensorFlow calls its lane: there the name of the thread or stream, elsewhere that of the
 ** device, with "/stream:all" for kernels.
@@ -170,8 +169,7 @@ static int compare_names(const void *left, const void *right, void *context) {
 }
 
 /* Puts the numbers of the devices, in the order of their names, into the runs, and these into the order of their nodes
-*and
-** devices. */
+** and devices. */
 static enum tfprof_status order_runs(struct taking *taking) {
   struct classic_runs *runs = taking->runs;
   const struct pool *pool = taking->model->pool;

@@ -1,14 +1,11 @@
 /* timeline.c: -output timeline: what a view shows, as a Chrome trace that chrome://tracing and ui.perfetto.dev open.
 **
 ** graph: the runs of the displayed nodes in one step.  Each device is a process of the trace: "Op scheduling threads:
-*D" for
-** what was scheduled on it, "Op execution threads: D" for what ran on its streams; overlapping runs lie in lanes of
-*their
-** own.  Arrows lead from a run to the runs of the nodes that take its result on another device.  For each accelerator
-*there
-** are two counters: the memory in use, and the ten nodes that hold most of it.  Runs that begin in the same microsecond
-*on
-** one device are shown once, the first of them, and memory at most every 100 microseconds, as in TensorFlow's profiler.
+** D" for what was scheduled on it, "Op execution threads: D" for what ran on its streams; overlapping runs lie in lanes
+** of their own.  Arrows lead from a run to the runs of the nodes that take its result on another device.  For each
+** accelerator there are two counters: the memory in use, and the ten nodes that hold most of it.  Runs that begin in
+** the same microsecond on one device are shown once, the first of them, and memory at most every 100 microseconds, as
+** in TensorFlow's profiler.
 **
 ** scope, code: the displayed tree as if all of it ran one after the other: an item is as wide as its total time, its
 ** children lie below it side by side, each depth is a process "Scope:N".

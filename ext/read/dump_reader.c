@@ -427,6 +427,7 @@ static void free_profile(struct profile *profile) {
   dump_file_close(source->file);
   free(source->strings);
   free(source->ranges);
+  free(source->pending_strings);
   free(source);
 }
 

@@ -23,6 +23,7 @@ struct dump_source { /* source_data of a profile, shared by its versions */
   string_id *strings;
   uint32_t string_count, string_capacity; /* with [0] */
   struct string_range *ranges;
+  struct pending_strings *pending_strings; /* NULL, or texts that found no memory */
   size_t problems_told;
 };
 

@@ -9,12 +9,22 @@
 
 enum {
   STRING_BLOCK = 1024,
-  BATCH_STRINGS = 256,       /* are interned together, or fewer with */
-  BATCH_BYTES = 32 << 10
+  BATCH_STRINGS = 256, /* texts that are interned together, or fewer with */
+  BATCH_BYTES = 32 << 10,
 };
 
-static enum tfprof_status reserve_strings(struct dump_source *source) {
-  if (source->string_count < source->string_capacity) return TFPROF_OK;
+/* What the file has given and the pool has not taken yet. */
+struct pending_strings {
+  struct pool *pool;
+  struct dump_source *source;
+  unsigned count;
+  size_t used;
+  struct pool_text texts[BATCH_STRINGS];
+  char bytes[BATCH_BYTES];
+};
+
+static enum tfprof_status reserve_strings(struct dump_source *source, unsigned count) {
+  if (count <= source->string_capacity - source->string_count) return TFPROF_OK;
   uint32_t capacity = source->string_capacity ? source->string_capacity * 2 : STRING_BLOCK;
   string_id *strings = realloc(source->strings, capacity * sizeof *strings);
   if (!strings) return TFPROF_NO_MEMORY;
@@ -34,63 +44,59 @@ static void append_string(struct dump_source *source, string_id id) {
   source->strings[source->string_count++] = id;
 }
 
-struct string_context {
-  struct profile *profile;
-  struct dump_source *source;
-  unsigned count;
-  size_t used;
-  struct pool_text texts[BATCH_STRINGS];
-  char bytes[BATCH_BYTES];
-};
-
-static enum tfprof_status add_texts(struct string_context *strings, const struct pool_text *texts, unsigned count) {
+/* At most BATCH_STRINGS texts: all of them, or none and an error. */
+static enum tfprof_status add_texts(struct pending_strings *pending, const struct pool_text *texts, unsigned count) {
   string_id ids[BATCH_STRINGS];
-  enum tfprof_status status = pool_intern_many(store_pool(strings->profile->store), texts, count, ids);
-  for (unsigned i = 0; i < count && !status; i++) {
-    status = reserve_strings(strings->source);
-    if (!status) append_string(strings->source, ids[i]);
-  }
+  enum tfprof_status status = reserve_strings(pending->source, count);
+  if (!status) status = pool_intern_many(pending->pool, texts, count, ids);
+  for (unsigned i = 0; i < count && !status; i++) append_string(pending->source, ids[i]);
   return status;
 }
 
-static enum tfprof_status add_batch(struct string_context *strings) {
-  unsigned count = strings->count;
-  strings->count = 0;
-  strings->used = 0;
-  return add_texts(strings, strings->texts, count);
+static enum tfprof_status add_pending(struct pending_strings *pending) {
+  enum tfprof_status status = add_texts(pending, pending->texts, pending->count);
+  if (status) return status;
+  pending->count = 0;
+  pending->used = 0;
+  return TFPROF_OK;
 }
 
 static enum tfprof_status add_string(void *context, uint32_t file_id, const char *text, uint32_t length) {
-  struct string_context *strings = context;
-  enum tfprof_status status = TFPROF_OK;
+  struct pending_strings *pending = context;
   (void)file_id; /* they are consecutive */
-  bool has_room = strings->count < BATCH_STRINGS && length <= BATCH_BYTES - strings->used;
-  if (!has_room) status = add_batch(strings);
-  if (status || length > BATCH_BYTES) return status ? status : add_texts(strings, &(struct pool_text){text, length}, 1);
-  char *copy = strings->bytes + strings->used;
+  bool has_room = pending->count < BATCH_STRINGS && length <= BATCH_BYTES - pending->used;
+  if (!has_room) {
+    enum tfprof_status status = add_pending(pending);
+    if (status) return status;
+  }
+  if (length > BATCH_BYTES) return add_texts(pending, &(struct pool_text){text, length}, 1);
+  char *copy = pending->bytes + pending->used;
   if (length) memcpy(copy, text, length);
-  strings->texts[strings->count++] = (struct pool_text){copy, length};
-  strings->used += length;
+  pending->texts[pending->count++] = (struct pool_text){text ? copy : NULL, length};
+  pending->used += length;
   return TFPROF_OK;
 }
 
 enum tfprof_status dump_load_strings(struct profile *profile, struct tfprof_error *error) {
   struct dump_source *source = profile->source_data;
-  struct string_context *context = malloc(sizeof *context);
-  if (!context) return error_no_memory(error);
-  *context = (struct string_context){.profile = profile, .source = source};
   if (source->string_count == 0) {
-    if (reserve_strings(source)) {
-      free(context);
-      return error_no_memory(error);
-    }
+    if (reserve_strings(source, 1)) return error_no_memory(error);
     append_string(source, 0);
   }
+  /* The file gives each text once: those that found no memory wait for the next call. */
+  struct pending_strings *pending = source->pending_strings;
+  if (!pending) pending = calloc(1, sizeof *pending);
+  if (!pending) return error_no_memory(error);
+  source->pending_strings = pending;
+  pending->pool = store_pool(profile->store);
+  pending->source = source;
   if (error) error_set(error, TFPROF_OK, "the strings of the file cannot be kept");
-  enum tfprof_status status = dump_file_strings(source->file, add_string, context, error);
-  enum tfprof_status rest = add_batch(context); /* what came before a failure counts */
-  free(context);
-  if (!status) status = rest;
+  enum tfprof_status status = dump_file_strings(source->file, add_string, pending, error);
+  if (!status) status = add_pending(pending);
+  if (pending->count == 0) {
+    free(pending);
+    source->pending_strings = NULL;
+  }
   if (status && error) error->status = status;
   dump_tell_problems(profile);
   return status;

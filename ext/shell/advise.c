@@ -2,8 +2,7 @@
 **
 ** The check accelerator_utilization of sql/advise is called AcceleratorUtilizationChecker here.  Those of TensorFlow's
 ** profiler come first, with a heading even where they find nothing; the others where they find something, with what to
-*do
-** below each finding.  With -format csv, json and so on the rows of the checks are shown instead.
+** do below each finding.  With -format csv, json and so on the rows of the checks are shown instead.
 */
 #include "advise.h"
 
@@ -214,8 +213,10 @@ static bool take_words(struct advising *advising, const char *line) {
 
 /* ---- running ---- */
 
+/* Back is the other way round: an option may have been given twice. */
 static void apply(struct advising *advising, bool back) {
-  for (int i = 0; i < advising->change_count; i++) {
+  for (int n = 0; n < advising->change_count; n++) {
+    int i = back ? advising->change_count - 1 - n : n;
     char *message = NULL;
     double missing = -1e300;
     if (!back) {
@@ -305,6 +306,8 @@ enum session_result advise_run(struct session *session, const char *line) {
   bool is_of_other_build;
   advising.connection = connection_find(session->db, &is_of_other_build);
   list_checks(&advising);
+  /* Who asks for the checkers of TensorFlow's profiler gets them for any source. */
+  change(&advising, "expensive_operation.every_source", "1");
   if (!advising.connection || !take_words(&advising, classic_advise_words(session)) || !take_words(&advising, line))
     return SESSION_ERROR;
   enum session_result result = SESSION_OK;

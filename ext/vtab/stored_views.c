@@ -60,8 +60,8 @@ static char *advise_sql(sqlite3 *db) {
     sqlite3_free(trouble);
   }
   if (sqlite3_str_length(text)) {
-    sqlite3_str_appendall(
-        text, ")\nORDER BY saves_ns DESC NULLS LAST, check_name, subject, message, severity, value, evidence");
+    sqlite3_str_appendall(text, ")\nORDER BY saves_ns DESC NULLS LAST, severity = 'info', check_name, subject, message,"
+                                "\n  severity, value, evidence");
   }
   return sqlite3_str_finish(text);
 }

@@ -6,7 +6,10 @@
 -- node ran, as in the classic views, of which these rows are excerpts.
 -- With tfprof_set('compat', 1) the nodes are those that TensorFlow's profiler picks: the outermost scopes with the most
 -- time in all, printed with their own time, which is mostly 0; an empty line where none takes long enough.
--- Settings: count (3) of op types, nodes and lines; node_micros (100), which a node must take; line_micros (1000).
+-- What PyTorch ran is left to slowest_source_line and op_summary unless the setting every_source is 1, as it is for the
+-- prompt's own `advise`.
+-- Settings: count (3) of op types, nodes and lines; node_micros (100), which a node must take; line_micros (1000);
+-- every_source (0).
 -- Columns: those of every check, see sql/README.md; value is the time in ns, saves_ns NULL.  Cost: the classic views.
 -- Example: SELECT message FROM advise WHERE check_name = 'expensive_operation';
 WITH RECURSIVE settings AS MATERIALIZED (
@@ -14,19 +17,25 @@ WITH RECURSIVE settings AS MATERIALIZED (
     tfprof_setting('expensive_operation.node_micros', 100) AS node_micros,
     tfprof_setting('expensive_operation.line_micros', 1000) AS line_micros,
     tfprof_setting('compat', 0) AS is_compat
+), chosen AS MATERIALIZED (
+  SELECT id AS profile_id FROM temp.profiles
+  WHERE framework IS NOT 'pytorch' OR tfprof_setting('expensive_operation.every_source', 0)
 ), timed AS MATERIALIZED (
-  SELECT id AS profile_id FROM temp.profiles WHERE id IN (SELECT profile_id FROM temp.node_steps)
+  SELECT profile_id FROM chosen WHERE profile_id IN (SELECT profile_id FROM temp.node_steps)
 ), ops AS (
-  SELECT profile_id, row_number() OVER (PARTITION BY profile_id ORDER BY position) AS place, name, cpu_micros,
-    accelerator_micros, micros, max(total_micros) OVER (PARTITION BY profile_id) AS all_micros
-  FROM temp.op_view WHERE max_depth = 1000000 AND min_micros = 1 AND order_by = 'micros'
+  SELECT op_view.profile_id AS profile_id,
+    row_number() OVER (PARTITION BY op_view.profile_id ORDER BY position) AS place, name,
+    cpu_micros, accelerator_micros, micros, max(total_micros) OVER (PARTITION BY op_view.profile_id) AS all_micros
+  FROM chosen JOIN temp.op_view AS op_view ON op_view.profile = chosen.profile_id
+  WHERE max_depth = 1000000 AND min_micros = 1 AND order_by = 'micros'
 ), nodes AS (
-  SELECT profile_id,
-    row_number() OVER (PARTITION BY profile_id
+  SELECT scope_view.profile_id AS profile_id,
+    row_number() OVER (PARTITION BY scope_view.profile_id
       ORDER BY CASE WHEN is_compat THEN position END, CASE WHEN NOT is_compat THEN -micros END, name) AS place,
     name, cpu_micros, accelerator_micros, micros
-  FROM temp.scope_view JOIN settings
-  WHERE max_depth = 1000000 AND order_by = 'micros' AND CASE WHEN is_compat THEN depth = 2 AND total_micros >= node_micros
+  FROM chosen JOIN temp.scope_view AS scope_view ON scope_view.profile = chosen.profile_id JOIN settings
+  WHERE max_depth = 1000000 AND order_by = 'micros'
+    AND CASE WHEN is_compat THEN depth = 2 AND total_micros >= node_micros
     ELSE depth > 1 AND micros >= node_micros END
 ), lines AS MATERIALIZED (
   SELECT code_view.profile_id AS profile_id, position, parent_position, name, total_cpu_micros AS cpu_micros,

@@ -6,9 +6,9 @@
 --   count, mean, stddev, min, p25, p50, p75, max   of the rate, in GB/s
 -- Cost: two sorts of transfers.  Example: SELECT name, mean, max FROM memory_bandwidth;
 SELECT
-  profile_id,
+  profile_id AS profile_id,
   min(rank) AS rank,
-  name,
+  name AS name,
   count(*) AS count,
   avg(gigabytes_per_second) AS mean,
   stddev(gigabytes_per_second) AS stddev,

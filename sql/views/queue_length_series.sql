@@ -36,13 +36,13 @@ WITH last_steps AS (
     AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
 )
 SELECT
-  profile_id,
-  rank,
-  stream,
+  profile_id AS profile_id,
+  rank AS rank,
+  stream AS stream,
   (time_ns - run_ns) / 1e6 AS time_ms,
   sum(change) OVER in_order AS queue_length,
-  device_id,
-  thread_id
+  device_id AS device_id,
+  thread_id AS thread_id
 FROM events
 WINDOW in_order AS (PARTITION BY profile_id, device_id, thread_id ORDER BY time_ns, change DESC ROWS UNBOUNDED PRECEDING)
 ORDER BY profile_id, device_id, thread_id, time_ns, change DESC

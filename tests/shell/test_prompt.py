@@ -272,7 +272,7 @@ def test_commands():
             ("COLUMNS step_summary", "column_name"),
             ("columns nothing", "no such table or view"),
             (".nothing", "there is no command"),
-            ("scope -max_depth 3", "nothing that is open has a graph"),
+            ("scope -max_depth 3", "nothing that is open has nodes, ops or kernels"),
             ("read /nonexistent.sql", "No such file"),
             ("format nothing", "there is no format"),
         ):
