@@ -25,7 +25,9 @@ static bool make_room(struct path_search *s, uint32_t edges, uint32_t nodes) {
   s->ready = scratch_allocate(node_room * sizeof *s->ready);
   s->nodes = (uint32_t)node_room - 2;
   s->edges = (uint32_t)edge_room - 1;
-  return s->first_edge && s->out && s->missing && s->best_edge && s->distance && s->ready;
+  if (s->first_edge && s->out && s->missing && s->best_edge && s->distance && s->ready) return true;
+  path_search_free(s);
+  return false;
 }
 
 static bool begin_search(struct path_search *s, const struct path_edge *edges, uint32_t edge_count, uint32_t nodes) {

@@ -58,5 +58,6 @@ int main(void) {
   if (!longest_path(&search, circle, 5, 6, path, &length)) return 1;
   if (length != 1 || path[0] != 4) failures++, printf("circle: %u edges, the first %u\n", length, path[0]);
   if (!longest_path(&search, NULL, 0, 0, path, &length) || length) failures++, printf("no nodes: %u edges\n", length);
+  path_search_free(&search);
   return failures > 0;
 }
