@@ -36,7 +36,7 @@ def statements(text):
 
 def at_prompts(text):
     lines = re.findall(r"^(?:\*\* *)?(?:sqlite|tfprof|   \.\.\.)> ?(.*)$", text, re.M)
-    return statements("\n".join(line for line in lines if not re.match(r"\.|tables|columns|scope|code", line)))
+    return statements("\n".join(line for line in lines if not re.match(r"\.|(tables|columns|scope|op|code|graph|advise)\b", line)))
 
 
 def of_readme(text):
