@@ -117,7 +117,8 @@ static enum tfprof_status not_found(const char *path, int reason, struct tfprof_
   if (stat(parent, &info) == 0 && !S_ISDIR(info.st_mode)) {
     error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; %s is a file", parent);
   } else if (strcmp(parent, ".") == 0 || strcmp(parent, "/") == 0 || is_whole) { /* would say nothing new */
-    error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory");
+    error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; what can be opened is a folder that "
+             "tfprof-capture -o wrote, or a file of another profiler");
   } else {
     error_at(error, TFPROF_NOT_FOUND, path, 0, "no such file or directory; of this path %s exists", parent);
   }

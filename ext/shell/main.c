@@ -140,6 +140,7 @@ static int take_options(int *argc, char **argv, struct session *session) {
       return 1;
     } else if ((value = option_value(argv, &i, "--format"))) {
       int format = output_format_find(value);
+      if (!*value) return usage("%s needs one of box, csv, json, jsonl and markdown", "--format") + 1;
       if (format < 0)
         return usage("there is no format '%s'; the formats are box, csv, json, jsonl and markdown", value) + 1;
       session->style.format = (enum output_format)format;

@@ -38,7 +38,7 @@ def test_wrong_usage():
     for arguments, words in (
         (["--frmat", "csv"], "unknown option '--frmat'"),
         (["--format", "yaml", "SELECT 1"], "no format 'yaml'"),
-        (["--format"], "no format ''"),
+        (["--format"], "--format needs one of box, csv"),
         (["--width", "wide"], "'wide' is no width"),
         (["--width=-1"], "no width"),
         (["SELECT 1", "run"], "stands after SQL"),
