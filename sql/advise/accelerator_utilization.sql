@@ -1,10 +1,9 @@
 -- Advice: how much of the time accelerators compute.
 --
--- One row for each GPU that nodes of a graph ran on: the time that its nodes spent on it
--- (node_steps.accelerator_ns), over
--- the time from the first start to the last end of these nodes, in the last step in which any of them ran; at most 1,
--- since nodes may overlap on several streams.  GPUs of runs without such nodes: the time in which any kernel ran, over
--- the time from the first kernel's start to the last one's end.
+-- One row for each GPU that nodes of a graph ran on: the time that its nodes spent on it (node_steps.accelerator_ns),
+-- over the time from the first start to the last end of these nodes, in the last step in which any of them ran; at most
+-- 1, since nodes may overlap on several streams.  GPUs of runs without such nodes: the time in which any kernel ran,
+-- over the time from the first kernel's start to the last one's end.
 -- With tfprof_set('compat', 1) each node counts in the last step in which it ran itself, as in TensorFlow's profiler,
 -- where the ratio falls to 0 when these are several steps.
 -- Setting: low_ratio (0.5), below which it is a warning: then more than half of the device's time is lost.

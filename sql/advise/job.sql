@@ -8,8 +8,7 @@
 --   memory         what the process held (process_resident_bytes) and what the machine had left (host_available_bytes)
 -- Settings, beyond which a row is a warning instead of information:
 --   slow_bytes_per_second (100e6)  a rate below it is no better than gigabit Ethernet, slower than any link made for
---                                  training;
---                                  told where it is at least time_ratio (0.1) of the time of the steps
+--                                  training; told where it is at least time_ratio (0.1) of the time of the steps
 --   busy_ratio (0.95)              of the machine's processors: then input and launching wait for each other
 --   left_ratio (0.05)              of memory: less of it left, and the process may be killed
 -- TensorFlow's profiler announces such a check and has none.

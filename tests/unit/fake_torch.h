@@ -11,11 +11,11 @@
 #include "dump/reader.h"
 #include "dump_ids.h"
 #include "scratch.h"
+#include "stopping_check.h"
 #include "thread_record.h"
 #include "torch_inputs.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,16 +26,6 @@ int tfprof_capture_arm(void);
 void tfprof_capture_flush(void);
 void tfprof_capture_finish(void);
 const char *tfprof_capture_path(void);
-
-__attribute__((format(printf, 2, 3))) static inline void check(bool holds, const char *format, ...) {
-  if (holds) return;
-  va_list arguments;
-  va_start(arguments, format);
-  vprintf(format, arguments);
-  va_end(arguments);
-  printf("\n");
-  exit(1);
-}
 
 enum {
   OBJECT_SCOPE = 0,

@@ -6,22 +6,12 @@
 */
 #include "sampling_plan.h"
 #include "step_marks.h"
+#include "stopping_check.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-__attribute__((format(printf, 2, 3))) static void check(bool holds, const char *format, ...) {
-  if (holds) return;
-  va_list arguments;
-  va_start(arguments, format);
-  vprintf(format, arguments);
-  va_end(arguments);
-  printf("\n");
-  exit(1);
-}
 
 static double random_share(uint64_t *state) { /* 0 to 1 */
   *state = *state * 6364136223846793005u + 1442695040888963407u;
