@@ -10,7 +10,7 @@
 **
 **   TFPROF_RUN_DIRECTORY  absolute path of the run directory; each process writes HOST-PID.tfprof in it
 **   TFPROF_LIBRARY        absolute path of libtfprof_capture.so
-**   TFPROF_COMMAND        the command line as one would type it
+**   TFPROF_COMMAND        the program's command line as one would type it, which is that of the run
 **   PYTHONPATH            the hooks' directory, then what it was before
 **   LD_PRELOAD            libtfprof_preload.so, then what it was before: for a Python with -I, -E or -S
 **   and the variables of the options (options.c)
@@ -21,6 +21,7 @@
 ** supervise (start, signals, end), recording (reads what was written), report (says it).
 */
 #include "check.h"
+#include "command_line.h"
 #include "options.h"
 #include "program.h"
 #include "report.h"
@@ -118,7 +119,7 @@ static bool set_environment(const struct capture_options *options, const struct 
     return false;
   }
   const char *former = getenv("PYTHONPATH");
-  char *path = NULL, *command = options->command ? program_quote(options->command) : strdup("tfprof-capture --check");
+  char *path = NULL, *command = options->command ? command_line_quote(options->command) : strdup("tfprof-capture --check");
   bool is_set = asprintf(&path, former && *former ? "%s:%s" : "%s", parts->hooks, former) >= 0 && command &&
                 setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_COMMAND", command, 1) == 0 &&
                 setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&

@@ -1,8 +1,8 @@
 /* program.c: looks at the program before it is run, for the messages when it cannot be run or records nothing. */
 #include "program.h"
+#include "command_line.h"
 #include "status.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,7 +113,7 @@ static void hint_at_python(const char *word) {
   struct stat facts;
   if (is_script_name(word) && stat(word, &facts) == 0) {
     char *words[] = {(char *)word, NULL};
-    char *quoted = program_quote(words);
+    char *quoted = command_line_quote(words);
     fprintf(stderr, "; it is a Python script: say  tfprof-capture … -- python3 %s", quoted ? quoted : word);
     free(quoted);
   }
@@ -146,37 +146,4 @@ int program_explain_failure(char **command, const struct program *program, int e
   }
   fputs("\n", stderr);
   return status;
-}
-
-static bool is_plain(const char *word) {
-  if (!*word) return false;
-  for (; *word; word++) {
-    if (!isalnum((unsigned char)*word) && !strchr("-_./=:,+@%", *word) && !((unsigned char)*word & 0x80))
-      return false;
-  }
-  return true;
-}
-
-char *program_quote(char **command) {
-  size_t size = 1;
-  for (char **word = command; *word; word++) size += 4 * strlen(*word) + 3;
-  char *text = malloc(size), *end = text;
-  if (!text) return NULL;
-  for (char **word = command; *word; word++) {
-    if (word > command) *end++ = ' ';
-    if (is_plain(*word)) {
-      end = stpcpy(end, *word);
-      continue;
-    }
-    *end++ = '\'';
-    for (const char *c = *word; *c; c++) {
-      if (*c == '\'')
-        end = stpcpy(end, "'\\''");
-      else
-        *end++ = *c;
-    }
-    *end++ = '\'';
-  }
-  *end = '\0';
-  return text;
 }

@@ -17,7 +17,4 @@ void program_examine(char **command, struct program *program);
 /* Says why exec failed with `error` and what to type instead; returns 126 or 127, as shells do. */
 int program_explain_failure(char **command, const struct program *program, int error);
 
-/* The command as one would type it into a shell, quoted where needed. Caller frees; NULL: no memory. */
-char *program_quote(char **command);
-
 #endif

@@ -3,6 +3,7 @@
 ** With --quiet only what is wrong is said.  Everything goes to stderr: stdout belongs to the program.
 */
 #include "report.h"
+#include "command_line.h"
 #include "recording.h"
 
 #include <signal.h>
@@ -81,15 +82,25 @@ static void say_counts(uint64_t ops, uint64_t steps) {
   if (steps) fprintf(stderr, " in %s optimizer step%s", count_text(steps).bytes, plural(steps));
 }
 
+/* The beginning of a command line, which may hold a program of several lines (python -c). */
+static void say_command(const char *command) {
+  const char *at = command;
+  for (int characters = 0; *at; at++) {
+    bool is_inside = ((unsigned char)*at & 0xc0) == 0x80; /* a character of UTF-8 */
+    if (!is_inside && characters++ == MAXIMUM_COMMAND) break;
+    fputc((unsigned char)*at < ' ' ? ' ' : *at, stderr);
+  }
+  if (*at) fputs("…", stderr);
+}
+
 static void say_process(const struct process_recording *process) {
   if (process->problem) return;
-  const char *command = process->command ? process->command : "";
-  size_t length = strlen(command);
   fprintf(stderr, "  pid %-7u ", process->pid);
   if (process->rank >= 0) fprintf(stderr, "rank %d: ", process->rank);
   say_counts(process->ops, process->steps);
-  fprintf(stderr, ", %s  %.*s%s%s\n", bytes_text(process->bytes).bytes, MAXIMUM_COMMAND, command,
-          length > MAXIMUM_COMMAND ? "…" : "", process->is_alive ? "  (still running and recording)" : "");
+  fprintf(stderr, ", %s  ", bytes_text(process->bytes).bytes);
+  say_command(process->command ? process->command : "");
+  fputs(process->is_alive ? "  (still running and recording)\n" : "\n", stderr);
 }
 
 /* The same note of many processes is told once. */
@@ -148,14 +159,14 @@ static char *load_command(const char *extension) {
   return command;
 }
 
-/* A word for the shell: between double quotes where nothing in it has a meaning there, else as program_quote does. */
+/* A word for the shell: between double quotes where nothing in it has a meaning there, else as command_line_quote does. */
 static void say_word(const char *word) {
   if (!strpbrk(word, "\"$`\\!\n")) {
     fprintf(stderr, strchr(word, '\'') ? "\"%s\"" : "'%s'", word);
     return;
   }
   char *words[] = {(char *)word, NULL};
-  char *quoted = program_quote(words);
+  char *quoted = command_line_quote(words);
   fputs(quoted ? quoted : word, stderr);
   free(quoted);
 }
@@ -175,7 +186,7 @@ static void say_sqlite(const char *directory, const char *extension) {
 
 static void say_next(const char *directory, const char *tools, const char *extension) {
   char *words[] = {(char *)directory, NULL};
-  char *quoted = program_quote(words);
+  char *quoted = command_line_quote(words);
   const char *run = quoted ? quoted : directory;
   int width = (int)(strlen(run) + strlen(" advise"));
   fputs("tfprof: look at it with\n", stderr);

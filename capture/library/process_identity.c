@@ -1,6 +1,8 @@
 /* process_identity.c: see process_identity.h. */
 #include "process_identity.h"
 
+#include "command_line.h"
+
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static char framework_version[64], command[4096];
+static char framework_version[64], *command, *run_command;
 static _Atomic uint64_t told_rank; /* the rank above, the size of the world below, which is never 0; 0: not told */
 static _Atomic bool is_changed;
 
@@ -44,7 +46,8 @@ void process_identity_get(struct process_identity *identity) {
   if (gethostname(identity->host, sizeof identity->host - 1)) identity->host[0] = 0;
   struct dump_profile *profile = &identity->profile;
   profile->host = identity->host;
-  profile->command = command[0] ? command : NULL;
+  profile->command = command;
+  profile->run_command = run_command;
   profile->framework = "pytorch";
   profile->framework_version = framework_version;
   profile->recorder = "tfprof-capture " TFPROF_RELEASE;
@@ -76,14 +79,7 @@ void process_identity_get(struct process_identity *identity) {
 }
 
 void process_identity_begin(void) {
+  command = command_line_of_process(); /* once for a process: it is never given back */
   const char *given = getenv("TFPROF_COMMAND");
-  if (given && *given) {
-    snprintf(command, sizeof command, "%s", given);
-    return;
-  }
-  int descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-  ssize_t length = descriptor < 0 ? 0 : read(descriptor, command, sizeof command - 1);
-  if (descriptor >= 0) close(descriptor);
-  for (ssize_t i = 0; i + 1 < length; i++)
-    if (!command[i]) command[i] = ' ';
+  run_command = given && *given ? strdup(given) : NULL;
 }

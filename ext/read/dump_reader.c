@@ -263,6 +263,7 @@ static enum tfprof_status describe(struct profile *profile, struct tfprof_error 
       {from->host, &profile->host},
       {from->job, &profile->job},
       {from->command, &profile->command},
+      {from->run_command, &profile->run_command},
       {from->framework, &profile->framework},
       {from->framework_version, &profile->framework_version},
       {from->clock_domain, &profile->clock_domain},

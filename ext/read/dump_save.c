@@ -225,6 +225,7 @@ static struct dump_profile describe(const struct saving *saving) {
       .host = text_of(saving, profile->host),
       .job = text_of(saving, profile->job),
       .command = text_of(saving, profile->command),
+      .run_command = text_of(saving, profile->run_command),
       .framework = text_of(saving, profile->framework),
       .framework_version = text_of(saving, profile->framework_version),
       .recorder = "tfprof_save " TFPROF_RELEASE,

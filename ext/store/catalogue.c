@@ -143,6 +143,7 @@ static enum tfprof_status run_cell(struct store *store, const struct catalogue_r
   case COLUMN_runs_end_ns: return span_cell(row, 1, cell, error);
   case COLUMN_runs_dur_ns: return span_cell(row, 2, cell, error);
   case COLUMN_runs_command:
+    for (size_t i = 0; i < row->profile_count && !cell->is_known; i++) *cell = text(row->profiles[i]->run_command);
     for (size_t i = 0; i < row->profile_count && !cell->is_known; i++) *cell = text(row->profiles[i]->command);
     break;
   default: break;

@@ -120,6 +120,7 @@ struct profile {
   uint64_t device, inode; /* of the file that was opened; 0: not known */
   /* the columns of the profiles table that are known at open; string ids, 0: NULL; -1 numbers: NULL */
   string_id path, job, host, framework, framework_version, command, clock_domain, attributes;
+  string_id run_command; /* of the table runs, where the source tells it beside `command` */
   string_id location, real_location; /* the path from the root on, and without links; see store_identify_file */
   int64_t pid, parent_pid, rank, world_size, clock_offset_ns, clock_error_ns, file_bytes;
   int64_t event_count; /* how many were recorded, where the rows of the source do not tell; -1: they do */

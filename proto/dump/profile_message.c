@@ -21,6 +21,7 @@ static Tfprof__Profile message_of(const struct dump_profile *profile) {
   set_text(&message.host, profile->host);
   set_text(&message.job, profile->job);
   set_text(&message.command, profile->command);
+  set_text(&message.run_command, profile->run_command);
   set_text(&message.framework, profile->framework);
   set_text(&message.framework_version, profile->framework_version);
   set_text(&message.recorder, profile->recorder);
@@ -67,7 +68,9 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
   Tfprof__Profile *message = tfprof__profile__unpack(NULL, length, bytes);
   if (!message) return error_set(error, TFPROF_CORRUPT, "the profile message cannot be decoded");
   bool done = take_text(&profile->host, &message->host) && take_text(&profile->job, &message->job) &&
-              take_text(&profile->command, &message->command) && take_text(&profile->framework, &message->framework) &&
+              take_text(&profile->command, &message->command) &&
+              take_text(&profile->run_command, &message->run_command) &&
+              take_text(&profile->framework, &message->framework) &&
               take_text(&profile->framework_version, &message->framework_version) &&
               take_text(&profile->recorder, &message->recorder) &&
               take_text(&profile->attributes, &message->attributes) &&
@@ -90,8 +93,9 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
 
 void dump_profile_free_texts(struct dump_profile *profile) {
   const char **texts[] =
-      {&profile->host,     &profile->job,         &profile->command, &profile->framework, &profile->framework_version,
-       &profile->recorder, &profile->clock_domain, &profile->attributes};
+      {&profile->host,      &profile->job,               &profile->command,  &profile->run_command,
+       &profile->framework, &profile->framework_version, &profile->recorder, &profile->clock_domain,
+       &profile->attributes};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     free((char *)(uintptr_t)*texts[i]);
     *texts[i] = NULL;

@@ -13,8 +13,23 @@ TORCHRUN += ["--rdzv-endpoint", "localhost:0"]
 
 
 def profiles(directory):
-    columns = "path, pid, parent_pid, rank, world_size, complete"
+    columns = "path, pid, parent_pid, rank, world_size, complete, command"
     return capturing.query(directory, "SELECT %s FROM profiles ORDER BY rank" % columns)
+
+
+def check_commands(directory, agent, ranks, out):
+    """Each process has its own command line, the run that of the launcher; a saved copy tells the same."""
+    started = " ".join([capturing.PYTHON, *TORCHRUN])
+    assert agent["command"].startswith(started) and agent["command"].endswith(out), agent
+    for row in ranks:
+        assert row["command"].endswith("drive.py ranks both " + out) and "torch.distributed" not in row["command"], row
+    commands = "SELECT (SELECT command FROM runs) AS run, command FROM profiles ORDER BY rank"
+    told = capturing.query(directory, commands)
+    assert told[0]["run"] == agent["command"] and told[0]["run"] != told[1]["command"], told
+    with capturing.Directory() as copy:
+        saved = os.path.join(copy, "saved")
+        capturing.query(directory, "SELECT tfprof_save('%s')" % saved)
+        assert capturing.query(saved, commands) == told, told
 
 
 def test_ops_of_two_ranks():
@@ -27,6 +42,7 @@ def test_ops_of_two_ranks():
         (agent,) = [row for row in rows if row["rank"] is None]
         assert [(row["rank"], row["world_size"], row["complete"]) for row in ranks] == [(0, 2, 1), (1, 2, 1)], rows
         assert {row["parent_pid"] for row in ranks} == {agent["pid"]}, rows
+        check_commands(directory, agent, ranks, out)
         for row in ranks:
             mine = profiler.captured(row["path"])
             profiler.compare("rank %d" % row["rank"], "same execution", mine, profiler.profiled(out + str(row["rank"])))

@@ -402,7 +402,7 @@ static void test_profile(void) {
   const char *path = test_path("profile.tfprof");
   struct dump_writer *writer = create_writer(path);
   struct dump_profile late = {.framework = "pytorch", .framework_version = "2.13", .job = "bert \xff", .rank = -1};
-  struct dump_profile later = {.command = "other", .rank = 0};
+  struct dump_profile later = {.command = "other", .run_command = "the run", .rank = 0};
   struct dump_clock clocks[] = {{1, 2, 3, 4}, {INT64_MIN, INT64_MAX, -1, UINT32_MAX}};
   check_ok(dump_writer_profile(writer, &late, &error), &error, "profile");
   for (int i = 0; i < 2; i++) check_ok(dump_writer_clock(writer, &clocks[i], &error), &error, "clock");
@@ -418,7 +418,8 @@ static void test_profile(void) {
   const struct dump_profile *profile = &file->profile;
   check(file->is_closed && file->version == 1, "closed %d, version %u", file->is_closed, file->version);
   check(strcmp(profile->host, "node7") == 0 && strcmp(profile->job, "bert \xff") == 0 &&
-            strcmp(profile->command, "other") == 0 && strcmp(profile->framework, "pytorch") == 0 &&
+            strcmp(profile->command, "other") == 0 && strcmp(profile->run_command, "the run") == 0 &&
+            strcmp(profile->framework, "pytorch") == 0 &&
             strcmp(profile->framework_version, "2.13") == 0 && strcmp(profile->recorder, "test 1") == 0 &&
             strcmp(profile->clock_domain, "monotonic") == 0,
         "a text of the profile is wrong");

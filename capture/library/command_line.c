@@ -1,0 +1,59 @@
+/* command_line.c: see command_line.h. */
+#include "command_line.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_plain(const char *word) {
+  if (!*word) return false;
+  for (; *word; word++) {
+    if (!isalnum((unsigned char)*word) && !strchr("-_./=:,+@%", *word) && !((unsigned char)*word & 0x80))
+      return false;
+  }
+  return true;
+}
+
+char *command_line_quote(char **words) {
+  size_t size = 1;
+  for (char **word = words; *word; word++) size += 4 * strlen(*word) + 3;
+  char *text = malloc(size), *end = text;
+  if (!text) return NULL;
+  for (char **word = words; *word; word++) {
+    if (word > words) *end++ = ' ';
+    if (is_plain(*word)) {
+      end = stpcpy(end, *word);
+      continue;
+    }
+    *end++ = '\'';
+    for (const char *c = *word; *c; c++) {
+      if (*c == '\'')
+        end = stpcpy(end, "'\\''");
+      else
+        *end++ = *c;
+    }
+    *end++ = '\'';
+  }
+  *end = '\0';
+  return text;
+}
+
+char *command_line_of_process(void) {
+  enum { WORD_MAXIMUM = 1024 };
+  char bytes[16384 + 1], *words[WORD_MAXIMUM + 1];
+  size_t used = 0, count = 0;
+  int descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return NULL;
+  for (ssize_t length; used < sizeof bytes - 1; used += (size_t)length) {
+    length = read(descriptor, bytes + used, sizeof bytes - 1 - used);
+    if (length <= 0) break;
+  }
+  close(descriptor);
+  bytes[used] = '\0';
+  for (char *word = bytes; word < bytes + used && count < WORD_MAXIMUM; word += strlen(word) + 1) words[count++] = word;
+  words[count] = NULL;
+  return count ? command_line_quote(words) : NULL;
+}
