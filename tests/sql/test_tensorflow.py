@@ -88,6 +88,68 @@ def test_profile(engine):
     assert [list(row) for row in devices] == [["cpu", 0], ["gpu", 0]], devices
 
 
+def message(*fields):
+    """Protobuf: (number, whole number) and (number, bytes or text) one after the other."""
+    def varint(value):
+        value &= (1 << 64) - 1
+        return bytes([value & 127 | 128]) + varint(value >> 7) if value > 127 else bytes([value])
+
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += varint(number << 3) + varint(value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            out += varint(number << 3 | 2) + varint(len(value)) + value
+    return out
+
+
+def test_steps_in_any_order(engine):
+    """Nodes, and the steps of a node, come in any order; so do the moments at which memory is told, whose rows are made when
+    they are asked for."""
+    device = "/job:worker/task:0/device:gpu:0"
+
+    def node(number, name, steps):
+        execs = []
+        for step, start, in_use in steps:
+            memory = message((1, start + 7), (6, 100 * number + step), (10, in_use)) if start else b""
+            cost = [(1, 1), (2, start), (3, start + 20)] if start else [(1, 2)]
+            runs = message((1, device), (2, message((1, message((1, start), (1, 5 + step))))))
+            execs.append((12, message((1, step), (2, message(*cost, (5, runs), *[(7, memory)] * bool(start))))))
+        return (1, message((1, number), (2, message((1, name), (6, device), (9, "Add"), *execs, (13, number)))))
+
+    profile = message(node(7, "z", [(3, 5000, 40), (1, 1000, 70)]), node(2, "a/b", [(2, 0, 0), (1, 1010, 60), (3, 4990, 90)]))
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        path = os.path.join(directory, "profile")
+        with open(path, "wb") as file:
+            file.write(profile)
+        connection = opened(engine, path)
+        costs = connection.values("""SELECT nodes.name, number, run_count, node_steps.start_ns, node_steps.end_ns, exec_ns,
+            accelerator_ns, requested_bytes FROM node_steps JOIN nodes ON nodes.id = node_id JOIN steps ON steps.id = step_id
+            ORDER BY 1, 2""")
+        assert [list(row) for row in costs] == [
+            ["a/b", 1, 1, 1010000, 1030000, 6000, 0, 201], ["a/b", 2, 2, None, None, 7000, 0, 0],
+            ["a/b", 3, 1, 4990000, 5010000, 8000, 0, 203], ["z", 1, 1, 1000000, 1020000, 6000, 0, 701],
+            ["z", 3, 1, 5000000, 5020000, 8000, 0, 703]], costs
+        steps = connection.values("SELECT number, start_ns, dur_ns FROM steps ORDER BY id")
+        assert [list(row) for row in steps] == [
+            [1, 1000000, 30000], [2, None, None], [3, 4990000, 30000]], steps
+        span = connection.values("SELECT start_ns, end_ns FROM profiles")
+        assert [list(row) for row in span] == [[1000000, 5020000]], span  # the run of step 2 says no time
+        ops = connection.values("""SELECT nodes.name, number, ops.dur_ns FROM ops JOIN nodes ON nodes.id = node_id
+            JOIN steps ON steps.id = step_id ORDER BY 1, 2""")
+        assert [list(row) for row in ops] == [
+            ["a/b", 1, 6000], ["a/b", 2, 7000], ["a/b", 3, 8000], ["z", 1, 6000], ["z", 3, 8000]], ops
+        expected = [[1007000, 70.0], [1017000, 60.0], [4997000, 90.0], [5007000, 40.0]]
+        assert connection.values("SELECT value FROM counters ORDER BY id") == [(row[1],) for row in expected]
+        counters = connection.values("SELECT time_ns, value FROM counters ORDER BY id")
+        assert [list(row) for row in counters] == expected, counters
+        names = connection.values("""SELECT counters.name, devices.name, count(*) FROM counters
+            JOIN devices ON devices.id = device_id GROUP BY 1, 2""")
+        assert [list(row) for row in names] == [["allocator_bytes_in_use", device, 4]], names
+        assert connection.values("SELECT count(*) FROM diagnostics") == [(0,)]
+
+
 def test_checkpoint(engine):
     index = os.path.join(FILES, "checkpoint.index")
     for path in (index, index[: -len(".index")]):

@@ -1,5 +1,6 @@
 /* test_column.c: columns hold what was put into them, in the narrowest form, whichever way it is read. */
 #include "store/column.h"
+#include "store/column_appender.h"
 #include "store/parallel.h"
 
 #include "store_check.h"
@@ -213,6 +214,69 @@ static void test_builder(void) {
   column_builder_cancel(&builder);
 }
 
+/* Rows of an appender, every `null_every`th of them NULL (0: none). */
+static void append_and_compare(const char *what, const int64_t *values, uint32_t null_every, unsigned most_width) {
+  uint64_t nulls[(ROWS + 63) / 64] = {0};
+  struct column_appender appender = {0};
+  bool ok = true;
+  for (uint32_t row = 0; row < ROWS; row++) {
+    bool is_null = null_every && row % null_every == 0;
+    if (is_null) nulls[row >> 6] |= (uint64_t)1 << (row & 63);
+    ok = ok && (is_null ? column_appender_put_null(&appender, row) : column_appender_put(&appender, row, values[row]));
+  }
+  struct column *column = ok ? column_appender_done(&appender, ROWS) : NULL;
+  check(column != NULL, "%s: appending failed", what);
+  check(column->width <= most_width, "%s: %d bytes wide", what, column->width);
+  check((column->nulls != NULL) == (null_every > 0), "%s: null bitmap", what);
+  compare(what, column, values, nulls, ROWS);
+  for (uint32_t row = 0; row < ROWS; row++)
+    check(bit(nulls, row) || column->base <= values[row], "%s: the base is above a value", what);
+  column_release(column);
+}
+
+static void test_appender(void) {
+  static const struct {
+    const char *what;
+    int64_t first;
+    uint64_t step;
+    unsigned width; /* for values that go up or down by the step each row, around and around */
+  } cases[] = {
+      {"constant", -7, 0, 0},
+      {"up", 1700000000000000000, 1, 2},
+      {"up from below 0", -500, 60, 2},
+      {"far up", 0, 1 << 20, 4},
+      {"farther", INT64_MIN, (uint64_t)1 << 53, 8},
+      {"down", 900, (uint64_t)-1, 2},
+      {"down to the end", INT64_MIN + ROWS - 1, (uint64_t)-1, 2},
+      {"up to the end", INT64_MAX - ROWS + 1, 1, 2},
+      {"all over", 5, 0x9e3779b97f4a7c15, 8},
+  };
+  int64_t values[ROWS];
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    for (uint32_t row = 0; row < ROWS; row++) values[row] = (int64_t)((uint64_t)cases[c].first + row * cases[c].step);
+    append_and_compare(cases[c].what, values, 0, cases[c].width);
+    for (uint32_t row = 0; row < ROWS; row++) values[row] = values[row - row % 3]; /* so that NULLs hide nothing */
+    append_and_compare(cases[c].what, values, 3, cases[c].width);
+  }
+  for (uint32_t row = 0; row < ROWS; row++) values[row] = row < 900 ? 4 : row < 950 ? 260 : -70000;
+  append_and_compare("a late change", values, 0, 4);
+  append_and_compare("a late change", values, 7, 4);
+
+  struct column_appender appender = {0};
+  bool ok = true;
+  for (uint32_t row = 0; row < 70; row++) ok = ok && column_appender_put_null(&appender, row);
+  struct column *column = ok ? column_appender_done(&appender, 70) : NULL;
+  check(column && column->form == COLUMN_ABSENT && !column->nulls, "NULLs alone are not absent");
+  column_release(column);
+  ok = true;
+  for (uint32_t row = 0; row < ROWS; row++)
+    ok = ok && (row == 2 ? column_appender_put_null(&appender, row) : column_appender_put(&appender, row, 3));
+  column = ok ? column_appender_done(&appender, ROWS) : NULL;
+  check(column && column->form == COLUMN_CONSTANT && column_is_null(column, 2) && !column_is_null(column, 999),
+        "a constant with a NULL at the beginning");
+  column_release(column);
+}
+
 static void count_up(void *context, size_t i, unsigned worker) {
   atomic_uint *counts = context;
   atomic_fetch_add(&counts[i], 1);
@@ -253,6 +317,15 @@ static void test_no_memory(void) {
     if (!status) column_builder_cancel(&builder);
     column_release(integers);
     column_release(real);
+    struct column_appender appender = {0};
+    fail_allocation_after(allowed);
+    bool ok = column_appender_put(&appender, 0, 1) && column_appender_put_null(&appender, 1) &&
+              column_appender_put(&appender, 2, 300);
+    struct column *appended = ok ? column_appender_done(&appender, 3) : NULL;
+    fail_allocation_after(-1);
+    check(!appended == (allowed < 3), "an appender without memory");
+    column_appender_free(&appender);
+    column_release(appended);
   }
 }
 
@@ -262,6 +335,7 @@ int main(void) {
   test_reals();
   test_sum();
   test_builder();
+  test_appender();
   test_parallel();
   test_no_memory();
   return check_result();

@@ -13,6 +13,7 @@ bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_er
   model->store = store;
   model->pool = store_pool(store);
   model->error = error;
+  model->start_micros = INT64_MAX;
   return true;
 }
 
@@ -25,8 +26,9 @@ void tf_model_free(struct tf_model *model) {
   tf_types_free(&model->types);
   tf_steps_free(&model->steps);
   tf_execs_free(&model->execs);
+  for (int i = 0; i < TF_COST_count; i++) column_appender_free(&model->costs.columns[i]);
   tf_allocations_free(&model->allocations);
-  tf_memory_points_free(&model->memory_points);
+  free(model->memory_points.bytes);
   tf_transfers_free(&model->transfers);
   free(model->runs.bytes);
   tf_lanes_free(&model->lanes);
@@ -182,36 +184,75 @@ bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const
 
 /* ---- steps ---- */
 
-bool tf_begin_step(struct tf_model *model, int64_t number) {
+static bool find_step(struct tf_model *model, int64_t number, uint32_t *row) {
   /* Mostly the step after the last one, or the first again. */
   size_t count = model->steps.count, next = (size_t)model->step + 1 < count ? (size_t)model->step + 1 : 0;
   if (count && model->steps.items[next].number == number) {
-    model->step = (uint32_t)next;
+    *row = (uint32_t)next;
     return true;
   }
-  uint32_t row = tf_map_find(&model->step_map, (uint64_t)number, 0);
-  if (row == UINT32_MAX) {
-    row = (uint32_t)model->steps.count;
-    struct tf_step *step = tf_steps_add(&model->steps);
-    if (!step) return tf_no_memory(model);
-    step->number = number;
-    if (!tf_map_put(model, &model->step_map, (uint64_t)number, 0, row)) return false;
-  }
+  *row = tf_map_find(&model->step_map, (uint64_t)number, 0);
+  if (*row != UINT32_MAX) return true;
+  *row = (uint32_t)count;
+  struct tf_step *step = tf_steps_add(&model->steps);
+  if (!step) return tf_no_memory(model);
+  step->number = number;
+  return tf_map_put(model, &model->step_map, (uint64_t)number, 0, *row);
+}
+
+bool tf_begin_step(struct tf_model *model, int64_t number) {
+  uint32_t row;
+  if (!find_step(model, number, &row) || (row != model->step && !tf_end_execs(model))) return false;
   model->step = row;
   return true;
 }
 
 bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec) {
-  uint32_t row = model->nodes.items[node].exec;
-  if (!row || model->execs.items[row - 1].step != model->step) {
-    struct tf_exec *item = model->execs.count < INT32_MAX ? tf_execs_add(&model->execs) : NULL;
+  uint32_t place = model->nodes.items[node].exec;
+  if (!place || place > model->execs.count || model->execs.items[place - 1].node != node) {
+    bool has_room = model->costs.count + model->execs.count < INT32_MAX;
+    struct tf_exec *item = has_room ? tf_execs_add(&model->execs) : NULL;
     if (!item) return tf_no_memory(model);
     item->node = node;
-    item->step = model->step;
-    row = model->nodes.items[node].exec = (uint32_t)model->execs.count;
+    place = model->nodes.items[node].exec = (uint32_t)model->execs.count;
   }
-  *exec = &model->execs.items[row - 1];
+  *exec = &model->execs.items[place - 1];
   return true;
+}
+
+static bool end_exec(struct tf_model *model, const struct tf_exec *exec) {
+  struct column_appender *columns = model->costs.columns;
+  struct tf_step *step = &model->steps.items[model->step];
+  uint32_t row = model->costs.count++;
+  bool is_timed = exec->start_micros > 0, ok = true;
+#define PUT(cost, value) ok = ok && column_appender_put(&columns[TF_COST_##cost], row, value)
+  PUT(node, exec->node);
+  PUT(step, model->step);
+  PUT(run_count, exec->run_count);
+  PUT(accelerator, exec->accelerator_micros * 1000);
+  PUT(cpu, exec->cpu_micros * 1000);
+  PUT(requested, exec->requested_bytes);
+  PUT(peak, exec->peak_bytes);
+  PUT(residual, exec->residual_bytes);
+  PUT(output, exec->output_bytes);
+  if (is_timed) {
+    PUT(start, exec->start_micros * 1000);
+    PUT(length, (exec->end_micros - exec->start_micros) * 1000);
+    if (!step->start_micros || exec->start_micros < step->start_micros) step->start_micros = exec->start_micros;
+    if (exec->end_micros > step->end_micros) step->end_micros = exec->end_micros;
+  } else {
+    ok = ok && column_appender_put_null(&columns[TF_COST_start], row) &&
+         column_appender_put_null(&columns[TF_COST_length], row);
+  }
+#undef PUT
+  return ok ? true : tf_no_memory(model);
+}
+
+bool tf_end_execs(struct tf_model *model) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < model->execs.count; i++) ok = end_exec(model, &model->execs.items[i]);
+  model->execs.count = 0;
+  return ok;
 }
 
 bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lower, int64_t thread, bool is_accelerator,
@@ -226,34 +267,50 @@ bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lowe
   return tf_map_put(model, &model->lane_map, device, (uint64_t)thread, *lane);
 }
 
-bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros) {
-  enum { ROOM = 4 * VARINT_MAXIMUM_BYTES };
-  struct tf_runs *runs = &model->runs;
-  if (runs->count >= INT32_MAX) return tf_no_memory(model);
-  if (runs->length + 2 * ROOM > runs->capacity) {
-    size_t capacity = runs->capacity * 2 + 4096;
-    uint8_t *bytes = realloc(runs->bytes, capacity);
-    if (!bytes) return tf_no_memory(model);
-    runs->bytes = bytes;
-    runs->capacity = capacity;
+/* Room for four varints more, and for as many that are read ahead of the last one. NULL: no memory. */
+static uint8_t *packed_room(struct tf_model *model, struct tf_packed *packed) {
+  enum { ROOM = 8 * VARINT_MAXIMUM_BYTES };
+  if (packed->count >= INT32_MAX) {
+    tf_no_memory(model);
+    return NULL;
   }
-  uint8_t *at = runs->bytes + runs->length;
-  at = varint_write(at, zigzag((int64_t)exec - (int64_t)runs->last.exec));
+  if (packed->length + ROOM > packed->capacity) {
+    size_t capacity = packed->capacity * 2 + 4096;
+    uint8_t *bytes = realloc(packed->bytes, capacity);
+    if (!bytes) {
+      tf_no_memory(model);
+      return NULL;
+    }
+    packed->bytes = bytes;
+    packed->capacity = capacity;
+  }
+  return packed->bytes + packed->length;
+}
+
+bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros) {
+  uint8_t *at = packed_room(model, &model->runs);
+  if (!at) return false;
+  at = varint_write(at, zigzag((int64_t)exec - (int64_t)model->last_run.exec));
   at = varint_write(at, lane);
-  at = varint_write(at, zigzag(start_micros - runs->last.start_micros));
+  at = varint_write(at, zigzag(start_micros - model->last_run.start_micros));
   at = varint_write(at, (uint64_t)micros);
-  runs->length = (size_t)(at - runs->bytes);
-  runs->last = (struct tf_run){start_micros, micros, exec, lane};
-  runs->count++;
+  model->runs.length = (size_t)(at - model->runs.bytes);
+  model->runs.count++;
+  model->last_run = (struct tf_run){start_micros, micros, exec, lane};
+  if (start_micros > 0 && start_micros < model->start_micros) model->start_micros = start_micros;
+  if (start_micros + micros > model->end_micros) model->end_micros = start_micros + micros;
   model->lanes.items[lane].run_count++;
   return true;
 }
 
 /* ---- traces ---- */
 
-static bool is_on_host(const struct tf_model *model, uint32_t node) {
-  const char *device = pool_text(model->pool, model->nodes.items[node].device);
-  return !device || strstr(device, "cpu");
+static bool is_on_host(struct tf_model *model, uint32_t node) {
+  string_id device = model->nodes.items[node].device;
+  if (device && device == model->last_device) return model->last_is_host;
+  const char *text = pool_text(model->pool, device);
+  model->last_device = device;
+  return model->last_is_host = !text || strstr(text, "cpu");
 }
 
 bool tf_add_allocation(struct tf_model *model, uint32_t node, bool is_persistent, int64_t micros, int64_t bytes) {
@@ -265,21 +322,28 @@ bool tf_add_allocation(struct tf_model *model, uint32_t node, bool is_persistent
   }
   struct tf_allocation *item = tf_allocations_add(&model->allocations);
   if (!item) return tf_no_memory(model);
-  bool has_run = model->runs.count && model->execs.items[model->runs.last.exec].node == node;
+  uint32_t exec = model->nodes.items[node].exec;
+  bool has_run = model->runs.count && exec && model->last_run.exec == model->costs.count + exec - 1;
   *item = (struct tf_allocation){node, model->step, has_run ? (uint32_t)model->runs.count - 1 : UINT32_MAX,
                                  is_persistent, micros, bytes};
   return true;
 }
 
-bool tf_add_memory_point(struct tf_model *model, uint32_t node, int64_t micros, int64_t bytes) {
-  if (is_on_host(model, node)) return true;
+bool tf_add_memory_point(struct tf_model *model, const struct tf_exec *exec, int64_t micros, int64_t bytes) {
+  if (is_on_host(model, exec->node)) return true;
   if (micros <= 0 || micros > TF_MOST_MICROS || bytes < 0) {
     if (micros != 0) tf_trouble(model, TF_TROUBLE_TIME, 0);
     return true;
   }
-  struct tf_memory_point *item = tf_memory_points_add(&model->memory_points);
-  if (!item) return tf_no_memory(model);
-  *item = (struct tf_memory_point){node, micros, bytes};
+  uint8_t *at = packed_room(model, &model->memory_points);
+  if (!at) return false;
+  uint32_t row = tf_exec_row(model, exec);
+  at = varint_write(at, zigzag((int64_t)row - (int64_t)model->last_point.exec));
+  at = varint_write(at, zigzag(micros - model->last_point.micros));
+  at = varint_write(at, zigzag(bytes - model->last_point.bytes)); /* neither is below 0 */
+  model->memory_points.length = (size_t)(at - model->memory_points.bytes);
+  model->memory_points.count++;
+  model->last_point = (struct tf_memory_point){micros, bytes, row};
   return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include "dump/bytes.h"
 #include "read/tensorflow/list.h"
+#include "store/column_appender.h"
 #include "store/store.h"
 
 enum { TF_NONE = -1 };
@@ -31,7 +32,7 @@ struct tf_node {
   int64_t parameters;                  /* product of shape; TF_NONE: no shape, or an unknown dimension */
   int64_t file_id;                     /* ProfileProto's own number of the node */
   uint32_t trace;                      /* row of traces + 1; 0: none */
-  uint32_t exec;                       /* row of execs + 1 of the step that is being read; 0: none yet */
+  uint32_t exec;                       /* the place of its last one in execs + 1; 0: it never ran */
   bool is_scope;                       /* made by publish.c */
 };
 
@@ -51,22 +52,34 @@ struct tf_type {
 
 struct tf_step {
   int64_t number;
-  bool misses_streams; /* ran something on an accelerator and says nothing about its streams */
+  int64_t start_micros, end_micros; /* the first start and the last end in it; 0: nothing was timed */
+  bool misses_streams;              /* ran something on an accelerator and says nothing about its streams */
 };
 
-/* A node in a step. */
+/* What a node cost in the step that is being read. */
 struct tf_exec {
-  uint32_t node, step; /* step: index, in the order in which they were added */
+  uint32_t node;
   uint32_t run_count;
   int64_t start_micros, end_micros; /* start 0: nothing was timed */
   int64_t accelerator_micros, cpu_micros;
   int64_t requested_bytes, peak_bytes, residual_bytes, output_bytes;
 };
 
+/* The same of the steps that have been read, as the columns of node_steps: rows of nodes and steps are those of the
+** model, times in nanoseconds, NULL where nothing was timed. */
+enum tf_cost {
+  TF_COST_node, TF_COST_step, TF_COST_run_count, TF_COST_start, TF_COST_length, TF_COST_accelerator, TF_COST_cpu,
+  TF_COST_requested, TF_COST_peak, TF_COST_residual, TF_COST_output, TF_COST_count
+};
+struct tf_costs {
+  struct column_appender columns[TF_COST_count];
+  uint32_t count;
+};
+
 /* One run of a node on one device: a row of ops (canonical devices) or of kernels (stream:all). */
 struct tf_run {
   int64_t start_micros, micros;
-  uint32_t exec, lane; /* rows of execs and lanes */
+  uint32_t exec, lane; /* rows of node_steps and lanes */
 };
 
 /* An allocation (bytes above 0) or release of a node on its accelerator; or, persistent, what it keeps after the step. */
@@ -78,8 +91,8 @@ struct tf_allocation {
 
 /* How much of the memory of a node's device was in use when it had run. */
 struct tf_memory_point {
-  uint32_t node;
   int64_t micros, bytes;
+  uint32_t exec; /* row of node_steps */
 };
 
 /* What the runtime moved: a tensor received from another process, or a copy by a device. */
@@ -90,17 +103,21 @@ struct tf_transfer {
   int64_t start_micros, micros, bytes; /* bytes: TF_NONE: unknown */
 };
 
-/* Runs as they were added, each as four varints: the differences of exec and start to the run before, lane, micros.
-** There are more of them than of anything else, and they are seldom looked at. */
-struct tf_runs {
+/* Runs or memory points as they were added, as varints: of a run the differences of exec and start to the run before,
+** lane, micros; of a point the differences of exec, micros and bytes.  There are more of them than of anything else, and
+** they are seldom looked at. */
+struct tf_packed {
   uint8_t *bytes;
   size_t length, capacity, count;
-  struct tf_run last;
 };
-/* Reads them from the beginning: struct tf_run_reader reader = {runs->bytes}, runs->count times. */
+/* Read from the beginning, struct tf_run_reader reader = {packed->bytes}, packed->count times. */
 struct tf_run_reader {
   const uint8_t *at;
   struct tf_run run;
+};
+struct tf_point_reader {
+  const uint8_t *at;
+  struct tf_memory_point point;
 };
 static inline const struct tf_run *tf_next_run(struct tf_run_reader *reader) {
   uint64_t exec = 0, lane = 0, start = 0, micros = 0;
@@ -112,6 +129,15 @@ static inline const struct tf_run *tf_next_run(struct tf_run_reader *reader) {
   reader->run.start_micros += unzigzag(start);
   reader->run.micros = (int64_t)micros;
   return &reader->run;
+}
+static inline const struct tf_memory_point *tf_next_point(struct tf_point_reader *reader) {
+  uint64_t exec = 0, micros = 0, bytes = 0;
+  const uint8_t *all = reader->at + 4 * VARINT_MAXIMUM_BYTES;
+  reader->at = varint_read(varint_read(varint_read(reader->at, all, &exec), all, &micros), all, &bytes);
+  reader->point.exec += (uint32_t)(int32_t)unzigzag(exec);
+  reader->point.micros += unzigzag(micros);
+  reader->point.bytes += unzigzag(bytes);
+  return &reader->point;
 }
 
 /* A device, or one thread or stream of it. */
@@ -155,7 +181,6 @@ TF_LIST(tf_types, struct tf_type)
 TF_LIST(tf_steps, struct tf_step)
 TF_LIST(tf_execs, struct tf_exec)
 TF_LIST(tf_allocations, struct tf_allocation)
-TF_LIST(tf_memory_points, struct tf_memory_point)
 TF_LIST(tf_transfers, struct tf_transfer)
 TF_LIST(tf_lanes, struct tf_lane)
 TF_LIST(tf_frames, struct tf_frame)
@@ -178,10 +203,15 @@ struct tf_model {
   struct tf_edges edges;
   struct tf_types types;
   struct tf_steps steps;
-  struct tf_execs execs;
-  struct tf_runs runs;
+  struct tf_execs execs; /* of the step that is being read */
+  struct tf_costs costs; /* of those before */
+  struct tf_packed runs, memory_points;
+  struct tf_run last_run;
+  struct tf_memory_point last_point;
+  int64_t start_micros, end_micros; /* of all runs; start after end: there are none */
+  string_id last_device; /* which was asked for last, and whether it is a processor of the host */
+  bool last_is_host;
   struct tf_allocations allocations;
-  struct tf_memory_points memory_points;
   struct tf_transfers transfers;
   struct tf_lanes lanes;
   struct tf_frames frames;
@@ -234,6 +264,12 @@ bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const
 bool tf_begin_step(struct tf_model *model, int64_t number);
 /* What a node cost in model->step, added where it is new. */
 bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec);
+/* Its row in node_steps. */
+static inline uint32_t tf_exec_row(const struct tf_model *model, const struct tf_exec *exec) {
+  return model->costs.count + (uint32_t)(exec - model->execs.items);
+}
+/* Puts what was read of a step behind what was read before. */
+bool tf_end_execs(struct tf_model *model);
 bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lower, int64_t thread, bool is_accelerator,
                  uint32_t *lane);
 bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros);
@@ -242,7 +278,7 @@ bool tf_get_frame(struct tf_model *model, const struct tf_frame *frame, uint32_t
 /* Of the node that ran last, in model->step; on a processor of the host nothing is kept. `bytes` 0 is left out but for
 ** points. */
 bool tf_add_allocation(struct tf_model *model, uint32_t node, bool is_persistent, int64_t micros, int64_t bytes);
-bool tf_add_memory_point(struct tf_model *model, uint32_t node, int64_t micros, int64_t bytes);
+bool tf_add_memory_point(struct tf_model *model, const struct tf_exec *exec, int64_t micros, int64_t bytes);
 /* The trace that continues `parent` (row + 1, 0: none) with a frame; *trace is its row + 1. */
 bool tf_push_frame(struct tf_model *model, uint32_t parent, uint32_t frame, uint32_t *trace);
 void tf_node_parts_free(struct node_parts *parts);

@@ -62,13 +62,12 @@ static bool find_lane(struct tf_model *model, const struct wire_field *key, bool
   return true;
 }
 
-static bool read_runs(struct tf_model *model, const struct entry *entry, uint32_t exec, bool is_accelerator) {
+static bool read_runs(struct tf_model *model, const struct entry *entry, struct tf_exec *exec, bool is_accelerator) {
   struct wire_reader times = entry->value;
   struct wire_field field;
   uint32_t lane;
   if (!find_lane(model, &entry->key, is_accelerator, &lane)) return false;
-  struct tf_exec *item = &model->execs.items[exec];
-  int64_t *sum = is_accelerator ? &item->accelerator_micros : &item->cpu_micros;
+  int64_t *sum = is_accelerator ? &exec->accelerator_micros : &exec->cpu_micros;
   while (wire_next(&times, &field)) {
     if (field.number != 1) continue;
     struct wire_reader tuple = wire_enter(&times, &field);
@@ -84,13 +83,13 @@ static bool read_runs(struct tf_model *model, const struct entry *entry, uint32_
     int64_t start = checked(model, &tuple, values[0], TF_MOST_MICROS),
             micros = checked(model, &tuple, values[1], TF_MOST_MICROS);
     *sum = tf_add_micros(model, *sum, micros);
-    if (!tf_add_run(model, exec, lane, start, micros)) return false;
+    if (!tf_add_run(model, tf_exec_row(model, exec), lane, start, micros)) return false;
   }
   tf_check(model, &times);
   return true;
 }
 
-static bool read_memory(struct tf_model *model, struct wire_reader reader, uint32_t node, struct tf_exec *exec) {
+static bool read_memory(struct tf_model *model, struct wire_reader reader, struct tf_exec *exec) {
   struct wire_field field;
   int64_t micros = 0, in_use = 0, persistent = 0;
   while (wire_next(&reader, &field)) {
@@ -110,7 +109,8 @@ static bool read_memory(struct tf_model *model, struct wire_reader reader, uint3
     else *sum = tf_add(model, *sum, bytes);
   }
   tf_check(model, &reader);
-  return tf_add_allocation(model, node, true, 0, persistent) && tf_add_memory_point(model, node, micros, in_use);
+  return tf_add_allocation(model, exec->node, true, 0, persistent) &&
+         tf_add_memory_point(model, exec, micros, in_use);
 }
 
 static bool read_allocation(struct tf_model *model, struct wire_reader reader, uint32_t node) {
@@ -136,11 +136,11 @@ static bool read_exec(struct tf_model *model, struct entry *entry, uint32_t node
       case 3: exec->end_micros = checked(model, reader, wire_int64(&field), TF_MOST_MICROS); break;
       case 4: case 5: {
         struct entry runs = read_entry(reader, &field);
-        if (!read_runs(model, &runs, (uint32_t)(exec - model->execs.items), field.number == 4)) return false;
+        if (!read_runs(model, &runs, exec, field.number == 4)) return false;
         break;
       }
       case 7:
-        if (!read_memory(model, wire_enter(reader, &field), node, exec)) return false;
+        if (!read_memory(model, wire_enter(reader, &field), exec)) return false;
         break;
       case 11:
         if (!read_allocation(model, wire_enter(reader, &field), node)) return false;
@@ -363,6 +363,7 @@ static bool read_node(struct tf_model *model, const struct entry *outer, struct 
     if (!read_part(model, &reader, &field, row, parts)) return false;
   }
   tf_check(model, &reader);
+  if (!tf_end_execs(model)) return false;
   set_source_outputs(model, &parts->sources, first_edge);
   /* The file's own fields are what the profiler goes by; attributes only add to them. */
   if (!tf_attributes_finish(model, &parts->attributes, row)) return false;

@@ -98,6 +98,20 @@ static void diagnose(struct tf_model *model, struct profile *profile) {
   }
 }
 
+/* Over runs and steps; without any the store looks at what else has times. */
+static void find_span(const struct tf_model *model, struct profile *profile) {
+  int64_t start = model->start_micros, end = model->end_micros;
+  for (size_t i = 0; i < model->steps.count; i++) {
+    const struct tf_step *step = &model->steps.items[i];
+    if (!step->start_micros) continue;
+    start = step->start_micros < start ? step->start_micros : start;
+    end = step->end_micros > end ? step->end_micros : end;
+  }
+  if (start > end) return;
+  profile->start_ns = start * 1000;
+  profile->end_ns = end * 1000;
+}
+
 enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const struct profile_source *source,
                               struct tf_checkpoint *checkpoint, const char *path, bool is_complete,
                               struct profile **profile) {
@@ -111,7 +125,7 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
   data->checkpoint = checkpoint;
   enum tfprof_status status = store_add_profile(model->store, run_number, source, data, profile, model->error);
   if (status) return status;
-  bool ok = tf_order_nodes(model, &order) && tf_publish_devices(model, *profile) &&
+  bool ok = tf_end_execs(model) && tf_order_nodes(model, &order) && tf_publish_devices(model, *profile) &&
             tf_publish_nodes(model, *profile, &order) && tf_publish_inputs(model, *profile, &order) &&
             tf_publish_types(model, *profile, &order) && tf_publish_traces(model, *profile) &&
             tf_publish_steps(model, *profile, &order) &&
@@ -123,6 +137,7 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
   if (tf_intern(model, "realtime", 8, &id)) (*profile)->clock_domain = id;
   (*profile)->file_bytes = model->file_bytes;
   (*profile)->complete = is_complete;
+  find_span(model, *profile);
   diagnose(model, *profile);
   return model->status;
 }

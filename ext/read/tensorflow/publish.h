@@ -6,7 +6,6 @@
 #include "read/tensorflow/model.h"
 
 struct tf_checkpoint;
-struct tf_kept_runs;
 
 /* Adds a profile with the tables nodes, node_inputs, node_types, node_steps, steps, devices, threads, ops, kernels,
 ** allocations, counters, transfers, code_traces, code_frames and tensors. `source` names the format; its data is a struct tf_source, which takes over the
@@ -15,10 +14,12 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
                               struct tf_checkpoint *checkpoint, const char *path, bool is_complete,
                               struct profile **profile);
 
-/* What a profile of TensorFlow is loaded from after it was opened: its source_data. Either may be NULL. */
+/* What a profile of TensorFlow is loaded from after it was opened: its source_data. */
 struct tf_source {
-  struct tf_checkpoint *checkpoint;
-  struct tf_kept_runs *runs;
+  struct tf_checkpoint *checkpoint; /* NULL: none */
+  struct tf_packed runs, memory_points;
+  int64_t *devices;     /* of lanes: the row of devices, TF_NULL: none */
+  bool *is_accelerator; /* of lanes */
 };
 
 /* ---- the parts of publish.c ---- */
@@ -59,14 +60,21 @@ bool tf_publish_traces(struct tf_model *model, struct profile *profile);
 /* publish_steps.c */
 bool tf_publish_devices(struct tf_model *model, struct profile *profile);
 bool tf_publish_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order);
-/* publish_runs.c: exec_order[row of node_steps] is the execution. Takes the runs of the model. */
-bool tf_publish_runs(struct tf_model *model, struct profile *profile, const uint32_t *exec_order);
-void tf_kept_runs_free(struct tf_kept_runs *kept);
+/* publish_runs.c: takes the runs of the model. */
+bool tf_publish_runs(struct tf_model *model, struct profile *profile);
 /* As source->load, of ops and kernels. */
-enum tfprof_status tf_kept_runs_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
-                                     unsigned count, struct column **out, struct tfprof_error *error);
-/* Widens the span to all runs. */
-void tf_kept_runs_span(const struct tf_kept_runs *kept, int64_t *start_ns, int64_t *end_ns);
+enum tfprof_status tf_load_runs(struct segment *segment, const uint16_t *columns, unsigned count, struct column **out,
+                                struct tfprof_error *error);
+/* A column of a table that is there from the start; NULL: no row has a value. */
+static inline const struct column *tf_column_of(const struct profile *profile, unsigned table, unsigned column) {
+  return profile->tables[table].segment_count ? profile->tables[table].segments[0]->columns[column] : NULL;
+}
+static inline int64_t tf_value_at(const struct column *column, int64_t row) {
+  return !column || row < 0 || column_is_null(column, (uint32_t)row) ? TF_NULL : column_integer(column, (uint32_t)row);
+}
+/* publish_memory.c: as source->load, of counters. */
+enum tfprof_status tf_load_counters(struct segment *segment, const uint16_t *columns, unsigned count,
+                                    struct column **out, struct tfprof_error *error);
 /* publish_memory.c; rank: row in steps of the model's steps */
 bool tf_publish_memory(struct tf_model *model, struct profile *profile, const uint32_t *rank);
 /* The row in devices of a canonical device, -1: none. */

@@ -125,49 +125,88 @@ static bool publish_allocations(struct tf_model *model, struct profile *profile,
   return ok;
 }
 
-/* ---- counters ---- */
-
-/* `values` as a column of reals. */
-static bool set_real(struct tf_rows *rows, unsigned column) {
-  struct column_builder builder;
-  if (rows->count == 0) return true;
-  if (column_builder_start(&builder, rows->count, 0, 0, true, false)) return tf_no_memory(rows->model);
-  for (uint32_t i = 0; i < rows->count; i++) column_builder_put_real(&builder, i, (double)rows->values[i]);
-  rows->segment->columns[column] = column_builder_done(&builder);
-  if (!rows->segment->columns[column]) return tf_no_memory(rows->model);
-  column_set_add(&rows->segment->is_raw, column);
-  return true;
-}
+/* ---- counters: how much memory was in use, as it was collected until somebody asks ---- */
 
 static int compare_points(const void *left, const void *right) {
   const struct tf_memory_point *a = left, *b = right;
   if (a->micros != b->micros) return a->micros < b->micros ? -1 : 1;
-  return a->node < b->node ? -1 : a->node > b->node;
+  return a->exec < b->exec ? -1 : a->exec > b->exec;
 }
 
 static bool publish_counters(struct tf_model *model, struct profile *profile) {
+  struct tf_source *source = profile->source_data;
   struct tf_rows rows;
   string_id name, unit;
-  struct tf_memory_point *points = model->memory_points.items;
-  size_t count = model->memory_points.count;
-  if (count > 1) qsort(points, count, sizeof *points, compare_points);
   bool ok = tf_intern(model, "allocator_bytes_in_use", 22, &name) && tf_intern(model, "bytes", 5, &unit) &&
-            tf_rows_begin(&rows, model, profile, TABLE_counters, count);
-  if (!ok) return false;
-  string_id last = 0; /* neighbours are on the same device */
-  for (uint32_t i = 0; i < rows.count; i++) {
-    string_id device = model->nodes.items[points[i].node].device;
-    rows.values[i] = i && device == last ? rows.values[i - 1] : node_device(model, points[i].node);
-    last = device;
-  }
-  ok = tf_rows_set(&rows, COLUMN_counters_device_id);
-  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = points[i].micros * 1000;
-  ok = ok && tf_rows_set(&rows, COLUMN_counters_time_ns);
-  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = points[i].bytes;
-  ok = ok && set_real(&rows, COLUMN_counters_value) && tf_rows_set_constant(&rows, COLUMN_counters_name, name) &&
+            tf_rows_begin(&rows, model, profile, TABLE_counters, model->memory_points.count);
+  if (!ok || rows.count == 0) return ok;
+  source->memory_points = model->memory_points;
+  model->memory_points = (struct tf_packed){0};
+  column_set_add(&rows.segment->is_raw, COLUMN_counters_device_id);
+  column_set_add(&rows.segment->is_raw, COLUMN_counters_time_ns);
+  column_set_add(&rows.segment->is_raw, COLUMN_counters_value);
+  ok = tf_rows_set_constant(&rows, COLUMN_counters_name, name) &&
        tf_rows_set_constant(&rows, COLUMN_counters_unit, unit);
   tf_rows_end(&rows);
   return ok;
+}
+
+/* Where the points are put in order, and the columns that they make. */
+struct counters {
+  struct tf_memory_point *points;
+  int64_t *values;
+  double *reals;
+  struct column *device, *time, *value;
+};
+
+static bool make_counters(const struct segment *segment, struct counters *counters) {
+  const struct profile *profile = segment->profile;
+  const struct tf_source *source = profile->source_data;
+  const struct column *nodes = tf_column_of(profile, TABLE_node_steps, COLUMN_node_steps_node_id);
+  const struct column *devices = tf_column_of(profile, TABLE_nodes, COLUMN_nodes_device_id);
+  struct tf_memory_point *points = counters->points = malloc(((size_t)segment->rows + 1) * sizeof *points);
+  int64_t *values = counters->values = malloc(((size_t)segment->rows + 1) * sizeof *values);
+  double *reals = counters->reals = malloc(((size_t)segment->rows + 1) * sizeof *reals);
+  if (!points || !values || !reals) return false;
+  struct tf_point_reader reader = {.at = source->memory_points.bytes};
+  for (uint32_t i = 0; i < segment->rows; i++) points[i] = *tf_next_point(&reader);
+  qsort(points, segment->rows, sizeof *points, compare_points);
+  for (uint32_t i = 0; i < segment->rows; i++) values[i] = tf_value_at(devices, tf_value_at(nodes, points[i].exec));
+  counters->device = pack_values(values, segment->rows, false);
+  for (uint32_t i = 0; i < segment->rows; i++) values[i] = points[i].micros * 1000;
+  counters->time = pack_values(values, segment->rows, false);
+  for (uint32_t i = 0; i < segment->rows; i++) reals[i] = (double)points[i].bytes;
+  counters->value = column_from_reals(reals, NULL, segment->rows);
+  return counters->device && counters->time && counters->value;
+}
+
+/* Gives a column to the load, or else to the segment, since one is not made without the others. */
+static void give(struct segment *segment, unsigned column, struct column *value, const uint16_t *columns,
+                 unsigned count, struct column **out) {
+  for (unsigned i = 0; i < count; i++) {
+    if (columns[i] != column) continue;
+    out[i] = column_retain(value);
+    return;
+  }
+  if (!segment->columns[column]) segment->columns[column] = column_retain(value);
+}
+
+enum tfprof_status tf_load_counters(struct segment *segment, const uint16_t *columns, unsigned count,
+                                    struct column **out, struct tfprof_error *error) {
+  struct counters counters = {0};
+  bool ok = make_counters(segment, &counters);
+  if (ok) {
+    give(segment, COLUMN_counters_device_id, counters.device, columns, count, out);
+    give(segment, COLUMN_counters_time_ns, counters.time, columns, count, out);
+    give(segment, COLUMN_counters_value, counters.value, columns, count, out);
+  }
+  column_release(counters.device);
+  column_release(counters.time);
+  column_release(counters.value);
+  free(counters.points);
+  free(counters.values);
+  free(counters.reals);
+  return ok ? TFPROF_OK : error_no_memory(error);
 }
 
 /* ---- transfers ---- */

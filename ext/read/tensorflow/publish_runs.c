@@ -5,22 +5,6 @@
 */
 #include "read/tensorflow/publish.h"
 
-struct tf_kept_runs {
-  struct tf_runs runs;
-  uint32_t *rows;      /* of executions: the row of node_steps */
-  int64_t *devices;    /* of lanes: the row of devices, TF_NULL: none */
-  bool *is_accelerator; /* of lanes */
-};
-
-void tf_kept_runs_free(struct tf_kept_runs *kept) {
-  if (!kept) return;
-  free(kept->runs.bytes);
-  free(kept->rows);
-  free(kept->devices);
-  free(kept->is_accelerator);
-  free(kept);
-}
-
 /* ---- what there is ---- */
 
 /* Which facts any node that ran has; what none has may be derived. */
@@ -75,24 +59,20 @@ static bool add_rows(struct tf_model *model, struct profile *profile, bool is_ac
   return ok;
 }
 
-bool tf_publish_runs(struct tf_model *model, struct profile *profile, const uint32_t *exec_order) {
+bool tf_publish_runs(struct tf_model *model, struct profile *profile) {
   struct tf_source *source = profile->source_data;
-  size_t execs = model->execs.count, lanes = model->lanes.count, counts[2] = {0, 0};
-  struct tf_kept_runs *kept = source->runs = calloc(1, sizeof *kept);
-  if (!kept) return tf_no_memory(model);
-  kept->rows = malloc((execs + 1) * sizeof *kept->rows);
-  kept->devices = malloc((lanes + 1) * sizeof *kept->devices);
-  kept->is_accelerator = malloc((lanes + 1) * sizeof *kept->is_accelerator);
-  if (!kept->rows || !kept->devices || !kept->is_accelerator) return tf_no_memory(model);
-  for (size_t i = 0; i < execs; i++) kept->rows[exec_order[i]] = (uint32_t)i;
+  size_t lanes = model->lanes.count, counts[2] = {0, 0};
+  source->devices = malloc((lanes + 1) * sizeof *source->devices);
+  source->is_accelerator = malloc((lanes + 1) * sizeof *source->is_accelerator);
+  if (!source->devices || !source->is_accelerator) return tf_no_memory(model);
   for (size_t i = 0; i < lanes; i++) {
-    kept->devices[i] = model->lane_devices[i];
-    kept->is_accelerator[i] = model->lanes.items[i].is_accelerator;
-    counts[kept->is_accelerator[i]] += model->lanes.items[i].run_count;
+    source->devices[i] = model->lane_devices[i];
+    source->is_accelerator[i] = model->lanes.items[i].is_accelerator;
+    counts[source->is_accelerator[i]] += model->lanes.items[i].run_count;
   }
   struct facts facts = find_facts(model);
-  kept->runs = model->runs;
-  model->runs = (struct tf_runs){0};
+  source->runs = model->runs;
+  model->runs = (struct tf_packed){0};
   return add_rows(model, profile, false, counts[0], &facts) && add_rows(model, profile, true, counts[1], &facts);
 }
 
@@ -130,38 +110,30 @@ static enum kind kind_of(bool is_accelerator, unsigned column) {
   return OTHER;
 }
 
-/* A column of a table that is there from the start; NULL: no row has a value. */
-static const struct column *other_column(const struct profile *profile, unsigned table, unsigned column) {
-  return profile->tables[table].segment_count ? profile->tables[table].segments[0]->columns[column] : NULL;
-}
-
-static inline int64_t value_at(const struct column *column, int64_t row) {
-  return !column || row < 0 || column_is_null(column, (uint32_t)row) ? TF_NULL : column_integer(column, (uint32_t)row);
-}
-
-static struct column *make_column(const struct tf_kept_runs *kept, const struct segment *segment, enum kind kind) {
+static struct column *make_column(const struct segment *segment, enum kind kind) {
   const struct profile *profile = segment->profile;
+  const struct tf_source *source = profile->source_data;
   bool is_accelerator = segment->table == TABLE_kernels;
-  const struct column *nodes = other_column(profile, TABLE_node_steps, COLUMN_node_steps_node_id);
-  const struct column *steps = other_column(profile, TABLE_node_steps, COLUMN_node_steps_step_id);
-  const struct column *of_node = kind == NAME    ? other_column(profile, TABLE_nodes, COLUMN_nodes_name)
-                                 : kind == OP    ? other_column(profile, TABLE_nodes, COLUMN_nodes_op_type)
-                                 : kind == TRACE ? other_column(profile, TABLE_nodes, COLUMN_nodes_code_trace_id)
+  const struct column *nodes = tf_column_of(profile, TABLE_node_steps, COLUMN_node_steps_node_id);
+  const struct column *steps = tf_column_of(profile, TABLE_node_steps, COLUMN_node_steps_step_id);
+  const struct column *of_node = kind == NAME    ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_name)
+                                 : kind == OP    ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_op_type)
+                                 : kind == TRACE ? tf_column_of(profile, TABLE_nodes, COLUMN_nodes_code_trace_id)
                                                  : NULL;
   int64_t *values = malloc(((size_t)segment->rows + 1) * sizeof *values);
   uint64_t *nulls = calloc((size_t)segment->rows / 64 + 1, sizeof *nulls);
-  struct tf_run_reader reader = {.at = kept->runs.bytes};
+  struct tf_run_reader reader = {.at = source->runs.bytes};
   uint32_t row = 0;
-  for (size_t i = 0; values && nulls && i < kept->runs.count && row < segment->rows; i++) {
+  for (size_t i = 0; values && nulls && i < source->runs.count && row < segment->rows; i++) {
     const struct tf_run *run = tf_next_run(&reader);
-    if (kept->is_accelerator[run->lane] != is_accelerator) continue;
+    if (source->is_accelerator[run->lane] != is_accelerator) continue;
     int64_t value = 0;
     switch (kind) {
-      case NAME: case OP: case TRACE: value = value_at(of_node, value_at(nodes, kept->rows[run->exec])); break;
-      case NODE: value = value_at(nodes, kept->rows[run->exec]); break;
-      case STEP: value = value_at(steps, kept->rows[run->exec]); break;
+      case NAME: case OP: case TRACE: value = tf_value_at(of_node, tf_value_at(nodes, run->exec)); break;
+      case NODE: value = tf_value_at(nodes, run->exec); break;
+      case STEP: value = tf_value_at(steps, run->exec); break;
       case LANE: value = run->lane; break;
-      case DEVICE: value = kept->devices[run->lane]; break;
+      case DEVICE: value = source->devices[run->lane]; break;
       case START: value = run->start_micros * 1000; break;
       case DURATION: value = run->micros * 1000; break;
       case END: case OTHER: value = TF_NULL; break;
@@ -177,7 +149,6 @@ static struct column *make_column(const struct tf_kept_runs *kept, const struct 
 
 /* What is being loaded. */
 struct load {
-  const struct tf_kept_runs *kept;
   const struct segment *segment;
   const uint16_t *columns;
   unsigned count;
@@ -190,11 +161,11 @@ static struct column *get_column(const struct load *load, enum kind kind, unsign
   struct column *there = load->segment->columns[column];
   for (unsigned i = 0; i < load->count && !there; i++) {
     if (load->columns[i] != column) continue;
-    if (!load->out[i]) load->out[i] = make_column(load->kept, load->segment, kind);
+    if (!load->out[i]) load->out[i] = make_column(load->segment, kind);
     if (!load->out[i]) return NULL;
     there = load->out[i];
   }
-  return there ? column_retain(there) : make_column(load->kept, load->segment, kind);
+  return there ? column_retain(there) : make_column(load->segment, kind);
 }
 
 static struct column *make_ends(const struct load *load) {
@@ -209,25 +180,15 @@ static struct column *make_ends(const struct load *load) {
   return ends;
 }
 
-enum tfprof_status tf_kept_runs_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
-                                     unsigned count, struct column **out, struct tfprof_error *error) {
-  const struct tf_source *source = profile->source_data;
-  struct load load = {source->runs, segment, columns, count, out};
+enum tfprof_status tf_load_runs(struct segment *segment, const uint16_t *columns, unsigned count, struct column **out,
+                                struct tfprof_error *error) {
+  struct load load = {segment, columns, count, out};
   for (unsigned i = 0; i < count; i++) {
     enum kind kind = kind_of(segment->table == TABLE_kernels, columns[i]);
     if (kind == OTHER || out[i]) continue;
-    if (store_interrupted(profile->store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
-    out[i] = kind == END ? make_ends(&load) : make_column(source->runs, segment, kind);
+    if (store_interrupted(segment->profile->store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
+    out[i] = kind == END ? make_ends(&load) : make_column(segment, kind);
     if (!out[i]) return error_no_memory(error);
   }
   return TFPROF_OK;
-}
-
-void tf_kept_runs_span(const struct tf_kept_runs *kept, int64_t *start_ns, int64_t *end_ns) {
-  struct tf_run_reader reader = {.at = kept ? kept->runs.bytes : NULL};
-  for (size_t i = 0; kept && i < kept->runs.count; i++) {
-    const struct tf_run *run = tf_next_run(&reader);
-    if (run->start_micros * 1000 < *start_ns) *start_ns = run->start_micros * 1000;
-    if ((run->start_micros + run->micros) * 1000 > *end_ns) *end_ns = (run->start_micros + run->micros) * 1000;
-  }
 }

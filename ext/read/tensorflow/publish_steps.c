@@ -141,229 +141,86 @@ static int compare_steps(const void *left, const void *right, void *context) {
   return a < b ? -1 : a > b;
 }
 
-/* What the executions are sorted by, and the outcome. */
-struct execs {
-  const struct tf_exec *items;
-  size_t count;
-  uint32_t *nodes, *steps; /* of each: the row of its node, of its step */
-  uint32_t *order;         /* of rows of node_steps: the execution */
-};
-
-/* Stable. `keys` below `buckets`, by item. False: no memory. */
-static bool counting_sort(const uint32_t *items, uint32_t *sorted, size_t count, const uint32_t *keys, size_t buckets) {
-  uint32_t *starts = calloc(buckets + 1, sizeof *starts);
-  if (!starts) return false;
-  for (size_t i = 0; i < count; i++) starts[keys[items[i]] + 1]++;
-  for (size_t i = 0; i < buckets; i++) starts[i + 1] += starts[i];
-  for (size_t i = 0; i < count; i++) sorted[starts[keys[items[i]]]++] = items[i];
-  free(starts);
-  return true;
-}
-
-/* Executions by row of their node, then of their step; in a ProfileProto both come in any order. */
-static bool order_execs(struct tf_model *model, struct execs *execs, const struct tf_node_order *order,
-                        const uint32_t *rank) {
-  size_t count = model->execs.count;
-  *execs = (struct execs){.items = model->execs.items, .count = count};
-  execs->nodes = malloc((count + 1) * sizeof *execs->nodes);
-  execs->steps = malloc((count + 1) * sizeof *execs->steps);
-  execs->order = malloc((count + 1) * sizeof *execs->order);
-  uint32_t *items = malloc((count + 1) * sizeof *items), *by_step = malloc((count + 1) * sizeof *by_step);
-  bool ok = execs->nodes && execs->steps && execs->order && items && by_step;
-  for (size_t i = 0; ok && i < count; i++) {
-    items[i] = (uint32_t)i;
-    execs->nodes[i] = order->rows[execs->items[i].node];
-    execs->steps[i] = rank[execs->items[i].step];
-  }
-  ok = ok && counting_sort(items, by_step, count, execs->steps, model->steps.count) &&
-       counting_sort(by_step, execs->order, count, execs->nodes, model->nodes.count);
-  free(items);
-  free(by_step);
-  return ok ? true : tf_no_memory(model);
-}
-
-static void free_execs(struct execs *execs) {
-  free(execs->nodes);
-  free(execs->steps);
-  free(execs->order);
-}
-
-/* The first start and last end of each step, in microseconds; TF_NULL: nothing in it was timed. */
-static void find_spans(const struct execs *execs, size_t step_count, int64_t *starts, int64_t *ends) {
-  for (size_t i = 0; i < step_count; i++) starts[i] = ends[i] = TF_NULL;
-  for (size_t i = 0; i < execs->count; i++) {
-    const struct tf_exec *exec = &execs->items[i];
-    uint32_t row = execs->steps[i];
-    if (exec->start_micros <= 0) continue;
-    if (starts[row] == TF_NULL || exec->start_micros < starts[row]) starts[row] = exec->start_micros;
-    if (ends[row] == TF_NULL || exec->end_micros > ends[row]) ends[row] = exec->end_micros;
-  }
-}
-
-static bool publish_step_rows(struct tf_model *model, struct profile *profile, const uint32_t *order,
-                              const struct execs *execs) {
+static bool publish_step_rows(struct tf_model *model, struct profile *profile, const uint32_t *order) {
   struct tf_rows rows;
   size_t count = model->steps.count;
   string_id session;
   if (!tf_intern(model, "session", 7, &session) || !tf_rows_begin(&rows, model, profile, TABLE_steps, count))
     return false;
-  int64_t *starts = malloc((count + 1) * sizeof *starts), *ends = malloc((count + 1) * sizeof *ends);
-  bool ok = starts && ends ? true : tf_no_memory(model);
-  if (ok) find_spans(execs, count, starts, ends);
+  int64_t *lengths = malloc((count + 1) * sizeof *lengths);
+  bool ok = lengths ? true : tf_no_memory(model);
   for (uint32_t i = 0; ok && i < count; i++) {
-    rows.values[i] = starts[i] == TF_NULL ? TF_NULL : starts[i] * 1000;
-    ends[i] = starts[i] == TF_NULL ? TF_NULL : (ends[i] - starts[i]) * 1000;
+    const struct tf_step *step = &model->steps.items[order[i]];
+    rows.values[i] = step->start_micros ? step->start_micros * 1000 : TF_NULL;
+    lengths[i] = step->start_micros ? (step->end_micros - step->start_micros) * 1000 : TF_NULL;
   }
-  ok = ok && tf_rows_set_span(&rows, COLUMN_steps_start_ns, COLUMN_steps_dur_ns, COLUMN_steps_end_ns, ends);
+  ok = ok && tf_rows_set_span(&rows, COLUMN_steps_start_ns, COLUMN_steps_dur_ns, COLUMN_steps_end_ns, lengths);
   for (uint32_t i = 0; ok && i < count; i++) rows.values[i] = model->steps.items[order[i]].number;
   ok = ok && tf_rows_set(&rows, COLUMN_steps_number) && tf_rows_set_constant(&rows, COLUMN_steps_origin, session) &&
        tf_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) &&
        tf_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1);
-  free(starts);
-  free(ends);
+  free(lengths);
   tf_rows_end(&rows);
   return ok;
 }
 
 /* ---- node_steps ---- */
 
-enum {
-  NODE,
-  STEP,
-  RUN_COUNT,
-  START,
-  END,
-  EXEC,
-  ACCELERATOR,
-  CPU,
-  REQUESTED,
-  PEAK,
-  RESIDUAL,
-  OUTPUT,
-  VALUE_COUNT,
-  BLOCK = 256
-};
-static const uint16_t value_columns[VALUE_COUNT] = {
-    [NODE] = COLUMN_node_steps_node_id,
-    [STEP] = COLUMN_node_steps_step_id,
-    [RUN_COUNT] = COLUMN_node_steps_run_count,
-    [START] = COLUMN_node_steps_start_ns,
-    [END] = COLUMN_node_steps_end_ns,
-    [EXEC] = COLUMN_node_steps_exec_ns,
-    [ACCELERATOR] = COLUMN_node_steps_accelerator_ns,
-    [CPU] = COLUMN_node_steps_cpu_ns,
-    [REQUESTED] = COLUMN_node_steps_requested_bytes,
-    [PEAK] = COLUMN_node_steps_peak_bytes,
-    [RESIDUAL] = COLUMN_node_steps_residual_bytes,
-    [OUTPUT] = COLUMN_node_steps_output_bytes,
-};
-
-/* The values of some rows, a column beside the other: an execution is read once, not once for each column. */
-struct block {
-  int64_t values[VALUE_COUNT][BLOCK];
-};
-
-static uint32_t fill_block(struct block *block, const struct execs *execs, uint32_t first) {
-  uint32_t count = execs->count - first < BLOCK ? (uint32_t)(execs->count - first) : BLOCK;
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t place = execs->order[first + i];
-    const struct tf_exec *exec = &execs->items[place];
-    bool is_timed = exec->start_micros > 0;
-    block->values[NODE][i] = execs->nodes[place];
-    block->values[STEP][i] = execs->steps[place];
-    block->values[RUN_COUNT][i] = exec->run_count;
-    block->values[START][i] = is_timed ? exec->start_micros * 1000 : TF_NULL;
-    block->values[END][i] = is_timed ? exec->end_micros * 1000 : TF_NULL;
-    block->values[EXEC][i] = (exec->accelerator_micros + exec->cpu_micros) * 1000;
-    block->values[ACCELERATOR][i] = exec->accelerator_micros * 1000;
-    block->values[CPU][i] = exec->cpu_micros * 1000;
-    block->values[REQUESTED][i] = exec->requested_bytes;
-    block->values[PEAK][i] = exec->peak_bytes;
-    block->values[RESIDUAL][i] = exec->residual_bytes;
-    block->values[OUTPUT][i] = exec->output_bytes;
+/* Rows of the model become rows of a table. */
+static struct column *translate(const struct column *column, const uint32_t *rows, size_t row_count) {
+  enum { BLOCK = 1024 };
+  int64_t values[BLOCK];
+  uint64_t nulls[BLOCK / 64];
+  struct column_builder builder;
+  if (!column || column_builder_start(&builder, column->rows, 0, (int64_t)row_count - 1, false, false)) return NULL;
+  for (uint32_t first = 0; first < column->rows; first += BLOCK) {
+    uint32_t count = column->rows - first < BLOCK ? column->rows - first : BLOCK;
+    column_read(column, first, count, values, nulls);
+    for (uint32_t i = 0; i < count; i++) values[i] = rows[values[i]];
+    column_builder_put_all(&builder, first, values, count);
   }
-  return count;
+  return column_builder_done(&builder);
 }
 
-struct range {
-  int64_t minimum, maximum;
-  bool has_nulls;
-};
-
-static void find_ranges(struct block *block, const struct execs *execs, struct range *ranges) {
-  for (unsigned v = 0; v < VALUE_COUNT; v++) ranges[v] = (struct range){INT64_MAX, INT64_MIN, false};
-  for (uint32_t first = 0, count; first < execs->count; first += count) {
-    count = fill_block(block, execs, first);
-    for (unsigned v = 0; v < VALUE_COUNT; v++) {
-      const int64_t *values = block->values[v];
-      int64_t minimum = ranges[v].minimum, maximum = ranges[v].maximum;
-      bool has_nulls = false;
-      for (uint32_t i = 0; i < count; i++) {
-        int64_t value = values[i];
-        has_nulls |= value == TF_NULL;
-        maximum = value > maximum ? value : maximum;
-        minimum = value < minimum && value != TF_NULL ? value : minimum;
-      }
-      ranges[v] = (struct range){minimum, maximum, ranges[v].has_nulls || has_nulls};
-    }
-  }
-}
-
-static void put_block(struct column_builder *builder, const struct block *block, unsigned v, uint32_t first,
-                      uint32_t count, bool has_nulls) {
-  if (!has_nulls) {
-    column_builder_put_all(builder, first, block->values[v], count);
-    return;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    if (block->values[v][i] == TF_NULL) column_builder_put_null(builder, first + i);
-    else column_builder_put(builder, first + i, block->values[v][i]);
-  }
-}
-
-static bool publish_node_steps(struct tf_model *model, struct profile *profile, const struct execs *execs) {
+/* Takes the costs of the model. */
+static bool publish_node_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order,
+                               const uint32_t *rank) {
+  struct column *costs[TF_COST_count] = {NULL};
   struct tf_rows rows;
-  struct range ranges[VALUE_COUNT];
-  struct column_builder builders[VALUE_COUNT] = {{0}};
-  if (!tf_rows_begin(&rows, model, profile, TABLE_node_steps, execs->count)) return false;
-  if (rows.count == 0) return true;
-  struct block *block = malloc(sizeof *block);
-  bool ok = block ? true : tf_no_memory(model);
-  if (ok) find_ranges(block, execs, ranges);
-  for (unsigned v = 0; ok && v < VALUE_COUNT; v++) {
-    if (ranges[v].maximum == TF_NULL) continue; /* what the files do not have may be derived */
-    if (column_builder_start(&builders[v], rows.count, ranges[v].minimum, ranges[v].maximum, false,
-                             ranges[v].has_nulls))
-      ok = tf_no_memory(model);
+  bool ok = tf_rows_begin(&rows, model, profile, TABLE_node_steps, model->costs.count);
+  for (int i = 0; ok && i < TF_COST_count; i++) {
+    costs[i] = column_appender_done(&model->costs.columns[i], rows.count);
+    if (!costs[i]) ok = tf_no_memory(model);
   }
-  for (uint32_t first = 0, count; ok && first < rows.count; first += count) {
-    count = fill_block(block, execs, first);
-    for (unsigned v = 0; v < VALUE_COUNT; v++) {
-      if (builders[v].column) put_block(&builders[v], block, v, first, count, ranges[v].has_nulls);
-    }
-  }
-  for (unsigned v = 0; v < VALUE_COUNT; v++) {
-    if (!builders[v].column) continue;
-    if (ok) ok = tf_rows_take(&rows, value_columns[v], column_builder_done(&builders[v]));
-    else column_builder_cancel(&builders[v]);
-  }
-  free(block);
+  ok = ok && rows.count &&
+       tf_rows_take(&rows, COLUMN_node_steps_node_id, translate(costs[TF_COST_node], order->rows, model->nodes.count)) &&
+       tf_rows_take(&rows, COLUMN_node_steps_step_id, translate(costs[TF_COST_step], rank, model->steps.count)) &&
+       tf_rows_take(&rows, COLUMN_node_steps_exec_ns, column_sum(costs[TF_COST_accelerator], costs[TF_COST_cpu])) &&
+       tf_rows_take(&rows, COLUMN_node_steps_end_ns, column_sum(costs[TF_COST_start], costs[TF_COST_length]));
+#define TAKE(cost, column) ok = ok && tf_rows_take(&rows, COLUMN_node_steps_##column, column_retain(costs[TF_COST_##cost]))
+  TAKE(run_count, run_count);
+  TAKE(start, start_ns);
+  TAKE(accelerator, accelerator_ns);
+  TAKE(cpu, cpu_ns);
+  TAKE(requested, requested_bytes);
+  TAKE(peak, peak_bytes);
+  TAKE(residual, residual_bytes);
+  TAKE(output, output_bytes);
+#undef TAKE
+  for (int i = 0; i < TF_COST_count; i++) column_release(costs[i]);
   tf_rows_end(&rows);
-  return ok;
+  return ok || rows.count == 0;
 }
 
 bool tf_publish_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
   size_t count = model->steps.count;
-  struct execs execs = {0};
   uint32_t *steps = malloc((count + 1) * sizeof *steps), *rank = malloc((count + 1) * sizeof *rank);
   bool ok = steps && rank ? true : tf_no_memory(model);
   for (uint32_t i = 0; ok && i < count; i++) steps[i] = i;
   if (ok && count > 1) qsort_r(steps, count, sizeof *steps, compare_steps, model->steps.items);
   for (uint32_t i = 0; ok && i < count; i++) rank[steps[i]] = i;
-  ok = ok && order_execs(model, &execs, order, rank) && publish_step_rows(model, profile, steps, &execs) &&
-       publish_node_steps(model, profile, &execs) && tf_publish_memory(model, profile, rank) &&
-       tf_publish_runs(model, profile, execs.order);
-  free_execs(&execs);
+  ok = ok && publish_step_rows(model, profile, steps) && publish_node_steps(model, profile, order, rank) &&
+       tf_publish_memory(model, profile, rank) && tf_publish_runs(model, profile);
   free(steps);
   free(rank);
   return ok;

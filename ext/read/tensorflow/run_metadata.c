@@ -70,15 +70,16 @@ static bool take_records(struct tf_model *model, struct wire_reader reader, uint
 }
 
 /* What an execution did to the memory of its accelerator; its run is the last one. */
-static bool take_memory(struct tf_model *model, const struct stats *stats, uint32_t node) {
+static bool take_memory(struct tf_model *model, const struct stats *stats, const struct tf_exec *exec) {
   struct wire_reader reader = stats->message;
   struct wire_field field;
   while (wire_next(&reader, &field)) {
     struct wire_reader allocator = wire_enter(&reader, &field);
-    if (field.number == 6 && is_accelerator_allocator(allocator) && !take_records(model, allocator, node)) return false;
+    if (field.number == 6 && is_accelerator_allocator(allocator) && !take_records(model, allocator, exec->node))
+      return false;
   }
-  return tf_add_allocation(model, node, true, 0, stats->persistent_bytes) &&
-         tf_add_memory_point(model, node, stats->end_micros, stats->in_use_bytes);
+  return tf_add_allocation(model, exec->node, true, 0, stats->persistent_bytes) &&
+         tf_add_memory_point(model, exec, stats->end_micros, stats->in_use_bytes);
 }
 
 static void read_output(struct tf_model *model, struct wire_reader reader, struct stats *stats) {
@@ -160,7 +161,7 @@ static bool account_time(struct tf_model *model, const struct stats *stats, cons
   }
   uint32_t lane;
   return tf_get_lane(model, device->name, device->lower, stats->thread, device->is_accelerator, &lane) &&
-         tf_add_run(model, (uint32_t)(exec - model->execs.items), lane, stats->start_micros, stats->micros);
+         tf_add_run(model, tf_exec_row(model, exec), lane, stats->start_micros, stats->micros);
 }
 
 static bool account(struct tf_model *model, struct wire_reader reader, const struct device *device) {
@@ -200,7 +201,7 @@ static bool account(struct tf_model *model, struct wire_reader reader, const str
   bool is_own_device = model->nodes.items[row].device == device->lower && device->lower;
   if (is_own_device) account_memory(model, &stats, exec);
   if (!device->is_canonical && !device->is_accelerator) tf_trouble(model, TF_TROUBLE_STREAM, wire_offset(&reader));
-  return account_time(model, &stats, device, exec) && (!is_own_device || take_memory(model, &stats, row));
+  return account_time(model, &stats, device, exec) && (!is_own_device || take_memory(model, &stats, exec));
 }
 
 static bool read_device_name(struct tf_model *model, struct wire_reader reader, struct device *device) {

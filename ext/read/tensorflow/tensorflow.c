@@ -14,7 +14,10 @@
 static void free_profile(struct profile *profile) {
   struct tf_source *source = profile->source_data;
   tf_checkpoint_free(source->checkpoint);
-  tf_kept_runs_free(source->runs);
+  free(source->runs.bytes);
+  free(source->memory_points.bytes);
+  free(source->devices);
+  free(source->is_accelerator);
   free(source);
 }
 
@@ -22,34 +25,13 @@ static enum tfprof_status load(struct profile *profile, struct segment *segment,
                                unsigned count, struct column **out, struct tfprof_error *error) {
   switch (segment->table) {
     case TABLE_tensors: return tf_checkpoint_load(profile, segment, columns, count, out, error);
-    case TABLE_ops: case TABLE_kernels: return tf_kept_runs_load(profile, segment, columns, count, out, error);
+    case TABLE_ops: case TABLE_kernels: return tf_load_runs(segment, columns, count, out, error);
+    case TABLE_counters: return tf_load_counters(segment, columns, count, out, error);
   }
   return TFPROF_OK;
 }
 
-/* Over runs and executions; steps have their times from these. */
-static enum tfprof_status span(struct profile *profile, int64_t *start_ns, int64_t *end_ns,
-                               struct tfprof_error *error) {
-  const struct tf_source *source = profile->source_data;
-  const struct profile_table *table = &profile->tables[TABLE_node_steps];
-  (void)error;
-  tf_kept_runs_span(source->runs, start_ns, end_ns);
-  for (size_t i = 0; i < table->segment_count; i++) {
-    const struct column *starts = table->segments[i]->columns[COLUMN_node_steps_start_ns];
-    const struct column *ends = table->segments[i]->columns[COLUMN_node_steps_end_ns];
-    for (uint32_t row = 0; starts && ends && row < table->segments[i]->rows; row++) {
-      if (column_is_null(starts, row)) continue;
-      int64_t start = column_integer(starts, row), end = column_integer(ends, row);
-      if (start < *start_ns) *start_ns = start;
-      if (start > *end_ns) *end_ns = start;
-      if (end < *start_ns) *start_ns = end;
-      if (end > *end_ns) *end_ns = end;
-    }
-  }
-  return TFPROF_OK;
-}
-
-#define SOURCE(name) {.format = name, .load = load, .span = span, .free_profile = free_profile}
+#define SOURCE(name) {.format = name, .load = load, .free_profile = free_profile}
 static const struct profile_source sources[TF_KIND_count] = {
     [TF_KIND_PROFILE] = SOURCE("tf_profile"),
     [TF_KIND_GRAPH] = SOURCE("tf_graph"),
