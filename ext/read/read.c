@@ -16,6 +16,7 @@
 #include "read/dump_reader.h"
 #include "read/json/json.h"
 #include "read/json/memory_timeline.h"
+#include "read/opening.h"
 #include "read/pickle/memory_snapshot.h"
 #include "read/recognise.h"
 #include "read/tensorflow/tensorflow.h"
@@ -35,17 +36,12 @@ const struct read_format *const read_formats[] = {
 };
 const unsigned read_format_count = sizeof read_formats / sizeof read_formats[0];
 
-struct path_list {
-  char **paths;
-  size_t count, capacity;
-};
-
-static void clear_paths(struct path_list *list) {
+void paths_clear(struct path_list *list) {
   for (size_t i = 0; i < list->count; i++) free(list->paths[i]);
   free(list->paths);
 }
 
-static enum tfprof_status add_path(struct path_list *list, const char *directory, const char *name,
+enum tfprof_status paths_add(struct path_list *list, const char *directory, const char *name,
                                    struct tfprof_error *error) {
   if (list->count == list->capacity) {
     size_t capacity = list->capacity ? list->capacity * 2 : 16;
@@ -78,7 +74,7 @@ static enum tfprof_status list_directory(const char *path, struct path_list *lis
   if (!directory) return error_io(error, path, "cannot open the directory");
   struct dirent *entry;
   while (!status && (entry = readdir(directory))) {
-    if (entry->d_name[0] != '.') status = add_path(list, path, entry->d_name, error);
+    if (entry->d_name[0] != '.') status = paths_add(list, path, entry->d_name, error);
   }
   closedir(directory);
   if (!status) sort_paths(list);
@@ -152,15 +148,6 @@ static enum tfprof_status nothing_to_open(const char *path, const struct path_li
 
 /* ---- opening ---- */
 
-struct opening {
-  struct store *store;
-  uint32_t run_number;
-  bool has_dumps; /* the run has: other files are left alone */
-  size_t opened, failed;
-  struct tfprof_error first_failure;
-  struct path_list failures; /* path, message, path, message, ... */
-};
-
 static struct profile *first_profile(const struct opening *opening) {
   for (size_t i = 0; i < store_profile_count(opening->store); i++) {
     struct profile *profile = store_profile_at(opening->store, i);
@@ -169,105 +156,13 @@ static struct profile *first_profile(const struct opening *opening) {
   return NULL;
 }
 
-/* The open profile, published or not, of the file; NULL: none. A number of an inode is used again once its file is
-** gone, so the profile's own path must still lead there. */
-static struct profile *find_open(struct store *store, const char *path) {
-  struct stat info, own;
-  if (stat(path, &info) != 0) return NULL;
-  struct profile *profile = store_find_file(store, path, (uint64_t)info.st_dev, (uint64_t)info.st_ino);
-  if (!profile) return NULL;
-  const char *own_path = pool_text(store_pool(store), profile->location ? profile->location : profile->path);
-  bool is_there = stat(own_path, &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino;
-  return is_there ? profile : NULL;
-}
-
-static enum tfprof_status open_file(struct opening *opening, const struct read_format *format, const char *path,
-                                    struct tfprof_error *error) {
-  struct stat info = {0};
-  bool is_known = stat(path, &info) == 0;
-  enum tfprof_status status = format->open(opening->store, opening->run_number, path, error);
-  if (status) return status;
-  if (is_known) store_identify_file(opening->store, path, (uint64_t)info.st_dev, (uint64_t)info.st_ino);
-  opening->opened++;
-  return TFPROF_OK;
-}
-
-/* One of several files: only want of memory and Ctrl-C end the whole. Without a format it could not be read. */
-static enum tfprof_status try_file(struct opening *opening, const struct read_format *format, const char *path,
-                                   struct file_head *head) {
-  struct tfprof_error reason;
-  enum tfprof_status status =
-      format ? open_file(opening, format, path, &reason) : recognise_read(path, head, &reason);
-  if (!status) return TFPROF_OK; /* what can be read after all waits for a refresh */
-  if (opening->failed++ == 0) opening->first_failure = reason;
-  if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) {
-    opening->first_failure = reason;
-    return status;
-  }
-  status = add_path(&opening->failures, path, "", NULL);
-  if (!status) status = add_path(&opening->failures, reason.message, "", NULL);
-  if (status) error_no_memory(&opening->first_failure);
-  return status;
-}
-
-struct candidate {
-  const struct read_format *format; /* NULL: a file that cannot be read */
-  size_t path;                      /* index */
-};
-
-static bool is_file(const char *path) {
-  struct stat info;
-  return stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-/* Where a run has dumps, other files are left alone. */
-static bool may_be_dump(const struct candidate *candidate, const char *path) {
-  size_t length = strlen(path);
-  return candidate->format ? candidate->format == &dump_read_format
-                           : length > 7 && strcmp(path + length - 7, ".tfprof") == 0;
-}
-
-/* Opens what can be opened among several files and is not open yet. */
-static enum tfprof_status open_several(struct opening *opening, const struct path_list *list,
-                                       struct tfprof_error *error) {
-  struct candidate *candidates = malloc((list->count + 1) * sizeof *candidates);
-  struct file_head *head = malloc(sizeof *head);
-  size_t count = 0;
-  bool has_dumps = opening->has_dumps;
-  enum tfprof_status status = candidates && head ? TFPROF_OK : error_no_memory(error);
-  for (size_t i = 0; i < list->count && !status; i++) {
-    if (i % 64 == 0 && store_interrupted(opening->store)) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
-    if (status || find_open(opening->store, list->paths[i])) continue;
-    bool is_readable = recognise_read(list->paths[i], head, NULL) == TFPROF_OK;
-    const struct read_format *format = is_readable ? recognise_format(list->paths[i], head) : NULL;
-    if (!format && (is_readable || !is_file(list->paths[i]))) continue; /* no profile */
-    candidates[count] = (struct candidate){format, i};
-    has_dumps |= may_be_dump(&candidates[count++], list->paths[i]);
-  }
-  for (size_t i = 0; i < count && !status; i++) {
-    const char *path = list->paths[candidates[i].path];
-    if (has_dumps && !may_be_dump(&candidates[i], path)) continue;
-    store_progress(opening->store, "opening", (double)i / (double)count);
-    if (store_interrupted(opening->store)) {
-      status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
-      break;
-    }
-    if (find_open(opening->store, path)) continue; /* by another name, a moment ago */
-    status = try_file(opening, candidates[i].format, path, head);
-    if (status && error) *error = opening->first_failure;
-  }
-  free(candidates);
-  free(head);
-  return status;
-}
-
 static enum tfprof_status open_single(struct opening *opening, const char *path, struct tfprof_error *error) {
   struct file_head *head = malloc(sizeof *head);
   if (!head) return error_no_memory(error);
   enum tfprof_status status = recognise_read(path, head, error);
   if (!status) {
     const struct read_format *format = recognise_format(path, head);
-    status = format ? open_file(opening, format, path, error) : recognise_refuse(path, head, error);
+    status = format ? opening_file(opening, format, path, error) : recognise_refuse(path, head, error);
   }
   free(head);
   return status;
@@ -289,7 +184,7 @@ static enum tfprof_status list_pattern(const char *pattern, struct path_list *li
   if (result == GLOB_NOSPACE) status = error_no_memory(error);
   for (size_t i = 0; i < found.gl_pathc && !status && result == 0; i++) {
     if (is_directory(found.gl_pathv[i])) status = list_directory(found.gl_pathv[i], list, error);
-    else status = add_path(list, found.gl_pathv[i], "", error);
+    else status = paths_add(list, found.gl_pathv[i], "", error);
   }
   if (!status && (result != 0 || found.gl_pathc == 0)) {
     char parent[1024];
@@ -314,7 +209,7 @@ static enum tfprof_status list_path(const char *path, struct path_list *list, en
     return not_found(path, reason, error);
   }
   *kind = S_ISDIR(info.st_mode) ? PATH_DIRECTORY : PATH_FILE;
-  return *kind == PATH_DIRECTORY ? list_directory(path, list, error) : add_path(list, path, "", error);
+  return *kind == PATH_DIRECTORY ? list_directory(path, list, error) : paths_add(list, path, "", error);
 }
 
 /* ---- the life of a run ---- */
@@ -360,7 +255,7 @@ static enum tfprof_status look_again(struct store *store, uint32_t run_number, s
   }
   struct tfprof_error reason;
   enum tfprof_status status = list_path(store_run_path(store, run_number), &list, &kind, &reason);
-  if (!status) status = open_several(opening, &list, &reason);
+  if (!status) status = opening_several(opening, &list, &reason);
   bool is_serious = status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED;
   if (is_serious) {
     store_cancel_run(store, run_number);
@@ -368,8 +263,8 @@ static enum tfprof_status look_again(struct store *store, uint32_t run_number, s
   } else if (opening->opened || opening->failed) {
     publish(opening);
   }
-  clear_paths(&list);
-  clear_paths(&opening->failures);
+  paths_clear(&list);
+  paths_clear(&opening->failures);
   free(opening);
   return is_serious ? status : TFPROF_OK; /* a path that is gone is told of its profiles */
 }
@@ -410,7 +305,7 @@ enum tfprof_status read_refresh(struct store *store, uint64_t *added, struct tfp
 /* The run of an open file, as it is after a refresh; 0: it is not open. */
 static enum tfprof_status run_of_file(struct store *store, const char *path, uint32_t *run_number,
                                       struct tfprof_error *error) {
-  struct profile *profile = find_open(store, path);
+  struct profile *profile = opening_find(store, path);
   uint64_t added;
   if (profile) {
     *run_number = profile->run_number;
@@ -423,7 +318,7 @@ static enum tfprof_status run_of_file(struct store *store, const char *path, uin
   }
   if (!*run_number) return TFPROF_OK;
   enum tfprof_status status = refresh_run(store, *run_number, &added, error);
-  profile = find_open(store, path); /* it may have turned out to be another one now */
+  profile = opening_find(store, path); /* it may have turned out to be another one now */
   *run_number = profile ? profile->run_number : 0;
   return status;
 }
@@ -433,7 +328,7 @@ static enum tfprof_status take_over(struct store *store, const char *directory, 
                                     uint32_t *run_number, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (size_t i = 0; i < list->count && !status; i++) {
-    struct profile *profile = find_open(store, list->paths[i]);
+    struct profile *profile = opening_find(store, list->paths[i]);
     if (!profile || profile->run_number == *run_number) continue;
     const char *path = store_run_path(store, profile->run_number);
     if (!path || is_directory(path) || strpbrk(path, "*?[")) continue;
@@ -454,7 +349,7 @@ static enum tfprof_status open_new(struct store *store, const char *path, enum p
   opening->store = store;
   enum tfprof_status status = store_add_run(store, path, NULL, &opening->run_number, error);
   if (!status) {
-    status = kind == PATH_FILE ? open_single(opening, path, error) : open_several(opening, list, error);
+    status = kind == PATH_FILE ? open_single(opening, path, error) : opening_several(opening, list, error);
     if (!status && opening->opened == 0 && opening->failed) {
       status = opening->first_failure.status;
       if (error) *error = opening->first_failure;
@@ -465,7 +360,7 @@ static enum tfprof_status open_new(struct store *store, const char *path, enum p
     publish(opening);
     *run_number = opening->run_number;
   }
-  clear_paths(&opening->failures);
+  paths_clear(&opening->failures);
   free(opening);
   return status;
 }
@@ -488,6 +383,6 @@ enum tfprof_status read_open(struct store *store, const char *path, uint32_t *ru
     status = run_of_file(store, list.paths[i], run_number, error);
   }
   if (!status && !*run_number) status = nothing_to_open(path, &list, error);
-  clear_paths(&list);
+  paths_clear(&list);
   return status;
 }

@@ -17,6 +17,9 @@ struct read_format {
   int (*probe)(const char *path, const uint8_t *head, size_t length);
   /* Adds one profile to the unpublished run. */
   enum tfprof_status (*open)(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error);
+  /* open() reads the whole file, runs on any thread, and its profile may be handed on by store_adopt(): several files
+  ** are read at the same time. */
+  bool may_be_read_apart;
 };
 extern const struct read_format *const read_formats[];
 extern const unsigned read_format_count;

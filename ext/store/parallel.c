@@ -22,6 +22,10 @@ struct worker {
   pthread_t thread;
 };
 
+static _Thread_local unsigned share_of_thread; /* 0: no limit */
+
+void parallel_set_share(unsigned workers) { share_of_thread = workers; }
+
 unsigned parallel_workers(void) {
   const char *setting = getenv("TFPROF_THREADS");
   long workers = setting ? strtol(setting, NULL, 10) : 0;
@@ -30,6 +34,7 @@ unsigned parallel_workers(void) {
     workers = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
   }
   if (workers < 1) return 1;
+  if (share_of_thread && workers > (long)share_of_thread) workers = share_of_thread;
   return workers > PARALLEL_MAXIMUM_WORKERS ? PARALLEL_MAXIMUM_WORKERS : (unsigned)workers;
 }
 

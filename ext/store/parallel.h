@@ -15,4 +15,8 @@ void parallel_for(size_t count, void (*task)(void *context, size_t i, unsigned w
 /* 1 ... PARALLEL_MAXIMUM_WORKERS: online processors this process may use, or TFPROF_THREADS from the environment. */
 unsigned parallel_workers(void);
 
+/* Loops that the calling thread begins from now on use at most so many threads; 0: no limit of its own. For tasks of a
+** loop that have loops of their own. */
+void parallel_set_share(unsigned workers);
+
 #endif

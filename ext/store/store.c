@@ -129,13 +129,9 @@ bool profile_list_add(struct profile_list *list, struct profile *profile) {
   return true;
 }
 
-enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source,
-                                     void *source_data, struct profile **result, struct tfprof_error *error) {
-  struct run *run = find_run(store, run_number);
-  struct profile *profile = profile_create(store, store->last_profile + 1, run_number, source, source_data);
-  if (!profile) return error_no_memory(error);
-  if (!run || store->last_profile == (1u << (63 - ID_ROW_BITS)) - 1) {
-    profile_release(profile);
+enum tfprof_status store_add_pending(struct store *store, uint32_t run_number, struct profile *profile,
+                                     struct tfprof_error *error) {
+  if (!find_run(store, run_number) || store->last_profile == (1u << (63 - ID_ROW_BITS)) - 1) {
     return error_set(error, TFPROF_USAGE, "run %u takes no profile", run_number);
   }
   /* Publishing must not fail: room in the list of the published is made here. */
@@ -148,13 +144,22 @@ enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, c
       published->capacity = needed + needed / 2;
     }
   }
-  if (needed > published->capacity || !profile_list_add(&store->pending, profile)) {
-    profile_release(profile);
-    return error_no_memory(error);
-  }
+  profile->store = store;
+  profile->number = store->last_profile + 1;
+  profile->run_number = run_number;
+  if (needed > published->capacity || !profile_list_add(&store->pending, profile)) return error_no_memory(error);
   store->last_profile++;
-  *result = profile;
   return TFPROF_OK;
+}
+
+enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source,
+                                     void *source_data, struct profile **result, struct tfprof_error *error) {
+  struct profile *profile = profile_create(store, store->last_profile + 1, run_number, source, source_data);
+  if (!profile) return error_no_memory(error);
+  enum tfprof_status status = store_add_pending(store, run_number, profile, error);
+  if (status) profile_release(profile);
+  else *result = profile;
+  return status;
 }
 
 void store_drop_profile(struct store *store, struct profile *profile) {

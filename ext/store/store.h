@@ -196,6 +196,13 @@ enum tfprof_status store_add_run(struct store *store, const char *path, const ch
 ** which calls source->free_profile. */
 enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source,
                                      void *source_data, struct profile **profile, struct tfprof_error *error);
+/* A store for a file that another thread reads: it can be interrupted as `store` and tells of no progress. */
+struct store *store_create_apart(const struct store *store);
+/* Moves the profiles of `from` that are not published to a run of `store`, in their order: texts are entered into the
+** pool of `store`, numbers are given there. `from` is only fit to be released afterwards. Only for profiles whose
+** source keeps no string ids in its source_data. After a failure the run may hold some of them. */
+enum tfprof_status store_adopt(struct store *store, uint32_t run_number, struct store *from,
+                               struct tfprof_error *error);
 /* Takes a profile that is not published yet out of its run again, because reading it failed. */
 void store_drop_profile(struct store *store, struct profile *profile);
 /* A segment of `rows` rows starting at row number `first_row` (ascending, no overlap). `raw` are the columns that

@@ -348,4 +348,5 @@ const struct read_format read_format_json = {
     .name = "kineto",
     .description = "trace in JSON, plain or gzip (of PyTorch, of TensorFlow's timeline, any Chrome trace)",
     .probe = json_probe,
-    .open = json_open};
+    .open = json_open,
+    .may_be_read_apart = true};

@@ -1,0 +1,35 @@
+/* opening.h: what becomes of the files that a path names: a run with a profile
+ * for each that can be read. */
+#ifndef TFPROF_OPENING_H
+#define TFPROF_OPENING_H
+
+#include "read/read.h"
+
+struct path_list {
+  char **paths; /* owned */
+  size_t count, capacity;
+};
+enum tfprof_status paths_add(struct path_list *list, const char *directory, const char *name,
+                             struct tfprof_error *error);
+void paths_clear(struct path_list *list);
+
+struct opening {
+  struct store *store;
+  uint32_t run_number;
+  bool has_dumps; /* the run has: other files are left alone */
+  size_t opened, failed;
+  struct tfprof_error first_failure;
+  struct path_list failures; /* path, message, path, message, ... */
+};
+
+/* The open profile, published or not, of the file; NULL: none. */
+struct profile *opening_find(struct store *store, const char *path);
+enum tfprof_status opening_file(struct opening *opening, const struct read_format *format, const char *path,
+                                struct tfprof_error *error);
+/* Opens what can be opened among several files and is not open yet, with
+*profiles in the order of the list. Files that
+** cannot be are counted and told; only want of memory and Ctrl-C end the whole.
+ */
+enum tfprof_status opening_several(struct opening *opening, const struct path_list *list, struct tfprof_error *error);
+
+#endif
