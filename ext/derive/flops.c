@@ -620,6 +620,13 @@ static enum flops_status count_pool_grad(const struct flops_call *call, int64_t 
   return elements(&call->inputs[1].shapes[0], is_maximum ? window + 1 : window * 2, flops);
 }
 
+static enum flops_status count_unknown(const struct flops_call *call, int64_t number, int64_t *flops) {
+  (void)call;
+  (void)number;
+  (void)flops;
+  return FLOPS_UNKNOWN;
+}
+
 /* ---- The table. */
 
 struct table_row {

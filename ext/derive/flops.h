@@ -29,6 +29,7 @@ enum flops_kind {
   FLOPS_CLASSIC,     /* an op type of TensorFlow */
   FLOPS_CONTRACTION, /* a matrix product, a convolution, an attention: what torch.utils.flop_counter counts */
   FLOPS_COMPOSITE,   /* the same, made of ops that are counted themselves where they were recorded */
+  FLOPS_APART,       /* the same, but that tool counts neither it nor what lies inside it */
   FLOPS_ELEMENTWISE, /* of PyTorch, everything else */
 };
 

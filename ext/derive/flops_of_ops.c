@@ -3,9 +3,11 @@
 ** An op of PyTorch is made of others: aten::conv2d calls aten::convolution, which calls aten::_convolution, and so on.
 ** Counted is the outermost that has a formula of its own and all that the formula needs, as torch.utils.flop_counter
 ** does; what lies inside it stays NULL.  An op that is only a way of writing others (FLOPS_COMPOSITE: aten::linear,
-** aten::matmul) counts where none of them was recorded.  Of PyTorch's ops only matrix products, convolutions and
-** attention are counted: the sum over a step is then what that tool says, and what the peak rates of devices are
-** compared with.  The function flops() knows the others, too.
+** aten::matmul) counts where none of them was recorded.  That tool sees ops where the dispatcher meets them and counts
+** those that it has a formula for; of all others it sees neither what they take nor what they call (FLOPS_APART: the
+** attention of CPUs, recurrent layers, aten::mv, and ops of other libraries).  So it is here: the sum over a step is
+** what that tool says, and what the peak rates of devices are compared with.  The function flops() knows the others,
+** too.
 **
 ** Most ops are of types that are not counted, which is found out once a type. Of the others many share few shapes: each
 ** combination of type, shapes and values is counted once.
@@ -31,13 +33,14 @@ struct counting {
   struct combination *table;
   uint32_t mask, used;
   uint8_t *type_kinds;   /* by text: enum type_kind */
+  string_id op_category; /* the text "op" */
   uint32_t rows;
   int64_t *flops;        /* by row; NULL until an op is counted, and so are the other two */
   uint8_t *kinds;        /* by row; where flops is known */
   uint32_t *around;      /* by row: the nearest counted op, itself or one around it */
 };
 
-enum type_kind { NOT_ASKED, NOT_COUNTED, COUNTED };
+enum type_kind { NOT_ASKED, NOT_COUNTED, COUNTED, APART, FOREIGN };
 
 static uint64_t hash_of(const struct combination *wanted) {
   uint64_t hash = (uint64_t)wanted->type << 32 | wanted->inputs;
@@ -78,7 +81,7 @@ static void count(const struct counting *c, struct combination *entry) {
   const struct flops_formula *formula = type.bytes ? flops_find(type.bytes, type.length) : NULL;
   entry->is_used = true;
   entry->flops = NO_VALUE;
-  if (!formula || formula->kind == FLOPS_ELEMENTWISE) return;
+  if (!formula) return;
   int64_t flops;
   enum flops_status status = flops_count(c->call, type, text_of(c, entry->inputs), text_of(c, entry->outputs),
                                          text_of(c, entry->values), &flops);
@@ -87,13 +90,23 @@ static void count(const struct counting *c, struct combination *entry) {
   if (status == FLOPS_KNOWN) entry->flops = flops;
 }
 
-static bool is_counted(const struct counting *c, string_id type) {
+/* library::op, not PyTorch's own; autograd's names of nodes have colons, too. */
+static bool is_foreign(struct flops_text type) {
+  static const char *const own[] = {"aten::", "autograd::", "torch::autograd::"};
+  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+    if (strncmp(type.bytes, own[i], strlen(own[i])) == 0) return false;
+  return strstr(type.bytes, "::") != NULL;
+}
+
+static enum type_kind kind_of(const struct counting *c, string_id type) {
   if (c->type_kinds[type] == NOT_ASKED) {
     struct flops_text text = text_of(c, type);
     const struct flops_formula *formula = text.bytes ? flops_find(text.bytes, text.length) : NULL;
-    c->type_kinds[type] = formula && formula->kind != FLOPS_ELEMENTWISE ? COUNTED : NOT_COUNTED;
+    if (!formula) c->type_kinds[type] = text.bytes && is_foreign(text) ? FOREIGN : NOT_COUNTED;
+    else if (formula->kind == FLOPS_ELEMENTWISE) c->type_kinds[type] = NOT_COUNTED;
+    else c->type_kinds[type] = formula->kind == FLOPS_APART ? APART : COUNTED;
   }
-  return c->type_kinds[type] == COUNTED;
+  return c->type_kinds[type];
 }
 
 /* With the first op that is counted. */
@@ -112,20 +125,30 @@ static enum tfprof_status count_segment(struct counting *c, struct segment *segm
   int64_t too_large = 0;
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
     uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
-    string_id types[ROWS_BLOCK], inputs[ROWS_BLOCK], outputs[ROWS_BLOCK], values[ROWS_BLOCK];
+    string_id types[ROWS_BLOCK], inputs[ROWS_BLOCK], outputs[ROWS_BLOCK], values[ROWS_BLOCK], categories[ROWS_BLOCK];
     enum tfprof_status status = derive_poll(c->profile, error);
     if (status) return status;
     derive_texts(segment->columns[COLUMN_ops_op_type], first, rows, types);
-    bool any = false;
-    for (uint32_t i = 0; i < rows; i++) any |= is_counted(c, types[i]);
+    bool any = false, any_foreign = false;
+    for (uint32_t i = 0; i < rows; i++) {
+      enum type_kind kind = kind_of(c, types[i]);
+      any |= kind != NOT_COUNTED;
+      any_foreign |= kind == FOREIGN;
+    }
     if (!any) continue;
     if (!make_arrays(c)) return error_no_memory(error);
+    if (any_foreign) derive_texts(segment->columns[COLUMN_ops_category], first, rows, categories);
     derive_texts(segment->columns[COLUMN_ops_input_shapes], first, rows, inputs);
     derive_texts(segment->columns[COLUMN_ops_output_shapes], first, rows, outputs);
     derive_texts(segment->columns[COLUMN_ops_input_values], first, rows, values);
     for (uint32_t i = 0; i < rows; i++) {
       uint64_t row = segment->first_row + first + i;
-      if (!inputs[i] || !is_counted(c, types[i])) continue;
+      enum type_kind kind = kind_of(c, types[i]);
+      if (kind == APART || (kind == FOREIGN && categories[i] == c->op_category)) {
+        c->flops[row] = 0;
+        c->kinds[row] = FLOPS_APART;
+      }
+      if (!inputs[i] || kind != COUNTED) continue;
       if ((c->used + 1) * UINT64_C(2) > c->mask && !grow(c)) return error_no_memory(error);
       struct combination wanted = {.type = types[i], .inputs = inputs[i], .outputs = outputs[i], .values = values[i]};
       struct combination *entry = place_of(c->table, c->mask, &wanted);
@@ -161,7 +184,8 @@ static void count_once(struct counting *c, const uint32_t *parents, uint32_t row
   for (uint32_t row = 0; row < rows; row++) c->around[row] = c->flops[row] == NO_VALUE ? NO_ROW : row;
   derive_inherit(parents, c->around, rows);
   for (uint32_t row = 0; row < rows; row++) {
-    if (parents[row] != NO_ROW && c->around[parents[row]] != NO_ROW) c->flops[row] = NO_VALUE;
+    bool is_inside = parents[row] != NO_ROW && c->around[parents[row]] != NO_ROW;
+    if (is_inside || c->kinds[row] == FLOPS_APART) c->flops[row] = NO_VALUE;
   }
 }
 
@@ -176,6 +200,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
     has_shapes |= ops->segments[s]->columns[COLUMN_ops_input_shapes]->form != COLUMN_ABSENT;
   if (!has_shapes) return TFPROF_OK;
   c.rows = rows;
+  c.op_category = derive_known_text(profile, "op");
   c.type_kinds = scratch_allocate_zeroed((size_t)pool_count(store_pool(profile->store)) + 1, sizeof *c.type_kinds);
   if (!c.type_kinds) status = error_no_memory(error);
   for (size_t s = 0; s < ops->segment_count && !status; s++) status = count_segment(&c, ops->segments[s], error);
@@ -197,6 +222,7 @@ const struct derive_pass derive_flops_of_ops = {
     .summary = "Formulas of flops.def on the shapes of inputs; of ops inside one another the outermost counts.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_op_type},
+              {TABLE_ops, COLUMN_ops_category},
               {TABLE_ops, COLUMN_ops_input_shapes},
               {TABLE_ops, COLUMN_ops_output_shapes},
               {TABLE_ops, COLUMN_ops_input_values},

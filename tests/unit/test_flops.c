@@ -55,6 +55,10 @@ static void test_plain_formulas(void) {
       rest = strstr(rest, " * ") + 3;
     }
     if (!strcmp(rest, "parameters")) expect(op_types[i], "[[[1,3],[3]],[[1,3],[3]]]", NULL, NULL, factor * 6);
+    if (!strcmp(rest, "not known from the shapes")) {
+      refuse(op_types[i], "[[2,3],[3,2]]", NULL, NULL, FLOPS_UNKNOWN);
+      note_example(op_types[i]);
+    }
     if (!strcmp(rest, "in") || !strcmp(rest, "out")) expect(op_types[i], "[[2,3]]", NULL, NULL, factor * 6);
   }
   expect("aten::embedding", "[[50,8],[2,3]]", NULL, NULL, 0);
@@ -111,6 +115,8 @@ static void test_products(void) {
   expect("aten::addbmm", "[[2,5],[4,2,3],[4,3,5]]", NULL, NULL, 240);
   expect("aten::matmul", "[[7,1,2,3],[4,3,5]]", NULL, NULL, 1680);
   expect("aten::mv", "[[2,3],[3]]", NULL, NULL, 12);
+  expect("aten::addmm_", "[[2,5],[2,3],[3,5]]", NULL, NULL, 60);
+  expect("aten::baddbmm_", "[[4,2,5],[4,2,3],[4,3,5]]", NULL, NULL, 240);
   expect("aten::addmv", "[[2],[2,3],[3]]", NULL, NULL, 12);
   expect("aten::dot", "[[3],[3]]", NULL, NULL, 6);
   expect("aten::vdot", "[[3],[3]]", NULL, NULL, 6);
