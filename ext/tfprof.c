@@ -198,19 +198,7 @@ static int register_all(struct connection *connection, char **message) {
   return result;
 }
 
-/* The entry point. The library stays in memory for good (linked with -z nodelete), so that nothing dangles when this
-** fails half-way. */
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-#ifndef SQLITE_CORE
-  /* SQLite is called through this pointer, which all connections of a process share. */
-  const sqlite3_api_routines *none = NULL;
-  if (!__atomic_compare_exchange_n(&sqlite3_api, &none, api, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && none != api) {
-    *message = api->mprintf("tfprof: another SQLite library in this process has loaded it already");
-    return SQLITE_ERROR;
-  }
-#else
-  (void)api;
-#endif
+static int attach(sqlite3 *db, char **message, bool with_views) {
   if (sqlite3_libversion_number() < OLDEST_SQLITE) {
     *message = sqlite3_mprintf("tfprof needs SQLite 3.38 or newer, this is %s", sqlite3_libversion());
     return SQLITE_ERROR;
@@ -228,7 +216,7 @@ int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines 
     connection = connection_create(db);
     result = connection ? register_all(connection, message) : SQLITE_NOMEM;
   }
-  if (!result) {
+  if (!result && with_views) {
     /* Without views everything else works, and tfprof_views tells. */
     unsigned created;
     char *trouble = NULL;
@@ -237,4 +225,26 @@ int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines 
   }
   connection_release(connection);
   return result;
+}
+
+#ifdef SQLITE_CORE
+/* For the shell, which makes the views when the first SQL comes (session.c). */
+int tfprof_attach_without_views(sqlite3 *db, char **message);
+int tfprof_attach_without_views(sqlite3 *db, char **message) { return attach(db, message, false); }
+#endif
+
+/* The entry point. The library stays in memory for good (linked with -z nodelete), so that nothing dangles when this
+** fails half-way. */
+int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+#ifndef SQLITE_CORE
+  /* SQLite is called through this pointer, which all connections of a process share. */
+  const sqlite3_api_routines *none = NULL;
+  if (!__atomic_compare_exchange_n(&sqlite3_api, &none, api, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && none != api) {
+    *message = api->mprintf("tfprof: another SQLite library in this process has loaded it already");
+    return SQLITE_ERROR;
+  }
+#else
+  (void)api;
+#endif
+  return attach(db, message, true);
 }

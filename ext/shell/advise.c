@@ -304,6 +304,7 @@ static enum session_result show_rows(struct advising *advising) {
 enum session_result advise_run(struct session *session, const char *line) {
   struct advising advising = {.session = session, .is_every = true};
   bool is_of_other_build;
+  session_make_views(session);
   advising.connection = connection_find(session->db, &is_of_other_build);
   list_checks(&advising);
   /* Who asks for the checkers of TensorFlow's profiler gets them for any source. */

@@ -125,6 +125,7 @@ static enum script_result show_columns(struct session *session, const char *name
     fputs("error: columns of which table? `tables` and `views` list them; for instance: columns ops\n", stderr);
     return SCRIPT_ERROR;
   }
+  session_make_views(session);
   if (is_there(session, "SELECT 1 FROM tfprof_columns WHERE table_name = lower(%Q)", name)) {
     return run_select(session,
                       "SELECT column_name, type, unit, description FROM tfprof_columns WHERE table_name = lower(%Q)",

@@ -216,6 +216,7 @@ static int run(struct session *session, char **words, int count) {
   if (!isatty(STDOUT_FILENO))
     return usage("%s", "standard output is no terminal; give the SQL as an argument or on standard input");
   session->is_interactive = true;
+  session_make_views(session); /* for completion, too */
   greet(session);
   prompt_run(session);
   return 0;

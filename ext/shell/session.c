@@ -2,21 +2,22 @@
 #include "session.h"
 #include "ticker.h"
 #include "vocabulary.h"
+#include "vtab/stored_views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* The extension's entry point (ext/tfprof.c), linked in. */
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
+/* The extension's tables and functions (ext/tfprof.c), linked in. */
+int tfprof_attach_without_views(sqlite3 *db, char **message);
 
 static sqlite3 *volatile running; /* the connection that a query runs on, for session_interrupt() */
 
 bool session_begin(struct session *session) {
   char *message = NULL;
   int rc = sqlite3_open_v2(":memory:", &session->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-  if (rc == SQLITE_OK) rc = sqlite3_tfprof_init(session->db, &message, NULL);
+  if (rc == SQLITE_OK) rc = tfprof_attach_without_views(session->db, &message);
   if (rc != SQLITE_OK && rc != SQLITE_OK_LOAD_PERMANENTLY) {
     fprintf(stderr, "tfprof: %s\n", message ? message : sqlite3_errstr(rc));
     sqlite3_free(message);
@@ -24,6 +25,17 @@ bool session_begin(struct session *session) {
   }
   sqlite3_free(message);
   return true;
+}
+
+void session_make_views(struct session *session) {
+  if (session->has_views) return;
+  bool is_of_other_build;
+  unsigned created;
+  char *message = NULL;
+  struct connection *connection = connection_find(session->db, &is_of_other_build);
+  session->has_views = true;
+  if (connection) stored_views_create(connection, &created, &message); /* trouble is told by tfprof_views */
+  sqlite3_free(message);
 }
 
 void session_end(struct session *session) {
@@ -153,6 +165,7 @@ static int run_statement(struct session *session, sqlite3_stmt *statement) {
 }
 
 enum session_result session_run(struct session *session, const char *sql, const char *origin) {
+  session_make_views(session);
   while (*sql) {
     sqlite3_stmt *statement;
     const char *rest;

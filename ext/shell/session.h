@@ -17,6 +17,7 @@ struct session {
   sqlite3 *db;
   struct output_style style;
   struct classic_settings *classic; /* classic.h */
+  bool has_views;      /* session_make_views() was called */
   bool is_width_given; /* by --width: the terminal's does not count */
   bool is_interactive; /* count and time after each result; a line on stderr while one is waited for */
 };
@@ -24,6 +25,9 @@ struct session {
 /* An empty database in memory with the tfprof extension in it. false: said on stderr why not. */
 bool session_begin(struct session *session);
 void session_end(struct session *session);
+/* The stored views, which take longer to make than everything else at the start: to be called before SQL that may read
+** them is prepared. session_run() does. */
+void session_make_views(struct session *session);
 
 /* SELECT tfprof_open(path). */
 enum session_result session_open_run(struct session *session, const char *path);

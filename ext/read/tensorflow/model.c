@@ -18,8 +18,8 @@ bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_er
 }
 
 void tf_model_free(struct tf_model *model) {
-  struct tf_map *maps[] = {&model->node_map,  &model->step_map,  &model->lane_map,   &model->frame_map,
-                           &model->trace_map, &model->string_map, &model->file_id_map};
+  struct tf_map *maps[] = {&model->step_map, &model->lane_map, &model->frame_map, &model->trace_map,
+                           &model->string_map};
   for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) free(maps[i]->slots);
   tf_nodes_free(&model->nodes);
   tf_edges_free(&model->edges);
@@ -29,6 +29,7 @@ void tf_model_free(struct tf_model *model) {
   for (int i = 0; i < TF_COST_count; i++) column_appender_free(&model->costs.columns[i]);
   tf_allocations_free(&model->allocations);
   free(model->memory_points.bytes);
+  free(model->named);
   tf_transfers_free(&model->transfers);
   free(model->runs.bytes);
   tf_lanes_free(&model->lanes);
@@ -70,10 +71,23 @@ char *tf_scratch(struct tf_model *model, size_t size) {
   return model->scratch;
 }
 
+/* Where a text is among the recent ones, by its length and its end, in which names differ. */
+static string_id *recent_place(struct tf_model *model, const char *text, size_t length) {
+  uint64_t end = length >= 8 ? load_u64(text + length - 8) : (uint64_t)(unsigned char)text[length - 1];
+  return &model->recent[(end ^ length * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93) >> 56];
+}
+
 bool tf_intern(struct tf_model *model, const char *text, size_t length, string_id *id) {
   *id = 0;
   if (length == 0) return true;
+  string_id *recent = recent_place(model, text, length);
+  if (*recent && pool_length(model->pool, *recent) == length &&
+      memcmp(pool_text(model->pool, *recent), text, length) == 0) {
+    *id = *recent;
+    return true;
+  }
   enum tfprof_status status = pool_intern(model->pool, text, length, id);
+  *recent = *id;
   if (status == TFPROF_OK) return true;
   model->status = status == TFPROF_NO_MEMORY ? error_no_memory(model->error)
                                              : error_set(model->error, status, "more texts than can be numbered");
@@ -130,7 +144,24 @@ bool tf_map_put(struct tf_model *model, struct tf_map *map, uint64_t first, uint
 
 /* ---- nodes ---- */
 
-uint32_t tf_find_node(const struct tf_model *model, string_id name) { return tf_map_find(&model->node_map, name, 0); }
+uint32_t tf_find_node(const struct tf_model *model, string_id name) {
+  return name < model->named_count ? model->named[name] - 1 : UINT32_MAX;
+}
+
+/* Says which node has a name. */
+static bool set_node(struct tf_model *model, string_id name, uint32_t row) {
+  if (name >= model->named_count) {
+    size_t count = (size_t)name + name / 2 + 256;
+    uint32_t *named = calloc(count, sizeof *named);
+    if (!named) return tf_no_memory(model);
+    if (model->named_count) memcpy(named, model->named, model->named_count * sizeof *named);
+    free(model->named);
+    model->named = named;
+    model->named_count = count;
+  }
+  model->named[name] = row + 1;
+  return true;
+}
 
 bool tf_add_type(struct tf_model *model, uint32_t node, string_id type) {
   if (!type) return true;
@@ -152,7 +183,7 @@ bool tf_add_node(struct tf_model *model, string_id name, string_id op, uint32_t 
   node->op = op;
   node->parameters = TF_NONE;
   node->file_id = TF_NONE;
-  return tf_map_put(model, &model->node_map, name, 0, *row);
+  return set_node(model, name, *row);
 }
 
 /* The number after the last character that is a colon; 0 when it is none. */

@@ -31,6 +31,7 @@ struct tf_node {
   int64_t flops;                       /* of one run; 0: unknown */
   int64_t parameters;                  /* product of shape; TF_NONE: no shape, or an unknown dimension */
   int64_t file_id;                     /* ProfileProto's own number of the node */
+  uint32_t parent;                     /* row of the enclosing scope + 1; 0: none. Set by publish_graph.c */
   uint32_t trace;                      /* row of traces + 1; 0: none */
   uint32_t exec;                       /* the place of its last one in execs + 1; 0: it never ran */
   bool is_scope;                       /* made by publish.c */
@@ -216,7 +217,10 @@ struct tf_model {
   struct tf_lanes lanes;
   struct tf_frames frames;
   struct tf_traces traces;
-  struct tf_map node_map, step_map, lane_map, frame_map, trace_map, string_map, file_id_map;
+  struct tf_map step_map, lane_map, frame_map, trace_map, string_map;
+  uint32_t *named; /* by string_id: row + 1 of the node of that name, 0: none */
+  size_t named_count;
+  string_id recent[256]; /* texts that were interned a moment ago: see tf_intern */
   /* Whole call stacks, and frames, as the bytes that stand for them: most nodes share theirs with others. */
   struct pool *codes, *code_frames;
   struct tf_rows_of codes_traces, code_frames_rows; /* by id in the pool: row of traces + 1, row of frames */

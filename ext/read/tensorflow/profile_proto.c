@@ -18,7 +18,7 @@ struct entry {
   struct wire_field value_field;
 };
 
-static inline struct entry read_entry(const struct wire_reader *outer, const struct wire_field *field) {
+__attribute__((always_inline)) static inline struct entry read_entry(const struct wire_reader *outer, const struct wire_field *field) {
   struct entry entry = {.key = {.type = WIRE_VARINT}, .value_field = {.type = WIRE_VARINT}};
   struct wire_reader reader = wire_enter(outer, field);
   struct wire_field part;
@@ -351,9 +351,6 @@ static bool read_node(struct tf_model *model, const struct entry *outer, struct 
   if (!tf_add_node(model, name, op, &row)) return false;
   model->nodes.items[row].device = device;
   model->nodes.items[row].file_id = wire_int64(&outer->key);
-  if (tf_map_find(&model->file_id_map, (uint64_t)model->nodes.items[row].file_id, 0) == UINT32_MAX &&
-      !tf_map_put(model, &model->file_id_map, (uint64_t)model->nodes.items[row].file_id, 0, row))
-    return false;
   size_t first_edge = model->edges.count;
   parts->shape.rank = 0;
   parts->text.length = parts->shapes.length = 0;

@@ -8,37 +8,43 @@ enum { MAXIMUM_SCOPES = 256, MAXIMUM_SCOPED_NAME = 4096 };
 
 /* ---- scopes and order ---- */
 
-/* Adds what encloses the node and is no node itself. */
-static bool add_scopes(struct tf_model *model, string_id name) {
-  const char *text = pool_text(model->pool, name);
-  size_t length = text ? pool_length(model->pool, name) : 0;
-  unsigned depth = 0;
-  for (size_t i = 0; i < length; i++) depth += text[i] == '/';
-  if (depth == 0) return true;
-  if (depth > MAXIMUM_SCOPES || length > MAXIMUM_SCOPED_NAME) {
-    tf_trouble(model, TF_TROUBLE_SCOPE, 0);
-    return true;
+/* The name of what encloses a name, of `length` bytes: up to its last slash. The scope that was asked for last is
+** mostly that of the next node, too. */
+static bool find_scope(struct tf_model *model, const char *text, size_t length, bool adds, string_id *last,
+                       uint32_t *row) {
+  const char *known = pool_text(model->pool, *last);
+  if (!known || pool_length(model->pool, *last) != length || memcmp(known, text, length) != 0) {
+    if (adds && !tf_intern(model, text, length, last)) return false;
+    if (!adds) *last = length ? pool_find(model->pool, text, length) : 0;
   }
-  for (const char *slash = memrchr(text, '/', length); slash; slash = memrchr(text, '/', length)) {
-    string_id scope;
-    uint32_t row;
-    length = (size_t)(slash - text);
-    if (!tf_intern(model, text, length, &scope)) return false;
-    if (tf_find_node(model, scope) != UINT32_MAX) return true; /* what encloses it is there as well, or will be */
-    if (!tf_add_node(model, scope, 0, &row)) return false;
-    model->nodes.items[row].is_scope = true;
-  }
+  *row = *last || length == 0 ? tf_find_node(model, *last) : UINT32_MAX;
   return true;
 }
 
-/* The node that encloses a name; UINT32_MAX: none. */
-static uint32_t enclosing(const struct tf_model *model, string_id name) {
+/* Finds what encloses the node, and adds what is no node itself. */
+static bool add_scopes(struct tf_model *model, uint32_t row, string_id *last) {
+  string_id name = model->nodes.items[row].name;
   const char *text = pool_text(model->pool, name);
-  const char *slash = text ? memrchr(text, '/', pool_length(model->pool, name)) : NULL;
-  if (!slash) return UINT32_MAX;
-  size_t length = (size_t)(slash - text);
-  string_id scope = length ? pool_find(model->pool, text, length) : 0;
-  return length && !scope ? UINT32_MAX : tf_find_node(model, scope);
+  size_t length = text ? pool_length(model->pool, name) : 0;
+  unsigned depth = 0;
+  for (const char *at = text; depth <= MAXIMUM_SCOPES && at && (at = memchr(at, '/', (size_t)(text + length - at))); at++)
+    depth++;
+  if (depth == 0) return true;
+  bool adds = depth <= MAXIMUM_SCOPES && length <= MAXIMUM_SCOPED_NAME;
+  if (!adds) tf_trouble(model, TF_TROUBLE_SCOPE, 0);
+  for (const char *slash; length && (slash = memrchr(text, '/', length));) {
+    uint32_t scope;
+    length = (size_t)(slash - text);
+    if (!find_scope(model, text, length, adds, last, &scope)) return false;
+    bool is_new = scope == UINT32_MAX;
+    if (is_new && !adds) return true;
+    if (is_new && !tf_add_node(model, *last, 0, &scope)) return false;
+    model->nodes.items[row].parent = scope + 1;
+    if (!is_new) return true; /* what encloses it is there as well, or will be */
+    model->nodes.items[scope].is_scope = true;
+    row = scope;
+  }
+  return true;
 }
 
 void tf_node_order_free(struct tf_node_order *order) {
@@ -49,8 +55,9 @@ void tf_node_order_free(struct tf_node_order *order) {
 
 bool tf_order_nodes(struct tf_model *model, struct tf_node_order *order) {
   size_t own = model->nodes.count;
+  string_id last = 0;
   for (size_t i = 0; i < own; i++) {
-    if (!add_scopes(model, model->nodes.items[i].name)) return false;
+    if (!add_scopes(model, (uint32_t)i, &last)) return false;
   }
   size_t count = model->nodes.count;
   string_id *names = malloc((count + 1) * sizeof *names);
@@ -70,8 +77,8 @@ bool tf_order_nodes(struct tf_model *model, struct tf_node_order *order) {
   }
   for (size_t i = 0; ok && i < count; i++) order->rows[order->order[i]] = (uint32_t)i;
   for (size_t i = 0; ok && i < count; i++) {
-    uint32_t parent = enclosing(model, model->nodes.items[order->order[i]].name);
-    order->parents[i] = parent == UINT32_MAX ? -1 : (int64_t)order->rows[parent];
+    uint32_t parent = model->nodes.items[order->order[i]].parent;
+    order->parents[i] = parent ? (int64_t)order->rows[parent - 1] : -1;
   }
   free(names);
   return ok ? true : tf_no_memory(model);
@@ -213,10 +220,33 @@ static bool shape_at(struct tf_model *model, struct shape_list *list, int32_t nu
   return tf_intern(model, copy, length, shape);
 }
 
+/* Which node has a number in its ProfileProto, where of several the first counts. The numbers of TensorFlow's files are
+** 0, 1, 2 ... and so their own places. */
+struct file_ids {
+  uint32_t *rows; /* by number: row + 1 of the model's node, 0: none */
+  size_t count;
+  struct tf_map others;
+};
+
+static bool find_file_ids(struct tf_model *model, struct file_ids *ids) {
+  bool ok = true;
+  ids->count = 4 * model->nodes.count + 1024;
+  ids->rows = calloc(ids->count, sizeof *ids->rows);
+  if (!ids->rows) return tf_no_memory(model);
+  for (size_t i = 0; ok && i < model->nodes.count; i++) {
+    uint64_t id = (uint64_t)model->nodes.items[i].file_id;
+    if (model->nodes.items[i].is_scope) continue;
+    if (id >= ids->count) ok = tf_map_find(&ids->others, id, 0) != UINT32_MAX || tf_map_put(model, &ids->others, id, 0, (uint32_t)i);
+    else if (!ids->rows[id]) ids->rows[id] = (uint32_t)i + 1;
+  }
+  return ok;
+}
+
 /* The model's node that an edge comes from; UINT32_MAX: none. */
-static uint32_t source_node(const struct tf_model *model, const struct tf_edge *edge) {
-  return edge->is_by_file_id ? tf_map_find(&model->file_id_map, (uint64_t)edge->source, 0)
-                             : tf_find_node(model, (string_id)edge->source);
+static uint32_t source_node(const struct tf_model *model, const struct file_ids *ids, const struct tf_edge *edge) {
+  if (!edge->is_by_file_id) return tf_find_node(model, (string_id)edge->source);
+  uint64_t id = (uint64_t)edge->source;
+  return id < ids->count ? ids->rows[id] - 1 : tf_map_find(&ids->others, id, 0);
 }
 
 /* Edge numbers ordered by the row of their node; within a node as they came. NULL: no memory. */
@@ -310,8 +340,11 @@ bool tf_publish_inputs(struct tf_model *model, struct profile *profile, const st
   struct tf_rows rows;
   if (!tf_rows_begin(&rows, model, profile, TABLE_node_inputs, model->edges.count)) return false;
   uint32_t *edges = order_edges(model, order);
+  struct file_ids ids = {0};
   bool ok = edges ? true : tf_no_memory(model);
   if (ok) order_positions(model, edges);
+  bool is_by_file_id = rows.count && model->edges.items[0].is_by_file_id; /* all are, or none */
+  ok = ok && (!is_by_file_id || find_file_ids(model, &ids));
 #define SET(column, expression)                                            \
   for (uint32_t i = 0; ok && i < rows.count; i++) {                        \
     const struct tf_edge *edge = &model->edges.items[edges[i]];            \
@@ -324,13 +357,15 @@ bool tf_publish_inputs(struct tf_model *model, struct profile *profile, const st
   SET(is_control, edge->is_control)
 #undef SET
   for (uint32_t i = 0; ok && i < rows.count; i++) {
-    uint32_t source = source_node(model, &model->edges.items[edges[i]]);
+    uint32_t source = source_node(model, &ids, &model->edges.items[edges[i]]);
     rows.values[i] = source == UINT32_MAX ? TF_NULL : (int64_t)order->rows[source];
     if (source == UINT32_MAX) tf_trouble(model, TF_TROUBLE_INPUT, 0);
   }
   ok = ok && tf_rows_set(&rows, COLUMN_node_inputs_source_node_id);
   ok = ok && set_input_shapes(model, &rows, order, edges);
   free(edges);
+  free(ids.rows);
+  free(ids.others.slots);
   tf_rows_end(&rows);
   return ok;
 }
