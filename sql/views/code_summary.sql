@@ -16,13 +16,10 @@
 --   function, file, line  of the frame
 --   is_library            1: a line of an installed package or of Python's library
 -- Cost: one pass over ops, then traces times their depth.  Example: SELECT * FROM code_summary LIMIT 10;
-WITH RECURSIVE measured AS (
-  SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
-), by_trace AS (
+WITH RECURSIVE by_trace AS (
   SELECT profile_id, code_trace_id, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns
   FROM temp.ops
-  WHERE code_trace_id IS NOT NULL AND category <> 'user'
-    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  WHERE code_trace_id IS NOT NULL AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, code_trace_id
 ), backward_by_trace AS (
   SELECT forward.code_trace_id AS code_trace_id, sum(backward.dur_ns * backward.sample_weight) AS backward_ns
@@ -31,7 +28,7 @@ WITH RECURSIVE measured AS (
   LEFT JOIN temp.ops AS enclosing ON enclosing.id = backward.parent_id
   WHERE backward.forward_op_id IS NOT NULL AND enclosing.forward_op_id IS NULL
     AND backward.code_trace_id IS NOT forward.code_trace_id
-    AND (backward.step_id IN (SELECT id FROM measured) OR backward.profile_id NOT IN (SELECT profile_id FROM measured))
+    AND backward.is_measured = 1
   GROUP BY forward.code_trace_id
 ), walked(trace_id, at_trace_id, distance) AS (
   SELECT code_trace_id, code_trace_id, 0 FROM by_trace

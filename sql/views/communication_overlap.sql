@@ -6,18 +6,15 @@
 --   overlap_ratio                  their share: 1 is communication that costs nothing
 --   device_id, device              joins devices.id; its name
 -- Cost: one pass over device_activities.  Example: SELECT rank, overlap_ratio FROM communication_overlap;
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), covered AS (
+WITH covered AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id,
     union_ns(activities.start_ns, activities.end_ns) AS both_ns,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'communication')
       AS communication_ns
-  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+  FROM temp.device_activities AS activities
   WHERE activities.kind IN ('compute', 'communication')
-    AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+    AND activities.is_before_last_step = 1
   GROUP BY activities.profile_id, activities.device_id
 )
 SELECT

@@ -11,18 +11,14 @@
 --   kernel_ns, op_ns                 time of all of them on the device, and of the ops on the host
 -- Cost: one pass over device_activities, one look-up of an op and a kernel for each.
 -- Example: SELECT count, pattern FROM frequent_sequences LIMIT 5;
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), calls AS (
+WITH calls AS (
   SELECT activities.profile_id AS profile_id, ops.outermost_id AS op_id, count(*) AS kernel_count,
     ordered_concat(coalesce(kernels.short_name, activities.name), ' | ', activities.start_ns) AS pattern,
     CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS kernel_ns
   FROM temp.device_activities AS activities
   JOIN temp.ops AS ops ON ops.id = activities.op_id
   LEFT JOIN temp.kernels AS kernels ON kernels.id = activities.kernel_id
-  LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
-  WHERE ops.outermost_id IS NOT NULL AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+  WHERE ops.outermost_id IS NOT NULL AND activities.is_before_last_step = 1
   GROUP BY activities.profile_id, ops.outermost_id
   HAVING count(*) >= 3
 )

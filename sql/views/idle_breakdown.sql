@@ -12,19 +12,16 @@
 --   device_id, thread_id               joins devices.id and threads.id
 -- Cost: one pass over device_activities.
 -- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), gaps AS (
+WITH gaps AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
     max(0, activities.start_ns - activities.previous_end_ns) AS gap_ns,
     CASE WHEN activities.previous_end_ns IS NULL THEN NULL
       WHEN activities.launch_ns > activities.previous_end_ns THEN 'host_wait'
       WHEN activities.start_ns - activities.previous_end_ns < 30000 THEN 'kernel_wait'
       ELSE 'other' END AS idle_category
-  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+  FROM temp.device_activities AS activities
   WHERE activities.kind <> 'sync' AND activities.thread_id IS NOT NULL
-    AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+    AND activities.is_before_last_step = 1
 ), sums AS (
   SELECT profile_id, device_id, thread_id, idle_category, count(*) AS count, sum(gap_ns) AS idle_ns,
     avg(gap_ns) AS mean_ns, stddev(gap_ns) AS stddev_ns, min(gap_ns) AS min_ns, percentile(gap_ns, 25) AS p25_ns,

@@ -8,16 +8,13 @@
 --   count, sum_ns, max_ns, min_ns, mean_ns, stddev_ns   of the durations; the deviation is that of a sample, NULL for one
 -- Cost: one pass over device_activities.
 -- Example: SELECT name, sum_ns FROM kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), sums AS (
+WITH sums AS (
   SELECT activities.profile_id AS profile_id, activities.kind AS kind, activities.name AS name, count(*) AS count,
     CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS sum_ns, max(activities.dur_ns) AS max_ns,
       min(activities.dur_ns) AS min_ns,
     avg(activities.dur_ns) AS mean_ns, stddev(activities.dur_ns) AS stddev_ns
-  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
-  WHERE activities.kind <> 'sync' AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+  FROM temp.device_activities AS activities
+  WHERE activities.kind <> 'sync' AND activities.is_before_last_step = 1
   GROUP BY activities.profile_id, activities.kind, activities.name
 )
 SELECT

@@ -9,13 +9,13 @@
 --   count, sum_ns           launches and their time on the device
 --   sum_ratio               share of all kernel time of the profile
 --   mean_ns                 of their durations
--- Cost: one pass over kernels, one look-up of an op for each.  Example: SELECT * FROM kernel_by_op LIMIT 10;
+-- Cost: one pass over kernels.  Example: SELECT * FROM kernel_by_op LIMIT 10;
 WITH sums AS (
-  SELECT kernels.profile_id AS profile_id, ops.name AS op_name, kernels.name AS kernel_name,
-    min(kernels.kind) AS kind, count(*) AS count, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER) AS sum_ns
-  FROM temp.kernels AS kernels LEFT JOIN temp.ops AS ops ON ops.id = kernels.op_id
-  WHERE kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
-  GROUP BY kernels.profile_id, ops.name, kernels.name
+  SELECT profile_id, op_name, name AS kernel_name, min(kind) AS kind, count(*) AS count,
+    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns
+  FROM temp.kernels
+  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  GROUP BY profile_id, op_name, name
 )
 SELECT
   sums.profile_id AS profile_id,

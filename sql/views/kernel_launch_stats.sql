@@ -14,10 +14,6 @@
 --   op_id, step_id                  joins ops.id and steps.id
 -- Cost: one pass over device_activities, one look-up of a call for each.
 -- Example: SELECT kernel_name, count(*), sum(is_short_kernel) FROM kernel_launch_stats GROUP BY 1;
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-)
 SELECT
   activities.profile_id AS profile_id,
   profiles.rank AS rank,
@@ -35,8 +31,7 @@ SELECT
 FROM temp.device_activities AS activities
 CROSS JOIN temp.api_calls AS launches ON launches.id = activities.api_call_id -- activities first: they are in order
 CROSS JOIN temp.profiles AS profiles ON profiles.id = activities.profile_id
-LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
 WHERE activities.kind <> 'sync'
   AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
-  AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+  AND activities.is_before_last_step = 1
 ORDER BY activities.id

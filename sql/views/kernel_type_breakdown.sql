@@ -5,10 +5,7 @@
 --   kernel_type          COMPUTATION, COMMUNICATION, MEMORY, or several joined by " overlapping "
 --   sum_ns, sum_ratio    the time, added up over profiles and devices; its share of all rows
 -- Cost: one pass over device_activities.  Example: SELECT * FROM kernel_type_breakdown;
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), covered AS (
+WITH covered AS (
   SELECT
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS a,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'communication') AS b,
@@ -20,8 +17,8 @@ WITH last_steps AS (
     union_ns(activities.start_ns, activities.end_ns)
       FILTER (WHERE activities.kind IN ('communication', 'memcpy', 'memset')) AS bc,
     union_ns(activities.start_ns, activities.end_ns) AS abc
-  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
-  WHERE activities.kind <> 'sync' AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+  FROM temp.device_activities AS activities
+  WHERE activities.kind <> 'sync' AND activities.is_before_last_step = 1
   GROUP BY activities.profile_id, activities.device_id
 ), sums AS ( -- parts of three sets from the sizes of their unions
   SELECT 1 AS mask, 'COMPUTATION' AS kernel_type, sum(abc - bc) AS sum_ns FROM covered

@@ -8,10 +8,7 @@
 --   cpu_ns, gpu_ns                             time of all launching calls, and of what they launched
 --   mean_launch_delay_ns, max_launch_delay_ns  from the end of the call to the start, 0 where it started before
 -- Cost: one pass over device_activities.  Example: SELECT rank, short_ratio FROM launch_summary;
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), sums AS (
+WITH sums AS (
   SELECT activities.profile_id AS profile_id, count(*) AS count,
     sum(activities.dur_ns < activities.launch_end_ns - activities.launch_ns) AS short_count,
     sum(activities.launch_end_ns - activities.launch_ns > 50000) AS slow_count,
@@ -20,10 +17,10 @@ WITH last_steps AS (
       CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS gpu_ns,
     avg(max(0, activities.start_ns - activities.launch_end_ns)) AS mean_delay_ns,
     max(max(0, activities.start_ns - activities.launch_end_ns)) AS max_delay_ns
-  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
+  FROM temp.device_activities AS activities
   WHERE activities.kind <> 'sync' AND activities.api_call_id IS NOT NULL
     AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
-    AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+    AND activities.is_before_last_step = 1
   GROUP BY activities.profile_id
 )
 SELECT

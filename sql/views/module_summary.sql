@@ -21,9 +21,7 @@
 --                          source does not know them
 --   node_id                the module in nodes
 -- Cost: one pass over ops, then traces times their depth.  Example: SELECT module, self_ns FROM module_summary LIMIT 10;
-WITH RECURSIVE measured AS (
-  SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
-), walked(trace_id, at_trace_id, module) AS (
+WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   SELECT traces.id, traces.id, '' FROM temp.code_traces AS traces
   WHERE traces.id IN (SELECT code_trace_id FROM temp.ops WHERE module IS NULL)
   UNION ALL
@@ -42,8 +40,7 @@ WITH RECURSIVE measured AS (
     sum(self_ns * sample_weight) AS self_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
     sum(flops * sample_weight) AS flops
   FROM temp.ops
-  WHERE category <> 'user'
-    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  WHERE category <> 'user' AND is_measured = 1
   GROUP BY profile_id, node_id, module, code_trace_id
 ), backward_nodes AS MATERIALIZED (
   SELECT backward.id AS id, forward.profile_id AS profile_id, forward.node_id AS node_id, forward.module AS module,
@@ -52,7 +49,7 @@ WITH RECURSIVE measured AS (
   JOIN temp.ops AS forward ON forward.id = backward.forward_op_id
   LEFT JOIN temp.ops AS enclosing ON enclosing.id = backward.parent_id
   WHERE enclosing.forward_op_id IS NULL AND backward.code_trace_id IS NOT forward.code_trace_id
-    AND (backward.step_id IN (SELECT id FROM measured) OR backward.profile_id NOT IN (SELECT profile_id FROM measured))
+    AND backward.is_measured = 1 AND backward.forward_op_id IS NOT NULL
 ), inside(backward_id, op_id, level) AS (
   SELECT id, id, 0 FROM backward_nodes
   UNION ALL

@@ -24,35 +24,48 @@ WITH measured AS (
   SELECT profile_id, op_type, name, execution_mode, sum(sample_weight) AS count,
     sum(dur_ns * sample_weight) AS sum_ns, sum(self_ns * sample_weight) AS self_ns,
     sum(device_ns * sample_weight) AS device_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
-    sum(CASE WHEN device_self_ns > 0 THEN sample_weight END) AS device_count,
-    1e9 * sum(flops) / nullif(sum(CASE WHEN flops IS NOT NULL THEN dur_ns END), 0) AS host_flops_per_second,
-    1e9 * sum(bytes_accessed) / nullif(sum(CASE WHEN bytes_accessed IS NOT NULL THEN dur_ns END), 0)
-      AS host_bytes_per_second,
-    1e9 * sum(flops) / nullif(sum(CASE WHEN flops IS NOT NULL THEN device_ns END), 0) AS device_flops_per_second,
-    1e9 * sum(bytes_accessed) / nullif(sum(CASE WHEN bytes_accessed IS NOT NULL THEN device_ns END), 0)
-      AS device_bytes_per_second
+    sum(CASE WHEN device_self_ns > 0 THEN sample_weight END) AS device_count
   FROM temp.ops
-  WHERE category <> 'user'
-    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  WHERE category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
+), computing AS ( -- few ops have work that is known
+  SELECT profile_id, op_type, name, execution_mode, 1e9 * sum(flops) / nullif(sum(dur_ns), 0) AS host_per_second,
+    1e9 * sum(flops) / nullif(sum(device_ns), 0) AS device_per_second
+  FROM temp.ops
+  WHERE flops IS NOT NULL AND category <> 'user' AND is_measured = 1
+  GROUP BY profile_id, op_type, name, execution_mode
+), moving AS (
+  SELECT profile_id, op_type, name, execution_mode, 1e9 * sum(bytes_accessed) / nullif(sum(dur_ns), 0) AS host_per_second,
+    1e9 * sum(bytes_accessed) / nullif(sum(device_ns), 0) AS device_per_second
+  FROM temp.ops
+  WHERE bytes_accessed IS NOT NULL AND category <> 'user' AND is_measured = 1
+  GROUP BY profile_id, op_type, name, execution_mode
+), rated AS MATERIALIZED (
+  SELECT counted.*, computing.host_per_second AS host_flops_per_second,
+    computing.device_per_second AS device_flops_per_second, moving.host_per_second AS host_bytes_per_second,
+    moving.device_per_second AS device_bytes_per_second
+  FROM counted
+  LEFT JOIN computing ON computing.profile_id = counted.profile_id AND computing.name IS counted.name
+    AND computing.op_type IS counted.op_type AND computing.execution_mode IS counted.execution_mode
+  LEFT JOIN moving ON moving.profile_id = counted.profile_id AND moving.name IS counted.name
+    AND moving.op_type IS counted.op_type AND moving.execution_mode IS counted.execution_mode
 ), sides AS (
   SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
     host_flops_per_second AS flops_per_second, host_bytes_per_second AS bytes_per_second
-  FROM counted
+  FROM rated
   UNION ALL
   SELECT profile_id, 'device', op_type, name, execution_mode, device_count, device_ns, device_self_ns,
     device_flops_per_second, device_bytes_per_second
-  FROM counted WHERE device_self_ns > 0
+  FROM rated WHERE device_self_ns > 0
 ), step_time AS (
   SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
     CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (
-  SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
-  FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
-  WHERE ops.category <> 'user' AND ops.thread_id = measured.thread_id
-  GROUP BY ops.profile_id
+  SELECT profile_id, CAST(sum((SELECT sum(1.0 * self_ns) FROM temp.ops
+    WHERE step_id = measured.id AND thread_id = measured.thread_id AND category <> 'user')) AS INTEGER) AS op_ns
+  FROM measured GROUP BY profile_id
 ), listed AS (
   SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
     self_ns / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_self_ratio,

@@ -23,8 +23,7 @@ WITH measured AS (
     sum(self_ns * sample_weight) AS self_ns, sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns,
     max(dur_ns) AS max_ns, sum(device_self_ns * sample_weight) AS device_self_ns
   FROM temp.ops
-  WHERE category <> 'user'
-    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  WHERE category <> 'user' AND is_measured = 1
   GROUP BY profile_id, name, category, step_id
 ), sums AS (
   SELECT profile_id, name, category, sum(count) AS count, sum(self_ns) AS self_ns, sum(sum_ns) AS sum_ns,

@@ -7,13 +7,10 @@
 --   count, self_ns            calls and their self time (weighed)
 --   self_ratio, cumulative_ratio   share of all self time of the profile, and with all rows before
 -- Cost: one pass over ops.  Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats LIMIT 10;
-WITH measured AS (
-  SELECT profile_id, id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
-), by_name AS (
+WITH by_name AS (
   SELECT profile_id, op_type, name, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns
   FROM temp.ops
-  WHERE category <> 'user'
-    AND (step_id IN (SELECT id FROM measured) OR profile_id NOT IN (SELECT profile_id FROM measured))
+  WHERE category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name
 ), by_type AS (
   SELECT profile_id, coalesce(op_type, name) AS op_type, count(DISTINCT name) AS name_count, sum(count) AS count,

@@ -11,14 +11,14 @@
 --   tensor_core_self_ratio           share of its own kernel time that ran on tensor cores
 -- Cost: two passes over ops, one over api_calls and kernels.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
-WITH runtime AS ( -- ops first: they come in the order of their names
-  SELECT ops.profile_id AS profile_id, ops.name AS name, CAST(sum(1.0 * calls.dur_ns) AS INTEGER) AS runtime_ns
-  FROM temp.ops AS ops CROSS JOIN temp.api_calls AS calls WHERE calls.op_id = ops.id GROUP BY ops.profile_id, ops.name
+WITH runtime AS (
+  SELECT profile_id, op_name AS name, CAST(sum(1.0 * dur_ns) AS INTEGER) AS runtime_ns
+  FROM temp.api_calls GROUP BY profile_id, op_name
 ), same_name AS MATERIALIZED (
   SELECT ops.id AS id, ops.parent_id AS parent_id, ops.profile_id AS profile_id, ops.name AS name, ops.dur_ns AS dur_ns,
     ops.device_ns AS device_ns
   FROM temp.ops AS ops JOIN temp.ops AS callers ON callers.id = ops.parent_id
-  WHERE callers.name = ops.name AND ops.category IN ('op', 'autograd')
+  WHERE ops.parent_id IS NOT NULL AND callers.name = ops.name AND ops.category IN ('op', 'autograd')
 ), with_others AS (
   SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
   GROUP BY parent_id HAVING count(*) > 1
@@ -28,17 +28,15 @@ WITH runtime AS ( -- ops first: they come in the order of their names
   FROM same_name WHERE parent_id NOT IN (SELECT parent_id FROM with_others)
   GROUP BY profile_id, name
 ), kernel_time AS (
-  SELECT ops.profile_id AS profile_id, ops.name AS name, max(kernels.tensor_core_eligible) AS eligible,
-    1.0 * CAST(sum(1.0 * CASE WHEN kernels.uses_tensor_core THEN kernels.dur_ns
-      ELSE 0 END) AS INTEGER) / nullif(total(kernels.dur_ns), 0)
+  SELECT profile_id, op_name AS name, max(tensor_core_eligible) AS eligible,
+    1.0 * CAST(sum(1.0 * CASE WHEN uses_tensor_core THEN dur_ns ELSE 0 END) AS INTEGER) / nullif(total(dur_ns), 0)
       AS tensor_core_ratio
-  FROM temp.ops AS ops CROSS JOIN temp.kernels AS kernels WHERE kernels.op_id = ops.id
-  GROUP BY ops.profile_id, ops.name
+  FROM temp.kernels GROUP BY profile_id, op_name
 ), sums AS (
   SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns,
     CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
     CAST(sum(1.0 * device_self_ns) AS INTEGER) AS device_self_ns, CAST(sum(1.0 * device_ns) AS INTEGER) AS device_ns
-  FROM temp.ops WHERE +category IN ('op', 'autograd') GROUP BY profile_id, name
+  FROM temp.ops WHERE +category = 'op' OR +category = 'autograd' GROUP BY profile_id, name
 )
 SELECT
   sums.profile_id AS profile_id,

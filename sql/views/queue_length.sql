@@ -9,17 +9,13 @@
 --   full_ns                                        for how long 1024 or more were waiting
 --   device_id, thread_id                           joins devices.id and threads.id
 -- Cost: one pass over device_activities, sorted.  Example: SELECT stream, mean, max FROM queue_length;
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), queues AS (
+WITH queues AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
     depth_summary(activities.launch_ns, activities.start_ns) AS lengths,
     depth_ns(activities.launch_ns, activities.start_ns, 1024) AS full_ns
   FROM temp.device_activities AS activities
-  LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
   WHERE activities.kind <> 'sync' AND activities.launch_ns IS NOT NULL AND activities.thread_id IS NOT NULL
-    AND (last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns)
+    AND activities.is_before_last_step = 1
     AND activities.api_call_id NOT IN (SELECT id FROM temp.api_calls WHERE name GLOB '*GraphLaunch*')
   GROUP BY activities.profile_id, activities.device_id, activities.thread_id
 )

@@ -10,16 +10,13 @@
 --   idle_ratio, compute_ratio, non_compute_ratio   shares of kernel_ns
 --   device_id, device                              joins devices.id; its name
 -- Cost: one pass over device_activities.  Example: SELECT rank, idle_ratio FROM temporal_breakdown;
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), busy AS (
+WITH busy AS (
   SELECT activities.profile_id AS profile_id, activities.device_id AS device_id,
     max(activities.end_ns) - min(activities.start_ns) AS kernel_ns,
     union_ns(activities.start_ns, activities.end_ns) AS busy_ns,
     union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS compute_ns
-  FROM temp.device_activities AS activities LEFT JOIN last_steps ON last_steps.profile_id = activities.profile_id
-  WHERE last_steps.start_ns IS NULL OR activities.launch_ns < last_steps.start_ns
+  FROM temp.device_activities AS activities
+  WHERE activities.is_before_last_step = 1
   GROUP BY activities.profile_id, activities.device_id
 )
 SELECT

@@ -105,8 +105,13 @@ class Profile:
                 self.op("aten::mm", made[-1], 10 * MS)
         return made
 
-    def advice(self):
-        return [dict(zip(CHECK_COLUMNS, row)) for row in self.connection.execute("SELECT * FROM temp.advise")]
+    def derive(self):
+        """What the extension makes of the rows by itself."""
+        measured = "FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1"
+        self.connection.execute(
+            f"UPDATE temp.ops SET is_measured = coalesce(step_id IN (SELECT id {measured}), 0)"
+            f" OR profile_id NOT IN (SELECT profile_id {measured})"
+        )
 
 
 def read_tables():
@@ -136,6 +141,7 @@ def expect(what, profile, **wanted):
     """`wanted`: saves_ns by name of the checks that must speak, None where it must be NULL; all others must be silent."""
     said = {}
     severities.clear()
+    profile.derive()
     for one in stored():
         if not one.is_check:
             continue

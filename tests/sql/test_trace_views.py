@@ -179,6 +179,42 @@ CASES = {
 }
 
 
+def test_columns_for_views(engine):
+    """What views count by: columns of ops and device_activities against the SQL that they stand for, with several
+    profiles open, one of which has no steps."""
+    events = []
+    for number in range(6):
+        begin = number * 1000
+        events.append(span("user_annotation", f"ProfilerStep#{number}", begin, 900))
+        events.append(span("cpu_op", "aten::mm" if number % 2 else "aten::add", begin + 10, 300, **{"External id": number}))
+        events.append(launch(begin + 20, 50, number + 1))
+        events.append(kernel(begin + 100, 400, correlation=number + 1, **{"External id": number}))
+    events.append(span("cpu_op", "aten::add", 9000, 300, **{"External id": 9}))
+    connection = opened(engine, events)
+    with tempfile.TemporaryDirectory(prefix="tfprof-views-") as directory:
+        path = os.path.join(directory, "without_steps.json")
+        with open(path, "w") as file:
+            json.dump({"traceEvents": [event for event in events if event["cat"] != "user_annotation"]}, file)
+        connection.values(f"SELECT tfprof_open('{path}')")
+        measured = "SELECT {} FROM steps WHERE is_warmup = 0 AND ops_recorded = 1"
+        wrong = connection.values(
+            "SELECT id FROM ops WHERE is_measured IS NOT (coalesce(step_id IN (" + measured.format("id")
+            + "), 0) OR profile_id NOT IN (" + measured.format("profile_id") + "))")
+        assert not wrong, wrong
+        sums = connection.values(
+            "SELECT profile_id, sum(is_measured), count(*) FROM ops WHERE category = 'op' GROUP BY 1 ORDER BY 1")
+        assert sums == [(1, 6, 7), (2, 7, 7)], sums
+        before = connection.values(
+            "SELECT profile_id, sum(is_before_last_step), count(*) FROM device_activities GROUP BY 1 ORDER BY 1")
+        assert before == [(1, 5, 6), (2, 6, 6)], before
+        for table in ("kernels", "api_calls"):
+            names = connection.values(f"SELECT op_name, count(*) FROM {table} GROUP BY 1 ORDER BY 1")
+            assert names == [("aten::add", 6), ("aten::mm", 6)], names
+            wrong = connection.values(
+                f"SELECT id FROM {table} AS t WHERE op_name IS NOT (SELECT name FROM ops WHERE ops.id = t.op_id)")
+            assert not wrong, wrong
+
+
 def test_little(engine):
     """Whatever is missing, every view answers; with each kind of row alone all tables but a few are empty."""
     for what, events in CASES.items():
