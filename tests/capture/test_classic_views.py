@@ -144,6 +144,12 @@ def check_timeline(run, directory):
     assert names < ran and len(names) > len(ran) / 2, (len(names), names - ran)
 
 
+def check_advice(run):
+    """Nothing points to TensorFlow's files, which a capture has no use for."""
+    done = subprocess.run([SHELL, run, "advise"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "" and "top 1 graph node: " in done.stdout, (done.stdout, done.stderr)
+
+
 def check_node_steps(run):
     rows = capturing.query(run, "SELECT nodes.name AS name, sum(run_count) AS runs, sum(exec_ns) AS exec, sum(requested_bytes) AS bytes "
                            "FROM node_steps JOIN nodes ON nodes.id = node_id GROUP BY nodes.id ORDER BY nodes.id")
@@ -184,6 +190,7 @@ def main():
         check_code(run)
         check_graph(run)
         check_node_steps(run)
+        check_advice(run)
         check_timeline(run, directory)
     print("the classic views answer for a capture")
 

@@ -220,6 +220,29 @@ def test_wrong_files_for_options():
     assert status == 3 and "GraphDef" in error, error
 
 
+def test_files_with_nothing_in_them():
+    """Messages that TensorFlow takes though they say nothing, or that look like text: by their option, not by themselves."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    name = b"\n\x0b\n\tvariable1"  # log_entries { name: "variable1" }: its first two bytes are white space
+    files = {"op_log_path": [b"", name, b"\n\0", b"\x12\x05\x08\x01\x12\x01x"],
+             "run_meta_path": [b"", b"\n\0", b"\n\x02\n\0", b"\x12\0", b"\x22\0"]}
+    for option, contents in files.items():
+        for number, content in enumerate(contents):
+            path = os.path.join(directory, f"{option}-{number}")
+            with open(path, "wb") as file:
+                file.write(content)
+            out = works("scope", GRAPH[0], f"--{option}={path}", *(["-step", "0"] if option == "run_meta_path" else []))
+            assert "DW" in out or "_TFProfRoot (--/0us" in out, (option, content, out)
+            assert tfprof(path, "scope")[0] == 3, (option, content)
+    # A message of another kind that shows none is still refused.
+    for option, content in (("graph_path", b"\n\x04\x08\x01\x12\0"), ("op_log_path", b"\x1a\x01x"), ("run_meta_path", name)):
+        path = os.path.join(directory, "other")
+        with open(path, "wb") as file:
+            file.write(content)
+        status, _, error = tfprof(f"--{option}={path}", "scope")
+        assert status == 3 and option + " must be" in error, (option, content, error)
+
+
 def test_mistakes_name_what_is_possible():
     for words, wrong in (("scope -order_by speed", "it is name, bytes"), ("scope -select speed", "it is bytes, micros"),
                          ("scope -output paper", "the types are file, none, pprof, stdout and timeline"),

@@ -128,7 +128,8 @@ static bool is_table(const char *path) {
 
 enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length) {
   if (length == 0) return TF_KIND_NONE;
-  if (is_text(head, length)) return kind_of_text((const char *)head, length);
+  enum tf_kind text = is_text(head, length) ? kind_of_text((const char *)head, length) : TF_KIND_NONE;
+  if (text) return text; /* else it may still be a message whose first lengths look like white space */
   if (is_table(path)) return TF_KIND_CHECKPOINT;
   const uint8_t *at = head;
   struct wire_field field;
@@ -138,6 +139,44 @@ enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length) {
     return kind_of_first_field(field.bytes, field.bytes + field.length);
   }
   return TF_KIND_NONE;
+}
+
+/* The wire types of the outermost fields of each kind, by number; -1: there is none. */
+static const int8_t outermost_fields[TF_KIND_count][6] = {
+    [TF_KIND_NONE] = {-1, -1, -1, -1, -1, -1},
+    [TF_KIND_PROFILE] = {-1, WIRE_BYTES, WIRE_VARINT, WIRE_VARINT, WIRE_BYTES, WIRE_VARINT},
+    [TF_KIND_GRAPH] = {-1, WIRE_BYTES, WIRE_BYTES, WIRE_VARINT, WIRE_BYTES, WIRE_BYTES},
+    [TF_KIND_RUN_METADATA] = {-1, WIRE_BYTES, WIRE_BYTES, WIRE_BYTES, WIRE_BYTES, WIRE_BYTES},
+    [TF_KIND_OP_LOG] = {-1, WIRE_BYTES, WIRE_BYTES, -1, -1, -1},
+    [TF_KIND_CHECKPOINT] = {-1, -1, -1, -1, -1, -1},
+};
+
+/* Whether the message in field 1 can be one of that kind: an empty one can, and one of which only the name is there. */
+static bool may_be_first(enum tf_kind kind, const struct wire_field *outer) {
+  const uint8_t *at = outer->bytes, *end = outer->bytes + outer->length;
+  struct wire_field field;
+  if (at == end) return true;
+  if (!peek(&at, end, &field)) return false;
+  if (kind == TF_KIND_PROFILE) return field.number <= 2;
+  if (field.number != 1 || field.type != WIRE_BYTES) return false;
+  if (kind != TF_KIND_RUN_METADATA) return is_name(&field);
+  at = field.bytes; /* a DeviceStepStats of any device, or of none */
+  end = at + field.length;
+  return at == end || (peek(&at, end, &field) && field.number <= 2 && field.type == WIRE_BYTES);
+}
+
+bool tf_may_be(enum tf_kind kind, const uint8_t *head, size_t length) {
+  const uint8_t *at = head, *end = head + length;
+  struct wire_field field;
+  while (at < end) {
+    const uint8_t *start = at;
+    if (!peek(&at, end, &field)) return start > head && end - start < 20; /* cut by the end of the head */
+    int8_t type = field.number < 6 ? outermost_fields[kind][field.number] : -1;
+    bool is_packed = kind == TF_KIND_PROFILE && field.number == 3 && field.type == WIRE_BYTES;
+    if (type < 0 || (field.type != (uint32_t)type && !is_packed)) return false;
+    if (field.number == 1 && !may_be_first(kind, &field)) return false;
+  }
+  return length > 0;
 }
 
 /* ---- reading ---- */

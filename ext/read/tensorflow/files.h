@@ -18,6 +18,9 @@ extern const char *const tf_kind_names[TF_KIND_count];
 
 /* What the first bytes of a file show; of a checkpoint its last bytes, which are read from `path`. */
 enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length);
+/* Whether a file that shows no kind can be of that one: an OpLog without entries, a RunMetadata without statistics, a
+** graph without nodes.  TensorFlow takes these; so does an option that names the kind. */
+bool tf_may_be(enum tf_kind kind, const uint8_t *head, size_t length);
 
 /* Hands the outermost fields of a file to `take`, a window of the file in memory at a time. Text files are made binary
 ** first. Where the file is damaged or cut off, what came before counts and *is_complete becomes false; an error when

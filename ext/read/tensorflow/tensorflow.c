@@ -63,7 +63,8 @@ static enum tfprof_status check_kind(const char *option, const char *path, enum 
   } else if (!status && head->file_bytes == 0 && wanted == TF_KIND_GRAPH) {
     status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and the file is empty", option,
                       tf_kind_names[wanted]);
-  } else if (!status && head->file_bytes && kind != wanted) {
+  } else if (!status && head->file_bytes && kind != wanted &&
+             (kind != TF_KIND_NONE || format || !tf_may_be(wanted, head->bytes, head->length))) {
     if (kind != TF_KIND_NONE)
       status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is %s", option,
                         tf_kind_names[wanted], tf_kind_names[kind]);
