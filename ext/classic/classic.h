@@ -135,8 +135,10 @@ struct classic_model {
   struct classic_frame *frames;
   uint32_t trace_count, frame_count;
   bool has_traces;
-  /* Nodes of the rows of ops and kernels, UINT32_MAX: none; NULL where ops.node_id and kernels.node_id tell them. */
-  uint32_t *op_nodes, *kernel_nodes;
+  /* Of a profile that knows no graph (ops_graph.h), else NULL: the nodes of the rows of ops, kernels and transfers,
+  ** UINT32_MAX: none; what the rows of devices are called, "/device:gpu:0". */
+  uint32_t *op_nodes, *kernel_nodes, *transfer_nodes;
+  string_id *device_names;
   bool is_in_nanoseconds; /* the times of execs; values are in microseconds all the same */
 };
 enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **model,

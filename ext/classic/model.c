@@ -348,6 +348,8 @@ void classic_model_free(struct classic_model *model) {
   free(model->frames);
   free(model->op_nodes);
   free(model->kernel_nodes);
+  free(model->transfer_nodes);
+  free(model->device_names);
   free(model);
 }
 

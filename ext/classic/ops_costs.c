@@ -116,7 +116,7 @@ static enum tfprof_status add_device_work(struct ops_graph *graph, const struct 
     add(&exec->accelerator_ns, durations[i]);
   }
   if (work->table == TABLE_kernels) graph->kernel_nodes = nodes;
-  else free(nodes);
+  else graph->transfer_nodes = nodes;
   scratch_free(ops);
   scratch_free(devices);
   scratch_free(steps);

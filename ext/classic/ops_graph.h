@@ -61,7 +61,7 @@ struct ops_graph {
   string_id *names, *shapes, *types;
   /* by row of nodes: the modules and parameters that the source knows; NO_ROW: none */
   uint32_t *node_of_module;
-  uint32_t *kernel_nodes; /* by row of kernels; NO_ROW: none */
+  uint32_t *kernel_nodes, *transfer_nodes; /* by row of kernels and transfers; NO_ROW: none */
   struct ops_node *list;
   uint32_t count, capacity;
   struct ops_edge *edges;

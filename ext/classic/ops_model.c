@@ -109,9 +109,10 @@ static enum tfprof_status device_names(struct ops_graph *graph, string_id **name
 static enum tfprof_status fill_nodes(struct finishing *f) {
   struct ops_graph *graph = f->graph;
   struct classic_model *model = f->model;
-  string_id *devices = NULL, host, trainable;
+  string_id *devices, host, trainable;
   uint32_t types = 0;
-  enum tfprof_status status = device_names(graph, &devices);
+  enum tfprof_status status = device_names(graph, &model->device_names);
+  devices = model->device_names;
   if (!status) status = derive_text(graph->profile, "/device:cpu:0", &host, graph->error);
   if (!status) status = derive_text(graph->profile, "_trainable_variables", &trainable, graph->error);
   model->nodes = calloc((size_t)graph->count + 1, sizeof *model->nodes);
@@ -137,7 +138,6 @@ static enum tfprof_status fill_nodes(struct finishing *f) {
     if (from->is_trainable && !from->is_scope) model->types[types++] = trainable;
   }
   if (!status) model->nodes[model->node_count].first_type = types;
-  free(devices);
   return status;
 }
 
@@ -194,18 +194,25 @@ static enum tfprof_status fill_inputs(struct finishing *f) {
   return status;
 }
 
-/* Hands over which node each op and kernel belongs to. */
+/* Hands over which node each op, kernel and transfer belongs to. */
 static enum tfprof_status fill_nodes_of_rows(struct finishing *f) {
   struct ops_graph *graph = f->graph;
-  uint32_t kernels = 0;
-  enum tfprof_status status = derive_row_count(graph->profile, TABLE_kernels, &kernels, graph->error);
-  for (uint32_t i = 0; i < graph->op_count && !status; i++)
-    if (graph->nodes[i] != NO_ROW) graph->nodes[i] = f->rank[graph->nodes[i]];
-  for (uint32_t i = 0; i < kernels && graph->kernel_nodes && !status; i++)
-    if (graph->kernel_nodes[i] != NO_ROW) graph->kernel_nodes[i] = f->rank[graph->kernel_nodes[i]];
-  f->model->op_nodes = graph->nodes;
-  f->model->kernel_nodes = graph->kernel_nodes;
-  graph->nodes = graph->kernel_nodes = NULL;
+  struct classic_model *model = f->model;
+  const struct {
+    unsigned table;
+    uint32_t **from, **to;
+  } tables[] = {{TABLE_ops, &graph->nodes, &model->op_nodes},
+                {TABLE_kernels, &graph->kernel_nodes, &model->kernel_nodes},
+                {TABLE_transfers, &graph->transfer_nodes, &model->transfer_nodes}};
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t t = 0; t < sizeof tables / sizeof *tables && !status; t++) {
+    uint32_t rows = 0, *nodes = *tables[t].from;
+    status = derive_row_count(graph->profile, tables[t].table, &rows, graph->error);
+    for (uint32_t i = 0; i < rows && nodes && !status; i++)
+      if (nodes[i] != NO_ROW) nodes[i] = f->rank[nodes[i]];
+    *tables[t].to = nodes;
+    *tables[t].from = NULL;
+  }
   return status;
 }
 
@@ -277,7 +284,7 @@ static void graph_free(struct ops_graph *graph) {
   void *const scratch[] = {graph->parents,  graph->modules, graph->traces,
                            graph->forwards, graph->threads, graph->steps};
   void *const parts[] = {graph->kinds, graph->nodes, graph->names, graph->shapes, graph->types, graph->node_of_module,
-                         graph->kernel_nodes, graph->list, graph->edges, graph->execs, graph->slots, graph->previous,
+                         graph->kernel_nodes, graph->transfer_nodes, graph->list, graph->edges, graph->execs, graph->slots, graph->previous,
                          graph->text};
   for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++) scratch_free(scratch[i]);
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);

@@ -1,8 +1,8 @@
 /* runs.c: see runs.h.  Ops and kernels that belong to a node, from the tables ops and kernels; what they did to memory
 ** from allocations (by their op), memory_events and counters.
 **
-** The device of a run is what TensorFlow calls its lane: there the name of the thread or stream, elsewhere that of the
-** device, with "/stream:all" for kernels.
+** The device of a run is what TensorFlow calls its lane, in lower case.  Of a capture each thread and each stream is one:
+** "/device:cpu:0/thread:17 (python)", "/device:gpu:0/stream:7".
 */
 #include "classic/runs.h"
 
@@ -20,10 +20,11 @@ struct taking {
   int64_t step;   /* row of steps */
   uint32_t *rank; /* node of each row of nodes */
   uint64_t rank_count;
-  string_id *lanes;   /* device name of each thread, for ops and for kernels; 0: not known yet */
-  string_id *devices; /* of each row of devices, in lower case */
+  string_id *lanes;         /* of each thread */
+  const string_id *devices; /* of each row of devices, as in the nodes of the model */
+  string_id *made_devices;  /* what `devices` is, unless the model has it */
   uint64_t lane_count, device_count;
-  uint32_t *op_nodes; /* node of each row of ops */
+  uint32_t *op_nodes, *op_runs; /* of each row of ops: its node, its run */
   uint64_t op_count;
   size_t capacity;
 };
@@ -31,6 +32,12 @@ struct taking {
 static int64_t integer(const struct segment *segment, unsigned column, uint32_t row, int64_t otherwise) {
   const struct column *c = segment->columns[column];
   return !c || column_is_null(c, row) ? otherwise : column_integer(c, row);
+}
+
+/* A time, on the clock that all profiles share. */
+static int64_t time_of(const struct taking *taking, const struct segment *segment, unsigned column, uint32_t row) {
+  int64_t time = integer(segment, column, row, 0), shifted;
+  return __builtin_add_overflow(time, taking->profile->clock_offset_ns, &shifted) ? time : shifted;
 }
 
 static double real(const struct segment *segment, unsigned column, uint32_t row) {
@@ -55,49 +62,66 @@ static enum tfprof_status require(const struct taking *taking, unsigned table, c
 
 /* ---- names of devices ---- */
 
-static enum tfprof_status lower_case(const struct taking *taking, string_id text, const char *end, string_id *lower) {
-  const char *from = text ? pool_text(taking->model->pool, text) : "";
-  char *copy;
-  int length = asprintf(&copy, "%s%s", from, end);
-  if (length < 0) return error_no_memory(taking->error);
+static enum tfprof_status lower_case(const struct taking *taking, string_id text, string_id *lower) {
+  char *copy = strdup(text ? pool_text(taking->model->pool, text) : "host");
+  if (!copy) return error_no_memory(taking->error);
   for (char *at = copy; *at; at++) *at = (char)tolower((unsigned char)*at);
-  enum tfprof_status status = pool_intern(store_pool(taking->model->store), copy, (size_t)length, lower);
+  enum tfprof_status status = pool_intern(store_pool(taking->model->store), copy, strlen(copy), lower);
   free(copy);
   return status ? error_no_memory(taking->error) : TFPROF_OK;
 }
 
 static enum tfprof_status name_devices(struct taking *taking) {
+  taking->device_count = taking->profile->tables[TABLE_devices].rows;
+  taking->devices = taking->model->device_names;
+  if (taking->devices) return TFPROF_OK;
   enum tfprof_status status = REQUIRE(taking, TABLE_devices, COLUMN_devices_name);
   if (status) return status;
-  taking->device_count = taking->profile->tables[TABLE_devices].rows;
-  taking->devices = calloc(taking->device_count + 1, sizeof *taking->devices);
-  if (!taking->devices) return error_no_memory(taking->error);
+  taking->devices = taking->made_devices = calloc(taking->device_count + 1, sizeof *taking->made_devices);
+  if (!taking->made_devices) return error_no_memory(taking->error);
   EACH_ROW(taking, TABLE_devices) {
     if (!status)
-      status = lower_case(taking, (string_id)integer(segment, COLUMN_devices_name, row, 0), "",
-                          &taking->devices[segment->first_row + row]);
+      status = lower_case(taking, (string_id)integer(segment, COLUMN_devices_name, row, 0),
+                          &taking->made_devices[segment->first_row + row]);
   }
   return status;
 }
 
-/* Of each thread, as ops see it and as kernels do. */
+/* "/device:gpu:0/stream:7", or "/device:cpu:0/thread:17 (python)"; the names of some traces are "thread 17 (python)". */
+static enum tfprof_status name_lane(struct taking *taking, const struct segment *segment, uint32_t row,
+                                    string_id *lane) {
+  int64_t device = integer(segment, COLUMN_threads_device_id, row, -1), tid = integer(segment, COLUMN_threads_tid, row, 0);
+  bool is_known = device >= 0 && (uint64_t)device < taking->device_count;
+  const struct column *streams = segment->columns[COLUMN_threads_stream];
+  bool is_stream = streams && !column_is_null(streams, row);
+  string_id name = is_stream ? 0 : (string_id)integer(segment, COLUMN_threads_name, row, 0);
+  const char *on = is_known ? pool_text(taking->model->pool, taking->devices[device]) : "/device:cpu:0";
+  const char *called = name ? pool_text(taking->model->pool, name) : "";
+  char *text;
+  int length;
+  if (is_stream) length = asprintf(&text, "%s/stream:%lld", on, (long long)column_integer(streams, row));
+  else if (strncmp(called, "thread ", 7) == 0) length = asprintf(&text, "%s/%s", on, called);
+  else if (*called) length = asprintf(&text, "%s/thread:%lld (%s)", on, (long long)tid, called);
+  else length = asprintf(&text, "%s/thread:%lld", on, (long long)tid);
+  if (length < 0) return error_no_memory(taking->error);
+  enum tfprof_status status = pool_intern(store_pool(taking->model->store), text, (size_t)length, lane);
+  free(text);
+  return status ? error_no_memory(taking->error) : TFPROF_OK;
+}
+
 static enum tfprof_status name_lanes(struct taking *taking) {
-  const char *framework = taking->profile->framework ? pool_text(taking->model->pool, taking->profile->framework) : "";
-  bool is_tensorflow = strcmp(framework, "tensorflow") == 0;
-  enum tfprof_status status = REQUIRE(taking, TABLE_threads, COLUMN_threads_name, COLUMN_threads_device_id);
+  bool is_capture = taking->model->op_nodes != NULL;
+  enum tfprof_status status = REQUIRE(taking, TABLE_threads, COLUMN_threads_name, COLUMN_threads_device_id,
+                                      COLUMN_threads_tid, COLUMN_threads_stream);
   if (status) return status;
   taking->lane_count = taking->profile->tables[TABLE_threads].rows;
-  taking->lanes = calloc(2 * (taking->lane_count + 1), sizeof *taking->lanes);
+  taking->lanes = calloc(taking->lane_count + 1, sizeof *taking->lanes);
   if (!taking->lanes) return error_no_memory(taking->error);
   EACH_ROW(taking, TABLE_threads) {
-    string_id *lane = &taking->lanes[2 * (segment->first_row + row)];
-    int64_t device = integer(segment, COLUMN_threads_device_id, row, -1);
-    string_id name = is_tensorflow ? (string_id)integer(segment, COLUMN_threads_name, row, 0)
-                     : device >= 0 && (uint64_t)device < taking->device_count ? taking->devices[device]
-                                                                              : 0;
-    if (!name && !status) status = pool_intern(store_pool(taking->model->store), "host", 4, &name);
-    if (!status) status = lower_case(taking, name, "", &lane[0]);
-    if (!status) status = lower_case(taking, name, is_tensorflow ? "" : "/stream:all", &lane[1]);
+    string_id *lane = &taking->lanes[segment->first_row + row];
+    if (status) break;
+    status = is_capture ? name_lane(taking, segment, row, lane)
+                        : lower_case(taking, (string_id)integer(segment, COLUMN_threads_name, row, 0), lane);
   }
   return status;
 }
@@ -121,45 +145,63 @@ static uint32_t node_at(const struct taking *taking, int64_t row) {
   return row >= 0 && (uint64_t)row < taking->rank_count ? taking->rank[row] : NO_NODE;
 }
 
-/* The node of an op or a kernel. */
-static uint32_t node_of(const struct taking *taking, const struct segment *segment, uint32_t row, unsigned column) {
-  const uint32_t *known = segment->table == TABLE_ops ? taking->model->op_nodes : taking->model->kernel_nodes;
-  if (known) return known[segment->first_row + row];
-  return node_at(taking, integer(segment, column, row, -1));
+/* Where the runs come from: ops, and what ran on devices. */
+struct run_table {
+  unsigned table, node, step, thread, start, dur, op; /* op: the column with the op that launched it */
+};
+enum { OF_OPS, OF_KERNELS, OF_TRANSFERS, RUN_TABLES };
+static const struct run_table run_tables[RUN_TABLES] = {
+    [OF_OPS] = {TABLE_ops, COLUMN_ops_node_id, COLUMN_ops_step_id, COLUMN_ops_thread_id, COLUMN_ops_start_ns,
+                COLUMN_ops_dur_ns, COLUMN_ops_parent_id},
+    [OF_KERNELS] = {TABLE_kernels, COLUMN_kernels_node_id, COLUMN_kernels_step_id, COLUMN_kernels_thread_id,
+                    COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns, COLUMN_kernels_op_id},
+    /* Without nodes of their own: only a capture's have any. */
+    [OF_TRANSFERS] = {TABLE_transfers, COLUMN_transfers_op_id, COLUMN_transfers_step_id, COLUMN_transfers_thread_id,
+                      COLUMN_transfers_start_ns, COLUMN_transfers_dur_ns, COLUMN_transfers_op_id},
+};
+
+static enum tfprof_status make_room_for_ops(struct taking *taking) {
+  taking->op_count = taking->profile->tables[TABLE_ops].rows;
+  size_t bytes = (taking->op_count + 1) * sizeof *taking->op_nodes;
+  taking->op_nodes = malloc(bytes);
+  taking->op_runs = malloc(bytes);
+  if (!taking->op_nodes || !taking->op_runs) return error_no_memory(taking->error);
+  memset(taking->op_nodes, 0xff, bytes);
+  memset(taking->op_runs, 0xff, bytes);
+  return TFPROF_OK;
 }
 
-static enum tfprof_status take_runs(struct taking *taking, bool is_kernels) {
-  unsigned table = is_kernels ? TABLE_kernels : TABLE_ops;
-  enum tfprof_status status = is_kernels
-                                  ? REQUIRE(taking, TABLE_kernels, COLUMN_kernels_node_id, COLUMN_kernels_step_id,
-                                            COLUMN_kernels_thread_id, COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns)
-                                  : REQUIRE(taking, TABLE_ops, COLUMN_ops_node_id, COLUMN_ops_step_id,
-                                            COLUMN_ops_thread_id, COLUMN_ops_start_ns, COLUMN_ops_dur_ns);
+static enum tfprof_status take_runs(struct taking *taking, int which) {
+  const struct run_table *from = &run_tables[which];
+  const struct classic_model *model = taking->model;
+  const uint32_t *known = which == OF_OPS ? model->op_nodes
+                          : which == OF_KERNELS ? model->kernel_nodes
+                                                : model->transfer_nodes;
+  bool is_capture = model->op_nodes != NULL;
+  if (which == OF_TRANSFERS && !known) return TFPROF_OK;
+  const uint16_t columns[] = {(uint16_t)from->node,  (uint16_t)from->step, (uint16_t)from->thread,
+                              (uint16_t)from->start, (uint16_t)from->dur,  (uint16_t)from->op};
+  enum tfprof_status status = require(taking, from->table, columns, sizeof columns / sizeof *columns);
+  if (!status && which == OF_OPS) status = make_room_for_ops(taking);
   if (status) return status;
-#define COLUMN_OF(name) (is_kernels ? (unsigned)COLUMN_kernels_##name : (unsigned)COLUMN_ops_##name)
-  if (!is_kernels) {
-    taking->op_count = taking->profile->tables[TABLE_ops].rows;
-    taking->op_nodes = malloc((taking->op_count + 1) * sizeof *taking->op_nodes);
-    if (!taking->op_nodes) return error_no_memory(taking->error);
-    memset(taking->op_nodes, 0xff, (taking->op_count + 1) * sizeof *taking->op_nodes);
-  }
   int64_t no_step = taking->profile->tables[TABLE_steps].rows ? -1 : taking->step; /* a profile without steps is one */
-  EACH_ROW(taking, table) {
-    uint32_t node = node_of(taking, segment, row, COLUMN_OF(node_id));
-    int64_t thread = integer(segment, COLUMN_OF(thread_id), row, -1),
-            start = integer(segment, COLUMN_OF(start_ns), row, 0);
-    if (!is_kernels) taking->op_nodes[segment->first_row + row] = node;
+  EACH_ROW(taking, from->table) {
+    uint64_t place = segment->first_row + row;
+    uint32_t node = known ? known[place] : node_at(taking, integer(segment, from->node, row, -1));
+    int64_t thread = integer(segment, from->thread, row, -1), op = integer(segment, from->op, row, -1);
+    if (which == OF_OPS) taking->op_nodes[place] = node;
     bool is_lane = thread >= 0 && (uint64_t)thread < taking->lane_count;
-    if (status || node == NO_NODE || !is_lane || integer(segment, COLUMN_OF(step_id), row, no_step) != taking->step)
-      continue;
+    if (status || node == NO_NODE || !is_lane || integer(segment, from->step, row, no_step) != taking->step) continue;
+    bool is_launched = is_capture && which != OF_OPS && op >= 0 && (uint64_t)op < taking->op_count;
     struct classic_run run = {.node = node,
-                              .device = taking->lanes[2 * thread + is_kernels],
-                              .is_scheduling = !is_kernels,
-                              .start_micros = start / 1000,
-                              .micros = integer(segment, COLUMN_OF(dur_ns), row, 0) / 1000};
+                              .device = taking->lanes[thread],
+                              .launcher = is_launched ? taking->op_runs[op] : NO_NODE,
+                              .is_scheduling = which == OF_OPS,
+                              .start_ns = time_of(taking, segment, from->start, row),
+                              .dur_ns = integer(segment, from->dur, row, 0)};
+    if (which == OF_OPS) taking->op_runs[place] = taking->runs->count;
     status = add_run(taking, &run);
   }
-#undef COLUMN_OF
   return status;
 }
 
@@ -173,8 +215,8 @@ static int compare_names(const void *left, const void *right, void *context) {
 static enum tfprof_status order_runs(struct taking *taking) {
   struct classic_runs *runs = taking->runs;
   const struct pool *pool = taking->model->pool;
-  string_id *names = malloc((2 * taking->lane_count + 1) * sizeof *names);
-  size_t count = 0, lanes = 2 * taking->lane_count, nodes = taking->model->node_count;
+  string_id *names = malloc((taking->lane_count + 1) * sizeof *names);
+  size_t count = 0, lanes = taking->lane_count, nodes = taking->model->node_count;
   if (!names) return error_no_memory(taking->error);
   for (size_t i = 0; i < lanes; i++) {
     if (taking->lanes[i]) names[count++] = taking->lanes[i];
@@ -183,9 +225,10 @@ static enum tfprof_status order_runs(struct taking *taking) {
   runs->devices = calloc(count + 1, sizeof *runs->devices);
   runs->first = calloc(nodes + 2, sizeof *runs->first);
   uint32_t *number = calloc((size_t)pool_count(pool) + 1, sizeof *number),
-           *order = malloc(((size_t)runs->count + 1) * sizeof *order);
+           *order = malloc(((size_t)runs->count + 1) * sizeof *order), /* of sorted ones: where they were */
+      *place = malloc(((size_t)runs->count + 1) * sizeof *place);      /* and back */
   struct classic_run *sorted = malloc(((size_t)runs->count + 1) * sizeof *sorted);
-  bool ok = runs->devices && runs->first && number && order && sorted;
+  bool ok = runs->devices && runs->first && number && order && place && sorted;
   for (size_t i = 0; ok && i < count; i++) {
     if (i > 0 && names[i] == names[i - 1]) continue;
     number[names[i]] = runs->device_count;
@@ -198,19 +241,25 @@ static enum tfprof_status order_runs(struct taking *taking) {
       runs->first[runs->runs[i].node + 1]++;
     }
     for (size_t i = 0; i < nodes; i++) runs->first[i + 1] += runs->first[i];
-    for (uint32_t i = 0; i < runs->count; i++) sorted[runs->first[runs->runs[i].node]++] = runs->runs[i];
+    for (uint32_t i = 0; i < runs->count; i++) order[runs->first[runs->runs[i].node]++] = i;
+    for (uint32_t i = 0; i < runs->count; i++) sorted[i] = runs->runs[order[i]];
     for (size_t i = nodes; i > 0; i--) runs->first[i] = runs->first[i - 1];
     runs->first[0] = 0;
     /* By device within a node; a node has few devices, mostly in order. */
     for (uint32_t i = 1; i < runs->count; i++) {
       struct classic_run run = sorted[i];
-      uint32_t to = i;
+      uint32_t to = i, former = order[i];
       while (to > 0 && sorted[to - 1].node == run.node && sorted[to - 1].device > run.device) {
         sorted[to] = sorted[to - 1];
+        order[to] = order[to - 1];
         to--;
       }
       sorted[to] = run;
+      order[to] = former;
     }
+    for (uint32_t i = 0; i < runs->count; i++) place[order[i]] = i;
+    for (uint32_t i = 0; i < runs->count; i++)
+      if (sorted[i].launcher != NO_NODE) sorted[i].launcher = place[sorted[i].launcher];
     free(runs->runs);
     runs->runs = sorted;
     sorted = NULL;
@@ -218,6 +267,7 @@ static enum tfprof_status order_runs(struct taking *taking) {
   free(names);
   free(number);
   free(order);
+  free(place);
   free(sorted);
   return ok ? TFPROF_OK : error_no_memory(taking->error);
 }
@@ -227,7 +277,7 @@ static enum tfprof_status order_runs(struct taking *taking) {
 static int compare_allocations(const void *left, const void *right) {
   const struct classic_allocation *a = left, *b = right;
   if (a->node != b->node) return a->node < b->node ? -1 : 1;
-  return a->micros < b->micros ? -1 : a->micros > b->micros;
+  return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
 static enum tfprof_status take_allocations(struct taking *taking) {
@@ -245,19 +295,21 @@ static enum tfprof_status take_allocations(struct taking *taking) {
   EACH_ROW(taking, TABLE_allocations) {
     int64_t op = integer(segment, COLUMN_allocations_op_id, row, -1),
             bytes = integer(segment, COLUMN_allocations_bytes, row, 0);
-    int64_t opened = integer(segment, COLUMN_allocations_allocated_ns, row, -1);
-    int64_t closed = integer(segment, COLUMN_allocations_released_ns, row, -1);
+    const struct column *allocated = segment->columns[COLUMN_allocations_allocated_ns],
+                        *released = segment->columns[COLUMN_allocations_released_ns];
+    bool is_opened = allocated && !column_is_null(allocated, row), is_closed = released && !column_is_null(released, row);
     uint32_t node = op >= 0 && (uint64_t)op < taking->op_count ? taking->op_nodes[op] : NO_NODE;
     /* What lasts from before the first step belongs to every step. */
-    bool is_lasting = opened < 0 && closed < 0 && persistent &&
+    bool is_lasting = !is_opened && !is_closed && persistent &&
                       (string_id)integer(segment, COLUMN_allocations_region, row, 0) == persistent;
     if (node == NO_NODE || (!is_lasting && integer(segment, COLUMN_allocations_step_id, row, -1) != taking->step))
       continue;
-    if (opened >= 0 || is_lasting)
-      runs->allocations[runs->allocation_count++] =
-          (struct classic_allocation){node, is_lasting ? 0 : opened / 1000, bytes};
-    if (closed >= 0)
-      runs->allocations[runs->allocation_count++] = (struct classic_allocation){node, closed / 1000, -bytes};
+    int64_t opened = is_opened ? time_of(taking, segment, COLUMN_allocations_allocated_ns, row) : 0;
+    if (is_opened || is_lasting)
+      runs->allocations[runs->allocation_count++] = (struct classic_allocation){node, opened, bytes};
+    if (is_closed)
+      runs->allocations[runs->allocation_count++] = (struct classic_allocation){
+          node, time_of(taking, segment, COLUMN_allocations_released_ns, row), -bytes};
   }
   qsort(runs->allocations, runs->allocation_count, sizeof *runs->allocations, compare_allocations);
   return TFPROF_OK;
@@ -266,7 +318,7 @@ static enum tfprof_status take_allocations(struct taking *taking) {
 static int compare_points(const void *left, const void *right) {
   const struct classic_memory_point *a = left, *b = right;
   if (a->device != b->device) return a->device < b->device ? -1 : 1;
-  return a->micros < b->micros ? -1 : a->micros > b->micros;
+  return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
 }
 
 /* What was in use, between the first and the last run of the step. */
@@ -282,8 +334,8 @@ static enum tfprof_status take_points(struct taking *taking) {
   int64_t first = INT64_MAX, last = INT64_MIN;
   for (uint32_t i = 0; i < runs->count; i++) {
     const struct classic_run *run = &runs->runs[i];
-    if (run->start_micros < first) first = run->start_micros;
-    if (run->start_micros + run->micros > last) last = run->start_micros + run->micros;
+    if (run->start_ns < first) first = run->start_ns;
+    if (classic_run_end(run) > last) last = classic_run_end(run);
   }
   uint64_t rows = 0;
   EACH_ROW(taking, TABLE_counters) rows++;
@@ -293,19 +345,19 @@ static enum tfprof_status take_points(struct taking *taking) {
   if (!runs->points) return error_no_memory(taking->error);
   EACH_ROW(taking, TABLE_counters) {
     int64_t device = integer(segment, COLUMN_counters_device_id, row, -1);
-    int64_t micros = integer(segment, COLUMN_counters_time_ns, row, 0) / 1000;
+    int64_t time = time_of(taking, segment, COLUMN_counters_time_ns, row);
     if (!name || (string_id)integer(segment, COLUMN_counters_name, row, 0) != name) continue;
-    if (device < 0 || (uint64_t)device >= taking->device_count || micros < first || micros > last) continue;
+    if (device < 0 || (uint64_t)device >= taking->device_count || time < first || time > last) continue;
     runs->points[runs->point_count++] = (struct classic_memory_point){
-        taking->devices[device], micros, (int64_t)real(segment, COLUMN_counters_value, row)};
+        taking->devices[device], time, (int64_t)real(segment, COLUMN_counters_value, row)};
   }
   EACH_ROW(taking, TABLE_memory_events) {
     int64_t device = integer(segment, COLUMN_memory_events_device_id, row, -1);
-    int64_t micros = integer(segment, COLUMN_memory_events_time_ns, row, 0) / 1000;
+    int64_t time = time_of(taking, segment, COLUMN_memory_events_time_ns, row);
     int64_t bytes = integer(segment, COLUMN_memory_events_in_use_bytes, row, -1);
-    if (bytes < 0 || device < 0 || (uint64_t)device >= taking->device_count || micros < first || micros > last)
+    if (bytes < 0 || device < 0 || (uint64_t)device >= taking->device_count || time < first || time > last)
       continue;
-    runs->points[runs->point_count++] = (struct classic_memory_point){taking->devices[device], micros, bytes};
+    runs->points[runs->point_count++] = (struct classic_memory_point){taking->devices[device], time, bytes};
   }
   qsort(runs->points, runs->point_count, sizeof *runs->points, compare_points);
   return TFPROF_OK;
@@ -325,8 +377,7 @@ static enum tfprof_status take(struct taking *taking) {
   }
   enum tfprof_status status = name_devices(taking);
   if (!status) status = name_lanes(taking);
-  if (!status) status = take_runs(taking, false);
-  if (!status) status = take_runs(taking, true);
+  for (int which = 0; which < RUN_TABLES && !status; which++) status = take_runs(taking, which);
   if (!status) status = order_runs(taking);
   if (!status) status = take_allocations(taking);
   return status ? status : take_points(taking);
@@ -347,8 +398,9 @@ struct classic_runs *classic_runs_create(const struct classic_model *model, int6
   if (!status) status = take(&taking);
   free(taking.rank);
   free(taking.lanes);
-  free(taking.devices);
+  free(taking.made_devices);
   free(taking.op_nodes);
+  free(taking.op_runs);
   if (!status) return taking.runs;
   classic_runs_free(taking.runs);
   return NULL;

@@ -9,24 +9,29 @@
 
 struct classic_run {
   uint32_t node, device; /* device: number of its name, in the order of the names */
+  uint32_t launcher;     /* of a capture: the run of the op that launched it; UINT32_MAX: none */
   bool is_scheduling;    /* on the device itself; else on a stream of it */
-  int64_t start_micros, micros;
+  int64_t start_ns, dur_ns;
 };
+static inline int64_t classic_run_end(const struct classic_run *run) {
+  int64_t end;
+  return __builtin_add_overflow(run->start_ns, run->dur_ns, &end) ? INT64_MAX : end;
+}
 
 /* One change of what a node holds of its device's memory. */
 struct classic_allocation {
   uint32_t node;
-  int64_t micros, bytes; /* bytes below 0: a release */
+  int64_t time_ns, bytes; /* bytes below 0: a release */
 };
 
 /* How much of a device's memory was in use. */
 struct classic_memory_point {
-  string_id device; /* the device's name in lower case */
-  int64_t micros, bytes;
+  string_id device; /* as in the nodes of the model */
+  int64_t time_ns, bytes;
 };
 
 struct classic_runs {
-  char **devices; /* names in lower case, ascending */
+  char **devices; /* names, ascending */
   uint32_t device_count;
   struct classic_run *runs; /* by node, then device, then as the source has them */
   uint32_t count;

@@ -3,15 +3,18 @@
 ** graph: the runs of the displayed nodes in one step.  Each device is a process of the trace: "Op scheduling threads:
 ** D" for what was scheduled on it, "Op execution threads: D" for what ran on its streams; overlapping runs lie in lanes
 ** of their own.  Arrows lead from a run to the runs of the nodes that take its result on another device.  For each
-** accelerator there are two counters: the memory in use, and the ten nodes that hold most of it.  Runs that begin in
-** the same microsecond on one device are shown once, the first of them, and memory at most every 100 microseconds, as
-** in TensorFlow's profiler.
+** accelerator there are two counters: the memory in use, and the ten nodes that hold most of it, at most every 100
+** microseconds.  Runs that begin in the same microsecond on one device are shown once, the first of them, as in
+** TensorFlow's profiler.
+**
+** Of a capture each thread and each stream is a process of its own, with all its runs, an op above those that it calls;
+** arrows lead from ops to what they launched on a device; and the memory of the host is shown as well.
 **
 ** scope, code: the displayed tree as if all of it ran one after the other: an item is as wide as its total time, its
 ** children lie below it side by side, each depth is a process "Scope:N".
 **
 ** One line of JSON: an object whose traceEvents are first M (names of processes) and X (runs), then s, t (arrows) and C
-** (counters); the keys of each object in alphabetical order.  Times in microseconds.
+** (counters); the keys of each object in alphabetical order.  Times in microseconds, of captures with decimals.
 ** https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 */
 #include <stdlib.h>
@@ -20,7 +23,7 @@
 #include "classic/runs.h"
 #include "write/output_file.h"
 
-enum { DENSEST_MICROS = 100, MOST_HOLDERS = 10, NONE = UINT32_MAX };
+enum { DENSEST_NS = 100000, MOST_HOLDERS = 10, NONE = UINT32_MAX };
 
 struct events {
   struct output_file *file;
@@ -43,8 +46,14 @@ static void write_process_name(struct events *events, int64_t process, const cha
   if (length >= 0) free(text);
 }
 
+/* Nanoseconds as microseconds, with three decimals where there are any. */
+static void write_micros(struct events *events, int64_t ns) {
+  if (ns % 1000 == 0) output_format(events->file, "%lld", (long long)(ns / 1000));
+  else output_format(events->file, "%s%lld.%03d", ns < 0 ? "-" : "", llabs(ns / 1000), abs((int)(ns % 1000)));
+}
+
 static void write_region(struct events *events, const char *name, size_t length, bool has_op, int64_t process,
-                         uint32_t lane, int64_t start, int64_t micros) {
+                         uint32_t lane, int64_t start_ns, int64_t dur_ns) {
   begin(events);
   output_text(events->file, "{\"args\":{\"name\":");
   output_json_text(events->file, name, length);
@@ -52,10 +61,13 @@ static void write_region(struct events *events, const char *name, size_t length,
     output_text(events->file, ",\"op\":");
     output_json_text(events->file, name, length);
   }
-  output_format(events->file, "},\"cat\":\"Op\",\"dur\":%lld,\"name\":", (long long)micros);
+  output_text(events->file, "},\"cat\":\"Op\",\"dur\":");
+  write_micros(events, dur_ns);
+  output_text(events->file, ",\"name\":");
   output_json_text(events->file, name, length);
-  output_format(events->file, ",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u,\"ts\":%lld}", (long long)process, lane,
-                (long long)start);
+  output_format(events->file, ",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)process, lane);
+  write_micros(events, start_ns);
+  output_text(events->file, "}");
 }
 
 static enum tfprof_status finish(struct events *events, enum tfprof_status status, struct tfprof_error *error) {
@@ -71,7 +83,7 @@ static enum tfprof_status finish(struct events *events, enum tfprof_status statu
 
 static enum tfprof_status write_tree(const struct classic_result *result, struct events *events,
                                      struct tfprof_error *error) {
-  int64_t *next = malloc((result->row_count + 1) * sizeof *next); /* where a row's next child begins; -1: left out */
+  int64_t *next = malloc((result->row_count + 1) * sizeof *next); /* where a row's next child begins, ns; -1: left out */
   uint8_t *is_named = calloc(result->row_count + 1, 1);
   if (!next || !is_named) {
     free(next);
@@ -80,12 +92,12 @@ static enum tfprof_status write_tree(const struct classic_result *result, struct
   }
   for (size_t i = 0; i < result->row_count; i++) {
     const struct classic_row *row = &result->rows[i];
-    int64_t micros = result->total[row->item].of[METRIC_micros], depth = row->depth - 1, start = 0;
+    int64_t ns, depth = row->depth - 1, start = 0;
+    if (__builtin_mul_overflow(result->total[row->item].of[METRIC_micros], 1000, &ns)) ns = INT64_MAX / 1000 * 1000;
     if (row->parent >= 0) {
       start = next[row->parent];
       next[i] = -1;
-      if (start < 0 || micros <= 0) continue;
-      next[row->parent] += micros;
+      if (start < 0 || ns <= 0 || __builtin_add_overflow(start, ns, &next[row->parent])) continue;
     }
     next[i] = start;
     char number[24];
@@ -94,7 +106,7 @@ static enum tfprof_status write_tree(const struct classic_result *result, struct
     is_named[depth] = 1;
     size_t length;
     const char *name = classic_item_name(result, row->item, &length);
-    write_region(events, name, length, true, depth, 0, start, micros);
+    write_region(events, name, length, true, depth, 0, start, ns);
   }
   free(next);
   free(is_named);
@@ -160,12 +172,16 @@ static bool is_traced(const struct graph *graph, uint32_t node) {
   return graph->result->model->nodes[node].device && graph->runs->first[node + 1] > graph->runs->first[node];
 }
 
+static bool is_capture(const struct graph *graph) { return graph->result->model->op_nodes != NULL; }
+
 static int compare_shown(const void *left, const void *right, void *context) {
-  const struct classic_runs *runs = context;
+  const struct graph *graph = context;
   const struct shown_run *a = left, *b = right;
-  const struct classic_run *x = &runs->runs[a->run], *y = &runs->runs[b->run];
+  const struct classic_run *x = &graph->runs->runs[a->run], *y = &graph->runs->runs[b->run];
   if (x->device != y->device) return x->device < y->device ? -1 : 1;
-  if (x->start_micros != y->start_micros) return x->start_micros < y->start_micros ? -1 : 1;
+  if (x->start_ns != y->start_ns) return x->start_ns < y->start_ns ? -1 : 1;
+  /* What was called lies below its caller, which takes longer. */
+  if (x->dur_ns != y->dur_ns && graph->result->model->op_nodes) return x->dur_ns > y->dur_ns ? -1 : 1;
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
@@ -179,23 +195,22 @@ static bool collect(struct graph *graph) {
     for (uint32_t k = runs->first[node]; k < runs->first[node + 1]; k++) {
       const struct classic_run *run = &runs->runs[k];
       if (graph->processes[run->device] < 0) {
-        bool is_stream = strstr(runs->devices[run->device], "stream") != NULL;
         graph->processes[run->device] = graph->process_count++;
         write_process_name(&graph->events, graph->processes[run->device],
-                           is_stream ? "Op execution threads: " : "Op scheduling threads: ", runs->devices[run->device],
-                           "");
+                           run->is_scheduling ? "Op scheduling threads: " : "Op execution threads: ",
+                           runs->devices[run->device], "");
       }
       graph->shown[graph->shown_count] = (struct shown_run){.run = k, .place = graph->shown_count, .arrow = NONE};
       graph->shown_count++;
     }
   }
   if (graph->shown_count > 1)
-    qsort_r(graph->shown, graph->shown_count, sizeof *graph->shown, compare_shown, graph->runs);
+    qsort_r(graph->shown, graph->shown_count, sizeof *graph->shown, compare_shown, graph);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < graph->shown_count; i++) {
     const struct classic_run *run = &runs->runs[graph->shown[i].run];
     const struct classic_run *last = kept ? &runs->runs[graph->shown[kept - 1].run] : NULL;
-    bool is_same = last && last->device == run->device && last->start_micros == run->start_micros;
+    bool is_same = last && last->device == run->device && last->start_ns == run->start_ns && !is_capture(graph);
     if (!is_same) graph->shown[kept++] = graph->shown[i];
     graph->shown_of[graph->shown[i].run] = kept - 1;
   }
@@ -223,10 +238,22 @@ static bool add_arrow(struct graph *graph, uint32_t from, uint32_t to) {
   return true;
 }
 
+/* From each shown op of a capture to what it launched. */
+static bool connect_launches(struct graph *graph) {
+  const struct classic_runs *runs = graph->runs;
+  bool ok = true;
+  for (uint32_t i = 0; ok && i < graph->shown_count; i++) {
+    uint32_t launcher = runs->runs[graph->shown[i].run].launcher;
+    if (launcher != NONE && graph->shown_of[launcher] != NONE) ok = add_arrow(graph, graph->shown_of[launcher], i);
+  }
+  return ok;
+}
+
 /* To each shown run on a device itself from those of its inputs on other devices. */
 static bool connect(struct graph *graph) {
   const struct classic_model *model = graph->result->model;
   const struct classic_runs *runs = graph->runs;
+  if (is_capture(graph)) return connect_launches(graph);
   for (uint32_t i = 0; i < graph->shown_count; i++) {
     const struct classic_run *to = &runs->runs[graph->shown[i].run];
     const struct classic_node *node = &model->nodes[to->node];
@@ -251,7 +278,7 @@ static bool allocate_lanes(struct graph *graph) {
     struct lanes lanes = {0};
     for (uint32_t i = graph->device_first[device]; ok && i < graph->device_first[device + 1]; i++) {
       const struct classic_run *run = &graph->runs->runs[graph->shown[i].run];
-      ok = take_lane(&lanes, run->start_micros, run->start_micros + run->micros, &graph->shown[i].lane);
+      ok = take_lane(&lanes, run->start_ns, classic_run_end(run), &graph->shown[i].lane);
     }
     free(lanes.ends);
   }
@@ -266,7 +293,7 @@ static const char *node_name(const struct graph *graph, uint32_t node, size_t *l
 }
 
 static void write_arrow(struct graph *graph, const char *phase, int64_t number, const struct shown_run *from,
-                        const struct shown_run *at, int64_t micros) {
+                        const struct shown_run *at, int64_t time_ns) {
   size_t length;
   const char *name = node_name(graph, graph->runs->runs[from->run].node, &length);
   char *text;
@@ -274,8 +301,10 @@ static void write_arrow(struct graph *graph, const char *phase, int64_t number, 
   begin(&graph->events);
   output_format(graph->events.file, "{\"cat\":\"DataFlow\",\"id\":%lld,\"name\":", (long long)number);
   output_json_text(graph->events.file, text_length < 0 ? name : text, text_length < 0 ? length : (size_t)text_length);
-  output_format(graph->events.file, ",\"ph\":\"%s\",\"pid\":%lld,\"tid\":%u,\"ts\":%lld}", phase,
-                (long long)graph->processes[graph->runs->runs[at->run].device], at->lane, (long long)micros);
+  output_format(graph->events.file, ",\"ph\":\"%s\",\"pid\":%lld,\"tid\":%u,\"ts\":", phase,
+                (long long)graph->processes[graph->runs->runs[at->run].device], at->lane);
+  write_micros(&graph->events, time_ns);
+  output_text(graph->events.file, "}");
   if (text_length >= 0) free(text);
 }
 
@@ -300,13 +329,14 @@ static void write_runs(struct graph *graph, const struct place *places, bool arr
     size_t length;
     const char *name = node_name(graph, run->node, &length);
     if (!arrows) {
-      write_region(&graph->events, name, length, false, places[i].process, shown->lane, run->start_micros, run->micros);
+      write_region(&graph->events, name, length, false, places[i].process, shown->lane, run->start_ns, run->dur_ns);
       continue;
     }
     for (uint32_t at = shown->arrow; at != NONE; at = graph->arrows[at].next, number++) {
       const struct shown_run *to = &graph->shown[graph->arrows[at].to];
-      write_arrow(graph, "s", number, shown, shown, run->start_micros + run->micros);
-      write_arrow(graph, "t", number, shown, to, graph->runs->runs[to->run].start_micros);
+      /* A launch leaves its op while that runs, the result of a node when it has run. */
+      write_arrow(graph, "s", number, shown, shown, is_capture(graph) ? run->start_ns : classic_run_end(run));
+      write_arrow(graph, "t", number, shown, to, graph->runs->runs[to->run].start_ns);
     }
   }
 }
@@ -325,8 +355,8 @@ static int compare_holders(const void *left, const void *right) {
   return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* What each shown node of a device held right before `micros`: what the last change before it left. */
-static uint32_t find_holders(const struct graph *graph, string_id device, int64_t micros, struct holder *holders) {
+/* What each shown node of a device held right before a moment: what the last change before it left. */
+static uint32_t find_holders(const struct graph *graph, string_id device, int64_t time_ns, struct holder *holders) {
   const struct classic_runs *runs = graph->runs;
   const struct classic_model *model = graph->result->model;
   uint32_t count = 0;
@@ -334,7 +364,7 @@ static uint32_t find_holders(const struct graph *graph, string_id device, int64_
     uint32_t node = runs->allocations[i].node;
     int64_t held = 0;
     for (last = i; last < runs->allocation_count && runs->allocations[last].node == node; last++)
-      held += runs->allocations[last].micros < micros ? runs->allocations[last].bytes : 0;
+      held += runs->allocations[last].time_ns < time_ns ? runs->allocations[last].bytes : 0;
     if (held > 0 && model->nodes[node].device == device && graph->items[node] != NONE && is_traced(graph, node))
       holders[count++] = (struct holder){node, held};
   }
@@ -342,14 +372,16 @@ static uint32_t find_holders(const struct graph *graph, string_id device, int64_
   return count;
 }
 
-static void write_point(struct graph *graph, int64_t process, int64_t micros, int64_t bytes,
+static void write_point(struct graph *graph, int64_t process, int64_t time_ns, int64_t bytes,
                         const struct holder *holders, uint32_t count) {
   struct output_file *file = graph->events.file;
   begin(&graph->events);
   output_format(
       file, "{\"args\":{\"Allocator Bytes in Use\":%lld},\"cat\":\"Memory\",\"name\":\"Allocated Bytes\",\"ph\":\"C\",",
       (long long)bytes);
-  output_format(file, "\"pid\":%lld,\"tid\":0,\"ts\":%lld}", (long long)process, (long long)micros);
+  output_format(file, "\"pid\":%lld,\"tid\":0,\"ts\":", (long long)process);
+  write_micros(&graph->events, time_ns);
+  output_text(file, "}");
   struct holder shown[MOST_HOLDERS];
   uint32_t shown_count = 0;
   int64_t rest = bytes;
@@ -377,11 +409,13 @@ static void write_point(struct graph *graph, int64_t process, int64_t micros, in
     }
   }
   output_format(file,
-                "},\"cat\":\"Memory\",\"name\":\"Top Allocations\",\"ph\":\"C\",\"pid\":%lld,\"tid\":0,\"ts\":%lld}",
-                (long long)process + 1, (long long)micros);
+                "},\"cat\":\"Memory\",\"name\":\"Top Allocations\",\"ph\":\"C\",\"pid\":%lld,\"tid\":0,\"ts\":",
+                (long long)process + 1);
+  write_micros(&graph->events, time_ns);
+  output_text(file, "}");
 }
 
-/* Devices that the shown nodes belong to, in the order of their names; those that are no processors of the host. */
+/* Devices that the shown nodes belong to, in the order of their names; but for captures, no processors of the host. */
 static int compare_device_names(const void *left, const void *right, void *context) {
   const struct pool *pool = context;
   return strcmp(pool_text(pool, *(const string_id *)left), pool_text(pool, *(const string_id *)right));
@@ -397,13 +431,20 @@ static string_id *memory_devices(const struct graph *graph, uint32_t *count) {
              node = item == graph->result->item_count ? NONE : graph->result->nodes[item];
     if (node == NONE || !is_traced(graph, node) || seen[model->nodes[node].device]) continue;
     seen[model->nodes[node].device] = 1;
-    if (!strstr(pool_text(model->pool, model->nodes[node].device), "cpu"))
+    if (is_capture(graph) || !strstr(pool_text(model->pool, model->nodes[node].device), "cpu"))
       devices[(*count)++] = model->nodes[node].device;
   }
   free(seen);
   if (devices && *count > 1)
     qsort_r(devices, *count, sizeof *devices, compare_device_names, (void *)(uintptr_t)model->pool);
   return devices;
+}
+
+static bool has_points(const struct classic_runs *runs, string_id device) {
+  for (uint32_t i = 0; i < runs->point_count; i++) {
+    if (runs->points[i].device == device) return true;
+  }
+  return false;
 }
 
 /* Points that are far enough from the last. The names of the processes come with the runs, before all counters, so that
@@ -418,7 +459,8 @@ static bool write_memory(struct graph *graph, bool names, FILE *messages) {
   int64_t process = graph->process_count;
   for (uint32_t d = 0; ok && d < device_count; d++, process += 2) {
     const char *name = pool_text(model->pool, devices[d]);
-    int64_t peak = 0, last = INT64_MIN / 2;
+    if (is_capture(graph) && !has_points(runs, devices[d])) continue;
+    int64_t peak = 0, last = -1;
     if (names) {
       write_process_name(&graph->events, process, "mem usage on:", name, "");
       write_process_name(&graph->events, process + 1, "mem usage on:", name, " allocations");
@@ -426,14 +468,14 @@ static bool write_memory(struct graph *graph, bool names, FILE *messages) {
     }
     for (uint32_t i = 0; i < runs->point_count; i++) {
       const struct classic_memory_point *point = &runs->points[i];
-      if (point->device != devices[d] || point->micros <= 0) continue;
+      if (point->device != devices[d] || point->time_ns < 1000) continue;
       /* Of one moment the last reading counts. */
-      if (i + 1 < runs->point_count && point[1].device == point->device && point[1].micros == point->micros) continue;
+      if (i + 1 < runs->point_count && point[1].device == point->device && point[1].time_ns == point->time_ns) continue;
       if (point->bytes > peak) peak = point->bytes;
-      if (point->micros - last < DENSEST_MICROS) continue;
-      last = point->micros;
-      write_point(graph, process, point->micros, point->bytes, holders,
-                  find_holders(graph, devices[d], point->micros, holders));
+      if (last >= 0 && point->time_ns - last < DENSEST_NS) continue;
+      last = point->time_ns;
+      write_point(graph, process, point->time_ns, point->bytes, holders,
+                  find_holders(graph, devices[d], point->time_ns, holders));
     }
     if (messages) fprintf(messages, "%s peak memory: %.2f MB\n", name, (double)peak / 1e6);
   }

@@ -261,6 +261,15 @@ static enum session_result write_timeline(struct classic_cached *cached, enum cl
   return status ? fail(&error) : SESSION_OK;
 }
 
+/* Of a capture there may be steps in which nothing was recorded. */
+static bool has_runs(const struct classic_model *model, uint32_t step) {
+  if (!model->execs) return true;
+  for (uint32_t i = 0; i < model->nodes[model->node_count].first_exec; i++) {
+    if (model->execs[i].step == step) return true;
+  }
+  return false;
+}
+
 /* graph: a file for each step where none is chosen, since runs belong to steps. */
 static enum session_result write_timelines(struct classic_cached **models, size_t count, enum classic_view view,
                                            const struct classic_options *options) {
@@ -275,7 +284,7 @@ static enum session_result write_timelines(struct classic_cached **models, size_
     struct classic_options of_step;
     if (!classic_options_copy(&of_step, options)) return SESSION_ERROR;
     for (uint32_t k = 0; k < model->step_count && result == SESSION_OK; k++) {
-      if (model->steps[k] < 0) continue;
+      if (model->steps[k] < 0 || !has_runs(model, k)) continue;
       of_step.integers[OPTION_step] = model->steps[k];
       result = write_timeline(models[i], view, &of_step, model->steps[k], i, count);
     }

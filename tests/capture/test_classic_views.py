@@ -2,6 +2,7 @@
 must be those of the tables.
 """
 
+import decimal
 import glob
 import json
 import os
@@ -9,7 +10,8 @@ import re
 import subprocess
 import tempfile
 
-import capturing
+import capturing  # noqa: F401  (also makes the modules of tests/ known)
+from exchange_formats import check_events
 
 SHELL = os.path.join(capturing.BUILD, "tfprof")
 PROGRAM = os.path.join(capturing.PROGRAMS, "classic.py")
@@ -133,15 +135,54 @@ def check_graph(run):
     assert any("Network/encoder/0/weight (8x12, 96/96 params)" in line for line in lines), "\n".join(lines)
 
 
+def timeline(path, step, directory):
+    """The events of a step; also by kind."""
+    file = os.path.join(directory, "timeline.json")
+    subprocess.run([SHELL, path, "graph -step %d -max_depth 100000 -output timeline:outfile=%s" % (step, file)], capture_output=True, check=True)
+    with open("%s_%d" % (file, step), encoding="utf-8") as opened:
+        text = opened.read()
+    check_events(json.loads(text))
+    trace = json.loads(text, parse_float=decimal.Decimal)
+    kinds = {kind: [] for kind in "MXstC"}
+    for event in trace["traceEvents"]:
+        kinds[event["ph"]].append(event)
+    return kinds
+
+
+def check_runs(path, step, directory):
+    """Every op, kernel and transfer of the step is there once, with its times; arrows lead from ops to what they launched."""
+    where = "step_id = (SELECT id FROM steps WHERE number = %d)" % step
+    events = timeline(path, step, directory)
+    wanted = capturing.query(path, "SELECT start_ns AS start, dur_ns AS dur FROM ops WHERE category NOT IN ('user', 'python', 'module') AND "
+                             + where + "".join(" UNION ALL SELECT start_ns, dur_ns FROM %s WHERE thread_id IS NOT NULL AND %s"
+                                               % (table, where) for table in ("kernels", "transfers")))
+    shown = sorted((int(event["ts"] * 1000), int(event["dur"] * 1000)) for event in events["X"])
+    assert shown == sorted((row["start"], row["dur"]) for row in wanted) and shown, (path, step, len(shown), len(wanted))
+    launched = one(path, "SELECT count(*) AS count FROM (SELECT op_id, step_id FROM kernels UNION ALL SELECT op_id, step_id FROM transfers) "
+                   "JOIN ops ON ops.id = op_id AND category NOT IN ('user', 'python', 'module') WHERE ops.%s AND ops.step_id IS NOT NULL" % where)
+    assert len(events["s"]) == len(events["t"]) == launched["count"], (path, step, len(events["s"]), launched)
+    # What is drawn in one lane does not overlap.
+    ends = {}
+    for event in sorted(events["X"], key=lambda event: (event["ts"], -event["dur"])):
+        lane = event["pid"], event["tid"]
+        assert event["ts"] >= ends.get(lane, 0), (path, event)
+        ends[lane] = event["ts"] + event["dur"]
+    return events
+
+
 def check_timeline(run, directory):
-    """The runs of ops; of those that start in one microsecond one is kept, as in the timelines of TensorFlow."""
-    path = os.path.join(directory, "timeline.json")
-    subprocess.run([SHELL, run, "graph -step 5 -max_depth 100000 -output timeline:outfile=" + path], capture_output=True, check=True)
-    with open(path + "_5", encoding="utf-8") as file:
-        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
-    names = {event["args"]["name"] for event in events}
+    events = check_runs(run, 5, directory)
+    names = {event["args"]["name"] for event in events["X"]}
     ran = {row["name"] for row in capturing.query(run, "SELECT name FROM graph_view WHERE step = 5 AND min_occurrence = 1 AND " + EVERY)}
-    assert names < ran and len(names) > len(ran) / 2, (len(names), names - ran)
+    assert names == ran, names ^ ran
+    lanes = [event["args"]["name"] for event in events["M"]]
+    assert any(re.match(r"Op scheduling threads: /device:cpu:0/thread:\d+", name) for name in lanes), lanes
+    assert "mem usage on:/device:cpu:0" in lanes and "mem usage on:/device:cpu:0 allocations" in lanes, lanes
+    held = [event["args"]["Allocator Bytes in Use"] for event in events["C"] if event["name"] == "Allocated Bytes"]
+    known = [row["bytes"] for row in capturing.query(run, "SELECT DISTINCT in_use_bytes AS bytes FROM memory_events")]
+    assert held and set(held) <= set(known), (held, known[:10])
+    largest = " ".join(str(event["args"]) for event in events["C"] if event["name"] == "Top Allocations")
+    assert "MB from Network/" in largest, largest[:500]
 
 
 def check_advice(run):
@@ -163,6 +204,9 @@ def check_trace(path):
     for step in steps:
         for view in ("scope", "graph"):
             check_sums(path, view, step)
+    with tempfile.TemporaryDirectory() as directory:
+        for step in steps[-2:]:
+            check_runs(path, step, directory)
     for command in ("scope -select micros,occurrence,op_types,device", "op -select micros,input_shapes,occurrence -order_by micros",
                     "graph -max_depth 100 -select bytes,micros"):
         lines = print_view(path, command)
