@@ -190,7 +190,8 @@ struct classic_result {
   struct classic_values *own_made; /* NULL: `own` is node_values */
   struct classic_values *old_values; /* those of generation 0.12; NULL: node_values are the shared ones */
   uint8_t *on_devices;                /* of the model's nodes: its device matches -device_regexes; NULL: all do */
-  int64_t *hidden;                    /* with -select num_hidden_ops, of each row: what is accounted in it, not shown */
+  uint32_t *hidden;                   /* graph with -select num_hidden_ops: of each item, those hidden right above it */
+  int32_t *indents;                   /* the same: of each row's line; NULL: two for each depth */
   struct classic_tensor *tensors;     /* with -select tensor_value: by name */
   size_t tensor_count;
   bool has_checkpoint;

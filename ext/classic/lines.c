@@ -317,19 +317,20 @@ static void write_tree_line(const struct classic_result *result, size_t row, FIL
   const char *joint = "";
   size_t length;
   const char *name = classic_item_name(result, item, &length);
-  int32_t indent = (result->rows[row].depth - 1) * 2;
+  int32_t indent = result->indents ? result->indents[row] : (result->rows[row].depth - 1) * 2;
+  if (result->hidden && result->hidden[item])
+    fprintf(file, "%*s...hidden %u...\n", indent - 2, "", result->hidden[item]);
   if (indent > 0) fprintf(file, "%*s", indent, "");
   fwrite(name, 1, length, file);
+  if (generation_of(result) == GENERATION_0_12 && !result->options.selected) {
+    fputc('\n', file);
+    return;
+  }
   fputs(" (", file);
   for (const uint8_t *select = order_of(result); *select != SELECT_count; select++) {
     if (!is_selected(result, *select)) continue;
     if (*select == SELECT_device && !has_device(result, item)) continue;
-    if (*select == SELECT_num_hidden_ops) {
-      if (!result->hidden || result->hidden[row] <= 0) continue;
-      fprintf(file, "%s%lld hidden ops", joint, (long long)result->hidden[row]);
-      joint = ", ";
-      continue;
-    }
+    if (*select == SELECT_num_hidden_ops) continue; /* a line of its own */
     if (*select == SELECT_params && has_shape(result, item)) {
       fputs(joint, file);
       classic_write_shape(result, item, file);

@@ -37,7 +37,7 @@ struct frame {
   uint32_t item;
   uint32_t next; /* child to visit */
   size_t mark;
-  int32_t depth;
+  int32_t depth, shown_above; /* shown_above: the depth of what is shown around it */
   bool is_shown, descends;
 };
 
@@ -123,9 +123,12 @@ static bool account(struct classic_tree *tree, struct found *kept) {
     }
     size_t mark = frame->mark, count = pending.count - mark;
     stack.count--;
-    bool stays = item == root || result->accounted[item] || (!tree->is_graph && count > 0);
+    /* At first what is not accounted was there, and hidden; and its own values counted for nothing. */
+    bool is_oldest = result->options.integers[OPTION_generation] == GENERATION_0_12;
+    bool is_accounted = item != root && result->accounted[item];
+    bool stays = item == root || is_accounted || (tree->is_graph ? is_oldest : count > 0);
     if (!stays) continue; /* in a graph the children stay pending, for the item above */
-    if (item != root) result->total[item] = result->own[item];
+    if (item != root && (is_accounted || !is_oldest)) result->total[item] = result->own[item];
     for (size_t i = mark; i < pending.count; i++)
       classic_add_values(&result->total[item], &result->total[pending.items[i]]);
     ok = found_set(kept, item, pending.items + mark, count);
@@ -270,8 +273,11 @@ static bool display(struct classic_tree *tree, const struct found *kept, struct 
     if (frame->descends && frame->next < kept->count[item]) {
       struct frame child = {.item = kept->items.items[kept->first[item] + frame->next++],
                             .mark = pending.count,
-                            .depth = frame->depth + 1};
-      if (enter(tree, &child)) ok = push(&stack, child);
+                            .depth = frame->depth + 1,
+                            .shown_above = frame->is_shown ? frame->depth : frame->shown_above};
+      if (!enter(tree, &child)) continue;
+      if (result->hidden) result->hidden[child.item] = (uint32_t)(child.depth - child.shown_above - 1);
+      ok = push(&stack, child);
       continue;
     }
     size_t mark = frame->mark;

@@ -190,16 +190,13 @@ static bool apply_generation(struct classic_result *result) {
   return ok;
 }
 
-/* What each row's item holds, without the items of the rows below it: total.defined counts whole trees. */
-static bool count_hidden(struct classic_result *result) {
-  result->hidden = malloc((result->row_count + 1) * sizeof *result->hidden);
-  if (!result->hidden) return false;
-  for (size_t row = 0; row < result->row_count; row++) {
-    uint32_t item = result->rows[row].item;
-    result->hidden[row] = result->total[item].of[METRIC_defined] - (item != result->item_count);
-  }
+/* Where ops are hidden between an item and the one that is shown above it, a line of its own says how many. */
+static bool indent_rows(struct classic_result *result) {
+  result->indents = calloc(result->row_count + 1, sizeof *result->indents);
+  if (!result->indents) return false;
   for (size_t row = 1; row < result->row_count; row++)
-    result->hidden[result->rows[row].parent] -= result->total[result->rows[row].item].of[METRIC_defined];
+    result->indents[row] =
+        result->indents[result->rows[row].parent] + (result->hidden[result->rows[row].item] ? 4 : 2);
   return true;
 }
 
@@ -239,11 +236,13 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
       case CLASSIC_OP: case CLASSIC_VIEW_count: status = classic_op_list(&tree, accounted, error); break;
     }
   }
+  bool counts_hidden = options->selected & 1u << SELECT_num_hidden_ops && view == CLASSIC_GRAPH;
+  if (!status && counts_hidden && !(result->hidden = calloc((size_t)result->item_count + 1, sizeof *result->hidden)))
+    status = error_no_memory(error);
   if (!status && view != CLASSIC_OP) status = classic_tree_compute(&tree, error);
   if (!status && result->nodes && (options->selected & 1u << SELECT_tensor_value))
     status = classic_take_tensors(result, error);
-  bool counts_hidden = options->selected & 1u << SELECT_num_hidden_ops && view != CLASSIC_OP;
-  if (!status && counts_hidden && !count_hidden(result)) status = error_no_memory(error);
+  if (!status && counts_hidden && !indent_rows(result)) status = error_no_memory(error);
   classic_children_free(&tree.children);
   classic_patterns_free(tree.start);
   classic_patterns_free(tree.trim);
@@ -272,6 +271,7 @@ void classic_result_free(struct classic_result *result) {
   free(result->old_values);
   free(result->on_devices);
   free(result->hidden);
+  free(result->indents);
   free(result->tensors);
   free(result);
 }

@@ -218,6 +218,8 @@ static enum session_result write_file(struct classic_cached **models, size_t cou
 static enum session_result write_stdout(struct classic_cached **models, size_t count, enum classic_view view,
                                         const struct classic_options *options) {
   bool is_framed = options->integers[OPTION_generation] == GENERATION_2;
+  /* All that -viz did in what was released. */
+  if (view == CLASSIC_GRAPH && options->integers[OPTION_viz]) puts("Visualizing feature disabled...");
   if (!is_framed) {
     enum session_result result = write_reports(models, count, view, options, stdout);
     fflush(stdout);
