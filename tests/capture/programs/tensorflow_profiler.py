@@ -58,8 +58,6 @@ def difference(ours, theirs, way=""):
                 found = difference(one, other, way + "/" + one["name"])
                 if found:
                     return found
-        elif key == "input_shapes" and way.startswith("profile"):
-            pass  # the file holds the shape of the output that is taken, a graph that of the first output
         elif key == "input_shapes":
             # Theirs lists an input whose shape is not known as one without dimensions.
             if {k: v for k, v in ours[key].items() if v} != {k: v for k, v in theirs[key].items() if v}:
@@ -86,7 +84,8 @@ def main():
         graph = session.graph
     silent = builder(builder.time_and_memory(min_bytes=0)).with_empty_output().build()
     for view in ("scope", "graph", "op"):
-        check(view, tfprof.profile(graph, run_meta=run_metadata, cmd=view, options=silent),
+        # Of a graph TensorFlow's engine shows the shape of a source's first output, whichever output an input takes.
+        check(view, tfprof.profile(graph, run_meta=run_metadata, cmd=view, options=dict(silent, compat=True)),
               original.profile(graph, run_meta=run_metadata, cmd=view, options=silent))
     lines = builder(silent).with_node_names(show_name_regexes=[".*tensorflow_profiler.py.*"]).build()
     check("code", tfprof.profile(graph, run_meta=run_metadata, cmd="code", options=lines),
@@ -98,14 +97,14 @@ def main():
     check("parameters", stats, original.profile(graph, options=parameters))
     # Floating point operations.
     flops = builder(builder.float_operation()).with_empty_output().build()
-    ours = tfprof.print_model_analysis(graph, tfprof_options=flops)
+    ours = tfprof.print_model_analysis(graph, tfprof_options=dict(flops, compat=True))
     check("float_operation", ours, original.profile(graph, options=flops))
     assert ours.total_float_ops > 2 * 4 * 4 * 4 * 6 * 27, ours.total_float_ops
     # The same of a Keras model, whose every layer is built in a graph of its own.
     with tf.Graph().as_default() as keras_graph:
         network = tf.keras.Sequential([tf.keras.Input((10,), batch_size=2), tf.keras.layers.Dense(7), tf.keras.layers.Dense(3)])
         network(tf1.placeholder(tf.float32, [2, 10]))
-        check("keras", tfprof.profile(keras_graph, options=flops), original.profile(keras_graph, options=flops))
+        check("keras", tfprof.profile(keras_graph, options=dict(flops, compat=True)), original.profile(keras_graph, options=flops))
     # Several steps, advice with chosen checkers, a timeline for each step.
     profiler = tfprof.Profiler(graph)
     with tf1.Session(graph=graph) as session:
