@@ -86,6 +86,10 @@
 **   columns: SELECT depth, name, total_micros FROM scope_view WHERE max_depth = 4 AND order_by = 'micros'.  -select,
 **   which is a keyword, is called selected.
 **
+**   node_type_patterns(pattern, type) is a TEMP table for types of your own, for any source: all nodes whose whole
+**   names the regular expression matches have the type, as if an OpLog gave it to them.  -account_type_regexes and
+**   -select op_types know it: INSERT INTO node_type_patterns VALUES ('.+attention.+', 'attention').
+**
 ** VIEWS
 **
 **   The SELECTs of sql/views and sql/advise are TEMP views: op_summary, step_summary, ... and advise, which is all

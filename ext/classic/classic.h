@@ -144,6 +144,13 @@ struct classic_model {
 enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **model,
                                         struct tfprof_error *error);
 void classic_model_free(struct classic_model *model);
+/* A type for all nodes whose whole names an expression matches. */
+struct classic_user_type {
+  char *pattern, *type;
+};
+/* Once for a model. */
+enum tfprof_status classic_model_add_types(struct classic_model *model, const struct classic_user_type *types,
+                                           size_t count, struct tfprof_error *error);
 /* TFPROF_NOT_FOUND: there is no such step; the message lists those that there are. */
 enum tfprof_status classic_check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error);
 /* Of each node, and one more that is 0: own values in a step, or on average. Shared with others; to be put back. NULL:
@@ -238,6 +245,8 @@ struct classic_patterns;
 /* Parted by commas. One that is no expression matches nothing; *wrong (to be freed) then says so, else NULL. NULL: no
 ** memory. */
 struct classic_patterns *classic_patterns_create(const char *list, char **wrong);
+/* The same of one expression, in which commas are commas. */
+struct classic_patterns *classic_pattern_create(const char *expression, char **wrong);
 void classic_patterns_free(struct classic_patterns *patterns);
 bool classic_patterns_match(struct classic_patterns *patterns, const char *text, size_t length);
 /* The list is ".*" alone. */

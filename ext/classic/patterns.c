@@ -46,7 +46,8 @@ static bool add(struct classic_patterns *patterns, pcre2_compile_context *contex
   return true;
 }
 
-struct classic_patterns *classic_patterns_create(const char *list, char **wrong) {
+/* The expressions in a list, which `comma` parts. */
+static struct classic_patterns *create(const char *list, const char *comma, char **wrong) {
   struct classic_patterns *patterns = calloc(1, sizeof *patterns);
   pcre2_compile_context *context = pcre2_compile_context_create(NULL);
   *wrong = NULL;
@@ -65,9 +66,9 @@ struct classic_patterns *classic_patterns_create(const char *list, char **wrong)
     pcre2_set_heap_limit(patterns->context, MAXIMUM_KIBIBYTES);
   }
   for (const char *at = list; ok && *at;) {
-    size_t length = strcspn(at, ",");
+    size_t length = strcspn(at, comma);
     if (length) ok = add(patterns, context, at, length, wrong);
-    at += length + (at[length] == ',');
+    at += length + (at[length] != '\0');
   }
   pcre2_compile_context_free(context);
   if (ok) return patterns;
@@ -75,6 +76,12 @@ struct classic_patterns *classic_patterns_create(const char *list, char **wrong)
   free(*wrong);
   *wrong = NULL;
   return NULL;
+}
+
+struct classic_patterns *classic_patterns_create(const char *list, char **wrong) { return create(list, ",", wrong); }
+
+struct classic_patterns *classic_pattern_create(const char *expression, char **wrong) {
+  return create(expression, "", wrong);
 }
 
 void classic_patterns_free(struct classic_patterns *patterns) {

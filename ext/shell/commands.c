@@ -30,6 +30,7 @@ static const char help_text[] =
     "  set [-option value]...\n"
     "                 changes their options for all that follows, and shows them;\n"
     "                 so does an empty line\n"
+    "  The table node_type_patterns takes types of your own for them.\n"
     "\n"
     "Begin with\n"
     "\n"

@@ -2,6 +2,7 @@
 #include "vtab/classic_cache.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 SQLITE_EXTENSION_INIT3
 
@@ -11,12 +12,70 @@ void classic_cache_put_back(struct classic_cached *cached) {
   free(cached);
 }
 
-/* Takes what is older than the store out of the list. */
-static void drop(struct connection *connection, bool all) {
+/* ---- the user's types ---- */
+
+/* An expression that is none is refused with its mistake by regexp_full_match. */
+const char classic_types_sql[] =
+    "CREATE TEMP TABLE IF NOT EXISTS node_type_patterns("
+    "pattern TEXT NOT NULL CHECK (regexp_full_match(pattern, '') IS NOT NULL), type TEXT NOT NULL CHECK (type <> ''), "
+    "UNIQUE (pattern, type))";
+
+struct user_types {
+  struct classic_user_type *items;
+  size_t count;
+  uint64_t hash;
+};
+
+static void user_types_free(struct user_types *types) {
+  for (size_t i = 0; i < types->count; i++) {
+    free(types->items[i].pattern);
+    free(types->items[i].type);
+  }
+  free(types->items);
+}
+
+static void hash_text(uint64_t *hash, const char *text) {
+  do *hash = (*hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+  while (*text++);
+}
+
+/* Where the table is not there, or cannot be asked, there are none. */
+static enum tfprof_status read_user_types(struct connection *connection, struct user_types *types,
+                                          struct tfprof_error *error) {
+  sqlite3_stmt *statement = NULL;
+  int code = sqlite3_prepare_v2(connection->db, "SELECT pattern, type FROM temp.node_type_patterns ORDER BY rowid", -1,
+                                &statement, NULL);
+  enum tfprof_status status = TFPROF_OK;
+  *types = (struct user_types){.hash = UINT64_C(0xcbf29ce484222325)};
+  while (!status && code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+    const char *pattern = (const char *)sqlite3_column_text(statement, 0),
+               *type = (const char *)sqlite3_column_text(statement, 1);
+    struct classic_user_type *items = realloc(types->items, (types->count + 1) * sizeof *items);
+    if (items) types->items = items;
+    if (items && pattern && type)
+      items[types->count++] = (struct classic_user_type){strdup(pattern), strdup(type)};
+    if (!items || !pattern || !type || !items[types->count - 1].pattern || !items[types->count - 1].type) {
+      status = error_no_memory(error);
+    } else {
+      hash_text(&types->hash, pattern);
+      hash_text(&types->hash, type);
+    }
+    code = SQLITE_OK;
+  }
+  if (code == SQLITE_INTERRUPT) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
+  sqlite3_finalize(statement);
+  if (status) user_types_free(types);
+  return status;
+}
+
+/* ---- models ---- */
+
+/* Takes what is older than the store, or has other types of the user, out of the list. */
+static void drop(struct connection *connection, bool all, uint64_t types) {
   struct classic_cached **place = &connection->classic_models;
   while (*place) {
     struct classic_cached *cached = *place;
-    if (!all && cached->generation == store_generation(connection->store)) {
+    if (!all && cached->generation == store_generation(connection->store) && cached->types == types) {
       place = &cached->next;
       continue;
     }
@@ -27,22 +86,25 @@ static void drop(struct connection *connection, bool all) {
   }
 }
 
-void classic_cache_clear(struct connection *connection) { drop(connection, true); }
+void classic_cache_clear(struct connection *connection) { drop(connection, true, 0); }
 
-static enum tfprof_status find(struct connection *connection, struct profile *profile, struct classic_cached **found,
-                               struct tfprof_error *error) {
+static enum tfprof_status find(struct connection *connection, struct profile *profile, const struct user_types *types,
+                               struct classic_cached **found, struct tfprof_error *error) {
   struct classic_cached *cached = connection->classic_models;
   while (cached && cached->model->profile_number != profile->number) cached = cached->next;
   if (!cached) {
     cached = calloc(1, sizeof *cached);
     if (!cached) return error_no_memory(error);
     enum tfprof_status status = classic_model_create(connection->store, profile, &cached->model, error);
+    if (!status) status = classic_model_add_types(cached->model, types->items, types->count, error);
     if (status) {
+      classic_model_free(cached->model);
       free(cached);
       return status;
     }
     cached->is_kept = true;
     cached->generation = store_generation(connection->store);
+    cached->types = types->hash;
     cached->next = connection->classic_models;
     connection->classic_models = cached;
   }
@@ -56,9 +118,15 @@ enum tfprof_status classic_cache_get(struct connection *connection, const char *
   struct snapshot *profiles;
   *models = NULL;
   *count = 0;
-  drop(connection, false);
-  enum tfprof_status status = store_snapshot(connection->store, TABLE_profiles, selection, &profiles, error);
+  struct user_types types;
+  enum tfprof_status status = read_user_types(connection, &types, error);
   if (status) return status;
+  drop(connection, false, types.hash);
+  status = store_snapshot(connection->store, TABLE_profiles, selection, &profiles, error);
+  if (status) {
+    user_types_free(&types);
+    return status;
+  }
   *models = calloc(profiles->rows + 1, sizeof **models);
   if (!*models) status = error_no_memory(error);
   for (size_t i = 0; i < profiles->segment_count && !status; i++) {
@@ -67,10 +135,11 @@ enum tfprof_status classic_cache_get(struct connection *connection, const char *
     if (!profile) continue;
     const struct profile_table *tables = profile->tables;
     if (!tables[TABLE_nodes].segment_count && !tables[TABLE_ops].segment_count && !tables[TABLE_kernels].segment_count) continue;
-    status = find(connection, profile, &(*models)[*count], error);
+    status = find(connection, profile, &types, &(*models)[*count], error);
     *count += status == TFPROF_OK;
   }
   snapshot_release(profiles);
+  user_types_free(&types);
   if (status) {
     for (size_t i = 0; i < *count; i++) classic_cache_put_back((*models)[i]);
     free(*models);

@@ -9,9 +9,13 @@ struct classic_cached {
   unsigned references; /* users'; the cache has one of its own while `is_kept` */
   bool is_kept;
   uint64_t generation; /* of the store */
+  uint64_t types;      /* tells what was in node_type_patterns */
   struct classic_model *model;
   struct classic_cached *next;
 };
+
+/* The table temp.node_type_patterns: types that the user gives to nodes. Made with the stored views. */
+extern const char classic_types_sql[];
 
 /* The models of all profiles that have nodes or ops and that `selection` names (NULL: all), as an array to be freed, each
 ** retained. */

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "vtab/classic_cache.h"
+
 SQLITE_EXTENSION_INIT3
 
 /* What every check has. */
@@ -74,7 +76,8 @@ int stored_views_create(struct connection *connection, unsigned *created, char *
   *message = NULL;
   /* One transaction instead of dozens. Where it cannot be had each view is made by itself. */
   bool has_savepoint = run(db, "SAVEPOINT tfprof_views", &first) == SQLITE_OK;
-  for (const struct stored_select *select = stored_selects; select->name; select++) {
+  result = run(db, classic_types_sql, message);
+  for (const struct stored_select *select = stored_selects; select->name && !result; select++) {
     if (select->parameters) continue;
     /* A file with an error concerns nobody but who reads tfprof_views; any other failure would be repeated by all
     ** others. */

@@ -60,6 +60,18 @@ def check_parameters(run):
     assert len(rows) == 24 and names["Network/encoder/2/weight"] in ("encoder.2.weight", "Network.encoder.2.weight"), rows
 
 
+def check_types(run):
+    """Types of one's own, for ops and modules alike."""
+    define = "INSERT INTO node_type_patterns VALUES ('.*/head(/.*)?', 'head'), ('gradients/.*', 'backward')"
+    rows = json.loads(subprocess.run([SHELL, run, "--format", "json", define, "SELECT name, op_types FROM scope_view WHERE is_accounted AND "
+                                      "account_type_regexes = 'head' AND " + EVERY], capture_output=True, text=True, check=True).stdout)
+    types = {row["name"]: row["op_types"].split("|") for row in rows}
+    assert "Linear" in types["Network/head"] and "Parameter" in types["Network/head/weight"], types
+    assert all("head" in kinds and re.search("/head(/|$)", name) for name, kinds in types.items()), types
+    both = [name for name, kinds in types.items() if "backward" in kinds]
+    assert both and all(name.startswith("gradients/") for name in both), types
+
+
 def check_sums(path, view, step):
     """What the root of a view says of a step is what the ops of the step add up to."""
     where = "step_id = (SELECT id FROM steps WHERE number = %d)" % step
@@ -230,6 +242,7 @@ def main():
         run = os.path.join(directory, "run")
         capturing.launch(run, [capturing.PYTHON, PROGRAM], ["--ops=all"])
         check_parameters(run)
+        check_types(run)
         check_views(run)
         check_code(run)
         check_graph(run)

@@ -3,8 +3,9 @@
     test_classic.py [CASES [SEED]]
 
 Needs a Python with TensorFlow: this one, or the one that TFPROF_TENSORFLOW_PYTHON names.  Graphs, run metadata and op logs are
-made up, so nothing is run: nodes within scopes of the same name, several outputs, control edges, unknown shapes, stats on
-several devices and of unknown nodes, user-defined types, call stacks with gradients.
+made up, so nothing is run: nodes within scopes of the same name, several outputs, control edges, unknown shapes, a library of
+functions, stats on several devices, of unknown nodes and of nodes within functions, user-defined types, call stacks with
+gradients, inline and by number.  Every third program is read from the ProfileProto that TensorFlow writes of it.
 """
 
 import importlib.util
@@ -34,8 +35,10 @@ METRICS = ["bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "a
            "occurrence"]
 SELECTS = METRICS + ["device", "op_types", "input_shapes"]
 DEVICES = ["/job:a/replica:0/task:0/device:CPU:0", "/job:a/replica:0/task:0/device:GPU:0"]
+LANES = [*DEVICES, DEVICES[1] + "/stream:all", DEVICES[1] + "/stream:3", "/job:a/replica:0/task:0/device:GPU:1", "/JOB:a/task:1/cpu:0",
+         "/job:a/replica:0/task:0/device:GPU:1/stream:all", "CPU", "/host:CPU", "/device:CPU:0", "/gpu:0"]
 PATTERNS = [".*", "a.*", ".*b.*", "net/.*", "MatMul|Add", "Const", "VariableV2", ".*W", "heavy", ".*gpu:0", "gradients.*", "f.py.*", "[bad",
-            ".*:7:.*"]
+            ".*:7:.*", ".*:Op", "f/.*", "_TFProfRoot", "a|b", "(net|a)/.*", ".*cpu:0", ""]
 
 
 def shape(message, sizes):
@@ -68,6 +71,15 @@ def make_graph(r):
         if node.op == "VariableV2" or r.random() < 0.1:
             shape(node.attr["shape"].shape, some_shape(r))
         names.append(name)
+    for _ in range(r.choice([0, 0, 1, 2])):
+        function = graph.library.function.add()
+        function.signature.name = r.choice(["f", "f", *names])
+        for part in r.sample(PARTS, 3):
+            node = function.node_def.add(name=part, op=r.choice(OPS), input=r.sample(names, min(len(names), 2)))
+            shape(node.attr["shape"].shape, some_shape(r))
+        if r.random() < 0.5 and "f" not in names:
+            names.append("f")
+            graph.node.add(name="f", op="PartitionedCall").attr["f"].func.name = "f"
     return graph, names
 
 
@@ -86,15 +98,16 @@ def make_op_log(r, names):
                 entry.float_ops = r.choice([1, 7, 1000, 123456, 2500000000])
             for _ in range(r.randint(0, 3)):
                 entry.code_def.traces.add(file_id=r.randint(1, 2), lineno=r.randint(5, 8), function_id=r.randint(3, 4), line_id=5,
-                                          func_start_line=-1)
+                                          func_start_line=r.choice([-1, 0, 4]))
     return log
 
 
 def make_run_meta(r, names):
     meta = config_pb2.RunMetadata()
-    for device in r.sample([*DEVICES, DEVICES[1] + "/stream:all", DEVICES[1] + "/stream:3"], r.randint(1, 4)):
+    for device in r.sample(LANES[:4] if r.random() < 0.6 else LANES, r.randint(0 if r.random() < 0.1 else 1, 4)):
         stats = meta.step_stats.dev_stats.add(device=device)
-        for name in r.sample(names, r.randint(1, len(names))) + (["unknown", "RecvTensor"] if r.random() < 0.2 else []):
+        others = ["unknown", "RecvTensor", "_SOURCE", "MEMCPYHtoD", "f/a", "f/a/b:Mul", "_arg_x_0_0", "edge_3_MEMCPY"]
+        for name in r.sample(names, r.randint(1, len(names))) + (r.sample(others, 3) if r.random() < 0.3 else []):
             for _ in range(r.choice([1, 1, 2])):
                 node = stats.node_stats.add(node_name=name + r.choice(["", "", ":Op"]), all_start_micros=r.choice([0, 5, 1000, 1007]),
                                             op_end_rel_micros=r.choice([0, 1, 30, 2345, 7654321]))
@@ -103,7 +116,7 @@ def make_run_meta(r, names):
                     node.memory.add(allocator_name=r.choice(["cpu", "GPU_0_bfc"]), total_bytes=r.choice([0, 4, 5000]),
                                     peak_bytes=r.choice([0, 8, 2000000]), live_bytes=r.choice([0, 16]))
                 if r.random() < 0.4:
-                    output = node.output.add(slot=0)
+                    output = node.output.add(slot=r.choice([0, 0, 1, 5]))
                     output.tensor_description.allocation_description.requested_bytes = r.choice([0, 12, 4096])
                     output.tensor_description.allocation_description.allocated_bytes = r.choice([0, 64, 4096])
                 if r.random() < 0.2:
@@ -116,9 +129,15 @@ def make_options(r, steps):
     def patterns(chance):
         return [".*"] if r.random() < chance else r.sample(PATTERNS, r.randint(0, 2))
 
+    def types(view):
+        # In op and code TensorFlow's engine counts a node twice that two expressions match.
+        if view in ("scope", "graph") or r.random() < 0.6:
+            return patterns(0.6)[:None if view in ("scope", "graph") else 1]
+        return r.sample(OPS, r.randint(1, 3))
+
     view = r.choice(["scope", "graph", "op", "code"])
     options = {"max_depth": r.choice([0, 1, 2, 3, 10, 100]), "step": r.choice([-1, -1, *steps]), "order_by": r.choice(["name", *METRICS]),
-               "account_type_regexes": patterns(0.6), "start_name_regexes": patterns(0.8), "show_name_regexes": patterns(0.7),
+               "account_type_regexes": types(view), "start_name_regexes": patterns(0.8), "show_name_regexes": patterns(0.7),
                "trim_name_regexes": [] if r.random() < 0.8 else r.sample(PATTERNS[1:], 1),
                "hide_name_regexes": [] if r.random() < 0.8 else r.sample(PATTERNS[1:], 1),
                "account_displayed_op_only": r.random() < 0.3, "select": r.sample(SELECTS, r.randint(0, 5))}
@@ -126,8 +145,6 @@ def make_options(r, steps):
         options["min_" + name] = r.choice([0, 1, 100, 5000]) if r.random() < 0.1 else 0
     if view == "code" and options["max_depth"] == 0:
         options["max_depth"] = 1  # there TensorFlow's engine crashes
-    if view in ("code", "op"):
-        del options["account_type_regexes"][1:]  # there TensorFlow's engine counts a node twice that two expressions match
     return view, options
 
 
@@ -139,8 +156,8 @@ def theirs(view, options, path):
     engine.Profile(view.encode(), message.SerializeToString())
 
 
-def command(view, options, path):
-    words = [view]
+def command(view, options, path, is_compat):
+    words = [view] + ["-compat"] * is_compat
     for name, value in options.items():
         text = ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
         words += ["-" + name, '"%s"' % text]
@@ -168,12 +185,20 @@ def compare(seed, folder, views):
             file.write(content)
         return path
 
-    opening = ["'graph_path'", "'%s'" % write("graph", graph.SerializeToString()), "'op_log_path'",
+    # Where an input is not the first output of its source, the engine's release builds still show the shape of the first.
+    is_compat = any(":" in text for node in graph.node for text in node.input)
+    as_text = seed % 5 == 4
+    opening = ["'graph_path'", "'%s'" % write("graph", str(graph).encode() if as_text else graph.SerializeToString()), "'op_log_path'",
                "'%s'" % write("log", log.SerializeToString())]
     engine.NewProfiler(graph.SerializeToString(), log.SerializeToString())
     for step, meta in zip(steps, metas):
         opening += ["'run_meta_path'", "'%s'" % write("meta%d" % step, meta.SerializeToString()), "'step'", str(step)]
         engine.AddStep(step, b"", meta.SerializeToString(), b"")
+    if seed % 3 == 2:
+        profile = write("profile", engine.SerializeToString())
+        engine.DeleteProfiler()
+        engine.ProfilerFromFile(profile.encode())
+        opening = ["'profile_path'", "'%s'" % profile]
     cases = []
     for number in range(views):
         view, options = make_options(r, steps)
@@ -181,7 +206,7 @@ def compare(seed, folder, views):
             continue
         paths = [os.path.join(folder, "%d-%d-%s" % (seed, number, side)) for side in ("theirs", "ours")]
         theirs(view, options, paths[0])
-        cases.append((command(view, options, paths[1]), paths))
+        cases.append((command(view, options, paths[1], is_compat), paths))
     engine.DeleteProfiler()
     done = subprocess.run([TFPROF, "SELECT tfprof_open(%s)" % ", ".join(opening), *(case[0] for case in cases)], capture_output=True,
                           text=True)

@@ -126,6 +126,37 @@ def test_only_in_old_generations():
         assert status == 2 and wrong in error, (words, status, out, error)
 
 
+# ---- types of one's own ----
+
+
+def test_types_by_patterns():
+    """node_type_patterns gives types to nodes as an OpLog does; the pattern is one expression for the whole name."""
+    count = "SELECT count(*), group_concat(name) FROM %s WHERE account_type_regexes = 'mine' AND max_depth = 99 AND is_accounted"
+    names = "SELECT count(*), group_concat(name) FROM nodes WHERE is_scope = 0 AND regexp_full_match('conv/.{1,9}|dense.*', name)"
+    define = "INSERT INTO node_type_patterns VALUES ('conv/.{1,9}|dense.*', 'mine')"
+    csv = ["--format", "csv", *GRAPH]
+    nodes = works(*csv, names)
+    assert int(nodes.split("\n")[1].split(",")[0]) > 3, nodes
+    assert works(*csv, count % "scope_view").split("\n")[1].startswith("0,")
+    assert works(*csv, define, count % "scope_view") == nodes
+    for rows in ("op_view", "graph_view", "code_view"):
+        assert not works(*csv, define, count % rows).split("\n")[1].startswith("0,"), rows
+    text = works(*GRAPH, define, "scope -account_type_regexes mine -select op_types -max_depth 99")
+    assert re.search(r"(?m)^ +dense/weight \(.*VarHandleOp\|.*mine\)$", text), text
+    # Both are there of a pattern that comes later; what is taken away, or rolled back, is gone from the next view on.
+    more = "INSERT INTO node_type_patterns VALUES ('.*', 'all')"
+    both = works(*GRAPH, define, "scope -max_depth 99", more, "scope -account_type_regexes all -select op_types -max_depth 99")
+    assert "|all|mine" in both.replace("_trainable_variables|", "") or "|all" in both and "|mine" in both, both
+    gone = works(*csv, define, count % "scope_view", "DELETE FROM node_type_patterns", count % "scope_view")
+    assert gone.split("\n")[3].startswith("0,"), gone
+    gone = works(*csv, "BEGIN", define, count % "scope_view", "ROLLBACK", count % "scope_view")
+    assert gone.split("\n")[3].startswith("0,"), gone
+    for wrong, reason in (("('(', 'x')", "not a regular expression: '('"), ("('x', '')", "CHECK constraint failed"),
+                          ("('x', NULL)", "NOT NULL constraint failed")):
+        status, _, error = tfprof(*GRAPH, "INSERT INTO node_type_patterns VALUES " + wrong)
+        assert status == 1 and reason in error, error
+
+
 # ---- outputs ----
 
 
