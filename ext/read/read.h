@@ -13,7 +13,7 @@ struct read_format {
   const char *name;        /* as in profiles.format */
   const char *description; /* "dump written by tfprof-capture or tfprof_save" */
   /* 0: not this format; higher: surer. `head` is the file's first bytes (at most 4096, fewer when it is shorter),
-  ** already decompressed when gzip. */
+  ** already decompressed when gzip; where they do not tell it may look into the file, which is bounded. */
   int (*probe)(const char *path, const uint8_t *head, size_t length);
   /* Adds one profile to the unpublished run. */
   enum tfprof_status (*open)(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error);

@@ -1,4 +1,4 @@
-/* fuzz_json.c: any bytes as a trace in JSON: open it in chunks, read every column, attributes included.
+/* fuzz_json.c: any bytes as a trace in JSON: open it in chunks, read every column, attributes included; and recognise it.
 **
 ** The last byte of the input says how long the chunks are, so that cuts fall everywhere. Two sizes of chunk must agree
 ** on the number of rows.
@@ -6,6 +6,7 @@
 #include "read_all.h"
 
 #include "read/json/json.h"
+#include "read/json/probe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -21,5 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint64_t rows = read_all_of(data, size, open_in_chunks);
   chunk_bytes = 1 << 20;
   if (rows != read_all_of(data, size, open_in_chunks)) abort();
+  int sure = json_probe("", data, size < 4096 ? size : 4096);
+  if (sure < 0 || sure > 90) abort();
   return 0;
 }

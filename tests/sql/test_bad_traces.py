@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_bad_traces.py: traces that no profiler writes: huge, deep, endless, repeated, of another kind.
+"""test_bad_traces.py: traces that no profiler writes: huge, deep, endless, cut, repeated, of another kind.
 
 Each must end in an error that names the file, or be served with a diagnostic, within bounded memory.  Bytes flipped and
 files cut off at every length are tried in tests/unit/test_json_reader.c.
@@ -146,6 +146,59 @@ def test_other_kinds(engine):
         connection.values(f"SELECT tfprof_open('{directory}')")
         assert connection.values("SELECT count(*) FROM profiles") == [(1,)]
     connection.close()
+
+
+def test_recognition(engine):
+    """A trace is known by its own members in any order, however much stands before the events; by its name beyond 1 MB."""
+    event = OP % ("op", 1, "")
+    filler = '"note":{"list":[%s],"text":"%s"}'
+    short = filler % (",".join(["[{}]"] * 2000), '\\"[]{' * 2000)
+    long = filler % ("1", "x" * (2 * MEGABYTE))
+    traces = {
+        "late.json": '{%s,"traceEvents":[%s]}' % (short, event),
+        "kineto.json": '{%s,"deviceProperties":[],%s,"traceEvents":[%s]}' % (short, long, event),
+        "array.json": '[{"args":{%s},%s]' % (short, event[1:]),
+        "third.json": "[{},17,%s]" % event,
+        "spaced.json": '\ufeff \n{ "a" : 1 ,\n"traceEvents"\t: [ %s ] }' % event,
+        "long.pt.trace.json": '{%s,"traceEvents":[%s]}' % (long, event),
+    }
+    others = {
+        "long.json": '{%s,"traceEvents":[%s]}' % (long, event),
+        "text.json": json.dumps({"a": '"traceEvents":[', "b": '"deviceProperties":[]'}),
+        "deeper.json": '{"a":{"traceEvents":[%s]},"b":[%s]}' % (event, event),
+        "argument.json": '[{"args":%s}]' % event,
+        "broken.json": '{"a" 1,"traceEvents":[%s]}' % event,
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        for pack in (bytes, gzip.compress):
+            for name, text in {**traces, **others}.items():
+                connection = engine()
+                path = written(directory, pack(text.encode()), name)
+                _, error = connection.query(f"SELECT tfprof_open('{path}')")
+                assert bool(error) == (name in others), (name, error)
+                assert not error or "no profile" in error and name in error, (name, error)
+                assert error or connection.values("SELECT name FROM ops") == [("op",)], name
+                connection.close()
+        # In a folder the others are left alone, without a word.
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{directory}')")
+        assert connection.values("SELECT count(*) FROM profiles") == [(len(traces),)]
+        assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'unopened_file'") == [(0,)]
+        connection.close()
+
+
+def test_cut_once(_engine):
+    """Cut behind the first event, which has no category: it is a range, and the cut is told."""
+    event = '{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}'
+    sql = f"SELECT name, start_ns, dur_ns, ({REASONS}), (SELECT complete FROM profiles), (SELECT offset FROM diagnostics) FROM ranges"
+    with tempfile.TemporaryDirectory() as directory:
+        for head in ("[", '{"traceEvents":['):
+            for tail in ("", ",", ',{"ph":', ',{"ph":"X","name":"b","ts":4,"dur":1'):
+                lines, error, _ = ask(written(directory, head + event + tail), sql)
+                cut = len(head + event) + (tail.startswith(",") and len(tail) == 1)
+                is_whole = head == "[" and len(tail) < 2  # the last bracket of an array may be missing
+                expected = "a,1000,2000,%s" % ('"",1,' if is_whole else f"truncated,0,{cut}")
+                assert not error and lines == [expected], (head, tail, error, lines, expected)
 
 
 def test_numbers(engine):

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "read/json/json.h"
+#include "read/json/probe.h"
 #include "read/json/trace.h"
 #include "store/parallel.h"
 
@@ -326,23 +327,6 @@ const struct profile_source json_source_chrome = {.format = "chrome",
                                                   .refresh = refresh,
                                                   .free_segment = segment_text_free,
                                                   .free_profile = free_profile};
-
-/* A JSON document whose beginning holds something that only traces have. */
-static int json_probe(const char *path, const uint8_t *head, size_t length) {
-  (void)path;
-  const char *text = (const char *)head;
-  size_t i = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-  while (i < length && scan_is_space(text[i])) i++;
-  if (i == length || (text[i] != '{' && text[i] != '[')) return 0;
-  static const char *const sure[] = {"\"traceEvents\"", "\"deviceProperties\"", "\"distributedInfo\"",
-                                     "\"baseTimeNanoseconds\""};
-  for (size_t k = 0; k < sizeof sure / sizeof *sure; k++) {
-    if (memmem(text, length, sure[k], strlen(sure[k]))) return 90;
-  }
-  if (memmem(text, length, "\"ph\"", 4)) return 80;
-  if (text[i] == '{' && memmem(text, length, "\"schemaVersion\"", 15)) return 40;
-  return 0;
-}
 
 const struct read_format read_format_json = {
     .name = "kineto",
