@@ -1,4 +1,4 @@
-/* ranges.c: the table ranges from ops of category `user`, for sources that mark ranges among their ops.
+/* ranges.c: the table ranges from ops of categories `user` and `input`, for sources that mark ranges among their ops.
 **
 ** Each such op is a range: record_function blocks, optimizer steps, data loaders, profiler steps.  parent_id and depth
 ** count ranges only, whatever ops lie between them.  A range that nests with nothing (nesting.c) is process-wide.
@@ -70,7 +70,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
 
 const struct derive_pass derive_ranges = {
     .name = "ranges",
-    .summary = "One range for each op of category user, nested as the ops are.",
+    .summary = "One range for each op of category user or input, nested as the ops are.",
     .makes_table = TABLE_ranges,
     .reads = {USER_ROWS_READ},
     .writes = {{TABLE_ranges, COLUMN_ranges_name},

@@ -8,13 +8,24 @@
 #include <stdlib.h>
 
 enum answer { NOT_ASKED, NO, YES };
+enum { MARKS = 2 }; /* categories of ops that are marks: user, input */
+
+/* The first row from `row` on of one of the categories; rows: none. `next` are those of each, as far as known. */
+static uint32_t next_mark(const struct column *categories, const string_id *marks, uint32_t row, uint32_t *next) {
+  uint32_t nearest = categories->rows;
+  for (unsigned i = 0; i < MARKS; i++) {
+    if (next[i] < row || row == 0) next[i] = derive_find_text(categories, row, marks[i]);
+    if (next[i] < nearest) nearest = next[i];
+  }
+  return nearest;
+}
 
 /* Fills rows->ops. */
 static enum tfprof_status select_rows(struct user_rows *rows, struct profile *profile, bool (*wanted)(const char *name),
                                       struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   struct pool *pool = store_pool(profile->store);
-  string_id user = derive_known_text(profile, "user");
+  const string_id marks[MARKS] = {derive_known_text(profile, "user"), derive_known_text(profile, "input")};
   uint32_t capacity = 0;
   enum tfprof_status status = TFPROF_OK;
   uint8_t *answers = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* enum answer by name */
@@ -22,8 +33,8 @@ static enum tfprof_status select_rows(struct user_rows *rows, struct profile *pr
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     const struct segment *segment = ops->segments[s];
     const struct column *categories = segment->columns[COLUMN_ops_category];
-    uint32_t row = derive_find_text(categories, 0, user);
-    for (; row < segment->rows && !status; row = derive_find_text(categories, row + 1, user)) {
+    uint32_t next[MARKS] = {0, 0}, row = next_mark(categories, marks, 0, next);
+    for (; row < segment->rows && !status; row = next_mark(categories, marks, row + 1, next)) {
       if (wanted) {
         string_id name;
         derive_texts(segment->columns[COLUMN_ops_name], row, 1, &name);

@@ -1,4 +1,5 @@
-/* user_rows.h: the ops of category `user` that a pass turns into rows of another table, and which encloses which. */
+/* user_rows.h: the ops of categories `user` and `input`, which the program or its data loader marked, that a pass turns
+** into rows of another table, and which encloses which. */
 #ifndef TFPROF_DERIVE_USER_ROWS_H
 #define TFPROF_DERIVE_USER_ROWS_H
 

@@ -68,6 +68,12 @@ def test_operators(engine):
     assert rows == [("aten::cudnn_convolution_backward_weight", 318, 142461, 142461, 22804, 40246, 1, 0.0)], rows
 
 
+def test_recommendations(engine):
+    """The plugin recommends to load data in the background."""
+    rows = opened(engine).values("SELECT suggestion LIKE '%num_workers%' FROM advise WHERE check_name = 'input_loading'")
+    assert rows == [(1,)], rows
+
+
 def test_nothing_is_left_over(engine):
     """The pieces of a step follow each other without gaps and cover it."""
     connection = opened(engine)

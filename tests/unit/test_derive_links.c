@@ -101,8 +101,8 @@ static void test_made_tables(void) {
   script_row(&script, "op", "aten::linear", 0, 12, 17);
   script_row(&script, "user", "outer", 0, 10, 20);                                                         /* range 1 */
   script_row(&script, "op", "aten::stack", 0, 31, 33);
-  script_row(&script, "user", "enumerate(DataPipe)#Mapper", 0, 30, 35);                                    /* range 2 */
-  script_row(&script, "user", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 28, 40);   /* range 3 */
+  script_row(&script, "input", "enumerate(DataPipe)#Mapper", 0, 30, 35);                                   /* range 2 */
+  script_row(&script, "input", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 28, 40);  /* range 3 */
   script_row(&script, "op", "aten::add", 0, 50, 60);
   script_row(&script, "user", "gloo:all_reduce", 0, 55, 70);                                               /* range 4 */
   script_row(&script, "op", "aten::mul", 0, 62, 64);

@@ -170,8 +170,9 @@ static void test_python(void) {
   TEXT(ops, attributes, 1, "{\"Python id\":1,\"Python parent id\":null,\"Ev Idx\":0}");
   CHECK(!is_null(CELL(&o, ops, recorded_code_trace, 4)) && !is_null(CELL(&o, ops, recorded_code_trace, 5)));
   /* What is marked by the program is a range too. */
-  ROWS(ranges, 1);
+  ROWS(ranges, 2);
   TEXT(ranges, name, 0, "ProfilerStep#12");
+  TEXT(ranges, name, 1, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
   close_opened(&o);
 }
 

@@ -306,7 +306,8 @@ static enum name_class classify(const struct field *f) {
   switch (f->text[0]) {
     case 'P': return starts(f, "ProfilerStep") ? NAME_USER : NAME_PLAIN;
     case 'O': return starts(f, "Optimizer.") ? NAME_USER : NAME_PLAIN;
-    case 'e': return starts(f, "enumerate(DataLoader)") ? NAME_INPUT : NAME_PLAIN;
+    case 'e':
+      return starts(f, "enumerate(DataLoader)") || starts(f, "enumerate(DataPipe)") ? NAME_INPUT : NAME_PLAIN;
     case 'a': return starts(f, "autograd::engine::") ? NAME_AUTOGRAD : NAME_PLAIN;
     case 'n': return starts(f, "nn.Module: ") ? NAME_MODULE : NAME_PLAIN;
     case '[': return starts(f, "[memory]") ? NAME_MEMORY : starts(f, "[OutOfMemory]") ? NAME_OUT_OF_MEMORY : NAME_PLAIN;
@@ -397,7 +398,8 @@ static void emit_op(struct worker *w, enum category category) {
     else taken(w, KEY_MODULE_HIERARCHY);
   }
   if (has(w, KEY_COLLECTIVE)) emit_collective(w, false, row, start, duration);
-  if (kind == LITERAL_user && !w->is_dry) { /* a range as well: as derive makes them of sources without any */
+  bool is_mark = kind == LITERAL_user || kind == LITERAL_input;
+  if (is_mark && !w->is_dry) { /* a range as well: as derive makes them of sources without any */
     uint32_t op = row;
     row = worker_row(w, ROWS_ranges);
     if (row == UINT32_MAX) return;

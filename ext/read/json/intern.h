@@ -25,7 +25,7 @@ enum text_form {
 enum name_class {
   NAME_UNKNOWN, /* not looked at yet */
   NAME_PLAIN,
-  NAME_INPUT,     /* enumerate(DataLoader)#... */
+  NAME_INPUT,     /* enumerate(DataLoader)#..., enumerate(DataPipe)#... */
   NAME_USER,      /* ProfilerStep#7, Optimizer.step#... and others that old traces file under ops */
   NAME_AUTOGRAD,  /* autograd::engine::evaluate_function: ... */
   NAME_MODULE,    /* nn.Module: ... */

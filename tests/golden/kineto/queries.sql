@@ -22,3 +22,5 @@ collectives.json|SELECT name, process_group, group_size, dtype, bytes, count, su
 collectives.json|SELECT communication_ns, overlap_ns, overlap_ratio FROM communication_overlap
 old_2021.json|SELECT kernel_type, name, count, sum_ns FROM kernel_breakdown
 old_2021.json|SELECT number, kernel_ns, memcpy_ns, memset_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns FROM step_breakdown
+python.json|SELECT name, stage, pipeline, step_id IS NOT NULL AS has_step, dur_ns, self_ns FROM input_events
+python.json|SELECT step_count, step_ns, input_ns FROM input_summary
