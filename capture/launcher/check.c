@@ -30,23 +30,33 @@ static void remove_folder(const char *path) {
   rmdir(path);
 }
 
-int check_run(char **python, const char *hooks, const char *directory) {
-  static char script[PATH_MAX];
+int check_run(char **command, const char *hooks, const char *directory) {
+  static char script[PATH_MAX], proof[PATH_MAX];
   static struct program program;
-  char *usual[] = {(char *)"python3", NULL}, *words[MAXIMUM_WORDS + 2];
+  char *words[MAXIMUM_WORDS + 2] = {(char *)"python3", NULL};
   size_t count = 0;
-  if (!python) python = usual;
-  while (python[count] && count < MAXIMUM_WORDS) {
-    words[count] = python[count];
-    count++;
+  program_examine(command ? command : words, &program);
+  bool is_found = program.path[0] || !command;
+  if (command && is_found && !program_find_python(command, words, MAXIMUM_WORDS + 1)) {
+    remove_folder(directory);
+    fprintf(stderr,
+            "tfprof-capture: %s is no Python; say which one is to be checked, such as  tfprof-capture --check -- "
+            "python3\n",
+            command[0]);
+    return STATUS_CANNOT_RECORD;
   }
+  if (!is_found) words[0] = command[0]; /* for the message */
+  while (words[count]) count++;
+  snprintf(script, sizeof script, "%s/_tfprof_check.py", hooks);
   words[count] = script;
   words[count + 1] = NULL;
-  snprintf(script, sizeof script, "%s/_tfprof_check.py", hooks);
-  program_examine(words, &program);
   struct outcome outcome;
   supervise(words, &outcome);
+  /* The check leaves a file when it ends well, so that no other program is taken for it. */
+  bool is_good = !outcome.start_error && WIFEXITED(outcome.wait_status) && WEXITSTATUS(outcome.wait_status) == 0 &&
+                 (size_t)snprintf(proof, sizeof proof, "%s/recordable", directory) < sizeof proof &&
+                 access(proof, F_OK) == 0;
   remove_folder(directory);
   if (outcome.start_error) return program_explain_failure(words, &program, outcome.start_error);
-  return WIFEXITED(outcome.wait_status) ? WEXITSTATUS(outcome.wait_status) : STATUS_CANNOT_RECORD;
+  return is_good ? 0 : STATUS_CANNOT_RECORD;
 }

@@ -70,8 +70,9 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0",
                       "print nothing unless something is wrong"},
     [OPTION_CHECK] = {"check", 0, KIND_ON, NULL, NULL, false, "0",
-                      "record nothing, but try what can be recorded with python3, or with the Python that is named "
-                      "as PROGRAM, and say how to get the rest"},
+                      "record nothing and run no program, but try what can be recorded with python3, or with the Python "
+                      "that PROGRAM is or names, and say how to get the rest; the exit status is 0 when ops can be "
+                      "recorded, else 125"},
     [OPTION_HELP] = {"help", 'h', KIND_SHOW, NULL, NULL, false, NULL, "this text"},
     [OPTION_VERSION] = {"version", 0, KIND_SHOW, NULL, NULL, false, NULL, "the version"},
 };

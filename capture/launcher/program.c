@@ -48,64 +48,91 @@ static bool find_on_path(const char *name, char *path) {
   }
 }
 
-/* The isolating flag among the words before the script: they may be written together (-uIS). Those of -c, -m and of
-** options with a value (-W, -X) end or skip. */
-static char find_isolation(const char *const *words) {
-  for (; *words && (*words)[0] == '-' && (*words)[1] && strcmp(*words, "--") != 0; words++) {
-    const char *word = *words;
+/* How many of the words behind a Python are its options; they may be written together (-uIS). Those of -c, -m and of
+** options with a value (-W, -X) end or skip. *isolation: the first flag that keeps PYTHONPATH out, or 0. */
+static size_t count_python_options(char *const *words, char *isolation) {
+  size_t count = 0;
+  *isolation = 0;
+  for (; words[count] && words[count][0] == '-' && words[count][1] && strcmp(words[count], "--") != 0; count++) {
+    const char *word = words[count];
     if (word[1] == '-') continue;
     for (const char *flag = word + 1; *flag; flag++) {
-      if (strchr("IES", *flag)) return *flag;
-      if (*flag == 'c' || *flag == 'm') return 0;
-      if (*flag == 'W' || *flag == 'X') {
-        if (!flag[1] && words[1]) words++;
-        break;
-      }
+      if (*flag == 'c' || *flag == 'm') return count;
+      if (strchr("IES", *flag) && !*isolation) *isolation = *flag;
+      if (*flag != 'W' && *flag != 'X') continue;
+      if (!flag[1] && words[count + 1]) count++;
+      break;
     }
   }
-  return 0;
+  return count;
 }
 
-/* The first line of a script: "#!/usr/bin/env python3", "#!/usr/bin/python3 -I", "#!/usr/bin/env -S python3 -I". */
-static void read_first_line(struct program *program) {
-  char line[512];
-  int descriptor = open(program->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return;
-  ssize_t length = read(descriptor, line, sizeof line - 1);
+enum { LINE_BYTES = 512, LINE_WORDS = 16 };
+
+/* The words of a script's first line: "#!/usr/bin/env python3", "#!/usr/bin/python3 -I", "#!/usr/bin/env -S python3 -I".
+** Returns how many; *python: the one that names a Python, or their number. */
+static size_t read_first_line(const char *path, char line[LINE_BYTES], char *words[LINE_WORDS + 1], size_t *python) {
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return 0;
+  ssize_t length = read(descriptor, line, LINE_BYTES - 1);
   close(descriptor);
-  if (length < 2 || line[0] != '#' || line[1] != '!') return;
+  if (length < 2 || line[0] != '#' || line[1] != '!') return 0;
   line[length] = '\0';
   line[strcspn(line, "\r\n")] = '\0';
-  const char *words[16] = {0};
   size_t count = 0;
-  for (char *rest, *word = strtok_r(line + 2, " \t", &rest); word && count < 15; word = strtok_r(NULL, " \t", &rest))
+  for (char *rest, *word = strtok_r(line + 2, " \t", &rest); word && count < LINE_WORDS;
+       word = strtok_r(NULL, " \t", &rest))
     words[count++] = word;
-  if (!count) return;
-  snprintf(program->interpreter, sizeof program->interpreter, "%s", words[0]);
-  size_t python = 0;
-  if (strcmp(base_name(words[0]), "env") == 0) {
-    python = 1;
-    while (words[python] && words[python][0] == '-') python++;
+  words[count] = NULL;
+  *python = 0;
+  if (count && strcmp(base_name(words[0]), "env") == 0) {
+    *python = 1;
+    while (*python < count && words[*python][0] == '-') ++*python;
   }
-  if (!words[python] || !names_python(words[python])) return;
-  program->is_python = true;
-  program->isolation = find_isolation(words + python + 1);
+  if (*python < count && !names_python(words[*python])) *python = count;
+  return count;
+}
+
+static void find_path(const char *word, char path[PATH_MAX]) {
+  struct stat facts;
+  path[0] = '\0';
+  if (!strchr(word, '/') && !find_on_path(word, path)) path[0] = '\0';
+  if (strchr(word, '/') && stat(word, &facts) == 0) snprintf(path, PATH_MAX, "%s", word);
 }
 
 void program_examine(char **command, struct program *program) {
   memset(program, 0, sizeof *program);
-  if (strchr(command[0], '/')) {
-    struct stat facts;
-    if (stat(command[0], &facts) == 0) snprintf(program->path, sizeof program->path, "%s", command[0]);
-  } else if (!find_on_path(command[0], program->path)) {
-    program->path[0] = '\0';
-  }
+  find_path(command[0], program->path);
   if (names_python(command[0])) {
     program->is_python = true;
-    program->isolation = find_isolation((const char *const *)command + 1);
+    count_python_options(command + 1, &program->isolation);
   } else if (program->path[0]) {
-    read_first_line(program);
+    char line[LINE_BYTES], *words[LINE_WORDS + 1];
+    size_t python, count = read_first_line(program->path, line, words, &python);
+    if (count) snprintf(program->interpreter, sizeof program->interpreter, "%s", words[0]);
+    program->is_python = python < count;
+    if (program->is_python) count_python_options(words + python + 1, &program->isolation);
   }
+}
+
+bool program_find_python(char **command, char **found, size_t room) {
+  static char line[LINE_BYTES], path[PATH_MAX];
+  static char *first_line[LINE_WORDS + 1];
+  char isolation, **words = command;
+  size_t python = 0, count = 0;
+  while (command[count]) count++;
+  while (python < count && !names_python(command[python])) python++;
+  if (python == count) {
+    words = first_line;
+    find_path(command[0], path);
+    count = path[0] ? read_first_line(path, line, first_line, &python) : 0;
+    if (!count || python == count) return false;
+  }
+  size_t length = python + 1 + count_python_options(words + python + 1, &isolation);
+  if (length >= room) return false;
+  memcpy(found, words, length * sizeof *found);
+  found[length] = NULL;
+  return true;
 }
 
 /* A hint where what was meant is clear: a Python script that is not a program by itself. */

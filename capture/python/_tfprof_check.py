@@ -1,6 +1,7 @@
 """tfprof-capture --check: what can be recorded with this Python, on this machine, and how to get the rest.
 
-Run by tfprof-capture as the program that it records.  Exit status 0: PyTorch's ops can be recorded; 125: they cannot.
+Run by tfprof-capture as the program that it records.  Exit status 0, and the file `recordable` in the run directory:
+PyTorch's ops can be recorded; 125: they cannot.
 """
 
 import glob
@@ -105,4 +106,6 @@ is_recorded = check_torch()
 check_gpu()
 check_system()
 print("\nSo a program of this Python can be recorded." if is_recorded else "\nSo this Python cannot be recorded.")
+if is_recorded:
+    open(os.path.join(os.environ["TFPROF_RUN_DIRECTORY"], "recordable"), "w").close()
 sys.exit(0 if is_recorded else 125)

@@ -94,6 +94,35 @@ def test_check():
         assert os.listdir(directory) == [] and not error, error
     for line in ("ops        ok: ", "stacks     ok: ", "shapes     off: asked with --no-shapes", "can be recorded."):
         assert line in out, (line, out)
+    def check(*command, **more):
+        command = [os.path.join(capturing.BUILD, "tfprof-capture"), "--check", "--", *command]
+        result = subprocess.run(command, capture_output=True, text=True, **more)
+        return result.returncode, result.stdout + result.stderr
+
+    with tempfile.TemporaryDirectory() as directory:
+        # The script of the command line is not run, nor any program that is no Python.
+        script = os.path.join(directory, "train")
+        with open(script, "w") as file:
+            file.write("#!%s -X utf8\nopen(%r, 'w')\n" % (capturing.PYTHON, script + ".ran"))
+        os.chmod(script, 0o755)
+        for command in (
+            [capturing.PYTHON, "-u", "-W", "ignore", script, "-I"],
+            [capturing.PYTHON, "-m", "train"],
+            ["env", "A=1", capturing.PYTHON, script],
+            [script, "--steps", "3"],
+        ):
+            status, text = check(*command)
+            assert status == 0 and "can be recorded." in text, (command, status, text)
+        status, text = check("touch", script + ".ran")
+        assert status == 125 and "touch is no Python" in text, (status, text)
+        impostor = os.path.join(directory, "python3")
+        os.symlink("/bin/true", impostor)
+        assert check(impostor) == (125, ""), check(impostor)
+        assert check("no-such-program")[0] == 127
+        assert sorted(os.listdir(directory)) == ["python3", "train"], os.listdir(directory)
+        # A Python without PyTorch.
+        status, text = check(capturing.PYTHON, "-S")
+        assert status == 125 and "not installed here" in text, (status, text)
     print("--check")
 
 
