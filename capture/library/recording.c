@@ -55,7 +55,7 @@ static struct recording {
   uint64_t oldest_ms; /* when the oldest row waiting in rows.ops or rows.memory came; 0: none waits */
   uint64_t next_tick_ms;
   bool is_blocked; /* the disk did not take definitions: ops are given up until it does */
-  bool has_complained;
+  bool has_complained, has_told_stacks;
   uint64_t rows_lost, memory_rows_lost; /* rows of ops and memory_events that the disk did not take */
   uint64_t dropped_told, memory_dropped_told;
 } recording;
@@ -223,7 +223,6 @@ static void diagnose_losses(void) {
        "memory_events"},
       {losses.cut, "info",
        "ops have no input shapes or only the inner part of their stack, which is too long to be kept", "ops"},
-      {recording.rows.stacks.refused, "info", "stacks were left out because there are too many different ones", "ops"},
       {recording.rows.texts_refused, "info",
        "names or lists of input shapes were left out because there are too many different ones", "ops"},
       {losses.still_open, "info", "ops and ranges were still running when the recording ended: they have no row",
@@ -279,6 +278,11 @@ static void tick(void) {
     memory_disarm();
     diagnose("warning", "capture_full", 0, "ops",
              "the file has reached --max-size: from here on only steps, ranges and counters are recorded");
+  }
+  if (recording.rows.stacks.is_full && !recording.has_told_stacks) {
+    recording.has_told_stacks = true;
+    diagnose("warning", "capture_stacks_full", 0, "code_traces",
+             "there are more different stacks than are kept: of further ones only the innermost line is");
   }
   if (!recording.is_blocked) row_buffer_write(&recording.diagnostics, recording.writer, NULL);
   write_dropped(false);

@@ -132,12 +132,12 @@ bool sampling_plan_wants_ops(struct sampling_plan *plan, uint64_t step, uint32_t
   *interval = 0;
   if (options->mode == OPS_NONE) return false;
   if (options->last_step >= 0) {
-    bool is_inside = (int64_t)step >= options->first_step && (int64_t)step <= options->last_step;
+    bool is_inside = (int64_t)step >= options->first_step && (int64_t)step <= options->last_step && !plan->is_full;
     *interval = is_inside;
-    return is_inside && !plan->is_full;
+    return is_inside;
   }
+  if (plan->is_full) return false; /* those of before do not speak for what is to come */
   *interval = plan->interval;
-  if (plan->is_full) return false;
   if (plan->interval <= 1) return true;
   if (step >= plan->block_end || plan->interval != plan->drawn_interval) {
     plan->random = plan->random * 6364136223846793005u + 1442695040888963407u;

@@ -19,7 +19,8 @@
 ** K is the least for which the cost, spread over K steps, stays within what is allowed.  It is looked at again every
 ** REVIEW_STEPS, and when the first measurements are there, and changed when it is off by a quarter.  Which one of K
 ** steps is recorded is drawn anew each time, so that no rhythm of the program hides from it.  The size of the file
-** counts as well: size_factor times K, and when the file is full no op is recorded any more.
+** counts as well: size_factor times K, and when the file is full no op is recorded any more, nor are later steps spoken
+** for.
 **
 ** Nothing here reads a clock, takes a lock or depends on anything but what it is told.
 */

@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
-enum { TRACE_MAXIMUM = 1 << 18 }; /* some 20 MB; a program with more distinct stacks makes them without end */
+/* Some 20 MB; a program with more distinct stacks makes them without end. From then on a stack is its innermost frame
+** alone, of which there are few. */
+enum { TRACE_MAXIMUM = 1 << 18, SHORT_TRACE_MAXIMUM = 1 << 16 };
 
 enum { FRAME_FILE, FRAME_LINE, FRAME_FUNCTION, FRAME_FIRST_LINE, FRAME_TEXT, FRAME_LANGUAGE, FRAME_COLUMNS };
 static const struct row_column frame_columns[FRAME_COLUMNS] = {
@@ -106,10 +108,10 @@ int64_t stack_trace_row(struct stack_rows *rows, struct dump_writer *writer, int
   struct row_map_entry *entry = row_map_entry(&rows->trace_map, (uint64_t)(parent + 1), (uint64_t)frame);
   if (!entry) return -1;
   if (entry->row_plus_one) return (int64_t)entry->row_plus_one - 1;
-  if (rows->trace_count >= TRACE_MAXIMUM || !reserve_trace(rows)) {
-    rows->refused++;
-    return -1;
-  }
+  bool is_full = rows->trace_count >= TRACE_MAXIMUM;
+  rows->is_full |= is_full;
+  if (is_full && parent >= 0) return stack_trace_row(rows, writer, -1, code, offset);
+  if (rows->trace_count >= TRACE_MAXIMUM + SHORT_TRACE_MAXIMUM || !reserve_trace(rows)) return -1;
   uint32_t row = row_add(&rows->traces);
   if (row == UINT32_MAX) return -1;
   const uint64_t place[3] = {parent < 0 ? 0 : rows->trace_hashes[parent], code->hash, (uint64_t)(uint32_t)line};

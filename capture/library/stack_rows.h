@@ -26,7 +26,7 @@ struct stack_rows {
   uint64_t *trace_hashes; /* by row */
   uint32_t *trace_depths;
   uint32_t trace_count, trace_capacity;
-  uint64_t refused; /* traces beyond the limit */
+  bool is_full;     /* there are as many traces as may be: further ones are their innermost frame alone */
   uint32_t python;  /* the string "python" */
 };
 
@@ -35,7 +35,7 @@ void stack_rows_end(struct stack_rows *rows);
 /* NULL: no memory. Freed with code_copy_free. */
 struct code_copy *code_copy_make(struct dump_writer *writer, const struct code_item *item);
 void code_copy_free(struct code_copy *code);
-/* The row number of the trace, or -1. `parent` is the caller's row or -1. */
+/* The row number of the trace, or -1: no memory. `parent` is the caller's row or -1. */
 int64_t stack_trace_row(struct stack_rows *rows, struct dump_writer *writer, int64_t parent,
                         const struct code_copy *code, uint32_t offset);
 

@@ -93,4 +93,29 @@ def test_calls_without_stacks():
         assert not [op for op in capturing.ops(path) if op.category == "python"]
 
 
+def test_more_stacks_than_are_kept():
+    """A tree of calls, each with a stack of its own: memory is bounded, and each call keeps its line."""
+    program = """
+import torch
+def a(n):
+    if n: a(n - 1); b(n - 1)
+def b(n):
+    if n: a(n - 1); b(n - 1)
+a(17)
+"""
+    with capturing.Directory() as directory:
+        _, error = capturing.launch(directory, [capturing.PYTHON, "-c", program], ["--python=calls"])
+        assert "capture_stacks_full: there are more different stacks" in error, error
+        lines = """SELECT o.name, f.function, f.line, count(*) AS n FROM ops AS o
+            LEFT JOIN code_traces AS t ON t.id = o.code_trace_id LEFT JOIN code_frames AS f ON f.id = t.leaf_frame_id
+            WHERE o.name IN ('a', 'b') GROUP BY 1, 2, 3 ORDER BY 1"""
+        rows = [tuple(row.values()) for row in capturing.query(directory, lines)]
+        assert rows == [("a", "a", 3, 1 << 17), ("b", "b", 5, (1 << 17) - 1)], rows
+        shape = "SELECT count(*) AS n, max(depth) AS deepest FROM code_traces"
+        (row,) = capturing.query(directory, shape)
+        assert 1 << 18 <= row["n"] < (1 << 18) + 50 and row["deepest"] == 19, row
+        told = "SELECT severity, table_name FROM diagnostics WHERE reason = 'capture_stacks_full'"
+        assert capturing.query(directory, told) == [{"severity": "warning", "table_name": "code_traces"}]
+
+
 capturing.main(globals())

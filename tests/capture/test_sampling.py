@@ -170,13 +170,25 @@ def test_without_steps():
 
 def test_largest_size():
     """The limit is looked at each second, so the program pauses."""
-    with capturing.Directory() as directory:
+    with capturing.Directory() as directory, capturing.Directory() as everything:
         program = PROGRAM.replace("    if len", "    if step == 30: import time; time.sleep(2.5)\n    if len")
         capturing.run(directory, ["-c", program, "60", "1"], ops="all", max_size=20000)
         recorded = [row[0] for row in steps(directory) if row[1] == 1]
         assert recorded and max(recorded) < 40 and len(steps(directory)) == 60, recorded
-        reasons = [row[0] for row in query(directory, "SELECT reason FROM diagnostics")]
-        assert "capture_full" in reasons, reasons
+        told = query(directory, "SELECT reason, count FROM diagnostics WHERE reason IN ('capture_full', 'capture_interval')")
+        assert ("capture_full", None) in told and told[-1] == ("capture_interval", None), told
+        # Nothing speaks for the steps after that: figures are of those before.
+        weights = {row[0]: row[3] for row in steps(directory)}
+        assert {weights[number] for number in range(45, 60)} == {None}, weights
+        spoken = sum(weight is not None for weight in weights.values())
+        assert spoken < 45 and abs(sum(weight or 0 for weight in weights.values()) - spoken) < 1e-6, weights
+        counted, measured = counts(directory), spoken - sum(row[2] for row in steps(directory))
+        assert counted["aten::linear"] == counted["aten::addmm"] == 20 * measured, (weights, counted)
+        figures = "SELECT round(ops_per_step, 6) FROM step_summary"
+        record(everything, 10, 1, ops="all")
+        assert query(directory, figures) == query(everything, figures), query(directory, figures)
+        each = "SELECT name, round(per_step_count, 6) FROM op_summary ORDER BY 1"
+        assert query(directory, each) == query(everything, each), query(directory, each)
         assert query(directory, "SELECT count(*) FROM ranges WHERE name = 'loss'") == [(60,)]
         after = "SELECT count(*) FROM allocations WHERE allocated_ns > (SELECT end_ns FROM steps WHERE number = 45)"
         assert query(directory, after) == [(0,)]
