@@ -20,6 +20,10 @@ struct connection {
   struct classic_cached *classic_models; /* vtab/classic_cache.h */
   struct setting *settings;              /* vtab/settings.h */
   bool verify_constraints; /* TFPROF_VERIFY_CONSTRAINTS=1: SQLite checks every constraint again */
+  struct outer_join_answer {
+    bool is_known, is_running;
+    uint64_t statements; /* those that it was given for */
+  } outer_join; /* vtab/outer_join.h */
   /* For noticing Ctrl-C, see connection_begin(). */
   unsigned depth;
   pthread_t thread;

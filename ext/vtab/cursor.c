@@ -79,7 +79,7 @@ static int take_plan(struct cursor *cursor, int access, const char *text) {
     is_concerned |= outer_join_concerns((enum term_operator)cursor->plan.terms[i].operator);
   }
   cursor->has_outer_join =
-      is_concerned && outer_join_is_mistaken() && outer_join_is_running(cursor_table(cursor)->connection->db);
+      is_concerned && outer_join_is_mistaken() && outer_join_is_running(cursor_table(cursor)->connection);
   cursor->plan_text = text;
   return SQLITE_OK;
 }

@@ -96,7 +96,7 @@ static bool is_query(const char *sql) {
   return sqlite3_strnicmp(sql, "SELECT", 6) == 0;
 }
 
-bool outer_join_is_running(sqlite3 *db) {
+static bool find_outer_join(sqlite3 *db) {
   struct views views = {0};
   bool is_found = false;
   /* The texts of the statements alone answer most often. */
@@ -117,3 +117,23 @@ bool outer_join_is_running(sqlite3 *db) {
   free(views.items);
   return is_found;
 }
+
+/* Tells the statements that are running from others. */
+static uint64_t running_statements(sqlite3 *db) {
+  uint64_t hash = 0;
+  for (sqlite3_stmt *statement = sqlite3_next_stmt(db, NULL); statement; statement = sqlite3_next_stmt(db, statement)) {
+    if (sqlite3_stmt_busy(statement)) hash = (hash ^ (uint64_t)(uintptr_t)statement) * UINT64_C(0x9e3779b97f4a7c15);
+  }
+  return hash;
+}
+
+/* A recursive query opens its tables for each of its rows: the texts are looked at once. */
+bool outer_join_is_running(struct connection *connection) {
+  struct outer_join_answer *answer = &connection->outer_join;
+  uint64_t statements = running_statements(connection->db);
+  if (!answer->is_known || answer->statements != statements)
+    *answer = (struct outer_join_answer){true, find_outer_join(connection->db), statements};
+  return answer->is_running;
+}
+
+void outer_join_forget(struct connection *connection) { connection->outer_join.is_known = false; }

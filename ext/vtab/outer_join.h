@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <sqlite3ext.h>
 
+#include "vtab/connection.h"
 #include "vtab/plan.h"
 
 /* Whether this SQLite makes the mistake, and with which operators. */
@@ -19,6 +20,8 @@ bool outer_join_concerns(enum term_operator operator);
 
 /* Whether a statement that is running on the connection may contain an outer join, in its own text or in a view or
 ** trigger: decided by the words in it, so that a column called `left` is enough. */
-bool outer_join_is_running(sqlite3 *db);
+bool outer_join_is_running(struct connection *connection);
+/* To be called when a statement with our tables is prepared, which may read views that were not there before. */
+void outer_join_forget(struct connection *connection);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "vtab/cursor.h"
+#include "vtab/outer_join.h"
 #include "vtab/plan.h"
 
 SQLITE_EXTENSION_INIT3
@@ -86,6 +87,7 @@ static int table_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
       .has_utf8_order = table->has_utf8_order,
       .verify_constraints = table->connection->verify_constraints,
   };
+  outer_join_forget(table->connection);
   int result = plan_choose(&plan_table, info, &message);
   if (message) connection_table_message(base, table->spec->name, "%s", message);
   sqlite3_free(message);

@@ -7,32 +7,50 @@
 -- With tfprof_set('compat', 1) each node counts in the last step in which it ran itself, as in TensorFlow's profiler,
 -- where the ratio falls to 0 when these are several steps.
 -- Setting: low_ratio (0.5), below which it is a warning: then more than half of the device's time is lost.
--- Columns: those of every check, see sql/README.md; value is the idle share.  Cost: one pass over node_steps and
--- kernels.
+-- Columns: those of every check, see sql/README.md; value is the idle share.  Cost: one pass over the
+-- node_steps of one step, or over kernels.
 -- Example: SELECT message FROM advise WHERE check_name = 'accelerator_utilization';
-WITH of_gpu AS MATERIALIZED (
-  SELECT nodes.profile_id AS profile_id, nodes.canonical_device AS device, node_id, step_id, accelerator_ns,
-    start_ns, end_ns
-  FROM temp.node_steps AS node_steps JOIN temp.nodes AS nodes ON nodes.id = node_id
-  WHERE nodes.canonical_device LIKE '%gpu:%' AND start_ns IS NOT NULL
+WITH settings AS MATERIALIZED (
+  SELECT tfprof_setting('compat', 0) AS is_compat
+), used AS MATERIALIZED (
+  SELECT DISTINCT profile_id, canonical_device AS device FROM temp.nodes WHERE canonical_device LIKE '%gpu:%'
 ), last_step AS MATERIALIZED (
-  SELECT profile_id, device, max(step_id) AS step_id FROM of_gpu GROUP BY 1, 2
+  SELECT used.profile_id AS profile_id, used.device AS device, (
+    SELECT steps.id FROM temp.steps AS steps
+    WHERE steps.profile_id = used.profile_id AND EXISTS (
+      SELECT 1 FROM temp.node_steps AS node_steps CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
+      WHERE node_steps.step_id = steps.id AND node_steps.start_ns IS NOT NULL
+        AND nodes.canonical_device = used.device)
+    ORDER BY steps.id DESC LIMIT 1) AS step_id
+  FROM used
 ), own_last_step AS MATERIALIZED (
-  SELECT node_id, max(step_id) AS step_id FROM of_gpu WHERE tfprof_setting('compat', 0) GROUP BY 1
+  SELECT node_id, max(step_id) AS step_id FROM settings CROSS JOIN temp.node_steps
+  WHERE is_compat AND start_ns IS NOT NULL GROUP BY 1
 ), measured AS (
-  SELECT of_gpu.profile_id AS profile_id, of_gpu.device AS device, sum(1.0 * accelerator_ns) AS busy_ns,
+  SELECT last_step.profile_id AS profile_id, last_step.device AS device, sum(1.0 * accelerator_ns) AS busy_ns,
     1.0 * max(end_ns) - min(start_ns) AS span_ns, 'SELECT node_id, accelerator_ns FROM temp.node_steps' AS evidence
-  FROM of_gpu
-  JOIN last_step ON last_step.profile_id = of_gpu.profile_id AND last_step.device = of_gpu.device
-  LEFT JOIN own_last_step ON own_last_step.node_id = of_gpu.node_id
-  WHERE of_gpu.step_id = coalesce(own_last_step.step_id, last_step.step_id)
+  FROM settings
+  CROSS JOIN last_step
+  CROSS JOIN temp.node_steps AS node_steps ON node_steps.step_id = last_step.step_id
+  CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
+  WHERE NOT is_compat AND start_ns IS NOT NULL AND nodes.canonical_device = last_step.device
+  GROUP BY 1, 2
+  UNION ALL
+  SELECT nodes.profile_id, nodes.canonical_device, sum(1.0 * accelerator_ns), 1.0 * max(end_ns) - min(start_ns),
+    'SELECT node_id, accelerator_ns FROM temp.node_steps'
+  FROM own_last_step
+  CROSS JOIN temp.nodes AS nodes ON nodes.id = own_last_step.node_id
+  CROSS JOIN temp.node_steps AS node_steps
+    ON node_steps.node_id = own_last_step.node_id AND node_steps.step_id = own_last_step.step_id
+  WHERE nodes.canonical_device LIKE '%gpu:%'
   GROUP BY 1, 2
   UNION ALL
   SELECT kernels.profile_id, coalesce(devices.name, devices.model, devices.kind || ':' || devices.ordinal),
     1.0 * union_ns(kernels.start_ns, kernels.end_ns), 1.0 * max(kernels.end_ns) - min(kernels.start_ns),
     'SELECT name, dur_ns FROM temp.kernels'
-  FROM temp.kernels AS kernels JOIN temp.devices AS devices ON devices.id = kernels.device_id
-  WHERE kernels.profile_id NOT IN (SELECT profile_id FROM of_gpu) AND devices.kind = 'gpu'
+  FROM temp.devices AS devices CROSS JOIN temp.kernels AS kernels ON kernels.device_id = devices.id
+  WHERE devices.kind = 'gpu'
+    AND devices.profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
   GROUP BY kernels.profile_id, devices.id
 ), ratios AS (
   SELECT profile_id, device, evidence,

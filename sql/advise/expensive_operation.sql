@@ -33,8 +33,8 @@ WITH RECURSIVE settings AS MATERIALIZED (
     row_number() OVER (PARTITION BY scope_view.profile_id
       ORDER BY CASE WHEN is_compat THEN position END, CASE WHEN NOT is_compat THEN -micros END, name) AS place,
     name, cpu_micros, accelerator_micros, micros
-  FROM chosen JOIN temp.scope_view AS scope_view ON scope_view.profile = chosen.profile_id JOIN settings
-  WHERE max_depth = 1000000 AND order_by = 'micros'
+  FROM settings CROSS JOIN chosen CROSS JOIN temp.scope_view AS scope_view ON scope_view.profile = chosen.profile_id
+  WHERE max_depth = 1000000 AND order_by = 'micros' AND min_micros = CAST(node_micros AS INTEGER)
     AND CASE WHEN is_compat THEN depth = 2 AND total_micros >= node_micros
     ELSE depth > 1 AND micros >= node_micros END
 ), lines AS MATERIALIZED (

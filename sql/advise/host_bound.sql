@@ -10,20 +10,20 @@
 -- What it would save: the part above a tenth, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
-WITH measured AS (
-  SELECT profile_id, id, thread_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+WITH measured AS MATERIALIZED (
+  SELECT profile_id, id, thread_id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1 AND thread_id IS NOT NULL
 ), step_time AS (
   SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
     CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (
   SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
-  FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
+  FROM measured CROSS JOIN temp.ops AS ops ON ops.step_id = measured.id
   WHERE ops.thread_id = measured.thread_id AND (ops.category <> 'user' OR ops.name GLOB 'enumerate(Data*')
   GROUP BY ops.profile_id
 ), device_busy AS (
   SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns) AS busy_ns
-  FROM temp.device_steps AS device_steps JOIN measured ON measured.id = device_steps.step_id
+  FROM measured CROSS JOIN temp.device_steps AS device_steps ON device_steps.step_id = measured.id
   GROUP BY device_steps.profile_id
 ), shares AS (
   SELECT step_time.profile_id AS profile_id, step_count, step_ns, all_ns, step_ns - op_ns AS outside_ns,

@@ -9,8 +9,9 @@
 -- What it would save: that time, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in input_events.
 -- Example: SELECT subject, value, saves_ns FROM advise WHERE check_name = 'input_loading';
-WITH measured AS (
-  SELECT profile_id, thread_id, id AS step_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
+WITH measured AS MATERIALIZED (
+  SELECT profile_id, thread_id, id AS step_id FROM temp.steps
+  WHERE is_warmup = 0 AND ops_recorded = 1 AND thread_id IS NOT NULL
 ), step_time AS (
   SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
     CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
@@ -18,7 +19,7 @@ WITH measured AS (
 ), input_time AS (
   SELECT measured.profile_id AS profile_id, CAST(sum(1.0 * input_events.dur_ns) AS INTEGER) AS input_ns,
     max(input_events.name GLOB '*MultiProcessing*') AS has_workers
-  FROM temp.input_events AS input_events JOIN measured ON measured.step_id = input_events.step_id
+  FROM measured CROSS JOIN temp.input_events AS input_events ON input_events.step_id = measured.step_id
   WHERE input_events.parent_id IS NULL AND input_events.thread_id = measured.thread_id
   GROUP BY measured.profile_id
 )

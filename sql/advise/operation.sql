@@ -20,25 +20,28 @@ WITH normalised AS (
   SELECT DISTINCT profile_id FROM temp.node_types
   WHERE type = 'FusedBatchNorm' OR (type IN ('FusedBatchNormV2', 'FusedBatchNormV3') AND NOT tfprof_setting('compat',
     0))
-), on_gpu AS MATERIALIZED (
-  SELECT id, profile_id, op_type, dtype, data_format FROM temp.nodes WHERE canonical_device LIKE '%gpu:%'
 ), layouts AS MATERIALIZED (
   SELECT profile_id, data_format, CASE WHEN dtype IN ('float16', 'bfloat16') THEN dtype ELSE 'float32' END AS dtype,
     count(*) AS node_count
-  FROM on_gpu WHERE data_format IN ('NHWC', 'NCHW') GROUP BY 1, 2, 3
+  FROM temp.nodes
+  WHERE data_format IN ('NHWC', 'NCHW') AND canonical_device LIKE '%gpu:%' GROUP BY 1, 2, 3
 ), wrong AS (
   SELECT * FROM layouts WHERE (data_format = 'NHWC') = (dtype = 'float32')
 ), times AS MATERIALIZED (
-  SELECT on_gpu.profile_id AS profile_id, sum(CASE WHEN op_type = 'Transpose' THEN accelerator_ns ELSE 0 END)
+  SELECT nodes.profile_id AS profile_id, sum(CASE WHEN op_type = 'Transpose' THEN accelerator_ns ELSE 0 END)
     AS transpose_ns,
     sum(CASE WHEN data_format IS NOT NULL THEN accelerator_ns ELSE 0 END) AS layout_ns
-  FROM temp.node_steps AS node_steps JOIN on_gpu ON on_gpu.id = node_steps.node_id
-  WHERE on_gpu.profile_id IN (SELECT profile_id FROM wrong) GROUP BY 1
+  FROM (SELECT DISTINCT profile_id FROM wrong) AS wrong
+  CROSS JOIN temp.node_steps AS node_steps ON node_steps.profile_id = wrong.profile_id
+  CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
+  WHERE nodes.canonical_device LIKE '%gpu:%' GROUP BY 1
+), converting AS MATERIALIZED (
+  SELECT profile_id, sum(1.0 * dur_ns) AS conversion_ns FROM temp.kernels
+  WHERE name LIKE '%n___ToN___%' AND (name LIKE '%nchwToNhwc%' OR name LIKE '%nhwcToNchw%') GROUP BY 1
 ), conversions AS (
-  SELECT profile_id,
-    sum(CASE WHEN name LIKE '%nchwToNhwc%' OR name LIKE '%nhwcToNchw%' THEN dur_ns ELSE 0 END) AS conversion_ns,
-    sum(1.0 * dur_ns) AS kernel_ns
-  FROM temp.kernels GROUP BY 1
+  SELECT converting.profile_id AS profile_id, CAST(conversion_ns AS INTEGER) AS conversion_ns,
+    sum(1.0 * kernels.dur_ns) AS kernel_ns
+  FROM converting CROSS JOIN temp.kernels AS kernels ON kernels.profile_id = converting.profile_id GROUP BY 1
 ), found AS (
   SELECT profile_id, 1 AS place, 'warning' AS severity, 'Maybe use faster FusedBatchNorm instead of BatchNorm'
     AS message,

@@ -13,13 +13,15 @@ WITH with_steps AS (
 ), looked_at AS (
   SELECT id AS profile_id FROM temp.profiles
   WHERE id IN (SELECT profile_id FROM with_steps) OR run_id NOT IN (SELECT run_id FROM with_steps)
+), summary AS MATERIALIZED (
+  SELECT * FROM temp.code_summary
 ), program_lines AS (
   SELECT profile_id, location, text, self_ns + coalesce(backward_ns, 0) AS cost_ns, self_ns, backward_ns, file, line
-  FROM temp.code_summary
+  FROM summary
   WHERE is_library = 0 AND NOT coalesce(text GLOB '*.backward(*', 0)
     AND profile_id IN (SELECT profile_id FROM looked_at)
 ), all_time AS (
-  SELECT profile_id, total(self_ns) AS all_ns FROM temp.code_summary GROUP BY profile_id
+  SELECT profile_id, total(self_ns) AS all_ns FROM summary GROUP BY profile_id
 ), ranked AS (
   SELECT program_lines.*, row_number() OVER (PARTITION BY profile_id ORDER BY cost_ns DESC, file, line) AS position
   FROM program_lines

@@ -265,6 +265,19 @@ def test_joins(engine):
         same(connection, sql, 2)
 
 
+def test_outer_joins_that_come_later(engine):
+    """What a view says is looked at anew when it is another one, though the statement is the same."""
+    connection = opened(engine)
+    sql = "SELECT count(*), count(step) FROM replaced"
+    for join in ("JOIN", "LEFT JOIN", "JOIN"):
+        connection.query("DROP VIEW IF EXISTS temp.replaced")
+        connection.query("CREATE TEMP VIEW replaced AS SELECT b.id, a.id AS step FROM temp.ops b "
+                         f"{join} temp.steps a ON a.id = b.step_id AND b.name LIKE 'a%'")
+        expected = connection.values(f"SELECT count(*), count(a.id) FROM c_ops b {join} c_steps a ON a.id = b.step_id "
+                                     "AND b.name LIKE 'a%'")
+        assert connection.values(sql) == connection.values(sql) == expected, join
+
+
 def test_outer_joins_keep_their_rows(engine):
     """Before 3.51 SQLite hands a condition on the left table of a LEFT JOIN to that table as if it stood in WHERE."""
     connection = opened(engine)

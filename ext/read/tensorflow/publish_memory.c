@@ -127,10 +127,31 @@ static bool publish_allocations(struct tf_model *model, struct profile *profile,
 
 /* ---- counters: how much memory was in use, as it was collected until somebody asks ---- */
 
-static int compare_points(const void *left, const void *right) {
-  const struct tf_memory_point *a = left, *b = right;
-  if (a->micros != b->micros) return a->micros < b->micros ? -1 : 1;
-  return a->exec < b->exec ? -1 : a->exec > b->exec;
+/* By time, digit by digit; those of the same time stay in the order in which they were added. `other` has room for as
+** many; returns whichever holds the result. */
+static struct tf_memory_point *sort_points(struct tf_memory_point *points, struct tf_memory_point *other,
+                                           uint32_t count) {
+  enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+  uint32_t starts[DIGITS];
+  int64_t least = INT64_MAX, most = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    least = points[i].micros < least ? points[i].micros : least;
+    most = points[i].micros > most ? points[i].micros : most;
+  }
+  for (unsigned shift = 0; shift < 64 && count && (most - least) >> shift; shift += DIGIT_BITS) {
+    memset(starts, 0, sizeof starts);
+    for (uint32_t i = 0; i < count; i++) starts[(points[i].micros - least) >> shift & (DIGITS - 1)]++;
+    for (uint32_t i = 0, next = 0; i < DIGITS; i++) {
+      uint32_t size = starts[i];
+      starts[i] = next;
+      next += size;
+    }
+    for (uint32_t i = 0; i < count; i++) other[starts[(points[i].micros - least) >> shift & (DIGITS - 1)]++] = points[i];
+    struct tf_memory_point *sorted = other;
+    other = points;
+    points = sorted;
+  }
+  return points;
 }
 
 static bool publish_counters(struct tf_model *model, struct profile *profile) {
@@ -153,7 +174,7 @@ static bool publish_counters(struct tf_model *model, struct profile *profile) {
 
 /* Where the points are put in order, and the columns that they make. */
 struct counters {
-  struct tf_memory_point *points;
+  struct tf_memory_point *points; /* room for all of them twice */
   int64_t *values;
   double *reals;
   struct column *device, *time, *value;
@@ -164,13 +185,13 @@ static bool make_counters(const struct segment *segment, struct counters *counte
   const struct tf_source *source = profile->source_data;
   const struct column *nodes = tf_column_of(profile, TABLE_node_steps, COLUMN_node_steps_node_id);
   const struct column *devices = tf_column_of(profile, TABLE_nodes, COLUMN_nodes_device_id);
-  struct tf_memory_point *points = counters->points = malloc(((size_t)segment->rows + 1) * sizeof *points);
+  struct tf_memory_point *points = counters->points = malloc(((size_t)segment->rows + 1) * 2 * sizeof *points);
   int64_t *values = counters->values = malloc(((size_t)segment->rows + 1) * sizeof *values);
   double *reals = counters->reals = malloc(((size_t)segment->rows + 1) * sizeof *reals);
   if (!points || !values || !reals) return false;
   struct tf_point_reader reader = {.at = source->memory_points.bytes};
   for (uint32_t i = 0; i < segment->rows; i++) points[i] = *tf_next_point(&reader);
-  qsort(points, segment->rows, sizeof *points, compare_points);
+  points = sort_points(points, points + segment->rows, segment->rows);
   for (uint32_t i = 0; i < segment->rows; i++) values[i] = tf_value_at(devices, tf_value_at(nodes, points[i].exec));
   counters->device = pack_values(values, segment->rows, false);
   for (uint32_t i = 0; i < segment->rows; i++) values[i] = points[i].micros * 1000;

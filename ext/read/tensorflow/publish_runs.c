@@ -53,7 +53,9 @@ static bool add_rows(struct tf_model *model, struct profile *profile, bool is_ac
     column_set_add(raw, COLUMN_ops_self_ns);
     /* Ops of one lane overlap, since a device runs many at once; none calls another. */
     ok = tf_rows_set_constant(&rows, COLUMN_ops_category, op) && tf_rows_set_absent(&rows, COLUMN_ops_parent_id) &&
-         tf_rows_set_constant(&rows, COLUMN_ops_depth, 0);
+         tf_rows_set_constant(&rows, COLUMN_ops_depth, 0) &&
+         tf_rows_set_absent(&rows, COLUMN_ops_sequence_number) && tf_rows_set_absent(&rows, COLUMN_ops_forward_op_id) &&
+         tf_rows_take(&rows, COLUMN_ops_sample_weight, column_constant_real(rows.count, 1));
   }
   tf_rows_end(&rows);
   return ok;

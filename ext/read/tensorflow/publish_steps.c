@@ -158,7 +158,8 @@ static bool publish_step_rows(struct tf_model *model, struct profile *profile, c
   for (uint32_t i = 0; ok && i < count; i++) rows.values[i] = model->steps.items[order[i]].number;
   ok = ok && tf_rows_set(&rows, COLUMN_steps_number) && tf_rows_set_constant(&rows, COLUMN_steps_origin, session) &&
        tf_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) &&
-       tf_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1);
+       tf_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1) &&
+       tf_rows_set_absent(&rows, COLUMN_steps_thread_id); /* Session.run is called by any thread, which nothing tells */
   free(lengths);
   tf_rows_end(&rows);
   return ok;
