@@ -31,7 +31,7 @@ enum stage {
 static _Atomic int stage;
 static bool records_stacks;
 
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER; /* of `before`, and of making pools */
+pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER; /* of `before`, and of making pools */
 static struct live_memory before;
 
 static struct memory_pool pools[POOL_MAXIMUM] = {[POOL_CPU] = {{DEVICE_TYPE_CPU, -1}},
@@ -89,7 +89,7 @@ static unsigned pool_number(struct torch_device device) {
   while (number < count && (pools[number].device.type != device.type || pools[number].device.index != device.index))
     number++;
   if (__builtin_expect(number < count, 1)) return number;
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&memory_lock);
   count = atomic_load_explicit(&pool_count, memory_order_relaxed);
   while (number < count && (pools[number].device.type != device.type || pools[number].device.index != device.index))
     number++;
@@ -99,26 +99,26 @@ static unsigned pool_number(struct torch_device device) {
     pools[number].device = device;
     atomic_store_explicit(&pool_count, count + 1, memory_order_release);
   }
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&memory_lock);
   return number;
 }
 
 /* ---- What is not recorded yet. */
 
 static void keep_before(uintptr_t address, int64_t bytes) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&memory_lock);
   if (bytes == MEMORY_SIZE_UNKNOWN)
     live_memory_take(&before, address);
   else
     live_memory_put(&before, address, bytes);
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&memory_lock);
 }
 
 void memory_take_over(struct live_memory *live) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&memory_lock);
   *live = before;
   before = (struct live_memory){0};
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&memory_lock);
 }
 
 /* ---- Recording. */
@@ -316,7 +316,4 @@ void memory_disarm(void) {
   live_memory_end(&live);
 }
 
-void memory_after_fork_in_child(const struct live_memory *live) {
-  pthread_mutex_init(&guard, NULL);
-  before = *live;
-}
+void memory_after_fork_in_child(const struct live_memory *live) { before = *live; }

@@ -24,6 +24,8 @@
 #include "live_memory.h"
 #include "torch_memory.h"
 
+#include <pthread.h>
+
 /* What a number of thread_record.h's memory items stands for: a device and who deals out its memory. */
 struct memory_pool {
   struct torch_device device;
@@ -51,5 +53,7 @@ void memory_disarm(void);
 void memory_take_over(struct live_memory *live);
 /* In a forked child: `live` is what its parent knew. It is armed as the parent was, and records once it allocates. */
 void memory_after_fork_in_child(const struct live_memory *live);
+/* Of what is live and not recorded. For forks.c. */
+extern pthread_mutex_t memory_lock;
 
 #endif

@@ -35,7 +35,7 @@ static struct {
   bool is_ready;
 } python;
 
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t module_discovery_lock = PTHREAD_MUTEX_INITIALIZER;
 struct wish {
   uintptr_t address, type;
   unsigned order; /* in which they were seen */
@@ -76,7 +76,7 @@ bool module_discovery_begin(void *work, void *get_objects, void *start_thread) {
 }
 
 void module_discovery_want(uintptr_t address, uintptr_t type) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&module_discovery_lock);
   bool is_there = false;
   for (unsigned i = 0; i < wanted_count && !is_there; i++)
     is_there = wanted[i].address == address && wanted[i].type == type;
@@ -84,13 +84,13 @@ void module_discovery_want(uintptr_t address, uintptr_t type) {
     wanted[wanted_count] = (struct wish){address, type, wanted_count};
     wanted_count++;
   }
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&module_discovery_lock);
 }
 
 void module_discovery_again(unsigned milliseconds) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&module_discovery_lock);
   again_ms = now_ms() + milliseconds;
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&module_discovery_lock);
 }
 
 static int compare(const void *left, const void *right) {
@@ -134,12 +134,12 @@ static struct wish wishes[WANTED_MAXIMUM]; /* used with the GIL held, and never 
 
 /* How many; -1: the recording has ended. */
 static int take_wanted(void) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&module_discovery_lock);
   int count = python.is_ready ? (int)wanted_count : -1;
   memcpy(wishes, wanted, wanted_count * sizeof *wanted);
   wanted_count = 0;
   again_ms = 0;
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&module_discovery_lock);
   return count;
 }
 
@@ -165,37 +165,36 @@ static int discover(void *unused) {
   for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
     if (owned[i]) python.decrement(owned[i]);
   if (!result) python.clear_error();
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&module_discovery_lock);
   is_asked = false;
   uint64_t took_ms = (clock_monotonic_ns() - start) / 1000000, pause = ++calls > FREE_CALLS ? took_ms * SHARE : 0;
   fruitless_pause_ms = !is_fruitless ? 0 : fruitless_pause_ms ? fruitless_pause_ms * 2 : SHORTEST_PAUSE_MS;
   if (fruitless_pause_ms > LONGEST_PAUSE_MS) fruitless_pause_ms = LONGEST_PAUSE_MS;
   if (pause < fruitless_pause_ms) pause = fruitless_pause_ms;
   next_ms = now_ms() + (pause > SHORTEST_PAUSE_MS ? pause : SHORTEST_PAUSE_MS);
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&module_discovery_lock);
   return 0;
 }
 
 void module_discovery_tick(void) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&module_discovery_lock);
   uint64_t now = now_ms();
   bool is_due = python.is_ready && !is_asked && now >= next_ms && (wanted_count || (again_ms && now >= again_ms));
   if (is_due) is_asked = true;
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&module_discovery_lock);
   if (!is_due || python.add_pending_call(discover, NULL) == 0) return;
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&module_discovery_lock);
   is_asked = false; /* too many calls are pending: at the next tick */
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&module_discovery_lock);
 }
 
 void module_discovery_stop(void) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&module_discovery_lock);
   python.is_ready = false;
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&module_discovery_lock);
 }
 
 void module_discovery_reset(void) {
-  pthread_mutex_init(&guard, NULL);
   wanted_count = 0;
   is_asked = false; /* a forked child has no pending calls */
   next_ms = again_ms = fruitless_pause_ms = 0;

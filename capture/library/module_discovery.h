@@ -15,6 +15,7 @@
 #ifndef TFPROF_CAPTURE_MODULE_DISCOVERY_H
 #define TFPROF_CAPTURE_MODULE_DISCOVERY_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,5 +33,7 @@ void module_discovery_now(void *list);
 /* No more calls; and in a forked child: nothing is wanted. */
 void module_discovery_stop(void);
 void module_discovery_reset(void);
+/* Of what is wanted. For forks.c. */
+extern pthread_mutex_t module_discovery_lock;
 
 #endif

@@ -74,14 +74,14 @@ struct told {
   char texts[];
 };
 
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t module_queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct told *first, **last = &first;
 
 static void append(struct told *told) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&module_queue_lock);
   *last = told;
   last = &told->next;
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&module_queue_lock);
 }
 
 /* With room for the texts, which are copied. */
@@ -134,7 +134,6 @@ void module_changed(uint64_t address, uint64_t type, uint64_t new_type) {
 }
 
 void module_queue_reset(void) {
-  pthread_mutex_init(&guard, NULL);
   first = NULL; /* what was in it stays allocated in the child: it may be half a list */
   last = &first;
 }
@@ -213,11 +212,11 @@ static void change_class(struct module_rows *rows, const struct told *told) {
 void module_rows_drain(struct module_rows *rows) {
   /* More waits until these are written: the numbers of rows must not be lost. */
   while (rows->nodes.rows < DUMP_MAXIMUM_FRAME_ROWS / 2 && rows->changes.rows < DUMP_MAXIMUM_FRAME_ROWS / 2) {
-    pthread_mutex_lock(&guard);
+    pthread_mutex_lock(&module_queue_lock);
     struct told *told = first;
     if (told) first = told->next;
     if (!first) last = &first;
-    pthread_mutex_unlock(&guard);
+    pthread_mutex_unlock(&module_queue_lock);
     if (!told) return;
     switch (told->kind) {
       case TOLD_NODE: add_node(rows, told); break;

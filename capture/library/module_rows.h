@@ -15,6 +15,8 @@
 #include "row_buffer.h"
 #include "row_map.h"
 
+#include <pthread.h>
+
 struct module_rows {
   struct dump_writer *writer;
   struct row_buffer nodes, changes;
@@ -54,5 +56,7 @@ void module_changed(uint64_t address, uint64_t type, uint64_t new_type);
 void module_died(uint64_t address, uint64_t type);
 /* In a forked child: nothing has been told. */
 void module_queue_reset(void);
+/* Of what was told and is not a row yet. For forks.c. */
+extern pthread_mutex_t module_queue_lock;
 
 #endif

@@ -512,17 +512,16 @@ void recording_after_fork_in_parent(void) { atomic_fetch_sub(&forks_waiting, 1);
 
 /* The child has no writer thread, and the file is the parent's. If the thread was caught in the middle of something
 ** after all, what it held stays allocated in the child: untouched memory costs nothing. */
-void recording_after_fork_in_child(void) {
-  struct live_memory live = {0};
-  if (recording.writer && !atomic_load(&writer_is_busy)) {
-    live = recording.rows.memory.live;
+void recording_after_fork_in_child(bool is_whole, struct live_memory *live) {
+  if (is_whole && recording.writer && !atomic_load(&writer_is_busy)) {
+    *live = recording.rows.memory.live;
     recording.rows.memory.live = (struct live_memory){0};
     dump_writer_abandon(recording.writer);
     release_recording();
   }
-  memory_after_fork_in_child(&live);
   memset(&recording, 0, sizeof recording);
   has_thread = false;
+  atomic_store(&hurry, HURRY_NOT);
   atomic_store(&forks_waiting, 0);
   atomic_store(&writer_is_busy, 0);
 }

@@ -8,6 +8,7 @@
 #define TFPROF_CAPTURE_RECORDING_H
 
 #include "dump/writer.h"
+#include "live_memory.h"
 
 /* Creates DIRECTORY/HOST-PID.tfprof (-2, -3, ... when that exists) and starts the thread. */
 enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
@@ -24,7 +25,8 @@ void recording_finish(const struct dump_profile *profile, int timeout_ms);
 ** whole structures. */
 void recording_before_fork(void);
 void recording_after_fork_in_parent(void);
-void recording_after_fork_in_child(void);
+/* `is_whole`: the recording was neither beginning nor ending. What memory was known to be live is moved to `live`. */
+void recording_after_fork_in_child(bool is_whole, struct live_memory *live);
 /* The file of this process, for messages. */
 const char *recording_path(void);
 

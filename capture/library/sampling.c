@@ -34,7 +34,7 @@ static struct {
 
 static double op_ns = USUAL_OP_NS, memory_ns = USUAL_MEMORY_NS;
 
-static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t sampling_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* options.max_bytes, for the writer thread: it does not wait for the lock, which a fork holds that waits for it. */
 static _Atomic uint64_t limit_bytes;
@@ -128,7 +128,7 @@ static void end_step(uint64_t number, uint32_t thread) {
 
 void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks,
                          uint64_t end_ticks) {
-  if (pthread_mutex_trylock(&guard)) return;
+  if (pthread_mutex_trylock(&sampling_lock)) return;
   if (sampling.is_active) {
     uint64_t number = sampling.marks.steps;
     unsigned what = step_marks_add(&sampling.marks, kind, thread, name, start_ticks, end_ticks);
@@ -142,7 +142,7 @@ void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
     /* What was taken for a step before the pattern was known may have been a part of one. */
     if (sampling.plan.recorded > sampling.marks.steps) sampling.plan.recorded = sampling.marks.steps;
   }
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&sampling_lock);
 }
 
 /* ---- From outside. */
@@ -169,41 +169,36 @@ void sampling_set_costs(double of_op, double of_memory) {
 }
 
 void sampling_begin(const struct sampling_options *options) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&sampling_lock);
   sampling.options = *options;
   atomic_store_explicit(&limit_bytes, options->max_bytes, memory_order_relaxed);
   sampling.is_on = false;
   reset();
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&sampling_lock);
 }
 
-void sampling_before_fork(void) { pthread_mutex_lock(&guard); }
-void sampling_after_fork_in_parent(void) { pthread_mutex_unlock(&guard); }
-void sampling_after_fork_in_child(bool is_recording) {
-  pthread_mutex_init(&guard, NULL);
-  if (is_recording) reset();
-}
+void sampling_after_fork_in_child(void) { reset(); }
 
 void sampling_end(void) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&sampling_lock);
   sampling.is_active = sampling.is_on = false;
   ops_disarm();
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&sampling_lock);
 }
 
 bool sampling_switch(int mode) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&sampling_lock);
   sampling.is_switched_off = mode != 1;
   follow(clock_ticks());
   sampling.is_step_whole = false;
   if (!sampling.is_on) ops_disarm();
   bool is_done = mode == 2 ? ops_arm_empty() : true;
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&sampling_lock);
   return is_done;
 }
 
 void sampling_window(int change) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&sampling_lock);
   if (change > 0) sampling.windows++;
   else if (sampling.windows) sampling.windows--;
   if (sampling.is_active) {
@@ -211,27 +206,27 @@ void sampling_window(int change) {
     follow(clock_ticks());
     if (was_on != sampling.is_on) sampling.is_step_whole = false;
   }
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&sampling_lock);
 }
 
 void sampling_pause(bool is_paused) {
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&sampling_lock);
   sampling.is_paused = is_paused;
   follow(clock_ticks());
   sampling.is_step_whole = false;
   sampling.step_began_ns = 0;
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&sampling_lock);
 }
 
 bool sampling_note_bytes(uint64_t bytes) {
   uint64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
   if (!limit || bytes < limit / 2) return true;
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&sampling_lock);
   bool was_full = sampling.plan.is_full;
   sampling_plan_note_bytes(&sampling.plan, bytes);
   bool is_reached = sampling.plan.is_full && !was_full && sampling.is_active;
   if (is_reached) follow(clock_ticks());
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&sampling_lock);
   return !is_reached;
 }
 
@@ -245,10 +240,10 @@ bool sampling_take_event(struct sampling_event *event) {
 
 bool sampling_lacks_steps(uint64_t *steps, uint64_t *recorded) {
   enum { MANY_STEPS = 50, ENOUGH_STEPS = 5 };
-  pthread_mutex_lock(&guard);
+  pthread_mutex_lock(&sampling_lock);
   *steps = sampling.marks.steps;
   *recorded = sampling.plan.recorded;
   bool is_chosen = sampling.options.mode == OPS_NONE || sampling.options.last_step >= 0;
-  pthread_mutex_unlock(&guard);
+  pthread_mutex_unlock(&sampling_lock);
   return !is_chosen && *steps >= MANY_STEPS && *recorded < ENOUGH_STEPS;
 }

@@ -12,13 +12,15 @@
 #include "sampling_plan.h"
 #include "step_marks.h"
 
+#include <pthread.h>
+
 /* Before sampling_begin: what an op and a change of memory take, in nanoseconds; 0: what is usual. */
 void sampling_set_costs(double op_ns, double memory_ns);
 void sampling_begin(const struct sampling_options *options);
-/* Before a fork the lock is taken, so that the child inherits whole structures. A child that records begins anew. */
-void sampling_before_fork(void);
-void sampling_after_fork_in_parent(void);
-void sampling_after_fork_in_child(bool is_recording);
+/* A child that records begins anew. */
+void sampling_after_fork_in_child(void);
+/* Held for a moment by whoever switches; with it PyTorch's lock of its callbacks may be taken. For forks.c. */
+extern pthread_mutex_t sampling_lock;
 void sampling_end(void);
 
 /* What tfprof_capture_switch and the windows of the program ask for. */

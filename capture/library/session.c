@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include "clock.h"
+#include "forks.h"
 #include "guarded_read.h"
 #include "memory_callbacks.h"
 #include "module_discovery.h"
@@ -17,6 +18,7 @@
 #include "sampling.h"
 #include "thread_names.h"
 #include "torch_inputs.h"
+#include "torch_lock.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -37,6 +39,7 @@ static char directory[4096];
 static struct sampling_options sampling_asked;
 static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty: it can */
 static bool wants_shapes, wants_stacks, wants_memory, is_quiet;
+static bool is_armed;
 
 void session_part_text(int part, char *text, size_t size) {
   static const char *const words[] = {"off", "degraded", "ok"};
@@ -78,26 +81,24 @@ static bool start_recording(void) {
 
 /* ---- fork. */
 
-static void before_fork(void) {
-  sampling_before_fork();
-  if (atomic_load(&state) == SESSION_RECORDING) recording_before_fork();
-}
-static void after_fork_in_parent(void) {
-  sampling_after_fork_in_parent();
-  if (atomic_load(&state) == SESSION_RECORDING) recording_after_fork_in_parent();
-}
-static void after_fork_in_child(void) {
-  if (atomic_load(&state) != SESSION_RECORDING) {
-    sampling_after_fork_in_child(false);
-    return;
-  }
+/* What another thread had begun when it was left behind is not gone on with: a recording that was being armed or ended
+** is none in the child.  Nor is there one where PyTorch's lock is not known: callbacks could not be changed there, ever. */
+static void after_fork_in_child(bool is_whole) {
+  int seen = atomic_load(&state);
+  bool has_recorded = seen != SESSION_NONE && seen != SESSION_INHERITED;
+  struct live_memory live = {0};
+  recording_after_fork_in_child(is_whole && seen == SESSION_RECORDING, &live);
+  if (has_recorded || !is_whole) memory_after_fork_in_child(&live);
+  if (!has_recorded) return;
   capture_session++;
   thread_records_reset();
   module_queue_reset();
   module_discovery_reset();
-  recording_after_fork_in_child();
-  sampling_after_fork_in_child(!without_callbacks[0]);
-  atomic_store(&state, SESSION_INHERITED);
+  bool has_callbacks = !without_callbacks[0], goes_on = is_armed && seen != SESSION_ENDED;
+  if (has_callbacks && !torch_lock) goes_on = false;
+  if (!goes_on) memory_disarm();
+  else if (has_callbacks) sampling_after_fork_in_child();
+  atomic_store(&state, goes_on ? SESSION_INHERITED : SESSION_ENDED);
 }
 
 bool session_is_recording(void) {
@@ -218,6 +219,7 @@ int tfprof_capture_load(void) {
   const char *mode = getenv("TFPROF_PYTHON_MODE");
   wants_stacks = !mode || strcmp(mode, "none") != 0;
   wants_memory = is_set("TFPROF_MEMORY", true);
+  if (!forks_watch(after_fork_in_child)) return 0;
   if (wants_memory) memory_begin();
   read_sampling_options();
   process_identity_begin();
@@ -242,7 +244,10 @@ int tfprof_capture_begin(const char *torch_version) {
     snprintf(without_callbacks, sizeof without_callbacks, "%s", reason);
     return 0;
   }
-  set_part(PART_OPS, torch_layout.has_details ? PART_OK : PART_DEGRADED, reason);
+  bool has_lock = torch_lock_find();
+  if (!has_lock && torch_layout.has_details)
+    snprintf(reason, sizeof reason, "forked processes are not recorded: PyTorch's lock of its callbacks was not found");
+  set_part(PART_OPS, torch_layout.has_details && has_lock ? PART_OK : PART_DEGRADED, reason);
   if (sampling_asked.mode == OPS_NONE) set_part(PART_OPS, PART_OFF, "asked with --ops=none");
   set_part(PART_STEPS, PART_OK, "");
   set_part(PART_COUNTERS, PART_OK, "");
@@ -419,9 +424,7 @@ int tfprof_capture_arm(void) {
   int expected = SESSION_NONE;
   if (!atomic_compare_exchange_strong(&state, &expected, SESSION_STARTING)) return 0;
   guarded_read_end();
-  static bool handles_forks;
-  if (!handles_forks) handles_forks = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
-  if (!handles_forks || !start_recording()) {
+  if (!start_recording()) {
     atomic_store(&state, SESSION_ENDED);
     return 0;
   }
@@ -430,9 +433,11 @@ int tfprof_capture_arm(void) {
     memory_arm(wants_stacks);
   else
     memory_disarm();
-  if (without_callbacks[0]) return 1;
+  is_armed = without_callbacks[0];
+  if (is_armed) return 1;
   callbacks_prepare(wants_shapes, wants_stacks);
-  if (ranges_arm()) {
+  is_armed = ranges_arm();
+  if (is_armed) {
     sampling_begin(&sampling_asked);
     return 1;
   }

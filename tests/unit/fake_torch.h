@@ -14,6 +14,7 @@
 #include "stopping_check.h"
 #include "thread_record.h"
 #include "torch_inputs.h"
+#include "torch_lock.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -106,6 +107,8 @@ static inline void fake_torch_begin(void) {
   torch.remove_callback = fake_remove;
   torch.name = fake_name;
   torch.current_thread = fake_thread;
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  torch_lock = &lock;
   static const int undefined;
   torch.undefined_tensor = &undefined;
   torch_layout = (struct torch_layout){.scope = OBJECT_SCOPE,
