@@ -26,9 +26,10 @@
 ** one.)
 **
 ** Other sources write rows in order of their beginning or in none.  Each thread's rows are checked for end order on
-** the way, and where they are not in it, they are sorted (radix sort by start, then by end) and gone through again;
-** so are the rows of a thread on which something crossed, now with the crossing ranges left out.  Ties in a sorted
-** source: rows of equal spans are parent first if the source is closer to start order, else child first.
+** the way, and where they are not in it, they are brought into it and gone through again; so are the rows of a thread
+** on which something crossed, now with the crossing ranges left out.  From start order that takes one sweep with the
+** rows that have begun and not ended yet, in end order; from any other a radix sort by start, then by end.  Ties in a
+** sorted source: rows of equal spans are parent first if the source is closer to start order, else child first.
 **
 ** self_ns is the duration minus what the direct children cover.  Children that overlap each other (only rows that
 ** cross do) are counted once, so that it is never negative.
@@ -70,6 +71,7 @@ struct part {
   int64_t tied_start; /* of the last row with a length among those that ended with the last one, else its own */
   bool is_disordered, is_crossed;
   struct part *before; /* the last one of the same thread that has rows on its stack */
+  size_t first_span;   /* of its rows, where its thread is gone through again */
 };
 
 struct part_list {
@@ -82,6 +84,7 @@ struct lane {
   uint32_t rows;
   int64_t last_end, tied_start;
   bool is_disordered, is_crossed;
+  size_t first_span, next_span; /* of its rows, where it is gone through again */
 };
 
 struct nesting {
@@ -310,24 +313,30 @@ struct span {
   bool is_user, is_async;
 };
 
-/* Stable, by start or end relative to the smallest, upwards or downwards; `scratch` is as large as `spans`. */
-static void radix_sort(struct span *spans, struct span *scratch, uint32_t count, bool by_end, bool downwards) {
+enum sort_key { BY_ROW, BY_START, BY_START_DOWNWARDS, BY_END };
+
+static uint64_t key_of(const struct span *span, enum sort_key key) {
+  return key == BY_ROW ? span->row : (uint64_t)(key == BY_END ? span->end : span->start);
+}
+
+/* Stable, by what keys are above the smallest; `scratch` is as large as `spans`. */
+static void radix_sort(struct span *spans, struct span *scratch, uint32_t count, enum sort_key sort_key) {
   enum { BITS = 11, BUCKETS = 1 << BITS };
-  uint64_t origin = (uint64_t)(by_end ? spans[0].end : spans[0].start), largest = 0;
+  uint64_t origin = key_of(&spans[0], sort_key), largest = 0;
   for (uint32_t i = 0; i < count; i++) {
-    int64_t value = by_end ? spans[i].end : spans[i].start;
-    if (value < (int64_t)origin) origin = (uint64_t)value;
+    uint64_t value = key_of(&spans[i], sort_key);
+    if ((int64_t)value < (int64_t)origin) origin = value;
   }
   for (uint32_t i = 0; i < count; i++) {
-    uint64_t key = (uint64_t)(by_end ? spans[i].end : spans[i].start) - origin;
+    uint64_t key = key_of(&spans[i], sort_key) - origin;
     if (key > largest) largest = key;
   }
   struct span *from = spans, *to = scratch;
   for (unsigned shift = 0; shift < 64 && largest >> shift; shift += BITS) {
     uint32_t starts[BUCKETS] = {0}, sum = 0;
     for (uint32_t i = 0; i < count; i++) {
-      uint64_t key = (uint64_t)(by_end ? from[i].end : from[i].start) - origin;
-      if (downwards) key = largest - key;
+      uint64_t key = key_of(&from[i], sort_key) - origin;
+      if (sort_key == BY_START_DOWNWARDS) key = largest - key;
       starts[key >> shift & (BUCKETS - 1)]++;
     }
     for (unsigned bucket = 0; bucket < BUCKETS; bucket++) {
@@ -336,8 +345,8 @@ static void radix_sort(struct span *spans, struct span *scratch, uint32_t count,
       sum += here;
     }
     for (uint32_t i = 0; i < count; i++) {
-      uint64_t key = (uint64_t)(by_end ? from[i].end : from[i].start) - origin;
-      if (downwards) key = largest - key;
+      uint64_t key = key_of(&from[i], sort_key) - origin;
+      if (sort_key == BY_START_DOWNWARDS) key = largest - key;
       to[starts[key >> shift & (BUCKETS - 1)]++] = from[i];
     }
     struct span *other = from;
@@ -347,10 +356,12 @@ static void radix_sort(struct span *spans, struct span *scratch, uint32_t count,
   if (from != spans) memcpy(spans, from, count * sizeof *spans);
 }
 
-/* Into end order; equal ends by start downwards, equal spans as the source's order suggests. */
+/* From any order of one source, which `spans` may have lost, into end order; equal ends by start downwards, equal
+** spans as the source's order suggests. */
 static bool sort_spans(struct span *spans, uint32_t count, bool is_parent_first) {
   struct span *scratch = scratch_allocate(count * sizeof *scratch);
   if (!scratch) return false;
+  radix_sort(spans, scratch, count, BY_ROW);
   if (is_parent_first) {
     for (uint32_t i = 0; i < count / 2; i++) {
       struct span other = spans[i];
@@ -358,9 +369,75 @@ static bool sort_spans(struct span *spans, uint32_t count, bool is_parent_first)
       spans[count - 1 - i] = other;
     }
   }
-  radix_sort(spans, scratch, count, false, true);
-  radix_sort(spans, scratch, count, true, false);
+  radix_sort(spans, scratch, count, BY_START_DOWNWARDS);
+  radix_sort(spans, scratch, count, BY_END);
   scratch_free(scratch);
+  return true;
+}
+
+/* Puts the spans that began before one that comes earlier to where they belong. Where these are not few nothing is done,
+** and *is_done is false. */
+static bool move_late(struct span *spans, uint32_t count, bool *is_done) {
+  int64_t last = INT64_MIN;
+  uint32_t late = 0, kept = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    late += spans[i].start < last;
+    last = spans[i].start > last ? spans[i].start : last;
+  }
+  *is_done = late <= count / 8;
+  if (!late || !*is_done) return true;
+  struct span *moved = scratch_allocate(2 * (size_t)late * sizeof *moved);
+  if (!moved) return false;
+  last = INT64_MIN;
+  late = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_late = spans[i].start < last;
+    if (is_late) {
+      moved[late++] = spans[i];
+    } else {
+      last = spans[i].start;
+      spans[kept++] = spans[i];
+    }
+  }
+  radix_sort(moved, moved + late, late, BY_START);
+  for (uint32_t to = count; late;) { /* from the last on; none that began together with a moved one comes after it */
+    bool is_kept = kept && spans[kept - 1].start > moved[late - 1].start;
+    spans[--to] = is_kept ? spans[--kept] : moved[--late];
+  }
+  scratch_free(moved);
+  return true;
+}
+
+/* From start order into end order; ties as above. Spans that have begun wait, the one to end next last, until one
+** begins after they have ended.  A new one mostly ends before all that wait; where it crosses some it goes below them.
+** Each comes to where one before it has been.  Many that cross many would take too long: *is_done is false then, and
+** the order is lost. */
+static bool sort_started(struct span *spans, uint32_t count, bool *is_done, bool *is_crossed) {
+  uint64_t budget = 4 * (uint64_t)count + ROWS_BLOCK;
+  struct span *waiting = NULL;
+  uint32_t waits = 0, capacity = 0, done = 0, i = 0;
+  *is_crossed = false;
+  for (; i < count && budget; i++) {
+    struct span span = spans[i];
+    while (waits && waiting[waits - 1].end < span.start) spans[done++] = waiting[--waits];
+    struct span *room = scratch_grow(waiting, waits, &capacity, 64, sizeof *room);
+    if (!room) {
+      scratch_free(waiting);
+      return false;
+    }
+    waiting = room;
+    uint32_t at = waits++;
+    for (; at && waiting[at - 1].end < span.end; at--) {
+      const struct span *above = &waiting[at - 1];
+      *is_crossed |= above->start < span.start && above->end > span.start;
+      waiting[at] = *above;
+      if (budget) budget--;
+    }
+    waiting[at] = span;
+  }
+  *is_done = i == count;
+  while (waits) spans[done++] = waiting[--waits];
+  scratch_free(waiting);
   return true;
 }
 
@@ -423,73 +500,129 @@ static bool nest_spans(struct nesting *nesting, struct span *spans, uint32_t cou
   return true;
 }
 
-static bool is_closer_to_start_order(const struct span *spans, uint32_t count) {
+/* Brings the spans of one thread from the order of their rows into end order, and tells whether any may cross. */
+static bool bring_into_order(struct span *spans, uint32_t count, bool *is_crossed) {
   uint32_t start_inversions = 0, end_inversions = 0;
+  bool is_done = false;
   for (uint32_t i = 1; i < count; i++) {
     start_inversions += spans[i].start < spans[i - 1].start;
     end_inversions += spans[i].end < spans[i - 1].end;
   }
-  return start_inversions <= end_inversions;
+  bool is_parent_first = start_inversions <= end_inversions;
+  *is_crossed = true;
+  if (is_parent_first && !move_late(spans, count, &is_done)) return false;
+  if (is_done && !sort_started(spans, count, &is_done, is_crossed)) return false;
+  return is_done || sort_spans(spans, count, is_parent_first);
 }
 
-static bool nest_again(struct nesting *nesting, struct lane *lane, struct span *spans, uint32_t count) {
+static bool nest_again(struct nesting *nesting, const struct lane *lane, struct span *spans, uint32_t count) {
+  bool is_crossed = true;
   for (uint32_t i = 0; i < count; i++) nesting->parents[spans[i].row] = NO_ROW;
-  if (lane->is_disordered && !sort_spans(spans, count, is_closer_to_start_order(spans, count))) return false;
-  struct open_row *room = scratch_allocate(2 * (size_t)count * sizeof *room);
-  if (!room) return false;
-  mark_async(spans, count, room);
-  scratch_free(room);
+  if (lane->is_disordered && !bring_into_order(spans, count, &is_crossed)) return false;
+  if (is_crossed) {
+    struct open_row *room = scratch_allocate(2 * (size_t)count * sizeof *room);
+    if (!room) return false;
+    mark_async(spans, count, room);
+    scratch_free(room);
+  }
   return nest_spans(nesting, spans, count);
 }
 
-/* Collects the rows of all threads that need it, each thread's together, and nests them again. */
-static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_error *error) {
-  const struct profile_table *ops = &nesting->profile->tables[TABLE_ops];
-  string_id user = derive_known_text(nesting->profile, "user");
-  uint64_t total = 0;
-  size_t *next = scratch_allocate(((size_t)nesting->lane_count + 1) * sizeof *next);
-  if (!next) return error_no_memory(error);
-  for (uint32_t thread = 0; thread < nesting->lane_count; thread++) {
-    const struct lane *lane = &nesting->lanes[thread];
-    next[thread] = total;
-    if (lane->is_disordered || lane->is_crossed) total += lane->rows;
+/* What second_pass() goes through: the rows of some threads, each thread's together. */
+struct again {
+  struct nesting *nesting;
+  struct span *spans;
+  uint32_t *threads; /* in question */
+  uint32_t thread_count;
+  string_id user;
+};
+
+static bool is_to_nest_again(const struct lane *lane) { return lane->is_disordered || lane->is_crossed; }
+
+/* Puts the rows of one segment to their places. */
+static void collect_segment(void *context, size_t i, unsigned worker) {
+  const struct again *again = context;
+  struct nesting *nesting = again->nesting;
+  const struct segment *segment = nesting->profile->tables[TABLE_ops].segments[i];
+  const struct part_list *list = &nesting->parts[i];
+  uint32_t *part_of = nesting->part_of[worker];
+  if (store_interrupted(nesting->profile->store)) atomic_store(&nesting->failure, TFPROF_INTERRUPTED);
+  if (!part_of) part_of = scratch_allocate_zeroed((size_t)nesting->lane_count + 1, sizeof *part_of);
+  if (!part_of) atomic_store(&nesting->failure, TFPROF_NO_MEMORY);
+  if (atomic_load(&nesting->failure)) return;
+  nesting->part_of[worker] = part_of;
+  for (uint32_t k = 0; k < list->count; k++) {
+    if (is_to_nest_again(&nesting->lanes[list->items[k].thread])) part_of[list->items[k].thread] = k + 1;
   }
-  if (total == 0) {
-    scratch_free(next);
-    return TFPROF_OK;
-  }
-  enum tfprof_status status = TFPROF_OK;
-  struct span *spans = scratch_allocate(total * sizeof *spans);
-  if (!spans) status = error_no_memory(error);
-  for (size_t s = 0; s < ops->segment_count && !status; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
-      uint32_t threads[ROWS_BLOCK], row = (uint32_t)segment->first_row + first;
-      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
-      string_id categories[ROWS_BLOCK];
-      derive_references(segment->columns[COLUMN_ops_thread_id], first, count, nesting->lane_count, threads);
-      derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
-      derive_integers(segment->columns[COLUMN_ops_end_ns], first, count, ends);
-      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
-      for (uint32_t i = 0; i < count; i++, row++) {
-        if (threads[i] == NO_ROW || starts[i] == NO_VALUE || ends[i] < starts[i]) continue;
-        const struct lane *lane = &nesting->lanes[threads[i]];
-        if (!lane->is_disordered && !lane->is_crossed) continue;
-        spans[next[threads[i]]++] =
-            (struct span){.start = starts[i], .end = ends[i], .row = row, .is_user = categories[i] == user};
-      }
-      status = derive_poll(nesting->profile, error);
+  for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t threads[ROWS_BLOCK], row = (uint32_t)segment->first_row + first;
+    int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+    string_id categories[ROWS_BLOCK];
+    derive_references(segment->columns[COLUMN_ops_thread_id], first, count, nesting->lane_count, threads);
+    derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
+    derive_integers(segment->columns[COLUMN_ops_end_ns], first, count, ends);
+    derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
+    for (uint32_t k = 0; k < count; k++, row++) {
+      if (threads[k] == NO_ROW || !part_of[threads[k]] || starts[k] == NO_VALUE || ends[k] < starts[k]) continue;
+      struct part *part = &list->items[part_of[threads[k]] - 1];
+      again->spans[part->first_span++] =
+          (struct span){.start = starts[k], .end = ends[k], .row = row, .is_user = categories[k] == again->user};
     }
   }
-  for (uint32_t thread = 0; thread < nesting->lane_count && !status; thread++) {
+  for (uint32_t k = 0; k < list->count; k++) part_of[list->items[k].thread] = 0;
+}
+
+static void nest_thread_again(void *context, size_t i, unsigned worker) {
+  const struct again *again = context;
+  struct nesting *nesting = again->nesting;
+  const struct lane *lane = &nesting->lanes[again->threads[i]];
+  (void)worker;
+  if (store_interrupted(nesting->profile->store)) atomic_store(&nesting->failure, TFPROF_INTERRUPTED);
+  if (atomic_load(&nesting->failure)) return;
+  if (!nest_again(nesting, lane, again->spans + lane->first_span, lane->rows))
+    atomic_store(&nesting->failure, TFPROF_NO_MEMORY);
+}
+
+/* The threads that need it, and where the rows go that each segment has of them. Returns the number of rows. */
+static size_t find_places(struct again *again) {
+  struct nesting *nesting = again->nesting;
+  size_t total = 0;
+  for (uint32_t thread = 0; thread < nesting->lane_count; thread++) {
     struct lane *lane = &nesting->lanes[thread];
-    if (!lane->is_disordered && !lane->is_crossed) continue;
-    if (!nest_again(nesting, lane, spans + (next[thread] - lane->rows), lane->rows)) status = error_no_memory(error);
-    if (!status) status = derive_poll(nesting->profile, error);
+    lane->first_span = lane->next_span = total;
+    if (!is_to_nest_again(lane) || !lane->rows) continue;
+    again->threads[again->thread_count++] = thread;
+    total += lane->rows;
   }
-  scratch_free(spans);
-  scratch_free(next);
+  for (size_t s = 0; s < nesting->profile->tables[TABLE_ops].segment_count && total; s++) {
+    for (uint32_t k = 0; k < nesting->parts[s].count; k++) {
+      struct part *part = &nesting->parts[s].items[k];
+      part->first_span = nesting->lanes[part->thread].next_span;
+      nesting->lanes[part->thread].next_span += part->rows;
+    }
+  }
+  return total;
+}
+
+static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_error *error) {
+  struct again again = {.nesting = nesting, .user = derive_known_text(nesting->profile, "user")};
+  again.threads = scratch_allocate(((size_t)nesting->lane_count + 1) * sizeof *again.threads);
+  if (!again.threads) return error_no_memory(error);
+  size_t total = find_places(&again);
+  enum tfprof_status status = TFPROF_OK;
+  if (total) {
+    again.spans = scratch_allocate(total * sizeof *again.spans);
+    if (again.spans) {
+      derive_parallel(total, nesting->profile->tables[TABLE_ops].segment_count, collect_segment, &again);
+      derive_parallel(total, again.thread_count, nest_thread_again, &again);
+      status = derive_failure(atomic_load(&nesting->failure), error);
+    } else {
+      status = error_no_memory(error);
+    }
+  }
+  scratch_free(again.spans);
+  scratch_free(again.threads);
   return status;
 }
 

@@ -157,7 +157,7 @@ static inline const char *text_of(const struct opened *opened, int64_t id) {
 }
 
 /* How the rows of a source are ordered. */
-enum arrangement { END_ORDER, START_ORDER, SHUFFLED };
+enum arrangement { END_ORDER, START_ORDER, SOME_LATE, SHUFFLED, ARRANGEMENTS };
 
 /* ---- a program, told row by row ---- */
 

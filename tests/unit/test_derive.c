@@ -118,7 +118,7 @@ static void arrange(struct row_list *list, enum arrangement arrangement) {
       rows[i - 1] = rows[k];
       rows[k] = other;
     }
-  } else if (arrangement == START_ORDER) {
+  } else if (arrangement == START_ORDER || arrangement == SOME_LATE) {
     for (uint32_t i = 1; i < list->count; i++) {
       for (uint32_t k = i; k > 0 && starts_later(&rows[k - 1], &rows[k]); k--) {
         other = rows[k];
@@ -126,6 +126,12 @@ static void arrange(struct row_list *list, enum arrangement arrangement) {
         rows[k - 1] = other;
       }
     }
+  }
+  for (uint32_t moves = arrangement == SOME_LATE ? below(1 + list->count / 8) : 0; moves > 0; moves--) {
+    uint32_t from = below(list->count), to = from + below(list->count - from);
+    other = rows[from];
+    memmove(&rows[from], &rows[from + 1], (to - from) * sizeof other);
+    rows[to] = other;
   }
 }
 
@@ -233,7 +239,7 @@ static void test_nesting(unsigned cases) {
     struct opened opened;
     uint32_t threads = 1 + below(3);
     bool is_strict = below(2), has_async = below(3) == 0;
-    enum arrangement arrangement = below(2) ? END_ORDER : below(2) ? START_ORDER : SHUFFLED;
+    enum arrangement arrangement = (enum arrangement)below(ARRANGEMENTS);
     next_id = 0;
     for (uint32_t thread = 0; thread < threads; thread++) {
       int64_t clock = 0;
@@ -254,6 +260,23 @@ static void test_nesting(unsigned cases) {
     compare_nesting(&opened, &all, threads, is_truth_known, number);
     end(&opened);
   }
+}
+
+/* Rows that begin before all that began before them have ended, and mostly outlive them; every fifth has the same span
+** as the one before. */
+static void test_staircase(void) {
+  static struct row_list all;
+  struct opened opened;
+  for (all.count = 0; all.count < 400; all.count++) {
+    int64_t number = all.count - (all.count % 5 == 4);
+    all.rows[all.count] = (struct row){.start = number, .end = 1000 + 2 * (number - number % 2), .thread = 0,
+                                       .is_user = all.count % 50 == 7, .true_parent = -1};
+  }
+  begin(&opened);
+  put_ops(&opened, &all, 1);
+  publish(&opened, &from_start, 0);
+  compare_nesting(&opened, &all, 1, false, 0);
+  end(&opened);
 }
 
 /* Rows that nest in no way at all: whatever comes out must be a forest of enclosing rows. */
@@ -383,7 +406,8 @@ static void test_step_lookup(unsigned cases) {
 }
 
 int main(void) {
-  test_nesting(6000);
+  test_nesting(8000);
+  test_staircase();
   test_nonsense(2000);
   test_extremes(1000);
   test_step_lookup(2000);
