@@ -1,8 +1,9 @@
 /* scratch.c: see scratch.h.
 **
 ** Small pieces come from malloc.  Large ones are mappings of their own; free ones are kept in a short list, of which a
-** request takes the smallest that is not much too large.  Huge pages were tried: where memory is in small pieces the
-** kernel takes longer to make them than they save.
+** request takes the smallest that is large enough, less what it does not need, or else the largest, which is made longer:
+** either way it gets pages that are there.  Huge pages were tried: where memory is in small pieces the kernel takes
+** longer to make them than they save.
 */
 #include "store/scratch.h"
 
@@ -17,7 +18,7 @@ enum {
   HEADER_BYTES = 64,
   PIECE = 1 << 16, /* mappings are multiples of this */
   SMALLEST_MAPPING = 1 << 18,
-  MOST_KEPT = 24,            /* pieces, and */
+  MOST_KEPT = 48,            /* pieces, and */
   MOST_KEPT_BYTES = 64 << 20 /* bytes that are kept for reuse */
 };
 
@@ -49,30 +50,60 @@ static void unmap(void *memory) {
   munmap((char *)memory - HEADER_BYTES, header_of(memory)->capacity + HEADER_BYTES);
 }
 
-static void *take_kept(size_t bytes) {
+static size_t mapping_of(size_t bytes) { return (bytes + HEADER_BYTES + PIECE - 1) / PIECE * PIECE; }
+
+/* `all` bytes, which begin with a header that says so. */
+static void *begin_mapping(char *mapping, size_t all) {
+  *(struct header *)(void *)mapping = (struct header){.capacity = all - HEADER_BYTES, .is_mapping = true};
+  return mapping + HEADER_BYTES;
+}
+
+/* NULL: no memory; the piece stays as it was. */
+static void *lengthen(void *memory, size_t bytes) {
+  size_t all = mapping_of(bytes);
+  char *mapping = (char *)memory - HEADER_BYTES;
+  mapping = mremap(mapping, header_of(memory)->capacity + HEADER_BYTES, all, MREMAP_MAYMOVE);
+  return mapping == MAP_FAILED ? NULL : begin_mapping(mapping, all);
+}
+
+/* With the lock: the kept piece that suits best, and of the others the largest; MOST_KEPT: none. */
+static unsigned find_kept(size_t bytes) {
   unsigned best = MOST_KEPT;
-  void *memory = NULL;
-  pthread_mutex_lock(&kept.lock);
   for (unsigned i = 0; i < kept.count; i++) {
     size_t capacity = header_of(kept.pieces[i])->capacity;
-    if (capacity < bytes || capacity > 2 * bytes) continue;
-    if (best == MOST_KEPT || capacity < header_of(kept.pieces[best])->capacity) best = i;
+    size_t found = best == MOST_KEPT ? 0 : header_of(kept.pieces[best])->capacity;
+    if (found >= bytes ? capacity >= bytes && capacity < found : capacity > found) best = i;
   }
-  if (best < MOST_KEPT) {
-    memory = kept.pieces[best];
+  return best;
+}
+
+static void *take_kept(size_t bytes) {
+  void *memory = NULL;
+  pthread_mutex_lock(&kept.lock);
+  unsigned at = find_kept(bytes);
+  if (at < MOST_KEPT && (CAN_MOVE || header_of(kept.pieces[at])->capacity >= bytes)) {
+    memory = kept.pieces[at];
     kept.bytes -= header_of(memory)->capacity;
-    kept.pieces[best] = kept.pieces[--kept.count];
+    size_t all = header_of(memory)->capacity + HEADER_BYTES, used = mapping_of(bytes);
+    if (all >= used + SMALLEST_MAPPING) { /* the rest stays */
+      begin_mapping((char *)memory - HEADER_BYTES, used);
+      kept.pieces[at] = begin_mapping((char *)memory - HEADER_BYTES + used, all - used);
+      kept.bytes += all - used - HEADER_BYTES;
+    } else {
+      kept.pieces[at] = kept.pieces[--kept.count];
+    }
   }
   pthread_mutex_unlock(&kept.lock);
-  return memory;
+  if (!memory || header_of(memory)->capacity >= bytes) return memory;
+  void *longer = lengthen(memory, bytes);
+  if (!longer) unmap(memory);
+  return longer;
 }
 
 static void *map(size_t bytes) {
-  size_t all = (bytes + HEADER_BYTES + PIECE - 1) / PIECE * PIECE;
+  size_t all = mapping_of(bytes);
   char *mapping = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) return NULL;
-  *(struct header *)(void *)mapping = (struct header){.capacity = all - HEADER_BYTES, .is_mapping = true};
-  return mapping + HEADER_BYTES;
+  return mapping == MAP_FAILED ? NULL : begin_mapping(mapping, all);
 }
 
 void *scratch_allocate(size_t bytes) {
@@ -100,13 +131,8 @@ void *scratch_resize(void *memory, size_t bytes) {
   if (!memory) return scratch_allocate(bytes);
   size_t capacity = header_of(memory)->capacity;
   if (bytes <= capacity && bytes >= capacity / 2) return memory;
-  if (CAN_MOVE && header_of(memory)->is_mapping && bytes >= SMALLEST_MAPPING && bytes <= SIZE_MAX / 8) {
-    size_t all = (bytes + HEADER_BYTES + PIECE - 1) / PIECE * PIECE;
-    char *mapping = mremap((char *)memory - HEADER_BYTES, capacity + HEADER_BYTES, all, MREMAP_MAYMOVE);
-    if (mapping == MAP_FAILED) return NULL;
-    ((struct header *)(void *)mapping)->capacity = all - HEADER_BYTES;
-    return mapping + HEADER_BYTES;
-  }
+  bool is_large = bytes >= SMALLEST_MAPPING && bytes <= SIZE_MAX / 8;
+  if (CAN_MOVE && header_of(memory)->is_mapping && is_large) return lengthen(memory, bytes);
   void *other = scratch_allocate(bytes);
   if (!other) return NULL;
   memcpy(other, memory, bytes < capacity ? bytes : capacity);
