@@ -37,6 +37,12 @@ static enum tfprof_status find_counting(const struct profile *profile, uint32_t 
 
 /* outermost[row]: NO_ROW until known, NONE when there is none. */
 #define NONE (NO_ROW - 1)
+
+/* Of a row whose parent has `above`. */
+static inline uint32_t below(uint32_t above, const uint8_t *counts, uint32_t row) {
+  return above == NONE && counts[row] ? row : above;
+}
+
 static void climb(const uint32_t *parents, const uint8_t *counts, uint32_t row, uint32_t *outermost, uint32_t *way) {
   uint32_t length = 0, known = NONE;
   for (; row != NO_ROW; row = parents[row]) {
@@ -48,9 +54,20 @@ static void climb(const uint32_t *parents, const uint8_t *counts, uint32_t row, 
   }
   while (length) {
     row = way[--length];
-    if (known == NONE && counts[row]) known = row;
-    outermost[row] = known;
+    outermost[row] = known = below(known, counts, row);
   }
+}
+
+/* From the end, for parents mostly come after their children and are known then. */
+static void find_outermost(const uint32_t *parents, const uint8_t *counts, uint32_t rows, uint32_t *outermost,
+                           uint32_t *way) {
+  for (uint32_t row = rows; row-- > 0;) {
+    uint32_t parent = parents[row], above = parent == NO_ROW ? NONE : outermost[parent];
+    if (outermost[row] != NO_ROW) continue;
+    if (above != NO_ROW) outermost[row] = below(above, counts, row);
+    else climb(parents, counts, row, outermost, way);
+  }
+  for (uint32_t row = 0; row < rows; row++) outermost[row] = outermost[row] == NONE ? NO_ROW : outermost[row];
 }
 
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
@@ -64,13 +81,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   way = scratch_allocate((size_t)rows * sizeof *way);
   if (!status && (!outermost || !way)) status = error_no_memory(error);
   if (!status) memset(outermost, 0xff, (size_t)rows * sizeof *outermost); /* NO_ROW */
-  for (uint32_t row = rows; row-- > 0 && !status;) { /* from the end: parents mostly come after their children */
-    if (outermost[row] == NO_ROW) climb(parents, counts, row, outermost, way);
-    if (row % ROWS_BLOCK == 0) status = derive_poll(profile, error);
-  }
-  for (uint32_t row = 0; row < rows && !status; row++) {
-    if (outermost[row] == NONE) outermost[row] = NO_ROW;
-  }
+  if (!status) status = derive_poll(profile, error);
+  if (!status) find_outermost(parents, counts, rows, outermost, way);
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_outermost_id, outermost, error);
   scratch_free(parents);
   scratch_free(counts);

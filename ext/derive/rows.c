@@ -6,6 +6,7 @@
 */
 #include "derive/rows.h"
 
+#include "dump/vectors.h"
 #include "store/parallel.h"
 
 #include <stdatomic.h>
@@ -17,7 +18,7 @@ enum {
   MADE_SEGMENT_ROWS = 1 << 16 /* what a core holds in its cache while it fills a column */
 };
 
-static void unpack_array(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
+static VECTOR_INLINE void unpack_array(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
   uint64_t base = (uint64_t)column->base;
   switch (column->width) {
     case 1: {
@@ -67,7 +68,7 @@ static bool may_be_null(const struct column *column) {
   return column->nulls || column->form == COLUMN_ABSENT || column->form == COLUMN_SUM;
 }
 
-void derive_integers(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
+VECTOR_CLONES void derive_integers(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
   switch (column->form) {
     case COLUMN_CONSTANT:
       for (uint32_t i = 0; i < count; i++) out[i] = column->base;
@@ -95,7 +96,7 @@ void derive_integers(const struct column *column, uint32_t first, uint32_t count
 }
 
 /* The usual case without the detour over 64 bits: an array that holds row numbers as they are, or all less `base`. */
-static bool unpack_narrow(const struct column *column, uint32_t first, uint32_t count, uint32_t *out) {
+static VECTOR_INLINE bool unpack_narrow(const struct column *column, uint32_t first, uint32_t count, uint32_t *out) {
   uint32_t base = (uint32_t)column->base;
   if (column->form != COLUMN_ARRAY || column->width > 4 || (uint64_t)column->base > INT32_MAX) return false;
   if (column->width == 1) {
@@ -114,7 +115,8 @@ static bool unpack_narrow(const struct column *column, uint32_t first, uint32_t 
   return true;
 }
 
-void derive_references(const struct column *column, uint32_t first, uint32_t count, uint32_t limit, uint32_t *out) {
+VECTOR_CLONES void derive_references(const struct column *column, uint32_t first, uint32_t count, uint32_t limit,
+                                     uint32_t *out) {
   if (unpack_narrow(column, first, count, out)) {
     for (uint32_t i = 0; i < count; i++) out[i] = out[i] < limit ? out[i] : NO_ROW;
     if (column->nulls) FOR_NULLS(column->nulls, first, count, out[i] = NO_ROW)
@@ -125,7 +127,7 @@ void derive_references(const struct column *column, uint32_t first, uint32_t cou
   for (uint32_t i = 0; i < count; i++) out[i] = (uint64_t)values[i] < limit ? (uint32_t)values[i] : NO_ROW;
 }
 
-void derive_texts(const struct column *column, uint32_t first, uint32_t count, string_id *out) {
+VECTOR_CLONES void derive_texts(const struct column *column, uint32_t first, uint32_t count, string_id *out) {
   if (unpack_narrow(column, first, count, out)) {
     if (column->nulls) FOR_NULLS(column->nulls, first, count, out[i] = 0)
     return;
@@ -284,7 +286,7 @@ struct range {
 
 /* Of values that are mostly small and rarely NULL the bits that any of them has are a bound that is quicker to find
 ** than the largest, for 64-bit numbers are not compared several at a time. */
-static struct range range_of_integers(const int64_t *values, uint32_t rows) {
+static VECTOR_INLINE struct range range_of_integers(const int64_t *values, uint32_t rows) {
   uint64_t any = 0, differ = 0;
   for (uint32_t row = 0; row < rows; row++) {
     any |= (uint64_t)values[row];
@@ -305,7 +307,7 @@ static struct range range_of_integers(const int64_t *values, uint32_t rows) {
 }
 
 /* Counted so that NULL is 0 and values begin at 1; one less, NULL is the largest number: no condition is needed. */
-static struct range range_of_references(const uint32_t *values, uint32_t none, uint32_t rows) {
+static VECTOR_INLINE struct range range_of_references(const uint32_t *values, uint32_t none, uint32_t rows) {
   uint32_t up = none == NO_ROW, smallest = UINT32_MAX, smallest_value = UINT32_MAX, largest = 0;
   for (uint32_t row = 0; row < rows; row++) {
     uint32_t counted = values[row] + up, less = counted - 1;
@@ -317,7 +319,7 @@ static struct range range_of_references(const uint32_t *values, uint32_t none, u
   return (struct range){(int64_t)smallest_value + 1 - up, (int64_t)largest - up, smallest == 0};
 }
 
-static struct range range_of(const struct packed *packed, uint32_t rows) {
+static VECTOR_INLINE struct range range_of(const struct packed *packed, uint32_t rows) {
   if (packed->integers) return range_of_integers(packed->integers, rows);
   return range_of_references(packed->references, packed->no_reference, rows);
 }
@@ -331,7 +333,7 @@ static struct range range_of(const struct packed *packed, uint32_t rows) {
     } \
   }
 
-static void fill_elements(const struct packed *packed, uint32_t rows, struct column_builder *builder) {
+static VECTOR_INLINE void fill_elements(const struct packed *packed, uint32_t rows, struct column_builder *builder) {
   int64_t base = builder->column->base;
   uint8_t width = builder->column->width;
   if (packed->integers) {
@@ -357,7 +359,7 @@ static void fill_elements(const struct packed *packed, uint32_t rows, struct col
 #undef FILL
 
 /* Sixty-four bytes of 0 or 1 as one word; the multiplication gathers the lowest bits of eight bytes in the highest. */
-static uint64_t bits_of_bytes(const uint8_t *bytes) {
+static VECTOR_INLINE uint64_t bits_of_bytes(const uint8_t *bytes) {
   uint64_t word = 0;
   for (unsigned i = 0; i < 8; i++) {
     uint64_t eight = 0;
@@ -367,7 +369,7 @@ static uint64_t bits_of_bytes(const uint8_t *bytes) {
   return word;
 }
 
-static void fill_nulls(const struct packed *packed, uint32_t rows, uint64_t *nulls) {
+static VECTOR_INLINE void fill_nulls(const struct packed *packed, uint32_t rows, uint64_t *nulls) {
   uint32_t none = packed->no_reference;
   for (uint32_t first = 0; first < rows; first += 64) {
     uint32_t count = rows - first < 64 ? rows - first : 64;
@@ -386,7 +388,7 @@ static void fill_nulls(const struct packed *packed, uint32_t rows, uint64_t *nul
   }
 }
 
-static struct column *pack(const struct packed *packed, uint32_t rows) {
+VECTOR_CLONES static struct column *pack(const struct packed *packed, uint32_t rows) {
   struct range range = range_of(packed, rows);
   if (range.minimum > range.maximum) return column_absent(rows);
   if (range.minimum == range.maximum && !range.has_nulls) return column_constant(rows, range.minimum);

@@ -12,6 +12,7 @@
 */
 #include "read/dump_source.h"
 
+#include "dump/vectors.h"
 #include "store/parallel.h"
 
 #include <stdlib.h>
@@ -113,7 +114,8 @@ void dump_tell_refused(struct segment *segment, unsigned column, int64_t count) 
 #define PUT_AS(type)                                                                                                   \
   for (uint32_t i = 0; i < count; i++) ((type *)builder->elements)[first + i] = (type)((uint64_t)values[i] - base)
 
-static void put_values(struct column_builder *builder, uint32_t first, uint32_t count, const int64_t *values) {
+VECTOR_CLONES static void put_values(struct column_builder *builder, uint32_t first, uint32_t count,
+                                     const int64_t *values) {
   uint64_t base = (uint64_t)builder->column->base;
   switch (builder->column->width) {
   case 0: break;

@@ -1,9 +1,11 @@
 /* eager_rows.c: see eager_rows.h. */
 #include "read/eager_rows.h"
 
+#include "dump/vectors.h"
+
 #include <string.h>
 
-struct column *pack_values(const int64_t *values, uint32_t rows, bool is_real) {
+VECTOR_CLONES struct column *pack_values(const int64_t *values, uint32_t rows, bool is_real) {
   int64_t minimum = INT64_MAX, maximum = INT64_MIN;
   bool has_nulls = false;
   for (uint32_t i = 0; i < rows; i++) {

@@ -7,6 +7,7 @@
 #include "dump/bytes.h"
 #include "dump/checksum.h"
 #include "dump/column_codec.h"
+#include "dump/vectors.h"
 
 #include <stdlib.h>
 
@@ -83,7 +84,7 @@ static bool read_varints(const uint8_t *at, const uint8_t *end, uint32_t count, 
 
 /* Shifts the values up and puts the low bytes, one plane after the other, below them. False when a value has no
 ** room. */
-static bool join_low_bytes(uint64_t *values, uint32_t count, const uint8_t *planes, unsigned width) {
+VECTOR_CLONES static bool join_low_bytes(uint64_t *values, uint32_t count, const uint8_t *planes, unsigned width) {
   uint64_t high = 0;
   const uint8_t *second = planes + count, *third = second + (width > 1 ? count : 0);
   switch (width) {
@@ -121,7 +122,7 @@ static const char *read_numbers(const struct dump_block *block, const uint8_t *r
 
 static const char outside[] = "a value lies outside the range that the directory states";
 
-static const char *decode_varint(const struct dump_block *block, uint32_t count, uint64_t *values) {
+VECTOR_CLONES static const char *decode_varint(const struct dump_block *block, uint32_t count, uint64_t *values) {
   uint64_t minimum = (uint64_t)block->minimum, range = (uint64_t)block->maximum - minimum, largest = 0;
   for (uint32_t i = 0; i < count; i++) {
     if (values[i] > largest) largest = values[i];
@@ -140,8 +141,8 @@ static const char *decode_delta(const struct dump_block *block, uint32_t count, 
   return largest > range ? outside : NULL;
 }
 
-static const char *decode_dictionary(const struct dump_block *block, const uint8_t *raw, uint32_t raw_bytes,
-                                     uint32_t count, uint64_t *values) {
+VECTOR_CLONES static const char *decode_dictionary(const struct dump_block *block, const uint8_t *raw,
+                                                   uint32_t raw_bytes, uint32_t count, uint64_t *values) {
   const uint8_t *end = raw + raw_bytes, *at;
   uint64_t minimum = (uint64_t)block->minimum, range = (uint64_t)block->maximum - minimum, sum = 0, gap, size;
   uint64_t dictionary[256] = {0};

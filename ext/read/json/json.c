@@ -21,7 +21,7 @@
 #include "read/json/trace.h"
 #include "store/parallel.h"
 
-enum { MINIMUM_CHUNK = 256 << 10, MAXIMUM_CHUNK = 4 << 20, OVERSIZED = 64 << 20 };
+enum { MINIMUM_CHUNK = 256 << 10, CACHED_CHUNK = 1 << 20, MAXIMUM_CHUNK = 4 << 20, OVERSIZED = 64 << 20 };
 
 struct buffer { char *bytes; size_t length, capacity; };
 
@@ -253,9 +253,12 @@ static void work(void *context, size_t i, unsigned number_of_worker) {
 }
 
 static size_t chunk_size(const struct source *source) {
-  /* Small against the file, so that memory stays below a fraction of it; many, so that all workers have some. */
-  uint64_t size = source_file_bytes(source) * (source_is_gzip(source) ? 10 : 1) / 64;
-  return size < MINIMUM_CHUNK ? MINIMUM_CHUNK : size > MAXIMUM_CHUNK ? MAXIMUM_CHUNK : (size_t)size;
+  /* Small against the file, so that memory stays below a fraction of it; many, so that all workers have some. Up to
+  ** CACHED_CHUNK a chunk that was just read is still in the second-level cache when it is parsed; larger ones, so that
+  ** segments do not become too many, only of very large files. */
+  uint64_t size = source_file_bytes(source) * (source_is_gzip(source) ? 10 : 1), part = size / 64;
+  if (part > CACHED_CHUNK) part = size / 2048 > CACHED_CHUNK ? size / 2048 : CACHED_CHUNK;
+  return part < MINIMUM_CHUNK ? MINIMUM_CHUNK : part > MAXIMUM_CHUNK ? MAXIMUM_CHUNK : (size_t)part;
 }
 
 enum tfprof_status json_open(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error) {
