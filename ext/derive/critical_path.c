@@ -64,8 +64,8 @@ struct syncs {
   string_id stream, context, device, event, wait;
 };
 
-struct edge_info { int64_t start, end; uint32_t event; uint8_t type; };
-struct path_row { int64_t start, end, weight; uint32_t event; uint8_t type; };
+/* What a path says of an edge: of its duration all counts, or nothing. */
+struct edge_info { int64_t start, duration; uint32_t event; uint8_t type; bool is_slack; };
 
 /* What works on one step after the other. */
 struct path_worker {
@@ -74,7 +74,7 @@ struct path_worker {
   uint32_t edge_count, edge_capacity, node_count;
   uint32_t *stack, stack_capacity, *path, path_capacity, *lanes; /* lanes: first items of host threads, then of streams */
   struct path_search search;
-  struct path_row *rows; /* of all its steps */
+  struct edge_info *rows; /* of all its steps */
   uint32_t row_count, row_capacity;
 };
 
@@ -100,7 +100,9 @@ struct work {
   atomic_int failure; /* an enum tfprof_status */
 };
 
-static bool add_edge(struct path_worker *p, uint32_t from, uint32_t to, int64_t weight, struct edge_info info) {
+/* `end` is where the edge's time ends; its weight is that or nothing. */
+static bool add_edge(struct path_worker *p, uint32_t from, uint32_t to, bool has_weight, int64_t start, int64_t end,
+                     uint32_t event, enum edge_type type) {
   if (p->edge_count == p->edge_capacity) {
     uint32_t capacity = p->edge_capacity ? p->edge_capacity * 2 : 4096;
     struct path_edge *edges = scratch_resize(p->edges, (size_t)capacity * sizeof *edges);
@@ -110,8 +112,10 @@ static bool add_edge(struct path_worker *p, uint32_t from, uint32_t to, int64_t 
     if (!edges || !infos) return false;
     p->edge_capacity = capacity;
   }
-  p->infos[p->edge_count] = info;
-  p->edges[p->edge_count++] = (struct path_edge){from, to, weight > 0 ? weight : 0};
+  int64_t duration = derive_difference(end, start);
+  has_weight &= duration > 0;
+  p->infos[p->edge_count] = (struct edge_info){start, duration, event, (uint8_t)type, !has_weight};
+  p->edges[p->edge_count++] = (struct path_edge){from, to, has_weight ? duration : 0};
   return true;
 }
 
@@ -290,9 +294,9 @@ static bool add_host_lane(struct work *w, struct path_worker *p, uint32_t first,
       const struct lane_span *span = &items[stack[--depth]];
       bool is_call = span->row >= w->first_event[CALL];
       uint32_t call = span->row - w->first_event[CALL], node = p->node_count++;
-      int64_t weight = is_call && w->is_waiting_call[call] ? 0 : derive_difference(span->end, last_time);
+      bool has_weight = !(is_call && w->is_waiting_call[call]);
       if (is_call) w->calls[call].end_node = node;
-      if (!add_edge(p, last, node, weight, (struct edge_info){last_time, span->end, span->row, OPERATOR})) return false;
+      if (!add_edge(p, last, node, has_weight, last_time, span->end, span->row, OPERATOR)) return false;
       last = node;
       last_time = span->end;
     }
@@ -302,9 +306,7 @@ static bool add_host_lane(struct work *w, struct path_worker *p, uint32_t first,
     if (span->row >= w->first_event[CALL]) w->calls[span->row - w->first_event[CALL]].start_node = node;
     if (last != NO_ROW) {
       uint32_t owner = depth ? items[stack[depth - 1]].row : NO_ROW;
-      struct edge_info info = {last_time, span->start, owner, depth ? OPERATOR : DEPENDENCY};
-      int64_t weight = depth ? derive_difference(span->start, last_time) : 0;
-      if (!add_edge(p, last, node, weight, info)) return false;
+      if (!add_edge(p, last, node, depth, last_time, span->start, owner, depth ? OPERATOR : DEPENDENCY)) return false;
     }
     last = node;
     last_time = span->start;
@@ -322,18 +324,14 @@ static bool add_device_lane(struct work *w, struct path_worker *p, uint32_t firs
     const struct call *call = &w->calls[work->call];
     work->start_node = p->node_count++;
     work->end_node = p->node_count++;
-    if (!add_edge(p, work->start_node, work->end_node, derive_difference(span->end, span->start),
-                  (struct edge_info){span->start, span->end, span->row, OPERATOR}))
-      return false;
+    if (!add_edge(p, work->start_node, work->end_node, true, span->start, span->end, span->row, OPERATOR)) return false;
     bool was_idle = !before || (before->end <= call->start && before->start <= call->start);
     bool is_alone = !next || call_of_work(w, next->row)->start > span->start;
     if (was_idle && is_alone) {
-      if (!add_edge(p, call->start_node, work->start_node, derive_difference(span->start, call->start),
-                    (struct edge_info){call->start, span->start, span->row, LAUNCH_DELAY}))
+      if (!add_edge(p, call->start_node, work->start_node, true, call->start, span->start, span->row, LAUNCH_DELAY))
         return false;
     } else if (before && derive_difference(span->start, before->end) < 1500000) {
-      if (!add_edge(p, work->start_node - 1, work->start_node, derive_difference(span->start, before->end),
-                    (struct edge_info){before->end, span->start, span->row, KERNEL_DELAY}))
+      if (!add_edge(p, work->start_node - 1, work->start_node, true, before->end, span->start, span->row, KERNEL_DELAY))
         return false;
     }
   }
@@ -359,7 +357,7 @@ static bool add_syncs(struct work *w, struct path_worker *p, uint32_t step, cons
     const struct call *call = &w->calls[s->calls[row]];
     const struct work_of_device *kernel = s->kernels[row] == NO_ROW ? NULL : &w->works[s->kernels[row]];
     bool is_of_step = kernel && kernel->call != NO_ROW && w->calls[kernel->call].step == step;
-    struct edge_info info = {call->start, call->start, w->first_event[CALL] + s->calls[row], SYNC};
+    uint32_t event = w->first_event[CALL] + s->calls[row];
     if (s->kinds[row] == s->stream || s->kinds[row] == s->context || s->kinds[row] == s->device) {
       for (uint32_t t = 0; t < w->thread_count; t++) {
         if (first[t] == first[t + 1] || (s->kinds[row] == s->stream && t != thread)) continue;
@@ -367,16 +365,18 @@ static bool add_syncs(struct work *w, struct path_worker *p, uint32_t step, cons
         uint32_t after = launched_before(w, first[t], first[t + 1], call->start);
         if (after == first[t]) continue;
         const struct lane_span *span = &w->device.items[after - 1];
-        info.start = info.end = span->end;
-        if (!add_edge(p, w->works[span->row - w->first_event[KERNEL]].end_node, call->end_node, 0, info)) return false;
+        uint32_t from = w->works[span->row - w->first_event[KERNEL]].end_node;
+        if (!add_edge(p, from, call->end_node, false, span->end, span->end, event, SYNC)) return false;
       }
     } else if (s->kinds[row] == s->event && is_of_step) {
-      if (!add_edge(p, kernel->end_node, call->end_node, 0, info)) return false;
+      if (!add_edge(p, kernel->end_node, call->end_node, false, call->start, call->start, event, SYNC)) return false;
     } else if (s->kinds[row] == s->wait && is_of_step && thread != NO_ROW) {
       uint32_t next = launched_before(w, first[thread], first[thread + 1], call->start);
       if (next == first[thread + 1]) continue;
       const struct work_of_device *work = &w->works[w->device.items[next].row - w->first_event[KERNEL]];
-      if (work != kernel && !add_edge(p, kernel->end_node, work->start_node, 0, info)) return false;
+      if (work != kernel &&
+          !add_edge(p, kernel->end_node, work->start_node, false, call->start, call->start, event, SYNC))
+        return false;
     }
   }
   return true;
@@ -425,16 +425,12 @@ static bool make_graph(struct work *w, struct path_worker *p, uint32_t step) {
 static bool add_rows(struct path_worker *p, const uint32_t *path, uint32_t length) {
   if (p->row_capacity - p->row_count < length) {
     uint32_t capacity = p->row_capacity * 2 + length;
-    struct path_row *rows = scratch_resize(p->rows, (size_t)capacity * sizeof *rows);
+    struct edge_info *rows = scratch_resize(p->rows, (size_t)capacity * sizeof *rows);
     if (!rows) return false;
     p->rows = rows;
     p->row_capacity = capacity;
   }
-  for (uint32_t i = 0; i < length; i++) {
-    const struct edge_info *info = &p->infos[path[i]];
-    p->rows[p->row_count++] =
-        (struct path_row){info->start, info->end, p->edges[path[i]].weight, info->event, info->type};
-  }
+  for (uint32_t i = 0; i < length; i++) p->rows[p->row_count++] = p->infos[path[i]];
   return true;
 }
 
@@ -457,7 +453,7 @@ static enum source source_of(const struct work *w, uint32_t event) {
   return event < w->first_event[TRANSFER] ? KERNEL : TRANSFER;
 }
 
-static enum kind kind_of(const struct work *w, const struct path_row *row) {
+static enum kind kind_of(const struct work *w, const struct edge_info *row) {
   if (row->type == LAUNCH_DELAY) return GPU_LAUNCH;
   if (row->type == KERNEL_DELAY) return GPU_KERNEL;
   if (row->type != OPERATOR) return WAIT;
@@ -496,9 +492,9 @@ static uint32_t step_of_row(const struct work *w, uint32_t row) {
     type *values = out; \
     uint32_t step = step_of_row(w, first), position = first - w->first_row[step]; \
     for (uint32_t i = 0; i < count; step++, position = 0) { \
-      const struct path_row *rows = w->workers[w->paths[step].worker].rows + w->paths[step].first; \
+      const struct edge_info *rows = w->workers[w->paths[step].worker].rows + w->paths[step].first; \
       for (; i < count && position < w->paths[step].count; i++, position++) { \
-        const struct path_row *row = &rows[position]; \
+        const struct edge_info *row = &rows[position]; \
         (void)row; \
         values[i] = (expression); \
       } \
@@ -509,9 +505,8 @@ FILL(step, uint32_t, w->has_steps ? step : NO_ROW)
 FILL(kind, string_id, w->names[EDGE_TYPES + kind_of(w, row)])
 FILL(edge, string_id, w->names[row->type])
 FILL(start, int64_t, row->start)
-FILL(end, int64_t, row->end)
-FILL(duration, int64_t, derive_difference(row->end, row->start))
-FILL(slack, int64_t, derive_difference(derive_difference(row->end, row->start), row->weight))
+FILL(duration, int64_t, row->duration)
+FILL(slack, int64_t, row->is_slack ? row->duration : 0)
 FILL(call, uint32_t, row_of(w, row->event, CALL))
 FILL(kernel, uint32_t, row_of(w, row->event, KERNEL))
 FILL(transfer, uint32_t, row_of(w, row->event, TRANSFER))
@@ -520,18 +515,18 @@ FILL(op, uint32_t, op_of(w, row->event))
 
 static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) {
   static const struct made_column columns[] = {
-      {COLUMN_critical_path_position, MADE_INTEGERS, fill_position},
-      {COLUMN_critical_path_step_id, MADE_REFERENCES, fill_step},
-      {COLUMN_critical_path_kind, MADE_TEXTS, fill_kind},
-      {COLUMN_critical_path_edge, MADE_TEXTS, fill_edge},
-      {COLUMN_critical_path_start_ns, MADE_INTEGERS, fill_start},
-      {COLUMN_critical_path_end_ns, MADE_INTEGERS, fill_end},
-      {COLUMN_critical_path_dur_ns, MADE_INTEGERS, fill_duration},
-      {COLUMN_critical_path_slack_ns, MADE_INTEGERS, fill_slack},
-      {COLUMN_critical_path_api_call_id, MADE_REFERENCES, fill_call},
-      {COLUMN_critical_path_kernel_id, MADE_REFERENCES, fill_kernel},
-      {COLUMN_critical_path_transfer_id, MADE_REFERENCES, fill_transfer},
-      {COLUMN_critical_path_op_id, MADE_REFERENCES, fill_op}};
+      {COLUMN_critical_path_position, MADE_INTEGERS, fill_position, 0, 0},
+      {COLUMN_critical_path_step_id, MADE_REFERENCES, fill_step, 0, 0},
+      {COLUMN_critical_path_kind, MADE_TEXTS, fill_kind, 0, 0},
+      {COLUMN_critical_path_edge, MADE_TEXTS, fill_edge, 0, 0},
+      {COLUMN_critical_path_start_ns, MADE_INTEGERS, fill_start, 0, 0},
+      {COLUMN_critical_path_dur_ns, MADE_INTEGERS, fill_duration, 0, 0},
+      {COLUMN_critical_path_end_ns, MADE_SUM, NULL, COLUMN_critical_path_start_ns, COLUMN_critical_path_dur_ns},
+      {COLUMN_critical_path_slack_ns, MADE_INTEGERS, fill_slack, 0, 0},
+      {COLUMN_critical_path_api_call_id, MADE_REFERENCES, fill_call, 0, 0},
+      {COLUMN_critical_path_kernel_id, MADE_REFERENCES, fill_kernel, 0, 0},
+      {COLUMN_critical_path_transfer_id, MADE_REFERENCES, fill_transfer, 0, 0},
+      {COLUMN_critical_path_op_id, MADE_REFERENCES, fill_op, 0, 0}};
   struct profile *profile = w->profile;
   uint64_t rows = 0;
   for (uint32_t step = 0; step < w->step_count; step++) {

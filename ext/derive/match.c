@@ -1,84 +1,150 @@
 /* match.c: see match.h. */
 #include "derive/match.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash_key(int64_t key) {
-  uint64_t hash = (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15);
-  return hash ^ hash >> 32;
+enum { ROWS_IN_BUCKET = 2, MOST_IN_BUCKET = 64 };
+
+/* The highest bits of the product: numbers with equal gaps fall evenly between each other. */
+static uint64_t place_of(const struct match *match, int64_t key) {
+  return (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15) >> match->shift;
 }
 
 uint32_t match_search(const struct match *match, int64_t key) {
-  if (!match->rows) return NO_ROW;
-  for (uint64_t at = hash_key(key) & match->mask; match->rows[at]; at = (at + 1) & match->mask) {
-    if (match->keys[at] == key) return match->rows[at] - 1;
+  uint64_t offset = (uint64_t)key - (uint64_t)match->base, bucket = offset >> match->shift;
+  uint64_t mask = UINT64_MAX >> match->shift;
+  if (match->form == MATCH_BUCKETS && bucket < match->range) {
+    for (uint32_t i = match->first_of_bucket[bucket]; i < match->first_of_bucket[bucket + 1]; i++) {
+      if (match->entries[i].low == (uint32_t)offset) return match->entries[i].row;
+    }
+  }
+  if (match->form != MATCH_TABLE) return NO_ROW;
+  for (uint64_t at = place_of(match, key); match->slots[at].row; at = (at + 1) & mask) {
+    if (match->slots[at].key == key) return match->slots[at].row - 1;
   }
   return NO_ROW;
 }
 
 void match_free(struct match *match) {
   scratch_free(match->rows);
-  scratch_free(match->keys);
+  scratch_free(match->first_of_bucket);
+  scratch_free(match->entries);
+  scratch_free(match->slots);
   memset(match, 0, sizeof *match);
 }
 
+/* What a round over all rows does with each number. */
+enum round { MEASURE, COUNT, PUT };
+
+struct making {
+  struct match *match;
+  uint64_t count;
+  int64_t minimum, maximum;
+  uint32_t largest; /* bucket */
+};
+
+static void measure(struct making *m, const int64_t *values, uint32_t rows) {
+  for (uint32_t i = 0; i < rows; i++) {
+    if (values[i] == NO_VALUE || values[i] == 0) continue;
+    m->count++;
+    m->minimum = values[i] < m->minimum ? values[i] : m->minimum;
+    m->maximum = values[i] > m->maximum ? values[i] : m->maximum;
+  }
+}
+
+/* How many rows each bucket has, two places beyond: see begin_buckets(). */
+static void count_buckets(struct making *m, const int64_t *values, uint32_t rows) {
+  const struct match *match = m->match;
+  for (uint32_t i = 0; i < rows; i++) {
+    if (values[i] == NO_VALUE || values[i] == 0) continue;
+    uint32_t *count = &match->first_of_bucket[(((uint64_t)values[i] - (uint64_t)match->base) >> match->shift) + 2];
+    if (++*count > m->largest) m->largest = *count;
+  }
+}
+
 static void put(struct match *match, int64_t key, uint32_t row) {
-  if (match->range) {
-    uint32_t *place = &match->rows[(uint64_t)key - (uint64_t)match->base];
-    if (!*place) *place = row + 1;
-    return;
+  uint64_t offset = (uint64_t)key - (uint64_t)match->base;
+  if (match->form == MATCH_ARRAY) {
+    if (!match->rows[offset]) match->rows[offset] = row + 1;
+  } else if (match->form == MATCH_BUCKETS) {
+    match->entries[match->first_of_bucket[(offset >> match->shift) + 1]++] = (struct match_entry){(uint32_t)offset, row};
+  } else {
+    uint64_t at = place_of(match, key), mask = UINT64_MAX >> match->shift;
+    for (; match->slots[at].row; at = (at + 1) & mask) {
+      if (match->slots[at].key == key) return;
+    }
+    match->slots[at] = (struct match_slot){key, row + 1};
   }
-  uint64_t at = hash_key(key) & match->mask;
-  for (; match->rows[at]; at = (at + 1) & match->mask) {
-    if (match->keys[at] == key) return;
+}
+
+static void each_row(struct making *m, const struct profile_table *content, unsigned column, enum round round) {
+  int64_t values[ROWS_BLOCK];
+  for (size_t s = 0; s < content->segment_count; s++) {
+    const struct segment *segment = content->segments[s];
+    if (segment->columns[column]->form == COLUMN_ABSENT) continue;
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      derive_integers(segment->columns[column], first, rows, values);
+      if (round == MEASURE) measure(m, values, rows);
+      if (round == COUNT) count_buckets(m, values, rows);
+      for (uint32_t i = 0; i < rows && round == PUT; i++) {
+        if (values[i] == NO_VALUE || values[i] == 0) continue;
+        put(m->match, values[i], (uint32_t)segment->first_row + first + i);
+      }
+    }
   }
-  match->rows[at] = row + 1;
-  match->keys[at] = key;
+}
+
+static bool begin_array(struct match *match, uint64_t range) {
+  match->form = MATCH_ARRAY;
+  match->range = range;
+  match->rows = scratch_allocate_zeroed((size_t)range, sizeof *match->rows);
+  return match->rows;
+}
+
+/* Buckets of which each begins where the one before ends; first_of_bucket[bucket + 1] moves from there to the bucket's
+** end while rows are put into it. MATCH_NOTHING stays where the numbers are too unevenly spread, or few buckets would
+** hold numbers that differ in more than their low bits. */
+static bool try_buckets(struct making *m, const struct profile_table *content, unsigned column) {
+  struct match *match = m->match;
+  uint64_t range = (uint64_t)m->maximum - (uint64_t)m->minimum;
+  while (range >> match->shift >= m->count * ROWS_IN_BUCKET) match->shift++;
+  if (match->shift > 32) return true;
+  match->range = (range >> match->shift) + 1;
+  match->first_of_bucket = scratch_allocate_zeroed((size_t)match->range + 2, sizeof *match->first_of_bucket);
+  match->entries = scratch_allocate((size_t)m->count * sizeof *match->entries);
+  if (!match->first_of_bucket || !match->entries) return false;
+  each_row(m, content, column, COUNT);
+  if (m->largest > MOST_IN_BUCKET) return true;
+  for (uint64_t i = 2; i < match->range + 2; i++) match->first_of_bucket[i] += match->first_of_bucket[i - 1];
+  match->form = MATCH_BUCKETS;
+  return true;
+}
+
+static bool begin_table(struct match *match, uint64_t count) {
+  uint64_t slots = 2;
+  for (match->shift = 63; slots < count * 2; match->shift--) slots *= 2;
+  match->form = MATCH_TABLE;
+  match->slots = scratch_allocate_zeroed((size_t)slots, sizeof *match->slots);
+  return match->slots;
 }
 
 enum tfprof_status match_make(struct match *match, const struct profile *profile, unsigned table, unsigned column,
                               struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
-  int64_t values[ROWS_BLOCK], minimum = INT64_MAX, maximum = INT64_MIN;
-  uint32_t all;
-  uint64_t count = 0;
+  struct making m = {.match = match, .minimum = INT64_MAX, .maximum = INT64_MIN};
+  uint32_t rows;
   memset(match, 0, sizeof *match);
-  enum tfprof_status status = derive_row_count(profile, table, &all, error);
+  enum tfprof_status status = derive_row_count(profile, table, &rows, error);
   if (status) return status;
-  for (unsigned round = 0; round < 2; round++) {
-    for (size_t s = 0; s < content->segment_count; s++) {
-      const struct segment *segment = content->segments[s];
-      if (segment->columns[column]->form == COLUMN_ABSENT) continue;
-      for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-        uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
-        derive_integers(segment->columns[column], first, rows, values);
-        for (uint32_t i = 0; i < rows; i++) {
-          if (values[i] == NO_VALUE || values[i] == 0) continue;
-          if (round) {
-            put(match, values[i], (uint32_t)segment->first_row + first + i);
-            continue;
-          }
-          count++;
-          if (values[i] < minimum) minimum = values[i];
-          if (values[i] > maximum) maximum = values[i];
-        }
-      }
-    }
-    if (round || !count) break;
-    uint64_t range = (uint64_t)maximum - (uint64_t)minimum + 1, slots;
-    if (range && range <= count * 8 + 1024) {
-      match->base = minimum;
-      match->range = slots = range;
-    } else {
-      for (slots = 16; slots < count * 2; slots *= 2) continue;
-      match->mask = slots - 1;
-      match->keys = scratch_allocate((size_t)slots * sizeof *match->keys);
-      if (!match->keys) return error_no_memory(error);
-    }
-    match->rows = scratch_allocate_zeroed((size_t)slots, sizeof *match->rows);
-    if (!match->rows) return error_no_memory(error);
-  }
+  each_row(&m, content, column, MEASURE);
+  if (!m.count) return TFPROF_OK;
+  match->base = m.minimum;
+  uint64_t range = (uint64_t)m.maximum - (uint64_t)m.minimum + 1;
+  bool is_made = range && range <= m.count * 8 + 1024 ? begin_array(match, range) : try_buckets(&m, content, column);
+  if (is_made && match->form == MATCH_NOTHING) is_made = begin_table(match, m.count);
+  if (!is_made) return error_no_memory(error);
+  each_row(&m, content, column, PUT);
   return TFPROF_OK;
 }
 
@@ -98,11 +164,11 @@ static void merge(const struct lane_span *a, const struct lane_span *a_end, cons
   memcpy(out + (a_end - a), b, (size_t)(b_end - b) * sizeof *b);
 }
 
-/* Where sorted runs end, ascending, into a list that grows; 0: no memory. */
-static size_t find_runs(const struct lane_span *spans, size_t count, size_t **ends) {
+/* Where sorted runs end, ascending, into a list that grows; 0: no memory. Stops when there are more than `most`. */
+static size_t find_runs(const struct lane_span *spans, size_t count, size_t most, size_t **ends) {
   size_t runs = 0, capacity = 64;
   *ends = scratch_allocate(capacity * sizeof **ends);
-  for (size_t i = 1; i <= count && *ends; i++) {
+  for (size_t i = 1; i <= count && *ends && runs <= most; i++) {
     if (i < count && !in_order(&spans[i], &spans[i - 1])) continue;
     if (runs == capacity) {
       size_t *grown = scratch_resize(*ends, capacity * 2 * sizeof *grown);
@@ -130,26 +196,29 @@ static bool group_by_lane(struct lane_span *spans, size_t count, struct lane_spa
 
 enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct tfprof_error *error) {
   enum { FEW_RUNS = 8 };
-  size_t *ends, runs = find_runs(spans, count, &ends);
+  size_t *ends, runs = find_runs(spans, count, FEW_RUNS, &ends);
   struct lane_span *other = runs > 1 ? scratch_allocate(count * sizeof *other) : NULL, *from = spans, *to = other;
-  /* Threads take turns in most sources. */
-  if (runs > FEW_RUNS && other && group_by_lane(spans, count, other)) {
-    from = other;
-    to = spans;
+  if (runs > FEW_RUNS && other) {
     scratch_free(ends);
-    runs = find_runs(from, count, &ends);
+    /* Threads take turns in most sources. */
+    if (group_by_lane(spans, count, other)) {
+      from = other;
+      to = spans;
+    }
+    runs = find_runs(from, count, SIZE_MAX, &ends);
   }
   if (!ends || (count && !runs) || (runs > 1 && !other)) {
     scratch_free(ends);
     scratch_free(other);
     return error_no_memory(error);
   }
-  while (runs > 1) { /* neighbours in pairs */
+  while (runs > 1) { /* neighbours in pairs; what then lies in order is one run */
     size_t made = 0, begin = 0;
     for (size_t i = 0; i < runs; i += 2) {
       size_t middle = ends[i], end = i + 1 < runs ? ends[i + 1] : middle;
       merge(from + begin, from + middle, from + middle, from + end, to + begin);
-      ends[made++] = begin = end;
+      bool is_next = made && !in_order(&to[begin], &to[begin - 1]);
+      ends[is_next ? made - 1 : made++] = begin = end;
     }
     runs = made;
     struct lane_span *swap = from;

@@ -15,7 +15,7 @@
 
 enum {
   SERIAL_ROWS = 1 << 15,       /* so few are not worth a thread */
-  MADE_SEGMENT_ROWS = 1 << 16 /* what a core holds in its cache while it fills a column */
+  MADE_SEGMENT_ROWS = 1 << 14 /* what a core holds in its cache while it fills all columns of a table */
 };
 
 static VECTOR_INLINE void unpack_array(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
@@ -496,23 +496,46 @@ struct filling {
   atomic_int failure; /* an enum tfprof_status */
 };
 
-static void fill_segment(void *context, size_t i, unsigned worker) {
+/* Where the values of a segment's columns begin, one column after the other. */
+static int64_t *room_of(const struct filling *filling, int64_t *room, uint32_t rows, unsigned k) {
+  for (unsigned i = 0; i < k; i++) {
+    if (filling->columns[i].kind != MADE_SUM) room += filling->columns[i].kind == MADE_INTEGERS ? rows : (rows + 1) / 2;
+  }
+  return room;
+}
+
+static struct column *made_column(const struct made_column *made, const struct segment *segment, const void *values) {
+  if (made->kind == MADE_SUM) return column_sum(segment->columns[made->left], segment->columns[made->right]);
+  bool is_integers = made->kind == MADE_INTEGERS;
+  struct packed packed = {is_integers ? values : NULL, is_integers ? NULL : values,
+                          made->kind == MADE_TEXTS ? 0 : NO_ROW};
+  return pack(&packed, segment->rows);
+}
+
+/* All columns of a block of rows, then of the next, so that what they are computed from is in the cache. */
+static void fill_segment(void *context, size_t s, unsigned worker) {
   struct filling *filling = context;
-  struct segment *segment = filling->profile->tables[filling->table].segments[i];
-  void *values = scratch_allocate(segment->rows * sizeof(int64_t));
-  int failure = values ? atomic_load(&filling->failure) : TFPROF_NO_MEMORY;
+  struct segment *segment = filling->profile->tables[filling->table].segments[s];
+  int64_t *room = scratch_allocate((size_t)segment->rows * filling->count * sizeof *room + sizeof *room);
+  int failure = room ? atomic_load(&filling->failure) : TFPROF_NO_MEMORY;
   (void)worker;
+  for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
+    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    for (unsigned k = 0; k < filling->count; k++) {
+      const struct made_column *made = &filling->columns[k];
+      int64_t *values = room_of(filling, room, segment->rows, k);
+      if (made->kind == MADE_SUM) continue;
+      made->fill(filling->context, (uint32_t)segment->first_row + first, count,
+                 made->kind == MADE_INTEGERS ? (void *)(values + first) : (void *)((uint32_t *)values + first));
+    }
+    if (store_interrupted(filling->profile->store)) failure = TFPROF_INTERRUPTED;
+  }
   for (unsigned k = 0; k < filling->count && !failure; k++) {
     const struct made_column *made = &filling->columns[k];
-    bool is_integers = made->kind == MADE_INTEGERS;
-    made->fill(filling->context, (uint32_t)segment->first_row, segment->rows, values);
-    struct packed packed = {is_integers ? values : NULL, is_integers ? NULL : values,
-                            made->kind == MADE_TEXTS ? 0 : NO_ROW};
-    struct column *column = pack(&packed, segment->rows);
+    struct column *column = made_column(made, segment, room_of(filling, room, segment->rows, k));
     if (!column || segment_set_column(segment, made->column, column)) failure = TFPROF_NO_MEMORY;
-    else if (store_interrupted(filling->profile->store)) failure = TFPROF_INTERRUPTED;
   }
-  scratch_free(values);
+  scratch_free(room);
   if (failure) atomic_store(&filling->failure, failure);
 }
 

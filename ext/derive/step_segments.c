@@ -359,16 +359,16 @@ static enum tfprof_status cut(struct work *w, struct tfprof_error *error) {
 FILL(step, uint32_t, w->steps[pieces[i].step].row)
 FILL(category, string_id, w->names[pieces[i].category])
 FILL(start, int64_t, pieces[i].start)
-FILL(end, int64_t, pieces[i].end)
 FILL(duration, int64_t, derive_difference(pieces[i].end, pieces[i].start))
 #undef FILL
 
 static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) {
-  static const struct made_column columns[] = {{COLUMN_step_segments_step_id, MADE_REFERENCES, fill_step},
-                                               {COLUMN_step_segments_category, MADE_TEXTS, fill_category},
-                                               {COLUMN_step_segments_start_ns, MADE_INTEGERS, fill_start},
-                                               {COLUMN_step_segments_end_ns, MADE_INTEGERS, fill_end},
-                                               {COLUMN_step_segments_dur_ns, MADE_INTEGERS, fill_duration}};
+  static const struct made_column columns[] = {{COLUMN_step_segments_step_id, MADE_REFERENCES, fill_step, 0, 0},
+                                               {COLUMN_step_segments_category, MADE_TEXTS, fill_category, 0, 0},
+                                               {COLUMN_step_segments_start_ns, MADE_INTEGERS, fill_start, 0, 0},
+                                               {COLUMN_step_segments_dur_ns, MADE_INTEGERS, fill_duration, 0, 0},
+                                               {COLUMN_step_segments_end_ns, MADE_SUM, NULL,
+                                                COLUMN_step_segments_start_ns, COLUMN_step_segments_dur_ns}};
   enum { COLUMNS = sizeof columns / sizeof *columns };
   if (w->piece_count >= NO_ROW) return error_set(error, TFPROF_LIMIT, "too many pieces of steps for one table");
   enum tfprof_status status = TFPROF_OK;

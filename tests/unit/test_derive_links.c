@@ -214,7 +214,45 @@ static void test_duplicates(void) {
   end(&opened);
 }
 
+/* Kernels find the first call with their number, however these lie: dense, spread, in heaps, far apart, several alike. */
+static void test_numbers(unsigned cases) {
+  enum { CALLS = 200, KERNELS = 200 };
+  for (unsigned number = 0; number < cases && failures < 20; number++) {
+    struct opened opened;
+    begin(&opened);
+    int64_t *calls = column(&opened, TABLE_api_calls, COLUMN_api_calls_correlation, CALLS);
+    int64_t *kernels = column(&opened, TABLE_kernels, COLUMN_kernels_correlation, KERNELS);
+    unsigned kind = number % 5;
+    for (uint32_t i = 0; i < CALLS; i++) {
+      int64_t value = i + 1;
+      if (kind == 1) value = (int64_t)(i / 2 * 5000 + below(3)) - 300000;
+      if (kind == 2) value = below(2) ? 7 : (int64_t)i << 33;
+      if (kind == 3) value = below(10) ? (int64_t)below(100) : INT64_MAX - below(3);
+      if (kind == 4) value = (int64_t)i << 40 | (below(2) ? 5 : 6);
+      calls[i] = below(20) ? value : below(2) ? 0 : NO_VALUE;
+    }
+    for (uint32_t i = 0; i < KERNELS; i++) {
+      int64_t value = calls[below(CALLS)];
+      if (value != NO_VALUE && kind == 4 && below(2)) value += INT64_C(1) << 33; /* the same low bits */
+      kernels[i] = value == NO_VALUE || below(10) ? value : value - (int64_t)below(9000);
+    }
+    publish(&opened, &from_start, below(2) ? 30 : 0);
+    int64_t *got = derived(&opened, TABLE_kernels, COLUMN_kernels_api_call_id, NULL);
+    for (uint32_t i = 0; i < KERNELS; i++) {
+      int64_t expected = NO_VALUE;
+      for (uint32_t k = 0; k < CALLS && expected == NO_VALUE; k++) {
+        if (kernels[i] != NO_VALUE && kernels[i] != 0 && calls[k] == kernels[i]) expected = k;
+      }
+      check(got[i] == expected, "numbers %u, kernel %u: call %lld instead of %lld", number, i, (long long)got[i],
+            (long long)expected);
+    }
+    free(got);
+    end(&opened);
+  }
+}
+
 int main(void) {
+  test_numbers(500);
   test_forward(2000);
   test_code_traces();
   test_made_tables();
