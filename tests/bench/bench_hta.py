@@ -33,7 +33,7 @@ def run(name, function):
     began = time.process_time()
     try:
         answer = function()
-        found = len(answer) if answer is not None else 0
+        found = sum(map(len, answer)) if isinstance(answer, list) else 0 if answer is None else len(answer)
     except Exception as error:  # HTA raises where a trace lacks what it looks for
         found = type(error).__name__
     rows[name] = found, time.process_time() - began
@@ -43,10 +43,10 @@ run("kernel breakdown", lambda: analysis.get_gpu_kernel_breakdown(visualize=Fals
 run("idle time", lambda: analysis.get_idle_time_breakdown(ranks=ranks, visualize=False)[0])
 run("queue length", lambda: analysis.get_queue_length_summary(ranks=ranks))
 run("memory bandwidth", lambda: analysis.get_memory_bw_summary(ranks=ranks))
-run("launch statistics", lambda: analysis.get_cuda_kernel_launch_stats(ranks=ranks, visualize=False)[0])
+run("launch statistics", lambda: analysis.get_cuda_kernel_launch_stats(ranks=ranks, visualize=False))
 run("frequent sequences", lambda: analysis.get_frequent_cuda_kernel_sequences(
     operator_name="aten::", output_dir=sys.argv[1], visualize=False))
-run("kernels of ops", lambda: analysis.get_aten_op_kernels_and_delay(ranks=ranks)[0])
+run("kernels of ops", lambda: analysis.get_aten_op_kernels_and_delay(ranks=ranks))
 print(json.dumps(rows))
 """
 VIEWS = [

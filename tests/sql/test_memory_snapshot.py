@@ -8,14 +8,46 @@ pickle: cut off at every length, bytes flipped, code in it, lists that hold them
 
 import collections
 import io
+import json
 import os
 import pickle
 import random
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import run_tests
+
+# PyTorch makes a snapshot of a profile of the host (it has a plot for that), and counts what is held at the end.
+PROGRAM = """
+import copy, json, pickle, sys, warnings, torch
+warnings.simplefilter("ignore")
+from torch.cuda import _memory_viz
+model = torch.nn.Sequential(torch.nn.Linear(20, 30), torch.nn.ReLU(), torch.nn.Linear(30, 5))
+optimizer = torch.optim.Adam(model.parameters())
+kept = []
+with torch.profiler.profile(record_shapes=True, profile_memory=True, with_stack=True) as profile:
+    for _ in range(3):
+        optimizer.zero_grad()
+        out = model(torch.rand(64, 20))
+        kept.append(out.detach() + 1)
+        out.square().mean().backward()
+        optimizer.step()
+snapshot = _memory_viz._profile_to_snapshot(profile)
+with open(sys.argv[1], "wb") as file:
+    pickle.dump(snapshot, file)
+trace, categories = snapshot["device_traces"][0], {}
+for entry in trace:
+    if entry["action"] == "alloc":
+        categories[entry["category"]] = categories.get(entry["category"], 0) + entry["size"]
+left = _memory_viz.filter_alloc_free_pairs(copy.deepcopy(snapshot))["device_traces"][0]
+left = sorted(entry["size"] for entry in left if entry["action"] == "alloc")
+blocks = [block["requested_size"] for segment in snapshot["segments"] for block in segment["blocks"]
+          if block["state"] == "active_allocated"]
+allocated = next(line.split(": ")[1] for line in _memory_viz.segsum(snapshot).splitlines() if "total_allocated" in line)
+print(json.dumps([categories, left, sorted(blocks), allocated, len(trace)]))
+"""
 
 START_US = 1_760_000_000_000_000
 MEGABYTE = 1 << 20
@@ -199,13 +231,58 @@ def test_without_trace(engine):
 
 def test_out_of_memory(engine):
     content, _ = snapshot(devices=1)
-    failure = {"action": "oom", "device_free": 123456, "size": 1 << 40, "stream": 0, "time_us": START_US + 10**9}
+    frames = [{"filename": "a.py", "line": 99, "name": "attention"}, {"filename": "a.py", "line": 3, "name": "main"}]
+    failure = {"action": "oom", "device_free": 123456, "size": 1 << 40, "stream": 0, "time_us": START_US + 10**9, "frames": frames}
     content["device_traces"][0].append(failure)
     connection, error = opened(engine, pickle.dumps(content))
     assert not error, error
     rows = connection.values("SELECT bytes, free_bytes, allocation_id FROM memory_events WHERE kind = 'out_of_memory'")
     assert rows == [(1 << 40, 123456, None)]
+    assert connection.values("SELECT bytes, location FROM memory_failures") == [(1 << 40, "a.py:99")]
     connection.close()
+
+
+def test_pages(engine):
+    """Expandable segments: pages are mapped and given back; what else a trace may hold is counted."""
+    actions = [("segment_map", 0, 4), ("alloc", 0, 3), ("segment_map", 4, 2), ("user_defined", 0, 0), ("free_requested", 0, 3),
+               ("free_completed", 0, 3), ("segment_unmap", 4, 2), ("snapshot", 0, 0)]
+    trace = [{"action": action, "addr": 4096 + at * MEGABYTE, "size": size * MEGABYTE, "stream": 0, "time_us": START_US + i}
+             for i, (action, at, size) in enumerate(actions)]
+    blocks = [{"address": 4096, "size": 4 * MEGABYTE, "requested_size": 0, "state": "inactive"}]
+    segment = {"device": 0, "address": 4096, "total_size": 4 * MEGABYTE, "is_expandable": True, "blocks": blocks}
+    connection, error = opened(engine, pickle.dumps({"segments": [segment], "device_traces": [trace]}))
+    assert not error, error
+    rows = connection.values(f"SELECT kind, in_use_bytes / {MEGABYTE}, reserved_bytes / {MEGABYTE} FROM memory_events ORDER BY id")
+    assert rows == [("segment_allocate", 0, 4), ("allocate", 3, 4), ("segment_allocate", 3, 6), ("release", 0, 6),
+                    ("segment_release", 0, 4)], rows
+    reasons = connection.values("SELECT reason, count FROM diagnostics ORDER BY 1")
+    assert reasons == [("free_requested", 1), ("unknown_action", 1)], reasons
+    connection.close()
+
+
+def test_pytorch_once(engine):
+    """What PyTorch itself writes, which has no times: its own counts by category, and of what is held at the end."""
+    python = os.environ.get("TFPROF_PYTHON") or sys.executable
+    if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode:
+        print("left out: PyTorch's own snapshot, since PyTorch (torch) is missing")
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "run.pickle")
+        made = subprocess.run([python, "-c", PROGRAM, path], capture_output=True, text=True)
+        assert made.returncode == 0, made.stderr
+        categories, left, blocks, allocated, count = json.loads(made.stdout)
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{path}')")
+        rows = connection.values("SELECT region, sum(bytes) FROM memory_events WHERE kind = 'allocate' GROUP BY 1")
+        assert dict(rows) == categories and len(rows) > 3, (rows, categories)
+        held = sorted(size for (size,) in connection.values("SELECT requested_bytes FROM allocations WHERE released_ns IS NULL"))
+        assert held == left == blocks and len(held) > 5, (held, left, blocks)
+        assert allocated == f"{sum(held) / 1024:.1f}KiB", (allocated, sum(held))
+        assert connection.values("SELECT in_use_bytes FROM memory_events ORDER BY id DESC LIMIT 1") == [(sum(held),)]
+        assert connection.values("SELECT max(time_ns) + 1 FROM memory_events") == [(count,)]
+        reasons = connection.values("SELECT reason FROM diagnostics ORDER BY 1")
+        assert reasons == [("free_requested",), ("no_time",)], reasons
+        connection.close()
 
 
 def test_saved(engine):

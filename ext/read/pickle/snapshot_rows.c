@@ -214,9 +214,21 @@ static enum tfprof_status note_segment(struct snapshot_rows *rows, const struct 
   return TFPROF_OK;
 }
 
+/* Before PyTorch 2.1, and in what torch.cuda._memory_viz makes of a profile, entries have no times: without any, their
+** places tell what came first and what is held still. */
+static void find_whether_timed(struct snapshot_rows *rows, const struct pickle_container *traces) {
+  rows->has_no_times = true;
+  for (uint64_t i = 0; traces && i < traces->count && rows->has_no_times; i++) {
+    const struct pickle_value *trace = &traces->items[i];
+    if (trace->kind != PICKLE_LIST || !trace->container->count) continue;
+    rows->has_no_times = time_of(&trace->container->items[0]) == ROW_NULL;
+  }
+}
+
+/* `place`: in its device's trace. */
 static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pickle_value *entry, int64_t device,
-                                     struct snapshot_index **open_segments) {
-  struct snapshot_event event = {.time = time_of(entry),
+                                     uint64_t place, struct snapshot_index **open_segments) {
+  struct snapshot_event event = {.time = rows->has_no_times ? (int64_t)place : time_of(entry),
                                  .bytes = pickle_find_integer(entry, "size", ROW_NULL),
                                  .address = pickle_find_integer(entry, "addr", ROW_NULL),
                                  .device = device,
@@ -240,6 +252,8 @@ static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pi
   if (!may_add(rows)) return TFPROF_OK;
   status = stack_row(rows, frames_of(entry), &event.trace);
   if (!status) status = pool_intern(rows->pool, actions[action].kind, strlen(actions[action].kind), &event.kind);
+  const struct pickle_value *category = pickle_find(entry, "category");
+  if (!status && category && category->kind == PICKLE_TEXT) status = intern_text(rows, category, &event.region);
   if (!status && action == ALLOCATE) status = open_allocation(rows, &event);
   if (!status && action == RELEASE) status = close_allocation(rows, &event);
   if (action == RELEASE || action == SEGMENT_RELEASE) event.bytes = -event.bytes;
@@ -372,6 +386,7 @@ enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct pool *poo
     int64_t device = pickle_find_integer(&segments->items[i], "device", 0);
     if (device >= rows->device_count && device < 4096) rows->device_count = device + 1;
   }
+  find_whether_timed(rows, traces);
   struct device_state *states = calloc((size_t)rows->device_count + 1, sizeof *states);
   size_t *first_events = calloc((size_t)rows->device_count + 1, sizeof *first_events);
   if (!states || !first_events) status = TFPROF_NO_MEMORY;
@@ -379,7 +394,7 @@ enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct pool *poo
     const struct pickle_value *trace = traces && (uint64_t)device < traces->count ? &traces->items[device] : NULL;
     first_events[device] = rows->events.count;
     for (uint64_t i = 0; trace && trace->kind == PICKLE_LIST && i < trace->container->count && !status; i++)
-      status = take_entry(rows, &trace->container->items[i], device, &open_segments);
+      status = take_entry(rows, &trace->container->items[i], device, i, &open_segments);
     first_events[device + 1] = rows->events.count;
   }
   for (uint64_t i = 0; segments && i < segments->count && !status && !rows->is_too_much; i++)
@@ -479,6 +494,8 @@ enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct pro
   SET(events, memory_events, free_bytes, free_bytes);
   SET(events, memory_events, device_id, device);
   SET(events, memory_events, address, address);
+  SET(events, memory_events, region, region);
+  SET(events, memory_events, recorded_code_trace, trace);
   free(values);
   return status;
 }

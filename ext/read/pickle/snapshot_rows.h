@@ -10,7 +10,7 @@ struct snapshot_allocation {
 };
 struct snapshot_event {
   int64_t time, bytes, address, device, allocation, in_use, reserved, free_bytes, trace;
-  string_id kind;
+  string_id kind, region;
 };
 struct snapshot_segment {
   int64_t address, bytes, device, allocated_ns, released_ns;
@@ -41,6 +41,7 @@ struct snapshot_rows {
   int64_t device_count, first_ns, last_ns;
   uint64_t row_limit, row_count;                             /* a row takes more than a byte of the file */
   uint64_t free_requested_count, odd_count, unknown_actions; /* what is not among the rows */
+  bool has_no_times;                                         /* places in the trace stand for them, as nanoseconds */
   bool is_too_much;                                          /* the limit was reached: the file repeats itself */
 };
 
