@@ -2,6 +2,8 @@
 the size of its tensor.
 """
 
+import asyncio
+import functools
 import json
 import sys
 import threading
@@ -31,8 +33,11 @@ def new():
         return torch.zeros(number)
 
 
-def note(tensor, frame):
-    told[tensor.shape[0]] = stack_of(frame)
+def note(tensor, frame, lines_on=0):
+    """The stack of the op that follows, which is called so many lines further on."""
+    stack = stack_of(frame)
+    file, line, function = stack[-1]
+    told[tensor.shape[0]] = stack[:-1] + [(file, line + lines_on, function)]
 
 
 def here(tensor):
@@ -72,9 +77,82 @@ def numbers():
     yield from (here(new()) for _ in range(2))
 
 
+def decorated(function):
+    @functools.wraps(function)
+    def around(*arguments):
+        here(new())
+        function(*arguments)
+        return here(new())
+
+    return around
+
+
+@decorated
+@decorated
+def inside(tensor):
+    here(tensor)
+
+
+async def pause(turns):
+    for _ in range(turns):
+        here(new())
+        await asyncio.sleep(0)
+
+
+async def asynchronous():
+    await asyncio.gather(pause(2), pause(3))
+    here(new())
+    return [here(new()) async for _ in several()]
+
+
+async def several():
+    for turn in range(2):
+        await asyncio.sleep(0)
+        here(new())
+        yield turn
+
+
+def on_several_lines():
+    """The line of a call is the one that it begins on; of a method the one of its name."""
+    tensor, other = new(), new()
+    torch.neg(
+        note(tensor, sys._getframe(), -1)
+        or
+        tensor
+    )
+    note(other, sys._getframe(), 4)
+    (
+        other
+        .add(1)
+        .neg(
+        )
+        .mul(2)
+    )
+
+
+class Own:
+    @property
+    def value(self):
+        return here(new())
+
+    @staticmethod
+    def of_class():
+        here(new())
+
+    def __call__(self, tensor):
+        here(tensor)
+
+
 def main():
     here(new())
     here(new())
+    inside(new())
+    asyncio.run(asynchronous())
+    on_several_lines()
+    [here(new()) for _ in range(2)], {here(new()): 0 for _ in range(2)}, {here(new()) for _ in range(2)}
+    _ = Own().value, Own.of_class(), Own()(new())
+    functools.partial(here, new())()
+    eval("here(new())")
     for depth in (1, 20, 300):
         recurse(depth)
     list(numbers())
