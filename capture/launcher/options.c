@@ -116,8 +116,8 @@ static const char help_end[] =
     "Each process that imports PyTorch writes DIR/HOST-PID.tfprof as it goes: however\n"
     "the program ends, all but the last second is there.\n";
 
-/* What help says of --buffer-size. */
-enum { MINIMUM_BUFFER_BYTES = 1 << 20 };
+/* What help says of the sizes. */
+enum { MINIMUM_BYTES = 1 << 20 };
 
 enum { HELP_INDENT = 20, HELP_WIDTH = 79 };
 
@@ -239,8 +239,12 @@ static bool set_value(struct capture_options *options, enum option option, const
       fprintf(stderr, "tfprof-capture: %s must be one of %s, not '%s'", from, spec->value, value);
       return false;
     case KIND_SIZE:
-      if (parse_size(value, text, OPTION_TEXT_SIZE) && strtoull(text, NULL, 10) >= MINIMUM_BUFFER_BYTES) return true;
-      fprintf(stderr, "tfprof-capture: %s must be a size such as 64M, and 1M at least, not '%s'", from, value);
+      if (parse_size(value, text, OPTION_TEXT_SIZE)) {
+        unsigned long long bytes = strtoull(text, NULL, 10);
+        if (bytes >= MINIMUM_BYTES || (option == OPTION_MAX_SIZE && !bytes)) return true;
+      }
+      fprintf(stderr, "tfprof-capture: %s must be a size such as 64M, and 1M at least%s, not '%s'", from,
+              option == OPTION_MAX_SIZE ? ", or 0" : "", value);
       return false;
     case KIND_PERCENT:
       if (is_percent(value)) break;

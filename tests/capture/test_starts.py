@@ -120,6 +120,9 @@ def test_check():
         assert check(impostor) == (125, ""), check(impostor)
         assert check("no-such-program")[0] == 127
         assert sorted(os.listdir(directory)) == ["python3", "train"], os.listdir(directory)
+        by_variable = [os.path.join(capturing.BUILD, "tfprof-capture"), capturing.PYTHON, script]
+        by_variable = subprocess.run(by_variable, env=dict(os.environ, TFPROF_CHECK="1"), capture_output=True, text=True)
+        assert by_variable.returncode == 0 and "can be recorded." in by_variable.stdout, by_variable
         # A Python without PyTorch.
         status, text = check(capturing.PYTHON, "-S")
         assert status == 125 and "not installed here" in text, (status, text)

@@ -101,6 +101,8 @@ def test_wrong_usage():
         (["--python", "true", "--"], "--python must be one of"),
         (["--python="], "--python= needs a value"),
         (["--buffer-size=12X", "true"], "--buffer-size must be a size such as 64M, and 1M at least, not '12X'"),
+        (["--max-size=12", "true"], "--max-size must be a size such as 64M, and 1M at least, or 0, not '12'"),
+        (["--buffer-size=0", "true"], "--buffer-size must be a size such as 64M, and 1M at least, not '0'"),
         (["--buffer-size=-1", "true"], "--buffer-size must be a size"),
         (["--buffer-size=1000k", "true"], "--buffer-size must be a size such as 64M, and 1M at least, not '1000k'"),
         (["--quiet=1", "true"], "--quiet takes no value"),
@@ -137,7 +139,7 @@ def test_help_names_every_variable():
     status, out, error = capture("--", sys.executable, "-c", show, directory=directory, env=environment)
     assert status == 0 and os.listdir(directory) == ["mine"], (error, os.listdir(directory))
     assert "TFPROF_SHAPES=0" in out and "TFPROF_BUFFER_SIZE=3145728" in out, out
-    words = ("-oyours", "--buffer-size", "1GiB", "--no-stacks", "--")
+    words = ("-oyours", "--buffer-size", "1GiB", "--max-size=0", "--no-stacks", "--")
     status, out, error = capture(*words, sys.executable, "-c", show, directory=directory, env=environment)
     assert status == 0 and sorted(os.listdir(directory)) == ["mine", "yours"], error  # the command line wins
     assert "TFPROF_PYTHON_MODE=none" in out and "TFPROF_BUFFER_SIZE=1073741824" in out, out
