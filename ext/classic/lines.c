@@ -1,4 +1,5 @@
 /* lines.c: the text of the views, in the layout of TensorFlow 2. */
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,6 +313,12 @@ static bool has_shape(const struct classic_result *result, uint32_t item) {
   return shape && (generation_of(result) == GENERATION_2 || strcmp(pool_text(result->model->pool, shape), "1") != 0);
 }
 
+static void write_blanks(int32_t count, FILE *file) {
+  static const char blanks[] = "                                                                ";
+  for (; count > 0; count -= (int32_t)sizeof blanks - 1)
+    fwrite(blanks, 1, count < (int32_t)sizeof blanks - 1 ? (size_t)count : sizeof blanks - 1, file);
+}
+
 static void write_tree_line(const struct classic_result *result, size_t row, FILE *file) {
   uint32_t item = result->rows[row].item;
   const char *joint = "";
@@ -320,7 +327,7 @@ static void write_tree_line(const struct classic_result *result, size_t row, FIL
   int32_t indent = result->indents ? result->indents[row] : (result->rows[row].depth - 1) * 2;
   if (result->hidden && result->hidden[item])
     fprintf(file, "%*s...hidden %u...\n", indent - 2, "", result->hidden[item]);
-  if (indent > 0) fprintf(file, "%*s", indent, "");
+  write_blanks(indent, file);
   fwrite(name, 1, length, file);
   if (generation_of(result) == GENERATION_0_12 && !result->options.selected) {
     fputc('\n', file);
@@ -493,6 +500,7 @@ static void write_head(const struct classic_result *result, FILE *file) {
 }
 
 void classic_write_report(const struct classic_result *result, FILE *file) {
+  int locking = __fsetlocking(file, FSETLOCKING_BYCALLER); /* not for each of the many parts of a line */
   if (generation_of(result) == GENERATION_2) write_head(result, file);
   for (size_t row = 0; row < result->row_count; row++) {
     uint32_t item = result->rows[row].item;
@@ -501,4 +509,5 @@ void classic_write_report(const struct classic_result *result, FILE *file) {
     if (result->has_checkpoint && item != result->item_count && !classic_find_tensor(result, item))
       fprintf(stderr, "Key %s not found in checkpoint\n", classic_item_name(result, item, &length));
   }
+  __fsetlocking(file, locking);
 }

@@ -10,6 +10,7 @@
 */
 #include "vtab/classic_views.h"
 
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,9 @@ struct cursor {
   size_t row;
   sqlite3_int64 rowid;
   sqlite3_value *hidden[1 + OPTION_output]; /* as they were given */
+  FILE *memory;                             /* where texts are written, one after the other; NULL: none yet */
+  char *text;
+  size_t size;
 };
 
 static int table_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made,
@@ -165,8 +169,11 @@ static void reset(struct cursor *cursor) {
 }
 
 static int cursor_close(sqlite3_vtab_cursor *base) {
-  reset((struct cursor *)base);
-  free(base);
+  struct cursor *cursor = (struct cursor *)base;
+  reset(cursor);
+  if (cursor->memory) fclose(cursor->memory);
+  free(cursor->text);
+  free(cursor);
   return SQLITE_OK;
 }
 
@@ -260,26 +267,28 @@ static int cursor_eof(sqlite3_vtab_cursor *base) {
   return cursor->result >= cursor->model_count;
 }
 
-/* What a writer writes, as a text. `empty_is_null`: where it writes nothing. */
-static void result_text(sqlite3_context *context, const struct classic_result *result, uint32_t item, size_t row,
+/* What a writer writes, as a text; NULL stands for the line of the row. Where it writes nothing it is NULL. */
+static void result_text(struct cursor *cursor, sqlite3_context *context, uint32_t item,
                         void (*write)(const struct classic_result *, uint32_t, FILE *)) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *memory = open_memstream(&text, &size);
-  if (memory && write) write(result, item, memory);
-  else if (memory) classic_write_line(result, row, memory);
-  if (!memory || fclose(memory) != 0) {
-    free(text);
+  const struct classic_result *result = cursor->results[cursor->result];
+  if (!cursor->memory) {
+    cursor->memory = open_memstream(&cursor->text, &cursor->size);
+    if (cursor->memory) __fsetlocking(cursor->memory, FSETLOCKING_BYCALLER);
+  }
+  bool is_written = cursor->memory && fseeko(cursor->memory, 0, SEEK_SET) == 0;
+  if (is_written && write) write(result, item, cursor->memory);
+  else if (is_written) classic_write_line(result, cursor->row, cursor->memory);
+  if (!is_written || fflush(cursor->memory) != 0 || ferror(cursor->memory)) {
     sqlite3_result_error_nomem(context);
     return;
   }
-  if (!write && size && text[size - 1] == '\n') size--;
-  if (size || !write) sqlite3_result_text64(context, text, size, free, SQLITE_UTF8);
-  else free(text);
+  size_t size = cursor->size;
+  if (!write && size && cursor->text[size - 1] == '\n') size--;
+  if (size || !write) sqlite3_result_text64(context, cursor->text, size, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
 static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
-  const struct cursor *cursor = (const struct cursor *)base;
+  struct cursor *cursor = (struct cursor *)base;
   const struct classic_result *result = cursor->results[cursor->result];
   const struct classic_row *row = &result->rows[cursor->row];
   bool is_root = row->item == result->item_count;
@@ -302,18 +311,18 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
                                               (uint64_t)result->model->nodes[result->nodes[row->item]].row));
       break;
     case IS_ACCOUNTED: sqlite3_result_int(context, !is_root && result->accounted[row->item]); break;
-    case DEVICE: result_text(context, result, row->item, 0, classic_write_device); break;
-    case OP_TYPES: result_text(context, result, row->item, 0, classic_write_op_types); break;
-    case SHAPE: result_text(context, result, row->item, 0, classic_write_shape); break;
-    case INPUT_SHAPES: result_text(context, result, row->item, 0, classic_write_input_shapes); break;
+    case DEVICE: result_text(cursor, context, row->item, classic_write_device); break;
+    case OP_TYPES: result_text(cursor, context, row->item, classic_write_op_types); break;
+    case SHAPE: result_text(cursor, context, row->item, classic_write_shape); break;
+    case INPUT_SHAPES: result_text(cursor, context, row->item, classic_write_input_shapes); break;
     case TENSOR_VALUE: {
       const struct classic_tensor *tensor = classic_find_tensor(result, row->item);
       if (tensor && tensor->value)
         sqlite3_result_text(context, pool_text(result->model->pool, tensor->value), -1, SQLITE_STATIC);
       break;
     }
-    case GRAPH_NODES: result_text(context, result, row->item, 0, classic_write_members); break;
-    case DISPLAYED_TEXT: result_text(context, result, row->item, cursor->row, NULL); break;
+    case GRAPH_NODES: result_text(cursor, context, row->item, classic_write_members); break;
+    case DISPLAYED_TEXT: result_text(cursor, context, row->item, NULL); break;
     default:
       if (column < PROFILE) {
         int metric = (column - FIRST_METRIC) / 2;
