@@ -4,12 +4,13 @@
 ** shard_id=3, offset=4, size=5, crc32c=6, slices=7.  A slice has an entry of its own under an ordered encoding of name
 ** and extents. V1: the key "" holds SavedTensorSlices meta=1 { tensor=1 { name=1, shape=2, type=3, slice=4 } }; others
 ** data=2 { name=1, slice=2, data=3 TensorProto }.  TensorSliceProto extent=1 { start=1, length=2, which is absent for
-** all }.
+** all }.  A sharded V1 checkpoint is several such files, each with the tensors and slices that it holds.
 */
 #include "read/tensorflow/checkpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -48,7 +49,9 @@ struct slice_entry {
 TF_LIST(slice_list, struct slice_entry)
 
 struct tf_checkpoint {
-  char *prefix; /* V1: the file */
+  char *prefix;
+  char **files; /* that were read: the index, or the file or files of V1 */
+  size_t file_count;
   bool is_v1;
   uint32_t shards;
   struct tensor_list tensors;
@@ -64,6 +67,8 @@ void tf_checkpoint_free(struct tf_checkpoint *checkpoint) {
   for (size_t i = 0; i < checkpoint->slices.count; i++) free(checkpoint->slices.items[i].key);
   tensor_list_free(&checkpoint->tensors);
   slice_list_free(&checkpoint->slices);
+  for (size_t i = 0; i < checkpoint->file_count; i++) free(checkpoint->files[i]);
+  free(checkpoint->files);
   free(checkpoint->prefix);
   free(checkpoint);
 }
@@ -146,11 +151,33 @@ static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_l
   return tf_no_memory(model);
 }
 
+/* Of several shards each tells about its own slices of a tensor: those of the last one in the list go to the first of
+** its name. */
+static bool merge_shards(struct reading *reading) {
+  struct tensor_list *tensors = &reading->checkpoint->tensors;
+  struct tensor *last = &tensors->items[tensors->count - 1], *first = NULL;
+  for (size_t i = 0; i + 1 < tensors->count && !first; i++) {
+    if (tensors->items[i].name == last->name) first = &tensors->items[i];
+  }
+  if (!first) return true;
+  struct extent *slices =
+      realloc(first->slices, (first->slice_count + last->slice_count + 1) * sizeof *slices);
+  if (!slices) return tf_no_memory(reading->model);
+  first->slices = slices;
+  if (last->slice_count) memcpy(slices + first->slice_count, last->slices, last->slice_count * sizeof *slices);
+  first->slice_count += last->slice_count;
+  free(last->shape);
+  free(last->slices);
+  tensors->count--;
+  return true;
+}
+
 static bool read_meta_tensor(struct reading *reading, struct wire_reader reader) {
   struct tf_model *model = reading->model;
   struct wire_field field;
   struct tensor *tensor = tensor_list_add(&reading->checkpoint->tensors);
-  if (!tensor || !(tensor->shape = calloc(1, sizeof *tensor->shape))) {
+  if (tensor) *tensor = (struct tensor){.shape = calloc(1, sizeof *tensor->shape)};
+  if (!tensor || !tensor->shape) {
     if (tensor) reading->checkpoint->tensors.count--;
     return tf_no_memory(model);
   }
@@ -166,7 +193,7 @@ static bool read_meta_tensor(struct reading *reading, struct wire_reader reader)
   }
   tf_check(model, &reader);
   tensor->elements = tf_shape_elements(tensor->shape);
-  return true;
+  return reading->checkpoint->file_count == 1 || merge_shards(reading);
 }
 
 /* The entry "": of V1 the list of everything. */
@@ -196,27 +223,75 @@ static bool take_entry(void *context, const uint8_t *key, size_t key_length, con
   return read_entry(reading, key, key_length, value, length);
 }
 
+static bool exists(const char *path) {
+  struct stat facts;
+  return stat(path, &facts) == 0;
+}
+
+static bool add_file(struct tf_checkpoint *checkpoint, const char *path) {
+  char **files = realloc(checkpoint->files, (checkpoint->file_count + 1) * sizeof *files);
+  if (!files) return false;
+  checkpoint->files = files;
+  return (files[checkpoint->file_count] = strdup(path)) && ++checkpoint->file_count;
+}
+
+/* The files that match a pattern, in the order of their names. False: no memory. */
+static bool add_matches(struct tf_checkpoint *checkpoint, const char *pattern) {
+  glob_t found = {0};
+  int code = glob(pattern, 0, NULL, &found);
+  bool ok = code != GLOB_NOSPACE;
+  for (size_t i = 0; ok && code == 0 && i < found.gl_pathc; i++) ok = add_file(checkpoint, found.gl_pathv[i]);
+  if (code == 0) globfree(&found);
+  return ok;
+}
+
+/* Which files `path` stands for. Where there is none, the path itself: opening it says so. */
+static bool find_files(struct tf_checkpoint *checkpoint, const char *path) {
+  size_t length = strlen(path);
+  bool is_index = length > 6 && strcmp(path + length - 6, ".index") == 0, ok;
+  char *name = NULL;
+  checkpoint->prefix = strndup(path, is_index ? length - 6 : length);
+  if (!checkpoint->prefix || asprintf(&name, "%s.index", checkpoint->prefix) < 0) return false;
+  if (is_index || exists(name)) {
+    ok = add_file(checkpoint, name);
+    free(name);
+    return ok;
+  }
+  free(name);
+  if (exists(path)) return add_file(checkpoint, path);
+  ok = add_matches(checkpoint, path); /* "model.ckpt-?????-of-00002", which is what Saver.save() returns */
+  if (ok && !checkpoint->file_count) {
+    ok = asprintf(&name, "%s-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]", path) >= 0;
+    if (ok) ok = add_matches(checkpoint, name);
+    if (name) free(name);
+  }
+  return ok && (checkpoint->file_count || add_file(checkpoint, path));
+}
+
+enum tfprof_status tf_checkpoint_file(const char *path, char **file, struct tfprof_error *error) {
+  struct tf_checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
+  *file = checkpoint && find_files(checkpoint, path) ? strdup(checkpoint->files[0]) : NULL;
+  tf_checkpoint_free(checkpoint);
+  return *file ? TFPROF_OK : error_no_memory(error);
+}
+
 enum tfprof_status tf_checkpoint_read(struct tf_model *model, const char *path, struct tf_checkpoint **made) {
   struct tf_checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
-  char *index = NULL;
   struct stat facts;
   *made = NULL;
-  if (!checkpoint) return error_no_memory(model->error);
-  size_t length = strlen(path);
-  bool is_index = length > 6 && strcmp(path + length - 6, ".index") == 0;
-  checkpoint->prefix = strndup(path, is_index ? length - 6 : length);
-  bool ok = checkpoint->prefix && asprintf(&index, "%s.index", checkpoint->prefix) >= 0;
-  if (!ok) {
+  if (!checkpoint || !find_files(checkpoint, path)) {
     tf_checkpoint_free(checkpoint);
     return error_no_memory(model->error);
   }
-  const char *file = is_index || stat(index, &facts) == 0 ? index : path;
-  tf_begin_file(model, file);
-  struct reading reading = {model, checkpoint, true};
-  enum tfprof_status status = tf_table_each(file, take_entry, &reading, model->error);
-  if (!status) status = model->status;
-  if (!status && stat(file, &facts) == 0) model->file_bytes = tf_add(model, model->file_bytes, facts.st_size);
-  free(index);
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < checkpoint->file_count && !status; i++) {
+    const char *file = checkpoint->files[i];
+    struct reading reading = {model, checkpoint, true};
+    tf_begin_file(model, file);
+    status = tf_table_each(file, take_entry, &reading, model->error);
+    if (!status) status = model->status;
+    if (!status && stat(file, &facts) == 0) model->file_bytes = tf_add(model, model->file_bytes, facts.st_size);
+  }
   if (status) tf_checkpoint_free(checkpoint);
   else *made = checkpoint;
   return status;
@@ -268,7 +343,7 @@ bool tf_publish_tensors(struct tf_model *model, struct profile *profile, const s
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     struct tf_text text = {0};
     string_id id = 0;
-    if (tensors[i].shape->rank) tf_shape_text(tensors[i].shape, &text);
+    if (tensors[i].shape->is_known) tf_shape_text(tensors[i].shape, &text);
     ok = text.failed ? tf_no_memory(model) : tf_intern(model, text.bytes, text.length, &id);
     tf_text_free(&text);
     rows.values[i] = id ? (int64_t)id : TF_NULL;
@@ -288,6 +363,7 @@ bool tf_publish_tensors(struct tf_model *model, struct profile *profile, const s
 struct content {
   uint8_t *bytes;
   size_t length;
+  int64_t filled; /* elements that slices have brought; overlapping ones count twice */
 };
 
 /* Why a value cannot be had; NULL: it can. */
@@ -317,7 +393,8 @@ static const char *read_bytes(const struct tf_checkpoint *checkpoint, uint32_t s
 
 /* Puts a slice where it belongs. False: it does not fit. */
 static bool place_slice(const struct tensor *tensor, const struct extent *extent, const uint8_t *bytes, size_t length,
-                        uint8_t *whole) {
+                        struct content *content) {
+  uint8_t *whole = content->bytes;
   size_t width = tf_dtype_bytes(tensor->dtype);
   unsigned rank = tensor->shape->rank;
   int64_t start[MAXIMUM_DIMENSIONS], size[MAXIMUM_DIMENSIONS], count = 1, at[MAXIMUM_DIMENSIONS] = {0};
@@ -331,6 +408,7 @@ static bool place_slice(const struct tensor *tensor, const struct extent *extent
     count *= size[d]; /* at most the tensor's own number */
   }
   if ((uint64_t)count * width != length) return false;
+  if (__builtin_add_overflow(content->filled, count, &content->filled)) return false;
   if (rank == 0) {
     memcpy(whole, bytes, length);
     return true;
@@ -387,8 +465,10 @@ static void slice_key(const char *name, size_t length, const struct extent *exte
   }
 }
 
+static const char not_filled[] = "its slices do not fill it";
+
 static const char *read_slices(const struct tf_checkpoint *checkpoint, const struct pool *pool,
-                               const struct tensor *tensor, uint8_t *whole) {
+                               const struct tensor *tensor, struct content *whole) {
   for (size_t i = 0; i < tensor->slice_count; i++) {
     struct tf_text key = {0};
     const struct slice_entry *found = NULL;
@@ -407,7 +487,7 @@ static const char *read_slices(const struct tf_checkpoint *checkpoint, const str
     free(content.bytes);
     if (wrong) return wrong;
   }
-  return NULL;
+  return whole->filled < tensor->elements ? not_filled : NULL;
 }
 
 static const char *read_tensor(const struct tf_checkpoint *checkpoint, const struct pool *pool,
@@ -424,10 +504,10 @@ static const char *read_tensor(const struct tf_checkpoint *checkpoint, const str
   }
   uint64_t stored = 0;
   for (size_t i = 0; i < checkpoint->slices.count; i++) stored += checkpoint->slices.items[i].size;
-  if ((uint64_t)tensor->elements > stored / width) return "its slices do not fill it";
+  if ((uint64_t)tensor->elements > stored / width) return not_filled;
   content->length = (size_t)tensor->elements * width;
   content->bytes = calloc(content->length + 1, 1);
-  return content->bytes ? read_slices(checkpoint, pool, tensor, content->bytes) : "no memory";
+  return content->bytes ? read_slices(checkpoint, pool, tensor, content) : "no memory";
 }
 
 /* ---- V1: values lie among the entries ---- */
@@ -437,6 +517,8 @@ struct v1_reading {
   const struct pool *pool;
   struct content *contents; /* of each tensor */
 };
+
+static bool is_text(int dtype) { return dtype % 100 == 7; }
 
 /* The numbers of a TensorProto as bytes of its type. */
 static bool tensor_bytes(struct wire_reader reader, int dtype, struct tf_text *bytes) {
@@ -460,6 +542,34 @@ static bool tensor_bytes(struct wire_reader reader, int dtype, struct tf_text *b
     }
   }
   return !bytes->failed;
+}
+
+/* The texts of a TensorProto as V2 stores them: lengths, four bytes for a checksum, texts. */
+static bool tensor_texts(struct wire_reader reader, struct tf_text *bytes, int64_t *count) {
+  struct wire_field field;
+  struct wire_reader again = reader;
+  while (wire_next(&reader, &field)) {
+    uint8_t length[VARINT_MAXIMUM_BYTES];
+    if (field.number != 8) continue;
+    tf_text_add(bytes, (const char *)length, (size_t)(varint_write(length, field.length) - length));
+    ++*count;
+  }
+  tf_text_add(bytes, "\0\0\0\0", 4);
+  while (wire_next(&again, &field)) {
+    if (field.number == 8) tf_text_add(bytes, (const char *)field.bytes, field.length);
+  }
+  return !bytes->failed;
+}
+
+/* Texts are saved whole. */
+static void take_v1_texts(const struct tensor *tensor, struct wire_reader data, struct content *content) {
+  struct tf_text bytes = {0};
+  int64_t count = 0;
+  if (content->bytes || !tensor_texts(data, &bytes, &count) || count != tensor->elements) {
+    tf_text_free(&bytes);
+    return;
+  }
+  *content = (struct content){(uint8_t *)bytes.bytes, bytes.length, count};
 }
 
 static bool take_v1_entry(void *context, const uint8_t *key, size_t key_length, const uint8_t *value, size_t length) {
@@ -487,13 +597,17 @@ static bool take_v1_entry(void *context, const uint8_t *key, size_t key_length, 
       struct content *content = &reading->contents[i];
       size_t width = tf_dtype_bytes(tensor->dtype);
       struct tf_text bytes = {0};
+      if (tensor->name == name && is_text(tensor->dtype)) {
+        take_v1_texts(tensor, data, content);
+        break;
+      }
       if (tensor->name != name || !width || tensor->elements < 0 ||
           (uint64_t)tensor->elements > ((uint64_t)1 << 31) / width)
         continue;
       if (!content->bytes && (content->bytes = calloc((size_t)tensor->elements * width + 1, 1)))
         content->length = (size_t)tensor->elements * width;
       if (content->bytes && tensor_bytes(data, tensor->dtype, &bytes))
-        place_slice(tensor, &extent, (const uint8_t *)(bytes.bytes ? bytes.bytes : ""), bytes.length, content->bytes);
+        place_slice(tensor, &extent, (const uint8_t *)(bytes.bytes ? bytes.bytes : ""), bytes.length, content);
       tf_text_free(&bytes);
       break;
     }
@@ -539,8 +653,10 @@ static double element(int dtype, const uint8_t *at, bool *is_real, int *digits) 
   *is_real = false;
   switch (dtype) {
     case 3: case 13: return (int32_t)load_u32(at);
-    case 4: case 10: case 12: case 30: return *at;
-    case 6: case 11: case 29: return (int8_t)*at;
+    case 4: case 10: case 12: return *at;
+    case 6: case 11: return (int8_t)*at;
+    case 29: return (*at & 15) - (*at & 8) * 2; /* four bits, in a byte each */
+    case 30: return *at & 15;
     case 5: case 15: return (int16_t)(at[0] | at[1] << 8);
     case 16: case 17: return (uint16_t)(at[0] | at[1] << 8);
     case 22: return load_u32(at);
@@ -657,7 +773,8 @@ static void load_tensor(struct profile *profile, struct segment *segment, const 
   struct tf_text text = {0};
   string_id id = 0;
   if (!wrong && !checkpoint->is_v1) wrong = read_tensor(checkpoint, pool, tensor, content);
-  else if (!wrong && !content->bytes) wrong = "its bytes are missing, or are texts of an old checkpoint";
+  else if (!wrong && !content->bytes && tensor->elements) wrong = "its bytes are missing";
+  else if (!wrong && content->filled < tensor->elements) wrong = not_filled;
   if (!wrong) {
     struct summary summary = summarise(tensor, content);
     loaded->numbers[0][row] = summary.minimum;
@@ -697,7 +814,8 @@ enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *s
     memset(loaded.value_nulls, 0xff, words * 8);
     memset(loaded.number_nulls, 0xff, words * 8);
     struct v1_reading reading = {checkpoint, store_pool(profile->store), contents};
-    if (checkpoint->is_v1) status = tf_table_each(checkpoint->prefix, take_v1_entry, &reading, error);
+    for (size_t i = 0; i < checkpoint->file_count && checkpoint->is_v1 && !status; i++)
+      status = tf_table_each(checkpoint->files[i], take_v1_entry, &reading, error);
     for (uint32_t row = 0; row < rows && !status; row++) {
       if (store_interrupted(profile->store)) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
       else load_tensor(profile, segment, checkpoint, row, &contents[row], &loaded, wants_text);

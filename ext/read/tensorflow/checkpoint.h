@@ -10,8 +10,11 @@
 
 #include "read/tensorflow/publish.h"
 
-/* `path` is PREFIX, PREFIX.index or the file of a V1 checkpoint. */
+/* `path` is PREFIX, PREFIX.index, the file of a V1 checkpoint, or of a sharded one the prefix before "-00000-of-00002"
+** or a pattern for all of its files. */
 enum tfprof_status tf_checkpoint_read(struct tf_model *model, const char *path, struct tf_checkpoint **checkpoint);
+/* The file that `path` stands for, or the first of several; to be freed. */
+enum tfprof_status tf_checkpoint_file(const char *path, char **file, struct tfprof_error *error);
 void tf_checkpoint_free(struct tf_checkpoint *checkpoint);
 /* The type _checkpoint_variables for nodes that it holds. */
 bool tf_checkpoint_mark(struct tf_model *model, const struct tf_checkpoint *checkpoint);

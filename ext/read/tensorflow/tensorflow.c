@@ -2,7 +2,6 @@
 #include "read/tensorflow/tensorflow.h"
 
 #include <stdio.h>
-#include <sys/stat.h>
 
 #include "read/recognise.h"
 #include "read/tensorflow/checkpoint.h"
@@ -112,14 +111,11 @@ static enum tfprof_status take_steps(struct opening *opening, const struct tenso
   return status;
 }
 
-/* A prefix, its index, or a V1 file. */
 static enum tfprof_status check_checkpoint(const char *path, struct tfprof_error *error) {
-  struct stat facts;
-  char *index;
-  if (asprintf(&index, "%s.index", path) < 0) return error_no_memory(error);
-  enum tfprof_status status =
-      check_kind("checkpoint_path", stat(index, &facts) == 0 ? index : path, TF_KIND_CHECKPOINT, error);
-  free(index);
+  char *file;
+  enum tfprof_status status = tf_checkpoint_file(path, &file, error);
+  if (!status) status = check_kind("checkpoint_path", file, TF_KIND_CHECKPOINT, error);
+  free(file);
   return status;
 }
 

@@ -1,0 +1,122 @@
+"""Every tensor of checkpoints that TensorFlow wrote, V2 and V1, whole and in shards, with the values that TensorFlow reads;
+and what is said where they are damaged.
+"""
+
+import glob
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import scratch  # noqa: E402,F401  (temporary files go where they are removed)
+
+TFPROF = os.path.join(os.environ.get("TFPROF_BUILD", os.path.join(HERE, "..", "..", "build")), "tfprof")
+FOLDER = os.path.join(HERE, "checkpoints")
+SINGLE = ("float32", "float16", "bfloat16", "complex64")
+
+
+def ask(path, *sql):
+    return subprocess.run([TFPROF, "--format", "json", "--checkpoint_path=" + path, *sql], capture_output=True, text=True)
+
+
+def rows(path, *sql):
+    """Of the last SELECT."""
+    done = ask(path, *sql)
+    assert (done.returncode, done.stderr) == (0, ""), (path, done.stderr)
+    at, found = 0, []
+    while at < len(done.stdout):
+        found, end = json.JSONDecoder().raw_decode(done.stdout[at:])
+        at += end + 1
+    return found
+
+
+def troubles(path):
+    """What reading all values has to tell."""
+    return [row["message"] for row in rows(path, "SELECT count(value) FROM tensors", "SELECT message FROM diagnostics")]
+
+
+def rounded(value, dtype):
+    """Values of four bytes are written with nine digits."""
+    if isinstance(value, list):
+        return [rounded(item, dtype) for item in value]
+    return struct.unpack("f", struct.pack("f", value))[0] if isinstance(value, (int, float)) and dtype in SINGLE else value
+
+
+def check_values(path, wanted):
+    tensors = rows(path, "SELECT name, dtype, shape, value, element_count, minimum FROM tensors ORDER BY name")
+    assert [tensor["name"] for tensor in tensors] == sorted(wanted), (path, [tensor["name"] for tensor in tensors])
+    for tensor in tensors:
+        dtype, shape, value = wanted[tensor["name"]]
+        ours = json.loads(tensor["value"]) if isinstance(tensor["value"], str) else tensor["value"]
+        assert (tensor["dtype"], tensor["shape"]) == (dtype, shape), (path, tensor)
+        assert rounded(ours, dtype) == rounded(value, dtype), (path, tensor, value)
+    lowest = {tensor["name"]: tensor["minimum"] for tensor in tensors}
+    assert lowest["integer/int8"] == -128 and lowest["part/columns"] == 0 and lowest["text"] is None, lowest
+    assert lowest["real/float32"] == -1.25 and lowest["empty"] is None, lowest
+    assert troubles(path) == [], path
+
+
+def main():
+    with open(os.path.join(FOLDER, "values.json"), encoding="utf-8") as file:
+        expected = json.load(file)
+    every = expected["values"]
+    old = {name: every[name] for name in expected["of_v1"]}
+    checked = 0
+    for name, wanted in (("v2.ckpt", every), ("v2.ckpt.index", every), ("v2-sharded.ckpt", every), ("v1.ckpt", old),
+                         ("v1-sharded.ckpt", old), ("v1-sharded.ckpt-?????-of-00002", old)):
+        check_values(os.path.join(FOLDER, name), wanted)
+        checked += len(wanted)
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+
+    def copied(pattern):
+        for path in glob.glob(os.path.join(FOLDER, pattern)):
+            shutil.copy(path, directory)
+
+    def change(name, edit):
+        path = os.path.join(directory, name)
+        with open(path, "rb") as file:
+            content = bytearray(file.read())
+        changed = edit(content)
+        content = content if changed is None else changed
+        with open(path, "wb") as file:
+            file.write(content)
+
+    def flip(place):
+        def edit(content):
+            content[place] ^= 0x40
+        return edit
+
+    # One shard of two: the slices that it has do not make a whole tensor.
+    copied("v1-sharded.ckpt-00000*")
+    path = os.path.join(directory, "v1-sharded.ckpt")
+    values = {row["name"]: row["value"] for row in rows(path, "SELECT name, value FROM tensors")}
+    assert values["part/rows"] is None and values["part/columns"] is None and values["real/float64"] is not None, values
+    told = troubles(path)
+    assert len(told) == 1 and "its slices do not fill it" in told[0], told
+    # The bytes of a tensor changed, cut off, gone; each costs the tensors there and no others.
+    for edit, reason in ((flip(0), "its checksum is wrong"), (lambda content: content[:-8], "its bytes lie outside of the file"),
+                         (lambda content: b"", "its bytes lie outside of the file"), (None, "cannot be opened")):
+        copied("v2.ckpt*")
+        data = "v2.ckpt.data-00000-of-00001"
+        os.remove(os.path.join(directory, data)) if edit is None else change(data, edit)
+        path = os.path.join(directory, "v2.ckpt")
+        count = rows(path, "SELECT count(*) AS tensors, count(value) AS readable FROM tensors")[0]
+        told = " ".join(troubles(path))
+        assert count["tensors"] == len(every) > count["readable"] and reason in told, (reason, count, told)
+    # The table itself damaged: said with its place; nothing is made up.
+    for name in ("v2.ckpt.index", "v1.ckpt"):
+        size = os.path.getsize(os.path.join(FOLDER, name))
+        for edit in (flip(3), flip(size - 60), flip(size - 5), lambda content: content[:-1], lambda content: content[: len(content) // 2]):
+            copied("v*.ckpt*")
+            change(name, edit)
+            done = ask(os.path.join(directory, name), "SELECT count(*) AS count FROM tensors")
+            assert done.returncode == 3 and name in done.stderr and "checkpoint" in done.stderr, (name, done.stdout, done.stderr)
+    print("%d tensors of 6 checkpoints have TensorFlow's values" % checked)
+
+
+main()
