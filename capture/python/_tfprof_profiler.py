@@ -112,18 +112,20 @@ def _take_metrics(message, row):
 
 
 def program():
-    """The program tfprof: TFPROF_PROGRAM, the one that this file was built or installed with, or the one on PATH."""
+    """The program tfprof: TFPROF_PROGRAM, the one that this file was built or installed with, the one of the virtual
+    environment, or the one on PATH."""
     here = os.path.dirname(os.path.abspath(__file__))
-    candidates = [os.environ.get("TFPROF_PROGRAM"), os.path.join(here, "..", "tfprof"),
-                  os.path.join(here, "..", "..", "..", "bin", "tfprof"),
-                  os.path.join(here, "..", "..", "..", "..", "bin", "tfprof")]
+    chosen = os.environ.get("TFPROF_PROGRAM")
+    candidates = [chosen] if chosen else [os.path.join(here, "..", "tfprof"), os.path.join(here, "..", "..", "..", "bin", "tfprof"),
+                                          os.path.join(here, "..", "..", "..", "..", "bin", "tfprof"),
+                                          os.path.join(sys.prefix, "bin", "tfprof"), shutil.which("tfprof")]
     for path in filter(None, candidates):
         if os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    found = shutil.which("tfprof")
-    if found is None:
-        raise FileNotFoundError("the program tfprof is not found; the variable TFPROF_PROGRAM may name it")
-    return found
+            return os.path.normpath(path)
+    if chosen:
+        raise FileNotFoundError("TFPROF_PROGRAM names %s, which is no program that can be run" % chosen)
+    raise FileNotFoundError("the program tfprof, which makes the views, is found neither beside %s nor in %s nor on PATH; set the "
+                            "variable TFPROF_PROGRAM to its path" % (here, os.path.join(sys.prefix, "bin")))
 
 
 _MARK = "tfprof.rows.follow"

@@ -3,6 +3,7 @@ TensorFlow, whose tutorials then run and must get TensorFlow's own results, with
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,43 @@ print("plain Python: done")
 """
 
 
+WHERE = """
+import sys
+import tfprof
+module = tfprof.Profiler.__module__
+program = sys.modules["_tfprof_profiler"].program
+try:
+    print(program())
+except FileNotFoundError as problem:
+    print(problem)
+"""
+
+
+def check_program():
+    """The program is found where it was built, where it was installed, in a virtual environment and on PATH; else that is said."""
+    with tempfile.TemporaryDirectory() as directory:
+        def where(modules, path="/usr/bin:/bin", python=sys.executable, **variables):
+            environment = {**os.environ, "PATH": path, "PYTHONPATH": modules, "TFPROF_PROGRAM": "", **variables}
+            return subprocess.run([python, "-c", WHERE], capture_output=True, text=True, check=True, env=environment).stdout.strip()
+
+        built = os.path.join(capturing.BUILD, "tfprof")
+        assert os.path.realpath(where(os.path.join(capturing.BUILD, "python"))) == os.path.realpath(built)
+        subprocess.run(["cmake", "--install", capturing.BUILD, "--prefix", os.path.join(directory, "installed")], check=True,
+                       stdout=subprocess.DEVNULL)
+        installed = [folder for folder, _, files in os.walk(os.path.join(directory, "installed")) if "tfprof.py" in files]
+        assert where(installed[0]) == os.path.join(directory, "installed", "bin", "tfprof"), installed
+        alone = shutil.copytree(os.path.join(capturing.BUILD, "python"), os.path.join(directory, "somewhere", "alone"))
+        assert "is found neither beside %s" % alone in where(alone), where(alone)
+        assert where(alone, path=os.path.dirname(os.path.abspath(built))) == os.path.abspath(built)
+        assert where(alone, TFPROF_PROGRAM=built) == os.path.normpath(built)
+        assert where(alone, TFPROF_PROGRAM="/no/such") == "TFPROF_PROGRAM names /no/such, which is no program that can be run"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", os.path.join(directory, "environment")], check=True)
+        shutil.copy(built, os.path.join(directory, "environment", "bin"))
+        python = os.path.join(directory, "environment", "bin", "python")
+        assert where(alone, python=python) == os.path.join(directory, "environment", "bin", "tfprof")
+    print("the program is found")
+
+
 def run(python, code, *words):
     environment = {name: value for name, value in os.environ.items() if name != "TFPROF_RUN_DIRECTORY"}
     done = subprocess.run([python, *code, os.path.join(capturing.BUILD, "python"), *words], capture_output=True, text=True, timeout=300,
@@ -104,6 +142,7 @@ def run(python, code, *words):
 
 
 def main():
+    check_program()
     with tempfile.TemporaryDirectory() as directory:
         run(sys.executable, ["-c", PLAIN], os.path.join(directory, "plain"))
         dumped = os.path.join(directory, "plain", "profile_3")

@@ -143,7 +143,8 @@ def main():
     assert {entry.name for entry in log.log_entries if "_trainable_variables" in entry.types} == {"conv/kernel", "dense/weight"}
     # ProfileContext: steps traced, dumped and profiled as the program runs.
     with tfprof.ProfileContext(os.path.join(FOLDER, "context"), trace_steps=range(3, 6), dump_steps=[5], debug=True) as context:
-        context.add_auto_profiling("op", silent, [4])
+        automatic = os.path.join(FOLDER, "automatic.txt")
+        context.add_auto_profiling("op", builder(silent).with_file_output(automatic).build(), [4])
         with tf1.Session(graph=graph) as session:
             session.run(tf1.global_variables_initializer())
             for step in range(1, 9):
@@ -153,6 +154,8 @@ def main():
                 session.run(train, feed)
         result = context.profiler.profile_name_scope(builder(silent).with_step(7).build())
     assert result.total_exec_micros > 0
+    with open(automatic, encoding="utf-8") as file:
+        assert "Conv2DBackpropFilter" in file.read()
     files = sorted(os.listdir(os.path.join(FOLDER, "context")))
     assert files == ["profile_5", "profile_7"] + ["run_meta_%d" % step for step in (3, 4, 5, 7)], files
     proto = tfprof_log_pb2.ProfileProto.FromString(open(os.path.join(FOLDER, "context", "profile_7"), "rb").read())
