@@ -295,6 +295,17 @@ static enum tfprof_status parse_generation(struct classic_options *options, cons
   return TFPROF_OK;
 }
 
+static enum tfprof_status fail_option(int generation, const char *name, struct tfprof_error *error) {
+  char known[1000] = "";
+  size_t length = 0;
+  for (int i = 0; i < OPTION_count && length < sizeof known; i++) {
+    if (classic_generation_has(generation, i))
+      length += (size_t)snprintf(known + length, sizeof known - length, "%s-%s", length ? ", " : "",
+                                 classic_option_specs[i].name);
+  }
+  return error_set(error, TFPROF_USAGE, "there is no option '%s'; the options are %s", name, known);
+}
+
 enum tfprof_status classic_options_parse(struct classic_options *options, const char *line,
                                          struct tfprof_error *error) {
   size_t length;
@@ -312,7 +323,7 @@ enum tfprof_status classic_options_parse(struct classic_options *options, const 
       status = error_set(error, TFPROF_USAGE, "there is no option '%s' in generation %s", name,
                          classic_generation_names[generation]);
     } else if (option < 0 && !is_dump) {
-      if (*name == '-') status = error_set(error, TFPROF_USAGE, "there is no option '%s'; `help` lists them", name);
+      if (*name == '-') status = fail_option(generation, name, error);
       else status = error_set(error, TFPROF_USAGE, "'%s' is no option: options begin with a hyphen", name);
     } else if (name_length < length) {
       value = strndup(equals + 1, length - name_length - 1);

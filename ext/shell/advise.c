@@ -107,7 +107,8 @@ static bool fail_checkers(const char *name, size_t length) {
   struct advising all = {0};
   char known[LONGEST_NAME];
   list_checks(&all);
-  fprintf(stderr, "error: there is no checker '%.*s'; the checkers are ", (int)length, name);
+  if (length) fprintf(stderr, "error: there is no checker '%.*s'; the checkers are ", (int)length, name);
+  else fputs("error: -checkers needs names, parted by commas; the checkers are ", stderr);
   for (int i = 0; i < all.check_count; i++) {
     checker_name(all.checks[i]->name, known);
     fprintf(stderr, "%s%s", i ? i + 1 == all.check_count ? " and " : ", " : "", known);
@@ -204,9 +205,9 @@ static bool take_words(struct advising *advising, const char *line) {
     if (!quote && *line == '-' && !isdigit((unsigned char)line[1])) length = 0;
     snprintf(value, sizeof value, "%.*s", (int)length, line);
     line += length + (quote && line[length] == quote);
-    bool ok =
-        strcmp(name + strspn(name, "-"), "checkers") == 0 ? choose(advising, value) : change(advising, name, value);
-    if (!ok) return false;
+    bool is_checkers = strcmp(name + strspn(name, "-"), "checkers") == 0;
+    if (is_checkers && !length && !quote) return fail_checkers("", 0);
+    if (!(is_checkers ? choose(advising, value) : change(advising, name, value))) return false;
   }
   return true;
 }

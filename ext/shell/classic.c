@@ -101,7 +101,8 @@ static int take_advise_argument(struct classic_settings *settings, const char *n
   advise_each_option(search_option, &search);
   if (!search.is_there) return 0;
   const char *former = settings->advise_words ? settings->advise_words : "";
-  if (asprintf(&longer, "%s -%s '%s'", former, name, value ? value : "") < 0) return -1;
+  int length = value ? asprintf(&longer, "%s -%s '%s'", former, name, value) : asprintf(&longer, "%s -%s", former, name);
+  if (length < 0) return -1;
   free(settings->advise_words);
   settings->advise_words = longer;
   return 1;

@@ -10,7 +10,7 @@
 **
 ** The classic tfprof is in here: the commands scope, graph, code, op and set at the prompt or as first word, its files
 ** (--profile_path, --graph_path, --run_meta_path, --op_log_path, --checkpoint_path) and its options, with one hyphen or
-** two, before or after.  A file of such a name wins, and ./scope always means the file.
+** two, before or after.  A file of such a name wins where nothing else is to be opened; ./scope always means the file.
 **
 **   tfprof --graph_path=graph.pbtxt --run_meta_path=run_meta --op_log_path=op_log
 **   tfprof scope --profile_path=profile_100 --max_depth=3 --dump_to_file=out.txt
@@ -121,6 +121,18 @@ static const char *option_value(char **argv, int *i, const char *name) {
   return argv[*i + 1] ? argv[++*i] : "";
 }
 
+/* Lists those of the views, too. */
+static int unknown_option(struct session *session, const char *word) {
+  struct tfprof_error error;
+  char name[60];
+  size_t hyphens = strspn(word, "-");
+  snprintf(name, sizeof name, "-%.*s", (int)strcspn(word + hyphens, "="), word + hyphens);
+  int status = usage("unknown option '%s'", word);
+  if (classic_options_parse(&session->classic->options, name, &error))
+    fprintf(stderr, "for the views %s; `tfprof help advise` lists those of advise\n", error.message);
+  return status;
+}
+
 /* Takes the options out of argv; what is left are runs and statements. 0, or the exit status plus 1. */
 static int take_options(int *argc, char **argv, struct session *session) {
   int kept = 1;
@@ -154,7 +166,7 @@ static int take_options(int *argc, char **argv, struct session *session) {
     } else {
       int taken = classic_take_argument(session, argv, &i);
       if (taken < 0) return STATUS_USAGE + 1;
-      if (!taken) return usage("unknown option '%s'", argv[i]) + 1;
+      if (!taken) return unknown_option(session, argv[i]) + 1;
     }
   }
   argv[kept] = NULL;
@@ -189,9 +201,10 @@ static int status_of(enum script_result result) {
   return result == SCRIPT_OK || result == SCRIPT_QUIT ? 0 : STATUS_SQL;
 }
 
-static int run(struct session *session, char **words, int count) {
+/* `most_runs`: those after that many are no runs, whatever files there are. */
+static int run(struct session *session, char **words, int count, int most_runs) {
   int runs = 0;
-  while (runs < count && (is_path(words[runs]) || !is_statement(words[runs]))) {
+  while (runs < most_runs && (is_path(words[runs]) || !is_statement(words[runs]))) {
     if (is_meant_as_statement(words, runs, count)) break;
     runs++;
   }
@@ -241,14 +254,21 @@ int main(int argc, char **argv) {
     classic_settings_free(session.classic);
     return STATUS_OPEN;
   }
-  /* `tfprof advise run` means `tfprof run advise`. */
-  if (argc > 2 && command_is(argv[1]) && !is_path(argv[1]) && (is_path(argv[2]) || !is_statement(argv[2]))) {
-    char *command = argv[1];
-    memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
-    argv[argc - 1] = command;
+  /* `tfprof advise run` means `tfprof run advise`. Where something else is to be opened, no file of that name is meant. */
+  int most_runs = argc - 1;
+  if (argc > 1 && command_is(argv[1])) {
+    bool has_run = argc > 2 && (is_path(argv[2]) || !is_statement(argv[2]));
+    if (has_run) {
+      char *command = argv[1];
+      memmove(argv + 1, argv + 2, (size_t)(argc - 2) * sizeof *argv);
+      argv[argc - 1] = command;
+      most_runs--;
+    } else if (has_files) {
+      most_runs = 0;
+    }
   }
   classic_begin(&session);
-  status = run(&session, argv + 1, argc - 1);
+  status = run(&session, argv + 1, argc - 1, most_runs);
   session_end(&session);
   classic_settings_free(session.classic);
   return status;

@@ -176,6 +176,11 @@ def test_classic_words():
     os.mkdir(os.path.join(directory, "scope"))
     status, out, error = tfprof("scope", "SELECT 1", directory=directory)
     assert status == 3 and out == "", error  # the path wins: an empty directory
+    # But not where something else is to be opened.
+    graph = "--graph_path=" + os.path.join(FILES, "graph.pb")
+    for words in (["scope", graph], ["scope", graph, "SELECT 1"], ["scope", os.path.join(FILES, "graph.pb")]):
+        status, out, error = tfprof(*words, directory=directory)
+        assert status == 0 and "_TFProfRoot" in out, (words, out, error)
     status, out, error = tfprof("./graph", "SELECT 1", directory=directory)
     assert status == 3 and "graph" in error, error
 

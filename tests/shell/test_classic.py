@@ -235,7 +235,8 @@ def test_advise():
 def test_advise_with_mistakes():
     for words, wrong in (("-checkers NoChecker", "there is no checker 'NoChecker'; the checkers are Accelerator"),
                          ("-no_option 3", "no option -no_option; the options are -checkers"),
-                         ("-count many", "-count takes a number, not 'many'"), ("JobChecker", "begin with a hyphen")):
+                         ("-count many", "-count takes a number, not 'many'"),
+                         ("-checkers", "-checkers needs names, parted by commas; the checkers are AcceleratorUtilizationChecker, "), ("JobChecker", "begin with a hyphen")):
         status, out, error = tfprof(*GRAPH, "advise " + words)
         assert (status, out) == (1, "") and wrong in error, (words, out, error)
     status, _, error = tfprof("SELECT tfprof_set('no.setting', 1)")
@@ -285,13 +286,29 @@ def test_files_with_nothing_in_them():
 def test_mistakes_name_what_is_possible():
     for words, wrong in (("scope -order_by speed", "it is name, bytes"), ("scope -select speed", "it is bytes, micros"),
                          ("scope -output paper", "the types are file, none, pprof, stdout and timeline"),
-                         ("scope -speed 3", "there is no option '-speed'"), ("scope -max_depth many", "a whole number"),
+                         ("scope -speed 3", "there is no option '-speed'; the options are -max_depth, -min_bytes, "), ("scope -max_depth many", "a whole number"),
                          ("scope -step 9", "there is no step 9; the steps are 0 1"),
                          ("scope -account_displayed_op_only perhaps", "true or false")):
         status, out, error = tfprof(*GRAPH, words)
         assert status == 1 and wrong in error and "_TFProfRoot" not in out, (words, error)
     status, out, error = tfprof(*GRAPH, "scope -show_name_regexes '(unclosed'")
     assert status == 0 and "'(unclosed' is no regular expression" in error and "matches nothing" in error, error
+
+
+def test_absurd_numbers():
+    """A shape whose product fits nowhere, a time before all times: told, and no line lost."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    graph = os.path.join(directory, "graph.pbtxt")
+    dims = "".join("dim { size: %d } " % size for size in (2**40, 2**40))
+    with open(graph, "w") as file:
+        file.write('node { name: "huge" op: "VariableV2" attr { key: "shape" value { shape { %s } } } }\n' % dims)
+        file.write('node { name: "open" op: "VariableV2" attr { key: "shape" value { shape { dim { size: -1 } } } } }\n')
+        file.write('node { name: "a" op: "Op" input: "b" } node { name: "b" op: "Op" input: "a" input: "b:-1" }\n')
+    out = works("graph", "--graph_path=" + graph, "-select", "params", "-max_depth", "9")
+    assert "  huge (1099511627776x1099511627776, 0/0 params)\n" in out and "  open (-1, 0/0 params)\n" in out, out
+    assert "\n  a (0/0 params)\n    b (0/0 params)\n" in out, out
+    told = works("--graph_path=" + graph, "--format", "csv", "SELECT reason, count FROM diagnostics")
+    assert told == "reason,count\nnumber_out_of_range,1\n", told
 
 
 def test_hostile_patterns_end():

@@ -33,8 +33,8 @@ static int64_t find_device(const struct pool *pool, const struct devices *device
 
 static bool add_device(struct tf_model *model, struct devices *devices, string_id name, string_id lower) {
   const char *text = pool_text(model->pool, lower);
-  if (!text) return true;
-  size_t length = device_length(text);
+  size_t length = text ? device_length(text) : 0;
+  if (!length) return true; /* a name may begin with NUL */
   if (find_device(model->pool, devices, text, length) >= 0) return true;
   string_id *names = realloc(devices->names, (devices->count + 1) * sizeof *names);
   if (names) devices->names = names;
@@ -82,7 +82,8 @@ int64_t tf_device_row(const struct tf_model *model, string_id lower) {
   const char *text = pool_text(model->pool, lower);
   if (!text || !model->device_names) return -1;
   struct devices devices = {NULL, model->device_names, model->device_count};
-  return find_device(model->pool, &devices, text, device_length(text));
+  size_t length = device_length(text);
+  return length ? find_device(model->pool, &devices, text, length) : -1;
 }
 
 bool tf_publish_devices(struct tf_model *model, struct profile *profile) {

@@ -235,6 +235,10 @@ static bool take_shape(struct tf_model *model, struct tf_attributes *attributes,
     tf_text_free(&text);
     if (!ok) return false;
     attributes->parameters = tf_shape_elements(&shape);
+    /* A product that does not fit; of unknown sizes there is none. */
+    bool is_whole = true;
+    for (unsigned i = 0; i < shape.rank; i++) is_whole &= shape.sizes[i] >= 0;
+    if (attributes->parameters == TF_NONE && is_whole) tf_trouble(model, TF_TROUBLE_TIME, 0);
   }
   return true;
 }
