@@ -52,32 +52,58 @@ def is_recording():
     return _recording() is not None
 
 
+def _take_last(opened):
+    """What this thread put into the list last, [thread, ...], or None: one object may be entered again while it is open,
+    and on several threads.
+    """
+    me = threading.get_ident()
+    for entry in reversed(opened):
+        if entry[0] == me:
+            opened.remove(entry)
+            return entry
+    return None
+
+
+def _decorate(function, context):
+    """The function with each call in a new context; of a coroutine function until the coroutine has ended."""
+    if getattr(getattr(function, "__code__", None), "co_flags", 0) & 0x80:  # inspect.CO_COROUTINE
+
+        @functools.wraps(function)
+        async def coroutine_in_context(*arguments, **keywords):
+            with context():
+                return await function(*arguments, **keywords)
+
+        return coroutine_in_context
+
+    @functools.wraps(function)
+    def in_context(*arguments, **keywords):
+        with context():
+            return function(*arguments, **keywords)
+
+    return in_context
+
+
 class range:
     """A stretch of time with a name, as a context manager (`with tfprof.range("load"):`) or a decorator."""
 
     def __init__(self, name):
         self.name = str(name)
-        self._end = None
+        self._opened = []  # [thread, what ends the range]
 
     def __enter__(self):
         recording = _recording()
         if recording is not None:
-            self._end = recording.open_range(self.name)
+            self._opened.append([threading.get_ident(), recording.open_range(self.name)])
         return self
 
     def __exit__(self, *problem):
-        end, self._end = self._end, None
-        if end is not None:
-            end()
+        last = _take_last(self._opened) if self._opened else None
+        if last is not None:
+            last[1]()
         return False
 
     def __call__(self, function):
-        @functools.wraps(function)
-        def in_range(*arguments, **keywords):
-            with range(self.name):
-                return function(*arguments, **keywords)
-
-        return in_range
+        return _decorate(function, lambda: range(self.name))
 
 
 # What TensorFlow's profiler has: modules beside this one, which are loaded when they are first asked for.
@@ -175,25 +201,24 @@ class Profile:
 
     def __init__(self, name=None):
         self.name = name
+        self._opened = []  # [thread, its range, the recording whose window was opened or None]
 
     def __enter__(self):
         recording = _recording()
         if recording is not None:
             recording.begin_window()
-        self._range = range(self.name or "tfprof.Profile").__enter__()
+        opened = range(self.name or "tfprof.Profile").__enter__()
+        self._opened.append([threading.get_ident(), opened, recording])
         return self
 
     def __exit__(self, *problem):
-        self._range.__exit__()
-        recording = _recording()
-        if recording is not None:
-            recording.end_window()
+        last = _take_last(self._opened)
+        if last is not None:
+            _, opened, recording = last
+            opened.__exit__()
+            if recording is not None:
+                recording.end_window()
         return False
 
     def __call__(self, function):
-        @functools.wraps(function)
-        def profiled(*arguments, **keywords):
-            with Profile(self.name or function.__qualname__):
-                return function(*arguments, **keywords)
-
-        return profiled
+        return _decorate(function, lambda: Profile(self.name or function.__qualname__))

@@ -102,6 +102,53 @@ for thread in threads: thread.join()
     print("steps of the thread with most of them")
 
 
+def test_one_object_many_times():
+    """Entered again while it is open, on several threads, left by an exception, around a coroutine."""
+    program = """
+import asyncio, threading, time, torch, tfprof
+x = torch.ones(3)
+again, shared = tfprof.range("again"), tfprof.Profile("shared")
+with tfprof.range("outer"), again:
+    with again, tfprof.range("inner"):
+        x.add(1)
+    time.sleep(0.02)
+together = threading.Barrier(2)
+def work(is_first):
+    with shared:
+        together.wait()
+        with tfprof.range("first" if is_first else "second"):
+            x.neg()
+            if not is_first: time.sleep(0.02)
+threads = [threading.Thread(target=work, args=(n,)) for n in (0, 1)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+for mark in again, shared, tfprof.step():
+    try:
+        with mark: raise KeyError
+    except KeyError:
+        pass
+@tfprof.Profile()
+async def evaluate():
+    await asyncio.sleep(0.01)
+    return x.mul(2)
+assert asyncio.run(evaluate()).sum() == 6
+x.exp()
+"""
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", program], ops="none")
+        names = "SELECT name, count(*) AS n FROM ops WHERE name GLOB 'aten::[nme]*[glp]' GROUP BY 1 ORDER BY 1"
+        found = {row["name"]: row["n"] for row in capturing.query(directory, names)}
+        assert found == {"aten::mul": 1, "aten::neg": 2}, found
+        parents = """SELECT r.name, p.name AS parent, p.end_ns >= r.end_ns AS fits FROM ranges AS r
+            LEFT JOIN ranges AS p ON p.id = r.parent_id ORDER BY r.start_ns"""
+        found = [tuple(row.values()) for row in capturing.query(directory, parents)]
+        assert found[:4] == [("outer", None, None), ("again", "outer", 1), ("again", "again", 1), ("inner", "again", 1)]
+        assert {("first", "shared", 1), ("second", "shared", 1)} <= set(found), found
+        assert [row[0] for row in found].count("shared") == 3 and ("evaluate", None, None) in found, found
+        assert [row[0] for row in found].count("tfprof.step#0") == 1, found
+    print("one mark many times")
+
+
 def test_outside():
     """A copy of the module beside the program: nothing happens, and the same program can be recorded."""
     with tempfile.TemporaryDirectory() as mine:
