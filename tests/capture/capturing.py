@@ -12,6 +12,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
+import bounded  # noqa: E402
 import scratch  # noqa: E402,F401  (temporary files go where they are removed)
 
 BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(HERE, "..", "..", "build")
@@ -42,21 +43,18 @@ def environment(directory, **settings):
     return result
 
 
-def start(directory, arguments, **settings):
-    return subprocess.Popen(
-        [PYTHON] + arguments,
-        env=environment(directory, **settings),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+SECONDS = 300  # that a program may take; some ten on a machine that is not busy
 
 
-def run(directory, arguments, status=0, **settings):
+def started(directory, arguments, **settings):
+    """bounded.started of a program that is recorded."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return bounded.started([PYTHON] + arguments, env=environment(directory, **settings), **streams)
+
+
+def run(directory, arguments, status=0, seconds=SECONDS, **settings):
     """Runs to the end; returns (stdout, stderr)."""
-    result = subprocess.run(
-        [PYTHON] + arguments, env=environment(directory, **settings), capture_output=True, text=True, timeout=600
-    )
+    result = bounded.run([PYTHON] + arguments, seconds, env=environment(directory, **settings))
     if status is not None and result.returncode != status:
         raise AssertionError("%s ended with %d\n%s%s" % (arguments, result.returncode, result.stdout, result.stderr))
     return result.stdout, result.stderr
@@ -64,14 +62,11 @@ def run(directory, arguments, status=0, **settings):
 
 def launch(directory, command, options=(), status=0, environment=None, **more):
     """Runs tfprof-capture itself to the end; returns (stdout, stderr)."""
-    result = subprocess.run(
+    result = bounded.run(
         [os.path.join(BUILD, "tfprof-capture"), "-o", directory, *options, "--"] + list(command),
+        SECONDS,
         env=environment,
         stdin=more.pop("stdin", subprocess.DEVNULL),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=600,
         **more,
     )
     if status is not None and result.returncode != status:

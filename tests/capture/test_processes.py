@@ -110,7 +110,8 @@ for number in range(40):
 thread.join()
 """
     for ops in ("all", "sampled"):  # sampled: the callbacks come and go, in the children too
-        expect("many forks while ops run, %s" % ops, record(forks, ops=ops)[0], [3004] + list(range(40)))
+        result = record(forks, ops=ops, seconds=120)[0]
+        expect("many forks while ops run, %s" % ops, result, [3004] + list(range(40)))
     result = record(STEP + """
 import multiprocessing
 context = multiprocessing.get_context("fork")

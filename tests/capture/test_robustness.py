@@ -38,12 +38,12 @@ def test_kill():
     random.seed(int(os.environ.get("TFPROF_TEST_SEED", "1")))
     for attempt in range(int(os.environ.get("TFPROF_TEST_KILLS", "6"))):
         with capturing.Directory() as directory:
-            process = capturing.start(directory, ["-c", PROGRAM, "60"])
-            process.stdout.readline()
-            time.sleep(random.uniform(0.2, 4))
-            killed = time.monotonic_ns()
-            process.send_signal(signal.SIGKILL)
-            lines = process.communicate()[0].splitlines()
+            with capturing.started(directory, ["-c", PROGRAM, "60"]) as process:
+                process.stdout.readline()
+                time.sleep(random.uniform(0.2, 4))
+                killed = time.monotonic_ns()
+                process.send_signal(signal.SIGKILL)
+                lines = process.communicate(timeout=capturing.SECONDS)[0].splitlines()
             told = [tuple(map(int, line.split())) for line in lines if line.count(" ") == 1]
             (path,) = capturing.dumps(directory)
             summary = capturing.summary(path)
@@ -158,13 +158,13 @@ def test_full_disk():
             capturing.left_out.append("a small disk, since there is no right to mount one")
             return
         try:
-            process = capturing.start(directory, ["-c", PROGRAM, "12"])
-            deadline = time.monotonic() + 60
-            while room(directory) > 8192 and time.monotonic() < deadline:
-                time.sleep(0.1)
-            time.sleep(2)
-            subprocess.run(["mount", "-o", "remount,size=64m", directory], check=True)
-            out, error = process.communicate()
+            with capturing.started(directory, ["-c", PROGRAM, "12"]) as process:
+                deadline = time.monotonic() + 60
+                while room(directory) > 8192 and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                time.sleep(2)
+                subprocess.run(["mount", "-o", "remount,size=64m", directory], check=True)
+                out, error = process.communicate(timeout=capturing.SECONDS)
             assert process.returncode == 0, error
             path, summary = check_full(directory, error)
             assert summary["closed"] and "dropped_rows" in [problem[1] for problem in summary["problems"]], summary

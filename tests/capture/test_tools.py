@@ -127,20 +127,19 @@ def test_py_spy():
         print("py-spy is not installed: left out")
         return
     with capturing.Directory() as directory:
-        process = capturing.start(directory, ["-c", PROGRAM + "    print('there', flush=True)\n    train(10**9)"])
-        try:
+        program = PROGRAM + "    print('there', flush=True)\n    train(10**9)"
+        with capturing.started(directory, ["-c", program]) as process:
             assert process.stdout.readline() == "there\n"
             time.sleep(0.5)
             result = subprocess.run([spy, "dump", "--pid", str(process.pid)], capture_output=True, text=True)
-            if "ermission" in result.stderr:
-                print("py-spy may not look into other processes here: left out")
-                return
-            assert "train (<string>" in result.stdout, (result.stdout, result.stderr)
-            # Of us nothing is on the program's stacks. (Its own path may well hold the word tfprof.)
-            assert not re.search("_tfprof|sitecustomize", result.stdout), result.stdout
-        finally:
             process.kill()
             process.communicate()
+        if "ermission" in result.stderr:
+            print("py-spy may not look into other processes here: left out")
+            return
+        assert "train (<string>" in result.stdout, (result.stdout, result.stderr)
+        # Of us nothing is on the program's stacks. (Its own path may well hold the word tfprof.)
+        assert not re.search("_tfprof|sitecustomize", result.stdout), result.stdout
         assert steps(directory) > 5
     print("py-spy")
 

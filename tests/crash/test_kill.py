@@ -15,7 +15,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shell"))
-from terminal import program, run_tests
+from terminal import bounded, program, run_tests
 
 TFPROF, CAPTURE = program("tfprof"), program("tfprof-capture")
 PYTHON = os.environ.get("TFPROF_PYTHON", sys.executable)
@@ -27,7 +27,7 @@ SECOND = 10**9
 def started(ending, seconds=0, pause=0.002):
     """The directory and the launcher of a program; when the test fails, neither of the two outlives it."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
-    process = subprocess.Popen(
+    with bounded.started(
         [CAPTURE, "--ops=all", "-o", "run", "--", PYTHON, os.path.join(HERE, "stepping.py")]
         + ["log", ending, str(seconds), str(pause)],
         cwd=directory,
@@ -36,14 +36,8 @@ def started(ending, seconds=0, pause=0.002):
         stdin=subprocess.DEVNULL,
         start_new_session=True,
         encoding="utf-8",
-    )
-    try:
+    ) as process:
         yield directory, process
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
 
 
 def logged_steps(directory):
@@ -185,23 +179,15 @@ print(left.pid)
 def test_a_process_that_outlives_the_program_is_told():
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     command = [CAPTURE, "-o", "run", "--", PYTHON, "-c", LEAVER, os.path.join(HERE, "stepping.py")]
-    done = subprocess.run(
-        command,
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
-    left = int(done.stdout)
-    try:
-        assert done.returncode == 0, done.stderr
-        assert "processes that the program left behind still record" in done.stderr, done.stderr
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with bounded.started(command, cwd=directory, encoding="utf-8", **streams) as process:
+        out, error = process.communicate(timeout=120)
+        assert process.returncode == 0, error
+        assert "processes that the program left behind still record" in error, error
         first = query(directory, "SELECT count(*) AS n FROM ops")[0]["n"]
         time.sleep(1.5)
         assert query(directory, "SELECT count(*) AS n FROM ops")[0]["n"] > first
-    finally:
-        os.kill(left, signal.SIGKILL)
+        os.kill(int(out), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """tfprof-capture around programs that need no framework: exit statuses, signals, run directories, messages."""
 
+import contextlib
 import fcntl
 import glob
 import os
@@ -12,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shell"))
-from terminal import Terminal, plain, program, run_tests
+from terminal import Terminal, bounded, plain, program, run_tests
 
 CAPTURE = program("tfprof-capture")
 BUILD = os.path.dirname(CAPTURE)
@@ -44,16 +45,9 @@ def folder():
 
 
 def capture(*arguments, directory=None, **more):
-    done = subprocess.run(
-        [CAPTURE, *arguments],
-        stdin=more.pop("stdin", subprocess.DEVNULL),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=directory or folder(),
-        timeout=60,
-        **more,
-    )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    stdin = more.pop("stdin", subprocess.DEVNULL)
+    done = bounded.run([CAPTURE, *arguments], 60, stdin=stdin, cwd=directory or folder(), **more)
+    return done.returncode, done.stdout, done.stderr
 
 
 def test_exit_statuses_of_the_program():
@@ -329,63 +323,61 @@ def test_a_foreign_file_in_the_run_is_told():
     assert status == 0 and "zz-1.tfprof cannot be read" in error, error
 
 
-def start_counter(*prefix, **more):
-    process = subprocess.Popen(
-        [*prefix, CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        encoding="utf-8",
-        **more,
-    )
-    assert process.stdout.readline() == "ready\n"
-    return process
+@contextlib.contextmanager
+def counter(*prefix, words=(), **more):
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [*prefix, CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER, *words]
+    with bounded.started(command, encoding="utf-8", **{**streams, **more}) as process:
+        assert process.stdout.readline() == "ready\n"
+        yield process
 
 
 def test_signals_are_handed_on():
-    process = start_counter()
-    for name in ("SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGUSR1"):
-        process.send_signal(getattr(signal, name))
-        assert process.stdout.readline().startswith(f"got {name}")
-    process.send_signal(signal.SIGTERM)
-    out, error = process.communicate(timeout=20)
+    with counter() as process:
+        for name in ("SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGUSR1"):
+            process.send_signal(getattr(signal, name))
+            assert process.stdout.readline().startswith(f"got {name}")
+        process.send_signal(signal.SIGTERM)
+        out, error = process.communicate(timeout=60)
     assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, error)
 
 
 def test_signals_to_the_group_arrive_once():
-    process = start_counter(start_new_session=True)
-    for count in (1, 2, 3):
-        os.killpg(process.pid, signal.SIGUSR1)
-        assert process.stdout.readline() == f"got SIGUSR1 {count}\n"
-        time.sleep(0.2)
-    os.kill(process.pid, signal.SIGUSR1)  # and one to the launcher alone
-    assert process.stdout.readline() == "got SIGUSR1 4\n"
-    os.killpg(process.pid, signal.SIGTERM)
-    out, error = process.communicate(timeout=20)
+    with counter(start_new_session=True) as process:
+        for count in (1, 2, 3):
+            os.killpg(process.pid, signal.SIGUSR1)
+            assert process.stdout.readline() == f"got SIGUSR1 {count}\n"
+            time.sleep(0.2)
+        os.kill(process.pid, signal.SIGUSR1)  # and one to the launcher alone
+        assert process.stdout.readline() == "got SIGUSR1 4\n"
+        os.killpg(process.pid, signal.SIGTERM)
+        out, error = process.communicate(timeout=60)
     assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, error)
 
 
 def test_timeout_command():
-    process = start_counter("timeout", "1")
-    out, error = process.communicate(timeout=20)
+    with counter("timeout", "1000") as process:
+        process.send_signal(signal.SIGALRM)  # what timeout gets when the time is over
+        out, error = process.communicate(timeout=60)
     assert out == "got SIGTERM 1\n" and process.returncode == 124, (out, process.returncode)
 
 
 def test_stop_and_continue():
-    process = start_counter()
-    process.send_signal(signal.SIGTSTP)
-    time.sleep(0.5)
-    states = subprocess.run(
-        ["ps", "-o", "stat=", "--pid", str(process.pid), "--ppid", str(process.pid)],
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    ).stdout.split()
-    process.send_signal(signal.SIGCONT)
-    process.send_signal(signal.SIGUSR1)
-    assert process.stdout.readline() == "got SIGUSR1 1\n"
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=20) == 9
-    assert len(states) == 3, states  # we, the watcher, the program
+    command = ["ps", "-o", "stat="]
+    with counter() as process:
+        command += ["--pid", str(process.pid), "--ppid", str(process.pid)]
+        process.send_signal(signal.SIGTSTP)
+        end, states = time.monotonic() + 20, []
+        while [state[0] for state in states].count("T") < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+            states = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8").stdout.split()
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGUSR1)
+        assert process.stdout.readline() == "got SIGUSR1 1\n"
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 9
+    assert len(states) == 3 and [state[0] for state in states].count("T") >= 2, states  # we, the watcher, the program
 
 
 def test_keys_of_the_terminal():
@@ -417,36 +409,30 @@ def test_keys_of_the_terminal():
 
 
 def test_nohup():
-    process = subprocess.Popen(
-        ["nohup", CAPTURE, "-o", folder(), "--", sys.executable, "-c", COUNTER, "nohup"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        encoding="utf-8",
-    )
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGHUP)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=20)
+    with counter("nohup", words=["nohup"], stderr=subprocess.DEVNULL) as process:
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=60)
     assert out == "got SIGTERM 1\n" and process.returncode == 9, (out, process.returncode)
 
 
 def test_a_killed_launcher_leaves_the_program_alone():
-    process = start_counter()
-    children = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, encoding="utf-8"
-    ).stdout
-    program = next(int(line.split()[0]) for line in children.splitlines() if "-c" in line)
-    watcher = next(int(line.split()[0]) for line in children.splitlines() if "watch" in line)
-    process.kill()
-    process.wait()
-    time.sleep(0.3)
-    assert not os.path.exists(f"/proc/{watcher}") or "Z" in open(f"/proc/{watcher}/stat").read().split()[2]
-    os.kill(program, signal.SIGTERM)
-    assert process.stdout.readline() == "got SIGTERM 1\n"
-    process.stdout.close()
-    process.stderr.close()
+    with counter() as process:
+        children = subprocess.run(
+            ["ps", "-o", "pid=,args=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, encoding="utf-8"
+        ).stdout
+        program = next(int(line.split()[0]) for line in children.splitlines() if "-c" in line)
+        watcher = next(int(line.split()[0]) for line in children.splitlines() if "watch" in line)
+        process.kill()
+        process.wait()
+        end = time.monotonic() + 20
+        while os.path.exists(f"/proc/{watcher}") and bounded.read(f"/proc/{watcher}/stat").split()[2] != "Z":
+            assert time.monotonic() < end, "the watcher outlives the launcher"
+            time.sleep(0.05)
+        os.kill(program, signal.SIGTERM)
+        assert process.stdout.readline() == "got SIGTERM 1\n"
+        process.communicate(timeout=60)
 
 
 if __name__ == "__main__":
