@@ -225,7 +225,8 @@ void classic_write_line(const struct classic_result *result, size_t row, FILE *f
 /* "node name | ...", with its line feed. */
 void classic_write_legend(const struct classic_result *result, FILE *file);
 /* Explanation, legend and lines. */
-void classic_write_report(const struct classic_result *result, FILE *file);
+/* False: interrupted, and not all lines are written. */
+bool classic_write_report(const struct classic_result *result, FILE *file);
 
 /* ---- files for other tools ---- */
 

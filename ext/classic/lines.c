@@ -499,15 +499,19 @@ static void write_head(const struct classic_result *result, FILE *file) {
   classic_write_legend(result, file);
 }
 
-void classic_write_report(const struct classic_result *result, FILE *file) {
+bool classic_write_report(const struct classic_result *result, FILE *file) {
+  enum { LINES_BETWEEN_LOOKS = 256 };
+  bool is_whole = true;
   int locking = __fsetlocking(file, FSETLOCKING_BYCALLER); /* not for each of the many parts of a line */
   if (generation_of(result) == GENERATION_2) write_head(result, file);
-  for (size_t row = 0; row < result->row_count; row++) {
+  for (size_t row = 0; is_whole && row < result->row_count; row++) {
     uint32_t item = result->rows[row].item;
     size_t length;
-    classic_write_line(result, row, file);
+    is_whole = row % LINES_BETWEEN_LOOKS != 0 || !store_interrupted(result->model->store);
+    if (is_whole) classic_write_line(result, row, file);
     if (result->has_checkpoint && item != result->item_count && !classic_find_tensor(result, item))
       fprintf(stderr, "Key %s not found in checkpoint\n", classic_item_name(result, item, &length));
   }
   __fsetlocking(file, locking);
+  return is_whole;
 }

@@ -195,8 +195,12 @@ static enum session_result write_reports(struct classic_cached **models, size_t 
     struct classic_result *result;
     struct tfprof_error error;
     if (classic_compute(models[i]->model, view, options, &result, &error)) return fail(&error);
-    if (file) classic_write_report(result, file);
+    bool is_whole = !file || classic_write_report(result, file);
     classic_result_free(result);
+    if (!is_whole) {
+      error_set(&error, TFPROF_INTERRUPTED, "interrupted");
+      return fail(&error);
+    }
   }
   return SESSION_OK;
 }
@@ -330,8 +334,10 @@ static enum session_result run_view(struct session *session, enum classic_view v
   if (!connection) return SESSION_ERROR;
   connection_begin(connection);
   enum tfprof_status status = classic_cache_get(connection, NULL, &models, &count, &error);
-  connection_end(connection);
-  if (status) return fail(&error);
+  if (status) {
+    connection_end(connection);
+    return fail(&error);
+  }
   if (count == 0) {
     fputs("error: nothing that is open has nodes, ops or kernels; --profile_path or --graph_path opens a graph\n", stderr);
     result = SESSION_ERROR;
@@ -348,6 +354,7 @@ static enum session_result run_view(struct session *session, enum classic_view v
   }
   for (size_t i = 0; i < count; i++) classic_cache_put_back(models[i]);
   free(models);
+  connection_end(connection);
   return result;
 }
 

@@ -208,12 +208,18 @@ bool command_run(struct session *session, const char *line, enum script_result *
     case TABLES: *result = run_select(session, tables_sql, NULL); break;
     case VIEWS: *result = run_select(session, "SELECT name, title FROM tfprof_views", NULL); break;
     case COLUMNS: *result = show_columns(session, parsed.argument); break;
-    case ADVISE: *result = of(advise_run(session, parsed.argument)); break;
+    case ADVISE:
+      session_begin_work(session);
+      *result = of(advise_run(session, parsed.argument));
+      session_end_work(session);
+      break;
     case READ: *result = read_file(session, parsed.argument); break;
     case FORMAT: *result = set_format(session, parsed.argument); break;
     case QUIT: *result = SCRIPT_QUIT; break;
     case CLASSIC:
+      session_begin_work(session);
       *result = of(classic_run(session, parsed.word, parsed.argument));
+      session_end_work(session);
       break;
     case UNKNOWN:
       fprintf(stderr, "error: there is no command .%s; `help` lists the commands\n", parsed.word);

@@ -49,6 +49,19 @@ bool session_interrupt(void) {
   return db != NULL;
 }
 
+/* While a statement runs, an interrupt stays until it is noticed. */
+void session_begin_work(struct session *session) {
+  if (sqlite3_prepare_v2(session->db, "VALUES (1), (2)", -1, &session->work, NULL) == SQLITE_OK)
+    sqlite3_step(session->work);
+  running = session->db;
+}
+
+void session_end_work(struct session *session) {
+  running = NULL;
+  sqlite3_finalize(session->work);
+  session->work = NULL;
+}
+
 enum session_result session_open_run(struct session *session, const char *path) {
   sqlite3_stmt *statement;
   int rc = sqlite3_prepare_v2(session->db, "SELECT tfprof_open(?1)", -1, &statement, NULL);

@@ -17,6 +17,7 @@ struct session {
   sqlite3 *db;
   struct output_style style;
   struct classic_settings *classic; /* classic.h */
+  sqlite3_stmt *work;  /* between session_begin_work() and session_end_work() */
   bool has_views;      /* session_make_views() was called */
   bool is_width_given; /* by --width: the terminal's does not count */
   bool is_interactive; /* count and time after each result; a line on stderr while one is waited for */
@@ -28,6 +29,10 @@ void session_end(struct session *session);
 /* The stored views, which take longer to make than everything else at the start: to be called before SQL that may read
 ** them is prepared. session_run() does. */
 void session_make_views(struct session *session);
+
+/* Around work that is no statement: lets Ctrl-C stop it. */
+void session_begin_work(struct session *session);
+void session_end_work(struct session *session);
 
 /* SELECT tfprof_open(path). */
 enum session_result session_open_run(struct session *session, const char *path);

@@ -209,7 +209,7 @@ static void show(const struct classic_model *model, enum classic_view view, cons
   if (classic_compute(model, view, options, &result, &error)) return;
   FILE *memory = open_memstream(&text, &size);
   if (!memory) abort();
-  classic_write_report(result, memory);
+  if (!classic_write_report(result, memory)) abort(); /* nobody interrupts */
   for (size_t row = 0; row < result->row_count; row++) {
     if (result->rows[row].parent >= (int64_t)row) abort();
     classic_write_device(result, result->rows[row].item, memory);

@@ -311,6 +311,25 @@ def test_absurd_numbers():
     assert told == "reason,count\nnumber_out_of_range,1\n", told
 
 
+def test_functions_of_a_graph():
+    """What functions of the library hold is counted, and no node: so it is in TensorFlow's profiler."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    text, binary = os.path.join(directory, "graph.pbtxt"), os.path.join(directory, "graph.pb")
+    with open(text, "w") as file:
+        file.write('node { name: "call" op: "PartitionedCall" } library { function { signature { name: "f" } '
+                   'node_def { name: "in f" op: "MatMul" } node_def { name: "too" op: "Add" } } } versions { producer: 3 }\n')
+    call, nodes = b"\n\x04call\x12\x0fPartitionedCall", [b"\n\x04in f\x12\x06MatMul", b"\n\x03too\x12\x03Add"]
+    function = b"\n\x03\n\x01f" + b"".join(b"\x1a" + bytes([len(node)]) + node for node in nodes)
+    library = b"\n" + bytes([len(function)]) + function
+    with open(binary, "wb") as file:
+        file.write(b"\n" + bytes([len(call)]) + call + b"\x12" + bytes([len(library)]) + library)
+    for path in (text, binary):
+        out = works("op", "--graph_path=" + path, "-select", "occurrence")
+        assert re.search(r"(?m)^PartitionedCall +0\|1$", out) and "MatMul" not in out, out
+        told = works("--graph_path=" + path, "--format", "csv", "SELECT severity, reason, count FROM diagnostics")
+        assert told == "severity,reason,count\ninfo,function_nodes,2\n", told
+
+
 def test_hostile_patterns_end():
     """Patterns that make backtracking engines run for ever."""
     for pattern in ("(a+)+$", "(.*)*x{50}", "((.?){30}){30}y", "(x|x|x|x)*z", r"(\w+\s?)+;", "(.+)+(.+)+(.+)+!"):
@@ -355,6 +374,22 @@ def test_set_and_the_empty_line():
         assert "-min_micros 0" in t.expect(PROMPT)
         t.send("help advise\n")
         assert "JobChecker" in t.expect(PROMPT)
+
+
+def test_ctrl_c_stops_a_view():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    graph = os.path.join(directory, "graph.pbtxt")
+    with open(graph, "w") as file:
+        file.writelines('node { name: "a_node_with_a_name_%06d" op: "Op" }\n' % number for number in range(100000))
+    with shell("--graph_path=" + graph) as t:
+        t.expect(PROMPT)
+        t.send("scope\n")  # the terminal takes a few lines, and no more until they are read
+        t.expect("a_node_with_a_name_000000 ")
+        t.send("\x03")
+        text = t.expect(PROMPT)
+        assert "interrupted" in text and "a_node_with_a_name_099999" not in text, text[-500:]
+        t.send("op -select occurrence\n")
+        assert re.search(r"Op +0\|100000", t.expect(PROMPT))
 
 
 def completed(t, typed, wanted):

@@ -57,8 +57,25 @@ static bool read_node(struct tf_model *model, struct wire_reader reader) {
   return tf_add_type(model, row, op) && read_inputs(model, whole, row) && read_attributes(model, whole, row);
 }
 
+/* FunctionDefLibrary function=1, FunctionDef node_def=3: what a function holds is no node of the graph, but what a call
+** of it runs, under names of its own. */
+static void count_function_nodes(struct tf_model *model, struct wire_reader library) {
+  struct wire_field field;
+  while (wire_next(&library, &field)) {
+    if (field.number != 1) continue;
+    struct wire_reader function = wire_enter(&library, &field);
+    while (wire_next(&function, &field)) {
+      if (field.number == 3 && field.type == WIRE_BYTES) tf_trouble(model, TF_TROUBLE_FUNCTION, wire_offset(&function));
+    }
+    tf_check(model, &function);
+  }
+  tf_check(model, &library);
+}
+
 bool tf_take_graph(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {
-  return field->number != 1 || read_node(model, wire_enter(message, field));
+  if (field->number == 1) return read_node(model, wire_enter(message, field));
+  if (field->number == 2) count_function_nodes(model, wire_enter(message, field));
+  return true;
 }
 
 bool tf_take_partition_graphs(struct tf_model *model, struct wire_reader *message, const struct wire_field *field) {

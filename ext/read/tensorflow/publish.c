@@ -77,6 +77,9 @@ static const struct {
     [TF_TROUBLE_DUPLICATE] = {"warning", "duplicate_node",
                               "nodes with a name that another node has already were left out"},
     [TF_TROUBLE_OP_LOG] = {"info", "unknown_node", "entries of the OpLog are about nodes that the graph does not have"},
+    [TF_TROUBLE_FUNCTION] = {"info", "function_nodes",
+                             "nodes of functions are no nodes of the graph, as in the TensorFlow profiler; what calls of them run "
+                             "has names of its own in the steps"},
     [TF_TROUBLE_WIRE] = {"error", "damaged_message",
                          "parts of the file are damaged or cut off; what is before them is served"},
 };

@@ -9,7 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 
-enum message { NOTHING, GRAPH, NODE, ATTRIBUTE_ENTRY, ATTRIBUTE, LIST, FUNCTION, SHAPE, DIMENSION, RUN_METADATA,
+enum message { NOTHING, GRAPH, NODE, ATTRIBUTE_ENTRY, ATTRIBUTE, LIST, FUNCTION, SHAPE, DIMENSION, LIBRARY, FUNCTION_DEF, RUN_METADATA,
                STEP_STATS, DEVICE_STATS, NODE_STATS, ALLOCATOR, OUTPUT, TENSOR, ALLOCATION, MEMORY_STATS };
 enum type { TEXT, INTEGER, BOOLEAN, FLOAT, DTYPE, MESSAGE };
 
@@ -18,6 +18,9 @@ static const struct spec {
   uint8_t message, number, type, child;
 } specs[] = {
     {"node", GRAPH, 1, MESSAGE, NODE},
+    {"library", GRAPH, 2, MESSAGE, LIBRARY},
+    {"function", LIBRARY, 1, MESSAGE, FUNCTION_DEF},
+    {"node_def", FUNCTION_DEF, 3, MESSAGE, NODE},
     {"name", NODE, 1, TEXT, 0},
     {"op", NODE, 2, TEXT, 0},
     {"input", NODE, 3, TEXT, 0},
