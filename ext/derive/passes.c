@@ -20,6 +20,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_nested_ranges,
     &derive_ranges,
     &derive_input_events,
+    &derive_marked_collectives,
+    &derive_collectives,
     &derive_defaults,
     &derive_op_weights,
     &derive_measured_ops,

@@ -16,6 +16,8 @@ extern const struct derive_pass derive_device_time_of_ops;
 extern const struct derive_pass derive_forward_ops;
 extern const struct derive_pass derive_graph_launches;
 extern const struct derive_pass derive_input_events;
+extern const struct derive_pass derive_marked_collectives;
+extern const struct derive_pass derive_collectives;
 extern const struct derive_pass derive_kernel_names;
 extern const struct derive_pass derive_last_steps;
 extern const struct derive_pass derive_device_links;

@@ -24,3 +24,6 @@ old_2021.json|SELECT kernel_type, name, count, sum_ns FROM kernel_breakdown
 old_2021.json|SELECT number, kernel_ns, memcpy_ns, memset_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns FROM step_breakdown
 python.json|SELECT name, stage, pipeline, step_id IS NOT NULL AS has_step, dur_ns, self_ns FROM input_events
 python.json|SELECT step_count, step_ns, input_ns FROM input_summary
+gloo.json|SELECT name, dtype, in_elements, bytes, dur_ns, step_id IS NOT NULL AS has_step, bus_bytes_per_second FROM collectives
+gloo.json|SELECT name, bytes, count, sum_ns, bytes_per_second FROM collective_summary
+collectives.json|SELECT name, group_size, bytes, dur_ns, bus_bytes_per_second FROM collectives
