@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""tensorflow_engine.py: TensorFlow's own profiler and tfprof on the same ProfileProto, in the same run.
+"""tensorflow_engine.py: TensorFlow's own profiler and tfprof on the same ProfileProtos, in the same run.
 
-    tensorflow_engine.py [--python PYTHON] [--nodes N] [--steps N] [--profile FILE] [--views scope,op,graph,code,advise]
+    tensorflow_engine.py [--python PYTHON] [--nodes N,...] [--steps N] [--profile FILE] [--views scope,op,graph,code,advise]
 
-PYTHON is one with tensorflow (python3 -m venv tf && tf/bin/pip install tensorflow-cpu). CPU seconds and peak memory of
-loading and one view, written to a file: of TensorFlow without its import, of tfprof with the start of the process. Then
-each further view of tfprof in one process, by SQL. Run on an idle machine.
+PYTHON is one with tensorflow (python3 -m venv tf && tf/bin/pip install tensorflow-cpu). For each number of nodes a profile
+is made (make_tf_profile.py), and then measured: CPU seconds and peak memory of loading and one view, written to a file (of
+TensorFlow without its import, of tfprof with the start of the process, the best of three), advice likewise; each further
+view in the same process, by the prompt's command and by SQL with the text of every line; and by how much time and memory
+grow with the nodes. Run on an idle machine.
 """
 
 import argparse
@@ -20,6 +22,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("TFPROF_BUILD", HERE.parents[1] / "build"))
+TIMES = 3  # ours is over so soon that the machine's other business shows: the best of several
+FURTHER = 10  # further views in one process, of which the mean is told
 
 TENSORFLOW = """
 import json, os, resource, sys
@@ -54,15 +58,24 @@ def of_tensorflow(python, profile, view):
     return load, run, kilobytes * 1024
 
 
-def of_shell(profile, view):
-    """(CPU seconds, peak bytes) of one process that opens the profile and writes the view; None where it failed."""
-    words = [BUILD / "tfprof", view, f"--profile_path={profile}"]
-    if view != "advise":
-        words += ["-output", f"file:outfile={os.devnull}"]
-    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def command(view):
+    return view if view == "advise" else f"{view} -output file:outfile={os.devnull}"
+
+
+def of_shell(profile, commands):
+    """(CPU seconds, peak bytes) of one process that opens the profile and runs the commands; None where it failed."""
+    child = subprocess.Popen([BUILD / "tfprof", f"--profile_path={profile}"], stdin=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child.stdin.write("".join(line + "\n" for line in commands).encode())
+    child.stdin.close()
     _, status, facts = os.wait4(child.pid, 0)
     child.returncode = status
     return None if status else (facts.ru_utime + facts.ru_stime, facts.ru_maxrss * 1024)
+
+
+def best_of_shell(profile, commands):
+    measured = [of_shell(profile, commands) for _ in range(TIMES)]
+    return None if None in measured else (min(time for time, _ in measured), max(peak for _, peak in measured))
 
 
 def used():
@@ -70,60 +83,92 @@ def used():
     return facts.ru_utime + facts.ru_stime
 
 
-def further_views(profile, views):
-    """CPU milliseconds of each view in one connection, the text of all lines taken; the profile is open and the first view
-    has been asked for."""
+def with_sql(profile):
+    """A connection in which the profile is open, or None; and the CPU milliseconds that opening took."""
     db = sqlite3.connect(":memory:")
     if not hasattr(db, "enable_load_extension"):  # a Python that was built without it
         try:
             import apsw
         except ImportError:
-            print("  by SQL: needs a Python whose sqlite3 loads extensions, or apsw")
-            return
+            print("    by SQL: needs a Python whose sqlite3 loads extensions, or apsw")
+            return None, 0
         db = apsw.Connection(":memory:")
     db.enable_load_extension(True)
     db.load_extension(str(BUILD / "tfprof"))
     before = used()
     db.execute("SELECT tfprof_open(?)", (profile,)).fetchall()
-    opened = used()
-    print(f"  by SQL, opening                       {1000 * (opened - before):8.0f} ms")
-    for turn, order in enumerate(("name", "micros", "bytes")):
-        for view in views:
+    return db, 1000 * (used() - before)
+
+
+def further_views(profile, views):
+    """CPU milliseconds of each further view in one process."""
+    for view in views:
+        one, many = (best_of_shell(profile, [command(view)] * count) for count in (1, 1 + FURTHER))
+        if one and many:
+            print(f"    a further {view:6s} at the prompt {1000 * (many[0] - one[0]) / FURTHER:6.1f} ms")
+    db, opening = with_sql(profile)
+    if not db:
+        return
+    print(f"    by SQL, opening {opening:.0f} ms")
+    for view in views:
+        for turn, order in enumerate(("name", "micros", "bytes")):
             before = used()
             count = db.execute(f"SELECT count(displayed_text) FROM {view}_view WHERE order_by = ?", (order,)).fetchone()[0]
-            what = "the first view" if turn == 0 and view == views[0] else "a further view"
-            print(f"  by SQL, {what}: {view:5s} by {order:6s} {1000 * (used() - before):8.1f} ms, {count} lines")
+            print(f"    by SQL, {'a further' if turn else 'the first'} {view:5s} by {order:6s} "
+                  f"{1000 * (used() - before):6.1f} ms, {count} lines")
+
+
+def compare(profile, views, python):
+    """Prints what loading and each view take; returns ours by view."""
+    measured = {}
+    of_shell(profile, [command(views[0])])  # into the page cache
+    for view in views:
+        ours = measured[view] = best_of_shell(profile, [command(view)])
+        theirs = of_tensorflow(python, profile, view) if python else None
+        line = f"  {view:6s} "
+        line += f"tfprof {ours[0]:6.3f} CPU s {ours[1] / 1e6:4.0f} MB" if ours else "tfprof failed"
+        if theirs:
+            line += f"   TensorFlow {theirs[0]:.2f} + {theirs[1]:.2f} CPU s {theirs[2] / 1e6:6.0f} MB"
+        elif python:
+            line += "   TensorFlow crashed"
+        if ours and theirs:
+            line += f"   {(theirs[0] + theirs[1]) / ours[0]:.1f} times, memory {theirs[2] / ours[1]:.0f} times"
+        print(line, flush=True)
+    further_views(profile, [view for view in views if view != "advise"])
+    return measured
+
+
+def growth(few, many, factor):
+    """How time and memory grew where nodes grew by the factor; linear is at most that."""
+    for view in few:
+        if few[view] and many[view]:
+            time, peak = (after / before for before, after in zip(few[view], many[view]))
+            print(f"  {factor:.1f} times the nodes: {view:6s} {time:.1f} times the time, {peak:.1f} times the memory")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python")
-    parser.add_argument("--nodes", type=int, default=50000)
+    parser.add_argument("--nodes", default="50000,200000")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--profile")
-    parser.add_argument("--views", default="scope,op,graph,code")
+    parser.add_argument("--views", default="scope,op,graph,code,advise")
     arguments = parser.parse_args()
     views = arguments.views.split(",")
-    with tempfile.TemporaryDirectory() as folder:
-        profile = arguments.profile or os.path.join(folder, "profile")
-        if not arguments.profile:
-            subprocess.run([sys.executable, HERE / "make_tf_profile.py", profile, str(arguments.nodes), str(arguments.steps)],
-                           check=True)
-        print(f"{os.path.getsize(profile) / 1e6:.0f} MB")
-        for view in views:
-            of_shell(profile, view)  # into the page cache
-            ours = of_shell(profile, view)
-            theirs = of_tensorflow(arguments.python, profile, view) if arguments.python else None
-            line = f"  {view:6s} "
-            line += f"tfprof {ours[0]:6.3f} CPU s {ours[1] / 1e6:6.0f} MB" if ours else "tfprof failed"
-            if theirs:
-                line += f"   TensorFlow {theirs[0]:.2f} + {theirs[1]:.2f} CPU s {theirs[2] / 1e6:6.0f} MB"
-            elif arguments.python:
-                line += "   TensorFlow crashed"
-            if ours and theirs:
-                line += f"   ratio {(theirs[0] + theirs[1]) / ours[0]:.1f}, memory {theirs[2] / ours[1]:.0f}"
-            print(line, flush=True)
-        further_views(profile, [view for view in views if view != "advise"])
+    if arguments.profile:
+        print(f"{os.path.getsize(arguments.profile) / 1e6:.0f} MB")
+        compare(arguments.profile, views, arguments.python)
+        return
+    earlier = None
+    for nodes in (int(number) for number in arguments.nodes.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            profile = os.path.join(folder, "profile")
+            subprocess.run([sys.executable, HERE / "make_tf_profile.py", profile, str(nodes), str(arguments.steps)], check=True)
+            print(f"{nodes} nodes, {arguments.steps} steps, {os.path.getsize(profile) / 1e6:.0f} MB")
+            measured = compare(profile, views, arguments.python)
+        if earlier:
+            growth(earlier[1], measured, nodes / earlier[0])
+        earlier = nodes, measured
 
 
 main()

@@ -88,20 +88,67 @@ def test_profile(engine):
     assert [list(row) for row in devices] == [["cpu", 0], ["gpu", 0]], devices
 
 
-def message(*fields):
-    """Protobuf: (number, whole number) and (number, bytes or text) one after the other."""
-    def varint(value):
-        value &= (1 << 64) - 1
-        return bytes([value & 127 | 128]) + varint(value >> 7) if value > 127 else bytes([value])
+def varint(value, padding=0):
+    """With more bytes than it needs, which mean nothing, where there is padding; ten at most."""
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    padding = min(padding, 9 - len(out))
+    return bytes(out) + (bytes([value | 128]) + bytes([128] * (padding - 1)) + b"\0" if padding else bytes([value]))
 
+
+def message(*fields, padding=0):
+    """Protobuf: (number, whole number) and (number, bytes or text) one after the other."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
-            out += varint(number << 3) + varint(value)
+            out += varint(number << 3, padding) + varint(value, padding)
         else:
             value = value.encode() if isinstance(value, str) else value
-            out += varint(number << 3 | 2) + varint(len(value)) + value
+            out += varint(number << 3 | 2, padding) + varint(len(value), padding) + value
     return out
+
+
+def test_unusual_forms(engine):
+    """A file may write its numbers longer than need be, the parts of an entry in any order, several runs of a device, and
+    the numbers of a run one by one; it says the same."""
+    def profile(padding, is_turned, is_single):
+        def say(*fields):
+            return message(*fields, padding=padding)
+
+        def entry(key, value):
+            return say(*([(2, value), (1, key)] if is_turned else [(1, key), (2, value)]))
+
+        def time(start, micros):
+            numbers = [(1, start), (1, micros)] if is_single else [(1, varint(start, padding) + varint(micros, padding))]
+            return (1, say(*numbers))
+
+        execs = []
+        for step in (0, 1):
+            start = 1700000000000000 + 1000 * step
+            cost = [(1, 2), (2, start), (3, start + 90), (4, entry("gpu:0/stream:all", say(time(start + 9, 20), time(start + 40, 22)))),
+                    (5, entry("/device:gpu:0", say(time(start, 7)))), (6, "/device:gpu:0"),
+                    (7, say((1, start + 90), (6, 4096), (7, 300), (8, -200), (9, 5000000000), (10, 77), (11, b"\x08\x01")))]
+            execs.append((12, entry(step, say(*(cost[::-1] if is_turned else cost)))))
+        node = say((1, "n"), (6, "/device:gpu:0"), (9, "Add"), *execs)
+        return say((1, entry(1, node)))
+
+    expected = None
+    for form in ((0, False, False), (1, False, False), (7, True, False), (0, True, True), (2, False, True)):
+        with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+            path = os.path.join(directory, "profile")
+            with open(path, "wb") as file:
+                file.write(profile(*form))
+            connection = opened(engine, "profile_path", path)
+            told = [[list(row) for row in connection.values(sql)] for sql in (
+                COSTS, "SELECT start_ns, dur_ns FROM kernels ORDER BY 1, 2", "SELECT start_ns, dur_ns FROM ops ORDER BY 1, 2",
+                "SELECT time_ns, value FROM counters ORDER BY 1", "SELECT reason, count FROM diagnostics")]
+            expected = expected or told
+            assert told == expected, (form, told, expected)
+    assert expected[0][1] == ["n", 1, 2, 49000, 42000, 7000, 4096, 300, -200, 5000000000], expected[0]
+    assert [row[1] for row in expected[1]] == [20000, 22000, 20000, 22000] and not expected[4], expected
 
 
 def test_steps_in_any_order(engine):

@@ -226,7 +226,12 @@ struct tf_model {
   struct pool *codes, *code_frames;
   struct tf_rows_of codes_traces, code_frames_rows; /* by id in the pool: row of traces + 1, row of frames */
   struct node_parts *node_parts; /* profile_proto.c's own */
-  uint32_t last_lanes[2]; /* of host and accelerators, row + 1: most runs are on the same lane as the one before */
+  /* Of host and accelerators: most runs are on the same lane as the one before. */
+  struct tf_last_lane {
+    const char *name; /* NULL: none yet */
+    size_t length;
+    uint32_t lane;
+  } last_lanes[2];
   string_id *device_names;          /* of the rows of devices, in lower case; made by publish_steps.c */
   size_t device_count;
   int64_t *lane_devices; /* the row in devices of each lane, INT64_MIN: none */
