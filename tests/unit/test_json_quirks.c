@@ -299,7 +299,34 @@ static void test_without_names(void) {
   close_opened(&o);
 }
 
+/* What Triton and NCCL tell beyond the columns stays with the row, numbers beyond 63 bits and texts where numbers were
+ * expected too. */
+static void test_arguments_of_others(void) {
+  struct opened o = open_text(
+      "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"triton_poi_fused_add_0\", \"pid\": 9, \"tid\": 9, \"ts\": 1, \"dur\": 9, "
+      "\"args\": {\"External id\": 3, \"kernel_backend\": \"triton\", \"kernel_hash\": \"cqaokwf2\", "
+      "\"kernel_file\": \"/tmp/a.py\", \"grid\": \"grid(100,)\", \"stream\": \"0\"}},\n"
+      "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllGather\", \"pid\": 0, \"tid\": 7, \"ts\": 3, "
+      "\"dur\": 2, \"args\": {\"device\": 0, \"stream\": \"7\", \"correlation\": 5, \"Collective name\": \"all_gather\", "
+      "\"In msg nelems\": 4, \"Out msg nelems\": 8, \"Group size\": 2, \"dtype\": \"Half\", \"Process Group Name\": \"tp\", "
+      "\"Seq\": 11, \"Comms Id\": 10159970886766084423}}]");
+  TEXT(ops, attributes, 0,
+       "{\"kernel_backend\":\"triton\",\"kernel_hash\":\"cqaokwf2\",\"kernel_file\":\"/tmp/a.py\",\"grid\":\"grid(100,)\","
+       "\"stream\":\"0\"}");
+  ROWS(kernels, 1);
+  INTEGER(threads, stream, CELL(&o, kernels, thread_id, 0).integer & 0xfffff, 7);
+  ROWS(collectives, 1);
+  TEXT(collectives, process_group, 0, "tp");
+  INTEGER(collectives, sequence_number, 0, 11);
+  INTEGER(collectives, bytes, 0, 16);
+  struct value rest = CELL(&o, kernels, attributes, 0);
+  const char *text = rest.kind == VALUE_TEXT ? pool_text(store_pool(o.store), rest.text) : "";
+  CHECK(strstr(text, "\"Comms Id\":10159970886766084423") != NULL);
+  close_opened(&o);
+}
+
 int main(void) {
+  test_arguments_of_others();
   test_without_names();
   test_times();
   test_base_time();
