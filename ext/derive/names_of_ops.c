@@ -1,7 +1,7 @@
-/* names_of_ops.c: op_name of kernels and of calls, the name of the op that op_id refers to.
+/* names_of_ops.c: op_name of kernels and of calls, and parent_name of ops: the name of the op that a column refers to.
 **
-** It is what most questions about kernels want of their op: as a column of their own table they are grouped by it
-** without a join, in an order that an index has.
+** It is what most questions want of that op: as a column of their own table rows are grouped by it without a join, in an
+** order that an index has.  Saving a dump leaves it out (read/dump_save.c).
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
@@ -28,18 +28,19 @@ static enum tfprof_status copy_names(struct profile *profile, unsigned table, un
   return status;
 }
 
-#define PASS(table) \
+#define PASS(table, op_column, name_column) \
   static enum tfprof_status run_##table(struct profile *profile, struct tfprof_error *error) { \
-    return copy_names(profile, TABLE_##table, COLUMN_##table##_op_id, COLUMN_##table##_op_name, error); \
+    return copy_names(profile, TABLE_##table, COLUMN_##table##_##op_column, COLUMN_##table##_##name_column, error); \
   } \
   const struct derive_pass derive_op_names_of_##table = { \
       .name = "op names of " #table, \
-      .summary = "The name of the op that op_id refers to.", \
+      .summary = "The name of the op that another column refers to.", \
       .makes_table = -1, \
-      .reads = {{TABLE_ops, COLUMN_ops_name}, {TABLE_##table, COLUMN_##table##_op_id}}, \
-      .writes = {{TABLE_##table, COLUMN_##table##_op_name}}, \
+      .reads = {{TABLE_ops, COLUMN_ops_name}, {TABLE_##table, COLUMN_##table##_##op_column}}, \
+      .writes = {{TABLE_##table, COLUMN_##table##_##name_column}}, \
       .run = run_##table, \
   };
 
-PASS(kernels)
-PASS(api_calls)
+PASS(ops, parent_id, parent_name)
+PASS(kernels, op_id, op_name)
+PASS(api_calls, op_id, op_name)

@@ -120,6 +120,18 @@ static void choose_span(struct saving *saving, const struct table_spec *spec, ui
 
 /* ---- tables ---- */
 
+/* What a reader has again by looking at another table: the name of an op beside its number, and what counts. */
+static bool is_repetition(unsigned table, unsigned column) {
+  static const struct table_column repetitions[] = {{TABLE_ops, COLUMN_ops_parent_name},
+                                                    {TABLE_ops, COLUMN_ops_is_measured},
+                                                    {TABLE_kernels, COLUMN_kernels_op_name},
+                                                    {TABLE_api_calls, COLUMN_api_calls_op_name}};
+  for (size_t i = 0; i < sizeof repetitions / sizeof *repetitions; i++) {
+    if (repetitions[i].table == table && repetitions[i].column == column) return true;
+  }
+  return false;
+}
+
 static enum tfprof_status save_rows(struct saving *saving, const struct segment *segment, uint32_t first, uint32_t rows,
                                     struct tfprof_error *error) {
   const struct table_spec *spec = &schema_tables[segment->table];
@@ -127,7 +139,7 @@ static enum tfprof_status save_rows(struct saving *saving, const struct segment 
   unsigned count = 0;
   for (unsigned column = 2; column < spec->column_count; column++) {
     saving->columns[column].dump_id = 0;
-    if (segment->columns[column]->form == COLUMN_ABSENT) {
+    if (segment->columns[column]->form == COLUMN_ABSENT || is_repetition(segment->table, column)) {
       memset(saving->nulls[column], 0xff, sizeof saving->nulls[column]);
       continue;
     }
@@ -197,10 +209,10 @@ static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error
   bool is_wanted[TABLE_count];
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
-    bool is_repetition =
-        (table == TABLE_device_activities || table == TABLE_step_segments || table == TABLE_critical_path) &&
+    bool is_made_again =
+        (table == TABLE_device_activities || table == TABLE_queue_events || table == TABLE_step_segments || table == TABLE_critical_path) &&
         saving->profile->tables[table].is_made;
-    is_wanted[table] = !is_of_store && !is_repetition;
+    is_wanted[table] = !is_of_store && !is_made_again;
   }
   enum tfprof_status status = profile_require_tables(saving->profile, is_wanted, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {

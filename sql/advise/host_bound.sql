@@ -1,9 +1,9 @@
 -- Advice: steps whose thread is busy with something else than framework ops.
 --
--- For each profile the share of the measured steps (no warm-up, ops recorded) in which no op or autograd node ran on the
--- step's own thread: Python code, waiting for locks, files or other processes.  It is what the self times of the ops
--- leave, so ranges that the program or its profiler put around everything hide nothing; the data loader's own time is
--- left to the check input_loading.  On a job with kernels the check asks further that the device idles too
+-- For each profile the share of the measured steps (no warm-up, ops recorded) in which no op or autograd node ran on
+-- the step's own thread: Python code, waiting for locks, files or other processes.  It is what the self times of the
+-- ops leave, so ranges that the program or its profiler put around everything hide nothing; the data loader's own time
+-- is left to the check input_loading.  On a job with kernels the check asks further that the device idles too
 -- (device_steps), since a host that is ahead of its device costs nothing.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical when that is
 -- a millisecond per step or more and ten steps were measured.

@@ -1,8 +1,8 @@
 -- Advice: a device's memory was nearly full, and which lines of the program held it at the peak.
 --
--- For each profile and device whose size is known: the most that the allocator held of it (for devices without a reserve
--- the most in use) against the size.  The check speaks above 90 %, where a slightly longer batch may fail.  Memory of
--- other processes is not seen.
+-- For each profile and device whose size is known: the most that the allocator held of it (for devices without a
+-- reserve the most in use) against the size.  The check speaks above 90 %, where a slightly longer batch may fail.
+-- Memory of other processes is not seen.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: that of memory_by_line where it speaks.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_headroom';
 WITH highest AS (

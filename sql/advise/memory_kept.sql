@@ -1,8 +1,10 @@
 -- Advice: a line of the program whose memory is kept step after step.
 --
--- For each profile and line: the steps after warm-up in which it allocated memory that was never released.  A program that
--- keeps nothing releases what a step allocated in the same or the next one, so at the end only the last steps hold any.
--- The check speaks where half of the measured steps, and at least ten, still hold memory of the line, 1 MiB or more in all.
+-- For each profile and line: the steps after warm-up in which it allocated memory that was never released.  A program
+-- that keeps nothing releases what a step allocated in the same or the next one, so at the end only the last steps hold
+-- any.
+-- The check speaks where half of the measured steps, and at least ten, still hold memory of the line, 1 MiB or more in
+-- all.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL; value is the share of steps.
 -- Cost: one pass over allocations, code_traces where something is live.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_kept';
@@ -34,8 +36,8 @@ SELECT
   1.0 * by_line.step_count / counts.step_count AS value,
   0.5 AS threshold,
   NULL AS saves_ns,
-  'Something holds what this line makes: a list of losses or outputs (keep loss.item() or loss.detach()), a cache without '
-    || 'a bound, a graph that is kept by a tensor of the last step.' AS suggestion,
+  'Something holds what this line makes: a list of losses or outputs (keep loss.item() or loss.detach()), a cache '
+    || 'without a bound, a graph that is kept by a tensor of the last step.' AS suggestion,
   'SELECT location, live_count, live_bytes FROM temp.memory_by_line WHERE profile_id = ' || by_line.profile_id
     || ' ORDER BY live_bytes DESC, 1' AS evidence
 FROM by_line JOIN counts ON counts.profile_id = by_line.profile_id

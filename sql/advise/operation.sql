@@ -55,9 +55,8 @@ WITH normalised AS (
     format('Found operation using %s data_format on GPU. Maybe %s is faster.', data_format,
       CASE data_format WHEN 'NHWC' THEN 'NCHW' ELSE 'NHWC' END), 1.0 * node_count, 1.0, NULL,
     CASE WHEN transpose_ns > layout_ns THEN
-      format('Transposes take longer than these %d nodes already: bring the whole model to one layout, not single layers.'
-        ,
-        node_count)
+      format('Transposes take longer than these %d nodes already: bring the whole model to one layout, '
+        || 'not single layers.', node_count)
     ELSE
       format('%d nodes in %s: %s', node_count, dtype, CASE dtype WHEN 'float32' THEN
         'give the layers data_format=''channels_first'', all of them, so that nothing is transposed in between.'

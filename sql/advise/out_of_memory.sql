@@ -1,7 +1,7 @@
 -- Advice: an allocation failed, and which lines of the program held the memory.
 --
--- One finding for each profile and device on which memory ran out: the last failure, with the line that asked and the three
--- lines that held most of what was live at that moment.  The check speaks from the first failure on.
+-- One finding for each profile and device on which memory ran out: the last failure, with the line that asked and the
+-- three lines that held most of what was live at that moment.  The check speaks from the first failure on.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: one pass over allocations, code_traces.
 -- Example: SELECT message FROM advise WHERE check_name = 'out_of_memory';
 WITH failures AS (
@@ -42,8 +42,8 @@ SELECT
   1.0 * last.count AS value,
   1.0 AS threshold,
   NULL AS saves_ns,
-  'Where the lines that hold most are activations: smaller batches, torch.utils.checkpoint, mixed precision. Where they '
-    || 'are lists or caches that grow: keep less, detach() what is kept.' AS suggestion,
+  'Where the lines that hold most are activations: smaller batches, torch.utils.checkpoint, mixed precision. Where '
+    || 'they are lists or caches that grow: keep less, detach() what is kept.' AS suggestion,
   'SELECT * FROM temp.memory_failures WHERE profile_id = ' || last.profile_id AS evidence
 FROM last
 JOIN temp.profiles AS profiles ON profiles.id = last.profile_id

@@ -3,7 +3,8 @@
 -- For each profile the line of code_summary with the largest self time, when that is more than a quarter of the time of
 -- all ops with a stack and the line is the program's own.  A line loss.backward() is left out when it is the first: it
 -- stands for all lines of the forward pass; then the line whose forward and backward time together is largest is named.
--- Where processes of a run have steps, those that have none (workers of a DataLoader) are left out: nobody waits for them.
+-- Where processes of a run have steps, those that have none (workers of a DataLoader) are left out: nobody waits for
+-- them.
 -- It saves nothing by itself (saves_ns is NULL): it says where to look first.
 -- Columns: those of every check, see sql/README.md.  Cost: that of code_summary.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'slowest_source_line';

@@ -2,7 +2,8 @@
 --
 -- For each profile the self time, inside measured steps (no warm-up, ops recorded), of everything below an outermost
 -- conversion op (aten::to, aten::_to_copy, aten::contiguous, aten::clone): their share of the step time.
--- Threshold: a tenth; a conversion now and then is normal, more means that the same tensors are converted in every step.
+-- Threshold: a tenth; a conversion now and then is normal, more means that the same tensors are converted in every
+-- step.
 -- What it would save: half of it, in steps whose ops were not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
 -- Example: SELECT message FROM advise WHERE check_name = 'tensor_conversions';
@@ -33,8 +34,8 @@ SELECT
   CAST(0.5 * conversion_ns / step_ns * all_ns AS INTEGER) AS saves_ns,
   'Keep tensors in the type, device and layout in which they are used: convert once outside the loop, create them '
     || 'with dtype= and device=, and avoid transposes that force contiguous copies.' AS suggestion,
-  'SELECT name, input_shapes, count(*) FROM temp.ops WHERE name IN (''aten::_to_copy'', ''aten::clone'') AND profile_id = '
-    || step_time.profile_id || ' GROUP BY 1, 2' AS evidence
+  'SELECT name, input_shapes, count(*) FROM temp.ops WHERE name IN (''aten::_to_copy'', ''aten::clone'')'
+    || ' AND profile_id = ' || step_time.profile_id || ' GROUP BY 1, 2' AS evidence
 FROM step_time
 JOIN conversions ON conversions.profile_id = step_time.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = step_time.profile_id

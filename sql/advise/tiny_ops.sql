@@ -3,8 +3,8 @@
 -- For each profile the outermost ops (those with no recorded op around them, user ranges left aside) on the thread of
 -- the measured steps (no warm-up, ops recorded).  An op under 20 microseconds does little else than be dispatched: on
 -- current processors an eager PyTorch op costs 1 to 10 microseconds before it computes anything.  The check speaks when
--- such ops are more than half of all and take more than a tenth of the step time; three tenths are critical when half of
--- them is a millisecond per step or more and ten steps were measured.
+-- such ops are more than half of all and take more than a tenth of the step time; three tenths are critical when half
+-- of them is a millisecond per step or more and ten steps were measured.
 -- What it would save: half of their time, which is what fusing neighbours in pairs would spare, in steps whose ops were
 -- not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in ops.

@@ -1,8 +1,9 @@
 -- Time by source line: which lines of the program call the ops that cost.
 --
--- One row for each profile and line that lies on the Python stack of an op.  An op's self time goes to one line only, the
--- innermost one of the program itself, that is outside installed packages and Python's own library (the innermost of all
--- where the whole stack lies in those), so self_ns of all lines together is the time of all ops that have a stack.
+-- One row for each profile and line that lies on the Python stack of an op.  An op's self time goes to one line only,
+-- the innermost one of the program itself, that is outside installed packages and Python's own library (the innermost
+-- of all where the whole stack lies in those), so self_ns of all lines together is the time of all ops that have a
+-- stack.
 -- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
 -- ops.sample_weight.
 --   profile_id, rank      the profile
@@ -10,7 +11,8 @@
 --   text                  the source line, where it could be read
 --   count                 ops that count for this line (weighed)
 --   self_ns, self_ratio   their self time; share of all lines of the profile
---   sum_ns                self time of all ops with this line anywhere on their stack, so lines of main() have nearly all
+--   sum_ns                self time of all ops with this line anywhere on their stack, so lines of main() have nearly
+--                         all
 --   backward_ns           time of the autograd nodes that answer forward ops of this line, spent where backward() runs;
 --                         on autograd's own threads, where no Python runs, their self time is part of self_ns already
 --   function, file, line  of the frame

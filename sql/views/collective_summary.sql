@@ -4,11 +4,11 @@
 --   profile_id, rank
 --   name, process_group, group_size, dtype, bytes   what is exchanged, each time
 --   count, total_bytes                how often; the bytes of all of them
---   sum_ns, mean_ns, min_ns, max_ns   of the durations; the shortest is the closest to what the exchange itself takes, as
---                                     others contain waiting for a slower rank
+--   sum_ns, mean_ns, min_ns, max_ns   of the durations; the shortest is the closest to what the exchange itself takes,
+--                                     as others contain waiting for a slower rank
 --   bytes_per_second                  total_bytes by sum_ns
---   bus_bytes_per_second              the same per link, as NCCL's tests define it: all_reduce moves 2 (n - 1) / n of the
---                                     data, all_gather, reduce_scatter and all_to_all (n - 1) / n, others all of it
+--   bus_bytes_per_second              the same per link, as NCCL's tests define it: all_reduce moves 2 (n - 1) / n of
+--                                     the data, all_gather, reduce_scatter and all_to_all (n - 1) / n, others all of it
 -- Cost: one pass over collectives.  Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
 WITH sums AS (
   SELECT profile_id, name, process_group, group_size, dtype, bytes, count(*) AS count,

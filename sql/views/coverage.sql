@@ -12,15 +12,16 @@
 --   ops_with_flops_ratio      self time of ops whose flops are known, among the self time of all
 --   rows_dropped              rows that were lost while recording or reading
 --   complete                  1: the file was closed in order
--- Cost: two passes over ops, one over kernels.  Example: SELECT * FROM coverage;
+-- Cost: three passes over ops, one over kernels.  Example: SELECT * FROM coverage;
 WITH op_shares AS (
-  SELECT ops.profile_id AS profile_id, count(*) AS row_count, sum(ops.step_id IS NOT NULL) AS in_steps,
-    sum(ops.category <> 'user') AS op_count,
-    sum(ops.category <> 'user' AND ops.code_trace_id IS NOT NULL) AS with_stack,
-    sum(ops.category <> 'user' AND ops.input_shapes IS NOT NULL) AS with_shapes,
-    CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS self_ns, CAST(sum(1.0 * CASE WHEN ops.flops IS NOT NULL
-      THEN ops.self_ns ELSE 0 END) AS INTEGER) AS flops_self_ns
-  FROM temp.ops AS ops GROUP BY ops.profile_id
+  SELECT profile_id, count(*) AS row_count, count(step_id) AS in_steps, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
+  FROM temp.ops GROUP BY profile_id
+), call_shares AS ( -- without ranges
+  SELECT profile_id, count(*) AS op_count, count(code_trace_id) AS with_stack, count(input_shapes) AS with_shapes
+  FROM temp.ops WHERE category <> 'user' GROUP BY profile_id
+), flops_shares AS (
+  SELECT profile_id, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
+  FROM temp.ops WHERE flops IS NOT NULL GROUP BY profile_id
 ), autograd_nodes AS (
   SELECT profile_id, count(*) AS node_count, sum(forward_op_id IS NOT NULL) AS linked_count
   FROM temp.ops WHERE category = 'autograd' AND sequence_number IS NOT NULL
@@ -30,16 +31,12 @@ WITH op_shares AS (
     CAST(sum(1.0 * CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps GROUP BY profile_id
 ), in_ops AS (
-  SELECT profile_id, CAST(sum(1.0 * op_ns) AS INTEGER) AS op_ns
-  FROM (
-    SELECT ops.profile_id AS profile_id, ops.step_id AS step_id,
-      union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) AS op_ns
-    FROM temp.ops AS ops JOIN temp.steps AS steps ON steps.id = ops.step_id
-    WHERE ops.category <> 'user' AND ops.thread_id = steps.thread_id AND steps.is_warmup = 0
-      AND steps.ops_recorded = 1
-    GROUP BY ops.profile_id, ops.step_id
-  )
-  GROUP BY profile_id
+  SELECT profile_id, CAST(sum(1.0 * (
+      SELECT CASE WHEN count(*) THEN union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) END
+      FROM temp.ops AS ops
+      WHERE ops.step_id = steps.id AND ops.thread_id = steps.thread_id AND ops.category <> 'user'
+    )) AS INTEGER) AS op_ns
+  FROM temp.steps AS steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id
 ), kernel_shares AS (
   SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels GROUP BY profile_id
 ), dropped AS (
@@ -52,15 +49,17 @@ SELECT
   1.0 * step_shares.recorded_count / nullif(step_shares.step_count, 0) AS steps_recorded_ratio,
   1.0 * in_ops.op_ns / nullif(step_shares.step_ns, 0) AS step_time_in_ops_ratio,
   1.0 * op_shares.in_steps / nullif(op_shares.row_count, 0) AS ops_in_steps_ratio,
-  1.0 * op_shares.with_stack / nullif(op_shares.op_count, 0) AS ops_with_stack_ratio,
-  1.0 * op_shares.with_shapes / nullif(op_shares.op_count, 0) AS ops_with_shapes_ratio,
+  1.0 * call_shares.with_stack / nullif(call_shares.op_count, 0) AS ops_with_stack_ratio,
+  1.0 * call_shares.with_shapes / nullif(call_shares.op_count, 0) AS ops_with_shapes_ratio,
   1.0 * autograd_nodes.linked_count / nullif(autograd_nodes.node_count, 0) AS backward_linked_ratio,
   1.0 * kernel_shares.with_op / nullif(kernel_shares.kernel_count, 0) AS kernels_with_op_ratio,
-  1.0 * op_shares.flops_self_ns / nullif(op_shares.self_ns, 0) AS ops_with_flops_ratio,
+  1.0 * coalesce(flops_shares.self_ns, 0) / nullif(op_shares.self_ns, 0) AS ops_with_flops_ratio,
   coalesce(dropped.row_count, 0) AS rows_dropped,
   profiles.complete AS complete
 FROM temp.profiles AS profiles
 LEFT JOIN op_shares ON op_shares.profile_id = profiles.id
+LEFT JOIN flops_shares ON flops_shares.profile_id = profiles.id
+LEFT JOIN call_shares ON call_shares.profile_id = profiles.id
 LEFT JOIN autograd_nodes ON autograd_nodes.profile_id = profiles.id
 LEFT JOIN step_shares ON step_shares.profile_id = profiles.id
 LEFT JOIN in_ops ON in_ops.profile_id = profiles.id

@@ -16,7 +16,8 @@ WITH spans AS (
   GROUP BY steps.profile_id
 ), without_steps AS (
   SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-  FROM temp.kernels WHERE profile_id NOT IN (SELECT profile_id FROM spans) GROUP BY profile_id
+  FROM temp.kernels
+  WHERE profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM spans)) GROUP BY profile_id
 ), windows AS (
   SELECT profile_id, start_ns, end_ns FROM spans UNION ALL SELECT profile_id, start_ns, end_ns FROM without_steps
 ), clipped AS (

@@ -1,7 +1,7 @@
 -- Distributed training at a glance: how each rank's steps divide into computing, communicating and the rest.
 --
--- One row for each profile that communicated, means over its steps as step_breakdown has them; like the distributed page of
--- the PyTorch TensorBoard plugin.
+-- One row for each profile that communicated, means over its steps as step_breakdown has them; like the distributed
+-- page of the PyTorch TensorBoard plugin.
 --   profile_id, rank
 --   step_count, step_ns          steps; mean time of one
 --   computation_ns               mean time of a step in which a compute kernel ran
@@ -9,7 +9,8 @@
 --   communication_ns             mean time of a step in which a communication kernel ran and no compute kernel
 --   other_ns                     the rest of the step
 --   collective_count, bytes      collectives in all; the data of all of them
--- Cost: one pass over kernels, step_segments and collectives.  Example: SELECT rank, overlap_ns FROM distributed_summary;
+-- Cost: one pass over kernels, step_segments and collectives.
+-- Example: SELECT rank, overlap_ns FROM distributed_summary;
 WITH spans AS (
   SELECT steps.profile_id AS profile_id, min(segments.start_ns) AS start_ns, max(segments.end_ns) AS end_ns,
     count(DISTINCT segments.step_id) AS step_count, CAST(sum(1.0 * segments.dur_ns) AS INTEGER) AS steps_ns

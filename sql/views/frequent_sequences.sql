@@ -1,25 +1,22 @@
 -- Frequent sequences of kernels: what the same op runs on the device again and again, and could be fused.
 --
--- One row for each profile, outermost op and sequence of at least three kernels, copies and fills that all ops inside it
--- launched, as HTA counts them (it looks under one op name at a time; WHERE op_name LIKE '%conv%' does that).  Left out
--- is what HTA leaves out: see temporal_breakdown.
+-- One row for each profile, outermost op and sequence of at least three kernels, copies and fills that all ops inside
+-- it launched, as HTA counts them (it looks under one op name at a time; WHERE op_name LIKE '%conv%' does that).  Left
+-- out is what HTA leaves out: see temporal_breakdown.
 --   profile_id, rank
 --   op_name                          of the outermost op; ranges, modules and Python frames do not count as ops
 --   pattern                          short names in the order of their starts, with | between them
 --   kernel_count                     how many they are
 --   count                            how often it occurs
 --   kernel_ns, op_ns                 time of all of them on the device, and of the ops on the host
--- Cost: one pass over device_activities, one look-up of an op and a kernel for each.
+-- Cost: one pass over device_activities.
 -- Example: SELECT count, pattern FROM frequent_sequences LIMIT 5;
 WITH calls AS (
-  SELECT activities.profile_id AS profile_id, ops.outermost_id AS op_id, count(*) AS kernel_count,
-    ordered_concat(coalesce(kernels.short_name, activities.name), ' | ', activities.start_ns) AS pattern,
-    CAST(sum(1.0 * activities.dur_ns) AS INTEGER) AS kernel_ns
-  FROM temp.device_activities AS activities
-  JOIN temp.ops AS ops ON ops.id = activities.op_id
-  LEFT JOIN temp.kernels AS kernels ON kernels.id = activities.kernel_id
-  WHERE ops.outermost_id IS NOT NULL AND activities.is_before_last_step = 1
-  GROUP BY activities.profile_id, ops.outermost_id
+  SELECT profile_id, outermost_op_id AS op_id, count(*) AS kernel_count,
+    ordered_concat(short_name, ' | ', start_ns) AS pattern, CAST(sum(1.0 * dur_ns) AS INTEGER) AS kernel_ns
+  FROM temp.device_activities
+  WHERE outermost_op_id IS NOT NULL AND is_before_last_step = 1
+  GROUP BY profile_id, outermost_op_id
   HAVING count(*) >= 3
 )
 SELECT

@@ -1,7 +1,7 @@
 -- Gaps of devices: the moments in which nothing ran, the longest first, with what came next and who launched it.
 --
--- One row for each stretch of at least 10 µs between the end of all kernels, copies and fills so far on a device and the
--- start of the next.  Everything counts, warm-up too.
+-- One row for each stretch of at least 10 µs between the end of all kernels, copies and fills so far on a device and
+-- the start of the next.  Everything counts, warm-up too.
 --   profile_id, rank, device_id
 --   start_ms                from the start of the run
 --   gap_ns                  how long nothing ran

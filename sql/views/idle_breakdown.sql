@@ -1,34 +1,46 @@
 -- Idle time of streams: what each stream waited for between one kernel and the next.
 --
--- Three rows for each stream that ran anything, as HTA breaks it down.  A gap reaches from the end of all kernels, copies
--- and fills so far to the start of the next on the same stream (HTA takes the end of the one before, so that kernels that
--- overlap give gaps below zero; here they give none); it is host_wait where the next was launched after the others had
--- ended, else kernel_wait where it is shorter than 30 µs (what it takes to get one kernel after the other onto the
--- device), else other.  Left out is what HTA leaves out: see temporal_breakdown.
+-- Three rows for each stream that ran anything, as HTA breaks it down.  A gap reaches from the end of all kernels,
+-- copies and fills so far to the start of the next on the same stream (HTA takes the end of the one before, so that
+-- kernels that overlap give gaps below zero; here they give none); it is host_wait where the next was launched after
+-- the others had ended, else kernel_wait where it is shorter than 30 µs (what it takes to get one kernel after the
+-- other onto the device), else other.  Left out is what HTA leaves out: see temporal_breakdown.
 --   profile_id, rank, stream           the number of the stream
 --   idle_category                      host_wait, kernel_wait or other
 --   idle_ns, idle_ratio                sum of the gaps; share of all gaps of the stream
 --   count, mean_ns, stddev_ns, min_ns, p25_ns, median_ns, p75_ns, max_ns   of the gaps
 --   device_id, thread_id               joins devices.id and threads.id
--- Cost: one pass over device_activities.
+-- Cost: four passes over device_activities.
 -- Example: SELECT stream, idle_ns FROM idle_breakdown WHERE idle_category = 'host_wait';
-WITH gaps AS (
-  SELECT activities.profile_id AS profile_id, activities.device_id AS device_id, activities.thread_id AS thread_id,
-    max(0, activities.start_ns - activities.previous_end_ns) AS gap_ns,
-    CASE WHEN activities.previous_end_ns IS NULL THEN NULL
-      WHEN activities.launch_ns > activities.previous_end_ns THEN 'host_wait'
-      WHEN activities.start_ns - activities.previous_end_ns < 30000 THEN 'kernel_wait'
-      ELSE 'other' END AS idle_category
-  FROM temp.device_activities AS activities
-  WHERE activities.kind <> 'sync' AND activities.thread_id IS NOT NULL
-    AND activities.is_before_last_step = 1
-), sums AS (
-  SELECT profile_id, device_id, thread_id, idle_category, count(*) AS count, sum(gap_ns) AS idle_ns,
-    avg(gap_ns) AS mean_ns, stddev(gap_ns) AS stddev_ns, min(gap_ns) AS min_ns, percentile(gap_ns, 25) AS p25_ns,
-    median(gap_ns) AS median_ns, percentile(gap_ns, 75) AS p75_ns, max(gap_ns) AS max_ns
-  FROM gaps GROUP BY profile_id, device_id, thread_id, idle_category
+WITH gaps AS NOT MATERIALIZED (
+  SELECT profile_id, device_id, thread_id, start_ns, launch_ns, previous_end_ns,
+    max(0, start_ns - previous_end_ns) AS gap_ns
+  FROM temp.device_activities WHERE kind <> 'sync' AND thread_id IS NOT NULL AND is_before_last_step = 1
+), sums AS MATERIALIZED ( -- one reason after the other, so that rows come in the order in which they are grouped
+  SELECT profile_id, device_id, thread_id, 'host_wait' AS idle_category, count(*) AS count,
+    sum(gap_ns) AS idle_ns, avg(gap_ns) AS mean_ns, stddev(gap_ns) AS stddev_ns, min(gap_ns) AS min_ns,
+    percentile(gap_ns, 25) AS p25_ns, median(gap_ns) AS median_ns, percentile(gap_ns, 75) AS p75_ns,
+    max(gap_ns) AS max_ns
+  FROM gaps WHERE launch_ns > previous_end_ns
+  GROUP BY profile_id, device_id, thread_id
+  UNION ALL
+  SELECT profile_id, device_id, thread_id, 'kernel_wait', count(*),
+    sum(gap_ns), avg(gap_ns), stddev(gap_ns), min(gap_ns),
+    percentile(gap_ns, 25), median(gap_ns), percentile(gap_ns, 75), max(gap_ns)
+  FROM gaps WHERE coalesce(launch_ns <= previous_end_ns, 1) AND start_ns - previous_end_ns < 30000
+  GROUP BY profile_id, device_id, thread_id
+  UNION ALL
+  SELECT profile_id, device_id, thread_id, 'other', count(*),
+    sum(gap_ns), avg(gap_ns), stddev(gap_ns), min(gap_ns),
+    percentile(gap_ns, 25), median(gap_ns), percentile(gap_ns, 75), max(gap_ns)
+  FROM gaps WHERE coalesce(launch_ns <= previous_end_ns, 1) AND start_ns - previous_end_ns >= 30000
+  GROUP BY profile_id, device_id, thread_id
 ), streams AS (
-  SELECT profile_id, device_id, thread_id, sum(idle_ns) AS all_ns FROM sums GROUP BY profile_id, device_id, thread_id
+  SELECT lanes.profile_id AS profile_id, lanes.device_id AS device_id, lanes.thread_id AS thread_id,
+    sum(sums.idle_ns) AS all_ns
+  FROM (SELECT profile_id, device_id, thread_id FROM gaps GROUP BY profile_id, device_id, thread_id) AS lanes
+  LEFT JOIN sums ON sums.thread_id = lanes.thread_id AND sums.device_id IS lanes.device_id
+  GROUP BY lanes.profile_id, lanes.device_id, lanes.thread_id
 ), categories(idle_category) AS (VALUES ('host_wait'), ('kernel_wait'), ('other'))
 SELECT
   streams.profile_id AS profile_id,

@@ -2,7 +2,8 @@
 --
 -- One row for each measured step (no warm-up) of a profile that has input_events.
 --   profile_id, rank, step_id, number
---   dur_ns, input_ns, input_ratio   of the step; time of the outermost input_events on the step's own thread; their share
+--   dur_ns, input_ns, input_ratio   of the step; time of the outermost input_events on the step's own thread; their
+--                                   share
 -- Cost: linear in steps and input_events.  Example: SELECT number, input_ratio FROM input_steps LIMIT 10;
 WITH input_time AS (
   SELECT step_id, thread_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS input_ns

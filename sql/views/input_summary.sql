@@ -4,8 +4,8 @@
 --   profile_id, rank, step_count
 --   step_ns, input_ns, input_ratio   sums over those steps, and the share
 --   mean_input_ns, max_input_ns      per step
---   verdict                          not input-bound under 5 %, moderately under 20 %, else highly (the thresholds of the
---                                    TensorFlow 2 Profiler)
+--   verdict                          not input-bound under 5 %, moderately under 20 %, else highly (the thresholds of
+--                                    the TensorFlow 2 Profiler)
 -- Cost: linear in steps and input_events.  Example: SELECT input_ratio, verdict FROM input_summary;
 WITH sums AS (
   SELECT profile_id, rank, count(*) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS step_ns,

@@ -1,11 +1,13 @@
 -- Device time by kernel within each type of work.
 --
 -- One row for each profile, type and name of a kernel, copy or fill.  HTA folds all but the ten longest of a type into
--- "others"; here are all of them, each with its own statistics.  Left out is what HTA leaves out: see temporal_breakdown.
+-- "others"; here are all of them, each with its own statistics.  Left out is what HTA leaves out: see
+-- temporal_breakdown.
 --   profile_id, rank
 --   kernel_type                        COMPUTATION, COMMUNICATION or MEMORY
 --   name                               of the kernel or transfer
---   count, sum_ns, max_ns, min_ns, mean_ns, stddev_ns   of the durations; the deviation is that of a sample, NULL for one
+--   count, sum_ns, max_ns, min_ns, mean_ns, stddev_ns   of the durations; the deviation is that of a sample, NULL for
+--                                                       one
 -- Cost: one pass over device_activities.
 -- Example: SELECT name, sum_ns FROM kernel_breakdown WHERE kernel_type = 'COMMUNICATION';
 WITH sums AS (

@@ -1,6 +1,7 @@
 -- Kernels by op: which op launched which kernels, and what they cost.
 --
--- One row for each profile, op name and kernel name; kernels that no recorded op launched have a row without an op name.
+-- One row for each profile, op name and kernel name; kernels that no recorded op launched have a row without an op
+-- name.
 -- Kernels are recorded in every step, so nothing is weighed; those that a warm-up step launched are left out, those
 -- launched outside any step count.
 --   profile_id, rank

@@ -1,8 +1,8 @@
 -- Kernels of two profiles or runs side by side: kernel_diff('a', 'b').
 --
 -- One row for each name of a kernel, copy or fill that occurs in either; a and b select profiles as the hidden argument
--- of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the question is what
--- changed; compare runs of as many steps.
+-- of every table does (an id, a path or a pattern over paths).  Everything counts, warm-up too, since the question is
+-- what changed; compare runs of as many steps.
 --   name                     of the kernel or transfer
 --   a_count, b_count         how often it ran on each side; 0 where it does not occur
 --   a_ns, b_ns               the time that took

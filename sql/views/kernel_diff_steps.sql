@@ -1,8 +1,8 @@
 -- Kernels of two ranges of steps side by side: kernel_diff_steps('a', 4, 5, 'b', 4, 5).
 --
--- One row for each name of a kernel, copy or fill that steps of either side launched; a and b select profiles as the hidden
--- argument of every table does (an id, a path or a pattern over paths), the numbers after each the first and the last
--- step by steps.number.  They may be of the same profile.
+-- One row for each name of a kernel, copy or fill that steps of either side launched; a and b select profiles as the
+-- hidden argument of every table does (an id, a path or a pattern over paths), the numbers after each the first and the
+-- last step by steps.number.  They may be of the same profile.
 --   name                     of the kernel or transfer
 --   a_count, b_count         how often it ran on each side; 0 where it does not occur
 --   a_ns, b_ns               the time that took

@@ -1,7 +1,8 @@
 -- Device time by type of work, over all ranks: computation, communication, memory, and what overlaps what.
 --
--- One row for each combination that occurs, with HTA's labels.  The time in which only kernels of one type ran counts for
--- that type, time in which several did for their combination.  Left out is what HTA leaves out: see temporal_breakdown.
+-- One row for each combination that occurs, with HTA's labels.  The time in which only kernels of one type ran counts
+-- for that type, time in which several did for their combination.  Left out is what HTA leaves out: see
+-- temporal_breakdown.
 --   kernel_type          COMPUTATION, COMMUNICATION, MEMORY, or several joined by " overlapping "
 --   sum_ns, sum_ratio    the time, added up over profiles and devices; its share of all rows
 -- Cost: one pass over device_activities.  Example: SELECT * FROM kernel_type_breakdown;

@@ -3,7 +3,8 @@
 -- One row for each profile; the flags are those of kernel_launch_stats, and so is what counts.
 --   profile_id, rank
 --   count                                      kernels, copies and fills with their launching call
---   short_count, slow_count, long_delay_count  shorter than their call; launched by a call over 50 µs; delayed over 100 µs
+--   short_count, slow_count, long_delay_count  shorter than their call; launched by a call over 50 µs; delayed over 100
+--                                              µs
 --   short_ratio                                share of the short ones
 --   cpu_ns, gpu_ns                             time of all launching calls, and of what they launched
 --   mean_launch_delay_ns, max_launch_delay_ns  from the end of the call to the start, 0 where it started before

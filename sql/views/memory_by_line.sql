@@ -8,7 +8,8 @@
 --   text                    the source line, where it could be read
 --   count, bytes            allocations, and what they were given in all
 --   live_count, live_bytes  of them never released
---   peak_bytes              what of them was held when most was in use on the device; NULL where the source has no totals
+--   peak_bytes              what of them was held when most was in use on the device; NULL where the source has no
+--                           totals
 --   peak_ratio              its share of all that was in use then, what was allocated before the recording included; of
 --                           what all lines held where that is more, as shared memory is outside the allocator's totals
 --   function, file, line    of the frame

@@ -2,8 +2,8 @@
 --
 -- One row for each profile, device and name of the innermost allocating op; allocations outside any recorded op have a
 -- row without a name.  Allocations of warm-up steps count, since what they leave behind is held like any other.  Where
--- ops were recorded only in some steps, count and bytes are weighed by steps.sample_weight, and what was allocated in steps
--- for which others speak is left out of them; what is live is counted as it is, under the range or no name there.
+-- ops were recorded only in some steps, count and bytes are weighed by steps.sample_weight, and what was allocated in
+-- steps for which others speak is left out of them; what is live is counted as it is, under the range or no name there.
 --   profile_id, rank, device_id, device, name
 --   count, bytes                allocations, and what they were given in all
 --   mean_bytes, max_bytes       of one allocation

@@ -4,8 +4,9 @@
 -- counts as category unknown, and so does what nothing is known about; the categories together are what was in use.
 --   profile_id, device_id, device
 --   time_ns              when it changed
---   category             parameter, gradient, activation, optimizer_state, input, temporary ...: what the source tells of
---                        the event (raw memory timelines of PyTorch), else allocations.region; unknown where neither does
+--   category             parameter, gradient, activation, optimizer_state, input, temporary ...: what the source tells
+--                        of the event (raw memory timelines of PyTorch), else allocations.region; unknown where neither
+--                        does
 --   bytes                in use by this category after the change
 --   device_bytes         in use by all categories together
 --   fragmentation_ratio  share of the allocator's free memory outside its largest piece; NULL where it does not tell

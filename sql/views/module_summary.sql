@@ -3,8 +3,8 @@
 -- One row for each profile and module.  A capture of PyTorch knows the modules (nodes with is_scope = 1), other sources
 -- only their names (ops.module).  Where the source has neither but Python stacks, a module is told from the forward()
 -- methods on the stack of an op: their classes, outermost first, such as Transformer/Block/Linear; modules of one class
--- in one place are then added up.  Ops outside any module are left out, also Python's own time between ops.  Counted are
--- the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
+-- in one place are then added up.  Ops outside any module are left out, also Python's own time between ops.  Counted
+-- are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
 -- ops.sample_weight.
 --   profile_id, rank, module
 --   class                  of the module; NULL where the source does not tell it
@@ -17,10 +17,11 @@
 --   device_self_ns         time of the kernels that its own ops launched; NULL without a device
 --   flops, sum_flops       floating point operations of its own ops (as ops.flops counts them); with the modules inside
 --   backward_flops         those of the autograd nodes of backward_ns
---   param_count            parameters of the module and those inside it, shared ones where they come first; NULL where the
---                          source does not know them
+--   param_count            parameters of the module and those inside it, shared ones where they come first; NULL where
+--                          the source does not know them
 --   node_id                the module in nodes
--- Cost: one pass over ops, then traces times their depth.  Example: SELECT module, self_ns FROM module_summary LIMIT 10;
+-- Cost: one pass over ops, then traces times their depth.
+-- Example: SELECT module, self_ns FROM module_summary LIMIT 10;
 WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   SELECT traces.id, traces.id, '' FROM temp.code_traces AS traces
   WHERE traces.id IN (SELECT code_trace_id FROM temp.ops WHERE module IS NULL)

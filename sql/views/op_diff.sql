@@ -1,8 +1,8 @@
 -- Ops of two profiles or runs side by side: op_diff('a', 'b').
 --
--- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does (an
--- id, a path or a pattern over paths).  Counted are all ops but ranges, warm-up too, weighed by ops.sample_weight, since
--- the question is what changed, not what is typical; compare runs of as many steps.
+-- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does
+-- (an id, a path or a pattern over paths).  Counted are all ops but ranges, warm-up too, weighed by ops.sample_weight,
+-- since the question is what changed, not what is typical; compare runs of as many steps.
 --   name                    of the op
 --   a_count, b_count        calls on each side (weighed); 0 where the op does not occur
 --   a_ns, b_ns              their self time on each side

@@ -1,8 +1,8 @@
 -- Ops of two ranges of steps side by side: op_diff_steps('a', 4, 5, 'b', 4, 5).
 --
--- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does (an
--- id, a path or a pattern over paths), the numbers after each the first and the last step by steps.number.  They may be
--- of the same profile.  Counted are all ops but ranges, weighed by ops.sample_weight.
+-- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does
+-- (an id, a path or a pattern over paths), the numbers after each the first and the last step by steps.number.  They
+-- may be of the same profile.  Counted are all ops but ranges, weighed by ops.sample_weight.
 --   name                      of the op
 --   a_count, b_count          calls on each side (weighed); 0 where the op does not occur
 --   a_ns, b_ns                their self time on each side

@@ -2,8 +2,8 @@
 --
 -- One row for each profile, side and op; side host is time on the processor, side device the time of the kernels that
 -- ops launched (none without a device).  On the host one row IDLE says how long no op ran on the steps' own thread; it
--- counts in no share.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps
--- all; weighed by ops.sample_weight.
+-- counts in no share.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such
+-- steps all; weighed by ops.sample_weight.
 --   profile_id, rank
 --   position                      place by self_ns among the ops of its side, from 1
 --   side                          host or device
@@ -17,10 +17,8 @@
 --   bound_by                      compute or memory, where a roofline is known; NULL
 --   execution_mode                eager, function or graph
 --   is_idle                       1 for the row IDLE
--- Cost: one pass over ops.  Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
-WITH measured AS (
-  SELECT profile_id, id, thread_id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
-), counted AS MATERIALIZED (
+-- Cost: two passes over ops.  Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
+WITH counted AS MATERIALIZED (
   SELECT profile_id, op_type, name, execution_mode, sum(sample_weight) AS count,
     sum(dur_ns * sample_weight) AS sum_ns, sum(self_ns * sample_weight) AS self_ns,
     sum(device_ns * sample_weight) AS device_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
@@ -35,7 +33,8 @@ WITH measured AS (
   WHERE flops IS NOT NULL AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
 ), moving AS (
-  SELECT profile_id, op_type, name, execution_mode, 1e9 * sum(bytes_accessed) / nullif(sum(dur_ns), 0) AS host_per_second,
+  SELECT profile_id, op_type, name, execution_mode,
+    1e9 * sum(bytes_accessed) / nullif(sum(dur_ns), 0) AS host_per_second,
     1e9 * sum(bytes_accessed) / nullif(sum(device_ns), 0) AS device_per_second
   FROM temp.ops
   WHERE bytes_accessed IS NOT NULL AND category <> 'user' AND is_measured = 1
@@ -63,9 +62,11 @@ WITH measured AS (
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (
-  SELECT profile_id, CAST(sum((SELECT sum(1.0 * self_ns) FROM temp.ops
-    WHERE step_id = measured.id AND thread_id = measured.thread_id AND category <> 'user')) AS INTEGER) AS op_ns
-  FROM measured GROUP BY profile_id
+  SELECT steps.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
+  FROM temp.steps AS steps -- first: they come in the order that is grouped by
+  CROSS JOIN temp.ops AS ops ON ops.step_id = steps.id AND ops.thread_id = steps.thread_id
+  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1 AND ops.category <> 'user'
+  GROUP BY steps.profile_id
 ), listed AS (
   SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
     self_ns / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_self_ratio,

@@ -2,11 +2,13 @@
 --
 -- One row for each profile and op name.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile
 -- without such steps every op counts.  Where a capture recorded ops only in some steps, counts and times are weighed by
--- ops.sample_weight, so that they stand for all steps.  Ranges of the program (category user) are left to range_summary.
+-- ops.sample_weight, so that they stand for all steps.  Ranges of the program (category user) are left to
+-- range_summary.
 --   profile_id, rank              the profile
 --   name, category                of the op; the category is op, autograd, module, python, runtime or input
 --   count                         calls (weighed)
---   self_ns, self_ratio           time in the op itself without the ops inside it; share of all self time of the profile
+--   self_ns, self_ratio           time in the op itself without the ops inside it; share of all self time of the
+--                                 profile
 --   sum_ns, mean_ns               time from its start to its end, in all and per call
 --   min_ns, max_ns                the shortest and the longest call
 --   per_step_count, per_step_self_ns   per measured step; NULL without steps
@@ -18,17 +20,26 @@ WITH measured AS (
   SELECT profile_id, id, sample_weight FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
 ), step_counts AS (
   SELECT profile_id, count(*) AS recorded_count, sum(sample_weight) AS step_count FROM measured GROUP BY profile_id
+), sampled AS ( -- only there do steps have to be told apart, for the error
+  SELECT profile_id FROM step_counts WHERE recorded_count < step_count
 ), in_step AS (
   SELECT profile_id, name, category, step_id, sum(sample_weight) AS count, sum(1.0 * self_ns) AS step_self_ns,
     sum(self_ns * sample_weight) AS self_ns, sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns,
     max(dur_ns) AS max_ns, sum(device_self_ns * sample_weight) AS device_self_ns
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1
+  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
   GROUP BY profile_id, name, category, step_id
-), sums AS (
-  SELECT profile_id, name, category, sum(count) AS count, sum(self_ns) AS self_ns, sum(sum_ns) AS sum_ns,
-    min(min_ns) AS min_ns, max(max_ns) AS max_ns, sum(device_self_ns) AS device_self_ns,
-    sum(1.0 * step_self_ns) AS steps_self_ns, sum(1.0 * step_self_ns * step_self_ns) AS steps_self_square
+), sums AS MATERIALIZED (
+  SELECT profile_id, name, category, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
+    sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+    sum(device_self_ns * sample_weight) AS device_self_ns, NULL AS steps_self_ns, NULL AS steps_self_square
+  FROM temp.ops
+  WHERE category <> 'user' AND is_measured = 1
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled))
+  GROUP BY profile_id, name, category
+  UNION ALL
+  SELECT profile_id, name, category, sum(count), sum(self_ns), sum(sum_ns), min(min_ns), max(max_ns),
+    sum(device_self_ns), sum(1.0 * step_self_ns), sum(1.0 * step_self_ns * step_self_ns)
   FROM in_step GROUP BY profile_id, name, category
 ), totals AS (
   SELECT profile_id, sum(self_ns) AS all_self_ns FROM sums GROUP BY profile_id

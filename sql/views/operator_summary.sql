@@ -1,24 +1,24 @@
 -- Operators on host and device, as the operator page of the PyTorch TensorBoard plugin has them.
 --
--- One row for each profile and op name; ranges, data loading, modules and Python frames are no operators.  An op that is
--- the only op called by one of the same name is the same call, as with overloads that hand on to each other.  All steps
--- count, warm-up too, and nothing is weighed.
+-- One row for each profile and op name; ranges, data loading, modules and Python frames are no operators.  An op that
+-- is the only op called by one of the same name is the same call, as with overloads that hand on to each other.  All
+-- steps count, warm-up too, and nothing is weighed.
 --   profile_id, rank, op_name
 --   count                            calls
---   host_self_ns, host_total_ns      its time without the ops and the calls of the device's interfaces inside it; with them
---   device_self_ns, device_total_ns  time of the kernels, copies and fills that it launched itself; with the ops inside it
+--   host_self_ns, host_total_ns      its time without the ops and the calls of the device's interfaces inside it; with
+--                                    them
+--   device_self_ns, device_total_ns  time of the kernels, copies and fills that it launched itself; with the ops inside
+--                                    it
 --   tensor_core_eligible             1: tensor cores can compute it
 --   tensor_core_self_ratio           share of its own kernel time that ran on tensor cores
--- Cost: two passes over ops, one over api_calls and kernels.
+-- Cost: two passes over ops, one over api_calls and one over kernels.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
 WITH runtime AS (
   SELECT profile_id, op_name AS name, CAST(sum(1.0 * dur_ns) AS INTEGER) AS runtime_ns
   FROM temp.api_calls GROUP BY profile_id, op_name
 ), same_name AS MATERIALIZED (
-  SELECT ops.id AS id, ops.parent_id AS parent_id, ops.profile_id AS profile_id, ops.name AS name, ops.dur_ns AS dur_ns,
-    ops.device_ns AS device_ns
-  FROM temp.ops AS ops JOIN temp.ops AS callers ON callers.id = ops.parent_id
-  WHERE ops.parent_id IS NOT NULL AND callers.name = ops.name AND ops.category IN ('op', 'autograd')
+  SELECT parent_id, profile_id, name, dur_ns, device_ns
+  FROM temp.ops WHERE parent_name = name AND +category IN ('op', 'autograd')
 ), with_others AS (
   SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
   GROUP BY parent_id HAVING count(*) > 1
@@ -36,7 +36,7 @@ WITH runtime AS (
   SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns,
     CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
     CAST(sum(1.0 * device_self_ns) AS INTEGER) AS device_self_ns, CAST(sum(1.0 * device_ns) AS INTEGER) AS device_ns
-  FROM temp.ops WHERE +category = 'op' OR +category = 'autograd' GROUP BY profile_id, name
+  FROM temp.ops WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END GROUP BY profile_id, name
 )
 SELECT
   sums.profile_id AS profile_id,

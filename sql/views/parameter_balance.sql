@@ -1,6 +1,7 @@
 -- Parameters by device: how evenly those of a model are spread over parameter servers or accelerators.
 --
--- One row for each profile and device that holds parameters (nodes with param_count); those on no known device together.
+-- One row for each profile and device that holds parameters (nodes with param_count); those on no known device
+-- together.
 -- Parameters that several modules share count once.
 --   profile_id, rank
 --   device                 as nodes.canonical_device, else the processor that schedules them; NULL: not known

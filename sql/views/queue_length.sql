@@ -1,9 +1,10 @@
 -- Queues of streams: how much launched work waits for its turn.
 --
--- One row for each stream.  A launch makes the queue one longer when the launching call begins; the start of the kernel,
--- copy or fill makes it one shorter (of moments that are the same, launches come first).  The statistics are of the
--- length after each such event, as in HTA; a queue of 1024 is full, and the host waits.  Launches of whole device graphs
--- do not count, nor what no recorded call launched; left out besides is what HTA leaves out: see temporal_breakdown.
+-- One row for each stream.  A launch makes the queue one longer when the launching call begins; the start of the
+-- kernel, copy or fill makes it one shorter (of moments that are the same, launches come first).  The statistics are of
+-- the length after each such event, as in HTA; a queue of 1024 is full, and the host waits.  Launches of whole device
+-- graphs do not count, nor what no recorded call launched; left out besides is what HTA leaves out: see
+-- temporal_breakdown.
 --   profile_id, rank, stream
 --   count, mean, stddev, min, p25, p50, p75, max   of the length at each event
 --   full_ns                                        for how long 1024 or more were waiting

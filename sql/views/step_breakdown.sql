@@ -6,8 +6,8 @@
 -- are left out; warm-up counts.
 --   profile_id, rank, step_id, number, name, dur_ns
 --   kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns   the parts
---   device_compute_ns, device_to_device_ns, device_collectives_ns   kernels and fills; copies within and between devices;
---                               communication
+--   device_compute_ns, device_to_device_ns, device_collectives_ns   kernels and fills; copies within and between
+--                               devices; communication
 --   host_compute_ns, kernel_launch_ns                               cpu and runtime under the names of TensorFlow
 --   input_ns, output_ns         data loading and copies to a device; copies from a device
 --   other_ns                    rest_ns under the name of TensorFlow

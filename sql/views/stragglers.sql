@@ -1,10 +1,10 @@
 -- Stragglers: the ranks that others wait for.
 --
--- One row for each rank of a run of several.  All ranks leave a collective together, so the rank that enters it last has
--- the shortest kernel, and the difference to the longest is how long the others waited for it; this holds whatever the
--- clocks of the hosts say.  The same collective on two ranks is the kernel of the same name and place within the step of
--- the same number.  (HTA looks at the normalised start of one kernel instead, and fails on a single rank, which has no
--- row here.)
+-- One row for each rank of a run of several.  All ranks leave a collective together, so the rank that enters it last
+-- has the shortest kernel, and the difference to the longest is how long the others waited for it; this holds whatever
+-- the clocks of the hosts say.  The same collective on two ranks is the kernel of the same name and place within the
+-- step of the same number.  (HTA looks at the normalised start of one kernel instead, and fails on a single rank, which
+-- has no row here.)
 --   profile_id, rank
 --   count              steps in which others waited for this rank longer than for any other
 --   metric             mean share of a step for which the others waited for it

@@ -6,8 +6,8 @@
 --   profile_id, rank
 --   kind                         event, stream, stream_wait, context or device
 --   op_name                      the innermost op that made the call
---   location                     file:line of the program that asked for it (code_trace_line), without directories; NULL
---                                where no stack was recorded
+--   location                     file:line of the program that asked for it (code_trace_line), without directories;
+--                                NULL where no stack was recorded
 --   count, sum_ns                how often and how long
 --   sum_ratio                    share of all waiting of the profile
 --   mean_ns, max_ns              of their durations

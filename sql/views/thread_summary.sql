@@ -9,8 +9,8 @@
 --   kernel_count, kernel_ns       kernels on the stream and their durations
 --   transfer_count, transfer_ns   copies and fills on the stream and their durations
 --   start_ms, end_ms              first start and last end, from the start of the run
---   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where they
---                                 overlap
+--   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where
+--                                 they overlap
 -- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH rows_of AS (
   SELECT thread_id, sum((category <> 'user') * sample_weight) AS op_count,

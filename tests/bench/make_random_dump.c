@@ -161,7 +161,7 @@ int main(int argument_count, char **arguments) {
   if (dump_writer_clock(writer, &clock, &error)) stop();
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_made = table == TABLE_runs || table == TABLE_profiles || table == TABLE_links ||
-                   table == TABLE_device_activities || table == TABLE_step_segments ||
+                   table == TABLE_device_activities || table == TABLE_queue_events || table == TABLE_step_segments ||
                    table == TABLE_critical_path;
     rows_of[table] = is_made                  ? 0
                      : table == TABLE_ops     ? most

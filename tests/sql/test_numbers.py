@@ -58,7 +58,7 @@ def test_form(one, columns):
             f"{one.path}: reads {table}, not temp.{table}",
         )
     for line in one.text.splitlines():
-        check(len(line) <= 124, f"{one.path}: a line of {len(line)} characters")
+        check(len(line) <= 120, f"{one.path}: a line of {len(line)} characters")
 
 
 def test_answers(engine, what):

@@ -207,12 +207,44 @@ def test_columns_for_views(engine):
         before = connection.values(
             "SELECT profile_id, sum(is_before_last_step), count(*) FROM device_activities GROUP BY 1 ORDER BY 1")
         assert before == [(1, 5, 6), (2, 6, 6)], before
+        wrong = connection.values(
+            "SELECT a.id FROM device_activities AS a LEFT JOIN kernels ON kernels.id = kernel_id LEFT JOIN ops ON ops.id = a.op_id"
+            " WHERE a.short_name IS NOT coalesce(kernels.short_name, a.name) OR outermost_op_id IS NOT outermost_id")
+        assert not wrong, wrong
         for table in ("kernels", "api_calls"):
             names = connection.values(f"SELECT op_name, count(*) FROM {table} GROUP BY 1 ORDER BY 1")
             assert names == [("aten::add", 6), ("aten::mm", 6)], names
             wrong = connection.values(
                 f"SELECT id FROM {table} AS t WHERE op_name IS NOT (SELECT name FROM ops WHERE ops.id = t.op_id)")
             assert not wrong, wrong
+
+
+def test_queues(engine):
+    """queue_events against a window over launches and starts: several streams, starts before their launch, launches that
+    are at the same time, graphs and copies without a call."""
+    randomly = random.Random(5)
+    events, number = [], 0
+    for stream in (7, 20, 13):
+        for _ in range(60):
+            number += 1
+            begin = randomly.randrange(50) * 1000
+            if number % 9:
+                events.append(launch(begin, 50, number, "cudaGraphLaunch" if number % 7 == 0 else "cudaLaunchKernel"))
+            events.append(kernel(begin + randomly.randrange(-2, 20) * 1000, 400, stream, number))
+    connection = opened(engine, events)
+    launched = """FROM device_activities AS a JOIN api_calls ON api_calls.id = api_call_id
+        WHERE a.kind <> 'sync' AND api_calls.name <> 'cudaGraphLaunch'"""
+    wanted = connection.values(
+        f"""SELECT a.device_id, a.thread_id, time_ns, sum(change) OVER (PARTITION BY a.thread_id
+              ORDER BY time_ns, change DESC ROWS UNBOUNDED PRECEDING) AS queue_length
+            FROM (SELECT a.device_id, a.thread_id, launch_ns AS time_ns, 1 AS change {launched}
+                  UNION ALL SELECT a.device_id, a.thread_id, a.start_ns, -1 {launched}) AS a
+            ORDER BY a.device_id, a.thread_id, time_ns, change DESC""")
+    found = connection.values("SELECT device_id, thread_id, time_ns, queue_length FROM queue_events ORDER BY id")
+    assert len(found) > 200 and found == wanted, (len(found), len(wanted))
+    assert min(row[3] for row in found) < 0 < max(row[3] for row in found)
+    shown = connection.values("SELECT device_id, thread_id, queue_length FROM queue_length_series")
+    assert shown == [(row[0], row[1], row[3]) for row in found]
 
 
 def test_little(engine):
