@@ -95,7 +95,8 @@
 **   The SELECTs of sql/views and sql/advise are TEMP views: op_summary, step_summary, ... and advise, which is all
 **   findings together.  One with :parameters is a function instead: SELECT * FROM op_diff('runA', 'runB').  When
 **   loading could not make the views, because of PRAGMA query_only or because the transaction in which it happened was
-**   rolled back, SELECT tfprof_views_create() does.  A view of your own with the same name is left alone.
+**   rolled back, SELECT tfprof_views_create() does; so it does after PRAGMA temp_store = ..., with which SQLite throws
+**   away all that is TEMP.  A view of your own with the same name is left alone.
 **
 ** TRUST
 **
