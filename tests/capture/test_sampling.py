@@ -78,6 +78,33 @@ def test_sampled():
         print("%d of %d steps recorded, K %s" % (len(recorded), STEPS, [int(row[0]) for row in intervals]))
 
 
+def test_errors_of_samples():
+    """What step_summary says of its errors, from the recorded steps by hand; of a whole recording there are none."""
+    program = PROGRAM.replace("        with record", "        for _ in range(step % 7): x.add(1)\n        with record")
+    columns = "SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error FROM step_summary"
+    with capturing.Directory() as everything, capturing.Directory() as sampled:
+        capturing.run(everything, ["-c", program, "30", "1"], ops="all")
+        assert query(everything, columns)[0][2:] == (0, 0, 0), query(everything, columns)
+        capturing.run(sampled, ["-c", program, "90", "1"], ops="sampled", overhead=1)
+        rows = query(
+            sampled,
+            """SELECT s.dur_ns, s.sample_weight, sum(o.category <> 'user'), sum((o.category <> 'user') * o.self_ns)
+            FROM steps AS s JOIN ops AS o ON o.step_id = s.id WHERE s.ops_recorded = 1 AND s.is_warmup = 0 GROUP BY s.id""",
+        )
+        number, weight = len(rows), sum(row[1] for row in rows)
+        assert 2 < number < weight and abs(weight - 87) < 1e-6, (number, weight)
+        share = sum(row[3] for row in rows) / sum(row[0] for row in rows)
+        mean = sum(row[2] for row in rows) / number
+        factor = (1 - number / weight) / number / (number - 1)
+        ops_error = (factor * sum((row[2] - mean) ** 2 for row in rows)) ** 0.5
+        share_error = (factor * sum((row[3] - share * row[0]) ** 2 for row in rows)) ** 0.5
+        share_error /= sum(row[0] for row in rows) / number
+        found = query(sampled, columns)[0]
+        assert ops_error > 0 and abs(found[2] - ops_error) < 1e-6 * ops_error, (found, ops_error)
+        assert abs(found[3] - share_error) < 1e-5 and found[4] > 0, (found, share_error)
+        print("%.1f +- %.1f ops a step, %.2f +- %.2f of its time" % (found[0], found[2], found[1], found[3]))
+
+
 def test_rounds_of_two_optimizers():
     """Two optimizers of one class: steps are rounds, for the recorder and for the reader."""
     with capturing.Directory() as directory:
