@@ -138,8 +138,8 @@ static uint32_t current_stack(struct capture_thread *thread) {
     const struct open_op *op = &thread->open[depth - 1];
     if (op->frame == frame && op->scope != SCOPE_USER && op->instruction == python_instruction(frame)) return op->stack;
   }
-  uint32_t forgets = thread->forgets, node = python_stack_node(thread, frame);
-  if (__builtin_expect(forgets != thread->forgets, 0)) node = python_stack_node(thread, frame);
+  uint32_t forgets = thread->forgets, node = python_stack_node(thread, frame, NULL);
+  if (__builtin_expect(forgets != thread->forgets, 0)) node = python_stack_node(thread, frame, NULL);
   return node;
 }
 

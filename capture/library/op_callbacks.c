@@ -1,4 +1,4 @@
-/* op_callbacks.c: the path of an op: start_op and end_op.
+/* op_callbacks.c: the path of an op, start_op and end_op, and what is registered when.
 **
 ** Called by PyTorch on the program's threads, mostly without the GIL, 3,000 times in a 10 ms step.  Nothing here takes
 ** a lock, allocates or calls the system, except when a thread runs its first op.  The time is read last at the start
@@ -14,8 +14,6 @@
 #include "torch_inputs.h"
 
 static bool records_inputs, records_stacks;
-static uint64_t range_callback, op_callback; /* handles; 0: not registered */
-static bool is_empty;                        /* op_callback is that of ops_arm_empty */
 static _Atomic uint64_t counted_empty;
 _Atomic bool ops_armed;
 
@@ -24,26 +22,27 @@ _Atomic bool ops_armed;
 static void keep_context(void *context) { (void)context; }
 static const void *const context_vtable[2] = {(const void *)keep_context, (const void *)keep_context};
 
-/* A range's name may hold a NUL; the string object knows how long it is. */
-static uint32_t name_length(const uint8_t *object, const char *text) {
-  if (!torch_layout.has_name_text || object[torch_layout.name_kind] != 0 ||
-      torch_pointer(object, torch_layout.name) != (const void *)text)
-    return (uint32_t)strnlen(text, NAME_MAXIMUM);
-  uint64_t length = torch_word(object, torch_layout.name + 8u);
-  return length < NAME_MAXIMUM ? (uint32_t)length : NAME_MAXIMUM;
+/* The name of an op without schema. It may hold a NUL; the string object knows how long it is. */
+static inline const char *name_text(const uint8_t *object, uint32_t *length) {
+  if (torch_layout.has_name_text && object[torch_layout.name_kind] == 0) {
+    uint64_t whole = torch_word(object, torch_layout.name + 8u);
+    *length = whole < NAME_MAXIMUM ? (uint32_t)whole : NAME_MAXIMUM;
+    return (const char *)torch_pointer(object, torch_layout.name);
+  }
+  const char *text = torch.name(object);
+  *length = (uint32_t)strnlen(text, NAME_MAXIMUM);
+  return text;
 }
 
-/* Operators can be unregistered and others be registered at the same address, so the hash is of the name, too: the
-** words of the string object, which holds short names itself, and the text of a long one. */
-static inline uint64_t schema_hash(uint64_t hash, const uint8_t *schema) {
+/* Operators can be unregistered and others be registered at the same address, so the hash is of the name, too: of its
+** string object, which holds short names itself, and of the first 8 and the last 16 characters. */
+static inline uint64_t schema_hash(const uint8_t *schema) {
   const uint8_t *text = torch_pointer(schema, 0);
-  uint64_t length = torch_word(schema, 8);
-  hash = input_hash(input_hash(hash, (uintptr_t)schema), length);
-  if (text == schema + 16) return input_hash(input_hash(hash, torch_word(text, 0)), torch_word(text, 8));
-  for (; length >= 8; length -= 8, text += 8) hash = input_hash(hash, torch_word(text, 0));
-  uint64_t rest = 0;
-  memcpy(&rest, text, length);
-  return input_hash(hash, rest);
+  uint64_t length = torch_word(schema, 8), last = length < 8 ? 0 : length - 8, before = length < 16 ? 0 : length - 16;
+  return (uintptr_t)schema * 0x9e3779b97f4a7c15u + (uintptr_t)text * 0xc2b2ae3d27d4eb4fu +
+         torch_word(text, 0) * 0x165667b19e3779f9u +
+         (torch_word(text, (unsigned)before) ^ length) * 0xd6e8feb86659fd93u +
+         torch_word(text, (unsigned)last) * 0xa0761d6478bd642fu;
 }
 
 static inline bool has_schema(const uint8_t *object) {
@@ -51,14 +50,14 @@ static inline bool has_schema(const uint8_t *object) {
 }
 
 static uint32_t name_number(struct capture_thread *thread, const uint8_t *object) {
-  const char *text = torch.name(object);
   if (!has_schema(object)) {
-    uint32_t length = name_length(object, text);
+    uint32_t length;
+    const char *text = name_text(object, &length);
     return thread_intern_name(thread, intern_hash(text, length), text, length);
   }
-  uint64_t key = schema_hash(0, torch_pointer(object, torch_layout.name));
+  uint64_t key = schema_hash(torch_pointer(object, torch_layout.name));
   struct intern_slot *slot = intern_find(&thread->schemas, key, NULL);
-  return slot ? slot->id : thread_intern_schema(thread, key, text);
+  return slot ? slot->id : thread_intern_schema(thread, key, torch.name(object));
 }
 
 /* `is_whole` becomes false when the inputs are too many to be kept. */
@@ -76,46 +75,59 @@ static uint32_t inputs_number(struct capture_thread *thread, const uint8_t *obje
   return slot ? slot->id : thread_intern_inputs(thread, hash, sink.words, sink.used * 8u);
 }
 
-/* The numbers of a name and inputs that were not among the recent ones. */
-static __attribute__((noinline)) bool number_op(struct capture_thread *thread, struct open_op *op,
-                                                const uint8_t *object, uint64_t key, struct recent_op *set) {
+/* The numbers of a name and inputs that were not among the recent ones. NULL: they are none now. */
+static __attribute__((noinline, cold)) struct recent_op *number_op(struct capture_thread *thread, struct open_op *op,
+                                                                   const uint8_t *object, uint64_t key,
+                                                                   struct recent_op *set) {
   uint32_t forgets = thread->forgets;
   bool is_whole = true;
   op->name = name_number(thread, object);
   op->inputs = records_inputs ? inputs_number(thread, object, &is_whole) : 0;
-  if (!op->name) return false;
-  if (!is_whole || forgets != thread->forgets) return true;
-  memmove(set + 1, set, (RECENT_WAYS - 1) * sizeof *set);
-  set[0] = (struct recent_op){key, op->name, op->inputs};
-  return true;
+  if (!op->name || !is_whole || forgets != thread->forgets) return NULL;
+  memmove(set + 1, set, (OP_WAYS - 1) * sizeof *set);
+  set[0] = (struct recent_op){.key = key, .name = op->name, .inputs = op->inputs};
+  return set;
 }
 
 static const char engine_prefix[] = "autograd::engine::evaluate_function: ";
 
-static inline bool name_op(struct capture_thread *thread, struct open_op *op, const uint8_t *object) {
+/* The set of a key. What came before tells in which one the next op will be looked for. */
+static inline struct recent_op *find_set(struct capture_thread *thread, uint64_t key) {
+  uint32_t number = key / (UINT64_MAX / OP_SETS + 1);
+  thread->following[thread->op_context] = (uint16_t)number;
+  thread->op_context = (thread->op_context << 4 ^ number) % OP_CONTEXTS;
+  __builtin_prefetch(thread->recent_ops[thread->following[thread->op_context]], 1);
+  return thread->recent_ops[number];
+}
+
+/* Fills op->name and op->inputs; name 0: there was no room. What is known of ops like this one, or NULL. */
+static inline struct recent_op *name_op(struct capture_thread *thread, struct open_op *op, const uint8_t *object) {
   uint64_t key = thread->op_seed;
   op->is_engine_range = 0;
-  if (has_schema(object)) {
-    key = schema_hash(key, torch_pointer(object, torch_layout.name));
+  if (__builtin_expect(has_schema(object), 1)) {
+    key ^= schema_hash(torch_pointer(object, torch_layout.name));
   } else {
-    const char *text = torch.name(object);
-    key = input_hash(key, intern_hash(text, name_length(object, text)));
-    op->is_engine_range = op->scope == SCOPE_FUNCTION && !strncmp(text, engine_prefix, sizeof engine_prefix - 1);
+    uint32_t length;
+    const char *text = name_text(object, &length);
+    key = input_hash(key, intern_hash(text, length));
+    op->is_engine_range = op->scope == SCOPE_FUNCTION && length >= sizeof engine_prefix - 1 &&
+                          !memcmp(text, engine_prefix, sizeof engine_prefix - 1);
   }
   if (records_inputs) key = torch_inputs_hash(key, object);
-  struct recent_op *set = thread->recent_ops[key / (UINT64_MAX / RECENT_SETS + 1)];
+  struct recent_op *set = find_set(thread, key);
   /* Without branches: which way it is cannot be foretold, that it is there nearly always can. */
-  _Static_assert(RECENT_WAYS == 4, "all ways are looked at");
-  const struct recent_op *recent = set + (set[1].key == key) + 2 * (set[2].key == key) + 3 * (set[3].key == key);
+  _Static_assert(OP_WAYS == 2, "all ways are looked at");
+  struct recent_op *recent = set + (set[1].key == key);
   if (__builtin_expect(recent->key != key || !recent->name, 0)) return number_op(thread, op, object, key, set);
   op->name = recent->name;
   op->inputs = recent->inputs;
-  return true;
+  return recent;
 }
 
 /* An op called by another op's C++ code has its caller's stack: the innermost frame stands where it stood then. (A
 ** range of the user can be open while frames come and go.) */
-static uint32_t op_stack(struct capture_thread *thread, struct open_op *op, uint32_t depth) {
+static inline uint32_t op_stack(struct capture_thread *thread, struct open_op *op, uint32_t depth,
+                                struct recent_op *recent) {
   const uint8_t *frame = python_current_frame();
   op->frame = frame;
   op->stack = 0;
@@ -126,7 +138,7 @@ static uint32_t op_stack(struct capture_thread *thread, struct open_op *op, uint
     op->stack = caller->stack;
     return 0;
   }
-  return op->stack = python_stack_node(thread, frame);
+  return op->stack = python_stack_node(thread, frame, recent ? &recent->node : NULL);
 }
 
 /* The engine's own range around a backward op comes first and has no sequence number. As Kineto does, it gets the one
@@ -138,14 +150,21 @@ static inline void tell_engine_range(struct open_op *range, const uint8_t *objec
   range->forward_thread = (uint32_t)torch_word(object, torch_layout.forward_thread);
 }
 
-static struct capture_thread *enter_thread(void) {
+static __attribute__((noinline, cold)) struct capture_thread *enter_thread(void) {
   return session_is_recording() ? thread_enter(torch.current_thread()) : NULL;
 }
 
 static inline bool describe(struct capture_thread *thread, struct open_op *op, const uint8_t *object, uint32_t depth) {
-  if (!name_op(thread, op, object)) return false;
-  op->node = records_stacks ? op_stack(thread, op, depth) : 0;
+  struct recent_op *recent = name_op(thread, op, object);
+  if (__builtin_expect(!op->name, 0)) return false;
+  op->node = records_stacks ? op_stack(thread, op, depth, recent) : 0;
   return true;
+}
+
+/* Tables that filled up meanwhile were emptied, and the first numbers with them: once more, now there is room. */
+static __attribute__((noinline, cold)) bool describe_again(struct capture_thread *thread, struct open_op *op,
+                                                           const uint8_t *object, uint32_t depth) {
+  return describe(thread, op, object, depth);
 }
 
 /* The op that begins, on top of the open ones; NULL when it cannot be recorded. */
@@ -165,8 +184,7 @@ static inline struct open_op *begin(const uint8_t *object, uint8_t scope) {
   atomic_store_explicit(&op->pin, 0, memory_order_relaxed);
   uint32_t forgets = thread->forgets;
   bool is_described = describe(thread, op, object, depth);
-  /* Tables that filled up meanwhile were emptied, and the first numbers with them: once more, now there is room. */
-  if (__builtin_expect(forgets != thread->forgets, 0)) is_described = describe(thread, op, object, depth);
+  if (__builtin_expect(forgets != thread->forgets, 0)) is_described = describe_again(thread, op, object, depth);
   if (__builtin_expect(!is_described, 0)) {
     atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
     return NULL;
@@ -217,12 +235,11 @@ static inline void pop(struct capture_thread *thread, uint32_t depth) {
 
 /* ---- Ops: everything but the ranges of the user. They end on the thread that began them, the last one first. */
 
-static void start_op(void **context, const uint8_t *object) {
+static inline void start_op(void **context, const uint8_t *object, uint8_t scope) {
   *context = NULL;
-  struct open_op *op = begin(object, torch_layout.has_details ? object[torch_layout.scope] : SCOPE_FUNCTION);
+  struct open_op *op = begin(object, scope);
   if (__builtin_expect(op != NULL, 1)) op->start_ticks = clock_ticks();
 }
-TORCH_START_CALLBACK(start_op)
 
 static void end_op(const void *object, void *context) {
   uint64_t end_ticks = clock_ticks();
@@ -247,11 +264,21 @@ static void end_op(const void *object, void *context) {
 /* ---- Ranges of the user may end in any order and on any thread. What lies open above one stays where it is, and its
 ** place becomes free when it is the last one. */
 
-static void start_range(void **context, const uint8_t *object) {
+/* While one callback takes the place of another both may be called for a range: the first one has it. */
+static bool is_begun(const uint8_t *object) {
+  const struct capture_thread *thread = capture_current_thread;
+  uint32_t depth = thread ? atomic_load_explicit(&thread->depth, memory_order_relaxed) : 0;
+  const struct open_op *last = depth ? &thread->open[depth - 1] : NULL;
+  return last && last->scope == SCOPE_USER && last->range_object == object &&
+         !atomic_load_explicit(&last->is_done, memory_order_acquire);
+}
+
+static __attribute__((noinline)) void start_range(void **context, const uint8_t *object) {
   *context = NULL;
-  struct open_op *range = begin(object, SCOPE_USER);
+  struct open_op *range = is_begun(object) ? NULL : begin(object, SCOPE_USER);
   if (!range) return;
   range->object = NULL;
+  range->range_object = object;
   range->vtable = context_vtable;
   range->thread = capture_current_thread;
   range->mark = step_mark_kind(torch.name(object)) & 3;
@@ -280,7 +307,27 @@ static void end_range(const void *object, void *context) {
   if (mark != MARK_NONE) sampling_mark_ended(mark, owner->number, name, start_ticks, end_ticks);
 }
 
-/* ---- Registration. */
+/* ---- What is registered. */
+
+static void start_known(void **context, const uint8_t *object) {
+  uint8_t scope = object[torch_layout.scope];
+  if (__builtin_expect(scope == SCOPE_USER, 0))
+    start_range(context, object);
+  else
+    start_op(context, object, scope);
+}
+TORCH_START_CALLBACK(start_known)
+
+static void end_known(const void *object, void *context) {
+  if (__builtin_expect(context != NULL, 0))
+    end_range(object, context);
+  else
+    end_op(object, context);
+}
+
+/* Where it is not known where an object has its scope. */
+static void start_unknown(void **context, const uint8_t *object) { start_op(context, object, SCOPE_FUNCTION); }
+TORCH_START_CALLBACK(start_unknown)
 
 static void start_nothing(void **context, const uint8_t *object) {
   (void)object;
@@ -295,11 +342,16 @@ static void end_nothing(const void *object, void *context) {
   (void)context;
 }
 
-static uint64_t add_callback(void *start, void *end, bool ranges, bool needs_inputs) {
+/* Handles; 0: not registered. A second callback costs something in each op of a backward pass, where PyTorch copies
+** the list of them: so where scopes are known that for ops takes the place of that for ranges. */
+static uint64_t range_callback, op_callback, empty_callback;
+
+enum { RANGES = 1, OPS = 2 };
+static uint64_t add_callback(void *start, void *end, int what) {
   struct torch_callback callback = {
-      .start = start, .end = end, .sampling_probability = 1, .needs_inputs = needs_inputs};
+      .start = start, .end = end, .sampling_probability = 1, .needs_inputs = records_inputs};
   for (unsigned scope = 0; scope < sizeof callback.scopes; scope++)
-    callback.scopes[scope] = (scope == SCOPE_USER) == ranges;
+    callback.scopes[scope] = (what & (scope == SCOPE_USER ? RANGES : OPS)) != 0;
   return torch.add_global_callback(callback);
 }
 
@@ -315,31 +367,41 @@ void callbacks_prepare(bool with_inputs, bool with_stacks) {
 }
 
 bool ranges_arm(void) {
-  range_callback = add_callback((void *)start_range_entry, (void *)end_range, true, records_inputs);
+  if (op_callback && torch_layout.has_details) return true;
+  if (!range_callback) range_callback = add_callback((void *)start_range_entry, (void *)end_range, RANGES);
   return range_callback != 0;
 }
 
 void ranges_disarm(void) { remove_callback(&range_callback); }
 
 bool ops_arm(void) {
-  if (is_empty) ops_disarm();
-  if (!op_callback) op_callback = add_callback((void *)start_op_entry, (void *)end_op, false, records_inputs);
+  ops_disarm_empty();
+  if (!op_callback && torch_layout.has_details) {
+    op_callback = add_callback((void *)start_known_entry, (void *)end_known, OPS | RANGES);
+    if (op_callback) ranges_disarm();
+  } else if (!op_callback) {
+    op_callback = add_callback((void *)start_unknown_entry, (void *)end_op, OPS);
+  }
   atomic_store_explicit(&ops_armed, op_callback != 0, memory_order_relaxed);
   return op_callback != 0;
 }
 
+void ops_disarm(void) {
+  if (!op_callback) return;
+  atomic_store_explicit(&ops_armed, false, memory_order_relaxed);
+  uint64_t handle = op_callback;
+  op_callback = 0;
+  ranges_arm();
+  remove_callback(&handle);
+}
+
 bool ops_arm_empty(void) {
   ops_disarm();
-  is_empty = true;
   atomic_store_explicit(&counted_empty, 0, memory_order_relaxed);
-  op_callback = add_callback((void *)start_nothing_entry, (void *)end_nothing, false, records_inputs);
-  return op_callback != 0;
+  if (!empty_callback) empty_callback = add_callback((void *)start_nothing_entry, (void *)end_nothing, OPS | RANGES);
+  return empty_callback != 0;
 }
+
+void ops_disarm_empty(void) { remove_callback(&empty_callback); }
 
 uint64_t ops_counted_empty(void) { return atomic_load_explicit(&counted_empty, memory_order_relaxed); }
-
-void ops_disarm(void) {
-  atomic_store_explicit(&ops_armed, false, memory_order_relaxed);
-  remove_callback(&op_callback);
-  is_empty = false;
-}

@@ -1,8 +1,8 @@
 /* op_callbacks.h: what runs at the beginning and the end of every op of the program.
 **
-** Two callbacks: one for the ranges of the user, which mark the steps, stays as long as the recording lasts; one for
-** everything else comes and goes as ops are to be recorded. PyTorch allows both at any time and from any thread, within
-** callbacks, too.  Without the second an op costs what it costs unrecorded.
+** Ranges of the user, which mark the steps, are recorded as long as the recording lasts, everything else comes and goes
+** as ops are to be recorded: PyTorch has one callback for ranges alone, or one for both.  It allows to change them at
+** any time and from any thread, within callbacks, too.  Without that for ops an op costs what it costs unrecorded.
 */
 #ifndef TFPROF_CAPTURE_OP_CALLBACKS_H
 #define TFPROF_CAPTURE_OP_CALLBACKS_H
@@ -23,10 +23,11 @@ extern _Atomic bool ops_armed;
 static inline bool ops_are_armed(void) { return atomic_load_explicit(&ops_armed, memory_order_relaxed); }
 /* No op that begins after this is recorded. Those that run now still report their end. */
 void ops_disarm(void);
-/* Registers, in place of ours, callbacks for ops that want the same and do nothing but count them: what PyTorch itself
-** takes for calling them. */
+/* Registers a callback that wants the same as ours and does nothing but count ops and ranges: what PyTorch itself takes
+** for calling any. */
 bool ops_arm_empty(void);
-/* How many ops they have counted since they were registered. */
+void ops_disarm_empty(void);
+/* How many it has counted since it was registered. */
 uint64_t ops_counted_empty(void);
 
 #endif

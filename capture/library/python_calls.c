@@ -30,7 +30,7 @@ static uint32_t name_of_code(struct capture_thread *thread, const uint8_t *code)
 }
 
 static bool describe(struct capture_thread *thread, struct open_op *call, const uint8_t *frame) {
-  call->node = python_stack_node(thread, frame);
+  call->node = python_stack_node(thread, frame, NULL);
   call->name = name_of_code(thread, (const uint8_t *)python_frame_object(frame, python_layout.frame_code));
   return call->name != 0;
 }

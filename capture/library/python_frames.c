@@ -57,63 +57,83 @@ static uint32_t code_offset(const struct python_layout *layout, uintptr_t code, 
   return (uint32_t)instruction * (layout->table == PYTHON_LINETABLE ? 2 : 1);
 }
 
-/* The node of a frame called from `parent`; 0: there was no room, or the tables were emptied. */
-static inline uint32_t frame_node(struct capture_thread *thread, uint32_t parent, const struct stack_frame *place) {
-  /* Which module it is tells frames of the same code apart as the instruction does, and takes its place in the cache:
-  ** multiplied by a large odd number, so that different modules stay different. */
-  uintptr_t instruction = place->instruction ^ (place->module * 0x9e3779b97f4a7c15u + place->type);
-  uint64_t hash = intern_mix(intern_mix(place->code, instruction), parent);
-  struct recent_node *recent = &thread->recent[hash % RECENT_NODES];
-  if (recent->code == place->code && recent->instruction == instruction && recent->parent == parent &&
-      recent->generation == thread->generation)
-    return recent->node;
+/* The node of a frame called from `parent`, which is not among the recent ones; 0: there was no room, or the tables
+** were emptied. */
+static __attribute__((noinline, cold)) uint32_t number_node(struct capture_thread *thread, uint32_t parent,
+                                                            const struct stack_frame *frame) {
   uint32_t forgets = thread->forgets;
-  uint32_t code = python_code_number(thread, (const uint8_t *)place->code), module = 0, node = 0;
-  if (code && place->module) module = thread_intern_module(thread, place->module, place->type);
-  if (code && (module || !place->module))
+  uint32_t code = python_code_number(thread, (const uint8_t *)frame->code), module = 0, node = 0;
+  if (code && frame->module) module = thread_intern_module(thread, frame->module, frame->type);
+  if (code && (module || !frame->module))
     node =
-        thread_intern_node(thread, parent, code, code_offset(&python_layout, place->code, place->instruction), module);
-  if (!node || forgets != thread->forgets) return 0;
-  *recent = (struct recent_node){place->code, instruction, parent, node, thread->generation, 0};
-  return node;
+        thread_intern_node(thread, parent, code, code_offset(&python_layout, frame->code, frame->instruction), module);
+  return forgets == thread->forgets ? node : 0;
 }
 
-uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame) {
-  if (thread->deaths_seen != atomic_load_explicit(&python_code_deaths, memory_order_acquire))
+static inline uint32_t frame_node(struct capture_thread *thread, uint32_t parent, const struct stack_frame *frame,
+                                  struct recent_node *recent) {
+  /* All that tells frames apart, but for the parent, and when: each multiplied by a large odd number of its own. */
+  uint64_t place = frame->code * 0x9e3779b97f4a7c15u + thread->generation * 0xa0761d6478bd642fu +
+                   frame->instruction * 0xc2b2ae3d27d4eb4fu + frame->module * 0x165667b19e3779f9u +
+                   frame->type * 0xd6e8feb86659fd93u;
+  if (recent && recent->place == place && recent->parent == parent && recent->node) return recent->node;
+  struct recent_node *set = thread->recent_nodes[intern_mix(place, parent) % NODE_SETS];
+  _Static_assert(NODE_WAYS == 4, "all ways are looked at");
+  struct recent_node *found = set;
+  for (unsigned way = 1; way < NODE_WAYS; way++)
+    if (set[way].place == place && set[way].parent == parent) found = &set[way];
+  if (__builtin_expect(found->place != place || found->parent != parent || !found->node, 0)) {
+    uint32_t node = number_node(thread, parent, frame);
+    if (!node) return 0;
+    memmove(set + 1, set, (NODE_WAYS - 1) * sizeof *set);
+    set[0] = (struct recent_node){place, parent, node};
+    found = set;
+  }
+  if (recent) *recent = *found;
+  return found->node;
+}
+
+static inline bool is_same_frame(const struct stack_frame *frame, const uint8_t *object) {
+  if (frame->instruction != python_instruction(object) ||
+      frame->code != python_frame_object(object, python_layout.frame_code))
+    return false;
+  if (__builtin_expect(!frame->module, 1)) return true;
+  return frame->module == python_frame_object(object, python_layout.frame_locals) &&
+         frame->type == (uintptr_t)python_at((const uint8_t *)frame->module, OBJECT_TYPE);
+}
+
+uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame, struct recent_node *recent) {
+  if (__builtin_expect(thread->deaths_seen != atomic_load_explicit(&python_code_deaths, memory_order_acquire), 0))
     python_notice_deaths(thread);
-  struct stack_frame *walk = thread->walks[!thread->last_walk], *last = thread->walks[thread->last_walk];
   uint32_t depth = 0;
   for (; frame && depth < STACK_MAXIMUM; frame = python_at(frame, python_layout.frame_previous)) {
-    if (python_layout.frame_owner >= 0 && frame[python_layout.frame_owner] >= FRAME_OF_C_STACK) continue;
-    struct stack_frame *place = &walk[depth++];
-    place->code = python_frame_object(frame, python_layout.frame_code);
-    place->instruction = python_instruction(frame);
-    place->module = place->type = 0;
-    if (place->code == python_module_code) {
-      place->module = python_frame_object(frame, python_layout.frame_locals);
-      place->type = place->module ? (uintptr_t)python_at((const uint8_t *)place->module, OBJECT_TYPE) : 0;
-    }
+    thread->walk[depth] = frame;
+    depth += python_layout.frame_owner < 0 || frame[python_layout.frame_owner] < FRAME_OF_C_STACK;
   }
   if (!depth) return 0;
   if (__builtin_expect(frame != NULL, 0)) atomic_fetch_add_explicit(&thread->cut, 1, memory_order_relaxed);
 
   /* Most stacks differ from the one before only in their innermost frames. */
-  uint32_t common = 0, last_depth = thread->stack_depth, limit = depth < last_depth ? depth : last_depth;
-  while (common < limit && walk[depth - 1 - common].code == last[last_depth - 1 - common].code &&
-         walk[depth - 1 - common].instruction == last[last_depth - 1 - common].instruction &&
-         walk[depth - 1 - common].module == last[last_depth - 1 - common].module &&
-         walk[depth - 1 - common].type == last[last_depth - 1 - common].type)
-    common++;
-  uint32_t node = common ? thread->stack_nodes[common - 1] : 0;
-  for (uint32_t i = common; i < depth; i++) {
-    node = frame_node(thread, node, &walk[depth - 1 - i]);
-    if (!node) { /* the tables are full or were emptied on the way: what was found before is void */
+  const uint8_t **outermost = &thread->walk[depth - 1];
+  uint32_t same = 0, limit = depth < thread->stack_depth ? depth : thread->stack_depth;
+  while (same < limit && is_same_frame(&thread->stack[same], outermost[-(ptrdiff_t)same])) same++;
+  uint32_t node = same ? thread->stack[same - 1].node : 0;
+  for (; same < depth; same++) {
+    const uint8_t *object = outermost[-(ptrdiff_t)same];
+    struct stack_frame *place = &thread->stack[same];
+    place->code = python_frame_object(object, python_layout.frame_code);
+    place->instruction = python_instruction(object);
+    place->module = place->type = 0;
+    if (place->code == python_module_code) {
+      place->module = python_frame_object(object, python_layout.frame_locals);
+      place->type = place->module ? (uintptr_t)python_at((const uint8_t *)place->module, OBJECT_TYPE) : 0;
+    }
+    place->node = node = frame_node(thread, node, place, same + 1 == depth ? recent : NULL);
+    if (__builtin_expect(!node, 0)) { /* the tables are full or were emptied: what was found before is void */
       thread->stack_depth = 0;
       return 0;
     }
-    thread->stack_nodes[i] = node;
   }
-  thread->last_walk = !thread->last_walk;
   thread->stack_depth = depth;
   return node;
 }

@@ -86,7 +86,8 @@ static inline uintptr_t python_instruction(const uint8_t *frame) {
   return (uintptr_t)python_at(frame, python_layout.frame_instruction);
 }
 
-/* The number of the stack that begins at this frame, in the tables of the thread; 0: none. */
-uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame);
+/* The number of the stack that begins at this frame, in the tables of the thread; 0: none. `recent`, which may be NULL,
+** is where its innermost frame was when the caller asked for the same purpose before. */
+uint32_t python_stack_node(struct capture_thread *thread, const uint8_t *frame, struct recent_node *recent);
 
 #endif

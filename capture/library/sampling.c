@@ -191,8 +191,11 @@ bool sampling_switch(int mode) {
   sampling.is_switched_off = mode != 1;
   follow(clock_ticks());
   sampling.is_step_whole = false;
-  if (!sampling.is_on) ops_disarm();
-  bool is_done = mode == 2 ? ops_arm_empty() : true;
+  bool is_done = true;
+  if (mode == 2)
+    is_done = ops_arm_empty();
+  else
+    ops_disarm_empty();
   pthread_mutex_unlock(&sampling_lock);
   return is_done;
 }

@@ -409,7 +409,7 @@ int tfprof_capture_calibrate(int is_on) {
   if (without_callbacks[0] || atomic_load(&state) != SESSION_NONE) return 0;
   callbacks_prepare(wants_shapes, false);
   if (is_on) return ops_arm_empty();
-  ops_disarm();
+  ops_disarm_empty();
   return (int)ops_counted_empty();
 }
 

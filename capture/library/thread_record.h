@@ -117,7 +117,8 @@ struct open_op {
   _Atomic uint8_t is_done;     /* set when a range ended elsewhere than on top of its thread's others */
   uint8_t has_child;           /* another op has begun inside it: written while a range may be ending elsewhere */
 
-  struct capture_thread *thread; /* of a range */
+  struct capture_thread *thread; /* of a range, and its object */
+  const void *range_object;
   int64_t sequence;              /* of an engine range: what its op told it */
   uint32_t forward_thread;
 };
@@ -134,26 +135,31 @@ enum {
 
 enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };
 
-struct stack_frame { /* of the last stack of the thread, innermost first */
+struct stack_frame { /* of the last stack of the thread, outermost first */
   uintptr_t code, instruction;
   uintptr_t module, type; /* that the frame calls, and its type; 0: none */
+  uint32_t node;
 };
 
-/* A frame below a stack that was seen not long ago: one cache line instead of a look into two tables. */
+/* A frame called from `parent`: its number, as it was not long ago. */
 struct recent_node {
-  uintptr_t code, instruction;
-  uint32_t parent, node;
-  uint32_t generation, padding;
+  uint64_t place;        /* a hash of code, instruction and module, and of the generation in which the number counts */
+  uint32_t parent, node; /* node 0: free */
 };
-enum { RECENT_NODES = 1024 };
+enum { NODE_SETS = 512, NODE_WAYS = 4 }; /* a set is a cache line, instead of a look into two tables */
 
-/* An op's name and inputs that were seen not long ago: one cache line instead of looks into two tables and at the words
-** of the inputs. The key is a hash of the operator (or its text) and of the words. */
+/* The numbers of an op's name and inputs, as they were not long ago; the key is a hash of the operator (or its text)
+** and of the words of the inputs.  With them the place that it was called from last: few ops of the same inputs are
+** called from many. */
 struct recent_op {
   uint64_t key;
   uint32_t name, inputs; /* name 0: free */
+  struct recent_node node;
 };
-enum { RECENT_SETS = 512, RECENT_WAYS = 4 };
+enum { OP_SETS = 1024, OP_WAYS = 2 }; /* the same */
+/* Ops follow each other as they did before: by what came last, the set in which the next one will be looked for, so
+** that it can be fetched in time. */
+enum { OP_CONTEXTS = 1024 };
 
 struct capture_thread {
   /* Read by the writer thread. */
@@ -171,27 +177,30 @@ struct capture_thread {
   char name[16];                          /* the system's, when it was first seen */
   char python_name[THREAD_NAME_MAXIMUM]; /* that of threading.Thread; empty: it is no such thread */
 
-  /* The rest belongs to the thread alone. */
-  uint32_t session;
-  _Atomic uint32_t depth; /* of `open`; also read by the writer thread at the end */
-  struct chunk *chunk;
+  /* The rest belongs to the thread alone. What every op needs comes first: one cache line. */
+  _Alignas(64) struct chunk *chunk;
   uint32_t position;
+  _Atomic uint32_t depth;                       /* of `open`; also read by the writer thread at the end */
   _Atomic uint64_t ops_written, memory_written; /* also read by whoever ends a step (sampling.c) */
-  uint32_t stack_depth; /* of walks[last_walk]; 0: none is valid */
-  uint32_t last_walk;
-  uint32_t forgets;     /* how often the tables were emptied */
-  uint64_t deaths_seen; /* python_code.h */
-  uint32_t generation;  /* of `recent` that counts: changes when numbers of code objects or nodes become void */
   uint64_t op_seed;     /* begins each key of `recent_ops`: changes when numbers of names and inputs become void */
+  uint64_t deaths_seen; /* python_code.h */
+  uint32_t generation;  /* of `recent_nodes`: changes when numbers of code objects or nodes become void */
+  uint32_t stack_depth; /* of `stack`; 0: it is void */
+  uint32_t forgets;     /* how often the tables were emptied */
+  uint32_t op_context;  /* what ops came last */
+
+  uint32_t session;
   struct arena arena;
   struct intern_table schemas, names, inputs, codes, modules, nodes; /* schemas and names share the numbers of names */
   struct open_op open[OPEN_MAXIMUM];
-  struct stack_frame walks[2][STACK_MAXIMUM]; /* the last stack and the one being walked, in turn */
-  struct recent_node recent[RECENT_NODES];
-  _Alignas(64) struct recent_op recent_ops[RECENT_SETS][RECENT_WAYS];
-  uint32_t stack_nodes[STACK_MAXIMUM];        /* of the last stack, by distance from the outermost frame */
+  struct stack_frame stack[STACK_MAXIMUM]; /* the last one */
+  const uint8_t *walk[STACK_MAXIMUM];      /* the frames of the next one, innermost first */
+  _Alignas(64) struct recent_node recent_nodes[NODE_SETS][NODE_WAYS];
+  _Alignas(64) struct recent_op recent_ops[OP_SETS][OP_WAYS];
+  uint16_t following[OP_CONTEXTS];
   _Alignas(16) uint8_t scratch[SCRATCH_SIZE];
 };
+_Static_assert(sizeof(struct recent_node) * NODE_WAYS == 64 && sizeof(struct recent_op) * OP_WAYS == 64, "cache lines");
 
 extern _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
 

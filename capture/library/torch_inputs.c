@@ -8,7 +8,6 @@
 struct input_layout input_layout;
 
 uint8_t input_kinds[32];
-
 static bool put_tensor(struct input_sink *sink, const uint8_t *tensor) {
   if (input_is_no_tensor(tensor)) return false;
   const uint8_t *sizes;
@@ -55,45 +54,46 @@ static bool put_list(struct input_sink *sink, const uint8_t *list, bool with_val
   return true;
 }
 
+static void put_value(struct input_sink *sink, const uint8_t *value, bool with_values) {
+  const uint8_t *payload = torch_pointer(value, 0);
+  struct input_sink before = *sink;
+  uint32_t tag;
+  memcpy(&tag, value + IVALUE_TAG, sizeof tag);
+  uint8_t kind = tag < sizeof input_kinds ? input_kinds[tag] : INPUT_OTHER;
+  if (kind == INPUT_SCALAR) {
+    uint64_t number, word = with_values ? input_number(value, tag, &number) : 0;
+    input_put(sink, word ? word : INPUT_SCALAR);
+    if (word) input_put(sink, number);
+  } else if (kind == INPUT_TENSOR ? !put_tensor(sink, payload) : kind || !put_list(sink, payload, with_values)) {
+    *sink = before;
+    input_put(sink, INPUT_OTHER);
+  }
+}
+
 void torch_inputs_read(struct input_sink *sink, const uint8_t *record_function) {
   const uint8_t *value = torch_pointer(record_function, torch_layout.inputs);
   uint64_t count = torch_word(record_function, torch_layout.inputs + 8u);
   bool with_values = input_values_wanted(value, count);
-  for (uint64_t i = 0; i < count; i++, value += IVALUE_SIZE) {
-    const uint8_t *payload = torch_pointer(value, 0);
-    struct input_sink before = *sink;
-    uint32_t tag;
-    memcpy(&tag, value + IVALUE_TAG, sizeof tag);
-    uint8_t kind = tag < sizeof input_kinds ? input_kinds[tag] : INPUT_OTHER;
-    if (kind == INPUT_SCALAR) {
-      uint64_t number, word = with_values ? input_number(value, tag, &number) : 0;
-      input_put(sink, word ? word : INPUT_SCALAR);
-      if (word) input_put(sink, number);
-    } else if (tag == TAG_TENSOR ? !put_tensor(sink, payload) : kind || !put_list(sink, payload, with_values)) {
-      *sink = before;
-      input_put(sink, INPUT_OTHER);
-    }
-  }
+  for (uint64_t i = 0; i < count; i++, value += IVALUE_SIZE) put_value(sink, value, with_values);
 }
 
-uint64_t input_hash_value(uint64_t hash, const uint8_t *value) {
-  uint32_t tag;
-  memcpy(&tag, value + IVALUE_TAG, sizeof tag);
-  uint64_t number, word = input_number(value, tag, &number);
-  return word ? input_hash(input_hash(hash, word), number) : hash;
-}
-
-uint64_t input_hash_list(uint64_t hash, const uint8_t *list, bool with_values) {
+uint64_t input_hash_closely(uint64_t hash, const uint8_t *value, bool with_values) {
   uint64_t words[LIST_MAXIMUM * (1 + DIMENSION_MAXIMUM) + 1];
   struct input_sink sink = {.words = words, .room = sizeof words / 8};
-  if (!put_list(&sink, list, with_values)) return input_hash(hash, INPUT_OTHER);
+  put_value(&sink, value, with_values);
   for (uint32_t i = 0; i < sink.used; i++) hash = input_hash(hash, words[i]);
+  return hash;
+}
+
+uint64_t input_hash_with_values(uint64_t hash, const uint8_t *values, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++) hash = input_hash_closely(hash, values + i * IVALUE_SIZE, true);
   return hash;
 }
 
 void torch_inputs_ready(void) {
   for (uint32_t tag = 0; tag < sizeof input_kinds; tag++)
     input_kinds[tag] = input_is_scalar(tag) ? INPUT_SCALAR : INPUT_OTHER;
+  input_kinds[TAG_TENSOR] = INPUT_TENSOR;
   if (input_layout.tag_list < sizeof input_kinds) input_kinds[input_layout.tag_list] = 0;
 }
 

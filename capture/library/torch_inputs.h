@@ -135,52 +135,66 @@ static inline uint64_t input_number(const uint8_t *value, uint32_t tag, uint64_t
 /* All words. */
 void torch_inputs_read(struct input_sink *sink, const uint8_t *record_function);
 
-/* A hash of the same words, made without writing them: for most ops this is all. Which inputs an op has changes from op
-** to op, so there are as few branches as can be: the sizes that lie within a tensor are taken in whether it has them or
-** not, as zeros, each with a factor of its own (multilinear hashing), and kinds without words of their own come from a
-** table. */
-uint64_t input_hash_list(uint64_t hash, const uint8_t *list, bool with_values);
-extern uint8_t input_kinds[32]; /* by tag, an enum input_kind; 0: look closer */
+/* A hash, made without writing the words: equal hashes, equal words. For most ops this is all.  Which inputs an op has
+** changes from op to op, and a branch that the processor cannot foretell costs as much as hashing a tensor.  So each
+** input is taken for a tensor: those that are none are replaced by one without sizes, and of each tensor SIZES_READ
+*sizes
+** are taken in whether it has them or not, each with a factor of its own (multilinear hashing), which is 0 then. */
+enum { SIZES_READ = 4 };
+#define SIZE_FACTOR_1 0x9e3779b97f4a7c15u
+#define SIZE_FACTOR_2 0xc2b2ae3d27d4eb4fu
+#define SIZE_FACTOR_3 0x165667b19e3779f9u
+#define SIZE_FACTOR_4 0xd6e8feb86659fd93u
+extern uint8_t input_kinds[32]; /* by tag, an enum input_kind; 0: a list */
 /* Fills input_kinds, once input_layout is proved. */
 void torch_inputs_ready(void);
+/* The rare inputs: lists, tensors of many sizes or of such as are not plain numbers; all of an op of which values are
+** kept. */
+uint64_t input_hash_closely(uint64_t hash, const uint8_t *value, bool with_values);
+uint64_t input_hash_with_values(uint64_t hash, const uint8_t *values, uint64_t count);
 
 static inline uint64_t input_hash(uint64_t hash, uint64_t word) {
   return ((hash << 5 | hash >> 59) ^ word) * 0x517cc1b727220a95u;
 }
 
-static inline uint64_t input_hash_tensor(uint64_t hash, const uint8_t *tensor) {
-  static const uint64_t factors[INLINE_SIZES] = {0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
-                                                 0xd6e8feb86659fd93u, 0xa0761d6478bd642fu};
-  const uint8_t *sizes;
-  uint64_t dimensions, word = input_tensor_word(tensor, &sizes, &dimensions);
-  for (unsigned i = 0; i < INLINE_SIZES; i++) {
-    uint64_t size = torch_word(sizes, 8 * i);
-    word += (i < dimensions ? size : 0) * factors[i];
-  }
-  hash = input_hash(hash, word);
-  for (uint64_t i = INLINE_SIZES; i < dimensions; i++) hash = input_hash(hash, torch_word(sizes, (unsigned)(8 * i)));
-  return hash;
-}
-
-/* Of an op of which values are kept: few are, so each value is looked at. */
-uint64_t input_hash_value(uint64_t hash, const uint8_t *value);
-
 static inline uint64_t torch_inputs_hash(uint64_t hash, const uint8_t *record_function) {
+  static const uint8_t no_tensor[256];
+  static const uint64_t by_dimensions[SIZES_READ + 1][SIZES_READ] = {
+      {0},
+      {SIZE_FACTOR_1},
+      {SIZE_FACTOR_1, SIZE_FACTOR_2},
+      {SIZE_FACTOR_1, SIZE_FACTOR_2, SIZE_FACTOR_3},
+      {SIZE_FACTOR_1, SIZE_FACTOR_2, SIZE_FACTOR_3, SIZE_FACTOR_4},
+  };
   const uint8_t *value = torch_pointer(record_function, torch_layout.inputs);
   uint64_t count = torch_word(record_function, torch_layout.inputs + 8u);
-  bool with_values = input_values_wanted(value, count);
   hash = input_hash(hash, count);
+  if (__builtin_expect(input_values_wanted(value, count), 0)) return input_hash_with_values(hash, value, count);
   for (const uint8_t *end = value + count * IVALUE_SIZE; value < end; value += IVALUE_SIZE) {
     uint32_t tag;
     memcpy(&tag, value + IVALUE_TAG, sizeof tag);
-    const uint8_t *payload = torch_pointer(value, 0);
-    if (tag == TAG_TENSOR && __builtin_expect(!input_is_no_tensor(payload), 1)) {
-      hash = input_hash_tensor(hash, payload);
+    uint64_t kind = tag < sizeof input_kinds ? input_kinds[tag] : INPUT_OTHER;
+    /* Arithmetic, for the compiler would make a branch of the choice. */
+    uintptr_t otherwise = (uintptr_t)no_tensor, is_tensor = -(uintptr_t)(tag == TAG_TENSOR);
+    const uint8_t *tensor = (const uint8_t *)(otherwise + ((torch_word(value, 0) - otherwise) & is_tensor));
+    if (__builtin_expect(!kind || !tensor, 0)) {
+      hash = input_hash_closely(hash, value, false);
       continue;
     }
-    uint8_t kind = tag < sizeof input_kinds ? input_kinds[tag] : INPUT_OTHER;
-    hash = !kind ? input_hash_list(hash, payload, with_values) : input_hash(hash, kind);
-    if (__builtin_expect(with_values && kind == INPUT_SCALAR, 0)) hash = input_hash_value(hash, value);
+    const uint8_t *sizes = tensor + input_layout.sizes;
+    uint64_t dimensions = torch_word(sizes, 0);
+    uint64_t policy = torch_word(tensor, input_layout.policy_word) >> input_layout.policy_shift & 2;
+    if (__builtin_expect(dimensions > SIZES_READ || policy, 0)) {
+      hash = input_hash_closely(hash, value, false);
+      continue;
+    }
+    uint16_t dtype;
+    memcpy(&dtype, tensor + input_layout.dtype, sizeof dtype);
+    const uint64_t *factors = by_dimensions[dimensions];
+    uint64_t word = kind + ((uint64_t)dtype << 8) + (dimensions << 32);
+    word += torch_word(sizes, 8) * factors[0] + torch_word(sizes, 16) * factors[1];
+    word += torch_word(sizes, 24) * factors[2] + torch_word(sizes, 32) * factors[3];
+    hash = input_hash(hash, word);
   }
   return hash;
 }

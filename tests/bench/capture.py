@@ -21,9 +21,9 @@ With --seconds it stops after so long, and with --append the cycles are added to
 those of earlier calls, so that many can be measured in slices.
 
 Modes: again (two turns without anything: the error of the measurement), none (--ops=none), sampled (the default),
-empty (callbacks for every operation that want the same as ours and do nothing: what PyTorch takes for calling any),
-all (--ops=all, with stacks, shapes and memory), profiler (torch.profiler of the CPU), profiler_full (with shapes,
-stacks and memory), py_spy (where it is installed).
+empty (a callback for every operation that wants the same as ours and does nothing: what PyTorch takes for calling
+any), all (--ops=all, with stacks, shapes and memory), profiler (torch.profiler of the CPU), profiler_full (with shapes,
+stacks, modules and memory), py_spy (where it is installed).
 """
 
 import argparse
@@ -55,8 +55,8 @@ SETTINGS = {
 PROFILERS = ("profiler", "profiler_full")
 MODES = {
     "launch_bound": ["again", "none", "sampled", "empty", "all", "profiler", "profiler_full", "py_spy"],
-    "tiny": ["again", "none", "sampled", "empty", "all"],
-    "long": ["again", "all"],
+    "tiny": ["again", "none", "sampled", "empty", "all", "profiler", "profiler_full"],
+    "long": ["again", "all", "profiler_full"],
 }
 # Steps of a turn: few, so that both sides meet the same machine.  Turns of a cycle, as many without as with; where few
 # steps are recorded a cycle has to hold several of those.  A profiler that keeps all in memory gets as little as
@@ -247,7 +247,8 @@ def report_steps(kind, cycles):
     )
     titles = ("", "training thread, %", "time passed, %", "whole process, %", "MB more")
     print("  %-14s %-26s %-26s %-26s %-8s" % titles)
-    for mode in MODES[kind]:
+    added = collections.defaultdict(dict)  # by column and mode
+    for mode in MODES["launch_bound"]:
         pairs = [cycle[mode] for cycle in cycles if mode in cycle]
         if not pairs:
             continue
@@ -258,9 +259,15 @@ def report_steps(kind, cycles):
         both = [(cycle[mode][1], cycle["again"][1]) for cycle in cycles if mode in cycle and "again" in cycle]
         memory = [(its["resident_bytes"] - plain["resident_bytes"]) / 1e6 for its, plain in both]
         print("  %-14s %-26s %-26s %-26s %s" % (mode, *columns, "%+.1f" % statistics.median(memory) if memory else ""))
+        for title, name in (("training thread", "thread_ns"), ("whole process", "process_ns")):
+            added[title][mode] = statistics.median(its[name] - plain[name] for plain, its in pairs)
         stops = [its["stop_ns"] / 1e3 for _, its in pairs if "stop_ns" in its]
         if stops:
             print("  %-14s and %s us for each operation when it stops" % ("", told(stops, "%.1f")))
+    for title, medians in added.items():
+        for other in ("empty", "profiler", "profiler_full"):
+            if "all" in medians and medians.get(other, 0) > 0:
+                print("  all adds %.2f times what %s adds, %s" % (medians["all"] / medians[other], other, title))
     both = [(cycle["none"][0], cycle["again"][0]) for cycle in cycles if "again" in cycle and "none" in cycle]
     if both:
         paused = told([100 * (its["thread_ns"] / plain["thread_ns"] - 1) for its, plain in both], "%+.2f")

@@ -78,7 +78,11 @@ def make_profiler(mode):
 
     is_full = mode == "profiler_full"
     return profile(
-        activities=[ProfilerActivity.CPU], record_shapes=is_full, with_stack=is_full, profile_memory=is_full
+        activities=[ProfilerActivity.CPU],
+        record_shapes=is_full,
+        with_stack=is_full,
+        with_modules=is_full,
+        profile_memory=is_full,
     )
 
 
@@ -101,6 +105,7 @@ def find_switch(mode):
         return None
     library = ctypes.CDLL(os.environ["TFPROF_LIBRARY"])
     if mode == "empty":
+        library.tfprof_capture_pause(1)
         return lambda is_on: library.tfprof_capture_switch(2 if is_on else 0)
     return lambda is_on: library.tfprof_capture_pause(0 if is_on else 1)
 

@@ -38,10 +38,11 @@ enum {
   OBJECT_BYTES = 64
 };
 
+enum { FAKE_CALLBACKS = 4 };
 struct fake_op {
   uint8_t object[OBJECT_BYTES];
-  void *context;
-  void *end; /* that of the callback which was there when it began */
+  void *contexts[FAKE_CALLBACKS];
+  void *ends[FAKE_CALLBACKS]; /* those of the callbacks which were there when it began */
 };
 
 struct fake_schema { /* c10::FunctionSchema begins with a std::string, its name */
@@ -56,12 +57,14 @@ static inline void fake_schema_make(struct fake_schema *schema, const char *name
   schema->text = schema->length < sizeof schema->within ? strcpy(schema->within, name) : name;
 }
 
-static struct torch_callback fake_callbacks[2]; /* of ops, of ranges; start is NULL where there is none */
+static struct torch_callback fake_callbacks[FAKE_CALLBACKS]; /* by handle - 1; start is NULL where there is none */
 
 static uint64_t fake_add(struct torch_callback callback) {
-  uint64_t is_range = callback.scopes[SCOPE_USER];
-  fake_callbacks[is_range] = callback;
-  return is_range + 1;
+  unsigned place = 0;
+  while (place < FAKE_CALLBACKS && fake_callbacks[place].start) place++;
+  check(place < FAKE_CALLBACKS, "more than %d callbacks are registered", FAKE_CALLBACKS);
+  fake_callbacks[place] = callback;
+  return place + 1;
 }
 static void fake_remove(uint64_t handle) { memset(&fake_callbacks[handle - 1], 0, sizeof *fake_callbacks); }
 static const char *fake_name(const void *object) {
@@ -85,17 +88,22 @@ static inline void fake_begin(struct fake_op *op, uint8_t scope, const void *nam
   memcpy(op->object + OBJECT_SEQUENCE, &sequence, sizeof sequence);
   memcpy(op->object + OBJECT_INPUTS, &inputs, sizeof inputs);
   memcpy(op->object + OBJECT_INPUTS + 8, &input_count, sizeof input_count);
-  const struct torch_callback *callback = &fake_callbacks[scope == SCOPE_USER];
-  void *(*start)(void **, const uint8_t *);
-  memcpy(&start, &callback->start, sizeof start);
-  op->end = callback->end;
-  if (callback->start) start(&op->context, op->object);
+  for (unsigned i = 0; i < FAKE_CALLBACKS; i++) {
+    const struct torch_callback *callback = &fake_callbacks[i];
+    if (!callback->start || !callback->scopes[scope]) continue;
+    void *(*start)(void **, const uint8_t *);
+    memcpy(&start, &callback->start, sizeof start);
+    op->ends[i] = callback->end;
+    start(&op->contexts[i], op->object);
+  }
 }
 
 static inline void fake_end(struct fake_op *op) {
-  void (*end)(const void *, void *);
-  memcpy(&end, &op->end, sizeof end);
-  if (op->end) end(op->object, op->context);
+  for (unsigned i = 0; i < FAKE_CALLBACKS; i++) {
+    void (*end)(const void *, void *);
+    memcpy(&end, &op->ends[i], sizeof end);
+    if (end) end(op->object, op->contexts[i]);
+  }
 }
 
 /* The library as after a successful begin(), with the test's directory as run directory. */

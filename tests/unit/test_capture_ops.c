@@ -179,6 +179,48 @@ static uint64_t test_flood(void) {
   return FLOOD;
 }
 
+/* While one callback takes the place of another a range meets both, and is recorded once. */
+static void test_change_of_callbacks(void) {
+  struct fake_op ranges[2];
+  struct torch_callback callback = {.start = NULL};
+  for (int i = 0; i < FAKE_CALLBACKS; i++)
+    if (fake_callbacks[i].start && fake_callbacks[i].scopes[SCOPE_USER]) callback = fake_callbacks[i];
+  check(callback.start, "no callback is there for ranges");
+  uint64_t second = fake_add(callback);
+  fake_begin(&ranges[0], SCOPE_USER, "met by both", false, -1, NULL, 0);
+  fake_begin(&ranges[1], SCOPE_USER, "met by both", false, -1, NULL, 0);
+  fake_end(&ranges[1]);
+  fake_remove(second);
+  fake_end(&ranges[0]);
+  fake_begin(&ranges[0], SCOPE_USER, "met by one", false, -1, NULL, 0);
+  fake_end(&ranges[0]);
+  expected_ops += 3;
+}
+
+/* An operator goes and another is made at its address, with a name as long. */
+static void test_operators_at_one_address(void) {
+  static const char *const names[2][2] = {{"mine::first", "mine::other"},
+                                          {"mine::first_with_a_long_name_1", "mine::first_with_a_long_name_2"}};
+  static char text[64];
+  for (int length = 0; length < 2; length++) {
+    for (int turn = 0; turn < 4; turn++) {
+      struct fake_schema schema;
+      fake_schema_make(&schema, strcpy(text, names[length][turn % 2]));
+      run_op(&schema, -1, NULL, 0);
+    }
+  }
+  expected_ops += 8;
+}
+
+static void check_operators(const struct read_dump *dump) {
+  check(count_named(dump, "met by both", NULL) == 2 && count_named(dump, "met by one", NULL) == 1,
+        "%zu and %zu ranges while callbacks changed", count_named(dump, "met by both", NULL),
+        count_named(dump, "met by one", NULL));
+  check(count_named(dump, "mine::first", NULL) == 6 && count_named(dump, "mine::other", NULL) == 2 &&
+            count_named(dump, "mine::first_with_a_long_name_2", NULL) == 2,
+        "operators at the same address are taken for one");
+}
+
 static void test_fork(const char *directory) {
 #ifdef __SANITIZE_THREAD__
   (void)directory; /* ThreadSanitizer allows no threads in the child */
@@ -209,6 +251,8 @@ int main(void) {
   for (int i = 0; i < THREADS; i++) fake_schema_make(&schemas[i], names[i]);
   check(tfprof_capture_arm(), "the library does not arm");
   test_threads();
+  test_change_of_callbacks();
+  test_operators_at_one_address();
   test_starved_writer();
   uint64_t flood = test_flood();
   test_fork(test_directory);
@@ -225,6 +269,7 @@ int main(void) {
   check(count_named(&dump, names[1], "[[4]]") == STARVED_OPS, "%zu of the ops of the starved time",
         count_named(&dump, names[1], "[[4]]"));
   check_threads(&dump);
+  check_operators(&dump);
   printf("%zu ops of %llu threads, %llu dropped\n", dump.op_count, (unsigned long long)dump.threads,
          (unsigned long long)dump.dropped);
   release_dump(&dump);
