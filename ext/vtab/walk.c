@@ -216,6 +216,29 @@ static bool is_interrupted(struct cursor *cursor) {
   return is_interrupted_now;
 }
 
+/* Whether no row of the segment at this position can match, which a column says that has one value in all of them:
+** then nothing of the segment is loaded, and the walk goes on behind it. */
+static bool passes_over(struct cursor *cursor, uint64_t position) {
+  size_t index = find_segment(cursor, position);
+  const struct segment *segment = cursor->snapshot->segments[index];
+  bool is_excluded = false;
+  if (cursor->list || cursor->bound[index]) return false;
+  for (unsigned i = 0; i < cursor->active_count && !is_excluded; i++) {
+    struct filter *filter = cursor->active[i];
+    const struct column *column = filter->column > 1 ? segment->columns[filter->column] : NULL;
+    if (!column || column->form != COLUMN_CONSTANT || column->nulls) continue;
+    struct column_reader reader;
+    reader_bind(&reader, segment, filter->column);
+    is_excluded = filter_matches(filter, cursor_table(cursor)->connection->db, &reader, 0) == 0;
+  }
+  if (!is_excluded) return false;
+  uint64_t begin = cursor->snapshot->positions[index], end = cursor->snapshot->positions[index + 1];
+  uint64_t next = cursor->step == 1 ? end : begin - 1;
+  bool stops_inside = cursor->step == 1 ? cursor->stop < end : cursor->stop != (uint64_t)-1 && cursor->stop >= begin;
+  cursor->index = stops_inside ? cursor->stop : next;
+  return true;
+}
+
 int walk_next(struct cursor *cursor) {
   uint32_t rejected = 0;
   if (cursor->has_last) {
@@ -236,6 +259,7 @@ int walk_next(struct cursor *cursor) {
         prefetch(cursor, ahead);
     }
     if (position - cursor->segment_begin >= cursor->segment_rows) {
+      if (cursor->active_count && passes_over(cursor, position)) continue;
       int result = walk_enter(cursor, position);
       if (result) {
         cursor->is_at_end = true;
