@@ -192,6 +192,16 @@ static const char *decode_real(const uint8_t *raw, uint32_t raw_bytes, uint32_t 
   return NULL;
 }
 
+enum { FEW_KNOWN = 16 };
+
+/* The values of a word of rows of which few are not null. They are copied first, for they may lie where they go. */
+static void spread_few(uint64_t *to, unsigned rows, uint64_t known, const uint64_t *from, uint64_t filler) {
+  uint64_t values[FEW_KNOWN];
+  memcpy(values, from, (size_t)__builtin_popcountll(known) * sizeof *values);
+  for (unsigned i = 0; i < rows; i++) to[i] = filler;
+  for (unsigned i = 0; known; known &= known - 1) to[__builtin_ctzll(known)] = values[i++];
+}
+
 /* Moves `count` values at the start of the array to the rows that are not null. */
 static void spread(uint64_t *values, uint32_t rows, uint32_t count, const uint64_t *nulls, uint64_t filler) {
   for (uint32_t word = (rows + 63) / 64; word-- > 0;) { /* from the end, for a value never moves down */
@@ -203,6 +213,10 @@ static void spread(uint64_t *values, uint32_t rows, uint32_t count, const uint64
     const uint64_t *from = values + count;
     if (known_count == left) {
       memmove(to, from, left * sizeof *to);
+      continue;
+    }
+    if (known_count <= FEW_KNOWN) {
+      spread_few(to, left, known, from, filler);
       continue;
     }
     while (left-- > 0) { /* without a branch: whether a row is NULL is hard to foretell */
