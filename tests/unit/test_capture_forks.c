@@ -29,6 +29,7 @@ static const bool allocator_breaks_forks = false;
 struct listed {
   struct torch_callback callback;
   uint64_t handle, is_enabled;
+  uint64_t fake_handle; /* 0: it is never called */
 };
 static struct {
   uint64_t version;
@@ -41,10 +42,9 @@ static uint64_t last_handle;
 static uint64_t locked_add(struct torch_callback callback) {
   pthread_mutex_lock(&manager.lock);
   manager.version++;
-  *manager.end++ = (struct listed){callback, ++last_handle, 1};
-  uint64_t handle = last_handle;
+  uint64_t handle = ++last_handle;
+  *manager.end++ = (struct listed){callback, handle, 1, callback.start ? fake_add(callback) : 0};
   pthread_mutex_unlock(&manager.lock);
-  if (callback.scopes[SCOPE_USER] || callback.scopes[SCOPE_FUNCTION]) fake_add(callback);
   return handle;
 }
 
@@ -52,8 +52,7 @@ static void locked_remove(uint64_t handle) {
   pthread_mutex_lock(&manager.lock);
   for (struct listed *at = manager.begin; at < manager.end; at++) {
     if (at->handle != handle) continue;
-    if (at->callback.scopes[SCOPE_FUNCTION]) fake_remove(1);
-    if (at->callback.scopes[SCOPE_USER]) fake_remove(2);
+    if (at->fake_handle) fake_remove(at->fake_handle);
     memmove(at, at + 1, (size_t)(manager.end - at - 1) * sizeof *at);
     manager.end--;
     manager.version++;

@@ -120,7 +120,7 @@ static struct store *create(const struct store_hooks *hooks) {
 static void test_order(void) {
   uint64_t expected = 0;
   for (int threads = 1; threads <= 5; threads++) {
-    char number[8];
+    char number[16];
     snprintf(number, sizeof number, "%d", threads);
     setenv("TFPROF_THREADS", number, 1);
     struct store *store = create(NULL);
