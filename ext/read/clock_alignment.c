@@ -1,9 +1,11 @@
 /* clock_alignment.c: see clock_alignment.h.
 **
 ** Ranks that take part in the same collective leave it together, whenever they entered it: the ends of the same
-** collective on two ranks differ by what their clocks differ, and by little else.  The offset of a rank is the median
-** of these differences to the reference, which is the lowest rank; collectives are the same when they have the group,
-** the name and the sequence number (or, without numbers, the place among those of the group and name) in common.
+** collective on two ranks differ by what their clocks differ, and by little else.  That holds for operations in which
+** every rank waits for every other; who sends or broadcasts may be long gone when the others receive, so that sends,
+** broadcasts and the like do not count.  The offset of a rank is the median of these differences to the reference, which
+** is the lowest rank; collectives are the same when they have the group, the name and the sequence number (or, without
+** numbers, the place among those of the group and name) in common.
 ** Where ranks share fewer than three collectives the ends of their steps are taken instead, which training in step
 ** keeps together as well.  The error is what nine of ten differences stay under, counted from the median.
 **
@@ -52,7 +54,23 @@ static int64_t integer_at(const struct segment *segment, unsigned column, uint32
   return values->form == COLUMN_ABSENT || column_is_null(values, row) ? otherwise : column_integer(values, row);
 }
 
-/* The ends of collectives, or of steps. */
+/* Whether nobody leaves the operation before everybody has entered it. The name is one that NCCL's marks have
+** (_allgather_base, allreduce_coalesced) or one of Gloo's (all_gather, sparse_all_reduce). */
+static bool keeps_ranks_together(const char *name) {
+  static const char *const operations[] = {"allreduce", "allgather", "reducescatter", "alltoall", "barrier"};
+  char plain[64];
+  size_t length = 0;
+  for (; name && *name && length + 1 < sizeof plain; name++) {
+    if (*name != '_') plain[length++] = *name;
+  }
+  plain[length] = 0;
+  for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+    if (strstr(plain, operations[i])) return true;
+  }
+  return false;
+}
+
+/* The ends of collectives that keep ranks together, or of steps. */
 static void collect(struct profile *profile, unsigned table, struct marks *marks) {
   struct column_set columns = {{0, 0}};
   *marks = (struct marks){NULL, 0};
@@ -67,6 +85,9 @@ static void collect(struct profile *profile, unsigned table, struct marks *marks
   }
   if (profile_require(profile, table, &columns, NULL)) return;
   const struct profile_table *content = &profile->tables[table];
+  const struct pool *pool = store_pool(profile->store);
+  string_id known_name = 0;
+  bool is_known_together = false;
   marks->items = malloc(((size_t)content->rows + 1) * sizeof *marks->items);
   for (size_t s = 0; s < content->segment_count && marks->items; s++) {
     const struct segment *segment = content->segments[s];
@@ -77,8 +98,12 @@ static void collect(struct profile *profile, unsigned table, struct marks *marks
         mark.key = mix(mark.key, (uint64_t)integer_at(segment, COLUMN_steps_number, row, -1));
       } else {
         int64_t number = integer_at(segment, COLUMN_collectives_sequence_number, row, -1);
+        string_id name = (string_id)integer_at(segment, COLUMN_collectives_name, row, 0);
+        if (name != known_name) is_known_together = keeps_ranks_together(pool_text(pool, name));
+        known_name = name;
+        if (!is_known_together) continue;
         mark.end = integer_at(segment, COLUMN_collectives_end_ns, row, INT64_MIN);
-        mark.key = mix(mark.key, (uint64_t)integer_at(segment, COLUMN_collectives_name, row, 0));
+        mark.key = mix(mark.key, name);
         mark.key = mix(mark.key, (uint64_t)integer_at(segment, COLUMN_collectives_process_group, row, 0));
         mark.key = mix(mark.key, (uint64_t)number);
       }

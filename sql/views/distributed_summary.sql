@@ -1,26 +1,56 @@
 -- Distributed training at a glance: how each rank's steps divide into computing, communicating and the rest.
 --
 -- One row for each profile that communicated, means over its steps as step_breakdown has them; like the distributed
--- page of the PyTorch TensorBoard plugin.
+-- page of the PyTorch TensorBoard plugin.  Where the host exchanges the data (Gloo, MPI, UCC) no kernel communicates:
+-- there the marks of the operations are communication, and steps whose ops were not recorded are left out.  Without any
+-- kernels ops are computation, but for those that ask for an exchange or wait for it (c10d::*).
 --   profile_id, rank
 --   step_count, step_ns          steps; mean time of one
---   computation_ns               mean time of a step in which a compute kernel ran
---   overlap_ns                   of it, while a communication kernel ran too
---   communication_ns             mean time of a step in which a communication kernel ran and no compute kernel
+--   computation_ns               mean time of a step in which a compute kernel (or an op on the host) ran
+--   overlap_ns                   of it, while a communication kernel ran (or an exchange was marked) too
+--   communication_ns             mean time of a step in which a communication kernel ran (or an exchange was marked)
+--                                and no computation
 --   other_ns                     the rest of the step
 --   collective_count, bytes      collectives in all; the data of all of them
--- Cost: one pass over kernels, step_segments and collectives.
+-- Cost: one pass over kernels, step_segments and collectives, where the host exchanges the data over ops too.
 -- Example: SELECT rank, overlap_ns FROM distributed_summary;
-WITH spans AS (
-  SELECT steps.profile_id AS profile_id, min(segments.start_ns) AS start_ns, max(segments.end_ns) AS end_ns,
-    count(DISTINCT segments.step_id) AS step_count, CAST(sum(1.0 * segments.dur_ns) AS INTEGER) AS steps_ns
+WITH marked AS (
+  SELECT collectives.profile_id AS profile_id, collectives.start_ns AS start_ns, collectives.end_ns AS end_ns,
+    collectives.step_id AS step_id
+  FROM temp.collectives AS collectives CROSS JOIN temp.ops AS marks ON marks.id = collectives.op_id
+  WHERE collectives.kernel_id IS NULL AND marks.category = 'user'
+), hosts AS (
+  SELECT profile_id, EXISTS (SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id) AS has_kernels
+  FROM (SELECT DISTINCT profile_id FROM marked) AS exchanging
+  WHERE NOT EXISTS (
+    SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id AND kernels.kind = 'communication')
+), cut_steps AS (
+  SELECT steps.profile_id AS profile_id, steps.id AS id, min(segments.start_ns) AS start_ns,
+    max(segments.end_ns) AS end_ns, sum(1.0 * segments.dur_ns) AS dur_ns
   FROM temp.step_segments AS segments JOIN temp.steps AS steps ON steps.id = segments.step_id
-  GROUP BY steps.profile_id
+  WHERE steps.ops_recorded = 1 OR steps.profile_id NOT IN (SELECT profile_id FROM hosts)
+  GROUP BY steps.profile_id, steps.id
+), spans AS (
+  SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns, count(*) AS step_count,
+    CAST(sum(dur_ns) AS INTEGER) AS steps_ns
+  FROM cut_steps GROUP BY profile_id
 ), clipped AS (
   SELECT kernels.profile_id AS profile_id, kernels.kind AS kind, max(kernels.start_ns, spans.start_ns) AS start_ns,
     min(kernels.end_ns, spans.end_ns) AS end_ns
   FROM spans CROSS JOIN temp.kernels AS kernels
   WHERE kernels.profile_id = spans.profile_id AND kernels.start_ns < spans.end_ns AND kernels.end_ns > spans.start_ns
+  UNION ALL
+  SELECT hosts.profile_id, 'communication', max(marked.start_ns, cut_steps.start_ns),
+    min(marked.end_ns, cut_steps.end_ns)
+  FROM hosts CROSS JOIN marked ON marked.profile_id = hosts.profile_id
+  CROSS JOIN cut_steps ON cut_steps.id = marked.step_id
+  WHERE marked.start_ns < cut_steps.end_ns AND marked.end_ns > cut_steps.start_ns
+  UNION ALL
+  SELECT hosts.profile_id, 'compute', max(ops.start_ns, cut_steps.start_ns), min(ops.end_ns, cut_steps.end_ns)
+  FROM hosts CROSS JOIN temp.ops AS ops ON ops.profile_id = hosts.profile_id
+  CROSS JOIN cut_steps ON cut_steps.id = ops.step_id
+  WHERE hosts.has_kernels = 0 AND ops.category = 'op' AND ops.name NOT GLOB '*c10d*::*'
+    AND ops.start_ns < cut_steps.end_ns AND ops.end_ns > cut_steps.start_ns
 ), covered AS (
   SELECT profile_id, union_ns(start_ns, end_ns) AS both_ns,
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS compute_ns,

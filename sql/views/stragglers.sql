@@ -1,26 +1,47 @@
 -- Stragglers: the ranks that others wait for.
 --
--- One row for each rank of a run of several.  All ranks leave a collective together, so the rank that enters it last
--- has the shortest kernel, and the difference to the longest is how long the others waited for it; this holds whatever
--- the clocks of the hosts say.  The same collective on two ranks is the kernel of the same name and place within the
--- step of the same number.  (HTA looks at the normalised start of one kernel instead, and fails on a single rank, which
--- has no row here.)
+-- One row for each rank of a run of several.  All ranks leave a collective together, so the rank that enters it last is
+-- in it for the shortest time, and the difference to the longest is how long the others waited for it; this holds
+-- whatever the clocks of the hosts say.  Collectives are the communication kernels and, where the host exchanges the data
+-- (Gloo, MPI, UCC), the marks of the operations in which every rank waits for every other: all_reduce, all_gather,
+-- reduce_scatter, all_to_all and barrier.  Such a mark begins when the operation is queued; it counts from the end of
+-- those that were queued before.  The same collective on two ranks is that of the same name and place within the step of
+-- the same number.  (HTA looks at the normalised start of one kernel instead, and fails on a single rank, which has no
+-- row here.)
 --   profile_id, rank
 --   count              steps in which others waited for this rank longer than for any other
 --   metric             mean share of a step for which the others waited for it
 --   step_id            the step in which they waited longest
 --   late_ns            how long they waited for it in all steps
 --   step_count         steps that were compared
--- Cost: a sort of communication kernels.  Example: SELECT rank, count, metric FROM stragglers;
-WITH numbered AS (
-  SELECT kernels.profile_id AS profile_id, profiles.run_id AS run_id, kernels.step_id AS step_id,
-    steps.number AS number,
-    kernels.short_name AS name, kernels.dur_ns AS dur_ns, steps.dur_ns AS step_ns,
-    row_number() OVER (PARTITION BY kernels.step_id, kernels.short_name ORDER BY kernels.start_ns, kernels.id) AS place
-  FROM temp.kernels AS kernels
-  JOIN temp.steps AS steps ON steps.id = kernels.step_id
-  JOIN temp.profiles AS profiles ON profiles.id = kernels.profile_id
-  WHERE kernels.kind = 'communication' AND steps.is_warmup = 0
+-- Cost: a sort of communication kernels and of collectives on hosts.
+-- Example: SELECT rank, count, metric FROM stragglers;
+WITH on_hosts AS (
+  SELECT collectives.profile_id AS profile_id, collectives.step_id AS step_id, collectives.name AS name,
+    collectives.id AS id, collectives.start_ns AS start_ns, collectives.end_ns AS end_ns,
+    max(collectives.end_ns) OVER (PARTITION BY collectives.profile_id ORDER BY collectives.start_ns, collectives.id
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS queue_ns,
+    replace(collectives.name, '_', '') AS operation
+  FROM temp.collectives AS collectives CROSS JOIN temp.ops AS marks ON marks.id = collectives.op_id
+  WHERE collectives.kernel_id IS NULL AND marks.category = 'user'
+), exchanges AS (
+  SELECT profile_id, step_id, short_name AS name, id, start_ns, dur_ns
+  FROM temp.kernels WHERE kind = 'communication'
+  UNION ALL
+  SELECT profile_id, step_id, name, id, start_ns,
+    max(0, end_ns - max(start_ns, coalesce(queue_ns, start_ns))) AS dur_ns
+  FROM on_hosts
+  WHERE operation GLOB '*allreduce*' OR operation GLOB '*allgather*' OR operation GLOB '*reducescatter*'
+    OR operation GLOB '*alltoall*' OR operation GLOB '*barrier*'
+), numbered AS (
+  SELECT exchanges.profile_id AS profile_id, profiles.run_id AS run_id, exchanges.step_id AS step_id,
+    steps.number AS number, exchanges.name AS name, exchanges.dur_ns AS dur_ns, steps.dur_ns AS step_ns,
+    row_number() OVER (PARTITION BY exchanges.step_id, exchanges.name ORDER BY exchanges.start_ns, exchanges.id)
+      AS place
+  FROM exchanges
+  JOIN temp.steps AS steps ON steps.id = exchanges.step_id
+  JOIN temp.profiles AS profiles ON profiles.id = exchanges.profile_id
+  WHERE steps.is_warmup = 0
 ), waits AS (
   SELECT profile_id, run_id, step_id, number, step_ns,
     max(dur_ns) OVER (PARTITION BY run_id, number, name, place) - 1.0 * dur_ns AS late_ns,

@@ -346,7 +346,8 @@ def test_op_kernels(trace, db):
             wait = sum(row["avg_runtime_delay"] * row["occurrence_count"] for row in rows) / count
             check(abs(us(ours[key]["launch_delay_ns"]) - delay) < 0.01, trace, key, "launch", ours[key], delay)
             check(abs(us(ours[key]["kernel_delay_ns"]) - wait) < 0.01, trace, key, "kernel", ours[key], wait)
-    check(agreed >= 0.9 * len(folded), trace, "op_kernels", agreed, "of", len(folded), [
+    fewest = 1 if trace == "dlrm_a100_control" else 0.9
+    check(agreed >= fewest * len(folded), trace, "op_kernels", agreed, "of", len(folded), [
         (key, [row["occurrence_count"] for row in rows], ours.get(key, {}).get("count")) for key, rows in folded.items()
         if key not in ours or ours[key]["count"] != sum(row["occurrence_count"] for row in rows)][:3])
 

@@ -16,7 +16,7 @@ SKEWS = {0: 0, 1: 5_000_000_000, 3: -730_000}  # ns by which the rank's clock is
 BASE = 1_700_000_000_000_000_000
 
 
-def trace(rank, skew, host, has_collectives=True, jitter=2000, slow=None):
+def trace(rank, skew, host, has_collectives=True, has_broadcasts=False, jitter=2000, slow=None):
     chance, events, start = random.Random(rank), [], 1_000_000_000
     for step in range(8):
         begin = start + step * 100_000_000
@@ -38,6 +38,11 @@ def trace(rank, skew, host, has_collectives=True, jitter=2000, slow=None):
                            "ts": (begin + k * 1000 + skew) / 1000, "dur": 0.5, "args": {"correlation": correlation}})
             events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at / 1000, "dur": dur / 1000,
                            "args": args})
+        for k in range(5 if has_broadcasts else 0):  # everybody leaves them when it is done itself
+            events.append({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_Broadcast", "pid": 0, "tid": 8,
+                           "ts": (begin + k * 19_000_000 + chance.randrange(9_000_000) + skew) / 1000, "dur": 5000,
+                           "args": {"device": 0, "stream": 8, "Collective name": ("broadcast", "send")[k % 2],
+                                    "Process Group Name": "0", "Group size": 4, "dtype": "Float"}})
         stop = begin + 99_000_000 + skew + chance.randrange(-jitter, jitter)
         events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9,
                        "ts": (begin + skew) / 1000, "dur": (stop - begin - skew) / 1000, "args": {"External id": 1000 + step}})
@@ -81,6 +86,12 @@ def test_collectives(engine):
         assert missing == [(1, "of the 4 ranks of the job 1 are not open: 2")], missing
 
 
+def test_broadcasts(engine):
+    """Operations in which ranks do not wait for each other say nothing about clocks."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        check_offsets(offsets(opened(engine, directory, has_broadcasts=True)))
+
+
 def test_steps(engine):
     with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
         check_offsets(offsets(opened(engine, directory, has_collectives=False)))
@@ -93,6 +104,33 @@ def test_stragglers(engine):
         # The others come 12 ms earlier to each of four collectives in each of eight steps of 99 ms.
         assert rows[0] == (3, 8, 0.48, 384.0, 8) and len(rows) == 3, rows
         assert all(row[1] == 0 and row[3] < 1 for row in rows[1:]), rows
+
+
+def trace_of_host(rank, pause):
+    """Two steps; two all_reduces queued at once, after a pause of rank 1, then a send to it and a step of its own."""
+    def mark(name, start, end):
+        return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 9, "tid": 12, "ts": start, "dur": end - start,
+                "args": {"External id": start + rank}}
+
+    events = []
+    for number in (1, 2):
+        begin = number * 1000
+        entered = begin + 100 + pause
+        events += [mark(f"ProfilerStep#{number}", begin, begin + 900), mark("gloo:all_reduce", entered, begin + 400),
+                   mark("gloo:all_reduce", entered + 10, begin + 450), mark(("gloo:send", "gloo:recv")[rank], begin + 500, begin + 510 + 300 * rank)]
+    return {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}
+
+
+def test_stragglers_on_hosts(engine):
+    """Gloo runs no kernels: marks tell who is waited for, of operations that were queued together once, of sends never."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        for rank, pause in ((0, 0), (1, 250)):
+            with open(os.path.join(directory, f"rank{rank}.json"), "w") as file:
+                json.dump(trace_of_host(rank, pause), file)
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{directory}/rank*.json')")
+        rows = connection.values("SELECT rank, count, round(metric, 4), late_ns, step_count FROM stragglers")
+        assert rows == [(1, 2, round(250 / 900, 4), 500_000, 2), (0, 0, 0.0, 0, 2)], rows
 
 
 def test_one_host(engine):

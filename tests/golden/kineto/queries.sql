@@ -1,4 +1,4 @@
--- Each line: a fixture of tests/fixtures/kineto, a bar, a query.
+-- Each line: a fixture of tests/fixtures/kineto (. for all of them), a bar, a query.
 waits.json|SELECT kind, name, dur_ns, previous_end_ns - start_ns AS before_ns, launch_end_ns - launch_ns AS launch_ns FROM device_activities
 waits.json|SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns, idle_ratio FROM temporal_breakdown
 waits.json|SELECT stream, idle_category, idle_ns, count FROM idle_breakdown
@@ -27,3 +27,12 @@ python.json|SELECT step_count, step_ns, input_ns FROM input_summary
 gloo.json|SELECT name, dtype, in_elements, bytes, dur_ns, step_id IS NOT NULL AS has_step, bus_bytes_per_second FROM collectives
 gloo.json|SELECT name, bytes, count, sum_ns, bytes_per_second FROM collective_summary
 collectives.json|SELECT name, group_size, bytes, dur_ns, bus_bytes_per_second FROM collectives
+links.json|SELECT op_name, pattern, kernel_count, count, kernel_ns, op_ns FROM frequent_sequences
+links.json|SELECT name, kind, count, sum_ns, sum_ratio, launch_delay_ns, per_step_count FROM kernel_summary
+old_2021.json|SELECT name, count, mean_ns, uses_tensor_core, blocks_per_multiprocessor, occupancy_ratio FROM kernel_summary
+distributed.json|SELECT rank, step_count, step_ns, computation_ns, overlap_ns, communication_ns, other_ns, collective_count, bytes FROM distributed_summary
+gloo.json|SELECT rank, step_count, step_ns, computation_ns, overlap_ns, communication_ns, other_ns, collective_count, bytes FROM distributed_summary
+.|SELECT * FROM op_diff('*links.json', '*waits.json')
+.|SELECT * FROM kernel_diff('*links.json', '*waits.json')
+.|SELECT * FROM op_diff_steps('*links.json', 3, 3, '*waits.json', 1, 1)
+.|SELECT * FROM kernel_diff_steps('*links.json', 3, 3, '*waits.json', 2, 9)
