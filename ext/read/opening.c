@@ -16,8 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A number of an inode is used again once its file is gone, so the profile's
- * own path must still lead there. */
+/* A number of an inode is used again once its file is gone, so the profile's own path must still lead there. */
 struct profile *opening_find(struct store *store, const char *path) {
   struct stat info, own;
   if (stat(path, &info) != 0) return NULL;
@@ -43,8 +42,7 @@ enum tfprof_status opening_file(struct opening *opening, const struct read_forma
   return TFPROF_OK;
 }
 
-/* What happened to one of several files: only want of memory and Ctrl-C are
- * told to the caller. */
+/* What happened to one of several files: only want of memory and Ctrl-C are told to the caller. */
 static enum tfprof_status note(struct opening *opening, const char *path, enum tfprof_status status,
                                const struct tfprof_error *reason) {
   if (!status) return TFPROF_OK;
@@ -64,8 +62,7 @@ struct candidate {
   const char *path;
 };
 
-/* Without a format the file could not be read; what can be read after all waits
- * for a refresh. */
+/* Without a format the file could not be read; what can be read after all waits for a refresh. */
 static enum tfprof_status open_candidate(struct opening *opening, const struct candidate *candidate,
                                          struct file_head *head) {
   struct tfprof_error reason;

@@ -1,5 +1,4 @@
-/* opening.h: what becomes of the files that a path names: a run with a profile
- * for each that can be read. */
+/* opening.h: what becomes of the files that a path names: a run with a profile for each that can be read. */
 #ifndef TFPROF_OPENING_H
 #define TFPROF_OPENING_H
 
@@ -26,10 +25,8 @@ struct opening {
 struct profile *opening_find(struct store *store, const char *path);
 enum tfprof_status opening_file(struct opening *opening, const struct read_format *format, const char *path,
                                 struct tfprof_error *error);
-/* Opens what can be opened among several files and is not open yet, with
-*profiles in the order of the list. Files that
-** cannot be are counted and told; only want of memory and Ctrl-C end the whole.
- */
+/* Opens what can be opened among several files and is not open yet, with profiles in the order of the list. Files that
+** cannot be are counted and told; only want of memory and Ctrl-C end the whole. */
 enum tfprof_status opening_several(struct opening *opening, const struct path_list *list, struct tfprof_error *error);
 
 #endif

@@ -8,8 +8,7 @@
 
 #include <stdlib.h>
 
-/* The column with its texts' ids in the other pool; a new reference. NULL: no
- * memory. */
+/* The column with its texts' ids in the other pool; a new reference. NULL: no memory. */
 static struct column *translate(struct column *column, const string_id *map) {
   if (column->form == COLUMN_ABSENT) return column_retain(column);
   if (column->form == COLUMN_CONSTANT && !column->nulls) return column_constant(column->rows, map[column->base]);

@@ -300,7 +300,7 @@ static void test_without_names(void) {
 }
 
 /* What Triton and NCCL tell beyond the columns stays with the row, numbers beyond 63 bits and texts where numbers were
- * expected too. */
+** expected too. */
 static void test_arguments_of_others(void) {
   struct opened o = open_text(
       "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"triton_poi_fused_add_0\", \"pid\": 9, \"tid\": 9, \"ts\": 1, \"dur\": 9, "

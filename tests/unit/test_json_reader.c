@@ -1,5 +1,5 @@
 /* test_json_reader.c: the reader of trace JSON as a whole: cut anywhere, truncated anywhere, compressed, huge, hostile.
- */
+*/
 #include <inttypes.h>
 #include <time.h>
 #include <zlib.h>

@@ -1,11 +1,9 @@
-/* test_read_several.c: a directory of traces is opened by several threads as it
- *is by one: profiles in the order of the
- ** names, the same rows, texts with the same numbers.
- **
- ** Among the files are one that is damaged, one under two names, and one of a
- *format that is not read apart.  Then
- ** memory runs out and the user presses Ctrl-C, at every place.
- */
+/* test_read_several.c: a directory of traces is opened by several threads as it is by one: profiles in the order of the
+** names, the same rows, texts with the same numbers.
+**
+** Among the files are one that is damaged, one under two names, and one of a format that is not read apart.  Then
+** memory runs out and the user presses Ctrl-C, at every place.
+*/
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,8 +32,7 @@ enum { CAN_REFUSE = 1 };
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
-static atomic_long countdown = -1; /* negative: not armed; else so many allocations until one is refused,
-           and all after */
+static atomic_long countdown = -1; /* negative: not armed; else so many allocations until one is refused, and all after */
 static bool is_refused(void) {
   long left = atomic_load(&countdown);
   while (left > 0 && !atomic_compare_exchange_weak(&countdown, &left, left - 1)) continue;
@@ -76,8 +73,7 @@ static uint64_t mix_text(uint64_t hash, const struct pool *pool, string_id id) {
   return hash;
 }
 
-/* Every value of every table as one hash.  Of all profiles: what is said of
-*them too, and texts with their numbers.  Of
+/* Every value of every table as one hash.  Of all profiles: what is said of them too, and texts with their numbers.  Of
 ** one (its path): what its file says, whatever else is open. */
 static uint64_t content(struct store *store, const char *path) {
   uint64_t hash = 1469598103934665603u;

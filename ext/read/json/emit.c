@@ -423,7 +423,7 @@ static void emit_op(struct worker *w, enum category category) {
 }
 
 /* tensorflow/python/client/timeline.py and tfprof's timeline: the name of the event is the op's type, args has name and
- * op. */
+** op. */
 static void emit_tensorflow_op(struct worker *w) {
   int64_t start, duration;
   if (!take_span(w, &start, &duration)) return;

@@ -39,7 +39,7 @@ struct named_device { uint64_t flags, pid; string_id name; };
 
 static uint32_t find_lane(struct lane_table *lanes, struct lane_key key) {
   /* lane_intern() adds what is missing: the table is not used for anything else afterwards, and rows beyond `limit` are
-   * ignored. */
+  ** ignored. */
   return lane_intern(lanes, key);
 }
 

@@ -34,7 +34,7 @@ static char *scratch(struct trace *trace, size_t size) {
 }
 
 /* Gives the text its number in the trace, and lets its bytes outlive the chunk: in the pool, if they are the same
- * there. */
+** there. */
 static bool publish_text(struct trace *trace, struct text *text) {
   const char *bytes = text->bytes;
   size_t length = text->length;

@@ -76,7 +76,7 @@ void trace_fail(struct trace *trace, enum tfprof_status status);
 /* Translates what the worker found and reserves row numbers. NULL: failed, see trace->status. */
 struct chunk *publish_chunk(struct trace *trace, struct worker *worker, uint64_t length);
 /* Packs the worker's rows into the chunk's columns. Values are the worker's numbers, or the trace's. May run beside
- * everything else. */
+** everything else. */
 enum tfprof_status pack_chunk(const struct worker *worker, struct chunk *chunk, bool is_translated);
 void chunk_free(struct chunk *chunk);
 

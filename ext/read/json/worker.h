@@ -206,7 +206,7 @@ size_t parse_find_cut(const char *data, size_t length);
 /* Turns the event in worker->fields into rows. */
 void emit_event(struct worker *worker);
 /* The same for one event given as text (braces included, padding behind): sets consumed and row_table. False: no event.
- */
+*/
 bool emit_dry(struct worker *worker, const char *text, size_t length);
 
 #endif

@@ -300,7 +300,7 @@ static int compare_taken(const void *left, const void *right) {
 }
 
 /* rows->values are the rows of the sources. Each long list of shapes is gone through once, however many take from it.
- */
+*/
 static bool set_input_shapes(struct tf_model *model, struct tf_rows *rows, const struct tf_node_order *order,
                              const uint32_t *edges) {
   struct taken *taken = malloc(((size_t)rows->count + 1) * sizeof *taken);
