@@ -7,6 +7,7 @@
 */
 #include "vtab/stored_views.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "vtab/classic_cache.h"
@@ -16,15 +17,30 @@ SQLITE_EXTENSION_INIT3
 /* What every check has. */
 #define CHECK_COLUMNS "check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
 
-static bool has_temp_view(sqlite3 *db, const char *name) {
+/* What TEMP has before anything is made. */
+struct present {
+  bool *views; /* by the index of stored_selects */
+  bool advise;
+  bool is_empty;
+};
+
+/* One look instead of one for each name, as every CREATE VIEW would have SQLite prepare it again. */
+static int present_read(sqlite3 *db, struct present *present) {
+  size_t count = 0;
+  while (stored_selects[count].name) count++;
+  *present = (struct present){.views = calloc(count + 1, sizeof *present->views), .is_empty = true};
+  if (!present->views) return SQLITE_NOMEM;
   sqlite3_stmt *statement;
-  bool has = false;
-  if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_temp_master WHERE name = ?1 COLLATE NOCASE", -1, &statement, NULL))
-    return false;
-  if (sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC) == SQLITE_OK)
-    has = sqlite3_step(statement) == SQLITE_ROW;
-  sqlite3_finalize(statement);
-  return has;
+  int result = sqlite3_prepare_v2(db, "SELECT name FROM sqlite_temp_master", -1, &statement, NULL);
+  if (result) return result;
+  while (sqlite3_step(statement) == SQLITE_ROW) {
+    const char *name = (const char *)sqlite3_column_text(statement, 0);
+    present->is_empty = false;
+    if (!name) continue;
+    for (size_t i = 0; i < count; i++) present->views[i] |= sqlite3_stricmp(name, stored_selects[i].name) == 0;
+    present->advise |= sqlite3_stricmp(name, ADVISE_VIEW) == 0;
+  }
+  return sqlite3_finalize(statement);
 }
 
 /* Keeps the first message. */
@@ -41,7 +57,6 @@ static int run(sqlite3 *db, const char *sql, char **message) {
 }
 
 static int create_view(sqlite3 *db, const char *name, const char *sql, unsigned *created, char **message) {
-  if (has_temp_view(db, name)) return SQLITE_OK;
   char *statement = sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS\n%s", name, sql);
   int result = run(db, statement, message);
   sqlite3_free(statement);
@@ -49,14 +64,14 @@ static int create_view(sqlite3 *db, const char *name, const char *sql, unsigned 
   return result;
 }
 
-/* The SELECT of the view `advise`, of all checks that can be used; NULL: no memory, or no check. */
-static char *advise_sql(sqlite3 *db) {
+/* The SELECT of the view `advise`, of all checks, or only of those that can be used; NULL: no memory, or no check. */
+static char *advise_sql(sqlite3 *db, bool of_all) {
   sqlite3_str *text = sqlite3_str_new(db);
   const char *joint = "SELECT " CHECK_COLUMNS "\nFROM (";
   for (const struct stored_select *select = stored_selects; select->name; select++) {
     bool is_missing;
     if (strcmp(select->kind, "check") != 0) continue;
-    char *trouble = stored_view_trouble(db, select, &is_missing);
+    char *trouble = of_all ? NULL : stored_view_trouble(db, select, &is_missing);
     if (!trouble) sqlite3_str_appendf(text, "%sSELECT " CHECK_COLUMNS "\n  FROM temp.%s", joint, select->name);
     if (!trouble) joint = "\n  UNION ALL ";
     sqlite3_free(trouble);
@@ -68,36 +83,58 @@ static char *advise_sql(sqlite3 *db) {
   return sqlite3_str_finish(text);
 }
 
-int stored_views_create(struct connection *connection, unsigned *created, char **message) {
-  sqlite3 *db = connection->db;
-  char *first = NULL;
-  int result = SQLITE_OK;
-  *created = 0;
-  *message = NULL;
-  /* One transaction instead of dozens. Where it cannot be had each view is made by itself. */
-  bool has_savepoint = run(db, "SAVEPOINT tfprof_views", &first) == SQLITE_OK;
-  result = run(db, classic_types_sql, message);
-  for (const struct stored_select *select = stored_selects; select->name && !result; select++) {
-    if (select->parameters) continue;
+static int create_all(sqlite3 *db, const struct present *present, unsigned *created, char **message) {
+  /* Whether nothing of the user's, and no view that failed, can be what a check reads. */
+  bool is_all_ours = present->is_empty;
+  int result = run(db, classic_types_sql, message);
+  for (size_t i = 0; stored_selects[i].name && !result; i++) {
+    if (stored_selects[i].parameters || present->views[i]) continue;
+    result = create_view(db, stored_selects[i].name, stored_selects[i].sql, created, message);
     /* A file with an error concerns nobody but who reads tfprof_views; any other failure would be repeated by all
     ** others. */
-    int outcome = create_view(db, select->name, select->sql, created, message);
-    if (outcome == SQLITE_ERROR) {
+    if (result == SQLITE_ERROR) {
       sqlite3_free(*message);
       *message = NULL;
-    } else if (outcome) {
-      result = outcome;
-      break;
+      result = SQLITE_OK;
+      is_all_ours = false;
     }
   }
-  if (!result && !has_temp_view(db, ADVISE_VIEW)) {
-    char *sql = advise_sql(db);
-    if (sql) result = create_view(db, ADVISE_VIEW, sql, created, message);
-    sqlite3_free(sql);
-  }
-  if (has_savepoint) run(db, "RELEASE tfprof_views", &first);
-  sqlite3_free(first);
+  if (result || present->advise) return result;
+  /* To try a check is to have SQLite compile it; all of them take half as long as making the views. Ours do compile,
+  ** as the tests see to it, unless something of the user's is in their way. */
+  char *sql = advise_sql(db, is_all_ours);
+  if (sql) result = create_view(db, ADVISE_VIEW, sql, created, message);
+  sqlite3_free(sql);
   return result;
+}
+
+int stored_views_create(struct connection *connection, unsigned *created, char **message) {
+  sqlite3 *db = connection->db;
+  struct present present;
+  char *first = NULL;
+  *created = 0;
+  *message = NULL;
+  int result = present_read(db, &present);
+  if (!result) {
+    /* One transaction instead of dozens. Where it cannot be had each view is made by itself. */
+    bool has_savepoint = run(db, "SAVEPOINT tfprof_views", &first) == SQLITE_OK;
+    result = create_all(db, &present, created, message);
+    if (has_savepoint) run(db, "RELEASE tfprof_views", &first);
+  }
+  sqlite3_free(first);
+  free(present.views);
+  return result;
+}
+
+static bool has_temp_view(sqlite3 *db, const char *name) {
+  sqlite3_stmt *statement;
+  bool has = false;
+  if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_temp_master WHERE name = ?1 COLLATE NOCASE", -1, &statement, NULL))
+    return false;
+  if (sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC) == SQLITE_OK)
+    has = sqlite3_step(statement) == SQLITE_ROW;
+  sqlite3_finalize(statement);
+  return has;
 }
 
 /* A SELECT of everything that is expected of it. */

@@ -285,6 +285,23 @@ def test_a_view_of_the_users_own_stays(engine):
     assert connection.values("SELECT count(*) >= 0 FROM kernel_summary") == [(1,)]
 
 
+def test_advice_does_without_checks_that_something_of_the_users_breaks(engine):
+    checks = opened(engine).values("SELECT name FROM tfprof_views WHERE kind = 'check'")
+    for mine in ("VIEW code_summary AS SELECT 'mine' AS name", "TABLE steps(name)"):
+        connection = engine(extension=None)
+        connection.query(f"CREATE TEMP {mine}")
+        assert connection.load() is None
+        connection.values(f"SELECT tfprof_open('{DUMP}')")
+        usable = connection.values("SELECT name FROM tfprof_views WHERE kind = 'check'")
+        assert 0 < len(usable) < len(checks), (mine, usable)
+        advised = connection.values(
+            "SELECT tfprof_views.name FROM tfprof_views, sqlite_temp_master AS advise WHERE advise.name = 'advise'"
+            " AND instr(replace(advise.sql, ')', char(10)), 'temp.' || tfprof_views.name || char(10))"
+        )
+        assert advised == usable, (mine, advised, usable)
+        assert connection.values("SELECT count(*) >= 0 FROM advise") == [(1,)], mine
+
+
 def test_nobody_can_store_a_table(engine):
     connection = engine()
     _, error = connection.query("CREATE VIRTUAL TABLE mine USING ops")
