@@ -216,8 +216,8 @@ def run_view(opening, view, options):
 
 def run_advise(opening, options):
     words = ["advise"]
-    if options:
-        words += ["-checkers", ",".join(options)]
+    if options is not None:
+        words += ["-checkers", ",".join(options) or "''"]
         for checker_options in options.values():
             for name, value in (checker_options or {}).items():
                 words += ["-" + name, str(value)]
@@ -287,7 +287,8 @@ class Profiler:
         return self._profile("graph", options)
 
     def advise(self, options=None):
-        """options: the checkers to run, each with its own options: {"ExpensiveOperationChecker": {}}; None: all."""
+        """options: the checkers to run, each with its own options: {"ExpensiveOperationChecker": {}}; None: all, {}:
+        none, as in TensorFlow."""
         return run_advise(self._made().opening(), options)
 
     def serialize_to_string(self):

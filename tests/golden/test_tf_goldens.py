@@ -2,13 +2,17 @@
 from the legend on.
 
 A case is a file NAME.json: the input files, the view and its options; NAME.txt is the engine's report and NAME.stdout what
-went to standard output; timelines are compared event by event, profiles of pprof sample by sample.  The committed folder
+went to standard output; timelines are compared event by event, profiles of pprof sample by sample.  NAME.pb is the message
+that the engine returned, with which the objects of the Python module are compared field by field.  The committed folder
 tensorflow/ has a few small ones; the large set beside the clone (TFPROF_SHARED) is compared where it is.
 
     test_tf_goldens.py [NAME...]
 """
 
+import contextlib
 import glob
+import importlib.util
+import io
 import json
 import os
 import shutil
@@ -18,7 +22,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
-from exchange_formats import Pprof, check_events  # noqa: E402
+from exchange_formats import Pprof, check_events, fields  # noqa: E402
 
 TFPROF = os.path.join(os.environ.get("TFPROF_BUILD", os.path.join(HERE, "..", "..", "build")), "tfprof")
 SHARED = os.environ.get("TFPROF_SHARED", "")
@@ -199,7 +203,117 @@ def check(case, folder, golden):
     return None
 
 
+# ---- messages ----
+
+METRICS = ("exec_micros", "accelerator_exec_micros", "cpu_exec_micros", "requested_bytes", "peak_bytes", "residual_bytes",
+           "output_bytes", "parameters", "float_ops")
+# Numbers of the fields in tfprof_output.proto: of METRICS, and of the same with total_ before them.
+GRAPH_NODE = (2, 17, 18, 3, 24, 25, 26, 4, 13), (6, 19, 20, 7, 27, 28, 29, 8, 14)
+MULTI_GRAPH_NODE = (2, 12, 13, 3, 16, 17, 18, 4, 5), (6, 14, 15, 7, 19, 20, 21, 8, 9)
+
+
+def all_of(parts, number):
+    return [value for field, value in parts if field == number]
+
+
+def text_of(parts, number):
+    return (all_of(parts, number) or [b""])[0].decode()
+
+
+def metrics(parts, numbers):
+    values = dict(part for part in parts if isinstance(part[1], int))
+    return {prefix + name: values.get(number, 0)
+            for prefix, of in zip(("", "total_"), numbers) for name, number in zip(METRICS, of)}
+
+
+def shape_of(data):
+    return [dict(fields(size)).get(1, 0) for size in all_of(list(fields(data)), 2)]
+
+
+def graph_node(data):
+    """A GraphNodeProto as a dictionary; without tensor_value, which the reports are compared for, and shapes, which the engine
+    leaves empty."""
+    parts = list(fields(data))
+    values = dict(part for part in parts if isinstance(part[1], int))
+    inputs = [dict(fields(entry)) for entry in all_of(parts, 16)]
+    return {"name": text_of(parts, 1), **metrics(parts, GRAPH_NODE), "run_count": values.get(21, 0),
+            "total_run_count": values.get(22, 0), "total_definition_count": values.get(23, 0),
+            "devices": [device.decode() for device in all_of(parts, 10)],
+            "input_shapes": {entry.get(1, 0): shape_of(entry.get(2, b"")) for entry in inputs},
+            "children": [graph_node(child) for child in all_of(parts, 12)]}
+
+
+def multi_graph_node(data):
+    parts = list(fields(data))
+    return {"name": text_of(parts, 1), **metrics(parts, MULTI_GRAPH_NODE),
+            "graph_nodes": [graph_node(node) for node in all_of(parts, 10)],
+            "children": [multi_graph_node(child) for child in all_of(parts, 11)]}
+
+
+def advice(data):
+    checkers = [list(fields(entry)) for _, entry in fields(data)]
+    return {text_of(parts, 1): [report.decode() for _, report in fields(b"".join(all_of(parts, 2)))] for parts in checkers}
+
+
+def as_dictionary(message):
+    """An object of the Python module in the form of graph_node() and multi_graph_node()."""
+    def of(value):
+        if isinstance(value, list):
+            return [of(item) for item in value]
+        if isinstance(value, dict):
+            return {key: of(item) for key, item in value.items()}
+        if hasattr(value, "dim"):
+            return [size.size for size in value.dim]
+        return as_dictionary(value) if hasattr(value, "__dict__") else value
+
+    return {name: of(value) for name, value in vars(message).items() if name not in ("tensor_value", "shapes")}
+
+
+def difference(ours, theirs, place=""):
+    """The first place where two of them differ; None: nowhere."""
+    if isinstance(ours, dict) and isinstance(theirs, dict) and set(ours) == set(theirs):
+        pairs = [(f"{place}.{key}", ours[key], theirs[key]) for key in ours]
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        pairs = [(f"{place}[{i}]", a, b) for i, (a, b) in enumerate(zip(ours, theirs))]
+    else:
+        return None if ours == theirs else f"{place}: ours {str(ours)[:300]}, theirs {str(theirs)[:300]}"
+    return next(filter(None, (difference(a, b, where) for where, a, b in pairs)), None)
+
+
+def python_profiler():
+    os.environ["TFPROF_PROGRAM"] = TFPROF
+    path = os.path.join(HERE, "..", "..", "capture", "python", "_tfprof_profiler.py")
+    spec = importlib.util.spec_from_file_location("_tfprof_profiler", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_message(case, folder, golden):
+    with open(golden + ".pb", "rb") as file:
+        data = file.read()
+    profiler, options = python_profiler(), {**case["options"], "compat": bool(OPTIONS), "output": "none"}
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        if case["view"] == "advise":
+            if OPTIONS:
+                return None  # --compat is no option of advise() there
+            result = profiler.run_advise(opening(case, folder), {name: {} for name in case["options"]["checkers"]})
+            ours, theirs = {name: checker.reports for name, checker in result.checkers.items()}, advice(data)
+        else:
+            result = profiler.run_view(opening(case, folder), case["view"], options)
+            ours = as_dictionary(result)
+            theirs = (graph_node if case["view"] in ("scope", "graph") else multi_graph_node)(data)
+    return difference(ours, theirs, "message")
+
+
 def check_case(case, folder, golden):
+    trouble = check_text(case, folder, golden)
+    if trouble is None and os.path.exists(golden + ".pb") and case["name"] not in ERRORS:
+        trouble = check_message(case, folder, golden)
+    return trouble
+
+
+def check_text(case, folder, golden):
     output = str(case["options"].get("output", ""))
     if case["view"] == "advise":
         return check_advise(case, folder, golden)
