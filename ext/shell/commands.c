@@ -71,6 +71,27 @@ struct command_line {
   char *argument; /* what follows, without quotes around it; never NULL */
 };
 
+bool sql_begins(const char *text) {
+  static const char *const beginnings[] = {"select",    "with",    "values",  "explain", "pragma",   "create",
+                                           "insert",    "update",  "delete",  "replace", "drop",     "attach",
+                                           "detach",    "begin",   "commit",  "end",     "rollback", "alter",
+                                           "savepoint", "release", "analyze", "vacuum",  "reindex",  NULL};
+  const char *at = text + strspn(text, " \t\r\n(;");
+  if (strncmp(at, "--", 2) == 0 || strncmp(at, "/*", 2) == 0) return true;
+  size_t length = 0;
+  while (isalpha((unsigned char)at[length])) length++;
+  for (const char *const *beginning = beginnings; *beginning; beginning++) {
+    if (strlen(*beginning) == length && strncasecmp(at, *beginning, length) == 0) return true;
+  }
+  return false;
+}
+
+/* A word by itself or with options, which no SQL begins with: a command that there is not. */
+static bool is_misspelled_command(const char *line, const char *after_word) {
+  after_word += strspn(after_word, " \t\r\n");
+  return !sql_begins(line) && (*after_word == '\0' || *after_word == '-');
+}
+
 /* False: no command. A word only counts as one when nothing but an argument follows it. */
 static bool parse(const char *line, struct command_line *parsed) {
   const char *at = line + strspn(line, " \t");
@@ -85,8 +106,8 @@ static bool parse(const char *line, struct command_line *parsed) {
       parsed->command = words[i].command;
     }
   }
-  if (parsed->command == UNKNOWN && !parsed->has_dot) return false;
   at += length;
+  if (parsed->command == UNKNOWN && !parsed->has_dot && !is_misspelled_command(line, at)) return false;
   at += strspn(at, " \t");
   size_t size = strlen(at);
   while (size > 0 && strchr(" \t;\r\n", at[size - 1])) size--;
@@ -196,7 +217,7 @@ bool command_is(const char *line) {
   struct command_line parsed;
   if (!parse(line, &parsed)) return false;
   free(parsed.argument);
-  return true;
+  return parsed.command != UNKNOWN || parsed.has_dot;
 }
 
 bool command_run(struct session *session, const char *line, enum script_result *result) {
@@ -222,7 +243,8 @@ bool command_run(struct session *session, const char *line, enum script_result *
       session_end_work(session);
       break;
     case UNKNOWN:
-      fprintf(stderr, "error: there is no command .%s; `help` lists the commands\n", parsed.word);
+      fprintf(stderr, "error: there is no command %s%s; `help` lists the commands\n", parsed.has_dot ? "." : "",
+              parsed.word);
       *result = SCRIPT_ERROR;
       break;
   }

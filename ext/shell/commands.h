@@ -5,7 +5,10 @@
 
 #include "script.h"
 
-/* False: the line is no command. */
+/* True when the text begins with a word that statements begin with, or with a comment. */
+bool sql_begins(const char *text);
+
+/* False: the line is no command. A misspelled one, which cannot be SQL, is told and its result is an error. */
 bool command_run(struct session *session, const char *line, enum script_result *result);
 
 /* True when the line's first word is a command. */

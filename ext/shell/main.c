@@ -85,20 +85,8 @@ static bool is_path(const char *word) {
   return stat(word, &facts) == 0;
 }
 
-/* SQL begins with a word that begins statements, or a comment; or it is a command of the prompt. */
 static bool is_statement(const char *word) {
-  static const char *const beginnings[] = {"select",    "with",    "values",  "explain", "pragma",   "create",
-                                           "insert",    "update",  "delete",  "replace", "drop",     "attach",
-                                           "detach",    "begin",   "commit",  "end",     "rollback", "alter",
-                                           "savepoint", "release", "analyze", "vacuum",  "reindex",  NULL};
-  const char *at = word + strspn(word, " \t\r\n(;");
-  if (strncmp(at, "--", 2) == 0 || strncmp(at, "/*", 2) == 0) return true;
-  size_t length = 0;
-  while (isalpha((unsigned char)at[length])) length++;
-  for (const char *const *beginning = beginnings; *beginning; beginning++) {
-    if (strlen(*beginning) == length && strncasecmp(at, *beginning, length) == 0) return true;
-  }
-  return command_is(word);
+  return sql_begins(word) || command_is(word);
 }
 
 /* Whether the last of several words is SQL though it does not begin so: nothing of that name exists, and few paths have

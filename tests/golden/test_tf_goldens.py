@@ -50,7 +50,7 @@ ERRORS = {
     "error_output_missing": "needs a file",
     "error_output_type": "the types are file, none, pprof, stdout and timeline",
     "error_step": "there is no step 77; the steps are 0 1 5 9",
-    "error_view": "syntax error",
+    "error_view": "there is no command tree; `help` lists the commands",
     "pprof_error_device": "-output pprof cannot show device; it takes bytes",
     "pprof_error_scope": "-output pprof is for the code view",
     "pprof_error_two": "-output pprof takes one metric, as in -select micros; -select names 2",

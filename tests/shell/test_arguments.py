@@ -236,6 +236,17 @@ def test_classic_mistakes():
     assert status == 3 and "graph_path must be a GraphDef, and this is an OpLogProto" in error, error
 
 
+def test_unknown_commands():
+    """A word by itself or with options is no SQL and waits for no semicolon."""
+    for text in ("tree -max_depth 3\n", "advice\n", "  .tree\n"):
+        status, out, error = tfprof(text=text + "SELECT 1;\n")
+        name = text.split()[0]
+        assert (status, out) == (1, "") and error == f"error: there is no command {name}; `help` lists the commands\n", error
+    for text in ("SELECT\n1 AS x;\n", "-- what follows\nSELECT 1 AS x;\n", "/*\n*/\nSELECT 1 AS x;\n", "VALUES\n--\n(1);\n"):
+        status, out, error = tfprof("--format", "json", text=text)
+        assert (status, error) == (0, "") and ":1}" in out, (text, out, error)
+
+
 def test_output_that_nobody_reads():
     query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT i FROM n"
     done = subprocess.run(

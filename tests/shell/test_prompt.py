@@ -60,6 +60,13 @@ def test_error_leaves_the_prompt():
         t.expect("still here +│")
 
 
+def test_unknown_commands_do_not_wait_for_more():
+    with shell() as t:
+        t.expect(PROMPT)
+        t.send("tree -step 1\n")
+        assert "there is no command tree" in t.expect(PROMPT)
+
+
 def test_near_names_are_suggested():
     with shell() as t:
         t.expect(PROMPT)
