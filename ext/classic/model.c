@@ -354,14 +354,19 @@ void classic_model_free(struct classic_model *model) {
 }
 
 enum tfprof_status classic_check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error) {
-  char numbers[600] = "";
+  char numbers[600] = "", more[40] = "";
   size_t length = 0;
+  uint32_t listed = 0;
   if (step < 0) return TFPROF_OK;
   for (uint32_t i = 0; i < model->step_count; i++) {
     if (model->steps[i] == step) return TFPROF_OK;
-    if (length + 40 < sizeof numbers)
-      length += (size_t)snprintf(numbers + length, sizeof numbers - length, " %lld", (long long)model->steps[i]);
+    if (length + 40 >= sizeof numbers) continue;
+    length += (size_t)snprintf(numbers + length, sizeof numbers - length, " %lld", (long long)model->steps[i]);
+    listed++;
   }
-  return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s", (long long)step,
-                   model->step_count ? numbers : " none");
+  if (listed < model->step_count)
+    snprintf(more, sizeof more, " and %u more, to %lld", model->step_count - listed,
+             (long long)model->steps[model->step_count - 1]);
+  return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s%s", (long long)step,
+                   model->step_count ? numbers : " none", more);
 }

@@ -88,6 +88,17 @@ def test_profile(engine):
     assert [list(row) for row in devices] == [["cpu", 0], ["gpu", 0]], devices
 
 
+def test_missing_step(engine):
+    few = opened(engine, "graph_path", GRAPH, "run_meta_path", RUN)
+    _, error = few.query("SELECT * FROM scope_view WHERE step = 7")
+    assert "there is no step 7; the steps are 0" in error and "more" not in error, error
+    many = opened(engine, "graph_path", GRAPH, "run_meta_path", ",".join([RUN] * 300))
+    _, error = many.query("SELECT * FROM scope_view WHERE step = 300")
+    assert "the steps are 0 1 2 3 " in error and " more, to 299" in error, error
+    listed, more = error.split("the steps are ")[1].split(" and ")
+    assert len(listed.split()) + int(more.split()[0]) == 300, error
+
+
 def varint(value, padding=0):
     """With more bytes than it needs, which mean nothing, where there is padding; ten at most."""
     value &= (1 << 64) - 1
