@@ -4,8 +4,10 @@
 ** collective on two ranks differ by what their clocks differ, and by little else.  That holds for operations in which
 ** every rank waits for every other; who sends or broadcasts may be long gone when the others receive, so that sends,
 ** broadcasts and the like do not count.  The offset of a rank is the median of these differences to the reference, which
-** is the lowest rank; collectives are the same when they have the group, the name and the sequence number (or, without
-** numbers, the place among those of the group and name) in common.
+** is the lowest rank; collectives are the same when they have the group, the name and the sequence number in common, or,
+** without numbers, the group, the name, the number of the step and the place among those of it: a rank may be recorded
+** from a later collective on than another, and with places alone every one of its collectives would be taken for the one
+** before.  Only where there are no steps places must do.
 ** Where ranks share fewer than three collectives the ends of their steps are taken instead, which training in step
 ** keeps together as well.  The error is what nine of ten differences stay under, counted from the median.
 **
@@ -70,48 +72,95 @@ static bool keeps_ranks_together(const char *name) {
   return false;
 }
 
-/* The ends of collectives that keep ranks together, or of steps. */
-static void collect(struct profile *profile, unsigned table, struct marks *marks) {
+static void collect_steps(struct profile *profile, struct marks *marks) {
   struct column_set columns = {{0, 0}};
+  column_set_add(&columns, COLUMN_steps_number);
+  column_set_add(&columns, COLUMN_steps_end_ns);
   *marks = (struct marks){NULL, 0};
-  if (table == TABLE_steps) {
-    column_set_add(&columns, COLUMN_steps_number);
-    column_set_add(&columns, COLUMN_steps_end_ns);
-  } else {
-    column_set_add(&columns, COLUMN_collectives_name);
-    column_set_add(&columns, COLUMN_collectives_process_group);
-    column_set_add(&columns, COLUMN_collectives_sequence_number);
-    column_set_add(&columns, COLUMN_collectives_end_ns);
+  if (profile_require(profile, TABLE_steps, &columns, NULL)) return;
+  const struct profile_table *content = &profile->tables[TABLE_steps];
+  marks->items = malloc(((size_t)content->rows + 1) * sizeof *marks->items);
+  for (size_t s = 0; s < content->segment_count && marks->items; s++) {
+    const struct segment *segment = content->segments[s];
+    for (uint32_t row = 0; row < segment->rows; row++) {
+      uint64_t number = (uint64_t)integer_at(segment, COLUMN_steps_number, row, -1);
+      int64_t end = integer_at(segment, COLUMN_steps_end_ns, row, INT64_MIN);
+      if (end != INT64_MIN) marks->items[marks->count++] = (struct mark){mix(TABLE_steps, number), end};
+    }
   }
-  if (profile_require(profile, table, &columns, NULL)) return;
-  const struct profile_table *content = &profile->tables[table];
+  if (marks->items) number_repeated(marks);
+}
+
+/* The numbers of the profile's steps by their rows. NULL: there are none, or they cannot be had. */
+static int64_t *step_numbers(struct profile *profile, size_t *count) {
+  struct column_set columns = {{0, 0}};
+  column_set_add(&columns, COLUMN_steps_number);
+  *count = 0;
+  if (profile_require(profile, TABLE_steps, &columns, NULL)) return NULL;
+  const struct profile_table *content = &profile->tables[TABLE_steps];
+  int64_t *numbers = content->rows ? malloc((size_t)content->rows * sizeof *numbers) : NULL;
+  for (size_t s = 0; s < content->segment_count && numbers; s++) {
+    const struct segment *segment = content->segments[s];
+    for (uint32_t row = 0; row < segment->rows; row++) {
+      numbers[(*count)++] = integer_at(segment, COLUMN_steps_number, row, -1);
+    }
+  }
+  return numbers;
+}
+
+static bool has_numbers(const struct profile_table *collectives) {
+  for (size_t s = 0; s < collectives->segment_count; s++) {
+    const struct segment *segment = collectives->segments[s];
+    for (uint32_t row = 0; row < segment->rows; row++) {
+      if (integer_at(segment, COLUMN_collectives_sequence_number, row, -1) < 0) return false;
+    }
+  }
+  return true;
+}
+
+/* Those that keep ranks together. */
+static void collect_collectives(struct profile *profile, struct marks *marks) {
+  struct column_set columns = {{0, 0}};
+  column_set_add(&columns, COLUMN_collectives_name);
+  column_set_add(&columns, COLUMN_collectives_process_group);
+  column_set_add(&columns, COLUMN_collectives_sequence_number);
+  column_set_add(&columns, COLUMN_collectives_end_ns);
+  *marks = (struct marks){NULL, 0};
+  if (profile_require(profile, TABLE_collectives, &columns, NULL)) return;
+  const struct profile_table *content = &profile->tables[TABLE_collectives];
   const struct pool *pool = store_pool(profile->store);
+  size_t step_count = 0;
+  int64_t *steps = NULL;
+  if (!has_numbers(content)) { /* the step of each takes much longer to find than the rest */
+    column_set_add(&columns, COLUMN_collectives_step_id);
+    if (profile_require(profile, TABLE_collectives, &columns, NULL) == TFPROF_OK) {
+      steps = step_numbers(profile, &step_count);
+    }
+  }
   string_id known_name = 0;
   bool is_known_together = false;
   marks->items = malloc(((size_t)content->rows + 1) * sizeof *marks->items);
   for (size_t s = 0; s < content->segment_count && marks->items; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t row = 0; row < segment->rows; row++) {
-      struct mark mark = {.key = table};
-      if (table == TABLE_steps) {
-        mark.end = integer_at(segment, COLUMN_steps_end_ns, row, INT64_MIN);
-        mark.key = mix(mark.key, (uint64_t)integer_at(segment, COLUMN_steps_number, row, -1));
-      } else {
-        int64_t number = integer_at(segment, COLUMN_collectives_sequence_number, row, -1);
-        string_id name = (string_id)integer_at(segment, COLUMN_collectives_name, row, 0);
-        if (name != known_name) is_known_together = keeps_ranks_together(pool_text(pool, name));
-        known_name = name;
-        if (!is_known_together) continue;
-        mark.end = integer_at(segment, COLUMN_collectives_end_ns, row, INT64_MIN);
-        mark.key = mix(mark.key, name);
-        mark.key = mix(mark.key, (uint64_t)integer_at(segment, COLUMN_collectives_process_group, row, 0));
-        mark.key = mix(mark.key, (uint64_t)number);
+      int64_t number = integer_at(segment, COLUMN_collectives_sequence_number, row, -1);
+      int64_t end = integer_at(segment, COLUMN_collectives_end_ns, row, INT64_MIN);
+      string_id name = (string_id)integer_at(segment, COLUMN_collectives_name, row, 0);
+      if (name != known_name) is_known_together = keeps_ranks_together(pool_text(pool, name));
+      known_name = name;
+      if (!is_known_together || end == INT64_MIN) continue;
+      uint64_t key = mix(mix(TABLE_collectives, name), (uint64_t)number);
+      key = mix(key, (uint64_t)integer_at(segment, COLUMN_collectives_process_group, row, 0));
+      if (number < 0 && steps) {
+        int64_t step = integer_at(segment, COLUMN_collectives_step_id, row, -1);
+        if (step < 0 || (size_t)step >= step_count) continue; /* between steps places may differ from rank to rank */
+        key = mix(key, (uint64_t)steps[step]);
       }
-      if (mark.end != INT64_MIN) marks->items[marks->count++] = mark;
+      marks->items[marks->count++] = (struct mark){key, end};
     }
   }
-  if (!marks->items || !marks->count) return;
-  number_repeated(marks);
+  free(steps);
+  if (marks->items) number_repeated(marks);
 }
 
 static int by_value(const void *left, const void *right) {
@@ -149,12 +198,14 @@ static bool is_trace(const struct profile *profile) {
 
 static void align(struct profile *reference, struct profile *other) {
   struct fit fit = {0, 0, 0};
+  static const struct {
+    void (*collect)(struct profile *profile, struct marks *marks);
+    size_t fewest;
+  } kinds[2] = {{collect_collectives, FEWEST_COLLECTIVES}, {collect_steps, FEWEST_STEPS}};
   for (unsigned round = 0; round < 2; round++) {
-    static const struct { uint16_t table, fewest; } kinds[2] = {{TABLE_collectives, FEWEST_COLLECTIVES},
-                                                                {TABLE_steps, FEWEST_STEPS}};
     struct marks left, right;
-    collect(reference, kinds[round].table, &left);
-    collect(other, kinds[round].table, &right);
+    kinds[round].collect(reference, &left);
+    kinds[round].collect(other, &right);
     fit = compare(&left, &right);
     free(left.items);
     free(right.items);

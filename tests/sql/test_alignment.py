@@ -16,7 +16,7 @@ SKEWS = {0: 0, 1: 5_000_000_000, 3: -730_000}  # ns by which the rank's clock is
 BASE = 1_700_000_000_000_000_000
 
 
-def trace(rank, skew, host, has_collectives=True, has_broadcasts=False, jitter=2000, slow=None):
+def trace(rank, skew, host, has_collectives=True, has_broadcasts=False, jitter=2000, slow=None, late=None):
     chance, events, start = random.Random(rank), [], 1_000_000_000
     for step in range(8):
         begin = start + step * 100_000_000
@@ -25,6 +25,8 @@ def trace(rank, skew, host, has_collectives=True, has_broadcasts=False, jitter=2
         if slow is not None:
             wait = 12_000_000 if rank == slow else 0
         for k, end in enumerate(ends):
+            if rank == late and step == k == 0:
+                continue
             at = end - 18_000_000 + wait + skew
             dur = end + skew + chance.randrange(-jitter, jitter) - at
             correlation = step * 10 + k + 1
@@ -90,6 +92,12 @@ def test_broadcasts(engine):
     """Operations in which ranks do not wait for each other say nothing about clocks."""
     with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
         check_offsets(offsets(opened(engine, directory, has_broadcasts=True)))
+
+
+def test_late_rank(engine):
+    """A rank that was recorded from the second collective on: those of the same step and place are the same still."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        check_offsets(offsets(opened(engine, directory, late=1)))
 
 
 def test_steps(engine):
