@@ -166,6 +166,17 @@ int classic_take_argument(struct session *session, char **argv, int *i) {
   return 1;
 }
 
+/* Files that are damaged: what is shown of them is not all, and a view by itself would not tell. */
+static void tell_damage(struct session *session) {
+  sqlite3_stmt *statement = NULL;
+  if (sqlite3_prepare_v2(session->db, "SELECT message FROM temp.diagnostics WHERE severity = 'error'", -1, &statement,
+                         NULL) == SQLITE_OK) {
+    while (sqlite3_step(statement) == SQLITE_ROW)
+      fprintf(stderr, "tfprof: %s\n", (const char *)sqlite3_column_text(statement, 0));
+  }
+  sqlite3_finalize(statement);
+}
+
 enum session_result classic_open_files(struct session *session) {
   const struct classic_settings *settings = session->classic;
   sqlite3_stmt *statement = NULL;
@@ -184,6 +195,7 @@ enum session_result classic_open_files(struct session *session) {
   if (code != SQLITE_ROW) fprintf(stderr, "tfprof: %s\n", sqlite3_errmsg(session->db));
   sqlite3_finalize(statement);
   sqlite3_free(text);
+  if (code == SQLITE_ROW) tell_damage(session);
   return code == SQLITE_ROW ? SESSION_OK : code == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
 }
 

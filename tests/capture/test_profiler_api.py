@@ -44,6 +44,7 @@ graph = context.profiler.profile_graph(builder(silent).with_timeline_output(os.p
 assert os.path.getsize(os.path.join(sys.argv[2], "t_2")) > 1000 and graph.children, graph
 advice = context.profiler.advise({"ExpensiveOperationChecker": {}})
 assert len(advice.checkers["ExpensiveOperationChecker"].reports) >= 3, advice
+assert context.profiler.advise({}).checkers == {} and len(context.profiler.advise().checkers) > 1
 try:
     context.profiler.profile_name_scope(builder(silent).with_step(77).build())
     assert False, "step 77"

@@ -236,6 +236,17 @@ def test_classic_mistakes():
     assert status == 3 and "graph_path must be a GraphDef, and this is an OpLogProto" in error, error
 
 
+def test_damaged_files_are_told():
+    """A view of a part of a profile says that it is a part."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        cut = os.path.join(directory, "cut")
+        with open(os.path.join(FILES, "profile"), "rb") as whole, open(cut, "wb") as part:
+            part.write(whole.read()[:-20])
+        status, out, error = tfprof("scope", "--profile_path=" + cut)
+        assert status == 0 and "_TFProfRoot" in out and cut + ": parts of the file are damaged or cut off" in error, error
+    assert tfprof("scope", "--profile_path=" + os.path.join(FILES, "profile"))[2] == ""
+
+
 def test_unknown_commands():
     """A word by itself or with options is no SQL and waits for no semicolon."""
     for text in ("tree -max_depth 3\n", "advice\n", "  .tree\n"):
