@@ -135,37 +135,37 @@ static enum tfprof_status publish(struct profile *profile, const struct timeline
                                        [ACTION_RECATEGORIZE] = "recategorize", [ACTION_DESTROY] = "release"};
   struct pool *pool = store_pool(profile->store);
   string_id category_ids[8] = {0}, kind_ids[5] = {0};
-  struct segment *segment;
-  int64_t *values = malloc((t->count + 1) * sizeof *values), first = INT64_MAX, last = INT64_MIN, in_use = 0;
-  enum tfprof_status status = values ? TFPROF_OK : error_no_memory(error);
+  struct eager_rows rows;
+  int64_t first = INT64_MAX, last = INT64_MIN, in_use = 0;
+  enum tfprof_status status = TFPROF_OK;
   for (unsigned i = 0; i < 8 && !status; i++)
     status = pool_intern(pool, categories[i], strlen(categories[i]), &category_ids[i]);
   for (unsigned i = 1; i < 5 && !status; i++) status = pool_intern(pool, kinds[i], strlen(kinds[i]), &kind_ids[i]);
   if (status) error_no_memory(error);
-  if (!status) status = eager_rows_begin(profile, TABLE_memory_events, t->count, &segment, error);
+  eager_rows_begin(&rows, profile, TABLE_memory_events, t->count, &status, error);
   for (size_t i = 0; i < t->count; i++) {
     if (t->changes[i].time >= 0 && t->changes[i].time < first) first = t->changes[i].time;
     if (t->changes[i].time > last) last = t->changes[i].time;
   }
-#define SET(column, expression) \
-  for (size_t i = 0; i < t->count && !status; i++) { \
+#define SET(column, expression)              \
+  for (size_t i = 0; i < rows.count; i++) {  \
     const struct change *c = &t->changes[i]; \
-    values[i] = (expression); \
-  } \
-  if (!status) status = eager_rows_set(segment, COLUMN_memory_events_##column, values, error)
+    rows.values[i] = (expression);           \
+  }                                          \
+  eager_rows_set(&rows, COLUMN_memory_events_##column)
   bool is_timed = first != INT64_MAX;
   SET(time_ns, c->time >= 0 ? c->time : is_timed ? first : 0);
   SET(kind, kind_ids[c->action]);
   SET(bytes, c->bytes);
   SET(region, category_ids[c->category]);
-  for (size_t i = 0; i < t->count && !status; i++) {
+  for (size_t i = 0; i < rows.count; i++) {
     const struct change *c = &t->changes[i];
     bool counts = c->action != ACTION_RECATEGORIZE && !__builtin_add_overflow(in_use, c->bytes, &in_use);
-    values[i] = counts ? in_use : ROW_NULL;
+    rows.values[i] = counts ? in_use : ROW_NULL;
   }
-  if (!status) status = eager_rows_set(segment, COLUMN_memory_events_in_use_bytes, values, error);
+  eager_rows_set(&rows, COLUMN_memory_events_in_use_bytes);
 #undef SET
-  free(values);
+  eager_rows_end(&rows);
   profile->has_span = is_timed;
   profile->start_ns = is_timed ? first : 0;
   profile->end_ns = is_timed ? last : 0;

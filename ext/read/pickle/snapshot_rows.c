@@ -427,55 +427,54 @@ void snapshot_rows_free(struct snapshot_rows *rows) {
 /* ---- the tables ---- */
 
 /* Texts are pool ids, of which 0 is NULL as it is. */
-#define SET(list, table, column, member)                                                                 \
-  do {                                                                                                   \
-    for (size_t i = 0; i < rows->list.count; i++) values[i] = (int64_t)rows->list.items[i].member;       \
-    if (!status) status = eager_rows_set(segment, COLUMN_##table##_##column, values, error);             \
+#define SET(list, table, column, member)                                                            \
+  do {                                                                                              \
+    for (uint32_t i = 0; i < made.count; i++) made.values[i] = (int64_t)rows->list.items[i].member; \
+    eager_rows_set(&made, COLUMN_##table##_##column);                                               \
   } while (0)
 
 enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct profile *profile,
                                     struct tfprof_error *error) {
-  size_t most = (size_t)rows->device_count + 1;
-  const size_t counts[] = {rows->allocations.count, rows->events.count, rows->segments.count, rows->frames.count,
-                           rows->traces.count};
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) most = counts[i] > most ? counts[i] : most;
-  int64_t *values = malloc(most * sizeof *values);
-  struct segment *segment;
-  string_id text;
-  if (!values) return error_no_memory(error);
+  enum tfprof_status status = TFPROF_OK;
+  struct eager_rows made;
+  string_id text = 0;
 
-  enum tfprof_status status = eager_rows_begin(profile, TABLE_devices, (uint64_t)rows->device_count, &segment, error);
-  for (int64_t device = 0; device < rows->device_count && !status; device++) {
+  eager_rows_begin(&made, profile, TABLE_devices, (uint64_t)rows->device_count, &status, error);
+  for (uint32_t device = 0; device < made.count && !status; device++) {
     char name[32];
-    snprintf(name, sizeof name, "cuda:%lld", (long long)device);
+    snprintf(name, sizeof name, "cuda:%u", device);
     status = pool_intern(rows->pool, name, strlen(name), &text);
-    values[device] = text;
+    made.values[device] = text;
   }
-  if (!status) status = eager_rows_set(segment, COLUMN_devices_name, values, error);
-  for (int64_t device = 0; device < rows->device_count; device++) values[device] = device;
-  if (!status) status = eager_rows_set(segment, COLUMN_devices_ordinal, values, error);
+  eager_rows_set(&made, COLUMN_devices_name);
+  for (uint32_t device = 0; device < made.count; device++) made.values[device] = device;
+  eager_rows_set(&made, COLUMN_devices_ordinal);
   if (!status) status = pool_intern(rows->pool, "gpu", 3, &text);
-  if (!status) status = eager_rows_set_constant(segment, COLUMN_devices_kind, text, error);
+  eager_rows_set_constant(&made, COLUMN_devices_kind, text);
+  eager_rows_end(&made);
 
-  if (!status) status = eager_rows_begin(profile, TABLE_code_frames, rows->frames.count, &segment, error);
+  eager_rows_begin(&made, profile, TABLE_code_frames, rows->frames.count, &status, error);
   SET(frames, code_frames, file, file);
   SET(frames, code_frames, function, name);
   SET(frames, code_frames, line, line);
+  eager_rows_end(&made);
 
-  if (!status) status = eager_rows_begin(profile, TABLE_code_traces, rows->traces.count, &segment, error);
+  eager_rows_begin(&made, profile, TABLE_code_traces, rows->traces.count, &status, error);
   SET(traces, code_traces, parent_id, parent);
   SET(traces, code_traces, leaf_frame_id, frame);
   SET(traces, code_traces, depth, depth);
+  eager_rows_end(&made);
 
-  if (!status) status = eager_rows_begin(profile, TABLE_memory_segments, rows->segments.count, &segment, error);
+  eager_rows_begin(&made, profile, TABLE_memory_segments, rows->segments.count, &status, error);
   SET(segments, memory_segments, address, address);
   SET(segments, memory_segments, bytes, bytes);
   SET(segments, memory_segments, allocator, allocator);
   SET(segments, memory_segments, device_id, device);
   SET(segments, memory_segments, allocated_ns, allocated_ns);
   SET(segments, memory_segments, released_ns, released_ns);
+  eager_rows_end(&made);
 
-  if (!status) status = eager_rows_begin(profile, TABLE_allocations, rows->allocations.count, &segment, error);
+  eager_rows_begin(&made, profile, TABLE_allocations, rows->allocations.count, &status, error);
   SET(allocations, allocations, address, address);
   SET(allocations, allocations, bytes, bytes);
   SET(allocations, allocations, requested_bytes, requested);
@@ -483,8 +482,9 @@ enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct pro
   SET(allocations, allocations, allocated_ns, allocated_ns);
   SET(allocations, allocations, released_ns, released_ns);
   SET(allocations, allocations, code_trace_id, trace);
+  eager_rows_end(&made);
 
-  if (!status) status = eager_rows_begin(profile, TABLE_memory_events, rows->events.count, &segment, error);
+  eager_rows_begin(&made, profile, TABLE_memory_events, rows->events.count, &status, error);
   SET(events, memory_events, allocation_id, allocation);
   SET(events, memory_events, time_ns, time);
   SET(events, memory_events, kind, kind);
@@ -496,6 +496,6 @@ enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct pro
   SET(events, memory_events, address, address);
   SET(events, memory_events, region, region);
   SET(events, memory_events, recorded_code_trace, trace);
-  free(values);
+  eager_rows_end(&made);
   return status;
 }

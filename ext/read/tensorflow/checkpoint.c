@@ -311,49 +311,50 @@ bool tf_checkpoint_mark(struct tf_model *model, const struct tf_checkpoint *chec
 
 bool tf_publish_tensors(struct tf_model *model, struct profile *profile, const struct tf_node_order *order,
                         const struct tf_checkpoint *checkpoint) {
-  struct tf_rows rows;
+  struct eager_rows rows;
   if (!checkpoint || checkpoint->tensors.count == 0) return true;
-  if (!tf_rows_begin(&rows, model, profile, TABLE_tensors, checkpoint->tensors.count)) return false;
+  if (!eager_rows_begin(&rows, profile, TABLE_tensors, checkpoint->tensors.count, &model->status, model->error))
+    return false;
   const struct tensor *tensors = checkpoint->tensors.items;
   bool ok = true;
-#define SET(column, expression)                                                     \
-  for (uint32_t i = 0; ok && i < rows.count; i++) {                                 \
-    const struct tensor *tensor = &tensors[i];                                      \
-    int64_t width = tf_dtype_bytes(tensor->dtype);                                  \
-    (void)width;                                                                    \
-    rows.values[i] = (expression);                                                  \
-  }                                                                                 \
-  ok = ok && tf_rows_set(&rows, COLUMN_tensors_##column);
-  SET(name, tensor->name ? (int64_t)tensor->name : TF_NULL)
-  SET(element_count, tensor->elements < 0 ? TF_NULL : tensor->elements)
-  SET(bytes, width == 0 && !checkpoint->is_v1       ? (int64_t)(tensor->size & INT64_MAX)
-             : width == 0 || tensor->elements < 0 || tensor->elements > INT64_MAX / width ? TF_NULL
-                                                                                         : tensor->elements * width)
+#define SET(column, expression)                     \
+  for (uint32_t i = 0; ok && i < rows.count; i++) { \
+    const struct tensor *tensor = &tensors[i];      \
+    int64_t width = tf_dtype_bytes(tensor->dtype);  \
+    (void)width;                                    \
+    rows.values[i] = (expression);                  \
+  }                                                 \
+  ok = ok && eager_rows_set_known(&rows, COLUMN_tensors_##column);
+  SET(name, tensor->name ? (int64_t)tensor->name : ROW_NULL)
+  SET(element_count, tensor->elements < 0 ? ROW_NULL : tensor->elements)
+  SET(bytes, width == 0 && !checkpoint->is_v1 ? (int64_t)(tensor->size & INT64_MAX)
+             : width == 0 || tensor->elements < 0 || tensor->elements > INT64_MAX / width ? ROW_NULL
+                                                                                          : tensor->elements * width)
   SET(node_id, tf_find_node(model, tensor->name) == UINT32_MAX
-                   ? TF_NULL
+                   ? ROW_NULL
                    : (int64_t)order->rows[tf_find_node(model, tensor->name)])
 #undef SET
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     const char *name = tf_dtype_name(tensors[i].dtype);
     string_id id = 0;
     ok = tf_intern(model, name ? name : "", name ? strlen(name) : 0, &id);
-    rows.values[i] = id ? (int64_t)id : TF_NULL;
+    rows.values[i] = id ? (int64_t)id : ROW_NULL;
   }
-  ok = ok && tf_rows_set(&rows, COLUMN_tensors_dtype);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_tensors_dtype);
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     struct tf_text text = {0};
     string_id id = 0;
     if (tensors[i].shape->is_known) tf_shape_text(tensors[i].shape, &text);
     ok = text.failed ? tf_no_memory(model) : tf_intern(model, text.bytes, text.length, &id);
     tf_text_free(&text);
-    rows.values[i] = id ? (int64_t)id : TF_NULL;
+    rows.values[i] = id ? (int64_t)id : ROW_NULL;
   }
-  ok = ok && tf_rows_set(&rows, COLUMN_tensors_shape);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_tensors_shape);
   static const uint16_t on_demand[] = {COLUMN_tensors_value, COLUMN_tensors_minimum, COLUMN_tensors_maximum,
                                        COLUMN_tensors_mean};
   for (size_t i = 0; i < sizeof on_demand / sizeof on_demand[0]; i++)
     column_set_add(&rows.segment->is_raw, on_demand[i]);
-  tf_rows_end(&rows);
+  eager_rows_end(&rows);
   return ok;
 }
 

@@ -3,59 +3,6 @@
 
 #include "read/tensorflow/checkpoint.h"
 
-/* ---- columns ---- */
-
-static bool check(struct tf_rows *rows, enum tfprof_status status) {
-  if (status) rows->model->status = status;
-  return !status;
-}
-
-bool tf_rows_begin(struct tf_rows *rows, struct tf_model *model, struct profile *profile, unsigned table,
-                   size_t count) {
-  *rows = (struct tf_rows){.model = model, .count = (uint32_t)count};
-  if (!check(rows, eager_rows_begin(profile, table, count, &rows->segment, model->error))) return false;
-  if (count == 0) return true;
-  rows->values = malloc(count * sizeof *rows->values);
-  return rows->values || tf_no_memory(model);
-}
-
-bool tf_rows_take(struct tf_rows *rows, unsigned column, struct column *value) {
-  return check(rows, eager_rows_set_column(rows->segment, column, value, rows->model->error));
-}
-
-bool tf_rows_set(struct tf_rows *rows, unsigned column) {
-  uint32_t row = 0;
-  while (row < rows->count && rows->values[row] == TF_NULL) row++;
-  if (row == rows->count) return true; /* what the files do not have may be derived */
-  return check(rows, eager_rows_set(rows->segment, column, rows->values, rows->model->error));
-}
-
-bool tf_rows_set_constant(struct tf_rows *rows, unsigned column, int64_t value) {
-  return check(rows, eager_rows_set_constant(rows->segment, column, value, rows->model->error));
-}
-
-bool tf_rows_set_absent(struct tf_rows *rows, unsigned column) {
-  return rows->count == 0 || tf_rows_take(rows, column, column_absent(rows->count));
-}
-
-bool tf_rows_set_span(struct tf_rows *rows, unsigned start, unsigned dur, unsigned end, const int64_t *lengths) {
-  if (rows->count == 0) return true;
-  if (!tf_rows_set(rows, start)) return false;
-  memcpy(rows->values, lengths, rows->count * sizeof *lengths);
-  if (!tf_rows_set(rows, dur)) return false;
-  struct column *starts = rows->segment->columns[start], *durations = rows->segment->columns[dur];
-  if (!starts || !durations)
-    return tf_rows_set_absent(rows, start) && tf_rows_set_absent(rows, dur) && tf_rows_set_absent(rows, end);
-  return tf_rows_take(rows, end, column_sum(starts, durations));
-}
-
-void tf_rows_end(struct tf_rows *rows) {
-  free(rows->values);
-  rows->values = NULL;
-}
-
-/* ---- the profile ---- */
-
 static const struct {
   const char *severity, *reason, *message;
 } troubles[TF_TROUBLE_count] = {

@@ -8,8 +8,8 @@
 struct tf_checkpoint;
 
 /* Adds a profile with the tables nodes, node_inputs, node_types, node_steps, steps, devices, threads, ops, kernels,
-** allocations, counters, transfers, code_traces, code_frames and tensors. `source` names the format; its data is a struct tf_source, which takes over the
-** checkpoint (NULL: none). */
+** allocations, counters, transfers, code_traces, code_frames and tensors. `source` names the format; its data is a
+** struct tf_source, which takes over the checkpoint (NULL: none). */
 enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const struct profile_source *source,
                               struct tf_checkpoint *checkpoint, const char *path, bool is_complete,
                               struct profile **profile);
@@ -18,32 +18,11 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
 struct tf_source {
   struct tf_checkpoint *checkpoint; /* NULL: none */
   struct tf_packed runs, memory_points;
-  int64_t *devices;     /* of lanes: the row of devices, TF_NULL: none */
+  int64_t *devices;     /* of lanes: the row of devices, ROW_NULL: none */
   bool *is_accelerator; /* of lanes */
 };
 
 /* ---- the parts of publish.c ---- */
-
-/* Makes the rows of one table, a column at a time; errors go to the model. */
-struct tf_rows {
-  struct tf_model *model;
-  uint32_t count;
-  struct segment *segment;
-  int64_t *values; /* of the column that is being filled: count numbers, TF_NULL for NULL */
-};
-#define TF_NULL ROW_NULL
-/* A table without rows is left out: tf_rows_begin is true and `count` 0. False: no memory. */
-bool tf_rows_begin(struct tf_rows *rows, struct tf_model *model, struct profile *profile, unsigned table, size_t count);
-/* Makes `values` the column. */
-bool tf_rows_set(struct tf_rows *rows, unsigned column);
-/* Takes over `value`; NULL: there was no memory for it. */
-bool tf_rows_take(struct tf_rows *rows, unsigned column, struct column *value);
-bool tf_rows_set_constant(struct tf_rows *rows, unsigned column, int64_t value);
-/* The column has no value in any row, and nothing derives one. */
-bool tf_rows_set_absent(struct tf_rows *rows, unsigned column);
-/* start_ns, dur_ns and end_ns; `values` holds the starts, `lengths` the durations. */
-bool tf_rows_set_span(struct tf_rows *rows, unsigned start, unsigned dur, unsigned end, const int64_t *lengths);
-void tf_rows_end(struct tf_rows *rows);
 
 /* publish_graph.c: puts the nodes into the order of their names, scopes among them. order[i] is the model's node of row
 ** i, rows[n] the row of the model's node n, parents[i] the row of the enclosing scope, -1 at the top. */
@@ -70,7 +49,7 @@ static inline const struct column *tf_column_of(const struct profile *profile, u
   return profile->tables[table].segment_count ? profile->tables[table].segments[0]->columns[column] : NULL;
 }
 static inline int64_t tf_value_at(const struct column *column, int64_t row) {
-  return !column || row < 0 || column_is_null(column, (uint32_t)row) ? TF_NULL : column_integer(column, (uint32_t)row);
+  return !column || row < 0 || column_is_null(column, (uint32_t)row) ? ROW_NULL : column_integer(column, (uint32_t)row);
 }
 /* publish_memory.c: as source->load, of counters. */
 enum tfprof_status tf_load_counters(struct segment *segment, const uint16_t *columns, unsigned count,

@@ -86,7 +86,7 @@ bool tf_order_nodes(struct tf_model *model, struct tf_node_order *order) {
 
 /* ---- nodes ---- */
 
-static int64_t text_value(string_id id) { return id ? (int64_t)id : TF_NULL; }
+static int64_t text_value(string_id id) { return id ? (int64_t)id : ROW_NULL; }
 
 static bool is_variable(const char *op) {
   return op && (strcmp(op, "Variable") == 0 || strcmp(op, "VariableV2") == 0 || strcmp(op, "VarHandleOp") == 0);
@@ -120,37 +120,37 @@ static unsigned dtype_bytes(const char *name) {
 
 static int64_t parameter_bytes(const struct tf_model *model, const struct tf_node *node) {
   int64_t bytes, width = dtype_bytes(pool_text(model->pool, node->dtype));
-  if (node->parameters < 0 || width == 0 || __builtin_mul_overflow(node->parameters, width, &bytes)) return TF_NULL;
+  if (node->parameters < 0 || width == 0 || __builtin_mul_overflow(node->parameters, width, &bytes)) return ROW_NULL;
   return bytes;
 }
 
 /* Whether variables are trainable is known where any is said to be. */
-static bool set_trainable(struct tf_model *model, struct tf_rows *rows, const struct tf_node_order *order) {
+static bool set_trainable(struct tf_model *model, struct eager_rows *rows, const struct tf_node_order *order) {
   string_id label = pool_find(model->pool, "_trainable_variables", 20);
   bool is_known = false;
   for (size_t i = 0; i < model->types.count && !is_known; i++) is_known = label && model->types.items[i].type == label;
   for (uint32_t i = 0; i < rows->count; i++) {
     const struct tf_node *node = &model->nodes.items[order->order[i]];
-    rows->values[i] = is_known && is_variable(pool_text(model->pool, node->op)) ? 0 : TF_NULL;
+    rows->values[i] = is_known && is_variable(pool_text(model->pool, node->op)) ? 0 : ROW_NULL;
   }
   for (size_t i = 0; i < model->types.count && is_known; i++) {
     if (model->types.items[i].type == label) rows->values[order->rows[model->types.items[i].node]] = 1;
   }
-  return tf_rows_set(rows, COLUMN_nodes_trainable);
+  return eager_rows_set_known(rows, COLUMN_nodes_trainable);
 }
 
 bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
-  struct tf_rows rows;
-  if (!tf_rows_begin(&rows, model, profile, TABLE_nodes, model->nodes.count)) return false;
+  struct eager_rows rows;
+  if (!eager_rows_begin(&rows, profile, TABLE_nodes, model->nodes.count, &model->status, model->error)) return false;
   const struct tf_node *nodes = model->nodes.items;
   bool ok = true;
-#define SET(column, expression)                                    \
-  for (uint32_t i = 0; ok && i < rows.count; i++) {                \
-    const struct tf_node *node = &nodes[order->order[i]];          \
-    (void)node;                                                    \
-    rows.values[i] = (expression);                                 \
-  }                                                                \
-  ok = ok && tf_rows_set(&rows, COLUMN_nodes_##column);
+#define SET(column, expression)                           \
+  for (uint32_t i = 0; ok && i < rows.count; i++) {       \
+    const struct tf_node *node = &nodes[order->order[i]]; \
+    (void)node;                                           \
+    rows.values[i] = (expression);                        \
+  }                                                       \
+  ok = ok && eager_rows_set_known(&rows, COLUMN_nodes_##column);
   string_id empty = 0;
   ok = pool_intern(model->pool, "", 0, &empty) == TFPROF_OK;
   SET(name, node->name ? node->name : empty)
@@ -162,11 +162,11 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
   SET(dtype, text_value(node->dtype))
   SET(data_format, text_value(node->data_format))
   SET(attributes, text_value(node->attributes))
-  SET(flops, node->flops ? node->flops : TF_NULL)
-  SET(code_trace_id, node->trace ? (int64_t)node->trace - 1 : TF_NULL)
-  SET(parent_id, order->parents[i] < 0 ? TF_NULL : order->parents[i])
-  SET(param_count, is_variable(pool_text(model->pool, node->op)) && node->parameters >= 0 ? node->parameters : TF_NULL)
-  SET(param_bytes, is_variable(pool_text(model->pool, node->op)) ? parameter_bytes(model, node) : TF_NULL)
+  SET(flops, node->flops ? node->flops : ROW_NULL)
+  SET(code_trace_id, node->trace ? (int64_t)node->trace - 1 : ROW_NULL)
+  SET(parent_id, order->parents[i] < 0 ? ROW_NULL : order->parents[i])
+  SET(param_count, is_variable(pool_text(model->pool, node->op)) && node->parameters >= 0 ? node->parameters : ROW_NULL)
+  SET(param_bytes, is_variable(pool_text(model->pool, node->op)) ? parameter_bytes(model, node) : ROW_NULL)
 #undef SET
   /* Neighbours are on the same device. */
   for (uint32_t i = 0; ok && i < rows.count; i++) {
@@ -174,18 +174,18 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
     if (i && device == nodes[order->order[i - 1]].device) rows.values[i] = rows.values[i - 1];
     else ok = host_device(model, device, &rows.values[i]);
   }
-  ok = ok && tf_rows_set(&rows, COLUMN_nodes_host_device);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_nodes_host_device);
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     string_id device = nodes[order->order[i]].device;
     int64_t row = i && device == nodes[order->order[i - 1]].device ? rows.values[i - 1] : tf_device_row(model, device);
-    rows.values[i] = row < 0 ? TF_NULL : row;
+    rows.values[i] = row < 0 ? ROW_NULL : row;
   }
-  ok = ok && tf_rows_set(&rows, COLUMN_nodes_device_id);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_nodes_device_id);
   /* A scope's name is the beginning of those in it, and so comes before them. */
   for (uint32_t i = 0; ok && i < rows.count; i++)
     rows.values[i] = order->parents[i] < 0 ? 0 : rows.values[order->parents[i]] + 1;
-  ok = ok && tf_rows_set(&rows, COLUMN_nodes_depth) && set_trainable(model, &rows, order);
-  tf_rows_end(&rows);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_nodes_depth) && set_trainable(model, &rows, order);
+  eager_rows_end(&rows);
   return ok;
 }
 
@@ -301,7 +301,7 @@ static int compare_taken(const void *left, const void *right) {
 
 /* rows->values are the rows of the sources. Each long list of shapes is gone through once, however many take from it.
 */
-static bool set_input_shapes(struct tf_model *model, struct tf_rows *rows, const struct tf_node_order *order,
+static bool set_input_shapes(struct tf_model *model, struct eager_rows *rows, const struct tf_node_order *order,
                              const uint32_t *edges) {
   struct taken *taken = malloc(((size_t)rows->count + 1) * sizeof *taken);
   enum { SHORT_LIST = 200 };
@@ -312,9 +312,9 @@ static bool set_input_shapes(struct tf_model *model, struct tf_rows *rows, const
   for (uint32_t i = 0; ok && i < rows->count; i++) {
     const struct tf_edge *edge = &model->edges.items[edges[i]];
     int64_t source = rows->values[i];
-    rows->values[i] = TF_NULL;
+    rows->values[i] = ROW_NULL;
     string_id shapes =
-        source == TF_NULL || edge->is_control ? 0 : model->nodes.items[order->order[source]].output_shapes;
+        source == ROW_NULL || edge->is_control ? 0 : model->nodes.items[order->order[source]].output_shapes;
     if (!shapes) continue;
     if (pool_length(model->pool, shapes) <= SHORT_LIST) {
       list = shapes_of(model, shapes);
@@ -333,40 +333,41 @@ static bool set_input_shapes(struct tf_model *model, struct tf_rows *rows, const
     rows->values[taken[i].place] = text_value(shape);
   }
   free(taken);
-  return ok && tf_rows_set(rows, COLUMN_node_inputs_shape);
+  return ok && eager_rows_set_known(rows, COLUMN_node_inputs_shape);
 }
 
 bool tf_publish_inputs(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
-  struct tf_rows rows;
-  if (!tf_rows_begin(&rows, model, profile, TABLE_node_inputs, model->edges.count)) return false;
+  struct eager_rows rows;
+  if (!eager_rows_begin(&rows, profile, TABLE_node_inputs, model->edges.count, &model->status, model->error))
+    return false;
   uint32_t *edges = order_edges(model, order);
   struct file_ids ids = {0};
   bool ok = edges ? true : tf_no_memory(model);
   if (ok) order_positions(model, edges);
   bool is_by_file_id = rows.count && model->edges.items[0].is_by_file_id; /* all are, or none */
   ok = ok && (!is_by_file_id || find_file_ids(model, &ids));
-#define SET(column, expression)                                            \
-  for (uint32_t i = 0; ok && i < rows.count; i++) {                        \
-    const struct tf_edge *edge = &model->edges.items[edges[i]];            \
-    rows.values[i] = (expression);                                         \
-  }                                                                        \
-  ok = ok && tf_rows_set(&rows, COLUMN_node_inputs_##column);
+#define SET(column, expression)                                 \
+  for (uint32_t i = 0; ok && i < rows.count; i++) {             \
+    const struct tf_edge *edge = &model->edges.items[edges[i]]; \
+    rows.values[i] = (expression);                              \
+  }                                                             \
+  ok = ok && eager_rows_set_known(&rows, COLUMN_node_inputs_##column);
   SET(node_id, order->rows[edge->node])
   SET(position, edge->position)
-  SET(source_output, edge->is_control ? TF_NULL : edge->source_output)
+  SET(source_output, edge->is_control ? ROW_NULL : edge->source_output)
   SET(is_control, edge->is_control)
 #undef SET
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     uint32_t source = source_node(model, &ids, &model->edges.items[edges[i]]);
-    rows.values[i] = source == UINT32_MAX ? TF_NULL : (int64_t)order->rows[source];
+    rows.values[i] = source == UINT32_MAX ? ROW_NULL : (int64_t)order->rows[source];
     if (source == UINT32_MAX) tf_trouble(model, TF_TROUBLE_INPUT, 0);
   }
-  ok = ok && tf_rows_set(&rows, COLUMN_node_inputs_source_node_id);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_node_inputs_source_node_id);
   ok = ok && set_input_shapes(model, &rows, order, edges);
   free(edges);
   free(ids.rows);
   free(ids.others.slots);
-  tf_rows_end(&rows);
+  eager_rows_end(&rows);
   return ok;
 }
 
@@ -403,14 +404,14 @@ bool tf_publish_types(struct tf_model *model, struct profile *profile, const str
     }
   }
   free(starts);
-  struct tf_rows rows;
-  bool ok = tf_rows_begin(&rows, model, profile, TABLE_node_types, kept);
+  struct eager_rows rows;
+  bool ok = eager_rows_begin(&rows, profile, TABLE_node_types, kept, &model->status, model->error);
   for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = types[i].node;
-  ok = ok && tf_rows_set(&rows, COLUMN_node_types_node_id);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_node_types_node_id);
   for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = types[i].type;
-  ok = ok && tf_rows_set(&rows, COLUMN_node_types_type);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_node_types_type);
   free(types);
-  tf_rows_end(&rows);
+  eager_rows_end(&rows);
   return ok;
 }
 
@@ -418,11 +419,11 @@ bool tf_publish_types(struct tf_model *model, struct profile *profile, const str
 
 /* A text of a frame. */
 static int64_t frame_text(struct tf_model *model, const struct tf_frame *frame, int64_t key) {
-  if (key == TF_NONE) return TF_NULL;
+  if (key == TF_NONE) return ROW_NULL;
   if (frame->is_inline) return key;
   uint32_t id = tf_map_find(&model->string_map, (uint64_t)key, 0);
   if (id == UINT32_MAX) tf_trouble(model, TF_TROUBLE_STRING, 0);
-  return id == UINT32_MAX || id == 0 ? TF_NULL : (int64_t)id;
+  return id == UINT32_MAX || id == 0 ? ROW_NULL : (int64_t)id;
 }
 
 /* FNV-1a. */
@@ -431,59 +432,62 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
   return (hash ^ 0xff) * UINT64_C(0x100000001b3);
 }
 
-static bool publish_hashes(struct tf_model *model, struct tf_rows *rows, const int64_t *files,
+static bool publish_hashes(struct tf_model *model, struct eager_rows *rows, const int64_t *files,
                            const int64_t *functions) {
   for (uint32_t i = 0; i < rows->count; i++) {
     const struct tf_trace *trace = &model->traces.items[i];
     uint64_t hash = trace->parent ? (uint64_t)rows->values[trace->parent - 1] : UINT64_C(0xcbf29ce484222325);
-    hash =
-        hash_text(hash, files[trace->frame] == TF_NULL ? NULL : pool_text(model->pool, (string_id)files[trace->frame]));
+    hash = hash_text(hash,
+                     files[trace->frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)files[trace->frame]));
     hash = hash_text(
-        hash, functions[trace->frame] == TF_NULL ? NULL : pool_text(model->pool, (string_id)functions[trace->frame]));
+        hash, functions[trace->frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)functions[trace->frame]));
     hash = (hash ^ (uint64_t)model->frames.items[trace->frame].line) * UINT64_C(0x100000001b3);
-    rows->values[i] = (int64_t)hash == TF_NULL ? 0 : (int64_t)hash;
+    rows->values[i] = (int64_t)hash == ROW_NULL ? 0 : (int64_t)hash;
   }
-  return tf_rows_set(rows, COLUMN_code_traces_hash);
+  return eager_rows_set_known(rows, COLUMN_code_traces_hash);
 }
 
 bool tf_publish_traces(struct tf_model *model, struct profile *profile) {
-  struct tf_rows frames, traces;
+  struct eager_rows frames, traces;
   string_id python;
   if (!tf_intern(model, "python", 6, &python)) return false;
-  if (!tf_rows_begin(&frames, model, profile, TABLE_code_frames, model->frames.count)) return false;
+  if (!eager_rows_begin(&frames, profile, TABLE_code_frames, model->frames.count, &model->status, model->error))
+    return false;
   int64_t *files = malloc((model->frames.count + 1) * sizeof *files);
   int64_t *functions = malloc((model->frames.count + 1) * sizeof *functions);
   bool ok = files && functions ? true : tf_no_memory(model);
-#define SET(column, expression)                                    \
-  for (uint32_t i = 0; ok && i < frames.count; i++) {              \
-    const struct tf_frame *frame = &model->frames.items[i];        \
-    (void)frame;                                                   \
-    frames.values[i] = (expression);                               \
-  }                                                                \
-  ok = ok && tf_rows_set(&frames, COLUMN_code_frames_##column);
+#define SET(column, expression)                             \
+  for (uint32_t i = 0; ok && i < frames.count; i++) {       \
+    const struct tf_frame *frame = &model->frames.items[i]; \
+    (void)frame;                                            \
+    frames.values[i] = (expression);                        \
+  }                                                         \
+  ok = ok && eager_rows_set_known(&frames, COLUMN_code_frames_##column);
   SET(file, files[i] = frame_text(model, frame, frame->file))
   SET(function, functions[i] = frame_text(model, frame, frame->function))
   SET(line, frame->line)
-  SET(first_line, frame->first_line < 0 ? TF_NULL : frame->first_line)
+  SET(first_line, frame->first_line < 0 ? ROW_NULL : frame->first_line)
   SET(text, frame_text(model, frame, frame->text))
   SET(language, python)
 #undef SET
-  tf_rows_end(&frames);
-  if (!ok || !tf_rows_begin(&traces, model, profile, TABLE_code_traces, model->traces.count)) {
+  eager_rows_end(&frames);
+  if (!ok ||
+      !eager_rows_begin(&traces, profile, TABLE_code_traces, model->traces.count, &model->status, model->error)) {
     free(files);
     free(functions);
     return false;
   }
   const struct tf_trace *items = model->traces.items;
   for (uint32_t i = 0; i < traces.count; i++) traces.values[i] = items[i].depth;
-  ok = tf_rows_set(&traces, COLUMN_code_traces_depth);
+  ok = eager_rows_set_known(&traces, COLUMN_code_traces_depth);
   for (uint32_t i = 0; ok && i < traces.count; i++) traces.values[i] = items[i].frame;
-  ok = ok && tf_rows_set(&traces, COLUMN_code_traces_leaf_frame_id);
+  ok = ok && eager_rows_set_known(&traces, COLUMN_code_traces_leaf_frame_id);
   for (uint32_t i = 0; ok && i < traces.count; i++)
-    traces.values[i] = items[i].parent ? (int64_t)items[i].parent - 1 : TF_NULL;
-  ok = ok && tf_rows_set(&traces, COLUMN_code_traces_parent_id) && publish_hashes(model, &traces, files, functions);
+    traces.values[i] = items[i].parent ? (int64_t)items[i].parent - 1 : ROW_NULL;
+  ok = ok && eager_rows_set_known(&traces, COLUMN_code_traces_parent_id) &&
+       publish_hashes(model, &traces, files, functions);
   free(files);
   free(functions);
-  tf_rows_end(&traces);
+  eager_rows_end(&traces);
   return ok;
 }

@@ -94,34 +94,35 @@ static int64_t *op_rows(const struct tf_model *model) {
 
 static int64_t node_device(const struct tf_model *model, uint32_t node) {
   int64_t row = tf_device_row(model, model->nodes.items[node].device);
-  return row < 0 ? TF_NULL : row;
+  return row < 0 ? ROW_NULL : row;
 }
 
 static bool publish_allocations(struct tf_model *model, struct profile *profile, const uint32_t *rank) {
-  struct tf_rows rows = {0};
+  struct eager_rows rows = {0};
   string_id persistent;
   if (model->allocations.count == 0) return true;
   struct piece *pieces = malloc((model->allocations.count + 1) * sizeof *pieces);
   int64_t *ops = op_rows(model);
   bool ok = (pieces && ops ? true : tf_no_memory(model)) && tf_intern(model, "persistent", 10, &persistent);
-  ok = ok && tf_rows_begin(&rows, model, profile, TABLE_allocations, make_pieces(model, pieces));
-#define SET(column, expression)                   \
+  ok = ok &&
+       eager_rows_begin(&rows, profile, TABLE_allocations, make_pieces(model, pieces), &model->status, model->error);
+#define SET(column, expression)                     \
   for (uint32_t i = 0; ok && i < rows.count; i++) { \
-    const struct piece *piece = &pieces[i];       \
-    rows.values[i] = (expression);                \
-  }                                               \
-  ok = ok && tf_rows_set(&rows, COLUMN_allocations_##column);
+    const struct piece *piece = &pieces[i];         \
+    rows.values[i] = (expression);                  \
+  }                                                 \
+  ok = ok && eager_rows_set_known(&rows, COLUMN_allocations_##column);
   SET(bytes, piece->bytes)
   SET(device_id, node_device(model, piece->node))
-  SET(allocated_ns, piece->opened_micros > 0 ? piece->opened_micros * 1000 : TF_NULL)
-  SET(released_ns, piece->closed_micros > 0 ? piece->closed_micros * 1000 : TF_NULL)
-  SET(op_id, piece->run == UINT32_MAX || ops[piece->run] < 0 ? TF_NULL : ops[piece->run])
-  SET(step_id, piece->is_persistent ? TF_NULL : (int64_t)rank[piece->step])
-  SET(region, piece->is_persistent ? (int64_t)persistent : TF_NULL)
+  SET(allocated_ns, piece->opened_micros > 0 ? piece->opened_micros * 1000 : ROW_NULL)
+  SET(released_ns, piece->closed_micros > 0 ? piece->closed_micros * 1000 : ROW_NULL)
+  SET(op_id, piece->run == UINT32_MAX || ops[piece->run] < 0 ? ROW_NULL : ops[piece->run])
+  SET(step_id, piece->is_persistent ? ROW_NULL : (int64_t)rank[piece->step])
+  SET(region, piece->is_persistent ? (int64_t)persistent : ROW_NULL)
 #undef SET
   free(pieces);
   free(ops);
-  tf_rows_end(&rows);
+  eager_rows_end(&rows);
   return ok;
 }
 
@@ -156,19 +157,19 @@ static struct tf_memory_point *sort_points(struct tf_memory_point *points, struc
 
 static bool publish_counters(struct tf_model *model, struct profile *profile) {
   struct tf_source *source = profile->source_data;
-  struct tf_rows rows;
+  struct eager_rows rows;
   string_id name, unit;
   bool ok = tf_intern(model, "allocator_bytes_in_use", 22, &name) && tf_intern(model, "bytes", 5, &unit) &&
-            tf_rows_begin(&rows, model, profile, TABLE_counters, model->memory_points.count);
+            eager_rows_begin(&rows, profile, TABLE_counters, model->memory_points.count, &model->status, model->error);
   if (!ok || rows.count == 0) return ok;
   source->memory_points = model->memory_points;
   model->memory_points = (struct tf_packed){0};
   column_set_add(&rows.segment->is_raw, COLUMN_counters_device_id);
   column_set_add(&rows.segment->is_raw, COLUMN_counters_time_ns);
   column_set_add(&rows.segment->is_raw, COLUMN_counters_value);
-  ok = tf_rows_set_constant(&rows, COLUMN_counters_name, name) &&
-       tf_rows_set_constant(&rows, COLUMN_counters_unit, unit);
-  tf_rows_end(&rows);
+  ok = eager_rows_set_constant(&rows, COLUMN_counters_name, name) &&
+       eager_rows_set_constant(&rows, COLUMN_counters_unit, unit);
+  eager_rows_end(&rows);
   return ok;
 }
 
@@ -233,47 +234,48 @@ enum tfprof_status tf_load_counters(struct segment *segment, const uint16_t *col
 /* ---- transfers ---- */
 
 static bool publish_transfers(struct tf_model *model, struct profile *profile, const uint32_t *rank) {
-  struct tf_rows rows;
+  struct eager_rows rows;
   size_t count = model->transfers.count;
   string_id receive = 0, copy = 0, direction = 0;
-  if (!tf_rows_begin(&rows, model, profile, TABLE_transfers, count)) return false;
+  if (!eager_rows_begin(&rows, profile, TABLE_transfers, count, &model->status, model->error)) return false;
   int64_t *lengths = malloc((count + 1) * sizeof *lengths);
   bool ok = (lengths ? true : tf_no_memory(model)) && tf_intern(model, "receive", 7, &receive) &&
             tf_intern(model, "memcpy", 6, &copy);
-#define SET(column, expression)                                         \
-  for (uint32_t i = 0; ok && i < rows.count; i++) {                     \
-    const struct tf_transfer *transfer = &model->transfers.items[i];    \
-    rows.values[i] = (expression);                                      \
-  }                                                                     \
-  ok = ok && tf_rows_set(&rows, COLUMN_transfers_##column);
+#define SET(column, expression)                                      \
+  for (uint32_t i = 0; ok && i < rows.count; i++) {                  \
+    const struct tf_transfer *transfer = &model->transfers.items[i]; \
+    rows.values[i] = (expression);                                   \
+  }                                                                  \
+  ok = ok && eager_rows_set_known(&rows, COLUMN_transfers_##column);
   SET(kind, transfer->is_receive ? receive : copy)
-  SET(name, transfer->name ? (int64_t)transfer->name : TF_NULL)
-  SET(bytes, transfer->bytes < 0 ? TF_NULL : transfer->bytes)
+  SET(name, transfer->name ? (int64_t)transfer->name : ROW_NULL)
+  SET(bytes, transfer->bytes < 0 ? ROW_NULL : transfer->bytes)
   SET(step_id, rank[transfer->step])
-  SET(thread_id, transfer->lane == UINT32_MAX ? TF_NULL : (int64_t)transfer->lane)
-  SET(device_id, transfer->lane == UINT32_MAX ? TF_NULL : model->lane_devices[transfer->lane])
+  SET(thread_id, transfer->lane == UINT32_MAX ? ROW_NULL : (int64_t)transfer->lane)
+  SET(device_id, transfer->lane == UINT32_MAX ? ROW_NULL : model->lane_devices[transfer->lane])
 #undef SET
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     const char *text = pool_text(model->pool, model->transfers.items[i].name);
     static const char *const directions[] = {"HtoD", "DtoH", "DtoD", "PtoP", "HtoH"};
-    rows.values[i] = TF_NULL;
+    rows.values[i] = ROW_NULL;
     for (size_t k = 0; text && k < sizeof directions / sizeof directions[0] && ok; k++) {
       if (!strstr(text, directions[k])) continue;
       ok = tf_intern(model, directions[k], 4, &direction);
       rows.values[i] = direction;
     }
   }
-  ok = ok && tf_rows_set(&rows, COLUMN_transfers_direction);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_transfers_direction);
   for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = model->transfers.items[i].attributes;
-  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = rows.values[i] ? rows.values[i] : TF_NULL;
-  ok = ok && tf_rows_set(&rows, COLUMN_transfers_attributes);
+  for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = rows.values[i] ? rows.values[i] : ROW_NULL;
+  ok = ok && eager_rows_set_known(&rows, COLUMN_transfers_attributes);
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     lengths[i] = model->transfers.items[i].micros * 1000;
     rows.values[i] = model->transfers.items[i].start_micros * 1000;
   }
-  ok = ok && tf_rows_set_span(&rows, COLUMN_transfers_start_ns, COLUMN_transfers_dur_ns, COLUMN_transfers_end_ns, lengths);
+  ok = ok &&
+       eager_rows_set_span(&rows, COLUMN_transfers_start_ns, COLUMN_transfers_dur_ns, COLUMN_transfers_end_ns, lengths);
   free(lengths);
-  tf_rows_end(&rows);
+  eager_rows_end(&rows);
   return ok;
 }
 

@@ -21,16 +21,17 @@ static struct facts find_facts(const struct tf_model *model) {
     facts.op |= node->op != 0;
     facts.trace |= node->trace != 0;
   }
-  for (size_t i = 0; i < model->lanes.count; i++) facts.device |= model->lane_devices[i] != TF_NULL;
+  for (size_t i = 0; i < model->lanes.count; i++) facts.device |= model->lane_devices[i] != ROW_NULL;
   return facts;
 }
 
 static bool add_rows(struct tf_model *model, struct profile *profile, bool is_accelerator, size_t count,
                      const struct facts *facts) {
-  struct tf_rows rows;
+  struct eager_rows rows;
   string_id op = 0, compute = 0;
-  bool ok = tf_intern(model, "op", 2, &op) && tf_intern(model, "compute", 7, &compute) &&
-            tf_rows_begin(&rows, model, profile, is_accelerator ? TABLE_kernels : TABLE_ops, count);
+  bool ok =
+      tf_intern(model, "op", 2, &op) && tf_intern(model, "compute", 7, &compute) &&
+      eager_rows_begin(&rows, profile, is_accelerator ? TABLE_kernels : TABLE_ops, count, &model->status, model->error);
   if (!ok || count == 0) return ok;
   struct column_set *raw = &rows.segment->is_raw;
 #define ADD(condition, column)                                                                          \
@@ -46,18 +47,19 @@ static bool add_rows(struct tf_model *model, struct profile *profile, bool is_ac
 #undef ADD
   if (is_accelerator) {
     if (facts->op) column_set_add(raw, COLUMN_kernels_short_name);
-    ok = tf_rows_set_constant(&rows, COLUMN_kernels_kind, compute);
+    ok = eager_rows_set_constant(&rows, COLUMN_kernels_kind, compute);
   } else {
     if (facts->op) column_set_add(raw, COLUMN_ops_op_type);
     if (facts->trace) column_set_add(raw, COLUMN_ops_code_trace_id);
     column_set_add(raw, COLUMN_ops_self_ns);
     /* Ops of one lane overlap, since a device runs many at once; none calls another. */
-    ok = tf_rows_set_constant(&rows, COLUMN_ops_category, op) && tf_rows_set_absent(&rows, COLUMN_ops_parent_id) &&
-         tf_rows_set_constant(&rows, COLUMN_ops_depth, 0) &&
-         tf_rows_set_absent(&rows, COLUMN_ops_sequence_number) && tf_rows_set_absent(&rows, COLUMN_ops_forward_op_id) &&
-         tf_rows_take(&rows, COLUMN_ops_sample_weight, column_constant_real(rows.count, 1));
+    ok = eager_rows_set_constant(&rows, COLUMN_ops_category, op) &&
+         eager_rows_set_absent(&rows, COLUMN_ops_parent_id) && eager_rows_set_constant(&rows, COLUMN_ops_depth, 0) &&
+         eager_rows_set_absent(&rows, COLUMN_ops_sequence_number) &&
+         eager_rows_set_absent(&rows, COLUMN_ops_forward_op_id) &&
+         eager_rows_take(&rows, COLUMN_ops_sample_weight, column_constant_real(rows.count, 1));
   }
-  tf_rows_end(&rows);
+  eager_rows_end(&rows);
   return ok;
 }
 
@@ -138,9 +140,10 @@ static struct column *make_column(const struct segment *segment, enum kind kind)
       case DEVICE: value = source->devices[run->lane]; break;
       case START: value = run->start_micros * 1000; break;
       case DURATION: value = run->micros * 1000; break;
-      case END: case OTHER: value = TF_NULL; break;
+      case END:
+      case OTHER: value = ROW_NULL; break;
     }
-    if (value == TF_NULL) nulls[row >> 6] |= (uint64_t)1 << (row & 63);
+    if (value == ROW_NULL) nulls[row >> 6] |= (uint64_t)1 << (row & 63);
     values[row++] = value;
   }
   struct column *column = values && nulls ? column_from_integers(values, nulls, segment->rows) : NULL;

@@ -75,7 +75,7 @@ static const char *device_kind(const char *lower) {
 static int64_t device_ordinal(const char *lower) {
   size_t length = strlen(lower), at = length;
   while (at > 0 && isdigit((unsigned char)lower[at - 1])) at--;
-  return at == length || length - at > 9 ? TF_NULL : strtoll(lower + at, NULL, 10);
+  return at == length || length - at > 9 ? ROW_NULL : strtoll(lower + at, NULL, 10);
 }
 
 int64_t tf_device_row(const struct tf_model *model, string_id lower) {
@@ -88,21 +88,22 @@ int64_t tf_device_row(const struct tf_model *model, string_id lower) {
 
 bool tf_publish_devices(struct tf_model *model, struct profile *profile) {
   struct devices devices;
-  struct tf_rows rows = {0};
-  bool ok = collect_devices(model, &devices) && tf_rows_begin(&rows, model, profile, TABLE_devices, devices.count);
+  struct eager_rows rows = {0};
+  bool ok = collect_devices(model, &devices) &&
+            eager_rows_begin(&rows, profile, TABLE_devices, devices.count, &model->status, model->error);
   for (uint32_t i = 0; ok && i < rows.count; i++) rows.values[i] = devices.names[i];
-  ok = ok && tf_rows_set(&rows, COLUMN_devices_name);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_devices_name);
   for (uint32_t i = 0; ok && i < rows.count; i++) {
     const char *kind = device_kind(pool_text(model->pool, devices.lower[i]));
     string_id id;
     ok = tf_intern(model, kind, 3, &id);
     rows.values[i] = id;
   }
-  ok = ok && tf_rows_set(&rows, COLUMN_devices_kind);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_devices_kind);
   for (uint32_t i = 0; ok && i < rows.count; i++)
     rows.values[i] = device_ordinal(pool_text(model->pool, devices.lower[i]));
-  ok = ok && tf_rows_set(&rows, COLUMN_devices_ordinal);
-  tf_rows_end(&rows);
+  ok = ok && eager_rows_set_known(&rows, COLUMN_devices_ordinal);
+  eager_rows_end(&rows);
   free(devices.names);
   model->device_names = devices.lower;
   model->device_count = devices.count;
@@ -110,27 +111,27 @@ bool tf_publish_devices(struct tf_model *model, struct profile *profile) {
   size_t lanes = model->lanes.count;
   string_id host = 0, stream = 0;
   ok = ok && tf_intern(model, "host", 4, &host) && tf_intern(model, "stream", 6, &stream) &&
-       tf_rows_begin(&rows, model, profile, TABLE_threads, lanes);
-#define SET(column, expression)                                    \
-  for (uint32_t i = 0; ok && i < rows.count; i++) {                \
-    const struct tf_lane *lane = &model->lanes.items[i];           \
-    (void)lane;                                                    \
-    rows.values[i] = (expression);                                 \
-  }                                                                \
-  ok = ok && tf_rows_set(&rows, COLUMN_threads_##column);
+       eager_rows_begin(&rows, profile, TABLE_threads, lanes, &model->status, model->error);
+#define SET(column, expression)                          \
+  for (uint32_t i = 0; ok && i < rows.count; i++) {      \
+    const struct tf_lane *lane = &model->lanes.items[i]; \
+    (void)lane;                                          \
+    rows.values[i] = (expression);                       \
+  }                                                      \
+  ok = ok && eager_rows_set_known(&rows, COLUMN_threads_##column);
   if (!ok) return false;
   model->lane_devices = malloc((lanes + 1) * sizeof *model->lane_devices);
   if (!model->lane_devices) ok = tf_no_memory(model);
   for (size_t i = 0; ok && i < lanes; i++) {
     int64_t row = tf_device_row(model, model->lanes.items[i].device_lower);
-    model->lane_devices[i] = row < 0 ? TF_NULL : row;
+    model->lane_devices[i] = row < 0 ? ROW_NULL : row;
   }
   SET(device_id, model->lane_devices[i])
   SET(kind, lane->is_accelerator ? stream : host)
   SET(name, lane->device)
-  SET(tid, lane->thread == TF_NONE || lane->is_accelerator ? TF_NULL : lane->thread)
+  SET(tid, lane->thread == TF_NONE || lane->is_accelerator ? ROW_NULL : lane->thread)
 #undef SET
-  tf_rows_end(&rows);
+  eager_rows_end(&rows);
   return ok;
 }
 
@@ -143,26 +144,29 @@ static int compare_steps(const void *left, const void *right, void *context) {
 }
 
 static bool publish_step_rows(struct tf_model *model, struct profile *profile, const uint32_t *order) {
-  struct tf_rows rows;
+  struct eager_rows rows;
   size_t count = model->steps.count;
   string_id session;
-  if (!tf_intern(model, "session", 7, &session) || !tf_rows_begin(&rows, model, profile, TABLE_steps, count))
+  if (!tf_intern(model, "session", 7, &session) ||
+      !eager_rows_begin(&rows, profile, TABLE_steps, count, &model->status, model->error))
     return false;
   int64_t *lengths = malloc((count + 1) * sizeof *lengths);
   bool ok = lengths ? true : tf_no_memory(model);
   for (uint32_t i = 0; ok && i < count; i++) {
     const struct tf_step *step = &model->steps.items[order[i]];
-    rows.values[i] = step->start_micros ? step->start_micros * 1000 : TF_NULL;
-    lengths[i] = step->start_micros ? (step->end_micros - step->start_micros) * 1000 : TF_NULL;
+    rows.values[i] = step->start_micros ? step->start_micros * 1000 : ROW_NULL;
+    lengths[i] = step->start_micros ? (step->end_micros - step->start_micros) * 1000 : ROW_NULL;
   }
-  ok = ok && tf_rows_set_span(&rows, COLUMN_steps_start_ns, COLUMN_steps_dur_ns, COLUMN_steps_end_ns, lengths);
+  ok = ok && eager_rows_set_span(&rows, COLUMN_steps_start_ns, COLUMN_steps_dur_ns, COLUMN_steps_end_ns, lengths);
   for (uint32_t i = 0; ok && i < count; i++) rows.values[i] = model->steps.items[order[i]].number;
-  ok = ok && tf_rows_set(&rows, COLUMN_steps_number) && tf_rows_set_constant(&rows, COLUMN_steps_origin, session) &&
-       tf_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) &&
-       tf_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1) &&
-       tf_rows_set_absent(&rows, COLUMN_steps_thread_id); /* Session.run is called by any thread, which nothing tells */
+  ok = ok && eager_rows_set_known(&rows, COLUMN_steps_number) &&
+       eager_rows_set_constant(&rows, COLUMN_steps_origin, session) &&
+       eager_rows_set_constant(&rows, COLUMN_steps_is_warmup, 0) &&
+       eager_rows_set_constant(&rows, COLUMN_steps_ops_recorded, 1) &&
+       /* Session.run is called by any thread, which nothing tells. */
+       eager_rows_set_absent(&rows, COLUMN_steps_thread_id);
   free(lengths);
-  tf_rows_end(&rows);
+  eager_rows_end(&rows);
   return ok;
 }
 
@@ -188,18 +192,20 @@ static struct column *translate(const struct column *column, const uint32_t *row
 static bool publish_node_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order,
                                const uint32_t *rank) {
   struct column *costs[TF_COST_count] = {NULL};
-  struct tf_rows rows;
-  bool ok = tf_rows_begin(&rows, model, profile, TABLE_node_steps, model->costs.count);
+  struct eager_rows rows;
+  bool ok = eager_rows_begin(&rows, profile, TABLE_node_steps, model->costs.count, &model->status, model->error);
   for (int i = 0; ok && i < TF_COST_count; i++) {
     costs[i] = column_appender_done(&model->costs.columns[i], rows.count);
     if (!costs[i]) ok = tf_no_memory(model);
   }
   ok = ok && rows.count &&
-       tf_rows_take(&rows, COLUMN_node_steps_node_id, translate(costs[TF_COST_node], order->rows, model->nodes.count)) &&
-       tf_rows_take(&rows, COLUMN_node_steps_step_id, translate(costs[TF_COST_step], rank, model->steps.count)) &&
-       tf_rows_take(&rows, COLUMN_node_steps_exec_ns, column_sum(costs[TF_COST_accelerator], costs[TF_COST_cpu])) &&
-       tf_rows_take(&rows, COLUMN_node_steps_end_ns, column_sum(costs[TF_COST_start], costs[TF_COST_length]));
-#define TAKE(cost, column) ok = ok && tf_rows_take(&rows, COLUMN_node_steps_##column, column_retain(costs[TF_COST_##cost]))
+       eager_rows_take(&rows, COLUMN_node_steps_node_id,
+                       translate(costs[TF_COST_node], order->rows, model->nodes.count)) &&
+       eager_rows_take(&rows, COLUMN_node_steps_step_id, translate(costs[TF_COST_step], rank, model->steps.count)) &&
+       eager_rows_take(&rows, COLUMN_node_steps_exec_ns, column_sum(costs[TF_COST_accelerator], costs[TF_COST_cpu])) &&
+       eager_rows_take(&rows, COLUMN_node_steps_end_ns, column_sum(costs[TF_COST_start], costs[TF_COST_length]));
+#define TAKE(cost, column) \
+  ok = ok && eager_rows_take(&rows, COLUMN_node_steps_##column, column_retain(costs[TF_COST_##cost]))
   TAKE(run_count, run_count);
   TAKE(start, start_ns);
   TAKE(accelerator, accelerator_ns);
@@ -210,8 +216,8 @@ static bool publish_node_steps(struct tf_model *model, struct profile *profile, 
   TAKE(output, output_bytes);
 #undef TAKE
   for (int i = 0; i < TF_COST_count; i++) column_release(costs[i]);
-  tf_rows_end(&rows);
-  return ok || rows.count == 0;
+  eager_rows_end(&rows);
+  return !model->status;
 }
 
 bool tf_publish_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order) {
