@@ -1,8 +1,9 @@
-"""drive_memory.py PROGRAM MODE OUT: runs one of these programs once to warm up and then once within the range "compared".
+"""drive_memory.py PROGRAM MODE OUT: runs one of these programs, or PROGRAM.FUNCTION, once to warm up and then once within
+the range "compared".
 
 MODE capture: nothing else (the process runs under capture).  profiler: torch.profiler with profile_memory=True watches
 the second run, and what it saw of memory is written to OUT as JSON: one list for each thread with [innermost op, bytes,
-total in use] in the order of time.  both: one under the other.
+total in use] in the order of time (a rank of a job appends its number to OUT).  both: one under the other.
 """
 
 import importlib
@@ -37,7 +38,8 @@ def events(profiler):
 
 def main():
     program, mode, out = sys.argv[1:]
-    run = importlib.import_module(program).run
+    module, _, function = program.partition(".")
+    run = getattr(importlib.import_module(module), function or "run")
     run()
     if mode == "capture":
         with record_function("compared"):
@@ -46,7 +48,7 @@ def main():
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         with record_function("compared"):
             run()
-    with open(out, "w") as file:
+    with open(out + os.environ.get("RANK", ""), "w") as file:
         json.dump(events(profiler), file)
 
 

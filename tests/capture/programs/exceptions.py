@@ -17,7 +17,7 @@ class Failing(torch.autograd.Function):
         raise ValueError("backward fails")
 
 
-def run():
+def raised():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     x = torch.ones(2, 3, requires_grad=True)
@@ -38,6 +38,10 @@ def run():
         except ValueError:
             pass
         x.sum().backward()
+
+
+def run():
+    raised()
     first, second = record_function("first"), record_function("second")
     first.__enter__()
     torch.ones(1)
