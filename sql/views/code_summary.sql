@@ -11,6 +11,8 @@
 --   text                  the source line, where it could be read
 --   count                 ops that count for this line (weighed)
 --   self_ns, self_ratio   their self time; share of all lines of the profile
+--   self_error_ns         standard error of self_ns where only some steps were recorded; 0 where all were, NULL where
+--                         fewer than two were (sampling_summary)
 --   sum_ns                self time of all ops with this line anywhere on their stack, so lines of main() have nearly
 --                         all
 --   backward_ns           time of the autograd nodes that answer forward ops of this line, spent where backward() runs;
@@ -63,6 +65,25 @@ WITH RECURSIVE by_trace AS (
   JOIN innermost ON innermost.trace_id = by_trace.code_trace_id
   LEFT JOIN backward_by_trace ON backward_by_trace.code_trace_id = by_trace.code_trace_id
   GROUP BY by_trace.profile_id, on_stack.place_id
+), in_step AS (
+  SELECT profile_id, code_trace_id, step_id, max(sample_weight) AS weight, sum(1.0 * self_ns) AS self_ns
+  FROM temp.ops
+  WHERE code_trace_id IS NOT NULL AND category <> 'user' AND is_measured = 1
+    AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY profile_id, code_trace_id, step_id
+), line_in_step AS (
+  SELECT in_step.profile_id AS profile_id, on_stack.place_id AS place_id, max(in_step.weight) AS weight,
+    sum(in_step.self_ns) AS self_ns
+  FROM in_step
+  JOIN innermost ON innermost.trace_id = in_step.code_trace_id
+  JOIN on_stack ON on_stack.trace_id = innermost.trace_id AND on_stack.distance = innermost.distance
+  GROUP BY in_step.profile_id, on_stack.place_id, in_step.step_id
+), errors AS (
+  SELECT line_in_step.profile_id AS profile_id, place_id,
+    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
+      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns
+  FROM line_in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = line_in_step.profile_id
+  GROUP BY line_in_step.profile_id, place_id
 ), by_place AS (
   SELECT lines.*, code_frames.file AS file, code_frames.line AS line, code_frames.function AS function,
     code_frames.text AS text
@@ -77,6 +98,7 @@ SELECT
   by_place.text AS text,
   CAST(round(by_place.count) AS INTEGER) AS count,
   CAST(by_place.self_ns AS INTEGER) AS self_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.self_ns AS INTEGER) ELSE 0 END AS self_error_ns,
   by_place.self_ns / nullif(totals.all_self_ns, 0) AS self_ratio,
   CAST(by_place.sum_ns AS INTEGER) AS sum_ns,
   CAST(by_place.backward_ns AS INTEGER) AS backward_ns,
@@ -87,4 +109,5 @@ SELECT
 FROM by_place
 JOIN totals ON totals.profile_id = by_place.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = by_place.profile_id
+LEFT JOIN errors ON errors.profile_id = by_place.profile_id AND errors.place_id = by_place.place_id
 ORDER BY self_ns DESC, sum_ns DESC, profile_id, file, line

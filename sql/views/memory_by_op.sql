@@ -6,6 +6,8 @@
 -- steps for which others speak is left out of them; what is live is counted as it is, under the range or no name there.
 --   profile_id, rank, device_id, device, name
 --   count, bytes                allocations, and what they were given in all
+--   bytes_error                 standard error of bytes where only some steps were recorded; 0 where all were, NULL
+--                               where fewer than two were (sampling_summary)
 --   mean_bytes, max_bytes       of one allocation
 --   live_count, live_bytes      of them never released
 --   mean_held_ns                from allocation to release, of those released
@@ -23,6 +25,21 @@ WITH sums AS (
   FROM temp.allocations AS allocations LEFT JOIN temp.ops AS ops ON ops.id = allocations.op_id
   LEFT JOIN temp.steps AS steps ON steps.id = allocations.step_id
   GROUP BY allocations.profile_id, allocations.device_id, ops.name
+), in_step AS (
+  SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, ops.name AS name,
+    max(steps.sample_weight) AS weight, sum(1.0 * allocations.bytes) AS bytes
+  FROM temp.allocations AS allocations
+  JOIN temp.steps AS steps ON steps.id = allocations.step_id
+  LEFT JOIN temp.ops AS ops ON ops.id = allocations.op_id
+  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
+    AND allocations.profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY allocations.profile_id, allocations.device_id, ops.name, steps.id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, device_id, name,
+    sqrt(max(0, sampling.error_factor * (sum(weight * bytes * bytes)
+      - sum(weight * bytes) * sum(weight * bytes) / sampling.step_count))) AS bytes
+  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, device_id, name
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -32,6 +49,7 @@ SELECT
   sums.name AS name,
   CAST(round(sums.count) AS INTEGER) AS count,
   CAST(round(sums.bytes) AS INTEGER) AS bytes,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS bytes_error,
   CAST(sums.bytes / nullif(sums.count, 0) AS INTEGER) AS mean_bytes,
   sums.max_bytes AS max_bytes,
   sums.live_count AS live_count,
@@ -41,4 +59,6 @@ SELECT
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.device_id IS sums.device_id
+  AND errors.name IS sums.name
 ORDER BY bytes DESC, profile_id, device_id, name

@@ -11,6 +11,8 @@
 --   depth                  how many modules are around it
 --   count                  ops that it ran itself, without those of the modules inside it (weighed)
 --   self_ns, self_ratio    their self time; share of the self time of all modules
+--   self_error_ns          standard error of self_ns where only some steps were recorded; 0 where all were, NULL where
+--                          fewer than two were (sampling_summary)
 --   sum_ns                 the same with the modules inside it
 --   backward_ns            time of the autograd nodes that answer its own forward ops, spent where backward() runs; on
 --                          autograd's own threads, where no Python runs, their self time is part of self_ns already
@@ -82,6 +84,23 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
     AND (parts.node_id IS NOT NULL OR parts.profile_id NOT IN (SELECT profile_id FROM has_modules))
   GROUP BY parts.profile_id, parts.node_id, coalesce(parts.module, module_of_trace.module),
     CASE WHEN parts.module IS NULL THEN '/' ELSE '.' END
+), forward_in_step AS ( -- a step lies in one profile
+  SELECT max(profile_id) AS profile_id, node_id, module, code_trace_id, step_id, max(sample_weight) AS weight,
+    sum(1.0 * self_ns) AS self_ns
+  FROM temp.ops
+  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY node_id, module, code_trace_id, step_id
+), in_step AS (
+  SELECT parts.profile_id AS profile_id, parts.node_id AS node_id,
+    coalesce(parts.module, module_of_trace.module) AS module, max(parts.weight) AS weight, sum(parts.self_ns) AS self_ns
+  FROM forward_in_step AS parts LEFT JOIN module_of_trace ON module_of_trace.trace_id = parts.code_trace_id
+  GROUP BY parts.profile_id, parts.node_id, coalesce(parts.module, module_of_trace.module), parts.step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, node_id, module,
+    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
+      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns
+  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, node_id, module
 ), around(profile_id, node_id, module, separator, self_ns, flops, level) AS (
   SELECT profile_id, node_id, module, separator, self_ns, flops, 0 FROM own
   UNION ALL
@@ -117,6 +136,7 @@ SELECT
   coalesce(nodes.depth, length(sums.module) - length(replace(sums.module, sums.separator, ''))) AS depth,
   CAST(round(coalesce(own.count, 0)) AS INTEGER) AS count,
   CAST(coalesce(own.self_ns, 0) AS INTEGER) AS self_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.self_ns AS INTEGER) ELSE 0 END AS self_error_ns,
   coalesce(own.self_ns, 0) / nullif(sum(own.self_ns) OVER (PARTITION BY sums.profile_id), 0) AS self_ratio,
   CAST(sums.sum_ns AS INTEGER) AS sum_ns,
   CAST(own.backward_ns AS INTEGER) AS backward_ns,
@@ -132,4 +152,5 @@ LEFT JOIN temp.nodes AS nodes ON nodes.id = sums.node_id
 LEFT JOIN parameters ON parameters.node_id = sums.node_id
 LEFT JOIN own ON own.profile_id = sums.profile_id AND own.node_id IS sums.node_id AND own.module = sums.module
   AND own.separator = sums.separator
+LEFT JOIN errors ON errors.profile_id = own.profile_id AND errors.node_id IS own.node_id AND errors.module = own.module
 ORDER BY self_ns DESC, sum_ns DESC, profile_id, module, node_id

@@ -11,6 +11,8 @@
 --   count                         calls (weighed)
 --   sum_ns, mean_ns               time from start to end with the ops inside, in all and per call
 --   self_ns, mean_self_ns         without the ops inside
+--   self_error_ns                 standard error of self_ns where only some steps were recorded; 0 where all were, NULL
+--                                 where fewer than two were (sampling_summary)
 --   side_self_ratio               share of the self time of its side
 --   side_cumulative_ratio         that share added up from the first position to this
 --   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is
@@ -39,46 +41,78 @@ WITH counted AS MATERIALIZED (
   FROM temp.ops
   WHERE bytes_accessed IS NOT NULL AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
+), in_step AS ( -- a step lies in one profile
+  SELECT max(profile_id) AS profile_id, op_type, name, execution_mode, max(sample_weight) AS weight,
+    sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_self_ns) AS device_self_ns
+  FROM temp.ops
+  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY op_type, name, execution_mode, step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, op_type, name, execution_mode,
+    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
+      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns,
+    sqrt(max(0, sampling.error_factor * (sum(weight * device_self_ns * device_self_ns)
+      - sum(weight * device_self_ns) * sum(weight * device_self_ns) / sampling.step_count))) AS device_self_ns
+  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, op_type, name, execution_mode
 ), rated AS MATERIALIZED (
   SELECT counted.*, computing.host_per_second AS host_flops_per_second,
     computing.device_per_second AS device_flops_per_second, moving.host_per_second AS host_bytes_per_second,
-    moving.device_per_second AS device_bytes_per_second
+    moving.device_per_second AS device_bytes_per_second,
+    CASE WHEN errors.profile_id IS NOT NULL THEN errors.self_ns ELSE 0 END AS self_error_ns,
+    CASE WHEN errors.profile_id IS NOT NULL THEN errors.device_self_ns ELSE 0 END AS device_self_error_ns
   FROM counted
   LEFT JOIN computing ON computing.profile_id = counted.profile_id AND computing.name IS counted.name
     AND computing.op_type IS counted.op_type AND computing.execution_mode IS counted.execution_mode
   LEFT JOIN moving ON moving.profile_id = counted.profile_id AND moving.name IS counted.name
     AND moving.op_type IS counted.op_type AND moving.execution_mode IS counted.execution_mode
+  LEFT JOIN errors ON errors.profile_id = counted.profile_id AND errors.name IS counted.name
+    AND errors.op_type IS counted.op_type AND errors.execution_mode IS counted.execution_mode
 ), sides AS (
   SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
-    host_flops_per_second AS flops_per_second, host_bytes_per_second AS bytes_per_second
+    self_error_ns, host_flops_per_second AS flops_per_second, host_bytes_per_second AS bytes_per_second
   FROM rated
   UNION ALL
   SELECT profile_id, 'device', op_type, name, execution_mode, device_count, device_ns, device_self_ns,
-    device_flops_per_second, device_bytes_per_second
+    device_self_error_ns, device_flops_per_second, device_bytes_per_second
   FROM rated WHERE device_self_ns > 0
 ), step_time AS (
-  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
-    CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns,
+  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight * dur_ns END) AS step_squares,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
-), in_ops AS (
-  SELECT steps.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
+), op_time_of_step AS (
+  SELECT steps.profile_id AS profile_id, max(steps.dur_ns) AS dur_ns, max(steps.sample_weight) AS weight,
+    sum(1.0 * ops.self_ns) AS op_ns
   FROM temp.steps AS steps -- first: they come in the order that is grouped by
   CROSS JOIN temp.ops AS ops ON ops.step_id = steps.id AND ops.thread_id = steps.thread_id
   WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1 AND ops.category <> 'user'
-  GROUP BY steps.profile_id
+  GROUP BY steps.profile_id, steps.id
+), in_ops AS (
+  SELECT profile_id, sum(weight * op_ns) AS op_ns, sum(weight * op_ns * op_ns) AS op_squares,
+    sum(weight * op_ns * dur_ns) AS products
+  FROM op_time_of_step GROUP BY profile_id
+), idle AS ( -- the share of the steps' time, and the error of that: how much steps differ from it
+  SELECT step_time.profile_id AS profile_id, step_time.step_count AS step_count,
+    (step_ns - op_ns) / step_ns * all_ns AS self_ns,
+    CASE WHEN sampling.profile_id IS NULL THEN 0 ELSE sqrt(max(0, sampling.error_factor * (op_squares
+      - 2 * op_ns / step_ns * products + op_ns / step_ns * op_ns / step_ns * step_squares))) / step_ns * all_ns
+      END AS self_error_ns
+  FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id
+  LEFT JOIN temp.sampling_summary AS sampling ON sampling.profile_id = step_time.profile_id
+  WHERE step_ns > op_ns
 ), listed AS (
-  SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
+  SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns, self_error_ns,
     self_ns / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_self_ratio,
     sum(self_ns) OVER of_side / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_cumulative_ratio,
     flops_per_second, bytes_per_second, execution_mode, 0 AS is_idle
   FROM sides
   WINDOW of_side AS (PARTITION BY profile_id, side ORDER BY self_ns DESC, name, op_type, execution_mode)
   UNION ALL
-  SELECT step_time.profile_id, NULL, 'host', 'IDLE', 'IDLE', step_count, 1.0 * (step_ns - op_ns) / step_ns * all_ns,
-    1.0 * (step_ns - op_ns) / step_ns * all_ns, NULL, NULL, NULL, NULL, NULL, 1
-  FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id
-  WHERE step_ns > op_ns
+  SELECT profile_id, NULL, 'host', 'IDLE', 'IDLE', step_count, self_ns, self_ns, self_error_ns, NULL, NULL, NULL, NULL,
+    NULL, 1
+  FROM idle
 )
 SELECT
   listed.profile_id AS profile_id,
@@ -91,6 +125,7 @@ SELECT
   CAST(listed.sum_ns AS INTEGER) AS sum_ns,
   CAST(listed.sum_ns / listed.count AS INTEGER) AS mean_ns,
   CAST(listed.self_ns AS INTEGER) AS self_ns,
+  CAST(listed.self_error_ns AS INTEGER) AS self_error_ns,
   CAST(listed.self_ns / listed.count AS INTEGER) AS mean_self_ns,
   listed.side_self_ratio AS side_self_ratio,
   listed.side_cumulative_ratio AS side_cumulative_ratio,

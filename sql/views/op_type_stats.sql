@@ -5,6 +5,8 @@
 --   profile_id, rank, op_type
 --   name_count                how many op names have that type
 --   count, self_ns            calls and their self time (weighed)
+--   self_error_ns             standard error of self_ns where only some steps were recorded; 0 where all were, NULL
+--                             where fewer than two were (sampling_summary)
 --   self_ratio, cumulative_ratio   share of all self time of the profile, and with all rows before
 -- Cost: one pass over ops.  Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats LIMIT 10;
 WITH by_name AS (
@@ -16,6 +18,20 @@ WITH by_name AS (
   SELECT profile_id, coalesce(op_type, name) AS op_type, count(DISTINCT name) AS name_count, sum(count) AS count,
     sum(self_ns) AS self_ns
   FROM by_name GROUP BY profile_id, coalesce(op_type, name)
+), name_in_step AS (
+  SELECT profile_id, op_type, name, step_id, max(sample_weight) AS weight, sum(1.0 * self_ns) AS self_ns
+  FROM temp.ops
+  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY op_type, name, step_id, profile_id
+), in_step AS (
+  SELECT profile_id, coalesce(op_type, name) AS op_type, max(weight) AS weight, sum(self_ns) AS self_ns
+  FROM name_in_step GROUP BY profile_id, coalesce(op_type, name), step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, op_type,
+    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
+      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns
+  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, op_type
 )
 SELECT
   by_type.profile_id AS profile_id,
@@ -24,8 +40,12 @@ SELECT
   by_type.name_count AS name_count,
   CAST(round(by_type.count) AS INTEGER) AS count,
   CAST(by_type.self_ns AS INTEGER) AS self_ns,
+  CASE WHEN by_type.profile_id IN (SELECT profile_id FROM temp.sampling_summary) THEN CAST(errors.self_ns AS INTEGER)
+    ELSE 0 END AS self_error_ns,
   by_type.self_ns / nullif(total(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS self_ratio,
   sum(by_type.self_ns) OVER (PARTITION BY by_type.profile_id ORDER BY by_type.self_ns DESC, by_type.op_type)
     / nullif(total(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS cumulative_ratio
-FROM by_type JOIN temp.profiles AS profiles ON profiles.id = by_type.profile_id
+FROM by_type
+JOIN temp.profiles AS profiles ON profiles.id = by_type.profile_id
+LEFT JOIN errors ON errors.profile_id = by_type.profile_id AND errors.op_type IS by_type.op_type
 ORDER BY profile_id, self_ns DESC, op_type

@@ -12,8 +12,8 @@
 --   in_optimizer_ratio                      share spent in Optimizer.step
 --                                           (at most 1, also where ops overlap or outlast their step)
 --   ops_per_step                            ops (all categories but user) that started in a step, on any thread
---   in_ops_error, in_optimizer_error, ops_per_step_error   standard errors where only some steps were recorded, from how
---                                           much these differ; 0 where all were, NULL where fewer than two were
+--   in_ops_error, in_optimizer_error, ops_per_step_error   standard errors where only some steps were recorded; 0 where
+--                                           all were, NULL where fewer than two were (sampling_summary)
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
 WITH measured AS (
   SELECT profile_id, id, thread_id, dur_ns, ops_recorded, sample_weight FROM temp.steps WHERE is_warmup = 0
@@ -25,31 +25,30 @@ WITH measured AS (
   SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, avg(dur_ns) AS mean_ns, median(dur_ns) AS median_ns,
     stddev(dur_ns) AS stddev_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, percentile(dur_ns, 95) AS p95_ns,
     count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight ELSE 0 END) AS recorded_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight * dur_ns ELSE 0 END) AS recorded_squares,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
 ), op_time_of_step AS (
-  SELECT ops.profile_id AS profile_id, measured.dur_ns AS dur_ns, measured.sample_weight AS weight,
+  SELECT measured.profile_id AS profile_id, max(measured.dur_ns) AS dur_ns, max(measured.sample_weight) AS weight,
     sum(CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id THEN 1.0 * ops.self_ns ELSE 0 END)
       AS in_ops_ns,
     sum(CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN 1.0 * ops.dur_ns ELSE 0 END)
       AS in_optimizer_ns,
     sum(1.0 * (ops.category <> 'user')) AS op_count
-  FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id
-  WHERE measured.ops_recorded = 1
-  GROUP BY ops.profile_id, measured.id
+  FROM temp.steps AS measured -- first: they come in the order that is grouped by
+  CROSS JOIN temp.ops AS ops ON ops.step_id = measured.id
+  WHERE measured.is_warmup = 0 AND measured.ops_recorded = 1
+  GROUP BY measured.profile_id, measured.id
 ), op_time AS (
   SELECT profile_id, sum(in_ops_ns * weight) AS in_ops_ns, sum(in_optimizer_ns * weight) AS in_optimizer_ns,
-    sum(op_count * weight) AS op_count, sum(op_count) AS counts, sum(op_count * op_count) AS count_squares,
-    sum(1.0 * dur_ns) AS durs, sum(1.0 * dur_ns * dur_ns) AS dur_squares,
-    sum(in_ops_ns) AS ops, sum(in_ops_ns * in_ops_ns) AS ops_squares, sum(in_ops_ns * dur_ns) AS ops_durs,
-    sum(in_optimizer_ns) AS optimizers, sum(in_optimizer_ns * in_optimizer_ns) AS optimizer_squares,
-    sum(in_optimizer_ns * dur_ns) AS optimizer_durs
+    sum(op_count * weight) AS op_count, sum(op_count * weight * op_count) AS count_squares,
+    sum(in_ops_ns * weight * in_ops_ns) AS ops_squares, sum(in_ops_ns * weight * dur_ns) AS ops_durs,
+    sum(in_optimizer_ns * weight * in_optimizer_ns) AS optimizer_squares,
+    sum(in_optimizer_ns * weight * dur_ns) AS optimizer_durs
   FROM op_time_of_step GROUP BY profile_id
-), sampled AS (
-  SELECT counted.profile_id AS profile_id,
-    CASE WHEN counted.recorded_count >= durations.weight THEN 0 WHEN counted.recorded_count > 1 THEN
-      (1 - counted.recorded_count / durations.weight) / counted.recorded_count / (counted.recorded_count - 1) END AS factor
-  FROM counted JOIN durations ON durations.profile_id = counted.profile_id
+), shares AS (
+  SELECT op_time.*, in_ops_ns / recorded_ns AS in_ops, in_optimizer_ns / recorded_ns AS in_optimizer
+  FROM op_time JOIN durations ON durations.profile_id = op_time.profile_id
 ), input_time AS (
   SELECT input_events.profile_id AS profile_id, CAST(sum(1.0 * input_events.dur_ns) AS INTEGER) AS in_input_ns
   FROM temp.input_events AS input_events JOIN measured ON measured.id = input_events.step_id
@@ -69,23 +68,25 @@ SELECT
   durations.max_ns AS max_ns,
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
   1e9 * durations.step_count / nullif(durations.sum_ns, 0) AS steps_per_second,
-  min(1.0, 1.0 * op_time.in_ops_ns / nullif(durations.recorded_ns, 0)) AS in_ops_ratio,
+  min(1.0, shares.in_ops) AS in_ops_ratio,
   min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) AS in_input_ratio,
-  min(1.0, 1.0 * op_time.in_optimizer_ns / nullif(durations.recorded_ns, 0)) AS in_optimizer_ratio,
-  op_time.op_count / nullif(durations.weight, 0) AS ops_per_step,
+  min(1.0, shares.in_optimizer) AS in_optimizer_ratio,
+  shares.op_count / nullif(durations.weight, 0) AS ops_per_step,
   -- Of a share of the time: how much of it each step's part differs from that share of its duration.
-  sqrt(sampled.factor * max(0, op_time.ops_squares - 2 * op_time.ops / op_time.durs * op_time.ops_durs
-    + op_time.ops * op_time.ops / op_time.durs / op_time.durs * op_time.dur_squares))
-    / nullif(op_time.durs / counted.recorded_count, 0) AS in_ops_error,
-  sqrt(sampled.factor * max(0, op_time.optimizer_squares - 2 * op_time.optimizers / op_time.durs
-    * op_time.optimizer_durs + op_time.optimizers * op_time.optimizers / op_time.durs / op_time.durs
-    * op_time.dur_squares)) / nullif(op_time.durs / counted.recorded_count, 0) AS in_optimizer_error,
-  sqrt(sampled.factor * max(0, op_time.count_squares - op_time.counts * op_time.counts / counted.recorded_count))
-    AS ops_per_step_error
+  CASE WHEN sampling.profile_id IS NOT NULL THEN sqrt(max(0, sampling.error_factor * (shares.ops_squares
+    - 2 * shares.in_ops * shares.ops_durs + shares.in_ops * shares.in_ops * durations.recorded_squares)))
+    / nullif(durations.recorded_ns, 0) WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_ops_error,
+  CASE WHEN sampling.profile_id IS NOT NULL THEN sqrt(max(0, sampling.error_factor * (shares.optimizer_squares
+    - 2 * shares.in_optimizer * shares.optimizer_durs
+    + shares.in_optimizer * shares.in_optimizer * durations.recorded_squares)))
+    / nullif(durations.recorded_ns, 0) WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_optimizer_error,
+  CASE WHEN sampling.profile_id IS NOT NULL THEN sqrt(max(0, sampling.error_factor * (shares.count_squares
+    - shares.op_count * shares.op_count / sampling.step_count))) / sampling.step_count
+    WHEN shares.profile_id IS NOT NULL THEN 0 END AS ops_per_step_error
 FROM counted
 JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id
 LEFT JOIN durations ON durations.profile_id = counted.profile_id
-LEFT JOIN op_time ON op_time.profile_id = counted.profile_id
-LEFT JOIN sampled ON sampled.profile_id = counted.profile_id
+LEFT JOIN shares ON shares.profile_id = counted.profile_id
+LEFT JOIN temp.sampling_summary AS sampling ON sampling.profile_id = counted.profile_id
 LEFT JOIN input_time ON input_time.profile_id = counted.profile_id
 ORDER BY profile_id

@@ -5,6 +5,8 @@
 --   profile_id, rank, thread_id   joins threads.id
 --   thread, kind                  its name and tid, or its stream; host or stream
 --   op_count, op_ns               ops on it (ranges left aside) and the time in which one of them ran
+--   op_error_ns                   standard error of op_ns where only some steps were recorded; 0 where all were, NULL
+--                                 where fewer than two were (sampling_summary)
 --   autograd_count                of them autograd nodes
 --   kernel_count, kernel_ns       kernels on the stream and their durations
 --   transfer_count, transfer_ns   copies and fills on the stream and their durations
@@ -30,6 +32,17 @@ WITH rows_of AS (
     CAST(sum(1.0 * kernel_ns) AS INTEGER) AS kernel_ns, sum(transfer_count) AS transfer_count,
     CAST(sum(1.0 * transfer_ns) AS INTEGER) AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM rows_of GROUP BY thread_id
+), in_step AS (
+  SELECT profile_id, thread_id, max(sample_weight) AS weight, sum(1.0 * self_ns) AS op_ns
+  FROM temp.ops
+  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY profile_id, thread_id, step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, thread_id,
+    sqrt(max(0, sampling.error_factor * (sum(weight * op_ns * op_ns)
+      - sum(weight * op_ns) * sum(weight * op_ns) / sampling.step_count))) AS error_ns
+  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, thread_id
 )
 SELECT
   threads.profile_id AS profile_id,
@@ -40,6 +53,7 @@ SELECT
   threads.kind AS kind,
   CAST(round(sums.op_count) AS INTEGER) AS op_count,
   CAST(sums.op_ns AS INTEGER) AS op_ns,
+  CASE WHEN errors.thread_id IS NOT NULL THEN CAST(errors.error_ns AS INTEGER) ELSE 0 END AS op_error_ns,
   CAST(round(sums.autograd_count) AS INTEGER) AS autograd_count,
   sums.kernel_count AS kernel_count,
   sums.kernel_ns AS kernel_ns,
@@ -53,4 +67,5 @@ FROM sums
 JOIN temp.threads AS threads ON threads.id = sums.thread_id
 JOIN temp.profiles AS profiles ON profiles.id = threads.profile_id
 JOIN temp.runs AS runs ON runs.id = profiles.run_id
+LEFT JOIN errors ON errors.thread_id = sums.thread_id
 ORDER BY profile_id, op_ns + kernel_ns + transfer_ns DESC, thread_id

@@ -78,30 +78,112 @@ def test_sampled():
         print("%d of %d steps recorded, K %s" % (len(recorded), STEPS, [int(row[0]) for row in intervals]))
 
 
+def standard_error(weights, parts):
+    """Of the sum over all steps: of weights {step: for how many it speaks} and parts {step: its part of the sum}."""
+    number, total = len(weights), sum(weights.values())
+    mean = sum(weight * parts.get(step, 0) for step, weight in weights.items()) / total
+    squares = sum(weight * (parts.get(step, 0) - mean) ** 2 for step, weight in weights.items())
+    variance = squares / total * number / (number - 1)
+    return (variance * sum(weight * (weight - 1) for weight in weights.values())) ** 0.5
+
+
+def lines_of_traces(directory):
+    """{code_traces.id: (file, line)}: the innermost frame of the program, whose text is given to the interpreter."""
+    frames = {
+        row[0]: row[1:]
+        for row in query(
+            directory,
+            """SELECT t.id, t.parent_id, f.file, f.line FROM code_traces AS t
+            JOIN code_frames AS f ON f.id = t.leaf_frame_id""",
+        )
+    }
+    lines = {}
+    for trace in frames:
+        at = trace
+        while at is not None and frames[at][1] != "<string>":
+            at = frames[at][0]
+        lines[trace] = frames[trace if at is None else at][1:]
+    return lines
+
+
+# What a view says of its errors; the parts of the steps by what they are summed for, (key, step, part).
+STATED = (
+    ("SELECT name, per_step_self_error_ns * {steps} FROM op_summary", "SELECT name, step_id, self_ns FROM {ops}"),
+    ("SELECT name, per_step_count_error * {steps} FROM op_summary", "SELECT name, step_id, 1 FROM {ops}"),
+    ("SELECT op_type, self_error_ns FROM op_type_stats", "SELECT coalesce(op_type, name), step_id, self_ns FROM {ops}"),
+    ("SELECT name, self_error_ns FROM op_stats WHERE is_idle = 0", "SELECT name, step_id, self_ns FROM {ops}"),
+    ("SELECT thread_id, op_error_ns FROM thread_summary", "SELECT thread_id, step_id, self_ns FROM {ops}"),
+    (
+        "SELECT node_id, self_error_ns FROM module_summary WHERE count > 0",
+        "SELECT node_id, step_id, self_ns FROM {ops} AND node_id IS NOT NULL",
+    ),
+    (
+        "SELECT name, bytes_error FROM memory_by_op",
+        """SELECT o.name, a.step_id, a.bytes FROM allocations AS a LEFT JOIN ops AS o ON o.id = a.op_id
+        WHERE a.step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)""",
+    ),
+    (
+        "SELECT ifnull(file, '') || ':' || line, self_error_ns FROM code_summary WHERE count > 0",
+        "SELECT code_trace_id, step_id, self_ns FROM {ops} AND code_trace_id IS NOT NULL",
+    ),
+)
+
+
+def check_stated(directory, weights):
+    """Each view's errors are those that the rows of the recorded steps give."""
+    names = {"ops": "ops WHERE category <> 'user' AND is_measured = 1", "steps": sum(weights.values())}
+    lines = lines_of_traces(directory)
+    for stated, parts in STATED:
+        by_key = {}
+        for key, step, part in query(directory, parts.format(**names)):
+            key = "%s:%s" % lines[key] if "code_trace_id" in parts else key
+            of_steps = by_key.setdefault(key, {})
+            of_steps[step] = of_steps.get(step, 0) + part
+        found = dict(query(directory, stated.format(**names)))
+        assert by_key and set(by_key) <= set(found), (stated, set(by_key) - set(found))
+        for key, error in found.items():
+            by_hand = standard_error(weights, by_key.get(key, {}))
+            rounding = names["steps"] if "per_step_self" in stated else 1
+            assert abs(error - by_hand) <= rounding + 1e-5 * by_hand, (stated, key, error, by_hand)
+        assert "bytes" in stated or max(found.values()) > 0, stated
+
+
 def test_errors_of_samples():
-    """What step_summary says of its errors, from the recorded steps by hand; of a whole recording there are none."""
+    """What views say of their errors, from the recorded steps by hand; of a whole recording there are none."""
     program = PROGRAM.replace("        with record", "        for _ in range(step % 7): x.add(1)\n        with record")
     columns = "SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error FROM step_summary"
     with capturing.Directory() as everything, capturing.Directory() as sampled:
         capturing.run(everything, ["-c", program, "30", "1"], ops="all")
         assert query(everything, columns)[0][2:] == (0, 0, 0), query(everything, columns)
+        for stated, _ in STATED:
+            errors = {row[1] for row in query(everything, stated.format(steps=1))}
+            assert errors == {0}, (stated, errors)
         capturing.run(sampled, ["-c", program, "90", "1"], ops="sampled", overhead=1)
         rows = query(
             sampled,
-            """SELECT s.dur_ns, s.sample_weight, sum(o.category <> 'user'), sum((o.category <> 'user') * o.self_ns)
+            """SELECT s.id, s.dur_ns, s.sample_weight, sum(o.category <> 'user'), sum((o.category <> 'user') * o.self_ns)
             FROM steps AS s JOIN ops AS o ON o.step_id = s.id WHERE s.ops_recorded = 1 AND s.is_warmup = 0 GROUP BY s.id""",
         )
-        number, weight = len(rows), sum(row[1] for row in rows)
+        weights = {row[0]: row[2] for row in rows}
+        number, weight = len(rows), sum(weights.values())
         assert 2 < number < weight and abs(weight - 87) < 1e-6, (number, weight)
-        share = sum(row[3] for row in rows) / sum(row[0] for row in rows)
-        mean = sum(row[2] for row in rows) / number
-        factor = (1 - number / weight) / number / (number - 1)
-        ops_error = (factor * sum((row[2] - mean) ** 2 for row in rows)) ** 0.5
-        share_error = (factor * sum((row[3] - share * row[0]) ** 2 for row in rows)) ** 0.5
-        share_error /= sum(row[0] for row in rows) / number
+        spoken = query(sampled, "SELECT recorded_count, step_count FROM sampling_summary")
+        assert spoken == [(number, weight)], (spoken, number, weight)
+        all_ns = sum(row[1] * row[2] for row in rows)
+        share = sum(row[4] * row[2] for row in rows) / all_ns
+        ops_error = standard_error(weights, {row[0]: row[3] for row in rows}) / weight
+        share_error = standard_error(weights, {row[0]: row[4] - share * row[1] for row in rows}) / all_ns
         found = query(sampled, columns)[0]
         assert ops_error > 0 and abs(found[2] - ops_error) < 1e-6 * ops_error, (found, ops_error)
-        assert abs(found[3] - share_error) < 1e-5 and found[4] > 0, (found, share_error)
+        assert abs(found[1] - share) < 1e-6 and found[4] > 0, (found, share)
+        assert abs(found[3] - share_error) < 1e-6, (found, share_error)
+        (idle,) = query(
+            sampled,
+            """SELECT self_ns, self_error_ns, (SELECT sum(dur_ns) FROM steps WHERE is_warmup = 0) FROM op_stats
+            WHERE is_idle = 1""",
+        )
+        assert abs(idle[0] / idle[2] - (1 - share)) < 1e-5 and abs(idle[1] / idle[2] - share_error) < 1e-5, idle
+        check_stated(sampled, weights)
         print("%.1f +- %.1f ops a step, %.2f +- %.2f of its time" % (found[0], found[2], found[1], found[3]))
 
 
