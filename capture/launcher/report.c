@@ -70,8 +70,9 @@ static void say_how_it_ended(const struct recording *recording, const struct out
   else if (is_closed)
     fputs("; what was recorded is complete\n", stderr);
   else if (last_ns > outcome->started_ns && last_ns <= outcome->ended_ns) {
-    fprintf(stderr, "; what was recorded is complete up to %.1f s before its end\n",
-            (double)(outcome->ended_ns - last_ns) / 1e9);
+    double before_s = (double)(outcome->ended_ns - last_ns) / 1e9;
+    if (before_s < 0.1) fprintf(stderr, "; what was recorded is complete up to %.1f ms before its end\n", before_s * 1e3);
+    else fprintf(stderr, "; what was recorded is complete up to %.1f s before its end\n", before_s);
   } else
     fputs("; what was recorded is complete but for its last second\n", stderr);
 }
