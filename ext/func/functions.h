@@ -26,6 +26,9 @@ struct function_spec {
   void (*free_data)(void *data);
 };
 
+/* The path that a function of this name is given; NULL when it cannot be one, then the function's error is set. */
+const char *path_argument(sqlite3_context *context, sqlite3_value *value, const char *function);
+
 /* Each ends at the first without a name. */
 extern const struct function_spec profile_functions[];
 extern const struct function_spec depth_functions[];

@@ -335,13 +335,14 @@ static void pprof_function(sqlite3_context *context, int count, sqlite3_value **
   struct tfprof_error error;
   struct pprof_type types[METRIC_COUNT];
   unsigned type_count;
-  const char *path = count ? (const char *)sqlite3_value_text(values[0]) : NULL;
   const char *wanted = count > 1 ? (const char *)sqlite3_value_text(values[1]) : NULL;
   struct export export = {.db = connection->db, .profile = count > 2 ? values[2] : NULL};
-  if (!path || !*path || count > 3) {
+  if (count < 1 || count > 3) {
     sqlite3_result_error(context, "tfprof_pprof takes a path, then a metric (NULL: all of them) and a profile", -1);
     return;
   }
+  const char *path = path_argument(context, values[0], "tfprof_pprof");
+  if (!path) return;
   if (!choose_types(context, &export, wanted, types, &type_count)) return;
   if (pprof_create(&export.pprof, types, type_count, type_count > 1 ? 1 : 0, &error)) {
     sqlite3_result_error_nomem(context);

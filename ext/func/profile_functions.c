@@ -31,15 +31,31 @@
 
 SQLITE_EXTENSION_INIT3
 
+/* A file's name ends at a NUL character: what is behind it would be left out silently. */
+static bool holds_nul(sqlite3_value *value, const char *text) {
+  return strlen(text) != (size_t)sqlite3_value_bytes(value);
+}
+
+const char *path_argument(sqlite3_context *context, sqlite3_value *value, const char *function) {
+  const char *path = sqlite3_value_type(value) == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : NULL;
+  const char *problem = !path                    ? "the path must be a text"
+                        : holds_nul(value, path) ? "the path holds a NUL character, which no file's name can have"
+                        : !*path                 ? "the path is empty"
+                                                 : NULL;
+  if (!problem) return path;
+  char *message = sqlite3_mprintf("%s: %s", function, problem);
+  if (message) sqlite3_result_error(context, message, -1);
+  else sqlite3_result_error_nomem(context);
+  sqlite3_free(message);
+  return NULL;
+}
+
 static void open_path(sqlite3_context *context, sqlite3_value *value) {
   struct connection *connection = sqlite3_user_data(context);
   struct tfprof_error error;
   uint32_t run;
-  const char *path = sqlite3_value_type(value) == SQLITE_TEXT ? (const char *)sqlite3_value_text(value) : NULL;
-  if (!path || !*path) {
-    sqlite3_result_error(context, path ? "tfprof_open: the path is empty" : "tfprof_open: the path must be a text", -1);
-    return;
-  }
+  const char *path = path_argument(context, value, "tfprof_open");
+  if (!path) return;
   connection_begin(connection);
   enum tfprof_status status = read_open(connection->store, path, &run, &error);
   connection_end(connection);
@@ -75,6 +91,8 @@ static char *take_option(struct tensorflow_files *files, const char *key, sqlite
   }
   if (sqlite3_value_type(value) == SQLITE_NULL || (text && !*text)) return NULL; /* as an option that is not given */
   if (sqlite3_value_type(value) != SQLITE_TEXT) return sqlite3_mprintf("tfprof_open: %s must be a text", key);
+  if (holds_nul(value, text))
+    return sqlite3_mprintf("tfprof_open: %s holds a NUL character, which no file's name can have", key);
   if (is_run_meta) files->run_meta[files->run_meta_count++] = (struct tensorflow_run_meta){text, *next_step};
   else *place = text;
   return NULL;
@@ -170,12 +188,9 @@ static void refresh_function(sqlite3_context *context, int count, sqlite3_value 
 static void save_function(sqlite3_context *context, int count, sqlite3_value **values) {
   struct connection *connection = sqlite3_user_data(context);
   struct tfprof_error error;
-  const char *path = sqlite3_value_type(values[0]) == SQLITE_TEXT ? (const char *)sqlite3_value_text(values[0]) : NULL;
+  const char *path = path_argument(context, values[0], "tfprof_save");
   (void)count;
-  if (!path || !*path) {
-    sqlite3_result_error(context, path ? "tfprof_save: the path is empty" : "tfprof_save: the path must be a text", -1);
-    return;
-  }
+  if (!path) return;
   connection_begin(connection);
   enum tfprof_status status = dump_save(connection->store, path, &error);
   connection_end(connection);

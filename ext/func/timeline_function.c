@@ -307,12 +307,13 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
   struct connection *connection = sqlite3_user_data(context);
   struct tfprof_error error;
   struct timeline timeline = {.db = connection->db, .profile = count > 1 ? values[1] : NULL};
-  const char *path = count ? (const char *)sqlite3_value_text(values[0]) : NULL;
-  size_t length = path ? strlen(path) : 0;
-  if (!length || count > 2) {
+  if (count < 1 || count > 2) {
     sqlite3_result_error(context, "tfprof_timeline takes a path and, if wanted, a profile", -1);
     return;
   }
+  const char *path = path_argument(context, values[0], "tfprof_timeline");
+  if (!path) return;
+  size_t length = strlen(path);
   if (output_open(&timeline.file, path, length > 3 && strcmp(path + length - 3, ".gz") == 0, &error)) {
     connection_result_error(context, &error);
     return;

@@ -121,6 +121,11 @@ def test_opening(engine):
     os.unlink(empty)
     for arguments in ("NULL", "''", "5", "x'00'"):
         fails(connection, f"SELECT tfprof_open({arguments})", "tfprof_open: the path ")
+    # What is before a NUL character is a path that could be opened, or written over.
+    with_nul = f"'{DUMPS[0]}' || char(0) || '.old'"
+    for function in ("tfprof_open", "tfprof_save", "tfprof_timeline", "tfprof_pprof"):
+        fails(connection, f"SELECT {function}({with_nul})", f"{function}: the path holds a NUL character")
+    fails(connection, f"SELECT tfprof_open('graph_path', {with_nul})", "graph_path holds a NUL character")
     fails(connection, "SELECT tfprof_open()", "supported key", "path")
     fails(connection, "SELECT tfprof_open('a', 'b', 'c')", "supported key", "path")
     fails(connection, "SELECT tfprof_open('frob_path', 'x')", "no key 'frob_path'", "path")

@@ -190,7 +190,8 @@ def test_wrong_arguments(engine):
             ("tfprof_pprof()", "takes a path"),
             (f"tfprof_pprof({path}, 'speed')", "self_ns, kernel_ns, allocated_bytes and flops"),
             (f"tfprof_pprof({nowhere})", "No such file"),
-            ("tfprof_timeline('')", "takes a path"),
+            ("tfprof_timeline()", "takes a path"),
+            ("tfprof_timeline('')", "the path is empty"),
             (f"tfprof_timeline({nowhere})", "No such file"),
         ):
             _, error = source.query(f"SELECT {call}")
