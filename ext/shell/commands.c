@@ -123,11 +123,13 @@ static enum script_result of(enum session_result result) {
   return result == SESSION_OK ? SCRIPT_OK : result == SESSION_ERROR ? SCRIPT_ERROR : SCRIPT_INTERRUPTED;
 }
 
-/* Runs a SELECT with the argument in the place of %Q. */
+/* Runs a SELECT of names and what they mean, with the argument in the place of %Q. */
 static enum script_result run_select(struct session *session, const char *format, const char *argument) {
   char *sql = sqlite3_mprintf(format, argument);
   if (!sql) return SCRIPT_ERROR;
+  session->style.is_prose = true;
   enum session_result result = session_run(session, sql, NULL);
+  session->style.is_prose = false;
   sqlite3_free(sql);
   return of(result);
 }

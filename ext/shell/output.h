@@ -22,8 +22,9 @@ enum output_format { OUTPUT_BOX, OUTPUT_CSV, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_M
 
 struct output_style {
   enum output_format format;
-  int width;   /* of the terminal; 0: no limit */
-  bool colour; /* bold and dim may be used */
+  int width;     /* of the terminal; 0: no limit */
+  bool colour;   /* bold and dim may be used */
+  bool is_prose; /* the texts are sentences, which make no sense without their middle */
 };
 
 extern const char *const output_format_names[OUTPUT_FORMAT_COUNT];

@@ -6,7 +6,7 @@
 **   - Where everything fits, each column is as wide as its widest cell.
 **   - Else text columns are narrowed, the widest first, and headers are broken at their underscores.  In a short result
 **     the text is then wrapped; in a long one each row stays one line and a text that is too long loses its middle,
-**     since the two ends of a kernel's or a file's name tell it best.
+**     since the two ends of a kernel's or a file's name tell it best.  Prose is wrapped in any result.
 **   - Where that does not fit, columns that hold nothing but NULL are left out and named below.
 **   - Where not even that fits, each row becomes a block with one line for each column.
 **
@@ -347,7 +347,7 @@ static bool lay_out(struct output *output) {
     return false;
   }
   box->is_laid_out = true;
-  box->is_wrapped = box->kept <= WRAPPED_ROWS;
+  box->is_wrapped = box->kept <= WRAPPED_ROWS || output->style.is_prose;
   box->shown_count = count;
   for (int i = 0; i < count; i++) {
     box->shown[i] = i;

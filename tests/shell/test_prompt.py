@@ -285,6 +285,10 @@ def test_commands():
         ):
             t.send(command + "\n")
             assert expected in t.expect(PROMPT), command
+        for command in ("tables", "views", "columns kernels"):  # sentences lose nothing, however many rows there are
+            t.send(command + "\n")
+            listed = t.expect(PROMPT)
+            assert "…" not in listed and listed.count("\n") > 80, listed
         t.send("format csv\n")
         t.expect(PROMPT)
         t.send("SELECT 1 AS a, 'x,y' AS b;\n")
