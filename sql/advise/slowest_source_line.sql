@@ -31,12 +31,12 @@ SELECT
   'slowest_source_line' AS check_name,
   'info' AS severity,
   ranked.location AS subject,
-  format('%.0f %% of the op time comes from this line (%s forward, %s backward)%s', 100.0 * cost_ns / all_ns,
-    format_ns(self_ns), format_ns(coalesce(backward_ns, 0)), coalesce(': ' || trim(text), '')) AS message,
+  format('%.0f %% of the op time comes from %s (%s forward, %s backward)%s', 100.0 * cost_ns / all_ns,
+    ranked.location, format_ns(self_ns), format_ns(coalesce(backward_ns, 0)), coalesce(': ' || trim(text), '')) AS message,
   1.0 * cost_ns / all_ns AS value,
   0.25 AS threshold,
   NULL AS saves_ns,
-  'Look at the ops that it calls before anything else; the evidence says how many and how long.' AS suggestion,
+  'Look at the ops that it calls before anything else; code_summary has the other lines.' AS suggestion,
   'SELECT * FROM temp.code_summary WHERE profile_id = ' || ranked.profile_id || ' AND location = '
     || quote(ranked.location) AS evidence
 FROM ranked

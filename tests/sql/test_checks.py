@@ -294,6 +294,9 @@ def main():
     profile.connection.execute("UPDATE temp.ops SET code_trace_id = CASE WHEN id % 2 THEN ? ELSE ? END", traces)
     profile.connection.execute("UPDATE temp.ops SET code_trace_id = ? WHERE id % 3 = 0", traces[:1])
     expect("a line that most of the time comes from", profile, slowest_source_line=None)
+    profile.connection.create_function("format", -1, lambda template, *values: template % values)
+    ((_, message),) = said(profile, "slowest_source_line")
+    check(" comes from train.py:12 (" in message, f"the message does not name the line: {message}")
 
     profile = Profile()
     for step in profile.steps():
