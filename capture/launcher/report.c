@@ -71,8 +71,9 @@ static void say_how_it_ended(const struct recording *recording, const struct out
     fputs("; what was recorded is complete\n", stderr);
   else if (last_ns > outcome->started_ns && last_ns <= outcome->ended_ns) {
     double before_s = (double)(outcome->ended_ns - last_ns) / 1e9;
-    if (before_s < 0.1) fprintf(stderr, "; what was recorded is complete up to %.1f ms before its end\n", before_s * 1e3);
-    else fprintf(stderr, "; what was recorded is complete up to %.1f s before its end\n", before_s);
+    bool is_short = before_s < 0.1;
+    fprintf(stderr, "; what was recorded is complete up to %.1f %s before its end\n",
+            is_short ? before_s * 1e3 : before_s, is_short ? "ms" : "s");
   } else
     fputs("; what was recorded is complete but for its last second\n", stderr);
 }
