@@ -119,7 +119,8 @@ static bool set_environment(const struct capture_options *options, const struct 
     return false;
   }
   const char *former = getenv("PYTHONPATH");
-  char *path = NULL, *command = options->command ? command_line_quote(options->command) : strdup("tfprof-capture --check");
+  char *path = NULL,
+       *command = options->command ? command_line_quote(options->command) : strdup("tfprof-capture --check");
   bool is_set = asprintf(&path, former && *former ? "%s:%s" : "%s", parts->hooks, former) >= 0 && command &&
                 setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_COMMAND", command, 1) == 0 &&
                 setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&

@@ -69,10 +69,11 @@ static const struct option_spec specs[OPTION_COUNT] = {
                         "by itself where the command line or the script's first line has such an option"},
     [OPTION_QUIET] = {"quiet", 'q', KIND_ON, NULL, "TFPROF_QUIET", true, "0",
                       "print nothing unless something is wrong"},
-    [OPTION_CHECK] = {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
-                      "record nothing and run no program, but try what can be recorded with python3, or with the Python "
-                      "that PROGRAM is or names, and say how to get the rest; the exit status is 0 when ops can be "
-                      "recorded, else 125"},
+    [OPTION_CHECK] =
+        {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
+         "record nothing and run no program, but try what can be recorded with python3, or with the Python "
+         "that PROGRAM is or names, and say how to get the rest; the exit status is 0 when ops can be "
+         "recorded, else 125"},
     [OPTION_HELP] = {"help", 'h', KIND_SHOW, NULL, NULL, false, NULL, "this text"},
     [OPTION_VERSION] = {"version", 0, KIND_SHOW, NULL, NULL, false, NULL, "the version"},
 };

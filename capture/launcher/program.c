@@ -69,8 +69,8 @@ static size_t count_python_options(char *const *words, char *isolation) {
 
 enum { LINE_BYTES = 512, LINE_WORDS = 16 };
 
-/* The words of a script's first line: "#!/usr/bin/env python3", "#!/usr/bin/python3 -I", "#!/usr/bin/env -S python3 -I".
-** Returns how many; *python: the one that names a Python, or their number. */
+/* The words of a script's first line: "#!/usr/bin/env python3", "#!/usr/bin/python3 -I", "#!/usr/bin/env -S python3
+** -I". Returns how many; *python: the one that names a Python, or their number. */
 static size_t read_first_line(const char *path, char line[LINE_BYTES], char *words[LINE_WORDS + 1], size_t *python) {
   int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return 0;

@@ -15,9 +15,9 @@ struct program {
 
 void program_examine(char **command, struct program *program);
 
-/* The words that start the Python which the command line leads to, without its script: python3 -I of python3 -I train.py,
-** uv run python of uv run python -m pytest, the first line's of a script that has one. Up to `room` of them, NULL
-** included, are filled in; false: no Python is named. */
+/* The words that start the Python which the command line leads to, without its script: python3 -I of python3 -I
+** train.py, uv run python of uv run python -m pytest, the first line's of a script that has one. Up to `room` of them,
+** NULL included, are filled in; false: no Python is named. */
 bool program_find_python(char **command, char **words, size_t room);
 
 /* Says why exec failed with `error` and what to type instead; returns 126 or 127, as shells do. */

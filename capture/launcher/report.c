@@ -161,7 +161,8 @@ static char *load_command(const char *extension) {
   return command;
 }
 
-/* A word for the shell: between double quotes where nothing in it has a meaning there, else as command_line_quote does. */
+/* A word for the shell: between double quotes where nothing in it has a meaning there, else as command_line_quote
+** does. */
 static void say_word(const char *word) {
   if (!strpbrk(word, "\"$`\\!\n")) {
     fprintf(stderr, strchr(word, '\'') ? "\"%s\"" : "'%s'", word);

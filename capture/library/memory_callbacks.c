@@ -289,7 +289,8 @@ void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_d
   report_failure(bytes, in_use, reserved, device, (uintptr_t)__builtin_return_address(0));
 }
 
-void memory_reported_signed(void *address, int64_t bytes, int64_t in_use, int64_t reserved, struct torch_device device) {
+void memory_reported_signed(void *address, int64_t bytes, int64_t in_use, int64_t reserved,
+                            struct torch_device device) {
   report(address, bytes, (size_t)in_use, (size_t)reserved, device, (uintptr_t)__builtin_return_address(0));
 }
 

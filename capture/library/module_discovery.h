@@ -19,14 +19,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* With the GIL: `work` is called with a list of references to modules (module_facts.h) on a thread of its own. `get_objects` is gc.get_objects,
-** `start_thread` _thread.start_new_thread. false: this interpreter lacks a function. All three are kept for ever. */
+/* With the GIL: `work` is called with a list of references to modules (module_facts.h) on a thread of its own.
+** `get_objects` is gc.get_objects, `start_thread` _thread.start_new_thread. false: this interpreter lacks a function.
+** All three are kept for ever. */
 bool module_discovery_begin(void *work, void *get_objects, void *start_thread);
 /* By the writer thread: a module that is not known, and the moment when to ask for those. */
 void module_discovery_want(uintptr_t address, uintptr_t type);
 void module_discovery_tick(void);
-/* By the hook: `work` is to be called again after this time, though with nothing new: something was not complete, or may
-** have changed. */
+/* By the hook: `work` is to be called again after this time, though with nothing new: something was not complete, or
+** may have changed. */
 void module_discovery_again(unsigned milliseconds);
 /* With the GIL: appends references to those that are wanted now to a list. */
 void module_discovery_now(void *list);

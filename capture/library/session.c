@@ -82,7 +82,8 @@ static bool start_recording(void) {
 /* ---- fork. */
 
 /* What another thread had begun when it was left behind is not gone on with: a recording that was being armed or ended
-** is none in the child.  Nor is there one where PyTorch's lock is not known: callbacks could not be changed there, ever. */
+** is none in the child.  Nor is there one where PyTorch's lock is not known: callbacks could not be changed there,
+** ever. */
 static void after_fork_in_child(bool is_whole) {
   int seen = atomic_load(&state);
   bool has_recorded = seen != SESSION_NONE && seen != SESSION_INHERITED;

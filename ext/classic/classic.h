@@ -1,8 +1,9 @@
 /* classic.h: the four views of the TensorFlow profiler - scope, graph, code and op - over any profile.
 **
 ** The engine reads the tables nodes, node_inputs, node_types, node_steps, steps, code_traces and code_frames of one
-** profile, or where the source knows no graph its ops (ops_graph.h), into a struct classic_model, computes a struct classic_result for a view and its options, and writes it as
-** text. No SQLite in here; the table functions (vtab/classic_views.c) and the shell build on it.
+** profile, or where the source knows no graph its ops (ops_graph.h), into a struct classic_model, computes a struct
+** classic_result for a view and its options, and writes it as text. No SQLite in here; the table functions
+** (vtab/classic_views.c) and the shell build on it.
 **
 ** What the views mean: tensorflow/core/profiler/g3doc/options.md and the tutorials beside it.  In short: nodes whose
 ** types match -account_type_regexes are accounted; totals are sums over the tree; -start, -trim, -show and -hide and

@@ -4,9 +4,10 @@
 **   1.3    core/profiler of TensorFlow 1.3, as its command_line.md shows it
 **   0.12   contrib/tfprof of TensorFlow 0.12, as its README shows it
 **
-** Their lines differ, too (lines.c): no explanations and no legend; micros is one pair of times; in 0.12 bytes are those
-** of the outputs, and a scalar has no parameters, in 1.3 one, and in neither a shape.  A shape of one element counts as
-** a scalar, which files written by the profiler do not tell apart.  Source lines have the text of the line behind them.
+** Their lines differ, too (lines.c): no explanations and no legend; micros is one pair of times; in 0.12 bytes are
+** those of the outputs, and a scalar has no parameters, in 1.3 one, and in neither a shape.  A shape of one element
+** counts as a scalar, which files written by the profiler do not tell apart.  Source lines have the text of the line
+** behind them.
 */
 #include <stdlib.h>
 #include <string.h>

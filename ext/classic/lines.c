@@ -232,7 +232,8 @@ static void write_bytes(void *file, const void *bytes, size_t length) { fwrite(b
 
 static void write_text_member(const struct classic_result *result, const char *key, string_id text, FILE *file) {
   fprintf(file, ", \"%s\": ", key);
-  if (text) json_text_write(pool_text(result->model->pool, text), pool_length(result->model->pool, text), write_bytes, file);
+  if (text)
+    json_text_write(pool_text(result->model->pool, text), pool_length(result->model->pool, text), write_bytes, file);
   else fputs("null", file);
 }
 

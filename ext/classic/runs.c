@@ -1,8 +1,8 @@
 /* runs.c: see runs.h.  Ops and kernels that belong to a node, from the tables ops and kernels; what they did to memory
 ** from allocations (by their op), memory_events and counters.
 **
-** The device of a run is what TensorFlow calls its lane, in lower case.  Of a capture each thread and each stream is one:
-** "/device:cpu:0/thread:17 (python)", "/device:gpu:0/stream:7".
+** The device of a run is what TensorFlow calls its lane, in lower case.  Of a capture each thread and each stream is
+** one: "/device:cpu:0/thread:17 (python)", "/device:gpu:0/stream:7".
 */
 #include "classic/runs.h"
 
@@ -87,10 +87,12 @@ static enum tfprof_status name_devices(struct taking *taking) {
   return status;
 }
 
-/* "/device:gpu:0/stream:7", or "/device:cpu:0/thread:17 (python)"; the names of some traces are "thread 17 (python)". */
+/* "/device:gpu:0/stream:7", or "/device:cpu:0/thread:17 (python)"; the names of some traces are "thread 17
+** (python)". */
 static enum tfprof_status name_lane(struct taking *taking, const struct segment *segment, uint32_t row,
                                     string_id *lane) {
-  int64_t device = integer(segment, COLUMN_threads_device_id, row, -1), tid = integer(segment, COLUMN_threads_tid, row, 0);
+  int64_t device = integer(segment, COLUMN_threads_device_id, row, -1),
+          tid = integer(segment, COLUMN_threads_tid, row, 0);
   bool is_known = device >= 0 && (uint64_t)device < taking->device_count;
   const struct column *streams = segment->columns[COLUMN_threads_stream];
   bool is_stream = streams && !column_is_null(streams, row);
@@ -297,7 +299,8 @@ static enum tfprof_status take_allocations(struct taking *taking) {
             bytes = integer(segment, COLUMN_allocations_bytes, row, 0);
     const struct column *allocated = segment->columns[COLUMN_allocations_allocated_ns],
                         *released = segment->columns[COLUMN_allocations_released_ns];
-    bool is_opened = allocated && !column_is_null(allocated, row), is_closed = released && !column_is_null(released, row);
+    bool is_opened = allocated && !column_is_null(allocated, row),
+         is_closed = released && !column_is_null(released, row);
     uint32_t node = op >= 0 && (uint64_t)op < taking->op_count ? taking->op_nodes[op] : NO_NODE;
     /* What lasts from before the first step belongs to every step. */
     bool is_lasting = !is_opened && !is_closed && persistent &&

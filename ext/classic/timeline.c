@@ -83,7 +83,8 @@ static enum tfprof_status finish(struct events *events, enum tfprof_status statu
 
 static enum tfprof_status write_tree(const struct classic_result *result, struct events *events,
                                      struct tfprof_error *error) {
-  int64_t *next = malloc((result->row_count + 1) * sizeof *next); /* where a row's next child begins, ns; -1: left out */
+  int64_t *next =
+      malloc((result->row_count + 1) * sizeof *next); /* where a row's next child begins, ns; -1: left out */
   uint8_t *is_named = calloc(result->row_count + 1, 1);
   if (!next || !is_named) {
     free(next);

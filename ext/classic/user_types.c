@@ -51,7 +51,8 @@ enum tfprof_status classic_model_add_types(struct classic_model *model, const st
   for (size_t k = 0; ok && k < count; k++) {
     char *wrong;
     patterns[k] = classic_pattern_create(given[k].pattern, &wrong);
-    ok = patterns[k] && pool_intern(store_pool(model->store), given[k].type, strlen(given[k].type), &types[k]) == TFPROF_OK;
+    ok = patterns[k] &&
+         pool_intern(store_pool(model->store), given[k].type, strlen(given[k].type), &types[k]) == TFPROF_OK;
     free(wrong);
   }
   for (uint32_t i = 0; ok && i < model->node_count; i++) ok = label(&labelling, i, patterns, types, count);

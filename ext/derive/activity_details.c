@@ -43,7 +43,8 @@ static enum tfprof_status find_outermost(struct profile *profile, struct tfprof_
     if (row % ROWS_BLOCK == 0) status = derive_poll(profile, error);
   }
   if (!status)
-    status = derive_set_references(profile, TABLE_device_activities, COLUMN_device_activities_outermost_op_id, ops, error);
+    status =
+        derive_set_references(profile, TABLE_device_activities, COLUMN_device_activities_outermost_op_id, ops, error);
   scratch_free(ops);
   scratch_free(outermost);
   return status;

@@ -1,13 +1,13 @@
 /* collectives.c: collectives that only the program's marks tell, and the step and rate of all of them.
 **
-** NCCL's come with their arguments from the source.  Backends that work on the host (Gloo, MPI, UCC) mark each operation
-** with a range, `gloo:all_reduce`, whose inputs are the tensors that are exchanged (c10d, ProcessGroup::Work): such a
-** mark becomes a row where the source has no collectives of its own.  Marks of NCCL are of the launch, not of the
-** exchange, and are left out.
+** NCCL's come with their arguments from the source.  Backends that work on the host (Gloo, MPI, UCC) mark each
+** operation with a range, `gloo:all_reduce`, whose inputs are the tensors that are exchanged (c10d,
+** ProcessGroup::Work): such a mark becomes a row where the source has no collectives of its own.  Marks of NCCL are of
+** the launch, not of the exchange, and are left out.
 **
 ** The step is that of the kernel, or without one of the op.  The rate per link is as NCCL's tests define it
-** (nccl-tests, PERFORMANCE.md): all_reduce moves 2 (n - 1) / n of the data over each link, all_gather, reduce_scatter and
-** all_to_all (n - 1) / n, the others all of it.
+** (nccl-tests, PERFORMANCE.md): all_reduce moves 2 (n - 1) / n of the data over each link, all_gather, reduce_scatter
+** and all_to_all (n - 1) / n, the others all of it.
 */
 #include "derive/passes.h"
 #include "derive/user_rows.h"

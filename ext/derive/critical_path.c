@@ -72,7 +72,8 @@ struct path_worker {
   struct path_edge *edges;
   struct edge_info *infos;
   uint32_t edge_count, edge_capacity, node_count;
-  uint32_t *stack, stack_capacity, *path, path_capacity, *lanes; /* lanes: first items of host threads, then of streams */
+  uint32_t *stack, stack_capacity, *path, path_capacity,
+      *lanes; /* lanes: first items of host threads, then of streams */
   struct path_search search;
   struct edge_info *rows; /* of all its steps */
   uint32_t row_count, row_capacity;
@@ -541,7 +542,8 @@ static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) 
     status = derive_text(profile, edge_and_kind_names[i], &w->names[i], error);
   if (!status) status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, &w->call_ops, error);
   if (!status) status = derive_all_references(profile, TABLE_kernels, COLUMN_kernels_op_id, &w->kernel_ops, error);
-  if (!status) status = derive_all_references(profile, TABLE_transfers, COLUMN_transfers_op_id, &w->transfer_ops, error);
+  if (!status)
+    status = derive_all_references(profile, TABLE_transfers, COLUMN_transfers_op_id, &w->transfer_ops, error);
   if (!status) status = derive_make_table(profile, TABLE_critical_path, (uint32_t)rows, error);
   if (!status)
     status = derive_fill_table(profile, TABLE_critical_path, columns, sizeof columns / sizeof *columns, w, error);
@@ -608,7 +610,8 @@ static enum tfprof_status begin(struct work *w, struct tfprof_error *error) {
   w->paths = scratch_allocate_zeroed((size_t)w->step_count + 1, sizeof *w->paths);
   w->first_row = scratch_allocate(((size_t)w->step_count + 1) * sizeof *w->first_row);
   bool has_all = w->calls && w->works && w->is_waiting && w->is_waiting_call && w->is_communication && w->paths;
-  return has_all && w->host.first_of_step && w->device.first_of_step && w->first_row ? TFPROF_OK : error_no_memory(error);
+  return has_all && w->host.first_of_step && w->device.first_of_step && w->first_row ? TFPROF_OK
+                                                                                     : error_no_memory(error);
 }
 
 static void end(struct work *w) {

@@ -2,9 +2,9 @@
 **
 ** Kernels, transfers and the waits that lie on a stream (not those of a host thread) become one list, sorted by
 ** stream and start (of those that start together the longer one first).  A row carries the times of the call that
-** launched it, the end of the kernel or transfer before it on its stream and how long its device had been idle, so that analyses of idle time, queues and
-** overlap are one pass over one table, without joins and sorting.  The list repeats what other tables hold: saving a
-** dump leaves it out (read/dump_save.c).
+** launched it, the end of the kernel or transfer before it on its stream and how long its device had been idle, so that
+** analyses of idle time, queues and overlap are one pass over one table, without joins and sorting.  The list repeats
+** what other tables hold: saving a dump leaves it out (read/dump_save.c).
 */
 #include "derive/match.h"
 #include "derive/passes.h"
@@ -110,13 +110,15 @@ static enum tfprof_status set_idle_times(const struct work *w, const uint32_t *d
   int64_t until = INT64_MIN;
   for (uint32_t i = 0; i < count && !status; i++) {
     if (i && spans[i].lane != spans[i - 1].lane) until = INT64_MIN;
-    if (until != INT64_MIN) values[spans[i].row] = spans[i].start > until ? derive_difference(spans[i].start, until) : 0;
+    if (until != INT64_MIN)
+      values[spans[i].row] = spans[i].start > until ? derive_difference(spans[i].start, until) : 0;
     int64_t end = w->order[spans[i].row].end;
     if (end != NO_VALUE && end > until) until = end;
   }
   scratch_free(spans);
   if (status) return status;
-  return derive_set_integers(w->profile, TABLE_device_activities, COLUMN_device_activities_device_idle_ns, values, error);
+  return derive_set_integers(w->profile, TABLE_device_activities, COLUMN_device_activities_device_idle_ns, values,
+                             error);
 }
 
 /* A column of references that all three tables have. */

@@ -93,7 +93,8 @@ static enum tfprof_status link_rows(struct profile *profile, const struct link_c
   enum tfprof_status status = derive_row_count(profile, c->table, &rows, error);
   if (status || !rows) return status;
   struct links l = {scratch_allocate((size_t)rows * sizeof *l.calls), scratch_allocate((size_t)rows * sizeof *l.ops),
-                    scratch_allocate((size_t)rows * sizeof *l.steps), scratch_allocate((size_t)rows * sizeof *l.delays)};
+                    scratch_allocate((size_t)rows * sizeof *l.steps),
+                    scratch_allocate((size_t)rows * sizeof *l.delays)};
   if (!l.calls || !l.ops || !l.steps || !l.delays) status = error_no_memory(error);
   for (uint32_t i = 0; i < rows && !status; i++) {
     l.calls[i] = l.ops[i] = l.steps[i] = NO_ROW;

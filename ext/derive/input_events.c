@@ -43,7 +43,8 @@ static enum tfprof_status set_names(struct profile *profile, const struct user_r
   const struct pool *pool = store_pool(profile->store);
   int64_t *names = NULL;
   string_id last = 0, stage = 0, pipeline = 0;
-  string_id *stages = scratch_allocate(rows->count * sizeof *stages), *pipelines = scratch_allocate(rows->count * sizeof *pipelines);
+  string_id *stages = scratch_allocate(rows->count * sizeof *stages),
+            *pipelines = scratch_allocate(rows->count * sizeof *pipelines);
   enum tfprof_status status = stages && pipelines ? TFPROF_OK : error_no_memory(error);
   if (!status) status = user_rows_values(rows, profile, COLUMN_ops_name, &names, error);
   for (uint32_t i = 0; i < rows->count && !status; i++) {

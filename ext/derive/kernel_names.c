@@ -202,9 +202,11 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   if (status || !rows) return status;
   uint8_t *eligible = NULL;
   size_t texts = (size_t)pool_count(store_pool(profile->store)) + 1;
-  struct names names = {.facts = scratch_allocate_zeroed(texts, 1), .shorts = scratch_allocate_zeroed(texts, sizeof *names.shorts), .count = texts};
-  struct results r = {scratch_allocate_zeroed(rows, sizeof *r.shorts), scratch_allocate_zeroed(rows, sizeof *r.kinds), scratch_allocate(rows * sizeof *r.uses),
-                      scratch_allocate(rows * sizeof *r.eligible)};
+  struct names names = {.facts = scratch_allocate_zeroed(texts, 1),
+                        .shorts = scratch_allocate_zeroed(texts, sizeof *names.shorts),
+                        .count = texts};
+  struct results r = {scratch_allocate_zeroed(rows, sizeof *r.shorts), scratch_allocate_zeroed(rows, sizeof *r.kinds),
+                      scratch_allocate(rows * sizeof *r.uses), scratch_allocate(rows * sizeof *r.eligible)};
   if (!names.facts || !names.shorts || !r.shorts || !r.kinds || !r.uses || !r.eligible) status = error_no_memory(error);
   for (uint32_t i = 0; i < rows && !status; i++) r.uses[i] = r.eligible[i] = NO_VALUE;
   if (!status) status = find_eligible_ops(profile, &eligible, error);

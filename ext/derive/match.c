@@ -67,7 +67,8 @@ static void put(struct match *match, int64_t key, uint32_t row) {
   if (match->form == MATCH_ARRAY) {
     if (!match->rows[offset]) match->rows[offset] = row + 1;
   } else if (match->form == MATCH_BUCKETS) {
-    match->entries[match->first_of_bucket[(offset >> match->shift) + 1]++] = (struct match_entry){(uint32_t)offset, row};
+    match->entries[match->first_of_bucket[(offset >> match->shift) + 1]++] =
+        (struct match_entry){(uint32_t)offset, row};
   } else {
     uint64_t at = place_of(match, key), mask = UINT64_MAX >> match->shift;
     for (; match->slots[at].row; at = (at + 1) & mask) {

@@ -1,9 +1,9 @@
 /* match.h: finding rows by a number that they share, and rows that lie inside others in time.
 **
 ** Sources give each call into a driver a number (correlation) that what it launched carries too, and each op one that
-** its calls carry.  Such numbers count up.  Where they are dense an array is indexed by them; else where they are spread
-** evenly enough they are put into buckets of close numbers, so that looking for one after the other stays in the cache;
-** else into a hash table.  Of several rows with one number the first is found.
+** its calls carry.  Such numbers count up.  Where they are dense an array is indexed by them; else where they are
+** spread evenly enough they are put into buckets of close numbers, so that looking for one after the other stays in the
+** cache; else into a hash table.  Of several rows with one number the first is found.
 */
 #ifndef TFPROF_DERIVE_MATCH_H
 #define TFPROF_DERIVE_MATCH_H

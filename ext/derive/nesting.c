@@ -375,8 +375,8 @@ static bool sort_spans(struct span *spans, uint32_t count, bool is_parent_first)
   return true;
 }
 
-/* Puts the spans that began before one that comes earlier to where they belong. Where these are not few nothing is done,
-** and *is_done is false. */
+/* Puts the spans that began before one that comes earlier to where they belong. Where these are not few nothing is
+** done, and *is_done is false. */
 static bool move_late(struct span *spans, uint32_t count, bool *is_done) {
   int64_t last = INT64_MIN;
   uint32_t late = 0, kept = 0;

@@ -2,9 +2,9 @@
 **
 ** A launch makes the queue of its stream one longer when the launching call begins, the start of the kernel, copy or
 ** fill makes it one shorter; of moments that are the same, launches come first.  What counts is what
-** HolisticTraceAnalysis counts: nothing from the last step that the profiler marked (last_steps.c), no launches of whole
-** device graphs, and nothing whose call was not recorded.  Two lists, of launches and of starts, are merged for each
-** stream.  Saving a dump leaves the table out (read/dump_save.c).
+** HolisticTraceAnalysis counts: nothing from the last step that the profiler marked (last_steps.c), no launches of
+** whole device graphs, and nothing whose call was not recorded.  Two lists, of launches and of starts, are merged for
+** each stream.  Saving a dump leaves the table out (read/dump_save.c).
 */
 #include "derive/match.h"
 #include "derive/passes.h"
@@ -73,7 +73,8 @@ static enum tfprof_status choose_rows(struct work *w, struct tfprof_error *error
       for (uint32_t i = 0; i < count; i++) {
         uint32_t row = (uint32_t)segment->first_row + first + i;
         bool is_launched = w->launches[row] != NO_VALUE && w->calls[row] != NO_ROW && !is_graph[w->calls[row]];
-        w->counts[row] = is_launched && kinds[i] && kinds[i] != sync && w->threads[row] != NO_ROW && is_before[row] == 1;
+        w->counts[row] =
+            is_launched && kinds[i] && kinds[i] != sync && w->threads[row] != NO_ROW && is_before[row] == 1;
         w->counted += w->counts[row];
       }
       status = derive_poll(w->profile, error);
@@ -133,16 +134,19 @@ static enum tfprof_status set_columns(const struct work *w, struct tfprof_error 
   enum tfprof_status status = references && integers ? TFPROF_OK : error_no_memory(error);
 #define FILL(values, expression) for (uint32_t i = 0; i < count && !status; i++) values[i] = (expression)
   FILL(references, w->lanes[w->events[i].lane].device);
-  if (!status) status = derive_set_references(w->profile, TABLE_queue_events, COLUMN_queue_events_device_id, references, error);
+  if (!status)
+    status = derive_set_references(w->profile, TABLE_queue_events, COLUMN_queue_events_device_id, references, error);
   FILL(references, w->lanes[w->events[i].lane].thread);
-  if (!status) status = derive_set_references(w->profile, TABLE_queue_events, COLUMN_queue_events_thread_id, references, error);
+  if (!status)
+    status = derive_set_references(w->profile, TABLE_queue_events, COLUMN_queue_events_thread_id, references, error);
   FILL(references, w->events[i].row);
   if (!status) {
     status = derive_set_references(w->profile, TABLE_queue_events, COLUMN_queue_events_device_activity_id, references,
                                    error);
   }
   FILL(integers, w->events[i].start);
-  if (!status) status = derive_set_integers(w->profile, TABLE_queue_events, COLUMN_queue_events_time_ns, integers, error);
+  if (!status)
+    status = derive_set_integers(w->profile, TABLE_queue_events, COLUMN_queue_events_time_ns, integers, error);
   for (uint32_t i = 0; i < count && !status; i++) {
     if (i && w->events[i].lane != w->events[i - 1].lane) length = 0;
     length += w->events[i].end == LAUNCH_MARK ? 1 : -1;
@@ -158,9 +162,12 @@ static enum tfprof_status set_columns(const struct work *w, struct tfprof_error 
 
 static enum tfprof_status load(struct work *w, struct tfprof_error *error) {
   static const unsigned table = TABLE_device_activities;
-  enum tfprof_status status = derive_all_references(w->profile, table, COLUMN_device_activities_device_id, &w->devices, error);
-  if (!status) status = derive_all_references(w->profile, table, COLUMN_device_activities_thread_id, &w->threads, error);
-  if (!status) status = derive_all_references(w->profile, table, COLUMN_device_activities_api_call_id, &w->calls, error);
+  enum tfprof_status status =
+      derive_all_references(w->profile, table, COLUMN_device_activities_device_id, &w->devices, error);
+  if (!status)
+    status = derive_all_references(w->profile, table, COLUMN_device_activities_thread_id, &w->threads, error);
+  if (!status)
+    status = derive_all_references(w->profile, table, COLUMN_device_activities_api_call_id, &w->calls, error);
   if (!status) status = derive_all_integers(w->profile, table, COLUMN_device_activities_launch_ns, &w->launches, error);
   if (!status) status = derive_all_integers(w->profile, table, COLUMN_device_activities_start_ns, &w->starts, error);
   if (status) return status;
@@ -172,7 +179,8 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   struct work w = {.profile = profile};
   enum tfprof_status status = derive_row_count(profile, TABLE_device_activities, &w.rows, error);
   if (status || !w.rows) return status;
-  if (w.rows > NO_ROW / 2) return error_set(error, TFPROF_LIMIT, "too many kernels and transfers for one list of queues");
+  if (w.rows > NO_ROW / 2)
+    return error_set(error, TFPROF_LIMIT, "too many kernels and transfers for one list of queues");
   status = load(&w, error);
   if (!status) status = choose_rows(&w, error);
   if (!status && w.counted) status = find_lanes(&w, error);
@@ -194,7 +202,8 @@ static const char *const texts[] = {"sync", NULL};
 
 const struct derive_pass derive_queue_events = {
     .name = "queue events",
-    .summary = "Launches into streams and starts of what was launched, merged by time, with the queue's length after each.",
+    .summary =
+        "Launches into streams and starts of what was launched, merged by time, with the queue's length after each.",
     .makes_table = TABLE_queue_events,
     .reads = {{TABLE_device_activities, COLUMN_device_activities_kind},
               {TABLE_device_activities, COLUMN_device_activities_device_id},

@@ -3,7 +3,8 @@
 ** A pass goes through a table segment by segment in blocks of ROWS_BLOCK rows: derive_integers() and
 ** derive_references() unpack a block of one column into an array on the stack, whatever form the column has, so that
 ** the loops of the passes themselves know nothing of forms, widths and null bitmaps.  What a pass makes it collects
-** in arrays indexed by row number and hands over with derive_set_*().  Memory of passes is scratch memory (store/scratch.h).
+** in arrays indexed by row number and hands over with derive_set_*().  Memory of passes is scratch memory
+** (store/scratch.h).
 **
 ** Row numbers are 32 bits here (NO_ROW: none); derive_row_count() refuses a table with more rows.
 */
@@ -53,7 +54,8 @@ uint32_t derive_find_value(const struct column *column, uint32_t row);
 /* The number after the last row number of the table; TFPROF_LIMIT when it does not fit. */
 enum tfprof_status derive_row_count(const struct profile *profile, unsigned table, uint32_t *rows,
                                     struct tfprof_error *error);
-/* A whole column, indexed by row number, scratch memory of the caller's. Rows that no segment holds get NO_VALUE or NO_ROW. */
+/* A whole column, indexed by row number, scratch memory of the caller's. Rows that no segment holds get NO_VALUE or
+** NO_ROW. */
 enum tfprof_status derive_all_integers(const struct profile *profile, unsigned table, unsigned column, int64_t **values,
                                        struct tfprof_error *error);
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
@@ -89,7 +91,12 @@ enum tfprof_status derive_make_table(struct profile *profile, unsigned table, ui
 ** columns that come before it in the list it is the sum. */
 struct made_column {
   uint16_t column;
-  enum { MADE_INTEGERS, MADE_REFERENCES, MADE_TEXTS, MADE_SUM } kind; /* int64_t, uint32_t or string_id, NULL as above */
+  enum {
+    MADE_INTEGERS,
+    MADE_REFERENCES,
+    MADE_TEXTS,
+    MADE_SUM
+  } kind; /* int64_t, uint32_t or string_id, NULL as above */
   void (*fill)(const void *context, uint32_t first, uint32_t count, void *out);
   uint16_t left, right;
 };

@@ -91,7 +91,8 @@ static void percentile_step(sqlite3_context *context, int count, sqlite3_value *
 }
 
 /* Puts the values in such an order that none before `place` is larger than the one there and none after it smaller
-** (Hoare, "Algorithm 65: find", CACM 1961, with the median of three as pivot). The result is what sorting would give. */
+** (Hoare, "Algorithm 65: find", CACM 1961, with the median of three as pivot). The result is what sorting would
+** give. */
 static void select_place(double *values, uint64_t count, uint64_t place) {
   int64_t low = 0, high = (int64_t)count - 1, wanted = (int64_t)place;
   while (low < high) {

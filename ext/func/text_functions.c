@@ -73,7 +73,8 @@ static void concat_step(sqlite3_context *context, int count, sqlite3_value **val
     const char *separator = (const char *)sqlite3_value_text(values[1]);
     pieces->separator = sqlite3_mprintf("%s", separator ? separator : "");
   }
-  if ((!pieces->separator && pieces->count) || !add(pieces, text, (size_t)sqlite3_value_bytes(values[0]), sqlite3_value_int64(values[2])))
+  if ((!pieces->separator && pieces->count) ||
+      !add(pieces, text, (size_t)sqlite3_value_bytes(values[0]), sqlite3_value_int64(values[2])))
     sqlite3_result_error_nomem(context);
 }
 

@@ -3,13 +3,13 @@
 ** Ranks that take part in the same collective leave it together, whenever they entered it: the ends of the same
 ** collective on two ranks differ by what their clocks differ, and by little else.  That holds for operations in which
 ** every rank waits for every other; who sends or broadcasts may be long gone when the others receive, so that sends,
-** broadcasts and the like do not count.  The offset of a rank is the median of these differences to the reference, which
-** is the lowest rank; collectives are the same when they have the group, the name and the sequence number in common, or,
-** without numbers, the group, the name, the number of the step and the place among those of it: a rank may be recorded
-** from a later collective on than another, and with places alone every one of its collectives would be taken for the one
-** before.  Only where there are no steps places must do.
-** Where ranks share fewer than three collectives the ends of their steps are taken instead, which training in step
-** keeps together as well.  The error is what nine of ten differences stay under, counted from the median.
+** broadcasts and the like do not count.  The offset of a rank is the median of these differences to the reference,
+** which is the lowest rank; collectives are the same when they have the group, the name and the sequence number in
+** common, or, without numbers, the group, the name, the number of the step and the place among those of it: a rank may
+** be recorded from a later collective on than another, and with places alone every one of its collectives would be
+** taken for the one before.  Only where there are no steps places must do. Where ranks share fewer than three
+** collectives the ends of their steps are taken instead, which training in step keeps together as well.  The error is
+** what nine of ten differences stay under, counted from the median.
 **
 ** An offset is applied only where the hosts are not known to be the same and it is more than three times the error (and
 ** 10 us): else the clocks agree as far as can be told.  Only traces of PyTorch are aligned; recordings of our own say

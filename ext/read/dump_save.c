@@ -209,9 +209,9 @@ static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error
   bool is_wanted[TABLE_count];
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
-    bool is_made_again =
-        (table == TABLE_device_activities || table == TABLE_queue_events || table == TABLE_step_segments || table == TABLE_critical_path) &&
-        saving->profile->tables[table].is_made;
+    bool is_made_again = (table == TABLE_device_activities || table == TABLE_queue_events ||
+                          table == TABLE_step_segments || table == TABLE_critical_path) &&
+                         saving->profile->tables[table].is_made;
     is_wanted[table] = !is_of_store && !is_made_again;
   }
   enum tfprof_status status = profile_require_tables(saving->profile, is_wanted, error);

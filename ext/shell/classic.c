@@ -101,7 +101,8 @@ static int take_advise_argument(struct classic_settings *settings, const char *n
   advise_each_option(search_option, &search);
   if (!search.is_there) return 0;
   const char *former = settings->advise_words ? settings->advise_words : "";
-  int length = value ? asprintf(&longer, "%s -%s '%s'", former, name, value) : asprintf(&longer, "%s -%s", former, name);
+  int length =
+      value ? asprintf(&longer, "%s -%s '%s'", former, name, value) : asprintf(&longer, "%s -%s", former, name);
   if (length < 0) return -1;
   free(settings->advise_words);
   settings->advise_words = longer;
@@ -351,7 +352,8 @@ static enum session_result run_view(struct session *session, enum classic_view v
     return fail(&error);
   }
   if (count == 0) {
-    fputs("error: nothing that is open has nodes, ops or kernels; --profile_path or --graph_path opens a graph\n", stderr);
+    fputs("error: nothing that is open has nodes, ops or kernels; --profile_path or --graph_path opens a graph\n",
+          stderr);
     result = SESSION_ERROR;
   } else if (strcmp(options->output_type, "file") == 0) {
     result = write_file(models, count, view, options);

@@ -242,7 +242,8 @@ int main(int argc, char **argv) {
     classic_settings_free(session.classic);
     return STATUS_OPEN;
   }
-  /* `tfprof advise run` means `tfprof run advise`. Where something else is to be opened, no file of that name is meant. */
+  /* `tfprof advise run` means `tfprof run advise`. Where something else is to be opened, no file of that name is
+  ** meant. */
   int most_runs = argc - 1;
   if (argc > 1 && command_is(argv[1])) {
     bool has_run = argc > 2 && (is_path(argv[2]) || !is_statement(argv[2]));

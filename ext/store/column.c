@@ -112,13 +112,16 @@ void column_builder_put_all(struct column_builder *builder, uint32_t row, const 
   switch (builder->column->width) {
   case 0: break;
   case 1:
-    for (uint32_t i = 0; i < count; i++) ((uint8_t *)builder->elements)[row + i] = (uint8_t)((uint64_t)values[i] - base);
+    for (uint32_t i = 0; i < count; i++)
+      ((uint8_t *)builder->elements)[row + i] = (uint8_t)((uint64_t)values[i] - base);
     break;
   case 2:
-    for (uint32_t i = 0; i < count; i++) ((uint16_t *)builder->elements)[row + i] = (uint16_t)((uint64_t)values[i] - base);
+    for (uint32_t i = 0; i < count; i++)
+      ((uint16_t *)builder->elements)[row + i] = (uint16_t)((uint64_t)values[i] - base);
     break;
   case 4:
-    for (uint32_t i = 0; i < count; i++) ((uint32_t *)builder->elements)[row + i] = (uint32_t)((uint64_t)values[i] - base);
+    for (uint32_t i = 0; i < count; i++)
+      ((uint32_t *)builder->elements)[row + i] = (uint32_t)((uint64_t)values[i] - base);
     break;
   default:
     for (uint32_t i = 0; i < count; i++) ((uint64_t *)builder->elements)[row + i] = (uint64_t)values[i] - base;

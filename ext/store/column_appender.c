@@ -64,7 +64,8 @@ static bool widen(struct column_appender *appender, uint32_t row, int64_t value)
     lowest = element < lowest ? element : lowest;
     highest = element > highest ? element : highest;
   }
-  int64_t low = row ? (int64_t)(appender->base + lowest) : value, high = row ? (int64_t)(appender->base + highest) : value;
+  int64_t low = row ? (int64_t)(appender->base + lowest) : value,
+          high = row ? (int64_t)(appender->base + highest) : value;
   bool is_below = value < low;
   uint64_t range = is_below ? (uint64_t)high - (uint64_t)value : (uint64_t)value - (uint64_t)low;
   unsigned width = 1;

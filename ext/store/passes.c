@@ -389,7 +389,8 @@ enum tfprof_status profile_require_tables(struct profile *profile, const bool is
   if (!status && needs.passes) status = run_side_by_side(profile, needs.passes, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
     struct column_set columns = {{0, 0}};
-    for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++) column_set_add(&columns, column);
+    for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++)
+      column_set_add(&columns, column);
     if (is_wanted[table]) status = profile_ensure_columns(profile, table, NULL, &columns, error);
   }
   scratch_return();

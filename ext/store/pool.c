@@ -325,7 +325,8 @@ enum tfprof_status pool_merge(struct pool *pool, const struct pool *from, string
   for (uint32_t id = 1; id <= from->count; id += AHEAD) {
     struct pool_text texts[AHEAD];
     uint32_t count = from->count - id + 1 < AHEAD ? from->count - id + 1 : AHEAD;
-    for (uint32_t i = 0; i < count; i++) texts[i] = (struct pool_text){pool_text(from, id + i), pool_length(from, id + i)};
+    for (uint32_t i = 0; i < count; i++)
+      texts[i] = (struct pool_text){pool_text(from, id + i), pool_length(from, id + i)};
     enum tfprof_status status = pool_intern_many(pool, texts, count, *map + id);
     if (status) {
       free(*map);

@@ -51,7 +51,8 @@ struct segment_shared {
 };
 
 /* ---- store.c ---- */
-/* Makes the profile one of the run's that are not published yet, with the next number. On failure it is the caller's. */
+/* Makes the profile one of the run's that are not published yet, with the next number. On failure it is the
+** caller's. */
 enum tfprof_status store_add_pending(struct store *store, uint32_t run_number, struct profile *profile,
                                      struct tfprof_error *error);
 

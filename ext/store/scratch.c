@@ -1,9 +1,9 @@
 /* scratch.c: see scratch.h.
 **
 ** Small pieces come from malloc.  Large ones are mappings of their own; free ones are kept in a short list, of which a
-** request takes the smallest that is large enough, less what it does not need, or else the largest, which is made longer:
-** either way it gets pages that are there.  Huge pages were tried: where memory is in small pieces the kernel takes
-** longer to make them than they save.
+** request takes the smallest that is large enough, less what it does not need, or else the largest, which is made
+** longer: either way it gets pages that are there.  Huge pages were tried: where memory is in small pieces the kernel
+** takes longer to make them than they save.
 */
 #include "store/scratch.h"
 

@@ -134,7 +134,8 @@ enum tfprof_status classic_cache_get(struct connection *connection, const char *
     struct profile *profile = store_profile_by_number(connection->store, (uint32_t)profiles->segments[i]->first_row);
     if (!profile) continue;
     const struct profile_table *tables = profile->tables;
-    if (!tables[TABLE_nodes].segment_count && !tables[TABLE_ops].segment_count && !tables[TABLE_kernels].segment_count) continue;
+    if (!tables[TABLE_nodes].segment_count && !tables[TABLE_ops].segment_count && !tables[TABLE_kernels].segment_count)
+      continue;
     status = find(connection, profile, &types, &(*models)[*count], error);
     *count += status == TFPROF_OK;
   }

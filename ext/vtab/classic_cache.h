@@ -17,8 +17,8 @@ struct classic_cached {
 /* The table temp.node_type_patterns: types that the user gives to nodes. Made with the stored views. */
 extern const char classic_types_sql[];
 
-/* The models of all profiles that have nodes or ops and that `selection` names (NULL: all), as an array to be freed, each
-** retained. */
+/* The models of all profiles that have nodes or ops and that `selection` names (NULL: all), as an array to be freed,
+** each retained. */
 enum tfprof_status classic_cache_get(struct connection *connection, const char *selection,
                                      struct classic_cached ***models, size_t *count, struct tfprof_error *error);
 void classic_cache_put_back(struct classic_cached *cached);

@@ -1,8 +1,9 @@
-/* settings.h: numbers that a user may set for one connection: where the checks of the advisor begin to speak, and `compat`.
+/* settings.h: numbers that a user may set for one connection: where the checks of the advisor begin to speak, and
+** `compat`.
 **
-** A stored SELECT asks for one with tfprof_setting('check.name', default); a setting exists when a stored SELECT asks for
-** it, or it is one of those of the program itself: compat (0): 1 makes the classic views and checks do what TensorFlow's
-** profiler does where that is a mistake of it (the list: README.md).
+** A stored SELECT asks for one with tfprof_setting('check.name', default); a setting exists when a stored SELECT asks
+** for it, or it is one of those of the program itself: compat (0): 1 makes the classic views and checks do what
+** TensorFlow's profiler does where that is a mistake of it (the list: README.md).
 */
 #ifndef TFPROF_SETTINGS_H
 #define TFPROF_SETTINGS_H

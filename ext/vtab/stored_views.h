@@ -9,9 +9,9 @@
 #define ADVISE_VIEW "advise"
 #define ADVISE_TITLE "What to do about it: the findings of all checks, those that save most first."
 
-/* Makes those that are missing, and the table node_type_patterns; *created counts the views. A view of that name that is
-** there already stays. On failure *message may say why (to be freed with sqlite3_free), and what could not be made can
-** be made later. */
+/* Makes those that are missing, and the table node_type_patterns; *created counts the views. A view of that name that
+** is there already stays. On failure *message may say why (to be freed with sqlite3_free), and what could not be made
+** can be made later. */
 int stored_views_create(struct connection *connection, unsigned *created, char **message);
 
 /* NULL: the stored SELECT can be used, else why not (to be freed with sqlite3_free). *is_missing: only because its view

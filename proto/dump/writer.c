@@ -93,8 +93,9 @@ static void buffer_varint(struct buffer *buffer, uint64_t value) { /* room was r
 
 /* ---- The descriptor ----
 **
-** In somebody else's program it may be gone: daemons close all descriptors, those that they know nothing of included, and
-** its number then soon stands for a file of theirs.  So it is looked at before each use; a lost one is opened again. */
+** In somebody else's program it may be gone: daemons close all descriptors, those that they know nothing of included,
+** and its number then soon stands for a file of theirs.  So it is looked at before each use; a lost one is opened
+** again. */
 
 static bool is_our_file(const struct dump_writer *writer, int fd) {
   struct stat facts;
@@ -565,7 +566,8 @@ enum tfprof_status dump_writer_close(struct dump_writer *writer, struct tfprof_e
   int fd = find_file(writer) ? -1 : writer->fd;
   writer->fd = -1;
   while (fd >= 0 && ftruncate(fd, (off_t)writer->offset) != 0 && errno == EINTR) continue; /* gives unused room back */
-  if (fd >= 0 && close(fd) != 0 && !status && errno != EINTR) status = error_io(error, writer->path, "cannot close the dump file");
+  if (fd >= 0 && close(fd) != 0 && !status && errno != EINTR)
+    status = error_io(error, writer->path, "cannot close the dump file");
   free_writer(writer);
   return status;
 }

@@ -1,4 +1,5 @@
-/* fuzz_json.c: any bytes as a trace in JSON: open it in chunks, read every column, attributes included; and recognise it.
+/* fuzz_json.c: any bytes as a trace in JSON: open it in chunks, read every column, attributes included; and recognise
+** it.
 **
 ** The last byte of the input says how long the chunks are, so that cuts fall everywhere. Two sizes of chunk must agree
 ** on the number of rows.

@@ -1,5 +1,6 @@
-/* test_capture_forks.c: forks while other threads have locks.  PyTorch is a few lines whose list of callbacks is guarded
-** as the real one's (torch_lock.h): its lock is found; a child records, and ends, whoever had the lock when it was forked.
+/* test_capture_forks.c: forks while other threads have locks.  PyTorch is a few lines whose list of callbacks is
+** guarded as the real one's (torch_lock.h): its lock is found; a child records, and ends, whoever had the lock when it
+** was forked.
 */
 #include "fake_torch.h"
 #include "forks.h"

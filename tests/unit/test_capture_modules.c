@@ -1,7 +1,7 @@
 /* test_capture_modules.c: modules come and go on many threads while they are seen, looked for, told and declared dead.
 **
-** The interpreter below is made up: a lock for the GIL, a list of what is alive, a call that is pending.  Each module that
-** is told has one row and one number of its own, also where one lies at the address of a dead one.  Built with
+** The interpreter below is made up: a lock for the GIL, a list of what is alive, a call that is pending.  Each module
+** that is told has one row and one number of its own, also where one lies at the address of a dead one.  Built with
 ** ThreadSanitizer it is the stress test of what the program's threads, the hook's and the writer thread share.
 */
 #include "fake_torch.h"

@@ -214,7 +214,8 @@ static void test_duplicates(void) {
   end(&opened);
 }
 
-/* Kernels find the first call with their number, however these lie: dense, spread, in heaps, far apart, several alike. */
+/* Kernels find the first call with their number, however these lie: dense, spread, in heaps, far apart, several
+** alike. */
 static void test_numbers(unsigned cases) {
   enum { CALLS = 200, KERNELS = 200 };
   for (unsigned number = 0; number < cases && failures < 20; number++) {

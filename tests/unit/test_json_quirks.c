@@ -283,7 +283,8 @@ static void test_without_names(void) {
   struct opened o = open_text(
       "[{\"ph\": \"C\", \"name\": \"heap\", \"pid\": 1, \"ts\": 1, \"args\": {\"heap\": 1}},\n"
       "{\"ph\": \"C\", \"pid\": 1, \"ts\": 2, \"args\": {\"heap\": 2}},\n"
-      "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Event Sync\", \"pid\": 0, \"tid\": 7, \"ts\": 3, \"dur\": 1},\n"
+      "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Event Sync\", \"pid\": 0, \"tid\": 7, \"ts\": 3, \"dur\": "
+      "1},\n"
       "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"pid\": 0, \"tid\": 7, \"ts\": 4, \"dur\": 1, "
       "\"args\": {\"cuda_sync_kind\": \"Event Sync\"}},\n"
       "{\"ph\": \"X\", \"cat\": \"kernel\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 1}]");
@@ -303,15 +304,19 @@ static void test_without_names(void) {
 ** expected too. */
 static void test_arguments_of_others(void) {
   struct opened o = open_text(
-      "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"triton_poi_fused_add_0\", \"pid\": 9, \"tid\": 9, \"ts\": 1, \"dur\": 9, "
+      "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"triton_poi_fused_add_0\", \"pid\": 9, \"tid\": 9, \"ts\": 1, "
+      "\"dur\": 9, "
       "\"args\": {\"External id\": 3, \"kernel_backend\": \"triton\", \"kernel_hash\": \"cqaokwf2\", "
       "\"kernel_file\": \"/tmp/a.py\", \"grid\": \"grid(100,)\", \"stream\": \"0\"}},\n"
       "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllGather\", \"pid\": 0, \"tid\": 7, \"ts\": 3, "
-      "\"dur\": 2, \"args\": {\"device\": 0, \"stream\": \"7\", \"correlation\": 5, \"Collective name\": \"all_gather\", "
-      "\"In msg nelems\": 4, \"Out msg nelems\": 8, \"Group size\": 2, \"dtype\": \"Half\", \"Process Group Name\": \"tp\", "
+      "\"dur\": 2, \"args\": {\"device\": 0, \"stream\": \"7\", \"correlation\": 5, \"Collective name\": "
+      "\"all_gather\", "
+      "\"In msg nelems\": 4, \"Out msg nelems\": 8, \"Group size\": 2, \"dtype\": \"Half\", \"Process Group Name\": "
+      "\"tp\", "
       "\"Seq\": 11, \"Comms Id\": 10159970886766084423}}]");
   TEXT(ops, attributes, 0,
-       "{\"kernel_backend\":\"triton\",\"kernel_hash\":\"cqaokwf2\",\"kernel_file\":\"/tmp/a.py\",\"grid\":\"grid(100,)\","
+       "{\"kernel_backend\":\"triton\",\"kernel_hash\":\"cqaokwf2\",\"kernel_file\":\"/tmp/"
+       "a.py\",\"grid\":\"grid(100,)\","
        "\"stream\":\"0\"}");
   ROWS(kernels, 1);
   INTEGER(threads, stream, CELL(&o, kernels, thread_id, 0).integer & 0xfffff, 7);

@@ -216,7 +216,8 @@ static void test_damage(void) {
         "the place of the damage");
   check(number_at(diagnostics, COLUMN_diagnostics_count, 0) == FRAME, "the extent of the damage");
   check(!strcmp(text_at(diagnostics, COLUMN_diagnostics_table_name, 0), "ops"), "the table of the damage");
-  check(strstr(text_at(diagnostics, COLUMN_diagnostics_message, 0), "ops.dur_ns is NULL where it cannot be read: ") != NULL,
+  check(strstr(text_at(diagnostics, COLUMN_diagnostics_message, 0), "ops.dur_ns is NULL where it cannot be read: ") !=
+            NULL,
         "message: %s", text_at(diagnostics, COLUMN_diagnostics_message, 0));
   snapshot_release(diagnostics);
   store_release(store);

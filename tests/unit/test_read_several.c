@@ -32,7 +32,8 @@ enum { CAN_REFUSE = 1 };
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
-static atomic_long countdown = -1; /* negative: not armed; else so many allocations until one is refused, and all after */
+static atomic_long countdown =
+    -1; /* negative: not armed; else so many allocations until one is refused, and all after */
 static bool is_refused(void) {
   long left = atomic_load(&countdown);
   while (left > 0 && !atomic_compare_exchange_weak(&countdown, &left, left - 1)) continue;

@@ -46,8 +46,8 @@ int main(void) {
   for (size_t i = 0; i < sizeof nothing / sizeof nothing[0]; i++) {
     for (size_t k = 0; k < 2; k++) {
       char sql[200];
-      snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT dur_ns + start_ns FROM ops WHERE %s%s LIMIT 9)", nothing[i],
-               orders[k]);
+      snprintf(sql, sizeof sql, "SELECT count(*) FROM (SELECT dur_ns + start_ns FROM ops WHERE %s%s LIMIT 9)",
+               nothing[i], orders[k]);
       expect(sql, 0);
     }
   }

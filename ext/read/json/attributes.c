@@ -2,8 +2,8 @@
 **
 ** A segment keeps where its rows' events begin (four bytes each).  Loading reads the chunk again, runs every event
 ** through emit.c with is_dry set, which notes the members that columns have taken, and writes the others as one JSON
-** object: members of the event under their names, those of args beside them.  A range that was written as two events has
-** the args of both; where both have one of a name, that of the end counts (the Trace Event Format says so).
+** object: members of the event under their names, those of args beside them.  A range that was written as two events
+** has the args of both; where both have one of a name, that of the end counts (the Trace Event Format says so).
 */
 #include <stdlib.h>
 #include <string.h>

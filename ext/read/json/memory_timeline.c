@@ -13,7 +13,16 @@ enum { ACTION_PREEXISTING = 1, ACTION_CREATE, ACTION_RECATEGORIZE, ACTION_DESTRO
 struct change { int64_t time, bytes; uint8_t action, category; };
 
 /* What may come next. */
-enum state { BEFORE_LIST, BEFORE_FIRST, BEFORE_EVENT, BEFORE_NUMBER, IN_NUMBER, BEHIND_NUMBER, BEHIND_EVENT, BEHIND_LIST };
+enum state {
+  BEFORE_LIST,
+  BEFORE_FIRST,
+  BEFORE_EVENT,
+  BEFORE_NUMBER,
+  IN_NUMBER,
+  BEHIND_NUMBER,
+  BEHIND_EVENT,
+  BEHIND_LIST
+};
 
 struct timeline {
   struct change *changes;
@@ -177,8 +186,8 @@ static void diagnose(struct profile *profile, const struct timeline *t, const st
   enum source_problem problem = source_problem(source, &offset);
   profile->complete = t->state == BEHIND_LIST && (!problem || problem == SOURCE_TRAILING);
   if (is_wrong) {
-    profile_diagnose(profile, t->state == BEHIND_LIST ? "warning" : "error", "malformed_json", 1, (int64_t)t->offset, -1,
-                     "what stands here is no event of a memory timeline; reading ended there");
+    profile_diagnose(profile, t->state == BEHIND_LIST ? "warning" : "error", "malformed_json", 1, (int64_t)t->offset,
+                     -1, "what stands here is no event of a memory timeline; reading ended there");
   } else if (problem) {
     profile_diagnose(profile, problem == SOURCE_TRAILING ? "warning" : "error", "gzip", 1, (int64_t)offset, -1, "%s",
                      source_problem_text(problem));

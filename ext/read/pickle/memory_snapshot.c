@@ -44,8 +44,9 @@ static void diagnose(struct profile *profile, const struct snapshot_rows *rows, 
                      "the pickle uses the same lists over and over: there would be more rows than the file has bytes");
   }
   if (rows->has_no_times && rows->events.count) {
-    profile_diagnose(profile, "info", "no_time", (int64_t)rows->events.count, -1, TABLE_memory_events,
-                     "the events have no times: the first of a device is at 0 ns, each other one 1 ns after that before it");
+    profile_diagnose(
+        profile, "info", "no_time", (int64_t)rows->events.count, -1, TABLE_memory_events,
+        "the events have no times: the first of a device is at 0 ns, each other one 1 ns after that before it");
   }
   if (rows->odd_count) {
     profile_diagnose(profile, "warning", "number_out_of_range", (int64_t)rows->odd_count, -1, TABLE_memory_events,

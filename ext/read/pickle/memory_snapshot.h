@@ -7,7 +7,8 @@
 **   memory_segments   the segments there are, and those of the trace that were given back
 **   allocations       the blocks in use, and those of the trace that were released; sizes are what the program had
 **                     asked for where the trace tells no more
-**   memory_events     the trace; in_use_bytes and reserved_bytes are counted back from what there is at the end; where it
+**   memory_events     the trace; in_use_bytes and reserved_bytes are counted back from what there is at the end; where
+** it
 **                     has no times, places in it stand for them
 **   code_traces       the Python and C++ frames of each, innermost first
 **

@@ -83,7 +83,8 @@ struct tf_run {
   uint32_t exec, lane; /* rows of node_steps and lanes */
 };
 
-/* An allocation (bytes above 0) or release of a node on its accelerator; or, persistent, what it keeps after the step. */
+/* An allocation (bytes above 0) or release of a node on its accelerator; or, persistent, what it keeps after the
+** step. */
 struct tf_allocation {
   uint32_t node, step, run; /* run: one of the node's in the step; UINT32_MAX: none */
   bool is_persistent;
@@ -105,8 +106,8 @@ struct tf_transfer {
 };
 
 /* Runs or memory points as they were added, as varints: of a run the differences of exec and start to the run before,
-** lane, micros; of a point the differences of exec, micros and bytes.  There are more of them than of anything else, and
-** they are seldom looked at. */
+** lane, micros; of a point the differences of exec, micros and bytes.  There are more of them than of anything else,
+** and they are seldom looked at. */
 struct tf_packed {
   uint8_t *bytes;
   size_t length, capacity, count;

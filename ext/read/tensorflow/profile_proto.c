@@ -18,7 +18,8 @@ struct entry {
   struct wire_field value_field;
 };
 
-__attribute__((always_inline)) static inline struct entry read_entry(const struct wire_reader *outer, const struct wire_field *field) {
+__attribute__((always_inline)) static inline struct entry read_entry(const struct wire_reader *outer,
+                                                                     const struct wire_field *field) {
   struct entry entry = {.key = {.type = WIRE_VARINT}, .value_field = {.type = WIRE_VARINT}};
   struct wire_reader reader = wire_enter(outer, field);
   struct wire_field part;
@@ -58,8 +59,8 @@ static inline struct quick quick_begin(const struct wire_reader *reader) {
   return (struct quick){reader->at, reader->end, reader->limit};
 }
 
-/* The number, or the length of the bytes that begin at quick->at and are to be passed over. False: quick->at is where it
-** was. */
+/* The number, or the length of the bytes that begin at quick->at and are to be passed over. False: quick->at is where
+** it was. */
 __attribute__((always_inline)) static inline bool quick_next(struct quick *quick, unsigned *tag, uint64_t *value) {
   const uint8_t *at = quick->at;
   if (quick->end - at < 2 || quick->limit - at < 10) return false;

@@ -9,9 +9,8 @@ static const struct {
     [TF_TROUBLE_TIME] = {"warning", "number_out_of_range",
                          "times or sizes that are negative or absurdly large were left out"},
     [TF_TROUBLE_NO_START] = {"warning", "no_time", "executions without a start time were left out"},
-    [TF_TROUBLE_DROPPED] =
-        {"info", "runtime_nodes",
-         "executions of _SOURCE belong to no node of the graph and were left out"},
+    [TF_TROUBLE_DROPPED] = {"info", "runtime_nodes",
+                            "executions of _SOURCE belong to no node of the graph and were left out"},
     [TF_TROUBLE_DEVICE] =
         {"info", "other_device",
          "executions of nodes on another device than their own were left out, as the TensorFlow profiler does"},
@@ -24,9 +23,10 @@ static const struct {
     [TF_TROUBLE_DUPLICATE] = {"warning", "duplicate_node",
                               "nodes with a name that another node has already were left out"},
     [TF_TROUBLE_OP_LOG] = {"info", "unknown_node", "entries of the OpLog are about nodes that the graph does not have"},
-    [TF_TROUBLE_FUNCTION] = {"info", "function_nodes",
-                             "nodes of functions are no nodes of the graph, as in the TensorFlow profiler; what calls of them run "
-                             "has names of its own in the steps"},
+    [TF_TROUBLE_FUNCTION] =
+        {"info", "function_nodes",
+         "nodes of functions are no nodes of the graph, as in the TensorFlow profiler; what calls of them run "
+         "has names of its own in the steps"},
     [TF_TROUBLE_WIRE] = {"error", "damaged_message",
                          "parts of the file are damaged or cut off; what is before them is served"},
 };

@@ -27,7 +27,8 @@ static bool add_scopes(struct tf_model *model, uint32_t row, string_id *last) {
   const char *text = pool_text(model->pool, name);
   size_t length = text ? pool_length(model->pool, name) : 0;
   unsigned depth = 0;
-  for (const char *at = text; depth <= MAXIMUM_SCOPES && at && (at = memchr(at, '/', (size_t)(text + length - at))); at++)
+  for (const char *at = text; depth <= MAXIMUM_SCOPES && at && (at = memchr(at, '/', (size_t)(text + length - at)));
+       at++)
     depth++;
   if (depth == 0) return true;
   bool adds = depth <= MAXIMUM_SCOPES && length <= MAXIMUM_SCOPED_NAME;
@@ -236,7 +237,8 @@ static bool find_file_ids(struct tf_model *model, struct file_ids *ids) {
   for (size_t i = 0; ok && i < model->nodes.count; i++) {
     uint64_t id = (uint64_t)model->nodes.items[i].file_id;
     if (model->nodes.items[i].is_scope) continue;
-    if (id >= ids->count) ok = tf_map_find(&ids->others, id, 0) != UINT32_MAX || tf_map_put(model, &ids->others, id, 0, (uint32_t)i);
+    if (id >= ids->count)
+      ok = tf_map_find(&ids->others, id, 0) != UINT32_MAX || tf_map_put(model, &ids->others, id, 0, (uint32_t)i);
     else if (!ids->rows[id]) ids->rows[id] = (uint32_t)i + 1;
   }
   return ok;

@@ -1,10 +1,10 @@
-/* publish_memory.c: the tables allocations, counters and transfers: what ops did to the memory of accelerators, and what was
-** moved between devices and between processes.
+/* publish_memory.c: the tables allocations, counters and transfers: what ops did to the memory of accelerators, and
+** what was moved between devices and between processes.
 **
-** Allocation records belong to a node in a step and come as sizes, below 0 for a release.  A release is taken as that of
-** the oldest allocation of the same node, step and size that still stands; one without such an allocation is the release of
-** an older one.  Memory that a node keeps from step to step is an allocation of its own, of the region persistent, with the
-** most that any step tells.
+** Allocation records belong to a node in a step and come as sizes, below 0 for a release.  A release is taken as that
+** of the oldest allocation of the same node, step and size that still stands; one without such an allocation is the
+** release of an older one.  Memory that a node keeps from step to step is an allocation of its own, of the region
+** persistent, with the most that any step tells.
 */
 #include "read/tensorflow/publish.h"
 
@@ -147,7 +147,8 @@ static struct tf_memory_point *sort_points(struct tf_memory_point *points, struc
       starts[i] = next;
       next += size;
     }
-    for (uint32_t i = 0; i < count; i++) other[starts[(points[i].micros - least) >> shift & (DIGITS - 1)]++] = points[i];
+    for (uint32_t i = 0; i < count; i++)
+      other[starts[(points[i].micros - least) >> shift & (DIGITS - 1)]++] = points[i];
     struct tf_memory_point *sorted = other;
     other = points;
     points = sorted;

@@ -9,8 +9,8 @@
 **
 ** An execution on a canonical device counts as CPU time (on a GPU: the time of scheduling) and as a run; on a lane
 ** "stream:all" as accelerator time.  Of 0 microseconds it counts as 1.  Memory counts on the node's own device only:
-** what the allocators gave, with temporary and persistent memory on top; of accelerators each allocation and what was in
-** use at the end of the execution are kept too.
+** what the allocators gave, with temporary and persistent memory on top; of accelerators each allocation and what was
+** in use at the end of the execution are kept too.
 */
 #include "read/tensorflow/messages.h"
 #include "read/tensorflow/transfers.h"

@@ -1,8 +1,8 @@
 /* transfers.c: see transfers.h.
 **
-** The label of RecvTensor holds, as TensorFlow's worker writes it, the size and the rate in brackets, the tensor, and the
-** two devices after " from " and " to "; that of a copy ends in "N bytes".  What the allocation of the received tensor
-** says goes before the label's rounded size.
+** The label of RecvTensor holds, as TensorFlow's worker writes it, the size and the rate in brackets, the tensor, and
+** the two devices after " from " and " to "; that of a copy ends in "N bytes".  What the allocation of the received
+** tensor says goes before the label's rounded size.
 */
 #include "read/tensorflow/transfers.h"
 

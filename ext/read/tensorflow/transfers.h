@@ -1,5 +1,5 @@
-/* transfers.h: what TensorFlow's runtime moves by itself: RecvTensor, a tensor that comes from another process, and MEMCPY...,
-** copies by a device.  Neither is a node of the graph.
+/* transfers.h: what TensorFlow's runtime moves by itself: RecvTensor, a tensor that comes from another process, and
+** MEMCPY..., copies by a device.  Neither is a node of the graph.
 */
 #ifndef TFPROF_TENSORFLOW_TRANSFERS_H
 #define TFPROF_TENSORFLOW_TRANSFERS_H
