@@ -1,9 +1,9 @@
 -- Kernels of ops: which kernels an op launches itself, in order, and how long it takes until they run.
 --
 -- One row for each profile, op name and sequence of kernels, as HTA's table of ATen ops and kernels.  An op counts with
--- the kernels that it launched directly; copies and fills are not counted.  HTA has a row for each sequence of full names,
--- with the types of template arguments, of which one row here holds all, and leaves out ops other than aten::*.  Left out
--- besides is what HTA leaves out: see temporal_breakdown.
+-- the kernels that it launched directly; copies and fills are not counted.  HTA has a row for each sequence of full
+-- names, with the types of template arguments, of which one row here holds all, and leaves out ops other than aten::*.
+-- Left out besides is what HTA leaves out: see temporal_breakdown.
 --   profile_id, rank, op_name
 --   kernel_sequence       short names of the kernels in the order of their launches, with -> between them
 --   count, kernel_count   how often the op ran so; how many kernels that are each time
