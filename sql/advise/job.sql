@@ -63,8 +63,9 @@ WITH settings AS MATERIALIZED (
     format('CPU: %.2f processors used on average, %.2f at most', mean_cpu, most_cpu)
       || coalesce(format('; the machine is %.0f %% busy', 100 * busy), ''),
     CASE WHEN busy >= busy_ratio THEN busy ELSE mean_cpu END, CASE WHEN busy >= busy_ratio THEN busy_ratio ELSE 0.0 END,
-    CASE WHEN busy >= busy_ratio THEN 'Where the job itself takes them, fewer workers and threads; where others do (top shows them), '
-      || 'stop those; or a machine with more processors.'
+    CASE WHEN busy >= busy_ratio
+      THEN 'Where the job itself takes them, fewer workers and threads; where others do (top shows them), stop those; '
+        || 'or a machine with more processors.'
       ELSE 'Nothing to do; counter_summary has the rest.' END,
     'SELECT name, mean, maximum FROM temp.counter_summary WHERE name GLOB ''*_cpu'''
   FROM used JOIN settings WHERE mean_cpu IS NOT NULL

@@ -32,7 +32,8 @@ SELECT
   'info' AS severity,
   ranked.location AS subject,
   format('%.0f %% of the op time comes from %s (%s forward, %s backward)%s', 100.0 * cost_ns / all_ns,
-    ranked.location, format_ns(self_ns), format_ns(coalesce(backward_ns, 0)), coalesce(': ' || trim(text), '')) AS message,
+    ranked.location, format_ns(self_ns), format_ns(coalesce(backward_ns, 0)), coalesce(': ' || trim(text), ''))
+    AS message,
   1.0 * cost_ns / all_ns AS value,
   0.25 AS threshold,
   NULL AS saves_ns,
