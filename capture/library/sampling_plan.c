@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE 0.6
+#define SHARE 0.4
 #define LEAST_SHARE 0.25
 /* That there is a callback for ranges makes PyTorch take longer for each op of a backward pass: measured 36
 ** microseconds in a step of 3,300 ops, one part in so many of what recording those takes. The marks of a step come on
@@ -58,7 +58,11 @@ void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct
     keep(&plan->ops, (double)seen->ops);
     keep(&plan->thread_ops, (double)seen->thread_ops);
     if (seen->thread_ns >= 0) keep_difference(plan, (double)seen->thread_ns);
+    /* While every step has its ops nothing tells what one without takes now: the job may be another one since. */
+    if (++plan->recorded_in_a_row == KEPT_STEPS)
+      plan->wall_without.count = plan->differences.count = plan->neighbour_count = 0;
   } else if (seen->has_no_ops) {
+    plan->recorded_in_a_row = 0;
     keep(&plan->wall_without, (double)seen->wall_ns);
     if (seen->thread_ns >= 0) plan->neighbours[plan->neighbour_count++ % NEIGHBOURS] = (double)seen->thread_ns;
   }

@@ -14,7 +14,8 @@
 ** steps without that came shortly before it: the median of such differences, but no less than half of the first and no
 ** more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up to all.  A step's
 ** own length is the lower quartile of those without ops: on a busy machine the time that passes counts what others
-** took.
+** took.  After KEPT_STEPS steps with ops in a row, what is known of steps without is forgotten, and a step's length is
+** what those with ops take, less the cost.
 **
 ** K is the least for which the cost, spread over K steps, stays within what is allowed.  It is looked at again every
 ** REVIEW_STEPS, and when the first measurements are there, and changed when it is off by a quarter.  Which one of K
@@ -77,6 +78,7 @@ struct sampling_plan {
   struct kept_values differences; /* of thread_ns: of a step with ops from those before it without */
   double neighbours[NEIGHBOURS];  /* thread_ns of the last steps without ops */
   unsigned neighbour_count;       /* since there was one with ops */
+  unsigned recorded_in_a_row;     /* steps with ops since the last one without */
   double cost_ns, step_ns, always_ns; /* of the ops of a step; a step; what is recorded always in a step */
   uint64_t random;
 };

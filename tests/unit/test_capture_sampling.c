@@ -93,7 +93,7 @@ static void test_first_choice(void) {
   uint32_t first = run.plan.interval;
   reset(&run);
   go_on(&run, &launch_bound, 20000);
-  check(first > 12 && first < 24, "the first K is %u", first);
+  check(first > 19 && first < 36, "the first K is %u", first);
   check(run.interval >= first * 0.75 && run.interval <= first * 1.25, "K goes from %u to %u", first, run.interval);
   check(slower(&run) < 0.02 && slower(&run) > 0.011, "the job slows by %.2f %%", 100 * slower(&run));
   check(run.changes <= 6, "K changes %u times in a job that does not", run.changes);
@@ -148,14 +148,15 @@ static void test_jobs(void) {
   }
 }
 
-/* The job changes; K follows within a hundred steps. */
+/* The job changes; K follows within a hundred steps. Where steps vary by more than recording one costs, K is 2 or, where
+** that seems to cost up to twice as much, 4. */
 static void test_change(void) {
   struct job slow = launch_bound;
   slow.step_ns = 100e6;
   struct run run;
   begin(&run, &sampled, 400);
   go_on(&run, &slow, 500);
-  check(run.interval <= 2, "steps of 100 ms: K is %u", run.interval);
+  check(run.interval <= 4, "steps of 100 ms: K is %u", run.interval);
   go_on(&run, &launch_bound, 150);
   uint32_t after = run.interval;
   reset(&run);
@@ -163,7 +164,26 @@ static void test_change(void) {
   check(after >= 6 && slower(&run) < 0.02, "steps of 10 ms: K is %u, then the job slows by %.2f %%", after,
         100 * slower(&run));
   go_on(&run, &slow, 150);
-  check(run.interval <= 2, "steps of 100 ms again: K is %u", run.interval);
+  check(run.interval <= 4, "steps of 100 ms again: K is %u", run.interval);
+}
+
+/* So it does from any length of steps, whichever step the change comes at: where every step has its ops recorded, what
+** is known of steps without them is of the time before and must not be believed for ever. */
+static void test_change_from_anything(void) {
+  for (unsigned tenths = 5; tenths <= 40; tenths++) {
+    for (unsigned more = 0; more < 50; more += 7) {
+      struct job slow = launch_bound;
+      slow.step_ns = tenths * 10e6;
+      struct run run;
+      begin(&run, &sampled, 400);
+      go_on(&run, &slow, 500 + more);
+      go_on(&run, &launch_bound, 200);
+      reset(&run);
+      go_on(&run, &launch_bound, 5000);
+      check(slower(&run) < 0.02, "from %.0f ms after %u steps: K is %u, the job slows by %.2f %%", slow.step_ns / 1e6,
+            500 + more, run.interval, 100 * slower(&run));
+    }
+  }
 }
 
 /* Which step of a block is recorded is drawn: each place of it is as likely as the others. */
@@ -315,6 +335,7 @@ int main(void) {
   test_wrong_calibration();
   test_jobs();
   test_change();
+  test_change_from_anything();
   test_draw();
   test_modes();
   test_size();
