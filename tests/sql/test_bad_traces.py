@@ -8,6 +8,7 @@ files cut off at every length are tried in tests/unit/test_json_reader.c.
 import gzip
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,12 @@ REASONS = "SELECT coalesce(group_concat(reason, ' '), '') FROM (SELECT reason FR
 
 
 def ask(path, sql, seconds=120):
-    """(lines, standard error, peak of resident memory in MiB) of the tool, in a process of its own."""
+    """(lines, standard error, peak of resident memory in MiB) of the tool, in a process of its own.
+
+    Linux lets a program begin with the peak of the process that started it, so this one has to stay small.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    assert own < 400, f"this test itself has taken {own:.0f} MiB, which would count as the tool's"
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(["timeout", str(seconds), os.path.join(BUILD, "tfprof"), "--format", "csv", path, sql],
                                    stdout=output, stderr=errors)
@@ -108,15 +114,17 @@ def test_duplicates_once(_engine):
     count = 1_000_000
     kernel = '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":1,"args":{"device":0,"stream":7,"correlation":5,"External id":5}}'
     launch = '{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"correlation":5,"External id":5}}'
-    events = []
-    for i in range(count):
-        events += [kernel % (2 * i), launch % (2 * i)]
     op_count = count // 5
-    events += [OP % ("op", 2 * i, '"External id":5,"Sequence number":1') for i in range(op_count)]
-    events += ['{"ph":"X","cat":"python_function","name":"a.py(1): f","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"Python id":3,"Python parent id":3}}'
-               % i for i in range(op_count // 10)]
+    frame = '{"ph":"X","cat":"python_function","name":"a.py(1): f","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"Python id":3,"Python parent id":3}}'
     with tempfile.TemporaryDirectory() as directory:
-        path = written(directory, "[" + ",\n".join(events) + "]")
+        path = os.path.join(directory, "trace.json")
+        with open(path, "w") as file:  # an event at a time: this process stays small, see ask()
+            file.write("[")
+            for i in range(count):
+                file.write(kernel % (2 * i) + ",\n" + launch % (2 * i) + ",\n")
+            for i in range(op_count):
+                file.write(OP % ("op", 2 * i, '"External id":5,"Sequence number":1') + ",\n")
+            file.write(",\n".join(frame % i for i in range(op_count // 10)) + "]")
         sql = ("SELECT count(*), count(api_call_id), count(op_id), (SELECT count(*) FROM ops), (SELECT count(op_id) FROM api_calls), "
                "(SELECT count(*) FROM queue_length), (SELECT count(*) FROM operator_summary), (SELECT count(*) > 0 FROM code_summary) FROM kernels")
         lines, error, _ = ask(path, sql)
