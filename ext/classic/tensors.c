@@ -1,5 +1,6 @@
 /* tensors.c: -select tensor_value: the values of a checkpoint below the lines of their nodes, as nested lists: numbers
 ** with two decimals or none, each list ended by "]," and a line feed, cut after 10,000 characters. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +67,7 @@ static size_t write_number(const char *at, bool is_real, FILE *file) {
     if (length) fprintf(file, "%s ", strncmp(at, "true", 4) == 0 ? "1" : strncmp(at, "false", 5) == 0 ? "0" : "nan");
     return length ? length : 1;
   }
-  if (is_real) {
+  if (is_real || isinf(value)) {
     /* TensorFlow's profiler rounds to six digits first. */
     char rounded[40];
     snprintf(rounded, sizeof rounded, "%.6g", value);

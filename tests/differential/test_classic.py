@@ -151,7 +151,8 @@ def make_options(r, steps):
 def theirs(view, options, path):
     message = tfprof_options_pb2.OptionsProto()
     for name, value in options.items():
-        getattr(message, name).extend(value) if isinstance(value, list) else setattr(message, name, value)
+        # As its command line has it: there is no empty expression.
+        getattr(message, name).extend(filter(None, value)) if isinstance(value, list) else setattr(message, name, value)
     message.output = "file:outfile=" + path
     engine.Profile(view.encode(), message.SerializeToString())
 

@@ -76,7 +76,7 @@ def plain(value):
         return value.decode("utf-8", "replace")
     if isinstance(value, complex):
         return [value.real, value.imag]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 def main():
@@ -99,8 +99,8 @@ def main():
         array = np.asarray(reader.get_tensor(name))
         values[name] = [types[name].name, "x".join(map(str, shape)) or "1", plain(array.tolist())]
     with open(os.path.join(FOLDER, "values.json"), "w", encoding="utf-8") as file:
-        json.dump({"values": values, "of_v1": sorted(old) + ["part/columns", "part/rows"]}, file, indent=0)
-        file.write("\n")
+        text = json.dumps({"values": values, "of_v1": sorted(old) + ["part/columns", "part/rows"]}, indent=0)
+        file.write(text.replace("Infinity", "9e999") + "\n")  # as tfprof writes it: JSON has no word for it
 
 
 main()

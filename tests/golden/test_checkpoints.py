@@ -48,7 +48,7 @@ def rounded(value, dtype):
 
 
 def check_values(path, wanted):
-    tensors = rows(path, "SELECT name, dtype, shape, value, element_count, minimum FROM tensors ORDER BY name")
+    tensors = rows(path, "SELECT name, dtype, shape, value, element_count, minimum, mean FROM tensors ORDER BY name")
     assert [tensor["name"] for tensor in tensors] == sorted(wanted), (path, [tensor["name"] for tensor in tensors])
     for tensor in tensors:
         dtype, shape, value = wanted[tensor["name"]]
@@ -58,6 +58,9 @@ def check_values(path, wanted):
     lowest = {tensor["name"]: tensor["minimum"] for tensor in tensors}
     assert lowest["integer/int8"] == -128 and lowest["part/columns"] == 0 and lowest["text"] is None, lowest
     assert lowest["real/float32"] == -1.25 and lowest["empty"] is None, lowest
+    # Of the finite ones: neither the infinite value nor the one that is no number is counted.
+    mean = next(tensor["mean"] for tensor in tensors if tensor["name"] == "real/float64")
+    assert mean == (0.5 - 1.25 + 3.0 + 0.001) / 4, mean
     assert troubles(path) == [], path
 
 
@@ -90,6 +93,13 @@ def main():
         def edit(content):
             content[place] ^= 0x40
         return edit
+
+    # Below the lines of the scope view, as TensorFlow's profiler prints numbers.
+    graph = os.path.join(directory, "graph.pbtxt")
+    with open(graph, "w") as file:
+        file.write('node { name: "real/float32" op: "VariableV2" }')
+    shown = ask(os.path.join(FOLDER, "v2.ckpt"), "--graph_path=" + graph, "scope -select tensor_value").stdout
+    assert "[[0.50 -1.25 3.00 ],\n[0.00 inf nan ],\n],\n" in shown, shown
 
     # One shard of two: the slices that it has do not make a whole tensor.
     copied("v1-sharded.ckpt-00000*")

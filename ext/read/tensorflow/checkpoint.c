@@ -675,11 +675,15 @@ static void write_element(int dtype, const uint8_t *at, struct tf_text *text) {
   else if (dtype == 8 || dtype == 18) {
     double re = dtype == 8 ? wire_float_of_bits(load_u32(at)) : wire_double_of_bits(load_u64(at));
     double im = dtype == 8 ? wire_float_of_bits(load_u32(at + 4)) : wire_double_of_bits(load_u64(at + 8));
-    tf_text_print(text, "[%.*g,%.*g]", dtype == 8 ? 9 : 17, re, dtype == 8 ? 9 : 17, im);
+    digits = dtype == 8 ? 9 : 17;
+    tf_text_add(text, "[", 1);
+    tf_text_real(text, digits, re);
+    tf_text_add(text, ",", 1);
+    tf_text_real(text, digits, im);
+    tf_text_add(text, "]", 1);
   } else {
     double value = element(dtype, at, &is_real, &digits);
-    if (!isfinite(value)) tf_text_add(text, "null", 4); /* JSON has no infinities */
-    else if (is_real) tf_text_print(text, "%.*g", digits, value);
+    if (is_real) tf_text_real(text, digits, value);
     else tf_text_print(text, "%.0f", value);
   }
 }
@@ -739,7 +743,7 @@ static struct summary summarise(const struct tensor *tensor, const struct conten
   struct summary summary = {0};
   size_t width = tf_dtype_bytes(tensor->dtype);
   int dtype = tensor->dtype > 100 ? tensor->dtype - 100 : tensor->dtype;
-  double sum = 0;
+  double sum = 0, count = 0;
   if (!width || dtype == 8 || dtype == 18) return summary;
   for (int64_t i = 0; i < tensor->elements; i++) {
     const uint8_t *at = content->bytes + (size_t)i * width;
@@ -753,8 +757,9 @@ static struct summary summarise(const struct tensor *tensor, const struct conten
     if (!summary.is_known || value > summary.maximum) summary.maximum = value;
     summary.is_known = true;
     sum += value;
+    count++;
   }
-  if (tensor->elements > 0) summary.mean = sum / (double)tensor->elements;
+  if (summary.is_known) summary.mean = sum / count;
   return summary;
 }
 

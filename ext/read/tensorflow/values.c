@@ -5,6 +5,7 @@
 */
 #include "read/tensorflow/values.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -42,6 +43,11 @@ void tf_text_print(struct tf_text *text, const char *format, ...) {
   int length = vsnprintf(buffer, sizeof buffer, format, arguments);
   va_end(arguments);
   if (length > 0) tf_text_add(text, buffer, (size_t)length < sizeof buffer ? (size_t)length : sizeof buffer - 1);
+}
+
+void tf_text_real(struct tf_text *text, int digits, double value) {
+  if (isfinite(value)) tf_text_print(text, "%.*g", digits, value);
+  else tf_text_print(text, "%s", isnan(value) ? "null" : value < 0 ? "-9e999" : "9e999");
 }
 
 /* Bytes of the UTF-8 character at the beginning, 0: it is none. */
@@ -148,11 +154,6 @@ static void add_separator(struct tf_text *text) {
   if (text->length && text->bytes[text->length - 1] != '[') tf_text_add(text, ",", 1);
 }
 
-static void add_real(struct tf_text *text, double value) {
-  if (value - value != 0) tf_text_add(text, "null", 4); /* JSON has no infinities */
-  else tf_text_print(text, "%.9g", value);
-}
-
 static void add_dtype(struct tf_text *text, int64_t number) {
   const char *name = number > 0 && number < 200 ? tf_dtype_name((int)number) : NULL;
   if (name) tf_text_print(text, "\"%s\"", name);
@@ -163,7 +164,7 @@ static void add_packed(struct tf_text *text, const struct wire_field *field, enu
   uint64_t value;
   for (struct wire_packed list = wire_unpack(field, type); wire_packed_next(&list, &value);) {
     add_separator(text);
-    if (field->number == 4) add_real(text, wire_float_of_bits((uint32_t)value));
+    if (field->number == 4) tf_text_real(text, 9, wire_float_of_bits((uint32_t)value));
     else if (field->number == 5) tf_text_print(text, "%s", value ? "true" : "false");
     else if (field->number == 6) add_dtype(text, (int64_t)value);
     else tf_text_print(text, "%lld", (long long)value);
