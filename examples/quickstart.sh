@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # quickstart.sh: from a fresh clone to the first answers, in one command.
 #
-# Installs what is missing (Debian, Ubuntu), builds, trains a small network under tfprof-capture without changing its script, and prints
-# the tables that a person wants first.  Run it from anywhere; it works in the clone that it lies in and leaves the recording in ./run.
+# Installs what is missing (Debian, Ubuntu), builds, trains a small network under tfprof-capture without changing its
+# script, and prints the tables that a person wants first.  Run it from anywhere; it works in the clone that it lies in
+# and leaves the recording in ./run.
 set -eu
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/dependencies.sh
@@ -22,12 +23,14 @@ show() {                         # title, query
   build/tfprof --format box "${width[@]}" run "$2"
 }
 
-show "The steps" \
-  "SELECT step_count AS steps, round(median_ns / 1e6, 1) AS median_ms, round(max_ns / 1e6, 1) AS longest_ms,
-  round(steps_per_second, 1) AS per_second, round(100 * in_input_ratio, 1) AS input_percent,
-  round(100 * in_optimizer_ratio, 1) AS optimizer_percent, round(ops_per_step) AS ops_per_step FROM step_summary"
+show "The steps; times and all that follows are of those after the warm-up" \
+  "SELECT step_count AS steps, warmup_count AS warm_up, round(median_ns / 1e6, 1) AS median_ms,
+  round(max_ns / 1e6, 1) AS longest_ms, round(steps_per_second, 1) AS per_second,
+  round(100 * in_input_ratio, 1) AS input_percent, round(100 * in_optimizer_ratio, 1) AS optimizer_percent,
+  round(ops_per_step) AS ops_per_step FROM step_summary"
 show "The most expensive ops" \
-  "SELECT name, count, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent FROM op_summary LIMIT 10"
+  "SELECT name, count, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent
+  FROM op_summary LIMIT 10"
 show "Time by source line" \
   "SELECT location, trim(text) AS text, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent,
   round(backward_ns / 1e6, 1) AS backward_ms FROM code_summary WHERE self_ns > 0 LIMIT 8"
@@ -37,7 +40,7 @@ cat <<'TEXT'
 
 == What to type next
 
-  build/tfprof run                                    SQL at a prompt, with completion; `tables` and `views` list what there is
+  build/tfprof run                                    SQL at a prompt, with completion; `tables` and `views` list all
   sqlite3 -box -cmd '.load build/tfprof' -cmd "SELECT tfprof_open('run')"
   sqlite> SELECT * FROM step_summary;
   sqlite> SELECT name, count(*), sum(self_ns) FROM ops GROUP BY name ORDER BY 3 DESC LIMIT 10;

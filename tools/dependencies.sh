@@ -1,8 +1,10 @@
 # shellcheck shell=bash
 # dependencies.sh: what tfprof needs from the system, named once.  Sourced by examples/quickstart.sh and tests/run.sh.
 #
-#   need_packages PURPOSE PACKAGE...   installs what is missing with apt-get (as root, or through sudo); where that cannot be, names it and ends
-#   need_python_environment            sets PYTHON to a Python with PyTorch: the one in PATH when it has it, else one in .venv made here
+#   need_packages PURPOSE PACKAGE...   installs what is missing with apt-get (as root, or through sudo); where that cannot
+#                                      be, names it and ends
+#   need_python_environment            sets PYTHON to a Python with PyTorch: the one in PATH when it has it, else one in
+#                                      .venv made here
 #   build_release                      configures and builds into build/
 #
 # Nothing is ever installed into the system's Python.
