@@ -20,6 +20,28 @@ const char classic_types_sql[] =
     "pattern TEXT NOT NULL CHECK (regexp_full_match(pattern, '') IS NOT NULL), type TEXT NOT NULL CHECK (type <> ''), "
     "UNIQUE (pattern, type))";
 
+static const struct column_spec types_columns[] = {
+    {.name = "pattern", .type = TYPE_TEXT, .unit = "", .doc = "A regular expression for the whole names of nodes."},
+    {.name = "type", .type = TYPE_TEXT, .unit = "", .doc = "The type that these nodes have in the classic views."},
+};
+
+const struct table_spec classic_types_table = {
+    .name = "node_type_patterns",
+    .column_count = sizeof types_columns / sizeof types_columns[0],
+    .title = "Node type patterns: types of your own for nodes, for which you fill this table; it starts empty.",
+    .columns = types_columns,
+};
+
+sqlite3_int64 classic_types_count(struct connection *connection) {
+  sqlite3_stmt *statement = NULL;
+  sqlite3_int64 count = -1;
+  if (sqlite3_prepare_v2(connection->db, "SELECT count(*) FROM temp.node_type_patterns", -1, &statement, NULL))
+    return -1;
+  if (sqlite3_step(statement) == SQLITE_ROW) count = sqlite3_column_int64(statement, 0);
+  sqlite3_finalize(statement);
+  return count;
+}
+
 struct user_types {
   struct classic_user_type *items;
   size_t count;

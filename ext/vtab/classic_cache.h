@@ -14,8 +14,12 @@ struct classic_cached {
   struct classic_cached *next;
 };
 
-/* The table temp.node_type_patterns: types that the user gives to nodes. Made with the stored views. */
+/* The table temp.node_type_patterns: types that the user gives to nodes. Made with the stored views; a plain TEMP table,
+** so that only its name, title and columns mean anything here. */
+extern const struct table_spec classic_types_table;
 extern const char classic_types_sql[];
+/* Its rows; -1: it is not there. */
+sqlite3_int64 classic_types_count(struct connection *connection);
 
 /* The models of all profiles that have nodes or ops and that `selection` names (NULL: all), as an array to be freed,
 ** each retained. */

@@ -1,7 +1,7 @@
 /* listing.c: see listing.h.
 **
 **   tfprof_tables    name, rows, title; asking for `rows` makes the tables that are derived on first use, and reads all
-**                    there is for what diagnostics tells of it
+**                    there is for what diagnostics tells of it.  node_type_patterns, which the user fills, comes last
 **   tfprof_columns   table_name, column_name, type, unit, description: in the order of SELECT *
 **   tfprof_views     name, kind, title, parameters, sql, message: `kind` is view, check, function (a SELECT with
 **                    parameters), or broken; `message` says why it cannot be used
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vtab/classic_cache.h"
 #include "vtab/stored_views.h"
 
 SQLITE_EXTENSION_INIT3
@@ -98,14 +99,19 @@ static void count_rows(struct connection *connection, struct rows *rows, uint64_
   connection_end(connection);
 }
 
+static void add_table(struct rows *rows, const struct table_spec *table, sqlite3_int64 count) {
+  add_text(rows, table->name);
+  add_integer(rows, count);
+  add_text(rows, table->title);
+}
+
 static void list_tables(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
   uint64_t counts[TABLE_count] = {0};
   if (used & 2) count_rows(connection, rows, counts);
-  for (unsigned table = 0; table < TABLE_count && !rows->status; table++) {
-    add_text(rows, schema_tables[table].name);
-    add_integer(rows, (sqlite3_int64)counts[table]);
-    add_text(rows, schema_tables[table].title);
-  }
+  for (unsigned table = 0; table < TABLE_count && !rows->status; table++)
+    add_table(rows, &schema_tables[table], (sqlite3_int64)counts[table]);
+  sqlite3_int64 types = classic_types_count(connection);
+  if (types >= 0) add_table(rows, &classic_types_table, types);
 }
 
 static const char *type_name(enum column_type type) {
@@ -113,20 +119,22 @@ static const char *type_name(enum column_type type) {
   return type == TYPE_TEXT || type == TYPE_JSON ? "TEXT" : "INTEGER";
 }
 
-static void list_columns(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
-  (void)connection;
-  (void)used;
-  for (unsigned table = 0; table < TABLE_count; table++) {
-    for (unsigned column = 0; column < schema_tables[table].column_count; column++) {
-      const struct column_spec *spec = &schema_tables[table].columns[column];
-      if (spec->visibility != VISIBLE) continue;
-      add_text(rows, schema_tables[table].name);
-      add_text(rows, spec->name);
-      add_text(rows, type_name((enum column_type)spec->type));
-      add_text(rows, *spec->unit ? spec->unit : NULL);
-      add_text(rows, spec->doc);
-    }
+static void add_columns(struct rows *rows, const struct table_spec *table) {
+  for (unsigned column = 0; column < table->column_count; column++) {
+    const struct column_spec *spec = &table->columns[column];
+    if (spec->visibility != VISIBLE) continue;
+    add_text(rows, table->name);
+    add_text(rows, spec->name);
+    add_text(rows, type_name((enum column_type)spec->type));
+    add_text(rows, *spec->unit ? spec->unit : NULL);
+    add_text(rows, spec->doc);
   }
+}
+
+static void list_columns(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+  (void)used;
+  for (unsigned table = 0; table < TABLE_count; table++) add_columns(rows, &schema_tables[table]);
+  if (classic_types_count(connection) >= 0) add_columns(rows, &classic_types_table);
 }
 
 static void add_view(struct connection *connection, struct rows *rows, const struct stored_select *select) {

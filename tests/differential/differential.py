@@ -44,7 +44,9 @@ class Generator:
         return [self.engine.cells(line) for line in lines]
 
     def learn(self):
-        for table, column, kind in self.rows("SELECT table_name, column_name, type FROM tfprof_columns"):
+        # node_type_patterns is a table of SQLite's own.
+        ours = "SELECT table_name, column_name, type FROM tfprof_columns WHERE table_name <> 'node_type_patterns'"
+        for table, column, kind in self.rows(ours):
             self.tables.setdefault(table, {})[column] = kind
         self.profiles = [row[0] for row in self.rows("SELECT id FROM profiles")]
         for table in self.tables:

@@ -311,10 +311,12 @@ def test_saving_what_is_lost(engine):
 
 def test_describing(engine):
     connection = opened(engine)
+    connection.query("INSERT INTO node_type_patterns VALUES ('.*', 'one'), ('.*', 'two')")
     tables = dict(
         (name, rows)
         for name, rows, title in connection.values("SELECT name, rows, title FROM tfprof_tables WHERE title <> ''")
     )
+    assert tables["node_type_patterns"] == 2
     for name in tables:
         assert connection.values(f"SELECT count(*) FROM {name}") == [(tables[name],)], name
     described = connection.values("SELECT table_name, column_name, type FROM tfprof_columns WHERE description <> ''")
@@ -324,6 +326,9 @@ def test_describing(engine):
     assert connection.values("SELECT unit FROM tfprof_columns WHERE table_name = 'ops' AND column_name = 'dur_ns'") == [
         ("ns",)
     ]
+    connection.query("DROP TABLE temp.node_type_patterns")
+    for listing in ("tfprof_tables WHERE name", "tfprof_columns WHERE table_name"):
+        assert connection.values(f"SELECT count(*) FROM {listing} = 'node_type_patterns'") == [(0,)], listing
     # What was copied out of it does not go away with it.
     assert connection.values(
         "SELECT length(group_concat(name)) > 100 FROM (SELECT DISTINCT name FROM tfprof_tables ORDER BY name DESC)"

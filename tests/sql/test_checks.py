@@ -120,9 +120,6 @@ def read_tables():
         Profile.tables.setdefault(table, []).append(column)
     for view in ("scope_view", "graph_view", "code_view", "op_view"):
         Profile.tables[view] = ['"%s"' % name for name, in engine.query(f"SELECT name FROM pragma_table_xinfo('{view}')")[1]]
-    Profile.tables.pop("tfprof_tables", None)
-    Profile.tables.pop("tfprof_columns", None)
-    Profile.tables.pop("tfprof_views", None)
 
 
 severities = {}  # of the checks that the last expect() heard
