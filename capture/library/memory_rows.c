@@ -38,11 +38,12 @@ static const struct row_column event_columns[EVENT_COLUMNS] = {
 /* Growth by this share of the peak and this many bytes is written without delay. */
 enum { GROWTH_SHARE = 16, GROWTH_BYTES = 64 << 20 };
 
-enum { DEVICE_NAME, DEVICE_KIND, DEVICE_ORDINAL, DEVICE_MEMORY, DEVICE_COLUMNS };
+enum { DEVICE_NAME, DEVICE_KIND, DEVICE_ORDINAL, DEVICE_CORES, DEVICE_MEMORY, DEVICE_COLUMNS };
 static const struct row_column device_columns[DEVICE_COLUMNS] = {
     {DUMP_devices_name, DUMP_UNORDERED, false, false},
     {DUMP_devices_kind, DUMP_UNORDERED, false, false},
     {DUMP_devices_ordinal, DUMP_UNORDERED, false, false},
+    {DUMP_devices_multiprocessor_count, DUMP_UNORDERED, false, false},
     {DUMP_devices_memory_bytes, DUMP_UNORDERED, false, false},
 };
 
@@ -86,6 +87,24 @@ void memory_rows_written(struct memory_rows *rows) {
   for (unsigned i = 0; i < POOL_MAXIMUM; i++) rows->pools[i].peak_written = rows->pools[i].peak;
 }
 
+/* Of the processors that are threads of one core the first counts. 0: the system does not tell. */
+static int64_t count_cores(void) {
+  static int64_t cores = -1; /* asked once, for all processes that are forked; the writer thread is one */
+  if (cores >= 0) return cores;
+  cores = 0;
+  long processors = sysconf(_SC_NPROCESSORS_CONF);
+  for (long number = 0; number < processors; number++) {
+    char path[80];
+    long first = -1;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/topology/thread_siblings_list", number);
+    FILE *file = fopen(path, "re");
+    if (!file) continue; /* not in use */
+    cores += fscanf(file, "%ld", &first) == 1 && first == number;
+    fclose(file);
+  }
+  return cores;
+}
+
 static int64_t add_device(struct memory_rows *rows, struct dump_writer *writer, struct torch_device device) {
   uint32_t row = row_add(&rows->devices);
   if (row == UINT32_MAX) return 0;
@@ -105,6 +124,8 @@ static int64_t add_device(struct memory_rows *rows, struct dump_writer *writer, 
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   if (device.type == DEVICE_TYPE_CPU && pages > 0 && page > 0)
     row_set(&rows->devices, row, DEVICE_MEMORY, (int64_t)pages * page);
+  if (device.type == DEVICE_TYPE_CPU && count_cores() > 0)
+    row_set(&rows->devices, row, DEVICE_CORES, count_cores());
   return (int64_t)(rows->devices.first_row + row) + 1;
 }
 

@@ -200,13 +200,13 @@ static inline struct open_op *begin(const uint8_t *object, uint8_t scope) {
 }
 
 static inline void write_op(struct capture_thread *thread, const struct open_op *op, const uint8_t *object,
-                            uint64_t end_ticks, uint32_t owner) {
+                            uint64_t end_ticks, uint32_t owner, bool threw) {
   struct op_item *item = thread_reserve(thread, sizeof *item);
   if (__builtin_expect(!item, 0)) {
     atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
     return;
   }
-  item->head = (struct item){ITEM_OP, op->scope, sizeof *item / 16, op->name};
+  item->head = (struct item){ITEM_OP, (uint8_t)(op->scope | (threw ? OP_THREW : 0)), sizeof *item / 16, op->name};
   item->start_ticks = op->start_ticks;
   item->end_ticks = end_ticks;
   item->sequence = -1;
@@ -238,7 +238,9 @@ static inline void pop(struct capture_thread *thread, uint32_t depth) {
 static inline void start_op(void **context, const uint8_t *object, uint8_t scope) {
   *context = NULL;
   struct open_op *op = begin(object, scope);
-  if (__builtin_expect(op != NULL, 1)) op->start_ticks = clock_ticks();
+  if (__builtin_expect(!op, 0)) return;
+  op->uncaught = (uint8_t)*capture_uncaught;
+  op->start_ticks = clock_ticks();
 }
 
 static void end_op(const void *object, void *context) {
@@ -251,7 +253,7 @@ static void end_op(const void *object, void *context) {
   while (place && __builtin_expect(thread->open[place - 1].object != object, 0)) place--;
   if (__builtin_expect(!place, 0)) return;
   struct open_op *op = &thread->open[place - 1];
-  write_op(thread, op, object, end_ticks, thread->number);
+  write_op(thread, op, object, end_ticks, thread->number, (uint8_t)*capture_uncaught > op->uncaught);
   atomic_store_explicit(&thread->ops_written,
                         atomic_load_explicit(&thread->ops_written, memory_order_relaxed) + 1, memory_order_relaxed);
   op->object = NULL;
@@ -296,7 +298,7 @@ static void end_range(const void *object, void *context) {
     return; /* begun before a fork */
   if (!thread && !(thread = enter_thread())) return;
   if (owner != thread) atomic_store_explicit(&owner->is_shared, 1, memory_order_relaxed);
-  write_op(thread, range, object, end_ticks, owner->number);
+  write_op(thread, range, object, end_ticks, owner->number, false);
   enum step_mark mark = range->mark;
   uint32_t name = range->name;
   uint64_t start_ticks = range->start_ticks, depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);

@@ -28,6 +28,7 @@ enum {
   OP_VALUES,
   OP_TRACE,
   OP_MODULE,
+  OP_ERROR,
   OP_COLUMNS
 };
 static const struct row_column op_columns[OP_COLUMNS] = {
@@ -43,6 +44,7 @@ static const struct row_column op_columns[OP_COLUMNS] = {
     {DUMP_ops_input_values, DUMP_UNORDERED, false, false},
     {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false, false},
     {DUMP_ops_recorded_module, DUMP_UNORDERED, false, false},
+    {DUMP_ops_error, DUMP_UNORDERED, false, false},
 };
 
 enum { THREAD_KIND, THREAD_NAME, THREAD_PID, THREAD_TID, THREAD_LOGICAL, THREAD_COLUMNS };
@@ -154,6 +156,7 @@ bool op_rows_begin(struct op_rows *rows, struct dump_writer *writer) {
   rows->categories[1] = dump_writer_string(writer, "autograd", 8);
   rows->categories[2] = dump_writer_string(writer, "user", 4);
   rows->categories[3] = dump_writer_string(writer, "python", 6);
+  rows->exception = dump_writer_string(writer, "exception", 9);
   rows->host_kind = dump_writer_string(writer, "host", 4);
   static const char other_names[] = "(one of too many names)";
   rows->other_names = dump_writer_string(writer, other_names, sizeof other_names - 1);
@@ -386,12 +389,13 @@ static void add_op(struct op_rows *rows, const struct op_item *item) {
   }
   int64_t end = clock_map_ns(&rows->clock, item->end_ticks), start = clock_map_ns(&rows->clock, item->start_ticks);
   struct row_buffer *ops = &rows->ops;
+  unsigned scope = item->head.scope & ~(unsigned)OP_THREW;
   row_put(ops, row, OP_NAME, numbers.name);
   row_put(ops, row, OP_CATEGORY,
-          rows->categories[item->head.scope == SCOPE_BACKWARD_FUNCTION ? 1
-                           : item->head.scope == SCOPE_USER            ? 2
-                           : item->head.scope == SCOPE_PYTHON          ? 3
-                                                                       : 0]);
+          rows->categories[scope == SCOPE_BACKWARD_FUNCTION ? 1
+                           : scope == SCOPE_USER            ? 2
+                           : scope == SCOPE_PYTHON          ? 3
+                                                            : 0]);
   row_put(ops, row, OP_THREAD, thread);
   row_put(ops, row, OP_END, end);
   row_put(ops, row, OP_DURATION, end - start);
@@ -405,6 +409,7 @@ static void add_op(struct op_rows *rows, const struct op_item *item) {
   }
   if (numbers.node) row_set(ops, row, OP_TRACE, (int64_t)(uint32_t)numbers.node - 1);
   if (numbers.node >> 32) row_set(ops, row, OP_MODULE, (int64_t)(numbers.node >> 32));
+  if (item->head.scope & OP_THREW) row_set(ops, row, OP_ERROR, rows->exception);
 }
 
 static void add_memory(struct op_rows *rows, struct op_reader *reader, const struct memory_item *item) {

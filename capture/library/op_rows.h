@@ -25,7 +25,7 @@ struct op_rows {
   struct op_item *late; /* ops that ended on another thread than the one that began them: next time */
   uint32_t late_count, late_capacity;
   uint32_t pid;
-  uint32_t categories[4], host_kind, other_names; /* strings */
+  uint32_t categories[4], host_kind, other_names, exception; /* strings */
   uint64_t unresolved;               /* ops without a name or a thread: no row */
   uint64_t unresolved_memory;        /* allocations and releases without a thread or a device: no row */
   struct row_map texts;              /* names, shapes and types that are kept: hash of the text to string */

@@ -3,6 +3,7 @@
 
 #include "recording.h"
 #include "thread_names.h"
+#include "torch_api.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
+_Thread_local const unsigned *capture_uncaught __attribute__((tls_model("initial-exec")));
 uint32_t capture_session;
 
 static _Atomic(struct capture_thread *) threads[THREAD_MAXIMUM];
@@ -98,6 +100,8 @@ struct capture_thread *thread_adopt(uint64_t logical_thread) {
 struct capture_thread *thread_enter(uint64_t logical_thread) {
   struct capture_thread *thread = thread_adopt(logical_thread);
   if (!thread) return NULL;
+  static const unsigned none;
+  capture_uncaught = torch.exceptions ? &torch.exceptions()->uncaught : &none;
   pthread_setspecific(end_of_thread, thread);
   capture_current_thread = thread;
   return thread;

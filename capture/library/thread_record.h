@@ -31,10 +31,12 @@ enum item_kind {
 
 struct item {
   uint8_t kind;
-  uint8_t scope;  /* ITEM_OP: RecordScope; ITEM_MEMORY: number of the pool (memory_callbacks.h) */
+  uint8_t scope;  /* ITEM_OP: RecordScope, and OP_THREW; ITEM_MEMORY: number of the pool (memory_callbacks.h) */
   uint16_t units; /* size of the whole item in 16 bytes */
   uint32_t id;
 };
+
+enum { OP_THREW = 0x80 }; /* an exception ended the op */
 
 struct op_item {
   struct item head;
@@ -116,6 +118,7 @@ struct open_op {
   uint8_t mark : 2;            /* of a range: enum step_mark */
   _Atomic uint8_t is_done;     /* set when a range ended elsewhere than on top of its thread's others */
   uint8_t has_child;           /* another op has begun inside it: written while a range may be ending elsewhere */
+  uint8_t uncaught;            /* exceptions when an op began: those of destructors that run while one is on its way */
 
   struct capture_thread *thread; /* of a range, and its object */
   const void *range_object;
@@ -203,6 +206,8 @@ struct capture_thread {
 _Static_assert(sizeof(struct recent_node) * NODE_WAYS == 64 && sizeof(struct recent_op) * OP_WAYS == 64, "cache lines");
 
 extern _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
+/* Of a thread that was entered: how many exceptions are thrown and not yet caught. */
+extern _Thread_local const unsigned *capture_uncaught __attribute__((tls_model("initial-exec")));
 
 /* Counts the sessions of this process and its ancestors: a thread structure of another session is not ours. */
 extern uint32_t capture_session;

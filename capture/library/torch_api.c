@@ -84,6 +84,7 @@ bool torch_find(char *reason, size_t size) {
        "KN3c1014FunctionSchemaEEEEl",
        false},
       {&before_text, "_ZN2at14RecordFunction6beforeEPKcl", false},
+      {&torch.exceptions, "__cxa_get_globals", false}, /* of libstdc++, which it needs */
   };
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
     void *address = dlsym(library, wanted[i].symbol);

@@ -59,13 +59,20 @@ enum torch_scope { /* at::RecordScope */
   }
 #endif
 
+/* What C++ keeps of exceptions for a thread (__cxa_eh_globals, Itanium C++ ABI: Exception Handling, 2.2.2). */
+struct cxx_exceptions {
+  void *caught;
+  unsigned uncaught; /* thrown, and not yet caught: their functions are being left */
+};
+
 struct torch_functions {
   uint64_t (*add_global_callback)(struct torch_callback);
   uint64_t (*add_thread_callback)(struct torch_callback);
   void (*remove_callback)(uint64_t);
   const char *(*name)(const void *record_function);
   uint64_t (*current_thread)(void); /* the number that RecordFunction gives the calling thread */
-  const void *undefined_tensor;     /* c10::UndefinedTensorImpl::_singleton; NULL when not found */
+  struct cxx_exceptions *(*exceptions)(void); /* those of the calling thread; NULL when not found */
+  const void *undefined_tensor;               /* c10::UndefinedTensorImpl::_singleton; NULL when not found */
 };
 extern struct torch_functions torch;
 

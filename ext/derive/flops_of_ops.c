@@ -7,7 +7,7 @@
 ** those that it has a formula for; of all others it sees neither what they take nor what they call (FLOPS_APART: the
 ** attention of CPUs, recurrent layers, aten::mv, and ops of other libraries).  So it is here: the sum over a step is
 ** what that tool says, and what the peak rates of devices are compared with.  The function flops() knows the others,
-** too.
+** too.  An op that ended with an error is not counted, nor what it called, but for ways of writing others.
 **
 ** Most ops are of types that are not counted, which is found out once a type. Of the others many share few shapes: each
 ** combination of type, shapes and values is counted once.
@@ -125,7 +125,8 @@ static enum tfprof_status count_segment(struct counting *c, struct segment *segm
   int64_t too_large = 0;
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
     uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
-    string_id types[ROWS_BLOCK], inputs[ROWS_BLOCK], outputs[ROWS_BLOCK], values[ROWS_BLOCK], categories[ROWS_BLOCK];
+    string_id types[ROWS_BLOCK], inputs[ROWS_BLOCK], outputs[ROWS_BLOCK], values[ROWS_BLOCK], categories[ROWS_BLOCK],
+        errors[ROWS_BLOCK];
     enum tfprof_status status = derive_poll(c->profile, error);
     if (status) return status;
     derive_texts(segment->columns[COLUMN_ops_op_type], first, rows, types);
@@ -141,6 +142,7 @@ static enum tfprof_status count_segment(struct counting *c, struct segment *segm
     derive_texts(segment->columns[COLUMN_ops_input_shapes], first, rows, inputs);
     derive_texts(segment->columns[COLUMN_ops_output_shapes], first, rows, outputs);
     derive_texts(segment->columns[COLUMN_ops_input_values], first, rows, values);
+    derive_texts(segment->columns[COLUMN_ops_error], first, rows, errors);
     for (uint32_t i = 0; i < rows; i++) {
       uint64_t row = segment->first_row + first + i;
       enum type_kind kind = kind_of(c, types[i]);
@@ -156,6 +158,11 @@ static enum tfprof_status count_segment(struct counting *c, struct segment *segm
         *entry = wanted;
         count(c, entry);
         c->used++;
+      }
+      if (errors[i]) {
+        c->flops[row] = entry->kind == FLOPS_COMPOSITE ? NO_VALUE : 0;
+        c->kinds[row] = FLOPS_APART;
+        continue;
       }
       c->flops[row] = entry->flops;
       c->kinds[row] = entry->kind;
@@ -226,6 +233,7 @@ const struct derive_pass derive_flops_of_ops = {
               {TABLE_ops, COLUMN_ops_input_shapes},
               {TABLE_ops, COLUMN_ops_output_shapes},
               {TABLE_ops, COLUMN_ops_input_values},
+              {TABLE_ops, COLUMN_ops_error},
               {TABLE_ops, COLUMN_ops_parent_id}},
     .writes = {{TABLE_ops, COLUMN_ops_flops}},
     .run = run,

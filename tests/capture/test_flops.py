@@ -30,6 +30,19 @@ def check_flops(directory, counted):
     print("%d ops, %d operations: equal to FlopCounterMode" % (len(mine), sum(mine.values())))
 
 
+def check_errors(directory):
+    """Ops that an exception ended say so, and no others: products of wrong shapes and what is around them, and the last
+    product that a checkpoint did again."""
+    rows = query(
+        directory,
+        "SELECT name, error, flops FROM ops WHERE error IS NOT NULL AND start_ns >= (SELECT start_ns FROM ops WHERE "
+        "name = 'counted') ORDER BY id",
+    )
+    ended = ["aten::" + name for name in ("mm", "matmul", "mm", "matmul", "linear", "bmm", "matmul")]
+    assert [tuple(row.values()) for row in rows] == [(name, "exception", None) for name in ended], rows
+    print("ended by an exception: %s" % ", ".join(ended))
+
+
 def check_values(directory):
     kept = 0
     for row in query(directory, "SELECT name, input_shapes, input_values FROM ops WHERE input_values IS NOT NULL"):
@@ -92,6 +105,7 @@ def main():
     with capturing.Directory() as directory:
         out, _ = capturing.run(directory, [os.path.join(capturing.PROGRAMS, "flops.py")])
         check_flops(directory, json.loads(out))
+        check_errors(directory)
         check_values(directory)
     check_against_profiler()
 

@@ -190,6 +190,11 @@ def check_failure():
         by_line = {row["line"]: (row["count"], row["bytes"]) for row in live}
         assert by_line[line_of("out_of_memory.py", "the line of the weights")] == (3, weights), by_line
         assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, history), by_line
+        (device,) = rows(path, "SELECT kind, ordinal, multiprocessor_count AS cores, memory_bytes AS bytes FROM devices")
+        cores = subprocess.run(["lscpu", "-p=CORE,SOCKET"], capture_output=True, text=True, check=True).stdout
+        cores = len({line for line in cores.splitlines() if not line.startswith("#")})
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+        assert device == {"kind": "cpu", "ordinal": 0, "cores": cores, "bytes": size}, device
         (seen,) = rows(path, "SELECT bytes, op, location FROM memory_failures")
         where = "out_of_memory.py:%d" % line_of("out_of_memory.py", "the line that fails")
         assert seen == {"bytes": 2**52, "op": "aten::empty", "location": where}, seen

@@ -1,5 +1,6 @@
-"""A step of everything that torch.utils.flop_counter has a formula for on the CPU, and of what it takes no account of,
-with all that lies inside; run twice from the same seed: counted by it, and within the range "counted". What it counted is printed as JSON: {op: floating point operations}.
+"""A step of everything that torch.utils.flop_counter has a formula for on the CPU, of what it takes no account of, and
+of ops that an exception ends, with all that lies inside; run twice from the same seed: counted by it, and within the
+range "counted". What it counted is printed as JSON: {op: floating point operations}.
 """
 
 import json
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.profiler import record_function
+from torch.utils.checkpoint import checkpoint
 
 
 if hasattr(torch.library, "custom_op"):
@@ -56,6 +58,18 @@ class Network(nn.Module):
         return y.sum() + z + x.sum()
 
 
+def fail(words):
+    """Ops that end with an exception; one that does so once what it calls has been done; one of a computation that is
+    done again, which ends as soon as nothing more of it is needed."""
+    for wrong in (lambda: words[0] @ words[0], lambda: functional.linear(words, torch.ones(2, 15))):
+        try:
+            wrong()
+        except RuntimeError:
+            pass
+    x = words.clone().requires_grad_()
+    functional.linear(checkpoint(lambda y: (y @ y.mT).relu() @ y, x, use_reentrant=False), torch.ones(2, 16)).sum().backward()
+
+
 def step(network, optimizer):
     torch.manual_seed(1)
     images, words = torch.randn(2, 4, 8, 16), torch.randn(3, 5, 16)
@@ -70,6 +84,7 @@ def step(network, optimizer):
         torch.cdist(words[0].repeat(8, 1), words[0])
         torch.linalg.pinv(words[0])
     loss.backward()
+    fail(words)
     optimizer.step()
 
 
