@@ -1,5 +1,4 @@
-/* fuzz_tensorflow.c: any bytes as a file of TensorFlow: recognised, or opened as what its last byte says, alone and
-** with itself as the other files of the program; every column is read. */
+/* fuzz_tensorflow.c: any bytes as each of the files of TensorFlow, by itself; every column is read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -7,27 +6,9 @@
 
 #include "derive/derive.h"
 #include "read/tensorflow/tensorflow.h"
+#include "read_all.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void read_all(struct store *store) {
-  struct tfprof_error error;
-  for (unsigned table = 0; table < TABLE_count; table++) {
-    struct snapshot *snapshot;
-    struct column_set columns = {{0, 0}};
-    for (unsigned column = 2; column < schema_tables[table].column_count; column++) column_set_add(&columns, column);
-    if (store_snapshot(store, table, NULL, &snapshot, &error)) abort();
-    if (snapshot_require(snapshot, &columns, &error)) abort();
-    size_t hint = 0;
-    for (uint64_t position = 0; position < snapshot->rows; position++) {
-      uint32_t row;
-      const struct segment *segment = snapshot_segment(snapshot, position, &hint, &row);
-      for (unsigned column = 2; column < schema_tables[table].column_count; column++)
-        segment_value(segment, column, row);
-    }
-    snapshot_release(snapshot);
-  }
-}
 
 static void open_as(const struct tensorflow_files *files) {
   struct tfprof_error error;

@@ -10,24 +10,12 @@
 #include "derive/rows.h"
 #include "store/store.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-static int failures;
-
-__attribute__((format(printf, 2, 3))) static inline bool check(bool holds, const char *format, ...) {
-  va_list arguments;
-  if (holds) return true;
-  if (++failures > 20) return false;
-  va_start(arguments, format);
-  vprintf(format, arguments);
-  va_end(arguments);
-  printf("\n");
-  return false;
-}
+#include "check.h"
 
 static uint64_t random_state = 88172645463325252u;
 

@@ -9,30 +9,15 @@
 #include "dump/checksum.h"
 #include "dump/column_codec.h"
 #include "dump/format.h"
+
+#include "check.h"
 #include "scratch.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int failures;
-
-/* Says what does not hold; the test goes on, but not without end. */
-__attribute__((format(printf, 2, 3))) static inline void check(bool holds, const char *format, ...) {
-  if (holds) return;
-  va_list arguments;
-  va_start(arguments, format);
-  vprintf(format, arguments);
-  va_end(arguments);
-  printf("\n");
-  if (++failures >= 50) {
-    printf("too many failures\n");
-    exit(1);
-  }
-}
 
 static inline void check_ok(enum tfprof_status status, const struct tfprof_error *error, const char *what) {
   char text[2400];

@@ -1,37 +1,18 @@
-/* store_check.h: what the tests of the store share: checks that print, a random number, and allocations that fail.
+/* store_check.h: what the tests of the store share: checks, a random number, and allocations that fail.
 **
-** Include it in one file of a program only.  check() prints a line for what does not hold; main() returns
-** check_result(). fail_allocation_after(n) lets n allocations pass and all later ones fail until it is called with
-** -1; with sanitizers, whose allocator cannot be replaced, can_fail_allocations is false and nothing fails.
+** Include it in one file of a program only.  fail_allocation_after(n) lets n allocations pass and all later ones fail
+** until it is called with -1; with sanitizers, whose allocator cannot be replaced, can_fail_allocations is false and
+** nothing fails.
 */
 #ifndef TFPROF_STORE_CHECK_H
 #define TFPROF_STORE_CHECK_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int check_failures;
-
-__attribute__((format(printf, 2, 3), unused)) static bool check(bool holds, const char *format, ...) {
-  va_list arguments;
-  if (holds) return true;
-  if (check_failures++ < 40) {
-    va_start(arguments, format);
-    vprintf(format, arguments);
-    va_end(arguments);
-    printf("\n");
-  }
-  return false;
-}
-
-__attribute__((unused)) static int check_result(void) {
-  if (check_failures > 40) printf("... %d failures in all\n", check_failures);
-  return check_failures ? 1 : 0;
-}
+#include "check.h"
 
 static uint64_t check_random_state = 88172645463325252u;
 

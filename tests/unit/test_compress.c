@@ -89,6 +89,6 @@ int main(void) {
   check(dump_checksum(dump_checksum(0, "1234", 4), "56789", 5) == 0xcbf43926u, "the checksum cannot be continued");
   check(dump_adler32("Wikipedia", 9) == 0x11e60398u, "adler32");
   dump_compressor_free(compressor);
-  printf("test_compress: %s\n", failures ? "failed" : "ok");
-  return failures != 0;
+  printf("test_compress: %s\n", check_failures ? "failed" : "ok");
+  return check_result();
 }

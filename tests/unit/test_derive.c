@@ -234,7 +234,7 @@ static void compare_nesting(struct opened *opened, const struct row_list *list, 
 }
 
 static void test_nesting(unsigned cases) {
-  for (unsigned number = 0; number < cases && failures < 20; number++) {
+  for (unsigned number = 0; number < cases && check_failures < 20; number++) {
     static struct row_list lanes[4], all;
     struct opened opened;
     uint32_t threads = 1 + below(3);
@@ -281,7 +281,7 @@ static void test_staircase(void) {
 
 /* Rows that nest in no way at all: whatever comes out must be a forest of enclosing rows. */
 static void test_nonsense(unsigned cases) {
-  for (unsigned number = 0; number < cases && failures < 20; number++) {
+  for (unsigned number = 0; number < cases && check_failures < 20; number++) {
     static struct row_list all;
     struct opened opened;
     all.count = below(120);
@@ -359,7 +359,7 @@ static void test_extremes(unsigned cases) {
 }
 
 static void test_step_lookup(unsigned cases) {
-  for (unsigned number = 0; number < cases && failures < 20; number++) {
+  for (unsigned number = 0; number < cases && check_failures < 20; number++) {
     static struct row_list all;
     struct opened opened;
     uint32_t step_count = below(12), recorded_steps = 0;
@@ -411,6 +411,5 @@ int main(void) {
   test_nonsense(2000);
   test_extremes(1000);
   test_step_lookup(2000);
-  if (failures) printf("%d failures\n", failures);
-  return failures > 0;
+  return check_result();
 }

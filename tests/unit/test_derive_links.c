@@ -4,7 +4,7 @@
 /* ---- forward ops and code traces ---- */
 
 static void test_forward(unsigned cases) {
-  for (unsigned number = 0; number < cases && failures < 20; number++) {
+  for (unsigned number = 0; number < cases && check_failures < 20; number++) {
     struct script script;
     script_begin(&script, 3);
     uint32_t count = below(80);
@@ -218,7 +218,7 @@ static void test_duplicates(void) {
 ** alike. */
 static void test_numbers(unsigned cases) {
   enum { CALLS = 200, KERNELS = 200 };
-  for (unsigned number = 0; number < cases && failures < 20; number++) {
+  for (unsigned number = 0; number < cases && check_failures < 20; number++) {
     struct opened opened;
     begin(&opened);
     int64_t *calls = column(&opened, TABLE_api_calls, COLUMN_api_calls_correlation, CALLS);
@@ -258,6 +258,5 @@ int main(void) {
   test_code_traces();
   test_made_tables();
   test_duplicates();
-  if (failures) printf("%d failures\n", failures);
-  return failures > 0;
+  return check_result();
 }

@@ -170,6 +170,5 @@ static void test_steps(void) {
 
 int main(void) {
   test_steps();
-  if (failures) printf("%d failures\n", failures);
-  return failures > 0;
+  return check_result();
 }

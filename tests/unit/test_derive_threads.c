@@ -217,10 +217,9 @@ int main(int argument_count, char **arguments) {
     uint32_t rows = argument_count > 2 ? (uint32_t)strtoul(arguments[2], NULL, 10) : 1000000;
     measure(rows, END_ORDER);
     measure(rows, START_ORDER);
-    return failures > 0;
+    return check_result();
   }
   test_threads(END_ORDER);
   test_threads(START_ORDER);
-  if (failures) printf("%d failures\n", failures);
-  return failures > 0;
+  return check_result();
 }

@@ -639,6 +639,6 @@ int main(void) {
   test_usage();
   test_index();
   test_later_versions();
-  printf("test_dump: %s\n", failures ? "failed" : "ok");
-  return failures != 0;
+  printf("test_dump: %s\n", check_failures ? "failed" : "ok");
+  return check_result();
 }

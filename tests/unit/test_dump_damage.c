@@ -613,6 +613,6 @@ int main(void) {
   test_refresh();
   test_refresh_of_pieces();
   test_full_disk();
-  printf("test_dump_damage: %s\n", failures ? "failed" : "ok");
-  return failures != 0;
+  printf("test_dump_damage: %s\n", check_failures ? "failed" : "ok");
+  return check_result();
 }

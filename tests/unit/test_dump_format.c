@@ -115,6 +115,6 @@ int main(int count, char **arguments) {
   else check_document(TFPROF_SOURCE_DIRECTORY "/proto/FORMAT.md");
 #endif
   free(written.at);
-  printf("test_dump_format: %s\n", failures ? "failed" : "ok");
-  return failures != 0;
+  printf("test_dump_format: %s\n", check_failures ? "failed" : "ok");
+  return check_result();
 }

@@ -4,24 +4,13 @@
 ** Among the files are one that is damaged, one under two names, and one of a format that is not read apart.  Then
 ** memory runs out and the user presses Ctrl-C, at every place.
 */
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "read/read.h"
+#include "check.h"
 #include "scratch.h"
-
-static int failures;
-static void check(bool ok, const char *format, ...) {
-  va_list arguments;
-  if (ok) return;
-  va_start(arguments, format);
-  vfprintf(stderr, format, arguments);
-  va_end(arguments);
-  fputc('\n', stderr);
-  failures++;
-}
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { CAN_REFUSE = 0 };
@@ -181,7 +170,7 @@ static void test_giving_up(bool by_memory) {
   struct tfprof_error error;
   uint32_t run;
   unsigned refused = 0;
-  for (int number = 0; failures < 10; number += 1 + number / 50) {
+  for (int number = 0; check_failures < 10; number += 1 + number / 50) {
     struct store *store = create(by_memory ? NULL : &(struct store_hooks){.is_interrupted = is_interrupted});
     if (by_memory) countdown = number;
     else questions_left = number;
@@ -210,5 +199,5 @@ int main(void) {
   test_alone();
   test_giving_up(false);
   if (CAN_REFUSE) test_giving_up(true);
-  return failures != 0;
+  return check_result();
 }

@@ -6,21 +6,10 @@
 
 #include <ctype.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
-
-__attribute__((format(printf, 2, 3))) static void check(bool holds, const char *format, ...) {
-  va_list arguments;
-  if (holds) return;
-  failures++;
-  va_start(arguments, format);
-  vprintf(format, arguments);
-  va_end(arguments);
-  printf("\n");
-}
+#include "check.h"
 
 static bool is_name(const char *text) {
   if (!islower((unsigned char)*text)) return false;
@@ -211,5 +200,5 @@ int main(void) {
   }
   sqlite3_close(database);
   test_find();
-  return failures ? 1 : 0;
+  return check_result();
 }

@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dump/writer.h"
-#include "schema/schema.h"
+#include "ops_dump.h"
 #include "scratch.h"
 
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
@@ -24,32 +23,6 @@ static const char question[] =
     "(SELECT * FROM ops ORDER BY name DESC, dur_ns, start_ns DESC, self_ns)";
 static char path[320];
 static long delay_us;
-
-static void write_dump(void) {
-  static int64_t names[DUMP_FRAME_ROWS], ends[DUMP_FRAME_ROWS], durations[DUMP_FRAME_ROWS], threads[DUMP_FRAME_ROWS];
-  struct tfprof_error error;
-  struct dump_writer *writer;
-  struct dump_profile profile = {.host = "host", .clock_domain = "realtime", .rank = -1, .created_realtime_ns = 1};
-  const struct column_spec *columns = schema_tables[TABLE_ops].columns;
-  struct dump_column_data data[] = {
-      {.dump_id = columns[COLUMN_ops_name].dump_id, .integers = names},
-      {.dump_id = columns[COLUMN_ops_thread_id].dump_id, .integers = threads},
-      {.dump_id = columns[COLUMN_ops_end_ns].dump_id, .order = DUMP_ASCENDING, .integers = ends},
-      {.dump_id = columns[COLUMN_ops_dur_ns].dump_id, .integers = durations},
-  };
-  if (dump_writer_create(path, true, &profile, &writer, &error)) abort();
-  for (int frame = 0; frame < FRAMES; frame++) {
-    for (int i = 0; i < DUMP_FRAME_ROWS; i++) {
-      char name[32];
-      int length = snprintf(name, sizeof name, "op %d", i * 7 % 400);
-      names[i] = dump_writer_string(writer, name, (size_t)length);
-      ends[i] = 1000 * ((int64_t)frame * DUMP_FRAME_ROWS + i + 1);
-      durations[i] = (i * 7919 + frame * 31) % 90001;
-    }
-    if (dump_writer_rows(writer, schema_tables[TABLE_ops].dump_id, DUMP_FRAME_ROWS, data, 4, &error)) abort();
-  }
-  if (dump_writer_close(writer, &error)) abort();
-}
 
 static void *interrupt(void *db) {
   struct timespec delay = {.tv_nsec = delay_us * 1000};
@@ -70,7 +43,7 @@ int main(void) {
   int interrupted = 0, failures = 0;
   make_test_directory();
   snprintf(path, sizeof path, "%s", test_path("interrupt.tfprof"));
-  write_dump();
+  write_ops_dump(path, FRAMES, DUMP_FRAME_ROWS, 400, 0);
   for (int round = 0; round < ROUNDS; round++) {
     sqlite3 *db;
     char *message = NULL, open[400];

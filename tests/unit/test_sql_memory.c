@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dump/writer.h"
-#include "schema/schema.h"
+#include "ops_dump.h"
 #include "scratch.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -47,36 +46,8 @@ void *malloc(size_t size) { return is_refused() ? NULL : __libc_malloc(size); }
 void *calloc(size_t count, size_t size) { return is_refused() ? NULL : __libc_calloc(count, size); }
 void *realloc(void *memory, size_t size) { return is_refused() ? NULL : __libc_realloc(memory, size); }
 
-enum { ROWS = 300 };
-
 static char path[320];
 static int failures;
-
-static void write_dump(void) {
-  static int64_t names[ROWS], ends[ROWS], durations[ROWS], threads[ROWS];
-  struct tfprof_error error;
-  struct dump_writer *writer;
-  struct dump_profile profile = {.host = "host", .clock_domain = "realtime", .rank = -1, .created_realtime_ns = 1};
-  if (dump_writer_create(path, true, &profile, &writer, &error)) abort();
-  for (int i = 0; i < ROWS; i++) {
-    char name[32];
-    int length = snprintf(name, sizeof name, "op %d", i * 7 % 40);
-    names[i] = dump_writer_string(writer, name, (size_t)length);
-    ends[i] = 1000 * (i + 1);
-    durations[i] = i * 13 % 900;
-  }
-  const struct column_spec *columns = schema_tables[TABLE_ops].columns;
-  struct dump_column_data data[] = {
-      {.dump_id = columns[COLUMN_ops_name].dump_id, .integers = names},
-      {.dump_id = columns[COLUMN_ops_thread_id].dump_id, .integers = threads},
-      {.dump_id = columns[COLUMN_ops_end_ns].dump_id, .order = DUMP_ASCENDING, .integers = ends},
-      {.dump_id = columns[COLUMN_ops_dur_ns].dump_id, .integers = durations},
-  };
-  if (dump_writer_rows(writer, schema_tables[TABLE_ops].dump_id, 100, data, 4, &error)) abort();
-  for (int i = 0; i < 4; i++) data[i].integers += 100;
-  if (dump_writer_rows(writer, schema_tables[TABLE_ops].dump_id, ROWS - 100, data, 4, &error)) abort();
-  if (dump_writer_close(writer, &error)) abort();
-}
 
 /* Each has one answer, which a first run without failures tells, or an error. */
 static struct question { const char *sql; sqlite3_int64 answer; } questions[] = {
@@ -158,7 +129,7 @@ static void learn(void) {
 int main(void) {
   make_test_directory();
   snprintf(path, sizeof path, "%s", test_path("memory.tfprof"));
-  write_dump();
+  write_ops_dump(path, 3, 100, 40, 0);
   learn();
   for (int for_ever = 0; for_ever < 2; for_ever++) {
     refuses_for_ever = for_ever;

@@ -11,8 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dump/writer.h"
-#include "schema/schema.h"
+#include "ops_dump.h"
 #include "scratch.h"
 
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
@@ -24,34 +23,6 @@ struct worker {
   char path[320];
   int number, failures;
 };
-
-static void write_dump(const char *path, int seed) {
-  static int64_t names[ROWS], ends[ROWS], durations[ROWS], threads[ROWS];
-  struct tfprof_error error;
-  struct dump_writer *writer;
-  struct dump_profile profile = {.host = "host", .clock_domain = "realtime", .rank = -1, .created_realtime_ns = 1};
-  if (dump_writer_create(path, true, &profile, &writer, &error)) abort();
-  for (int i = 0; i < ROWS; i++) {
-    char name[32];
-    int length = snprintf(name, sizeof name, "op %d", (i * 7 + seed) % 40);
-    names[i] = dump_writer_string(writer, name, (size_t)length);
-    ends[i] = 1000 * (i + 1);
-    durations[i] = (i * 13 + seed) % 900;
-  }
-  const struct column_spec *columns = schema_tables[TABLE_ops].columns;
-  struct dump_column_data data[] = {
-      {.dump_id = columns[COLUMN_ops_name].dump_id, .integers = names},
-      {.dump_id = columns[COLUMN_ops_thread_id].dump_id, .integers = threads},
-      {.dump_id = columns[COLUMN_ops_end_ns].dump_id, .order = DUMP_ASCENDING, .integers = ends},
-      {.dump_id = columns[COLUMN_ops_dur_ns].dump_id, .integers = durations},
-  };
-  int64_t kind[1] = {dump_writer_string(writer, "host", 4)};
-  struct dump_column_data thread_data = {
-      .dump_id = schema_tables[TABLE_threads].columns[COLUMN_threads_kind].dump_id, .integers = kind};
-  if (dump_writer_rows(writer, schema_tables[TABLE_threads].dump_id, 1, &thread_data, 1, &error)) abort();
-  if (dump_writer_rows(writer, schema_tables[TABLE_ops].dump_id, ROWS, data, 4, &error)) abort();
-  if (dump_writer_close(writer, &error)) abort();
-}
 
 static void ask(struct worker *worker, sqlite3 *db, const char *sql, sqlite3_int64 expected) {
   sqlite3_stmt *statement;
@@ -100,7 +71,7 @@ int main(void) {
   for (int i = 0; i < THREADS; i++) {
     workers[i].number = i;
     snprintf(workers[i].path, sizeof workers[i].path, "%s/%d.tfprof", test_directory, i);
-    write_dump(workers[i].path, i);
+    write_ops_dump(workers[i].path, 1, ROWS, 40, (unsigned)i);
   }
   for (int i = 0; i < THREADS; i++) {
     if (pthread_create(&workers[i].thread, NULL, work, &workers[i])) abort();

@@ -4,21 +4,10 @@
 */
 #include "dump/wire.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static int failures;
-
-__attribute__((format(printf, 2, 3))) static void check(bool holds, const char *format, ...) {
-  va_list arguments;
-  if (holds) return;
-  failures++;
-  va_start(arguments, format);
-  vprintf(format, arguments);
-  va_end(arguments);
-  printf("\n");
-}
+#include "check.h"
 
 /* ---- Writing messages ---- */
 
@@ -269,6 +258,6 @@ int main(void) {
   test_wrong();
   test_depth();
   test_any_bytes();
-  printf("test_wire: %s\n", failures ? "failed" : "ok");
-  return failures != 0;
+  printf("test_wire: %s\n", check_failures ? "failed" : "ok");
+  return check_result();
 }
