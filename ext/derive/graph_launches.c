@@ -1,12 +1,12 @@
 /* graph_launches.c: the table graph_launches and kernels.graph_launch_id, for sources that record calls and kernels
 ** only.
 **
-** Every call whose name says GraphLaunch (cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch, with suffixes) is a launch;
-** the kernels with its correlation are its kernels.  It lasts from the start of the first to the end of the last of
-** them, on the device and stream of the first; a launch of which no kernel was recorded has the times of its call.
+** Every call whose name says GraphLaunch is a launch; the kernels with its correlation are its kernels.  It lasts from
+** the start of the first to the end of the last of them, on the device and stream of the first; a launch of which no
+** kernel was recorded has the times of its call.
 */
+#include "derive/graph_launches.h"
 #include "derive/passes.h"
-#include "derive/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,47 +22,67 @@ struct launches {
   uint32_t *of_call; /* launch by row of api_calls; NO_ROW: it launches no graph */
 };
 
-/* Calls that launch graphs. Names are looked at once each. */
-static enum tfprof_status find_launches(struct profile *profile, struct launches *l, struct tfprof_error *error) {
+/* Each name is looked at once. */
+enum tfprof_status graph_launches_find_calls(struct profile *profile, uint8_t **is_launch, struct tfprof_error *error) {
   const struct profile_table *calls = &profile->tables[TABLE_api_calls];
   const struct pool *pool = store_pool(profile->store);
-  uint32_t rows, capacity = 0;
+  uint32_t rows;
+  *is_launch = NULL;
   enum tfprof_status status = derive_row_count(profile, TABLE_api_calls, &rows, error);
-  uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by string: 1 no, 2 yes */
-  if (!status) l->of_call = scratch_allocate(((size_t)rows + 1) * sizeof *l->of_call);
-  if (!status && (!known || !l->of_call)) status = error_no_memory(error);
-  if (!status) memset(l->of_call, 0xff, (size_t)rows * sizeof *l->of_call);
+  if (status) return status;
+  enum { UNKNOWN, OTHER, LAUNCH };
+  uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by string */
+  *is_launch = scratch_allocate_zeroed((size_t)rows + 1, 1);
+  if (!kinds || !*is_launch) status = error_no_memory(error);
   for (size_t s = 0; s < calls->segment_count && !status; s++) {
     const struct segment *segment = calls->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
       uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
       string_id names[ROWS_BLOCK];
       derive_texts(segment->columns[COLUMN_api_calls_name], first, count, names);
-      for (uint32_t i = 0; i < count && !status; i++) {
+      for (uint32_t i = 0; i < count; i++) {
         if (!names[i]) continue;
-        if (!known[names[i]]) known[names[i]] = strstr(pool_text(pool, names[i]), "GraphLaunch") ? 2 : 1;
-        if (known[names[i]] == 1) continue;
-        if (l->count == capacity) {
-          capacity = capacity ? capacity * 2 : 64;
-          struct launch *grown = scratch_resize(l->items, capacity * sizeof *grown);
-          if (!grown) {
-            status = error_no_memory(error);
-            break;
-          }
-          l->items = grown;
-        }
-        uint32_t row = first + i;
-        int64_t span[2], correlation;
-        derive_integers(segment->columns[COLUMN_api_calls_start_ns], row, 1, &span[0]);
-        derive_integers(segment->columns[COLUMN_api_calls_end_ns], row, 1, &span[1]);
-        derive_integers(segment->columns[COLUMN_api_calls_correlation], row, 1, &correlation);
-        l->of_call[segment->first_row + row] = l->count;
-        l->items[l->count++] = (struct launch){span[0], span[1], NO_VALUE, correlation, NO_VALUE,
-                                               (uint32_t)segment->first_row + row, 0, NO_ROW, NO_ROW};
+        uint8_t *kind = &kinds[names[i]];
+        if (*kind == UNKNOWN) *kind = strstr(pool_text(pool, names[i]), "GraphLaunch") ? LAUNCH : OTHER;
+        (*is_launch)[segment->first_row + first + i] = *kind == LAUNCH;
       }
+      status = derive_poll(profile, error);
     }
   }
-  scratch_free(known);
+  scratch_free(kinds);
+  return status;
+}
+
+static enum tfprof_status find_launches(struct profile *profile, struct launches *l, struct tfprof_error *error) {
+  const struct profile_table *calls = &profile->tables[TABLE_api_calls];
+  uint32_t rows, capacity = 0;
+  uint8_t *is_launch = NULL;
+  enum tfprof_status status = derive_row_count(profile, TABLE_api_calls, &rows, error);
+  if (!status) status = graph_launches_find_calls(profile, &is_launch, error);
+  if (!status) l->of_call = scratch_allocate(((size_t)rows + 1) * sizeof *l->of_call);
+  if (!status && !l->of_call) status = error_no_memory(error);
+  if (!status) memset(l->of_call, 0xff, (size_t)rows * sizeof *l->of_call);
+  for (size_t s = 0; s < calls->segment_count && !status; s++) {
+    const struct segment *segment = calls->segments[s];
+    for (uint32_t row = 0; row < segment->rows && !status; row++) {
+      uint32_t call = (uint32_t)segment->first_row + row;
+      if (!is_launch[call]) continue;
+      struct launch *items = scratch_grow(l->items, l->count, &capacity, 64, sizeof *items);
+      if (!items) {
+        status = error_no_memory(error);
+        break;
+      }
+      l->items = items;
+      int64_t span[2], correlation;
+      derive_integers(segment->columns[COLUMN_api_calls_start_ns], row, 1, &span[0]);
+      derive_integers(segment->columns[COLUMN_api_calls_end_ns], row, 1, &span[1]);
+      derive_integers(segment->columns[COLUMN_api_calls_correlation], row, 1, &correlation);
+      l->of_call[call] = l->count;
+      l->items[l->count++] =
+          (struct launch){span[0], span[1], NO_VALUE, correlation, NO_VALUE, call, 0, NO_ROW, NO_ROW};
+    }
+  }
+  scratch_free(is_launch);
   return status;
 }
 

@@ -6,11 +6,11 @@
 ** whole device graphs, and nothing whose call was not recorded.  Two lists, of launches and of starts, are merged for
 ** each stream.  Saving a dump leaves the table out (read/dump_save.c).
 */
+#include "derive/graph_launches.h"
 #include "derive/match.h"
 #include "derive/passes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct lane { uint32_t device, thread; }; /* rows, NO_ROW for no device */
 
@@ -32,34 +32,12 @@ static int compare_lanes(const void *left, const void *right) {
   return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
-/* Which rows of api_calls launch whole graphs; each name is looked at once. */
-static enum tfprof_status find_graph_launches(const struct work *w, uint8_t **is_graph, struct tfprof_error *error) {
-  const struct pool *pool = store_pool(w->profile->store);
-  int64_t *names = NULL;
-  uint32_t rows;
-  enum tfprof_status status = derive_row_count(w->profile, TABLE_api_calls, &rows, error);
-  if (!status) status = derive_all_integers(w->profile, TABLE_api_calls, COLUMN_api_calls_name, &names, error);
-  if (status) return status;
-  uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* 1: no, 2: yes */
-  *is_graph = scratch_allocate_zeroed((size_t)rows + 1, 1);
-  if (!known || !*is_graph) status = error_no_memory(error);
-  for (uint32_t row = 0; row < rows && !status; row++) {
-    if (names[row] <= 0 || names[row] > pool_count(pool)) continue;
-    uint8_t *answer = &known[names[row]];
-    if (!*answer) *answer = strstr(pool_text(pool, (string_id)names[row]), "GraphLaunch") ? 2 : 1;
-    (*is_graph)[row] = *answer == 2;
-  }
-  scratch_free(names);
-  scratch_free(known);
-  return status;
-}
-
 static enum tfprof_status choose_rows(struct work *w, struct tfprof_error *error) {
   const struct profile_table *activities = &w->profile->tables[TABLE_device_activities];
   string_id sync = derive_known_text(w->profile, "sync");
   uint8_t *is_graph = NULL;
   int64_t *is_before = NULL;
-  enum tfprof_status status = find_graph_launches(w, &is_graph, error);
+  enum tfprof_status status = graph_launches_find_calls(w->profile, &is_graph, error);
   if (!status) {
     status = derive_all_integers(w->profile, TABLE_device_activities, COLUMN_device_activities_is_before_last_step,
                                  &is_before, error);

@@ -14,16 +14,6 @@ static uint64_t element_at(const struct column_appender *appender, uint32_t row)
   return ((const uint64_t *)appender->elements)[row];
 }
 
-static void set_element(struct column_appender *appender, uint32_t row, uint64_t element) {
-  switch (appender->width) {
-    case 0: break;
-    case 1: ((uint8_t *)appender->elements)[row] = (uint8_t)element; break;
-    case 2: ((uint16_t *)appender->elements)[row] = (uint16_t)element; break;
-    case 4: ((uint32_t *)appender->elements)[row] = (uint32_t)element; break;
-    default: ((uint64_t *)appender->elements)[row] = element; break;
-  }
-}
-
 static uint64_t largest_of_width(unsigned width) { return width == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * width) - 1; }
 
 /* Room for more rows of the same width. */
@@ -50,7 +40,7 @@ static bool convert(struct column_appender *appender, uint32_t row, unsigned wid
   wider.capacity = 0;
   if (!grow(&wider, row)) return false;
   for (uint32_t i = 0; i < row; i++)
-    set_element(&wider, i, element_at(appender, i) + appender->base - (uint64_t)base);
+    column_appender_set_element(&wider, i, element_at(appender, i) + appender->base - (uint64_t)base);
   free(appender->elements);
   *appender = wider;
   return true;
@@ -85,7 +75,7 @@ bool column_appender_put_slow(struct column_appender *appender, uint32_t row, in
   }
   bool fits = (uint64_t)value - appender->base <= appender->largest;
   if (fits ? !grow(appender, row) : !widen(appender, row, value)) return false;
-  set_element(appender, row, (uint64_t)value - appender->base);
+  column_appender_set_element(appender, row, (uint64_t)value - appender->base);
   return true;
 }
 

@@ -24,12 +24,8 @@ struct column_appender {
   bool has_value;
 };
 
-/* The general case of column_appender_put. */
-bool column_appender_put_slow(struct column_appender *appender, uint32_t row, int64_t value);
-/* False: no memory; the row is not there. */
-static inline bool column_appender_put(struct column_appender *appender, uint32_t row, int64_t value) {
-  uint64_t element = (uint64_t)value - appender->base;
-  if (element > appender->largest || row >= appender->capacity) return column_appender_put_slow(appender, row, value);
+/* `row` must have room and `element` fit. */
+static inline void column_appender_set_element(struct column_appender *appender, uint32_t row, uint64_t element) {
   switch (appender->width) {
     case 0: break;
     case 1: ((uint8_t *)appender->elements)[row] = (uint8_t)element; break;
@@ -37,6 +33,15 @@ static inline bool column_appender_put(struct column_appender *appender, uint32_
     case 4: ((uint32_t *)appender->elements)[row] = (uint32_t)element; break;
     default: ((uint64_t *)appender->elements)[row] = element; break;
   }
+}
+
+/* The general case of column_appender_put. */
+bool column_appender_put_slow(struct column_appender *appender, uint32_t row, int64_t value);
+/* False: no memory; the row is not there. */
+static inline bool column_appender_put(struct column_appender *appender, uint32_t row, int64_t value) {
+  uint64_t element = (uint64_t)value - appender->base;
+  if (element > appender->largest || row >= appender->capacity) return column_appender_put_slow(appender, row, value);
+  column_appender_set_element(appender, row, element);
   return true;
 }
 bool column_appender_put_null(struct column_appender *appender, uint32_t row);
