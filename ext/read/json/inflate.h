@@ -22,7 +22,6 @@ struct inflater *inflater_create(void); /* NULL: no memory */
 /* An independent copy in the same state, as small as it can be kept. NULL: no memory. */
 struct inflater *inflater_copy(const struct inflater *inflater);
 void inflater_free(struct inflater *inflater);
-size_t inflater_bytes(void);
 /* For the next member. */
 void inflater_reset(struct inflater *inflater);
 /* Moves *in and *out forward by what was used and made. *in may also go back, by up to INFLATER_GIVES_BACK bytes, into

@@ -60,10 +60,6 @@ void text_table_free(struct text_table *table) {
   memset(table, 0, sizeof *table);
 }
 
-uint64_t text_table_bytes(const struct text_table *table) {
-  return table->capacity * sizeof *table->texts + (table->mask + 1) * sizeof *table->slots;
-}
-
 static bool grow_slots(struct text_table *table) {
   uint64_t mask = table->mask * 2 + 1;
   struct text_slot *slots = calloc((size_t)mask + 1, sizeof *slots);

@@ -68,7 +68,6 @@ enum { INTERN_NONE = UINT32_MAX };
 
 bool text_table_init(struct text_table *table);
 void text_table_free(struct text_table *table);
-uint64_t text_table_bytes(const struct text_table *table);
 /* INTERN_NONE: no memory. `bytes` must stay until the chunk is published; 8 bytes after them are readable. */
 uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t length, enum text_form form);
 

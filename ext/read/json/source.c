@@ -39,7 +39,6 @@ struct source {
   struct source_index *index;
   struct inflater *inflater; /* NULL: plain */
   bool in_member;
-  uint64_t member_file_bytes; /* compressed bytes used since source_open */
   const uint8_t *input;
   size_t input_length;
   uint8_t *input_buffer;
@@ -57,19 +56,13 @@ const char *source_problem_text(enum source_problem problem) {
   return "?";
 }
 
-static void index_free(struct source_index *index) {
+void source_index_free(struct source_index *index) {
   if (!index) return;
   for (size_t i = 0; i < index->mark_count; i++) inflater_free(index->marks[i].inflater);
   free(index->marks);
   free(index->path);
   free(index->location);
   free(index);
-}
-
-void source_index_free(struct source_index *index) { index_free(index); }
-
-uint64_t source_index_bytes(const struct source_index *index) {
-  return index ? sizeof *index + index->mark_count * (sizeof *index->marks + inflater_bytes()) : 0;
 }
 
 /* Reads fully, past EINTR. Less: end of file; -1: an error. */
@@ -141,7 +134,7 @@ void source_close(struct source *source) {
   if (source->fd >= 0) close(source->fd);
   inflater_free(source->inflater);
   free(source->input_buffer);
-  index_free(source->index);
+  source_index_free(source->index);
   free(source);
 }
 

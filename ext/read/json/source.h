@@ -51,7 +51,6 @@ const char *source_problem_text(enum source_problem problem);
 /* What is needed to read again; takes the marks out of `source`. NULL: no memory. */
 struct source_index *source_take_index(struct source *source);
 void source_index_free(struct source_index *index);
-uint64_t source_index_bytes(const struct source_index *index);
 /* Whether the file can be read again: TFPROF_NOT_FOUND, TFPROF_IO, TFPROF_REPLACED when it was changed since. */
 enum tfprof_status source_check(const struct source_index *index, struct tfprof_error *error);
 /* The bytes [offset, offset + length) into buffer. Fails as source_check. Any thread. */
