@@ -9,7 +9,8 @@
 **   3. what lies around such a backward op and has no trace of its own (the engine's task) has it too, of several the
 **      first; what lies inside inherits it by 1.
 ** On the CPU the engine runs in the calling thread; there the line that called backward() was recorded, and is kept.
-** The module is the innermost one on the stack that the op has its trace from.
+** The module is the innermost one on the stack that the op has its trace from: its number in recorded_module, or, where
+** the source records calls of modules as rows, the one around the op (module_path).
 **
 ** Gradients of gradients have forward ops that are backward ops themselves: 2 and 3 are repeated until nothing
 ** changes, at most as many times as anyone differentiates.
@@ -86,6 +87,42 @@ static enum tfprof_status all_recorded(struct profile *profile, uint32_t rows, u
   return TFPROF_OK;
 }
 
+/* Modules whose calls are rows: the nearest call around the op, or around the one that it has its trace from. */
+static enum tfprof_status set_called_modules(struct profile *profile, const uint32_t *sources, const uint32_t *parents,
+                                             uint32_t rows, struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  bool has_paths = false;
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    if (ops->segments[s]->columns[COLUMN_ops_module_path]->form != COLUMN_ABSENT) has_paths = true;
+  }
+  if (!has_paths) return TFPROF_OK;
+  string_id *paths = scratch_allocate_zeroed(rows, sizeof *paths);
+  string_id *modules = scratch_allocate_zeroed(rows, sizeof *modules);
+  uint32_t *around = scratch_allocate((size_t)rows * sizeof *around);
+  enum tfprof_status status = paths && modules && around ? TFPROF_OK : error_no_memory(error);
+  for (size_t s = 0; s < ops->segment_count && !status; s++) {
+    const struct segment *segment = ops->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      derive_texts(segment->columns[COLUMN_ops_module_path], first, count, paths + segment->first_row + first);
+    }
+  }
+  if (!status) {
+    for (uint32_t row = 0; row < rows; row++) around[row] = paths[row] ? row : NO_ROW;
+    derive_inherit(parents, around, rows);
+    for (uint32_t row = 0; row < rows; row++) {
+      uint32_t call = around[row];
+      if (call == NO_ROW && sources[row] != NO_ROW) call = around[sources[row]];
+      modules[row] = call == NO_ROW ? 0 : paths[call];
+    }
+    status = derive_set_texts(profile, TABLE_ops, COLUMN_ops_module, modules, error);
+  }
+  scratch_free(paths);
+  scratch_free(modules);
+  scratch_free(around);
+  return status;
+}
+
 /* Which node of the model a number in recorded_module stands for. */
 static enum tfprof_status set_modules(struct profile *profile, const uint32_t *sources, uint32_t rows,
                                       struct tfprof_error *error) {
@@ -134,9 +171,10 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
       status = derive_poll(profile, error);
     }
   }
-  scratch_free(parents);
   scratch_free(links);
   if (!status) status = set_modules(profile, sources, rows, error);
+  if (!status) status = set_called_modules(profile, sources, parents, rows, error);
+  scratch_free(parents);
   /* No source has another one: its own trace is still there when it is read. */
   for (uint32_t row = 0; row < rows && !status; row++) {
     if (sources[row] != NO_ROW) traces[row] = traces[sources[row]];
@@ -154,6 +192,7 @@ const struct derive_pass derive_code_traces = {
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_recorded_code_trace},
               {TABLE_ops, COLUMN_ops_recorded_module},
+              {TABLE_ops, COLUMN_ops_module_path},
               {TABLE_ops, COLUMN_ops_parent_id},
               {TABLE_ops, COLUMN_ops_forward_op_id},
               {TABLE_nodes, COLUMN_nodes_recorded_module},

@@ -16,6 +16,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_steps_of_node_changes,
     &derive_forward_ops,
     &derive_flops_of_ops,
+    &derive_module_paths,
     &derive_code_traces,
     &derive_nested_ranges,
     &derive_ranges,

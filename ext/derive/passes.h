@@ -26,6 +26,7 @@ extern const struct derive_pass derive_memory_of_ops;
 extern const struct derive_pass derive_memory_regions;
 extern const struct derive_pass derive_memory_traces;
 extern const struct derive_pass derive_model_changes;
+extern const struct derive_pass derive_module_paths;
 extern const struct derive_pass derive_nested_ranges;
 extern const struct derive_pass derive_nesting;
 extern const struct derive_pass derive_node_steps;

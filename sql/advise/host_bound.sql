@@ -1,10 +1,11 @@
 -- Advice: steps whose thread is busy with something else than framework ops.
 --
 -- For each profile the share of the measured steps (no warm-up, ops recorded) in which no op or autograd node ran on
--- the step's own thread: Python code, waiting for locks, files or other processes.  It is what the self times of the
--- ops leave, so ranges that the program or its profiler put around everything hide nothing; the data loader's own time
--- is left to the check input_loading.  On a job with kernels the check asks further that the device idles too
--- (device_steps), since a host that is ahead of its device costs nothing.
+-- the step's own thread, nor on one that runs the backward pass while that one waits for it: Python code, waiting for
+-- locks, files or other processes.  It is what the self times of the ops leave, so ranges that the program or its
+-- profiler put around everything hide nothing, nor do Python frames; the data loader's own time is left to the check
+-- input_loading.  On a job with kernels the check asks further that the device idles too (device_steps), since a host
+-- that is ahead of its device costs nothing.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical when that is
 -- a millisecond per step or more and ten steps were measured.
 -- What it would save: the part above a tenth, in steps whose ops were not recorded as in those whose were.
@@ -16,10 +17,14 @@ WITH measured AS MATERIALIZED (
   SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
     CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+), backward_threads AS (
+  SELECT thread_id FROM temp.ops WHERE category = 'autograd'
+  UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
 ), in_ops AS (
   SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
   FROM measured CROSS JOIN temp.ops AS ops ON ops.step_id = measured.id
-  WHERE ops.thread_id = measured.thread_id AND (ops.category <> 'user' OR ops.name GLOB 'enumerate(Data*')
+  WHERE (ops.thread_id = measured.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads))
+    AND (ops.category NOT IN ('user', 'python', 'module') OR ops.name GLOB 'enumerate(Data*')
   GROUP BY ops.profile_id
 ), device_busy AS (
   SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns) AS busy_ns

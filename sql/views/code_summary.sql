@@ -16,24 +16,27 @@
 --   sum_ns                self time of all ops with this line anywhere on their stack, so lines of main() have nearly
 --                         all
 --   backward_ns           time of the autograd nodes that answer forward ops of this line, spent where backward() runs;
---                         on autograd's own threads, where no Python runs, their self time is part of self_ns already
+--                         on autograd's own threads, where no Python runs, and where this very line (or function, in a
+--                         trace that names no lines) called backward(), their self time is part of self_ns already
 --   function, file, line  of the frame
 --   is_library            1: a line of an installed package or of Python's library
 -- Cost: one pass over ops, then traces times their depth.  Example: SELECT * FROM code_summary LIMIT 10;
 WITH RECURSIVE by_trace AS (
   SELECT profile_id, code_trace_id, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns
   FROM temp.ops
-  WHERE code_trace_id IS NOT NULL AND category <> 'user' AND is_measured = 1
+  WHERE code_trace_id IS NOT NULL AND category <> 'user' AND category <> 'python' AND category <> 'module'
+    AND is_measured = 1
   GROUP BY profile_id, code_trace_id
-), backward_by_trace AS (
-  SELECT forward.code_trace_id AS code_trace_id, sum(backward.dur_ns * backward.sample_weight) AS backward_ns
+), backward_of AS (
+  SELECT forward.code_trace_id AS code_trace_id, backward.code_trace_id AS backward_trace_id,
+    sum(backward.dur_ns * backward.sample_weight) AS backward_ns
   FROM temp.ops AS backward
   JOIN temp.ops AS forward ON forward.id = backward.forward_op_id
   LEFT JOIN temp.ops AS enclosing ON enclosing.id = backward.parent_id
   WHERE backward.forward_op_id IS NOT NULL AND enclosing.forward_op_id IS NULL
     AND backward.code_trace_id IS NOT forward.code_trace_id
     AND backward.is_measured = 1
-  GROUP BY forward.code_trace_id
+  GROUP BY forward.code_trace_id, backward.code_trace_id
 ), walked(trace_id, at_trace_id, distance) AS (
   SELECT code_trace_id, code_trace_id, 0 FROM by_trace
   UNION ALL
@@ -54,6 +57,17 @@ WITH RECURSIVE by_trace AS (
 ), innermost AS (
   SELECT trace_id, coalesce(min(CASE WHEN NOT is_library THEN distance END), 0) AS distance
   FROM on_stack GROUP BY trace_id
+), place_of AS MATERIALIZED (
+  SELECT innermost.trace_id AS trace_id, on_stack.place_id AS place_id
+  FROM innermost
+  JOIN on_stack ON on_stack.trace_id = innermost.trace_id AND on_stack.distance = innermost.distance
+), backward_by_trace AS (
+  SELECT backward_of.code_trace_id AS code_trace_id, sum(backward_of.backward_ns) AS backward_ns
+  FROM backward_of
+  LEFT JOIN place_of AS forward ON forward.trace_id = backward_of.code_trace_id
+  LEFT JOIN place_of AS backward ON backward.trace_id = backward_of.backward_trace_id
+  WHERE forward.place_id IS NOT backward.place_id
+  GROUP BY backward_of.code_trace_id
 ), lines AS (
   SELECT by_trace.profile_id AS profile_id, on_stack.place_id AS place_id, max(on_stack.is_library) AS is_library,
     sum(CASE WHEN on_stack.distance = innermost.distance THEN by_trace.count ELSE 0 END) AS count,
@@ -68,16 +82,14 @@ WITH RECURSIVE by_trace AS (
 ), in_step AS (
   SELECT profile_id, code_trace_id, step_id, max(sample_weight) AS weight, sum(1.0 * self_ns) AS self_ns
   FROM temp.ops
-  WHERE code_trace_id IS NOT NULL AND category <> 'user' AND is_measured = 1
-    AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  WHERE code_trace_id IS NOT NULL AND category <> 'user' AND category <> 'python' AND category <> 'module'
+    AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
   GROUP BY profile_id, code_trace_id, step_id
 ), line_in_step AS (
-  SELECT in_step.profile_id AS profile_id, on_stack.place_id AS place_id, max(in_step.weight) AS weight,
+  SELECT in_step.profile_id AS profile_id, place_of.place_id AS place_id, max(in_step.weight) AS weight,
     sum(in_step.self_ns) AS self_ns
-  FROM in_step
-  JOIN innermost ON innermost.trace_id = in_step.code_trace_id
-  JOIN on_stack ON on_stack.trace_id = innermost.trace_id AND on_stack.distance = innermost.distance
-  GROUP BY in_step.profile_id, on_stack.place_id, in_step.step_id
+  FROM in_step JOIN place_of ON place_of.trace_id = in_step.code_trace_id
+  GROUP BY in_step.profile_id, place_of.place_id, in_step.step_id
 ), errors AS (
   SELECT line_in_step.profile_id AS profile_id, place_id,
     sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
@@ -88,6 +100,7 @@ WITH RECURSIVE by_trace AS (
   SELECT lines.*, code_frames.file AS file, code_frames.line AS line, code_frames.function AS function,
     code_frames.text AS text
   FROM lines JOIN temp.code_frames AS code_frames ON code_frames.id = lines.place_id
+  WHERE code_frames.file IS NOT NULL OR lines.count > 0 -- built-in functions lie in no line
 ), totals AS (
   SELECT profile_id, sum(self_ns) AS all_self_ns FROM by_trace GROUP BY profile_id
 )

@@ -3,10 +3,12 @@
 -- One row for each profile.  Shares are NULL where there is nothing to take a share of.
 --   profile_id, rank
 --   steps_recorded_ratio      steps whose ops were recorded, among all steps
---   step_time_in_ops_ratio    time of recorded, measured steps in which an op ran on the step's own thread
+--   step_time_in_ops_ratio    time of recorded, measured steps in which an op ran on the step's own thread, or on one
+--                             that runs the backward pass for it
 --   ops_in_steps_ratio        ops that lie in a step
---   ops_with_stack_ratio      ops (but ranges) with a Python stack, their own, inherited, or of their forward op
---   ops_with_shapes_ratio     ops (but ranges) with input shapes
+--   ops_with_stack_ratio      ops (no ranges, modules or Python frames) with a Python stack, their own, inherited, or
+--                             of their forward op
+--   ops_with_shapes_ratio     those of them with input shapes
 --   backward_linked_ratio     autograd nodes with a sequence number that were linked to their forward op
 --   kernels_with_op_ratio     kernels linked to the op that launched them
 --   ops_with_flops_ratio      self time of ops whose flops are known, among the self time of all
@@ -16,9 +18,9 @@
 WITH op_shares AS (
   SELECT profile_id, count(*) AS row_count, count(step_id) AS in_steps, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
   FROM temp.ops GROUP BY profile_id
-), call_shares AS ( -- without ranges
+), call_shares AS ( -- without ranges and Python frames
   SELECT profile_id, count(*) AS op_count, count(code_trace_id) AS with_stack, count(input_shapes) AS with_shapes
-  FROM temp.ops WHERE category <> 'user' GROUP BY profile_id
+  FROM temp.ops WHERE category <> 'user' AND category <> 'python' AND category <> 'module' GROUP BY profile_id
 ), flops_shares AS (
   SELECT profile_id, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
   FROM temp.ops WHERE flops IS NOT NULL GROUP BY profile_id
@@ -30,11 +32,16 @@ WITH op_shares AS (
   SELECT profile_id, count(*) AS step_count, sum(ops_recorded) AS recorded_count,
     CAST(sum(1.0 * CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps GROUP BY profile_id
+), backward_threads AS (
+  SELECT thread_id FROM temp.ops WHERE category = 'autograd'
+  UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
 ), in_ops AS (
   SELECT profile_id, CAST(sum(1.0 * (
       SELECT CASE WHEN count(*) THEN union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) END
       FROM temp.ops AS ops
-      WHERE ops.step_id = steps.id AND ops.thread_id = steps.thread_id AND ops.category <> 'user'
+      WHERE ops.step_id = steps.id AND ops.category <> 'user' AND ops.category <> 'python'
+        AND ops.category <> 'module'
+        AND (ops.thread_id = steps.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads))
     )) AS INTEGER) AS op_ns
   FROM temp.steps AS steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id
 ), kernel_shares AS (

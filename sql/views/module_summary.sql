@@ -1,7 +1,8 @@
 -- Time by module: which modules of the model the ops of the forward pass and their gradients belong to.
 --
 -- One row for each profile and module.  A capture of PyTorch knows the modules (nodes with is_scope = 1), other sources
--- only their names (ops.module).  Where the source has neither but Python stacks, a module is told from the forward()
+-- only their names (ops.module): a trace of torch.profiler with stacks their classes, numbered, such as
+-- Transformer_0.Block_3.Linear_7.  Where the source has neither but Python stacks, a module is told from the forward()
 -- methods on the stack of an op: their classes, outermost first, such as Transformer/Block/Linear; modules of one class
 -- in one place are then added up.  Ops outside any module are left out, also Python's own time between ops.  Counted
 -- are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
@@ -22,6 +23,8 @@
 --   param_count            parameters of the module and those inside it, shared ones where they come first; NULL where
 --                          the source does not know them
 --   node_id                the module in nodes
+--   call_count, call_ns    how often it was called, and the time from start to end of these calls, in all; NULL where
+--                          the source does not record calls of modules
 -- Cost: one pass over ops, then traces times their depth.
 -- Example: SELECT module, self_ns FROM module_summary LIMIT 10;
 WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
@@ -43,7 +46,7 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
     sum(self_ns * sample_weight) AS self_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
     sum(flops * sample_weight) AS flops
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1
+  WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
   GROUP BY profile_id, node_id, module, code_trace_id
 ), backward_nodes AS MATERIALIZED (
   SELECT backward.id AS id, forward.profile_id AS profile_id, forward.node_id AS node_id, forward.module AS module,
@@ -88,7 +91,8 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   SELECT max(profile_id) AS profile_id, node_id, module, code_trace_id, step_id, max(sample_weight) AS weight,
     sum(1.0 * self_ns) AS self_ns
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
+    AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
   GROUP BY node_id, module, code_trace_id, step_id
 ), in_step AS (
   SELECT parts.profile_id AS profile_id, parts.node_id AS node_id,
@@ -125,6 +129,13 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   SELECT nodes.parent_id, holders.param_count, holders.level + 1
   FROM holders JOIN temp.nodes AS nodes ON nodes.id = holders.node_id
   WHERE nodes.parent_id IS NOT NULL AND holders.level < 1000
+), calls AS MATERIALIZED (
+  SELECT profile_id, module, CAST(round(sum(sample_weight)) AS INTEGER) AS call_count,
+    CAST(sum(dur_ns * sample_weight) AS INTEGER) AS call_ns
+  FROM temp.ops WHERE category = 'module' AND is_measured = 1 GROUP BY profile_id, module
+), names AS (
+  SELECT profile_id, module, rtrim(leaf, '0123456789') AS class
+  FROM (SELECT profile_id, module, replace(module, rtrim(module, replace(module, '.', '')), '') AS leaf FROM calls)
 ), parameters AS MATERIALIZED (
   SELECT node_id, CAST(sum(1.0 * param_count) AS INTEGER) AS param_count FROM holders GROUP BY node_id
 )
@@ -132,7 +143,8 @@ SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
   sums.module AS module,
-  nodes.op_type AS class,
+  coalesce(nodes.op_type, CASE WHEN names.class GLOB '?*_' THEN substr(names.class, 1, length(names.class) - 1) END)
+    AS class,
   coalesce(nodes.depth, length(sums.module) - length(replace(sums.module, sums.separator, ''))) AS depth,
   CAST(round(coalesce(own.count, 0)) AS INTEGER) AS count,
   CAST(coalesce(own.self_ns, 0) AS INTEGER) AS self_ns,
@@ -145,11 +157,15 @@ SELECT
   CAST(sums.sum_flops AS INTEGER) AS sum_flops,
   CAST(own.backward_flops AS INTEGER) AS backward_flops,
   coalesce(parameters.param_count, CASE WHEN sums.node_id IS NOT NULL THEN 0 END) AS param_count,
-  sums.node_id AS node_id
+  sums.node_id AS node_id,
+  calls.call_count AS call_count,
+  calls.call_ns AS call_ns
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.nodes AS nodes ON nodes.id = sums.node_id
 LEFT JOIN parameters ON parameters.node_id = sums.node_id
+LEFT JOIN calls ON calls.profile_id = sums.profile_id AND calls.module = sums.module
+LEFT JOIN names ON names.profile_id = sums.profile_id AND names.module = sums.module
 LEFT JOIN own ON own.profile_id = sums.profile_id AND own.node_id IS sums.node_id AND own.module = sums.module
   AND own.separator = sums.separator
 LEFT JOIN errors ON errors.profile_id = own.profile_id AND errors.node_id IS own.node_id AND errors.module = own.module

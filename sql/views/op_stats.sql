@@ -1,9 +1,9 @@
 -- Op statistics: host and device time of each op in order of cost, as the TensorFlow 2 Profiler lists them.
 --
 -- One row for each profile, side and op; side host is time on the processor, side device the time of the kernels that
--- ops launched (none without a device).  On the host one row IDLE says how long no op ran on the steps' own thread; it
--- counts in no share.  Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such
--- steps all; weighed by ops.sample_weight.
+-- ops launched (none without a device).  On the host one row IDLE says how long no op ran on the steps' own thread nor
+-- on one that runs the backward pass; it counts in no share.  Counted are the ops of measured steps (no warm-up, ops
+-- recorded); in a profile without such steps all; weighed by ops.sample_weight.
 --   profile_id, rank
 --   position                      place by self_ns among the ops of its side, from 1
 --   side                          host or device
@@ -82,12 +82,17 @@ WITH counted AS MATERIALIZED (
     sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight * dur_ns END) AS step_squares,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
+), backward_threads AS (
+  SELECT thread_id FROM temp.ops WHERE category = 'autograd'
+  UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
 ), op_time_of_step AS (
   SELECT steps.profile_id AS profile_id, max(steps.dur_ns) AS dur_ns, max(steps.sample_weight) AS weight,
     sum(1.0 * ops.self_ns) AS op_ns
   FROM temp.steps AS steps -- first: they come in the order that is grouped by
-  CROSS JOIN temp.ops AS ops ON ops.step_id = steps.id AND ops.thread_id = steps.thread_id
-  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1 AND ops.category <> 'user'
+  CROSS JOIN temp.ops AS ops ON ops.step_id = steps.id
+  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1 AND ops.category <> 'user' AND ops.category <> 'python'
+    AND ops.category <> 'module'
+    AND (ops.thread_id = steps.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads))
   GROUP BY steps.profile_id, steps.id
 ), in_ops AS (
   SELECT profile_id, sum(weight * op_ns) AS op_ns, sum(weight * op_ns * op_ns) AS op_squares,

@@ -7,11 +7,13 @@
 --   mean_ns, median_ns, stddev_ns           of the durations of measured steps
 --   min_ns, max_ns, p95_ns
 --   steps_per_second                        measured steps by their time
---   in_ops_ratio                            share of the step time in which an op ran on the step's own thread
+--   in_ops_ratio                            share of the step time in which an op ran on the step's own thread, or on
+--                                           one that runs the backward pass for it
 --   in_input_ratio                          share spent in input_events on that thread
 --   in_optimizer_ratio                      share spent in Optimizer.step
 --                                           (at most 1, also where ops overlap or outlast their step)
---   ops_per_step                            ops (all categories but user) that started in a step, on any thread
+--   ops_per_step                            ops (no ranges, modules or Python frames) that started in a step, on any
+--                                           thread
 --   in_ops_error, in_optimizer_error, ops_per_step_error   standard errors where only some steps were recorded; 0 where
 --                                           all were, NULL where fewer than two were (sampling_summary)
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
@@ -28,13 +30,17 @@ WITH measured AS (
     sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight * dur_ns ELSE 0 END) AS recorded_squares,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
+), backward_threads AS (
+  SELECT thread_id FROM temp.ops WHERE category = 'autograd'
+  UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
 ), op_time_of_step AS (
   SELECT measured.profile_id AS profile_id, max(measured.dur_ns) AS dur_ns, max(measured.sample_weight) AS weight,
-    sum(CASE WHEN ops.category <> 'user' AND ops.thread_id = measured.thread_id THEN 1.0 * ops.self_ns ELSE 0 END)
-      AS in_ops_ns,
+    sum(CASE WHEN ops.category IN ('user', 'python', 'module') THEN 0
+      WHEN ops.thread_id = measured.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads)
+      THEN 1.0 * ops.self_ns ELSE 0 END) AS in_ops_ns,
     sum(CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN 1.0 * ops.dur_ns ELSE 0 END)
       AS in_optimizer_ns,
-    sum(1.0 * (ops.category <> 'user')) AS op_count
+    sum(1.0 * (ops.category NOT IN ('user', 'python', 'module'))) AS op_count
   FROM temp.steps AS measured -- first: they come in the order that is grouped by
   CROSS JOIN temp.ops AS ops ON ops.step_id = measured.id
   WHERE measured.is_warmup = 0 AND measured.ops_recorded = 1

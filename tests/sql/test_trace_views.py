@@ -219,6 +219,63 @@ def test_columns_for_views(engine):
             assert not wrong, wrong
 
 
+def test_backward_and_modules(engine):
+    """A trace as of a GPU with stacks: the backward pass runs on a thread of its own while the step's thread waits; calls of
+    modules and Python functions are rows, but no ops."""
+    python = {"Python id": 1, "Python parent id": None}
+    def module(number, name, start, dur, parent):
+        return span("python_function", f"nn.Module: {name}", start, dur,
+                    **{"Python id": number, "Python parent id": parent, "Python module id": 0})
+
+    events = [
+        span("python_function", "train.py(3): main", 0, 1_000_000, **python),
+        span("user_annotation", "ProfilerStep#1", 0, 1_000_000),
+        module(2, "Net_0", 10_000, 300_000, 1),
+        module(3, "Linear_1", 20_000, 100_000, 2),
+        span("cpu_op", "aten::addmm", 30_000, 80_000, **{"External id": 1, "Sequence number": 5, "Fwd thread id": 0}),
+        module(4, "Linear_1", 150_000, 100_000, 2),
+        span("cpu_op", "aten::addmm", 160_000, 50_000, **{"External id": 2}),
+        span("cpu_op", "aten::sum", 270_000, 20_000, **{"External id": 3}),
+        span("cpu_op", "aten::item", 900_000, 50_000, **{"External id": 4}),
+        span("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 400_000, 300_000, tid=2,
+             **{"External id": 5, "Sequence number": 5, "Fwd thread id": 1}),
+        span("cpu_op", "aten::mm", 450_000, 100_000, tid=2, **{"External id": 6}),
+        span("cpu_op", "aten::randn", 0, 1_000_000, tid=3, **{"External id": 7}),  # what else runs meanwhile
+    ]
+    connection = opened(engine, events)
+    modules = connection.values("SELECT name, module, count(*) FROM ops WHERE module IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2")
+    assert modules == [
+        ("aten::addmm", "Net_0.Linear_1", 2), ("aten::mm", "Net_0.Linear_1", 1), ("aten::sum", "Net_0", 1),
+        ("autograd::engine::evaluate_function: AddmmBackward0", "Net_0.Linear_1", 1), ("nn.Module: Linear_1", "Net_0.Linear_1", 2),
+        ("nn.Module: Net_0", "Net_0", 1)], modules
+    rows = connection.values("SELECT module, class, depth, count, self_ns, sum_ns, call_count, call_ns FROM module_summary")
+    assert rows == [("Net_0.Linear_1", "Linear", 1, 4, 430_000, 430_000, 2, 200_000),
+                    ("Net_0", "Net", 0, 1, 20_000, 450_000, 1, 300_000)], rows
+    # 80 + 50 + 20 + 50 on the step's thread and 300 of the backward pass, of 1000 microseconds.
+    assert connection.values("SELECT in_ops_ratio, ops_per_step FROM step_summary") == [(0.5, 7)]
+    assert connection.values("SELECT step_time_in_ops_ratio FROM coverage") == [(0.5,)]
+    assert connection.values("SELECT self_ns FROM op_stats WHERE is_idle") == [(500_000,)]
+    assert connection.values("SELECT value FROM advise WHERE check_name = 'host_bound'") == [(0.5,)]
+    # The function that calls backward() has its time already; the thread without frames has that of the forward op.
+    rows = connection.values("SELECT location, count, self_ns, backward_ns FROM code_summary")
+    assert rows == [("train.py:3", 6, 500_000, None)], rows
+    for event in events:
+        event["tid"] = 1 if event["tid"] == 2 else event["tid"]
+    connection = opened(engine, events)
+    assert connection.values("SELECT in_ops_ratio FROM step_summary") == [(0.5,)]
+    rows = connection.values("SELECT location, count, self_ns, backward_ns FROM code_summary")
+    assert rows == [("train.py:3", 6, 500_000, None)], rows
+
+
+def test_deep_modules(engine):
+    """Calls of modules nested without end: paths begin anew, and take no memory by the square."""
+    events = [span("python_function", f"nn.Module: Block_{i}", i, 40_000 - 2 * i, **{"Python id": i, "Python parent id": i - 1})
+              for i in range(5000)]
+    connection = opened(engine, events)
+    longest, count = connection.values("SELECT max(length(module)), count(DISTINCT module) FROM ops")[0]
+    assert 900 < longest <= 1001 and count == 5000, (longest, count)
+
+
 def test_queues(engine):
     """queue_events against a window over launches and starts: several streams, starts before their launch, launches that
     are at the same time, graphs and copies without a call."""
