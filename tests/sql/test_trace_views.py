@@ -304,6 +304,24 @@ def test_queues(engine):
     assert shown == [(row[0], row[1], row[3]) for row in found]
 
 
+def test_window(engine):
+    """Of kernels that reach out of the time of the steps only what lies inside counts, and nothing of the others."""
+    full = {"blocks per SM": 0.5, "est. achieved occupancy %": 100}
+    half = {"blocks per SM": 0.25, "est. achieved occupancy %": 50}
+    events = [span("user_annotation", f"ProfilerStep#{i}", 10_000 + 10_000 * i, 10_000) for i in range(2)]
+    events += [kernel(1000, 4000, 7, 1, **full), kernel(9000, 1000, 8, 2, "h884gemm", **full)]  # before, one up to the start
+    events += [kernel(8000, 4000, 7, 3, "h884gemm", **half), kernel(14_000, 2000, 7, 4, **full)]  # 2000 inside; inside
+    events += [kernel(28_000, 6000, 7, 5, "h884gemm", **full), kernel(29_000, 4000, 8, 6, **full)]  # 2000 and 1000 inside
+    events += [kernel(30_000, 3000, 9, 7, **full), kernel(40_000, 0, 9, 8, **full)]  # after
+    events += [kernel(40_000, 1000, 7, 9, **full) | {"args": {"device": 1, "stream": 7}}]  # all that device 1 ran
+    connection = opened(engine, events)
+    rows = connection.values("SELECT device_id & 15, span_ns, busy_ns, sm_efficiency_ratio, occupancy_ratio, "
+                             "tensor_core_ratio, kernel_count, kernel_ns FROM device_utilization")
+    filled = 2000 * 0.25 + 2000 * 0.5 + 1000 * 0.5 + 1000 * 1.0  # two run together at the end
+    assert rows == [(1, 20_000, 6000, filled / 20_000, (1000 + 2000 + 2000 + 1000) / 7000, 4000 / 7000, 4, 7000)], rows
+    connection.close()
+
+
 def test_little(engine):
     """Whatever is missing, every view answers; with each kind of row alone all tables but a few are empty."""
     for what, events in CASES.items():
