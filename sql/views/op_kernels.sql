@@ -10,33 +10,35 @@
 --   launch_delay_ns       mean time from the start of the op to its first launch
 --   kernel_delay_ns       mean time from the start of the first launch to the start of the first kernel
 --   kernel_ns             time of all the kernels
--- Cost: one pass over kernels, one look-up of a call for each and of an op for each group.
+-- Cost: one pass over device_activities, one look-up of an op for each kernel.
 -- Example: SELECT op_name, count, kernel_sequence FROM op_kernels ORDER BY count DESC LIMIT 10;
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), calls AS (
-  SELECT ops.profile_id AS profile_id, ops.name AS op_name, ops.start_ns AS op_ns,
-    ordered_concat(kernels.short_name, ' -> ', launches.start_ns) AS kernel_sequence, count(*) AS kernel_count,
-    min(launches.start_ns) AS launch_ns, min(kernels.start_ns) AS start_ns, CAST(sum(1.0 * kernels.dur_ns) AS INTEGER)
-      AS kernel_ns
-  FROM temp.kernels AS kernels -- they come in the order of their ops
-  CROSS JOIN temp.ops AS ops ON ops.id = kernels.op_id
-  CROSS JOIN temp.api_calls AS launches ON launches.id = kernels.api_call_id
-  LEFT JOIN last_steps ON last_steps.profile_id = kernels.profile_id
-  WHERE last_steps.start_ns IS NULL OR launches.start_ns < last_steps.start_ns
-  GROUP BY kernels.op_id
+WITH alike AS (
+  SELECT activities.profile_id AS profile_id, activities.like_op_id AS op_id,
+    count(activities.op_kernels_start_ns) AS count, count(*) AS kernel_count,
+    total(activities.launch_ns - ops.start_ns) FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL)
+      AS launch_delay_ns,
+    total(activities.op_kernels_start_ns - activities.launch_ns) AS kernel_delay_ns,
+    sum(1.0 * activities.dur_ns) AS kernel_ns
+  FROM temp.device_activities AS activities -- they come in the order of like_op_id
+  CROSS JOIN temp.ops AS ops ON ops.id = activities.op_id
+  WHERE activities.like_op_id IS NOT NULL
+  GROUP BY activities.like_op_id
+), named AS (
+  SELECT alike.*, ops.name AS op_name,
+    (SELECT ordered_concat(short_name, ' -> ', launch_ns) FROM temp.device_activities
+     WHERE op_id = alike.op_id AND like_op_id IS NOT NULL) AS kernel_sequence
+  FROM alike CROSS JOIN temp.ops AS ops ON ops.id = alike.op_id
 )
 SELECT
-  calls.profile_id AS profile_id,
-  (SELECT rank FROM temp.profiles WHERE id = calls.profile_id) AS rank,
-  calls.op_name AS op_name,
-  calls.kernel_sequence AS kernel_sequence,
-  count(*) AS count,
-  max(calls.kernel_count) AS kernel_count,
-  CAST(round(avg(calls.launch_ns - calls.op_ns)) AS INTEGER) AS launch_delay_ns,
-  CAST(round(avg(calls.start_ns - calls.launch_ns)) AS INTEGER) AS kernel_delay_ns,
-  CAST(sum(1.0 * calls.kernel_ns) AS INTEGER) AS kernel_ns
-FROM calls
-GROUP BY calls.profile_id, calls.op_name, calls.kernel_sequence
+  named.profile_id AS profile_id,
+  (SELECT rank FROM temp.profiles WHERE id = named.profile_id) AS rank,
+  named.op_name AS op_name,
+  named.kernel_sequence AS kernel_sequence,
+  sum(named.count) AS count,
+  max(named.kernel_count / named.count) AS kernel_count,
+  CAST(round(sum(named.launch_delay_ns) / sum(named.count)) AS INTEGER) AS launch_delay_ns,
+  CAST(round(sum(named.kernel_delay_ns) / sum(named.count)) AS INTEGER) AS kernel_delay_ns,
+  CAST(sum(named.kernel_ns) AS INTEGER) AS kernel_ns
+FROM named
+GROUP BY named.profile_id, named.op_name, named.kernel_sequence
 ORDER BY count DESC, profile_id, op_name, kernel_sequence

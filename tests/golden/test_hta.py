@@ -76,7 +76,7 @@ def round_like_hta(db):
         columns = [name for _, name, *_ in db.values(f"PRAGMA table_info({table})")]
         texts = []
         for column in columns:
-            if column in ("start_ns", "launch_ns"):
+            if column in ("start_ns", "launch_ns", "op_kernels_start_ns"):
                 up = f"(({column} + 999) / 1000) * 1000"
                 texts.append(f"{up} AS {column}")
             elif column in ("end_ns", "launch_end_ns", "previous_end_ns"):

@@ -276,6 +276,44 @@ def test_deep_modules(engine):
     assert 900 < longest <= 1001 and count == 5000, (longest, count)
 
 
+def test_kernels_of_ops(engine):
+    """op_kernels, which counts by like_op_id, against the texts put together op by op: launches at the same time and of
+    several kernels, copies between them, kernels that start out of order, ops after the last step, kernels without an op."""
+    for seed in range(8):
+        randomly = random.Random(seed)
+        events = [span("user_annotation", f"ProfilerStep#{i}", 1_000_000 * i, 1_000_000) for i in range(seed % 4)]
+        for number in range(1, 60):
+            begin, thread = randomly.randrange(3000) * 1000, randomly.choice((1, 2))
+            if number % 10:
+                events.append(span("cpu_op", randomly.choice(("aten::mm", "aten::add")), begin, 90_000, 1, thread))
+            for call in range(number * 10, number * 10 + randomly.randrange(4)):
+                at = begin + randomly.choice((1000, 1000, 2000, 7000))
+                events.append(launch(at, 500, call, tid=thread))
+                for _ in range(randomly.choice((0, 1, 1, 1, 2))):
+                    what, name = randomly.choice(((kernel, "b"), (kernel, "void a<int>(x)"), (kernel, "C"), (copy, "copy")))
+                    events.append(what(at + randomly.randrange(9) * 1000, 700, randomly.choice((7, 8)), call, name))
+        connection = opened(engine, events)
+        wanted = connection.values(
+            """WITH last AS (SELECT max(start_ns) AS start_ns FROM steps WHERE origin = 'profiler'
+              GROUP BY profile_id HAVING count(*) >= 2),
+            calls AS (
+              SELECT ops.name AS name, ops.start_ns AS op_ns, ordered_concat(short_name, ' -> ', c.start_ns) AS sequence,
+                count(*) AS kernels, min(c.start_ns) AS launch_ns, min(k.start_ns) AS start_ns, sum(k.dur_ns) AS sum_ns
+              FROM kernels AS k JOIN ops ON ops.id = k.op_id JOIN api_calls AS c ON c.id = k.api_call_id
+              LEFT JOIN last
+              WHERE last.start_ns IS NULL OR c.start_ns < last.start_ns GROUP BY k.op_id)
+            SELECT name, sequence, count(*) AS count, max(kernels), CAST(round(avg(launch_ns - op_ns)) AS INTEGER),
+              CAST(round(avg(start_ns - launch_ns)) AS INTEGER), sum(sum_ns)
+            FROM calls GROUP BY name, sequence ORDER BY count DESC, name, sequence""")
+        found = connection.values("SELECT op_name, kernel_sequence, count, kernel_count, launch_delay_ns, kernel_delay_ns, "
+                                  "kernel_ns FROM op_kernels")
+        assert len(found) > 5 and found == wanted, (seed, found, wanted)
+        alike = connection.values("SELECT count(*) FROM device_activities AS a JOIN ops AS first ON first.id = like_op_id "
+                                  "JOIN ops ON ops.id = a.op_id WHERE first.name <> ops.name OR first.id > ops.id")
+        assert alike == [(0,)], (seed, alike)
+        connection.close()
+
+
 def test_queues(engine):
     """queue_events against a window over launches and starts: several streams, starts before their launch, launches that
     are at the same time, graphs and copies without a call."""
