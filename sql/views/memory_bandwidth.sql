@@ -4,7 +4,8 @@
 --   profile_id, rank
 --   name                                           Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP
 --   count, mean, stddev, min, p25, p50, p75, max   of the rate, in GB/s
--- Cost: two sorts of transfers.  Example: SELECT name, mean, max FROM memory_bandwidth;
+-- Cost: one pass over device_activities, two sorts of transfers.
+-- Example: SELECT name, mean, max FROM memory_bandwidth;
 SELECT
   profile_id AS profile_id,
   min(rank) AS rank,

@@ -7,20 +7,16 @@
 --   name                  Memset, Memcpy HtoD, Memcpy DtoH, Memcpy DtoD, Memcpy PtoP
 --   time_ms               from the start of the run
 --   gigabytes_per_second  of all copies of that direction that go on
--- Cost: a sort of transfers.
+-- Cost: one pass over device_activities, a sort of transfers.
 -- Example: SELECT time_ms, gigabytes_per_second FROM memory_bandwidth_series WHERE name = 'Memcpy HtoD';
-WITH last_steps AS (
-  SELECT profile_id, max(start_ns) AS start_ns FROM temp.steps
-  WHERE origin = 'profiler' GROUP BY profile_id HAVING count(DISTINCT name) >= 2
-), copies AS (
+WITH copies AS (
   SELECT transfers.profile_id AS profile_id,
     CASE transfers.kind WHEN 'memset' THEN 'Memset' ELSE 'Memcpy ' || coalesce(transfers.direction, '') END AS name,
     transfers.start_ns AS start_ns, max(transfers.end_ns, transfers.start_ns + 1000) AS end_ns,
     CAST(1e2 * coalesce(transfers.bytes_per_second, 1e9 * transfers.bytes / transfers.dur_ns) AS INTEGER) AS rate
-  FROM temp.transfers AS transfers
-  LEFT JOIN temp.api_calls AS launches ON launches.id = transfers.api_call_id
-  LEFT JOIN last_steps ON last_steps.profile_id = transfers.profile_id
-  WHERE last_steps.start_ns IS NULL OR launches.start_ns < last_steps.start_ns
+  FROM temp.device_activities AS activities
+  JOIN temp.transfers AS transfers ON transfers.id = activities.transfer_id
+  WHERE activities.is_before_last_step = 1
 ), events AS (
   SELECT profile_id, name, start_ns AS time_ns, rate AS change FROM copies WHERE rate BETWEEN 0 AND 1e16
   UNION ALL SELECT profile_id, name, end_ns, -rate FROM copies WHERE rate BETWEEN 0 AND 1e16
