@@ -2,8 +2,9 @@
 --
 -- One row for each profile that communicated, means over its steps as step_breakdown has them; like the distributed
 -- page of the PyTorch TensorBoard plugin.  Where the host exchanges the data (Gloo, MPI, UCC) no kernel communicates:
--- there the marks of the operations are communication, and steps whose ops were not recorded are left out.  Without any
--- kernels ops are computation, but for those that ask for an exchange or wait for it (c10d::*).
+-- there the marks of the operations are communication, and of a capture steps whose ops were recorded stand for the
+-- others (steps.sample_weight).  Without any kernels ops are computation, but for those that ask for an exchange or
+-- wait for it (c10d::*).
 --   profile_id, rank
 --   step_count, step_ns          steps; mean time of one
 --   computation_ns               mean time of a step in which a compute kernel (or an op on the host) ran
@@ -24,38 +25,50 @@ WITH marked AS (
   FROM (SELECT DISTINCT profile_id FROM marked) AS exchanging
   WHERE NOT EXISTS (
     SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id AND kernels.kind = 'communication')
+), sampled AS (
+  SELECT profile_id FROM temp.sampling_summary WHERE profile_id IN (SELECT profile_id FROM hosts)
 ), cut_steps AS (
   SELECT steps.profile_id AS profile_id, steps.id AS id, min(segments.start_ns) AS start_ns,
-    max(segments.end_ns) AS end_ns, sum(1.0 * segments.dur_ns) AS dur_ns
+    max(segments.end_ns) AS end_ns, sum(1.0 * segments.dur_ns) AS dur_ns,
+    CASE WHEN steps.profile_id IN (SELECT profile_id FROM sampled) THEN steps.sample_weight ELSE 1.0 END AS weight
   FROM temp.step_segments AS segments JOIN temp.steps AS steps ON steps.id = segments.step_id
   WHERE steps.ops_recorded = 1 OR steps.profile_id NOT IN (SELECT profile_id FROM hosts)
   GROUP BY steps.profile_id, steps.id
 ), spans AS (
-  SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns, count(*) AS step_count,
-    CAST(sum(dur_ns) AS INTEGER) AS steps_ns
+  SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns, sum(weight) AS step_count,
+    sum(dur_ns * weight) AS steps_ns
   FROM cut_steps GROUP BY profile_id
 ), clipped AS (
-  SELECT kernels.profile_id AS profile_id, kernels.kind AS kind, max(kernels.start_ns, spans.start_ns) AS start_ns,
-    min(kernels.end_ns, spans.end_ns) AS end_ns
+  SELECT kernels.profile_id AS profile_id, kernels.step_id AS step_id, kernels.kind AS kind,
+    max(kernels.start_ns, spans.start_ns) AS start_ns, min(kernels.end_ns, spans.end_ns) AS end_ns
   FROM spans CROSS JOIN temp.kernels AS kernels
   WHERE kernels.profile_id = spans.profile_id AND kernels.start_ns < spans.end_ns AND kernels.end_ns > spans.start_ns
   UNION ALL
-  SELECT hosts.profile_id, 'communication', max(marked.start_ns, cut_steps.start_ns),
+  SELECT hosts.profile_id, marked.step_id, 'communication', max(marked.start_ns, cut_steps.start_ns),
     min(marked.end_ns, cut_steps.end_ns)
   FROM hosts CROSS JOIN marked ON marked.profile_id = hosts.profile_id
   CROSS JOIN cut_steps ON cut_steps.id = marked.step_id
   WHERE marked.start_ns < cut_steps.end_ns AND marked.end_ns > cut_steps.start_ns
   UNION ALL
-  SELECT hosts.profile_id, 'compute', max(ops.start_ns, cut_steps.start_ns), min(ops.end_ns, cut_steps.end_ns)
+  SELECT hosts.profile_id, ops.step_id, 'compute', max(ops.start_ns, cut_steps.start_ns),
+    min(ops.end_ns, cut_steps.end_ns)
   FROM hosts CROSS JOIN temp.ops AS ops ON ops.profile_id = hosts.profile_id
   CROSS JOIN cut_steps ON cut_steps.id = ops.step_id
   WHERE hosts.has_kernels = 0 AND ops.category = 'op' AND ops.name NOT GLOB '*c10d*::*'
     AND ops.start_ns < cut_steps.end_ns AND ops.end_ns > cut_steps.start_ns
-), covered AS (
-  SELECT profile_id, union_ns(start_ns, end_ns) AS both_ns,
+), covered_together AS ( -- of a sample step by step, since they weigh differently
+  SELECT profile_id, CASE WHEN profile_id IN (SELECT profile_id FROM sampled) THEN coalesce(step_id, 0) END AS step_id,
+    union_ns(start_ns, end_ns) AS both_ns,
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS compute_ns,
     union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS communication_ns
-  FROM clipped GROUP BY profile_id
+  FROM clipped GROUP BY 1, 2
+), covered AS (
+  SELECT together.profile_id AS profile_id, total(coalesce(cut_steps.weight, 1) * together.both_ns) AS both_ns,
+    total(coalesce(cut_steps.weight, 1) * together.compute_ns) AS compute_ns,
+    total(coalesce(cut_steps.weight, 1) * together.communication_ns) AS communication_ns
+  FROM covered_together AS together LEFT JOIN cut_steps ON cut_steps.id = together.step_id
+  WHERE together.step_id IS NULL OR cut_steps.id IS NOT NULL
+  GROUP BY together.profile_id
 ), exchanged AS (
   SELECT profile_id, count(*) AS collective_count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes
     FROM temp.collectives GROUP BY profile_id
@@ -63,12 +76,12 @@ WITH marked AS (
 SELECT
   spans.profile_id AS profile_id,
   profiles.rank AS rank,
-  spans.step_count AS step_count,
-  spans.steps_ns / spans.step_count AS step_ns,
-  covered.compute_ns / spans.step_count AS computation_ns,
-  (covered.compute_ns + covered.communication_ns - covered.both_ns) / spans.step_count AS overlap_ns,
-  (covered.both_ns - covered.compute_ns) / spans.step_count AS communication_ns,
-  (spans.steps_ns - covered.both_ns) / spans.step_count AS other_ns,
+  CAST(round(spans.step_count) AS INTEGER) AS step_count,
+  CAST(spans.steps_ns / spans.step_count AS INTEGER) AS step_ns,
+  CAST(covered.compute_ns / spans.step_count AS INTEGER) AS computation_ns,
+  CAST((covered.compute_ns + covered.communication_ns - covered.both_ns) / spans.step_count AS INTEGER) AS overlap_ns,
+  CAST((covered.both_ns - covered.compute_ns) / spans.step_count AS INTEGER) AS communication_ns,
+  CAST((spans.steps_ns - covered.both_ns) / spans.step_count AS INTEGER) AS other_ns,
   coalesce(exchanged.collective_count, 0) AS collective_count,
   exchanged.bytes AS bytes
 FROM spans

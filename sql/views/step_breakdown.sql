@@ -3,7 +3,8 @@
 -- One row for each step, cut as the overview of the PyTorch TensorBoard plugin cuts it (see the table step_segments): a
 -- step reaches to the end of its work on devices, and of all that goes on at a moment only the first of kernel, memcpy,
 -- memset, communication, runtime, data_loader and cpu counts.  Steps at the end whose work was not recorded to its end
--- are left out; warm-up counts.
+-- are left out; warm-up counts.  Of a capture's steps whose ops were not recorded it is not known what the host did:
+-- cpu_ns and rest_ns, and the same under other names, are NULL.
 --   profile_id, rank, step_id, number, name, dur_ns
 --   kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns   the parts
 --   device_compute_ns, device_to_device_ns, device_collectives_ns   kernels and fills; copies within and between
@@ -11,9 +12,13 @@
 --   host_compute_ns, kernel_launch_ns                               cpu and runtime under the names of TensorFlow
 --   input_ns, output_ns         data loading and copies to a device; copies from a device
 --   other_ns                    rest_ns under the name of TensorFlow
--- Cost: one pass over step_segments.  Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
+-- Cost: one pass over step_segments, and over counters.
+-- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
 WITH sums AS (
   SELECT step_id, category, sum(1.0 * dur_ns) AS dur_ns FROM temp.step_segments GROUP BY step_id, category
+), without_ops AS (
+  SELECT id FROM temp.steps
+  WHERE ops_recorded = 0 AND profile_id IN (SELECT profile_id FROM temp.counters WHERE name = 'capture_ops_recorded')
 ), parts AS (
   SELECT step_id, CAST(sum(dur_ns) AS INTEGER) AS dur_ns,
     total(dur_ns) FILTER (WHERE category = 'kernel') AS kernel_ns,
@@ -25,7 +30,8 @@ WITH sums AS (
     total(dur_ns) FILTER (WHERE category = 'runtime') AS runtime_ns,
     total(dur_ns) FILTER (WHERE category = 'data_loader') AS data_loader_ns,
     total(dur_ns) FILTER (WHERE category = 'cpu') AS cpu_ns,
-    total(dur_ns) FILTER (WHERE category = 'other') AS rest_ns
+    total(dur_ns) FILTER (WHERE category = 'other') AS rest_ns,
+    step_id NOT IN (SELECT id FROM without_ops) AS has_ops
   FROM sums GROUP BY step_id
 )
 SELECT
@@ -41,16 +47,16 @@ SELECT
   CAST(parts.communication_ns AS INTEGER) AS communication_ns,
   CAST(parts.runtime_ns AS INTEGER) AS runtime_ns,
   CAST(parts.data_loader_ns AS INTEGER) AS data_loader_ns,
-  CAST(parts.cpu_ns AS INTEGER) AS cpu_ns,
-  CAST(parts.rest_ns AS INTEGER) AS rest_ns,
+  iif(parts.has_ops, CAST(parts.cpu_ns AS INTEGER), NULL) AS cpu_ns,
+  iif(parts.has_ops, CAST(parts.rest_ns AS INTEGER), NULL) AS rest_ns,
   CAST(parts.kernel_ns + parts.memset_ns AS INTEGER) AS device_compute_ns,
   CAST(parts.memcpy_ns - parts.to_device_ns - parts.from_device_ns AS INTEGER) AS device_to_device_ns,
   CAST(parts.communication_ns AS INTEGER) AS device_collectives_ns,
-  CAST(parts.cpu_ns AS INTEGER) AS host_compute_ns,
+  iif(parts.has_ops, CAST(parts.cpu_ns AS INTEGER), NULL) AS host_compute_ns,
   CAST(parts.runtime_ns AS INTEGER) AS kernel_launch_ns,
   CAST(parts.data_loader_ns + parts.to_device_ns AS INTEGER) AS input_ns,
   CAST(parts.from_device_ns AS INTEGER) AS output_ns,
-  CAST(parts.rest_ns AS INTEGER) AS other_ns
+  iif(parts.has_ops, CAST(parts.rest_ns AS INTEGER), NULL) AS other_ns
 FROM parts
 JOIN temp.steps AS steps ON steps.id = parts.step_id
 JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id

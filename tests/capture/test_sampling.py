@@ -189,6 +189,49 @@ def test_errors_of_samples():
         print("%.1f +- %.1f ops a step, %.2f +- %.2f of its time" % (found[0], found[2], found[1], found[3]))
 
 
+def covered(spans):
+    """How long at least one of them runs."""
+    total, until = 0, 0
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def test_parts_of_steps():
+    """What the host did in a step without ops is not known; the means of ranks are over all steps, as the recorded ones
+    stand for them."""
+    group = "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
+    program = PROGRAM.replace("torch.manual_seed", "import torch.distributed as dist\n" + group + "torch.manual_seed")
+    program = program.replace("        optimizer.zero", "        dist.all_reduce(loss.detach())\n        optimizer.zero")
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", program, str(STEPS), "1"], ops="sampled", overhead=1)
+        recorded = dict(query(directory, "SELECT id, ops_recorded FROM steps"))
+        columns = "step_id, dur_ns, cpu_ns, rest_ns, host_compute_ns, other_ns"
+        parts = query(directory, "SELECT %s FROM step_breakdown" % columns)
+        assert len(parts) == STEPS and set(recorded.values()) == {0, 1}, recorded
+        for step, dur_ns, cpu_ns, rest_ns, *others in parts:
+            assert others == [cpu_ns, rest_ns], (step, cpu_ns, rest_ns, others)
+            assert cpu_ns + rest_ns <= dur_ns if recorded[step] else cpu_ns is rest_ns is None, (step, cpu_ns, rest_ns)
+        weights = dict(query(directory, "SELECT id, sample_weight FROM steps WHERE ops_recorded = 1"))
+        durations = {step: dur_ns for step, dur_ns, *_ in parts}
+        spans = {}
+        for step, start, end in query(
+            directory,
+            """SELECT s.id, max(o.start_ns, s.start_ns), min(o.end_ns, s.end_ns) FROM ops AS o
+            JOIN steps AS s ON s.id = o.step_id
+            WHERE o.category = 'op' AND o.name NOT GLOB '*c10d*::*' AND s.ops_recorded = 1""",
+        ):
+            spans.setdefault(step, []).append((start, end))
+        step_ns = sum(weight * durations[step] for step, weight in weights.items()) / STEPS
+        computation_ns = sum(weight * covered(spans[step]) for step, weight in weights.items()) / STEPS
+        columns = "step_count, step_ns, computation_ns, communication_ns + other_ns, collective_count"
+        (found,) = query(directory, "SELECT %s FROM distributed_summary" % columns)
+        assert found[0] == STEPS and found[4] == STEPS, found
+        assert abs(found[1] - step_ns) <= 1 and abs(found[2] + found[3] - found[1]) <= 3, (found, step_ns)
+        assert abs(found[2] - computation_ns) <= 0.02 * step_ns, (found, computation_ns)
+
+
 def test_rounds_of_two_optimizers():
     """Two optimizers of one class: steps are rounds, for the recorder and for the reader."""
     with capturing.Directory() as directory:
