@@ -90,22 +90,22 @@ void dump_tell_refused(struct segment *segment, unsigned column, int64_t count) 
   const struct table_spec *spec = &schema_tables[segment->table];
   const char *name = spec->columns[column].name;
   switch ((enum column_type)spec->columns[column].type) {
-  case TYPE_REFERENCE:
-    segment_diagnose(segment, column, "warning", "dangling_reference", count, -1,
-                     "%s.%s is NULL where it names no row of %s that the file has", spec->name, name,
-                     schema_tables[spec->columns[column].target].name);
-    /* It may have once there are more rows. */
-    column_set_add(&segment->is_unsettled, column);
-    break;
-  case TYPE_TEXT:
-  case TYPE_JSON:
-    segment_diagnose(segment, column, "error", "lost_text", count, -1,
-                     "%s.%s is NULL where its text is in a damaged part of the file", spec->name, name);
-    column_set_add(&segment->is_unsettled, column); /* a file that was cut may be whole again */
-    break;
-  default:
-    segment_diagnose(segment, column, "warning", "impossible_value", count, -1,
-                     "%s.%s is NULL where the file has a value that cannot be", spec->name, name);
+    case TYPE_REFERENCE:
+      segment_diagnose(segment, column, "warning", "dangling_reference", count, -1,
+                       "%s.%s is NULL where it names no row of %s that the file has", spec->name, name,
+                       schema_tables[spec->columns[column].target].name);
+      /* It may have once there are more rows. */
+      column_set_add(&segment->is_unsettled, column);
+      break;
+    case TYPE_TEXT:
+    case TYPE_JSON:
+      segment_diagnose(segment, column, "error", "lost_text", count, -1,
+                       "%s.%s is NULL where its text is in a damaged part of the file", spec->name, name);
+      column_set_add(&segment->is_unsettled, column); /* a file that was cut may be whole again */
+      break;
+    default:
+      segment_diagnose(segment, column, "warning", "impossible_value", count, -1,
+                       "%s.%s is NULL where the file has a value that cannot be", spec->name, name);
   }
 }
 
@@ -118,11 +118,11 @@ VECTOR_CLONES static void put_values(struct column_builder *builder, uint32_t fi
                                      const int64_t *values) {
   uint64_t base = (uint64_t)builder->column->base;
   switch (builder->column->width) {
-  case 0: break;
-  case 1: PUT_AS(uint8_t); break;
-  case 2: PUT_AS(uint16_t); break;
-  case 4: PUT_AS(uint32_t); break;
-  default: PUT_AS(uint64_t); break;
+    case 0: break;
+    case 1: PUT_AS(uint8_t); break;
+    case 2: PUT_AS(uint16_t); break;
+    case 4: PUT_AS(uint32_t); break;
+    default: PUT_AS(uint64_t); break;
   }
 }
 
@@ -327,31 +327,31 @@ static void set_limits(const struct loading *loading, struct job *job) {
   job->minimum = INT64_MIN;
   job->maximum = INT64_MAX;
   switch ((enum column_type)spec->type) {
-  case TYPE_BOOLEAN:
-    job->minimum = 0;
-    job->maximum = 1;
-    break;
-  case TYPE_TEXT:
-  case TYPE_JSON:
-    job->minimum = 1;
-    job->maximum = (int64_t)loading->source->string_count - 1;
-    break;
-  case TYPE_TIME:
-  case TYPE_DURATION:
-    job->minimum = -DUMP_TIME_LIMIT;
-    job->maximum = DUMP_TIME_LIMIT;
-    if ((int)job->column == loading->spec->dur_column) job->minimum = 0;
-    break;
-  case TYPE_REFERENCE: {
-    const struct profile_table *target = &loading->profile->tables[spec->target];
-    job->minimum = 0;
-    /* Rows that a pass will make cannot be known to the file. */
-    job->maximum = target->is_made ? -1 : (int64_t)target->rows - 1;
-    job->is_parent = loading->segment->table == TABLE_code_traces && spec->target == TABLE_code_traces;
-    break;
-  }
-  case TYPE_INTEGER:
-  case TYPE_REAL: break;
+    case TYPE_BOOLEAN:
+      job->minimum = 0;
+      job->maximum = 1;
+      break;
+    case TYPE_TEXT:
+    case TYPE_JSON:
+      job->minimum = 1;
+      job->maximum = (int64_t)loading->source->string_count - 1;
+      break;
+    case TYPE_TIME:
+    case TYPE_DURATION:
+      job->minimum = -DUMP_TIME_LIMIT;
+      job->maximum = DUMP_TIME_LIMIT;
+      if ((int)job->column == loading->spec->dur_column) job->minimum = 0;
+      break;
+    case TYPE_REFERENCE: {
+      const struct profile_table *target = &loading->profile->tables[spec->target];
+      job->minimum = 0;
+      /* Rows that a pass will make cannot be known to the file. */
+      job->maximum = target->is_made ? -1 : (int64_t)target->rows - 1;
+      job->is_parent = loading->segment->table == TABLE_code_traces && spec->target == TABLE_code_traces;
+      break;
+    }
+    case TYPE_INTEGER:
+    case TYPE_REAL: break;
   }
 }
 

@@ -42,7 +42,7 @@ void paths_clear(struct path_list *list) {
 }
 
 enum tfprof_status paths_add(struct path_list *list, const char *directory, const char *name,
-                                   struct tfprof_error *error) {
+                             struct tfprof_error *error) {
   if (list->count == list->capacity) {
     size_t capacity = list->capacity ? list->capacity * 2 : 16;
     char **paths = realloc(list->paths, capacity * sizeof *paths);

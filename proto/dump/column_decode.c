@@ -88,24 +88,24 @@ VECTOR_CLONES static bool join_low_bytes(uint64_t *values, uint32_t count, const
   uint64_t high = 0;
   const uint8_t *second = planes + count, *third = second + (width > 1 ? count : 0);
   switch (width) {
-  case 1:
-    for (uint32_t i = 0; i < count; i++) {
-      high |= values[i];
-      values[i] = values[i] << 8 | planes[i];
-    }
-    break;
-  case 2:
-    for (uint32_t i = 0; i < count; i++) {
-      high |= values[i];
-      values[i] = values[i] << 16 | (uint64_t)second[i] << 8 | planes[i];
-    }
-    break;
-  case 3:
-    for (uint32_t i = 0; i < count; i++) {
-      high |= values[i];
-      values[i] = values[i] << 24 | (uint64_t)third[i] << 16 | (uint64_t)second[i] << 8 | planes[i];
-    }
-    break;
+    case 1:
+      for (uint32_t i = 0; i < count; i++) {
+        high |= values[i];
+        values[i] = values[i] << 8 | planes[i];
+      }
+      break;
+    case 2:
+      for (uint32_t i = 0; i < count; i++) {
+        high |= values[i];
+        values[i] = values[i] << 16 | (uint64_t)second[i] << 8 | planes[i];
+      }
+      break;
+    case 3:
+      for (uint32_t i = 0; i < count; i++) {
+        high |= values[i];
+        values[i] = values[i] << 24 | (uint64_t)third[i] << 16 | (uint64_t)second[i] << 8 | planes[i];
+      }
+      break;
   }
   return high >> (64 - 8 * width) == 0;
 }
@@ -260,23 +260,23 @@ enum tfprof_status column_decode(struct column_decoder *decoder, const struct du
   const uint8_t *low = stored + (block->stored_bytes - block->low_bytes);
   *wrong = NULL;
   switch ((enum dump_encoding)block->encoding) {
-  case DUMP_CONSTANT:
-    if (raw_bytes || block->minimum != block->maximum) *wrong = "a constant column has values";
-    for (uint32_t i = 0; i < rows; i++) values[i] = (uint64_t)block->minimum;
-    break;
-  case DUMP_VARINT:
-    *wrong = read_numbers(block, raw, raw_bytes, low, count, values);
-    if (!*wrong) *wrong = decode_varint(block, count, values);
-    break;
-  case DUMP_DELTA:
-    *wrong = read_numbers(block, raw, raw_bytes, low, count, values);
-    if (!*wrong) *wrong = decode_delta(block, count, values);
-    break;
-  case DUMP_REAL: *wrong = decode_real(raw, raw_bytes, count, values); break;
-  case DUMP_DICTIONARY: *wrong = decode_dictionary(block, raw, raw_bytes, count, values); break;
-  case DUMP_RUNS: *wrong = decode_runs(block, raw, raw_bytes, count, values); break;
-  case DUMP_BYTES:
-  case DUMP_ENCODING_COUNT: *wrong = "it is not a column"; break;
+    case DUMP_CONSTANT:
+      if (raw_bytes || block->minimum != block->maximum) *wrong = "a constant column has values";
+      for (uint32_t i = 0; i < rows; i++) values[i] = (uint64_t)block->minimum;
+      break;
+    case DUMP_VARINT:
+      *wrong = read_numbers(block, raw, raw_bytes, low, count, values);
+      if (!*wrong) *wrong = decode_varint(block, count, values);
+      break;
+    case DUMP_DELTA:
+      *wrong = read_numbers(block, raw, raw_bytes, low, count, values);
+      if (!*wrong) *wrong = decode_delta(block, count, values);
+      break;
+    case DUMP_REAL: *wrong = decode_real(raw, raw_bytes, count, values); break;
+    case DUMP_DICTIONARY: *wrong = decode_dictionary(block, raw, raw_bytes, count, values); break;
+    case DUMP_RUNS: *wrong = decode_runs(block, raw, raw_bytes, count, values); break;
+    case DUMP_BYTES:
+    case DUMP_ENCODING_COUNT: *wrong = "it is not a column"; break;
   }
   if (*wrong) return TFPROF_CORRUPT;
   if (count < rows) spread(values, rows, count, nulls, block->encoding == DUMP_REAL ? 0 : (uint64_t)block->minimum);

@@ -248,12 +248,12 @@ static bool encode_as(struct column_encoder *encoder, const struct numbers *numb
                       uint8_t low_width, uint8_t packing, struct stored *stored) {
   uint8_t *to = encoder->raw + numbers->bitmap_bytes;
   switch (encoding) {
-  case DUMP_CONSTANT: break;
-  case DUMP_RUNS: to = write_runs(to, numbers); break;
-  case DUMP_DICTIONARY: to = write_dictionary(encoder, to, numbers); break;
-  default:
-    make_steps(encoder->steps, numbers, encoding);
-    to = write_numbers(to, encoder->steps, numbers->count, low_width);
+    case DUMP_CONSTANT: break;
+    case DUMP_RUNS: to = write_runs(to, numbers); break;
+    case DUMP_DICTIONARY: to = write_dictionary(encoder, to, numbers); break;
+    default:
+      make_steps(encoder->steps, numbers, encoding);
+      to = write_numbers(to, encoder->steps, numbers->count, low_width);
   }
   if (!to) return false;
   store_raw(encoder, stored, (uint32_t)(to - encoder->raw), packing);

@@ -191,18 +191,18 @@ enum tfprof_status reader_accept(struct dump_file *file, const struct dump_frame
                                  const uint8_t *head, const char **refusal, struct tfprof_error *error) {
   *refusal = NULL;
   switch (header->type) {
-  case DUMP_TYPE_PROFILE: {
-    enum tfprof_status status = dump_profile_merge(&file->profile, head, header->head_length, error);
-    if (status == TFPROF_NO_MEMORY) return status;
-    if (status) *refusal = "its profile message cannot be decoded";
-    return TFPROF_OK;
-  }
-  case DUMP_TYPE_STRINGS: return accept_strings(file, header, offset, head, refusal, error);
-  case DUMP_TYPE_ROWS: return accept_rows(file, header, offset, head, refusal, error);
-  case DUMP_TYPE_CLOCK: return accept_clock(file, header, head, refusal, error);
-  case DUMP_TYPE_DROPPED: return accept_dropped(file, header, offset, head, refusal, error);
-  case DUMP_TYPE_INDEX:
-  case DUMP_TYPE_TRAILER: return TFPROF_OK; /* their readers are elsewhere */
+    case DUMP_TYPE_PROFILE: {
+      enum tfprof_status status = dump_profile_merge(&file->profile, head, header->head_length, error);
+      if (status == TFPROF_NO_MEMORY) return status;
+      if (status) *refusal = "its profile message cannot be decoded";
+      return TFPROF_OK;
+    }
+    case DUMP_TYPE_STRINGS: return accept_strings(file, header, offset, head, refusal, error);
+    case DUMP_TYPE_ROWS: return accept_rows(file, header, offset, head, refusal, error);
+    case DUMP_TYPE_CLOCK: return accept_clock(file, header, head, refusal, error);
+    case DUMP_TYPE_DROPPED: return accept_dropped(file, header, offset, head, refusal, error);
+    case DUMP_TYPE_INDEX:
+    case DUMP_TYPE_TRAILER: return TFPROF_OK; /* their readers are elsewhere */
   }
   if (!(header->type & DUMP_TYPE_MAY_SKIP)) {
     reader_problem(file, "warning", "unknown_frame", header->table, 1, offset,

@@ -43,15 +43,15 @@ static bool take_value(struct wire_reader *reader, struct wire_field *field) {
   field->bytes = NULL;
   field->length = 0;
   switch (field->type) {
-  case WIRE_VARINT: return take_varint(reader, &field->value);
-  case WIRE_FIXED64: return take_fixed(reader, field, 8);
-  case WIRE_FIXED32: return take_fixed(reader, field, 4);
-  case WIRE_BYTES: {
-    uint64_t length;
-    return take_varint(reader, &length) && take_bytes(reader, field, length);
-  }
-  case WIRE_GROUP:
-  case WIRE_GROUP_END: return true;
+    case WIRE_VARINT: return take_varint(reader, &field->value);
+    case WIRE_FIXED64: return take_fixed(reader, field, 8);
+    case WIRE_FIXED32: return take_fixed(reader, field, 4);
+    case WIRE_BYTES: {
+      uint64_t length;
+      return take_varint(reader, &length) && take_bytes(reader, field, length);
+    }
+    case WIRE_GROUP:
+    case WIRE_GROUP_END: return true;
   }
   return stop(reader, "a field has an impossible wire type");
 }

@@ -93,12 +93,12 @@ static int64_t next_value(struct orders *orders) {
   uint8_t kind = next_byte(orders);
   int64_t value = next_byte(orders);
   switch (kind % 6) {
-  case 0: return value;
-  case 1: return -value;
-  case 2: return (int64_t)((uint64_t)1 << value % 64);
-  case 3: return (int64_t)(((uint64_t)1 << value % 64) - 1 - kind / 6 % 2);
-  case 4: return (int64_t)(0 - ((uint64_t)1 << value % 64));
-  default: return value << 8 | next_byte(orders);
+    case 0: return value;
+    case 1: return -value;
+    case 2: return (int64_t)((uint64_t)1 << value % 64);
+    case 3: return (int64_t)(((uint64_t)1 << value % 64) - 1 - kind / 6 % 2);
+    case 4: return (int64_t)(0 - ((uint64_t)1 << value % 64));
+    default: return value << 8 | next_byte(orders);
   }
 }
 

@@ -43,7 +43,7 @@ struct opened {
 };
 
 static inline enum tfprof_status load(struct profile *profile, struct segment *segment, const uint16_t *columns,
-                               unsigned count, struct column **out, struct tfprof_error *error) {
+                                      unsigned count, struct column **out, struct tfprof_error *error) {
   struct content *content = profile->source_data;
   (void)error;
   for (unsigned i = 0; i < count; i++) {
@@ -174,7 +174,7 @@ static inline void script_begin(struct script *script, uint32_t threads) {
 }
 
 static inline uint32_t script_row(struct script *script, const char *category, const char *name, uint32_t thread,
-                           int64_t start, int64_t finish) {
+                                  int64_t start, int64_t finish) {
   uint32_t row = script->count++;
   script->columns[COLUMN_ops_name][row] = text(&script->opened, name);
   script->columns[COLUMN_ops_category][row] = text(&script->opened, category);

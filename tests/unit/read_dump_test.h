@@ -148,10 +148,10 @@ static inline int64_t number_at(struct snapshot *snapshot, unsigned column, uint
 static inline bool is_same(struct snapshot *a, struct value left, struct snapshot *b, struct value right) {
   if (left.kind != right.kind) return false;
   switch (left.kind) {
-  case VALUE_NULL: return true;
-  case VALUE_INTEGER: return left.integer == right.integer;
-  case VALUE_REAL: return left.real == right.real;
-  case VALUE_TEXT: break;
+    case VALUE_NULL: return true;
+    case VALUE_INTEGER: return left.integer == right.integer;
+    case VALUE_REAL: return left.real == right.real;
+    case VALUE_TEXT: break;
   }
   struct pool *left_pool = store_pool(a->store), *right_pool = store_pool(b->store);
   uint32_t length = pool_length(left_pool, left.text);

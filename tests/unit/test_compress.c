@@ -19,16 +19,16 @@ static void make_input(enum kind kind, size_t length) {
   for (size_t i = 0; i < length; i++) {
     uint64_t random = random_u64();
     switch (kind) {
-    case ZEROS: input[i] = 0; break;
-    case ONE_OTHER: input[i] = i == length / 2 ? 255 : 7; break;
-    case TWO: input[i] = (uint8_t)(random & 1 ? 200 : 3); break;
-    case FEW: input[i] = (uint8_t)(random % 13); break;
-    case SKEWED: input[i] = (uint8_t)__builtin_ctzll(random | (uint64_t)1 << 40); break;
-    case FIBONACCI: break;
-    case NOISE: input[i] = (uint8_t)random; break;
-    case TEXT: input[i] = (uint8_t) "the quick brown fox, "[i % 21]; break;
-    case RAMP: input[i] = (uint8_t)(i >> 5); break;
-    case KINDS: break;
+      case ZEROS: input[i] = 0; break;
+      case ONE_OTHER: input[i] = i == length / 2 ? 255 : 7; break;
+      case TWO: input[i] = (uint8_t)(random & 1 ? 200 : 3); break;
+      case FEW: input[i] = (uint8_t)(random % 13); break;
+      case SKEWED: input[i] = (uint8_t)__builtin_ctzll(random | (uint64_t)1 << 40); break;
+      case FIBONACCI: break;
+      case NOISE: input[i] = (uint8_t)random; break;
+      case TEXT: input[i] = (uint8_t) "the quick brown fox, "[i % 21]; break;
+      case RAMP: input[i] = (uint8_t)(i >> 5); break;
+      case KINDS: break;
     }
   }
   if (kind == FIBONACCI) { /* the deepest code that this many bytes can have: more than the format's 15 bits */

@@ -57,28 +57,28 @@ static uint64_t make_value(enum shape shape, uint32_t row, uint64_t before) {
        0x3ff0000000000000u};
   uint64_t random = random_u64();
   switch (shape) {
-  case SHAPE_CONSTANT: return 77;
-  case SHAPE_ONES_AND_ZEROS: return random & 1;
-  case SHAPE_SMALL: return random % 100;
-  case SHAPE_BYTE: return (uint64_t)-3 + (random & 255);
-  case SHAPE_256_VALUES: return (random % 256) * 1000003 + 17;
-  case SHAPE_257_VALUES: return (row % 257) * 1000003 + 17;
-  case SHAPE_16_BITS: return random & 0xffff;
-  case SHAPE_32_BITS: return random & 0xffffffffu;
-  case SHAPE_64_BITS: return random;
-  case SHAPE_EXTREMES: return random & 1 ? (uint64_t)INT64_MAX : (uint64_t)INT64_MIN;
-  case SHAPE_CLOCK: return row == 0 ? 1795230470000000000u : before + random % 3000;
-  case SHAPE_CLOCK_NOISE: return row == 0 ? 1795230470000000000u : before + random % 300000 - 20000;
-  case SHAPE_DESCENDING: return (uint64_t)0 - (uint64_t)row * 100003;
-  case SHAPE_RUNS: return row == 0 || random % 50 == 0 ? random % 1000000007 : before;
-  case SHAPE_NEGATIVE: return (uint64_t)0 - random % 100000;
-  case SHAPE_LONELY_SPIKE: return row % 1000 == 500 ? (uint64_t)INT64_MIN : 5;
-  case SHAPE_ADDRESSES: return 0x7f0000000000u + random % 100000 * 512;
-  case SHAPE_REAL_CONSTANT: return bits_of(1.0);
-  case SHAPE_REAL_ODD: return odd[random % 8];
-  case SHAPE_REAL_RANDOM: return random;
-  case SHAPE_REAL_RAMP: return bits_of(row * 0.25);
-  case SHAPE_COUNT: break;
+    case SHAPE_CONSTANT: return 77;
+    case SHAPE_ONES_AND_ZEROS: return random & 1;
+    case SHAPE_SMALL: return random % 100;
+    case SHAPE_BYTE: return (uint64_t)-3 + (random & 255);
+    case SHAPE_256_VALUES: return (random % 256) * 1000003 + 17;
+    case SHAPE_257_VALUES: return (row % 257) * 1000003 + 17;
+    case SHAPE_16_BITS: return random & 0xffff;
+    case SHAPE_32_BITS: return random & 0xffffffffu;
+    case SHAPE_64_BITS: return random;
+    case SHAPE_EXTREMES: return random & 1 ? (uint64_t)INT64_MAX : (uint64_t)INT64_MIN;
+    case SHAPE_CLOCK: return row == 0 ? 1795230470000000000u : before + random % 3000;
+    case SHAPE_CLOCK_NOISE: return row == 0 ? 1795230470000000000u : before + random % 300000 - 20000;
+    case SHAPE_DESCENDING: return (uint64_t)0 - (uint64_t)row * 100003;
+    case SHAPE_RUNS: return row == 0 || random % 50 == 0 ? random % 1000000007 : before;
+    case SHAPE_NEGATIVE: return (uint64_t)0 - random % 100000;
+    case SHAPE_LONELY_SPIKE: return row % 1000 == 500 ? (uint64_t)INT64_MIN : 5;
+    case SHAPE_ADDRESSES: return 0x7f0000000000u + random % 100000 * 512;
+    case SHAPE_REAL_CONSTANT: return bits_of(1.0);
+    case SHAPE_REAL_ODD: return odd[random % 8];
+    case SHAPE_REAL_RANDOM: return random;
+    case SHAPE_REAL_RAMP: return bits_of(row * 0.25);
+    case SHAPE_COUNT: break;
   }
   return 0;
 }
@@ -96,14 +96,14 @@ enum null_pattern {
 
 static bool is_null(enum null_pattern pattern, uint32_t row, uint32_t rows) {
   switch (pattern) {
-  case NULLS_NONE:
-  case NULLS_EMPTY_BITMAP: return false;
-  case NULLS_FIRST: return row == 0;
-  case NULLS_LAST: return row == rows - 1;
-  case NULLS_ALL_BUT_ONE: return row != rows / 2;
-  case NULLS_HALF: return random_u64() & 1;
-  case NULLS_ALL:
-  case NULLS_COUNT: break;
+    case NULLS_NONE:
+    case NULLS_EMPTY_BITMAP: return false;
+    case NULLS_FIRST: return row == 0;
+    case NULLS_LAST: return row == rows - 1;
+    case NULLS_ALL_BUT_ONE: return row != rows / 2;
+    case NULLS_HALF: return random_u64() & 1;
+    case NULLS_ALL:
+    case NULLS_COUNT: break;
   }
   return true;
 }

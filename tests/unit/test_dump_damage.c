@@ -20,11 +20,11 @@ enum { TABLES = 2, FRAMES = 4, FRAME_ROWS = 20, COLUMNS = 5, FIRST_COLUMN = 4 };
 static int64_t true_value(unsigned table, uint64_t row, unsigned column) {
   uint64_t mixed = (row * 2654435761u + table * 40503u) ^ row << 7;
   switch (column) {
-  case 0: return (int64_t)(1000000000000u + row * 3000 + mixed % 1000);
-  case 1: return (int64_t)(mixed % 5) + 1;
-  case 2: return (int64_t)table;
-  case 3: return (int64_t)(row % 7);
-  default: return (int64_t)mixed % 100000 - 50000;
+    case 0: return (int64_t)(1000000000000u + row * 3000 + mixed % 1000);
+    case 1: return (int64_t)(mixed % 5) + 1;
+    case 2: return (int64_t)table;
+    case 3: return (int64_t)(row % 7);
+    default: return (int64_t)mixed % 100000 - 50000;
   }
 }
 
@@ -241,21 +241,21 @@ static void test_wounds(void) {
       if (bytes > length - DUMP_FILE_HEADER_BYTES) bytes = 1;
       from = random_u64() % (length - bytes);
       switch (random_u64() % 5) {
-      case 0: memset(wounded + at, 0, bytes); break;
-      case 1:
-        for (size_t i = 0; i < bytes; i++) wounded[at + i] = (uint8_t)random_u64();
-        break;
-      case 2: memmove(wounded + at, wounded + from, bytes); break; /* also old frames over new ones */
-      case 3: /* bytes are lost, in steps that keep the alignment */
-        bytes &= ~(size_t)7;
-        memmove(wounded + at, wounded + at + bytes, length - at - bytes);
-        length -= bytes;
-        break;
-      default:
-        bytes = random_u64() % 500 & ~(size_t)7;
-        if (length + bytes > whole.length * 3) break;
-        memmove(wounded + at + bytes, wounded + at, length - at);
-        length += bytes;
+        case 0: memset(wounded + at, 0, bytes); break;
+        case 1:
+          for (size_t i = 0; i < bytes; i++) wounded[at + i] = (uint8_t)random_u64();
+          break;
+        case 2: memmove(wounded + at, wounded + from, bytes); break; /* also old frames over new ones */
+        case 3: /* bytes are lost, in steps that keep the alignment */
+          bytes &= ~(size_t)7;
+          memmove(wounded + at, wounded + at + bytes, length - at - bytes);
+          length -= bytes;
+          break;
+        default:
+          bytes = random_u64() % 500 & ~(size_t)7;
+          if (length + bytes > whole.length * 3) break;
+          memmove(wounded + at + bytes, wounded + at, length - at);
+          length += bytes;
       }
     }
     see_bytes(&seen, wounded, length);

@@ -77,7 +77,7 @@ static void test_span(const struct table_spec *table) {
     return;
   }
   check(start == schema_find_column(table, "start_ns") && end == schema_find_column(table, "end_ns") &&
-          dur == schema_find_column(table, "dur_ns"),
+            dur == schema_find_column(table, "dur_ns"),
         "%s: the span is somewhere else", table->name);
 }
 

@@ -109,7 +109,7 @@ static inline uint64_t lane_word(struct worker *w, unsigned key, uint64_t text_f
 }
 
 static inline uint32_t lane_number(struct worker *w, struct lane_key key, uint32_t pid_text, uint32_t tid_text,
-                            int64_t context) {
+                                   int64_t context) {
   if (w->is_dry) return 0;
   uint32_t before = w->lanes.count, lane = lane_intern(&w->lanes, key);
   if (lane == INTERN_NONE) {
