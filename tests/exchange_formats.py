@@ -3,6 +3,8 @@ Perfetto, and profile.proto of pprof.
 
     check_events(json.load(file))       raises AssertionError on whatever the format does not allow
     Pprof(path).samples                 [(stack, values, labels), ...]
+
+And messages of protobuf: message() writes one, fields() reads one.
 """
 
 import collections
@@ -124,7 +126,30 @@ def check_events(trace):
     check_counters(trace["traceEvents"])
 
 
-# ---- pprof ----
+# ---- messages of protobuf ----
+
+
+def written_varint(value, padding=0):
+    """With more bytes than it needs, which mean nothing, where there is padding; ten at most."""
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    padding = min(padding, 9 - len(out))
+    return bytes(out) + (bytes([value | 128]) + bytes([128] * (padding - 1)) + b"\0" if padding else bytes([value]))
+
+
+def message(*fields, padding=0):
+    """Protobuf: (number, whole number) and (number, bytes or text) one after the other."""
+    out = b""
+    for number, value in fields:
+        if isinstance(value, int):
+            out += written_varint(number << 3, padding) + written_varint(value, padding)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            out += written_varint(number << 3 | 2, padding) + written_varint(len(value), padding) + value
+    return out
 
 
 def varint(data, at):
@@ -157,6 +182,9 @@ def packed(data):
         value, at = varint(data, at)
         values.append(value)
     return values
+
+
+# ---- pprof ----
 
 
 class Pprof:

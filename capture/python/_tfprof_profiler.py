@@ -182,27 +182,44 @@ def _tree(kind, rows):
 
 
 def _chain(kind, rows):
-    """Rows of the op view: each is the child of the one before."""
+    """Rows of the op view, each the child of the one before; the first is the one whose totals are those of the root."""
     root = last = kind({"name": "_TFProfRoot"})
-    for row in rows:
-        message = kind(row)
-        if last is root:
-            for name in _METRICS:
-                setattr(root, "total_" + name, getattr(message, "total_" + name))
-        last.children.append(message)
-        last = message
+    for row in rows[:1]:
+        whole = kind(row)
+        for name in _METRICS:
+            setattr(root, "total_" + name, getattr(whole, "total_" + name))
+    for row in rows[1:]:
+        last.children.append(kind(row))
+        last = last.children[-1]
     return root
+
+
+# What hides rows of the op view without changing what the others count.
+_HIDING = {"max_depth": "0", "start_name_regexes": ".*", "trim_name_regexes": "", "show_name_regexes": ".*", "hide_name_regexes": "",
+           **{name: "0" for name in _INTEGERS if name.startswith("min_")}}
+
+
+def _rows_of_view(view, values):
+    """SELECT of the rows of a view; of op, before them, the first row of the list without what hides rows."""
+    def select(values):
+        quoted = {name: "'" + value.replace("'", "''") + "'" for name, value in values.items()}
+        quoted["selected"] = quoted.pop("select")
+        where = " AND ".join("%s = %s" % item for item in quoted.items())
+        return "SELECT * FROM %s_view WHERE %s" % (view, where)
+
+    rows = select(values)
+    if view != "op":
+        return rows
+    whole = values if values["account_displayed_op_only"] == "true" else {**values, **_HIDING}
+    return "SELECT * FROM (%s LIMIT 1) UNION ALL %s" % (select(whole), rows)
 
 
 def run_view(opening, view, options):
     """Prints or writes the report, and returns the rows as messages."""
     kind = GraphNodeProto if view in ("scope", "graph") else MultiGraphNodeProto
     values = _option_values(options)
-    quoted = {name: "'" + value.replace("'", "''") + "'" for name, value in values.items()}
-    quoted["selected"] = quoted.pop("select")
-    sql = "SELECT * FROM %s_view WHERE %s" % (view, " AND ".join("%s = %s" % item for item in quoted.items()))
     try:
-        text, rows, errors = ask([opening + " AS opened", _command(view, values, options)], sql)
+        text, rows, errors = ask([opening + " AS opened", _command(view, values, options)], _rows_of_view(view, values))
     except ValueError as problem:
         if view == "code" and "no code trace information" in str(problem):
             sys.stderr.write("tfprof: there is no code trace information\n")

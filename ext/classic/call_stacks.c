@@ -6,6 +6,10 @@
 ** gradient end in " (gradient)".  The nodes of lines that have displayed lines below them belong to no displayed leaf
 ** and are left out, as is all that -start, -trim and -show leave out with their lines.  A sample has its node's name as
 ** the label "graph node:", and two values: 1, and the selected metric, 0 where the node has none.
+**
+** With -compat it is as in TensorFlow's profiler where that is mistaken: of functions of one name that one line calls, but
+** that stand in several files, each is taken for the first of them; and the nodes of a line that calls others have no
+** samples even where these others are hidden.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +26,9 @@ struct stacks {
   uint32_t *rows;  /* of each item: the row that shows it; NO_ROW: hidden */
   uint32_t *stack; /* of each row: the node in the profile */
   uint8_t *is_leaf;
+  struct pool *calls;       /* with -compat: what find_call() tells apart */
+  uint32_t *call_locations; /* with -compat: of each call, 0: not met yet */
+  uint8_t *is_calling;      /* with -compat: of each item, whether it has items below it */
 };
 
 static const struct {
@@ -74,6 +81,16 @@ static char *function_name(const struct classic_model *model, uint32_t frame) {
   return length < 0 ? NULL : name;
 }
 
+/* What tells a location from others in TensorFlow's profiler: the line that calls, and the bare name of what it calls. */
+static enum tfprof_status find_call(struct stacks *stacks, uint32_t caller, uint32_t frame, string_id *call) {
+  const struct classic_model *model = stacks->result->model;
+  const struct classic_frame *from = &model->frames[caller / 2];
+  char text[80];
+  int length = snprintf(text, sizeof text, "%u:%lld:%u:%u", from->file, (long long)from->line,
+                        model->frames[frame / 2].function, frame & 1);
+  return pool_intern(stacks->calls, text, (size_t)length, call);
+}
+
 /* The place of a displayed line in the profile, below that of the displayed line around it. */
 static enum tfprof_status add_row(struct stacks *stacks, size_t row) {
   const struct classic_result *result = stacks->result;
@@ -87,11 +104,20 @@ static enum tfprof_status add_row(struct stacks *stacks, size_t row) {
   uint32_t caller = result->rows[r->parent].item, frame = result->frames[r->item], location;
   if (caller == result->item_count) return TFPROF_OK;
   const struct classic_frame *f = &model->frames[frame / 2];
-  char *name = function_name(model, frame);
-  if (!name) return TFPROF_NO_MEMORY;
-  enum tfprof_status status = pprof_location(stacks->pprof, name, f->file ? pool_text(model->pool, f->file) : NULL,
-                                             f->first_line, model->frames[result->frames[caller] / 2].line, &location);
-  free(name);
+  enum tfprof_status status = TFPROF_OK;
+  string_id call = 0;
+  if (stacks->calls) status = find_call(stacks, result->frames[caller], frame, &call);
+  if (status) return status;
+  if (call && stacks->call_locations[call]) {
+    location = stacks->call_locations[call];
+  } else {
+    char *name = function_name(model, frame);
+    if (!name) return TFPROF_NO_MEMORY;
+    status = pprof_location(stacks->pprof, name, f->file ? pool_text(model->pool, f->file) : NULL, f->first_line,
+                            model->frames[result->frames[caller] / 2].line, &location);
+    free(name);
+    if (call) stacks->call_locations[call] = location;
+  }
   return status ? status : pprof_node(stacks->pprof, stacks->stack[r->parent], location, &stacks->stack[row]);
 }
 
@@ -99,7 +125,7 @@ static enum tfprof_status add_row(struct stacks *stacks, size_t row) {
 static enum tfprof_status add_item(struct stacks *stacks, uint32_t item) {
   const struct classic_result *result = stacks->result;
   uint32_t first = result->member_first[item], last = result->member_first[item + 1], at = item;
-  if (first == last) return TFPROF_OK;
+  if (first == last || (stacks->is_calling && stacks->is_calling[item])) return TFPROF_OK;
   while (at != UINT32_MAX && stacks->rows[at] == NO_ROW) at = result->parents[at];
   if (at == UINT32_MAX || !stacks->is_leaf[stacks->rows[at]]) return TFPROF_OK;
   for (uint32_t i = first; i < last; i++) {
@@ -125,6 +151,15 @@ enum tfprof_status classic_write_pprof(const struct classic_result *result, cons
   stacks.rows = malloc(((size_t)result->item_count + 1) * sizeof *stacks.rows);
   stacks.stack = calloc(result->row_count + 1, sizeof *stacks.stack);
   stacks.is_leaf = calloc(result->row_count + 1, 1);
+  if (result->options.integers[OPTION_compat]) {
+    stacks.calls = pool_create();
+    stacks.call_locations = calloc(result->row_count + 1, sizeof *stacks.call_locations);
+    stacks.is_calling = calloc((size_t)result->item_count + 1, 1);
+    if (!stacks.calls || !stacks.call_locations || !stacks.is_calling) status = error_no_memory(error);
+    for (uint32_t i = 0; i < result->item_count && !status; i++) {
+      if (result->parents[i] != UINT32_MAX) stacks.is_calling[result->parents[i]] = 1;
+    }
+  }
   if (!stacks.rows || !stacks.stack || !stacks.is_leaf) status = error_no_memory(error);
   if (!status) {
     memset(stacks.rows, 0xff, ((size_t)result->item_count + 1) * sizeof *stacks.rows);
@@ -140,6 +175,9 @@ enum tfprof_status classic_write_pprof(const struct classic_result *result, cons
   free(stacks.rows);
   free(stacks.stack);
   free(stacks.is_leaf);
+  if (stacks.calls) pool_free(stacks.calls);
+  free(stacks.call_locations);
+  free(stacks.is_calling);
   pprof_free(stacks.pprof);
   return status;
 }

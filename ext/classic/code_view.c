@@ -227,6 +227,18 @@ static bool take_nodes(struct code *code, struct gradient *gradients) {
 
 /* ---- the tree ---- */
 
+static int compare_nodes(const void *left, const void *right) {
+  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+  return a < b ? -1 : a > b;
+}
+
+/* The nodes of a line by name: those of the gradient came by the names of their forward nodes. */
+static void sort_nodes(uint32_t *nodes, uint32_t count) {
+  uint32_t i = 1;
+  while (i < count && nodes[i - 1] < nodes[i]) i++;
+  if (i < count) qsort(nodes, count, sizeof *nodes, compare_nodes);
+}
+
 static bool finish(struct code *code, struct classic_tree *tree) {
   struct classic_result *result = code->result;
   uint32_t count = result->item_count;
@@ -247,6 +259,8 @@ static bool finish(struct code *code, struct classic_tree *tree) {
     memcpy(next, result->member_first, ((size_t)count + 1) * sizeof *next);
     for (size_t i = 0; i < code->member_count; i++)
       result->members[next[code->members[i].item]++] = code->members[i].node;
+    for (uint32_t i = 0; i < count; i++)
+      sort_nodes(&result->members[result->member_first[i]], result->member_first[i + 1] - result->member_first[i]);
     for (uint32_t i = 0; i < count; i++)
       children->first[(code->parents[i] == NO_ITEM ? count : code->parents[i]) + 1]++;
     for (uint32_t i = 0; i <= count; i++) children->first[i + 1] += children->first[i];

@@ -158,7 +158,7 @@ struct graph {
   const struct classic_result *result;
   struct classic_runs *runs;
   struct events events;
-  uint32_t *items;         /* of each node: its item; NONE */
+  uint32_t *items;         /* of each displayed node: its item; of the others NONE */
   int64_t *processes;      /* number in the trace of each device; -1: it has none */
   uint32_t *shown_of;      /* of each run: its shown one; NONE */
   struct shown_run *shown; /* by device, then start */
@@ -441,6 +441,40 @@ static string_id *memory_devices(const struct graph *graph, uint32_t *count) {
   return devices;
 }
 
+/* When a node of TensorFlow ended a run on its own device, which is when it read how much memory was in use there. */
+struct reading {
+  string_id device;
+  int64_t time_ns;
+};
+
+static int compare_readings(const void *left, const void *right) {
+  const struct reading *a = left, *b = right;
+  if (a->device != b->device) return a->device < b->device ? -1 : 1;
+  return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+/* The readings of the displayed nodes, sorted; NULL: no memory. */
+static struct reading *find_readings(const struct graph *graph, size_t *count) {
+  const struct classic_result *result = graph->result;
+  const struct classic_runs *runs = graph->runs;
+  struct reading *readings = malloc((2 * (size_t)runs->count + 1) * sizeof *readings);
+  *count = 0;
+  for (size_t i = 0; readings && i < result->row_count; i++) {
+    uint32_t item = result->rows[i].item, node = item == result->item_count ? NONE : result->nodes[item];
+    if (node == NONE || !is_traced(graph, node)) continue;
+    for (uint32_t k = runs->first[node]; k < runs->first[node + 1]; k++) {
+      const struct classic_run *run = &runs->runs[k];
+      string_id device = result->model->nodes[node].device;
+      if (!run->is_scheduling) continue;
+      readings[(*count)++] = (struct reading){device, classic_run_end(run)};
+      /* A run of no length counts as one of a microsecond. */
+      if (run->dur_ns == 1000) readings[(*count)++] = (struct reading){device, run->start_ns};
+    }
+  }
+  if (*count > 1) qsort(readings, *count, sizeof *readings, compare_readings);
+  return readings;
+}
+
 static bool has_points(const struct classic_runs *runs, string_id device) {
   for (uint32_t i = 0; i < runs->point_count; i++) {
     if (runs->points[i].device == device) return true;
@@ -448,7 +482,7 @@ static bool has_points(const struct classic_runs *runs, string_id device) {
   return false;
 }
 
-/* Points that are far enough from the last. The names of the processes come with the runs, before all counters, so that
+/* Points that are far enough from the last; of TensorFlow's profiles those that displayed nodes read. The names of the processes come with the runs, before all counters, so that
 ** this is called twice. */
 static bool write_memory(struct graph *graph, bool names, FILE *messages) {
   const struct classic_model *model = graph->result->model;
@@ -456,7 +490,9 @@ static bool write_memory(struct graph *graph, bool names, FILE *messages) {
   uint32_t device_count;
   string_id *devices = memory_devices(graph, &device_count);
   struct holder *holders = malloc(((size_t)runs->allocation_count + 1) * sizeof *holders);
-  bool ok = devices && holders;
+  size_t reading_count;
+  struct reading *readings = find_readings(graph, &reading_count);
+  bool ok = devices && holders && readings;
   int64_t process = graph->process_count;
   for (uint32_t d = 0; ok && d < device_count; d++, process += 2) {
     const char *name = pool_text(model->pool, devices[d]);
@@ -470,6 +506,8 @@ static bool write_memory(struct graph *graph, bool names, FILE *messages) {
     for (uint32_t i = 0; i < runs->point_count; i++) {
       const struct classic_memory_point *point = &runs->points[i];
       if (point->device != devices[d] || point->time_ns < 1000) continue;
+      struct reading reading = {point->device, point->time_ns};
+      if (!is_capture(graph) && !bsearch(&reading, readings, reading_count, sizeof reading, compare_readings)) continue;
       /* Of one moment the last reading counts. */
       if (i + 1 < runs->point_count && point[1].device == point->device && point[1].time_ns == point->time_ns) continue;
       if (point->bytes > peak) peak = point->bytes;
@@ -482,6 +520,7 @@ static bool write_memory(struct graph *graph, bool names, FILE *messages) {
   }
   free(devices);
   free(holders);
+  free(readings);
   return ok;
 }
 
@@ -516,7 +555,10 @@ static enum tfprof_status graph_timeline(const struct classic_result *result, in
     memset(graph.items, 0xff, nodes * sizeof *graph.items);
     memset(graph.processes, 0xff, ((size_t)graph.runs->device_count + 1) * sizeof *graph.processes);
     memset(graph.shown_of, 0xff, runs * sizeof *graph.shown_of);
-    for (uint32_t i = 0; i < result->item_count; i++) graph.items[result->nodes[i]] = i;
+    for (size_t i = 0; i < result->row_count; i++) {
+      uint32_t item = result->rows[i].item;
+      if (item != result->item_count && result->nodes[item] != NONE) graph.items[result->nodes[item]] = item;
+    }
     ok = collect(&graph) && connect(&graph) && allocate_lanes(&graph) && write_graph(&graph, messages);
   }
   *events = graph.events;

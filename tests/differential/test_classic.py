@@ -1,4 +1,5 @@
-"""Random small graphs with random options: the classic views against TensorFlow's own engine, byte for byte from the legend on.
+"""Random small graphs with random options: the classic views against TensorFlow's own engine, byte for byte from the legend on;
+some of them as timelines, as profiles of pprof and as the objects of the Python module.
 
     test_classic.py [CASES [SEED]]
 
@@ -8,7 +9,10 @@ functions, stats on several devices, of unknown nodes and of nodes within functi
 gradients, inline and by number.  Every third program is read from the ProfileProto that TensorFlow writes of it.
 """
 
+import contextlib
+import glob
 import importlib.util
+import io
 import os
 import random
 import subprocess
@@ -28,6 +32,10 @@ from tensorflow.core.protobuf import config_pb2  # noqa: E402
 from tensorflow.python.util import _pywrap_tfprof as engine  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path += [os.path.join(HERE, ".."), os.path.join(HERE, "..", "golden")]
+from exchange_formats import Pprof  # noqa: E402
+from test_tf_goldens import as_dictionary, canonical, difference, graph_node, multi_graph_node, python_profiler  # noqa: E402
+
 TFPROF = os.path.join(os.environ.get("TFPROF_BUILD", os.path.join(HERE, "..", "..", "build")), "tfprof")
 OPS = ["Add", "MatMul", "Conv2D", "Relu", "VariableV2", "Identity", "Const", "NoOp", "Split"]
 PARTS = ["a", "b", "net", "conv_1", "W", "gradients"]
@@ -98,7 +106,7 @@ def make_op_log(r, names):
                 entry.float_ops = r.choice([1, 7, 1000, 123456, 2500000000])
             for _ in range(r.randint(0, 3)):
                 entry.code_def.traces.add(file_id=r.randint(1, 2), lineno=r.randint(5, 8), function_id=r.randint(3, 4), line_id=5,
-                                          func_start_line=r.choice([-1, 0, 4]))
+                                          func_start_line=r.choice([-1, 4]))
     return log
 
 
@@ -109,12 +117,16 @@ def make_run_meta(r, names):
         others = ["unknown", "RecvTensor", "_SOURCE", "MEMCPYHtoD", "f/a", "f/a/b:Mul", "_arg_x_0_0", "edge_3_MEMCPY"]
         for name in r.sample(names, r.randint(1, len(names))) + (r.sample(others, 3) if r.random() < 0.3 else []):
             for _ in range(r.choice([1, 1, 2])):
-                node = stats.node_stats.add(node_name=name + r.choice(["", "", ":Op"]), all_start_micros=r.choice([0, 5, 1000, 1007]),
-                                            op_end_rel_micros=r.choice([0, 1, 30, 2345, 7654321]))
+                node = stats.node_stats.add(node_name=name + r.choice(["", "", ":Op"]), all_start_micros=r.choice([0, 105, 1000, 1007]),
+                                            op_end_rel_micros=r.choice([0, 2, 30, 2345, 7654321]))
                 node.all_end_rel_micros = node.op_end_rel_micros + 1
                 if r.random() < 0.6:
-                    node.memory.add(allocator_name=r.choice(["cpu", "GPU_0_bfc"]), total_bytes=r.choice([0, 4, 5000]),
-                                    peak_bytes=r.choice([0, 8, 2000000]), live_bytes=r.choice([0, 16]))
+                    memory = node.memory.add(allocator_name=r.choice(["cpu", "GPU_0_bfc"]), total_bytes=r.choice([0, 4, 5000]),
+                                             peak_bytes=r.choice([0, 8, 2000000]), live_bytes=r.choice([0, 16]))
+                    # Readings of one moment agree.
+                    memory.allocator_bytes_in_use = (node.all_start_micros + node.op_end_rel_micros) % 4 * 20000000
+                    for _ in range(r.choice([0, 0, 1, 3])):
+                        memory.allocation_records.add(alloc_micros=r.choice([4, 50, 900, 1200]), alloc_bytes=r.choice([-4096, 4096, 60000000]))
                 if r.random() < 0.4:
                     output = node.output.add(slot=r.choice([0, 0, 1, 5]))
                     output.tensor_description.allocation_description.requested_bytes = r.choice([0, 12, 4096])
@@ -148,29 +160,43 @@ def make_options(r, steps):
     return view, options
 
 
-def theirs(view, options, path):
+def theirs(view, options, output):
+    """The message that the engine returns."""
     message = tfprof_options_pb2.OptionsProto()
     for name, value in options.items():
         # As its command line has it: there is no empty expression.
         getattr(message, name).extend(filter(None, value)) if isinstance(value, list) else setattr(message, name, value)
-    message.output = "file:outfile=" + path
-    engine.Profile(view.encode(), message.SerializeToString())
+    message.output = output
+    return engine.Profile(view.encode(), message.SerializeToString())
 
 
-def command(view, options, path, is_compat):
+def command(view, options, output, is_compat):
     words = [view] + ["-compat"] * is_compat
     for name, value in options.items():
         text = ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
         words += ["-" + name, '"%s"' % text]
-    return " ".join(words + ["-output", "file:outfile=" + path])
+    return " ".join(words + ["-output", output])
 
 
 def report(path):
-    if not os.path.exists(path):
-        return "no report"
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    return text[text.index("node name |"):] if "node name |" in text else "no report"
+    """The lines of a report from the legend on, of a profile of pprof, or of timelines."""
+    if path.endswith("pprof"):
+        return "\n".join(map(str, canonical(Pprof(path)))) if os.path.exists(path) else "no profile"
+    lines = []
+    for name in glob.glob(path + "_*") if path.endswith("timeline") else glob.glob(path):
+        with open(name, encoding="utf-8") as file:
+            lines += [name[len(path):] + file.read()]
+    text = "\n".join(sorted(lines))
+    return text[text.index("node name |"):] if "node name |" in text else text or "no report"
+
+
+def check_message(view, options, is_compat, opening):
+    """The objects of the Python module, which are made of the rows of the tables, against the engine's message."""
+    message = theirs(view, options, "none")
+    options = {**options, "output": "none", "compat": is_compat}
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        ours = as_dictionary(python_profiler().run_view(opening, view, options))
+    return difference(ours, (graph_node if view in ("scope", "graph") else multi_graph_node)(message), "message")
 
 
 def compare(seed, folder, views):
@@ -200,18 +226,31 @@ def compare(seed, folder, views):
         engine.DeleteProfiler()
         engine.ProfilerFromFile(profile.encode())
         opening = ["'profile_path'", "'%s'" % profile]
-    cases = []
+    opening = "SELECT tfprof_open(%s)" % ", ".join(opening)
+    # In timelines a node that also ran on a device of no known form gives the engine lanes that are empty.
+    has_timeline = steps and {stats.device for meta in metas for stats in meta.step_stats.dev_stats} <= set(LANES[:3])
+    cases, differ, lines = [], 0, 0
     for number in range(views):
         view, options = make_options(r, steps)
         if view == "code" and not any(entry.code_def.traces for entry in log.log_entries):
             continue
-        paths = [os.path.join(folder, "%d-%d-%s" % (seed, number, side)) for side in ("theirs", "ours")]
-        theirs(view, options, paths[0])
-        cases.append((command(view, options, paths[1], is_compat), paths))
+        if number == 0:
+            trouble = check_message(view, options, is_compat, opening)
+            if trouble:
+                differ += 1
+                print("seed %d: %s: %s" % (seed, view, trouble))
+        form = "file"
+        if number % 4 == 1 and view == "code":
+            form = "pprof"
+        elif number % 4 == 1 and view != "op" and has_timeline:
+            form = "timeline"
+        if form == "pprof":
+            options["select"] = [r.choice(METRICS[:-1])]
+        paths = [os.path.join(folder, "%d-%d-%s-%s" % (seed, number, side, form)) for side in ("theirs", "ours")]
+        theirs(view, options, form + ":outfile=" + paths[0])
+        cases.append((command(view, options, form + ":outfile=" + paths[1], is_compat or form == "pprof"), paths))
     engine.DeleteProfiler()
-    done = subprocess.run([TFPROF, "SELECT tfprof_open(%s)" % ", ".join(opening), *(case[0] for case in cases)], capture_output=True,
-                          text=True)
-    differ = lines = 0
+    done = subprocess.run([TFPROF, opening, *(case[0] for case in cases)], capture_output=True, text=True)
     if done.returncode not in (0, 1) or "tfprof_open" in done.stderr or "must be" in done.stderr:
         print("seed %d: %s" % (seed, done.stderr[:500]))
         return len(cases), len(cases), 0

@@ -11,15 +11,17 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from exchange_formats import Pprof, check_events
+from exchange_formats import Pprof, check_events, message
 from terminal import Terminal, program, run_tests
 
 TFPROF = program("tfprof")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 FILES = os.path.join(ROOT, "tests", "golden", "tensorflow")
-PROFILE = "--profile_path=" + os.path.join(ROOT, "tests", "fuzz", "corpus", "tensorflow", "profile")
+CORPUS = os.path.join(ROOT, "tests", "fuzz", "corpus", "tensorflow")
+PROFILE = "--profile_path=" + os.path.join(CORPUS, "profile")
 GRAPH = ["--graph_path=" + os.path.join(FILES, "graph.pb"), "--op_log_path=" + os.path.join(FILES, "op_log"),
          "--run_meta_path=" + os.path.join(FILES, "run_meta_0") + "," + os.path.join(FILES, "run_meta_1")]
+CONVOLUTION = ["--graph_path=" + os.path.join(CORPUS, "graph.pb"), "--run_meta_path=" + os.path.join(CORPUS, "run_meta")]
 PROMPT = r"tfprof> $"
 
 
@@ -186,6 +188,15 @@ def test_timeline():
             check_events(trace)
             assert any(event["ph"] == "X" for event in trace["traceEvents"]), view
     assert sorted(os.listdir(directory)) == ["code_-1", "graph_0", "graph_1", "scope_-1"]
+    # The memory in use as displayed nodes read it at their ends: without the convolution the reading at its end is not there.
+    counted = {}
+    for hidden in ("", ".*conv"):
+        works("graph", *CONVOLUTION, "-step", "0", "-max_depth", "9", "-hide_name_regexes", f"'{hidden}'", "-output",
+              f"timeline:outfile={directory}/memory")
+        with open(os.path.join(directory, "memory_0")) as file:
+            events = json.load(file)["traceEvents"]
+        counted[hidden] = [event["args"]["Allocator Bytes in Use"] for event in events if event["name"] == "Allocated Bytes"]
+    assert counted == {"": [0, 23676], ".*conv": [0]}, counted
     status, _, error = tfprof("op", *GRAPH, "-output", f"timeline:outfile={path}")
     assert status == 1 and "scope, graph and code" in error, error
     status, _, error = tfprof("graph", *GRAPH, "-step", "7", "-output", f"timeline:outfile={path}")
@@ -207,6 +218,49 @@ def test_pprof():
         shown = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=1", path], check=True, capture_output=True,
                                text=True, env={**os.environ, "HOME": directory})
         assert "Type: micros" in shown.stdout, shown.stdout
+
+
+def made_of_lines(directory, lines):
+    """Options that open a graph of Add nodes, made where `lines` says: name: [(file, line, function), outermost first]."""
+    texts = sorted({part for trace in lines.values() for frame in trace for part in frame[::2]})
+    log = b""
+    for name, trace in lines.items():
+        frames = [message((2, line), (6, 1 + texts.index(file)), (7, 1 + texts.index(function))) for file, line, function in trace]
+        log += message((1, message((1, name), (4, b"".join(message((1, frame)) for frame in frames)))))
+    for number, text in enumerate(texts):
+        log += message((2, message((1, number + 1), (2, text))))
+    graph, op_log = os.path.join(directory, "graph.pbtxt"), os.path.join(directory, "op_log")
+    with open(graph, "w") as file:
+        file.write("".join(f'node {{ name: "{name}" op: "Add" }}\n' for name in lines))
+    with open(op_log, "wb") as file:
+        file.write(log)
+    return ["--graph_path=" + graph, "--op_log_path=" + op_log]
+
+
+def test_pprof_of_same_names():
+    """Functions of one name that one line calls, in two files; and a line that has a node and calls another, which is hidden."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    outer, path = ("dir/main.py", 3, "<module>"), os.path.join(directory, "stacks.gz")
+    opened = made_of_lines(directory, {"a": [outer, ("one.py", 7, "wrapper")], "b": [outer, ("two.py", 9, "wrapper")],
+                                       "c": [("other.py", 1, "<module>")], "d": [("other.py", 1, "<module>"), ("deep.py", 2, "hidden")]})
+    for words, functions, nodes in (([], {("one:wrapper", "one.py"), ("two:wrapper", "two.py")}, "abcd"),
+                                    (["-compat"], {("one:wrapper", "one.py")}, "abd")):
+        works("code", *opened, "-select", "params", "-hide_name_regexes", "deep.*", *words, "-output", f"pprof:outfile={path}")
+        profile = Pprof(path)
+        assert {(name, file) for name, file, _ in profile.functions} == functions, profile.functions
+        assert sorted(labels["graph node:"] for _, _, labels in profile.samples) == list(nodes), profile.samples
+
+
+def test_nodes_of_lines_by_name():
+    """Gradients too, which come to their lines by the names of their forward nodes."""
+    line = [("main.py", 3, "<module>")]
+    names = ["mul", "mul_1", "gradients/mul_grad/Mul", "gradients/mul_1_grad/Mul"]
+    opened = made_of_lines(tempfile.mkdtemp(prefix="tfprof-test-"), {name: line for name in names})
+    out = works(*opened, "--format", "json", "SELECT name, graph_nodes FROM code_view")
+    rows = {row["name"]: json.loads(row["graph_nodes"] or "[]") for row in json.loads(out)}
+    assert [node["name"] for node in rows["main.py:3:<module>"]] == ["mul", "mul_1"], rows
+    gradients = ["gradients/mul_1_grad/Mul", "gradients/mul_grad/Mul"]
+    assert [node["name"] for node in rows["main.py:3:<module> (gradient)"]] == gradients, rows
 
 
 # ---- advise ----

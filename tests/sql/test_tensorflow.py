@@ -8,7 +8,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from engines import run_tests
+from exchange_formats import message, written_varint
 
 FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "tensorflow")
 GRAPH, TEXT, RUN, RUN_TEXT, LOG, PROFILE = (
@@ -99,29 +101,6 @@ def test_missing_step(engine):
     assert len(listed.split()) + int(more.split()[0]) == 300, error
 
 
-def varint(value, padding=0):
-    """With more bytes than it needs, which mean nothing, where there is padding; ten at most."""
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    padding = min(padding, 9 - len(out))
-    return bytes(out) + (bytes([value | 128]) + bytes([128] * (padding - 1)) + b"\0" if padding else bytes([value]))
-
-
-def message(*fields, padding=0):
-    """Protobuf: (number, whole number) and (number, bytes or text) one after the other."""
-    out = b""
-    for number, value in fields:
-        if isinstance(value, int):
-            out += varint(number << 3, padding) + varint(value, padding)
-        else:
-            value = value.encode() if isinstance(value, str) else value
-            out += varint(number << 3 | 2, padding) + varint(len(value), padding) + value
-    return out
-
-
 def test_unusual_forms(engine):
     """A file may write its numbers longer than need be, the parts of an entry in any order, several runs of a device, and
     the numbers of a run one by one; it says the same."""
@@ -133,7 +112,7 @@ def test_unusual_forms(engine):
             return say(*([(2, value), (1, key)] if is_turned else [(1, key), (2, value)]))
 
         def time(start, micros):
-            numbers = [(1, start), (1, micros)] if is_single else [(1, varint(start, padding) + varint(micros, padding))]
+            numbers = [(1, start), (1, micros)] if is_single else [(1, written_varint(start, padding) + written_varint(micros, padding))]
             return (1, say(*numbers))
 
         execs = []
