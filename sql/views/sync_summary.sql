@@ -1,6 +1,8 @@
 -- Synchronisations: where the host or a stream waited for a device, which op asked for it, and on which line.
 --
 -- One row for each profile, kind, op name and line; waits that no recorded op asked for have a row without an op name.
+-- Where the source has no waits as such (torch.profiler writes them only when asked to, with enable_cuda_sync_events), the
+-- calls that wait stand for them: cudaStreamSynchronize and the like, and their names in the driver and in HIP.
 -- Waits are recorded in every step, so nothing is weighed; those in warm-up steps are left out, those outside any step
 -- count.
 --   profile_id, rank
@@ -12,17 +14,24 @@
 --   sum_ratio                    share of all waiting of the profile
 --   mean_ns, max_ns              of their durations
 --   kernel_name                  a kernel that was waited for: of the last of the waits for which that is known
--- Cost: one pass over syncs, a few look-ups for each, and code_trace_line.
+-- Cost: one pass over syncs or api_calls, a few look-ups for each wait, and code_trace_line.
 -- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
-WITH lines AS MATERIALIZED (
-  SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM temp.syncs)
+WITH asked AS MATERIALIZED (
+  SELECT profile_id, kind, op_id, step_id, dur_ns, waits_on_kernel_id AS kernel_id FROM temp.syncs
+  UNION ALL
+  SELECT profile_id, CASE WHEN name GLOB '*Stream*' THEN 'stream' WHEN name GLOB '*Event*' THEN 'event'
+      WHEN name GLOB '*Ctx*' THEN 'context' ELSE 'device' END, op_id, step_id, dur_ns, NULL
+  FROM temp.api_calls
+  WHERE name GLOB '*Synchronize*' AND profile_id NOT IN (SELECT profile_id FROM temp.syncs)
+), lines AS MATERIALIZED (
+  SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM asked)
 ), waits AS (
-  SELECT syncs.profile_id AS profile_id, syncs.kind AS kind, ops.name AS op_name, lines.file AS file,
-    lines.line AS line, lines.location AS location, syncs.dur_ns AS dur_ns, syncs.waits_on_kernel_id AS kernel_id
-  FROM temp.syncs AS syncs
-  LEFT JOIN temp.ops AS ops ON ops.id = syncs.op_id
+  SELECT asked.profile_id AS profile_id, asked.kind AS kind, ops.name AS op_name, lines.file AS file,
+    lines.line AS line, lines.location AS location, asked.dur_ns AS dur_ns, asked.kernel_id AS kernel_id
+  FROM asked
+  LEFT JOIN temp.ops AS ops ON ops.id = asked.op_id
   LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id
-  WHERE syncs.step_id IS NULL OR syncs.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  WHERE asked.step_id IS NULL OR asked.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
 ), sums AS (
   SELECT profile_id, kind, op_name, min(location) AS location,
     count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id

@@ -267,6 +267,24 @@ def test_backward_and_modules(engine):
     assert rows == [("train.py:3", 6, 500_000, None)], rows
 
 
+def test_calls_that_wait(engine):
+    """Where waits are not recorded as such, the calls that wait stand for them; where they are, nothing counts twice."""
+    events = [
+        span("cpu_op", "aten::item", 0, 9000, **{"External id": 1}),
+        launch(1000, 5000, 1, "cudaStreamSynchronize"), launch(7000, 1000, 2, "hipStreamSynchronize"),
+        launch(20_000, 300, 3, "cudaDeviceSynchronize"), launch(21_000, 200, 4, "cudaEventSynchronize"),
+        launch(22_000, 100, 5, "cuCtxSynchronize"), launch(23_000, 50, 6, "cudaStreamWaitEvent"),
+        launch(24_000, 50, 7, "cudaEventQuery"),
+    ]
+    rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
+    assert rows == [("stream", "aten::item", 2, 6000), ("device", None, 1, 300), ("event", None, 1, 200),
+                    ("context", None, 1, 100)], rows
+    events.append(span("cuda_sync", "Stream Sync", 1500, 4000, 0, 7, cuda_sync_kind="Stream Sync", stream=7, device=0,
+                       correlation=1, wait_on_stream=7))
+    rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
+    assert rows == [("stream", "aten::item", 1, 4000)], rows
+
+
 def test_deep_modules(engine):
     """Calls of modules nested without end: paths begin anew, and take no memory by the square."""
     events = [span("python_function", f"nn.Module: Block_{i}", i, 40_000 - 2 * i, **{"Python id": i, "Python parent id": i - 1})
