@@ -2,11 +2,13 @@
 --
 -- One row for each profile, kind, op name and line; waits that no recorded op asked for have a row without an op name.
 -- Where the source has no waits as such (torch.profiler writes them only when asked to, with enable_cuda_sync_events), the
--- calls that wait stand for them: cudaStreamSynchronize and the like, and their names in the driver and in HIP.
+-- calls that wait stand for them: cudaStreamSynchronize and the like, and their names in the driver and in HIP.  A copy to
+-- the host that was done when its call returned is a wait, too: .item() waits in cudaMemcpyAsync, as its target is not
+-- pinned, and what it asks to wait for afterwards is over.
 -- Waits are recorded in every step, so nothing is weighed; those in warm-up steps are left out, those outside any step
 -- count.
 --   profile_id, rank
---   kind                         event, stream, stream_wait, context or device
+--   kind                         event, stream, stream_wait, context, device or copy
 --   op_name                      the innermost op that made the call
 --   location                     file:line of the program that asked for it (code_trace_line), without directories;
 --                                NULL where no stack was recorded
@@ -14,7 +16,7 @@
 --   sum_ratio                    share of all waiting of the profile
 --   mean_ns, max_ns              of their durations
 --   kernel_name                  a kernel that was waited for: of the last of the waits for which that is known
--- Cost: one pass over syncs or api_calls, a few look-ups for each wait, and code_trace_line.
+-- Cost: one pass over syncs or api_calls and over transfers, a few look-ups for each wait, and code_trace_line.
 -- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
 WITH asked AS MATERIALIZED (
   SELECT profile_id, kind, op_id, step_id, dur_ns, waits_on_kernel_id AS kernel_id FROM temp.syncs
@@ -23,6 +25,10 @@ WITH asked AS MATERIALIZED (
       WHEN name GLOB '*Ctx*' THEN 'context' ELSE 'device' END, op_id, step_id, dur_ns, NULL
   FROM temp.api_calls
   WHERE name GLOB '*Synchronize*' AND profile_id NOT IN (SELECT profile_id FROM temp.syncs)
+  UNION ALL
+  SELECT calls.profile_id, 'copy', calls.op_id, calls.step_id, calls.dur_ns, NULL
+  FROM temp.transfers AS transfers CROSS JOIN temp.api_calls AS calls ON calls.id = transfers.api_call_id
+  WHERE transfers.direction = 'DtoH' AND calls.end_ns >= transfers.end_ns
 ), lines AS MATERIALIZED (
   SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM asked)
 ), waits AS (

@@ -283,6 +283,16 @@ def test_calls_that_wait(engine):
                        correlation=1, wait_on_stream=7))
     rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
     assert rows == [("stream", "aten::item", 1, 4000)], rows
+    # A copy to the host that was over when its call returned was waited for; one that was not, and one to the device, not.
+    events = [span("cpu_op", "aten::item", 0, 9000, **{"External id": 1})]
+    for number, (name, done) in enumerate([("Memcpy DtoH (Device -> Pageable)", 6000), ("Memcpy DtoH (Device -> Pinned)", 6001),
+                                           ("Memcpy HtoD (Pageable -> Device)", 5000)]):
+        events += [launch(1000, 5000, number + 1, "cudaMemcpyAsync"), copy(done - 100, 100, 7 + number, number + 1, name)]
+    rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
+    assert rows == [("copy", "aten::item", 1, 5000)], rows
+    events += [span("user_annotation", "ProfilerStep#1", 0, 20_000)]
+    rows = opened(engine, events).values("SELECT value FROM advise WHERE check_name = 'device_waits'")
+    assert rows == [(0.25,)], rows
 
 
 def test_deep_modules(engine):
