@@ -267,6 +267,41 @@ def test_backward_and_modules(engine):
     assert rows == [("train.py:3", 6, 500_000, None)], rows
 
 
+def test_collectives_of_kernels(engine):
+    """NCCL as traces of older releases have it: kernels, and a mark around what launched them."""
+    def exchange(number, mark, kernels, **args):
+        begin = number * 10_000
+        events = [span("user_annotation", mark, begin, 5000, **{"External id": number, **args})] if mark else []
+        for i, name in enumerate(kernels):
+            events += [launch(begin + 1000 + 100 * i, 50, 10 * number + i),
+                       kernel(begin + 6000 + 1000 * i, 1000, 21, 10 * number + i, name)]
+        return events
+
+    floats = {"Input Dims": [[4, 25]], "Input type": ["float"]}
+    events = exchange(1, "nccl:all_reduce", ["ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"], **floats)
+    events += exchange(2, "nccl:broadcast", ["ncclDevKernel_Broadcast_RING_LL(x)", "ncclDevKernel_Broadcast_RING_LL(x)"], **floats)
+    events += exchange(3, None, ["ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "gemm", "nccl"])
+    found = "SELECT c.name, c.dtype, group_size, c.bytes, c.dur_ns, o.name, k.name GLOB 'nccl*' FROM collectives AS c " \
+        "JOIN kernels AS k ON k.id = kernel_id LEFT JOIN ops AS o ON o.id = c.op_id ORDER BY c.id"
+    marked = ("broadcast", "Float", None, None, 1000, "nccl:broadcast", 1)
+    wanted = [("all_reduce", "Float", None, 400, 1000, "nccl:all_reduce", 1), marked, marked,
+              ("reduce_scatter", None, None, None, 1000, None, 1), ("nccl", None, None, None, 1000, None, 1)]
+    assert opened(engine, events).values(found) == wanted
+    one_group = {"backend": "nccl", "rank": 0, "world_size": 2, "pg_count": 1, "pg_config": [{"pg_name": "0", "pg_size": 2}]}
+    connection = opened(engine, events, distributedInfo=one_group)
+    assert connection.values(found) == [row[:2] + (2,) + row[3:] for row in wanted]
+    assert connection.values("SELECT sum(bus_bytes_per_second) FROM collectives") == [(4e8,)]
+    connection = opened(engine, events, distributedInfo={**one_group, "pg_count": 12})
+    assert connection.values(found) == wanted
+    # Where one has its arguments the others do as well; a wait or the setting up of a group is none.
+    for name in ("allreduce", "wait", "init"):
+        events.append(span("cpu_op", "record_param_comms", 90_000, 900, **{"Collective name": name, "dtype": "Float", "Group size": 2}))
+    connection = opened(engine, events)
+    assert connection.values("SELECT name FROM collectives") == [("allreduce",)]
+    kept = connection.values("SELECT attributes ->> 'Collective name' FROM ops WHERE name = 'record_param_comms' ORDER BY id")
+    assert kept == [(None,), ("wait",), ("init",)], kept
+
+
 def test_calls_that_wait(engine):
     """Where waits are not recorded as such, the calls that wait stand for them; where they are, nothing counts twice."""
     events = [

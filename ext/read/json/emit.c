@@ -83,6 +83,11 @@ static inline uint32_t row_in(struct worker *w, enum row_table table) {
 
 /* ---- events with a duration ---- */
 
+/* c10d writes the arguments of a collective also where it sets the communicator up, and where it waits. */
+static bool is_exchange(const struct field *name) {
+  return !(name->length == 4 && (memcmp(name->text, "wait", 4) == 0 || memcmp(name->text, "init", 4) == 0));
+}
+
 static void emit_collective(struct worker *w, bool is_kernel, uint64_t row, int64_t start, int64_t duration) {
   struct collective found = {
       .start_ns = start, .dur_ns = duration, .row = row, .is_kernel = is_kernel,
@@ -137,7 +142,9 @@ static void emit_op(struct worker *w, enum category category) {
     if (w->fields[KEY_MODULE_HIERARCHY].length) SET(ops_module, take_text(w, KEY_MODULE_HIERARCHY));
     else taken(w, KEY_MODULE_HIERARCHY);
   }
-  if (has(w, KEY_COLLECTIVE)) emit_collective(w, false, row, start, duration);
+  if (has(w, KEY_COLLECTIVE) && is_exchange(&w->fields[KEY_COLLECTIVE])) {
+    emit_collective(w, false, row, start, duration);
+  }
   bool is_mark = kind == LITERAL_user || kind == LITERAL_input;
   if (is_mark && !w->is_dry) { /* a range as well: as derive makes them of sources without any */
     uint32_t op = row;
