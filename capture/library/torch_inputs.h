@@ -138,8 +138,8 @@ void torch_inputs_read(struct input_sink *sink, const uint8_t *record_function);
 /* A hash, made without writing the words: equal hashes, equal words. For most ops this is all.  Which inputs an op has
 ** changes from op to op, and a branch that the processor cannot foretell costs as much as hashing a tensor.  So each
 ** input is taken for a tensor: those that are none are replaced by one without sizes, and of each tensor SIZES_READ
-*sizes
-** are taken in whether it has them or not, each with a factor of its own (multilinear hashing), which is 0 then. */
+** sizes are taken in whether it has them or not, each with a factor of its own (multilinear hashing), which is 0 then.
+*/
 enum { SIZES_READ = 4 };
 #define SIZE_FACTOR_1 0x9e3779b97f4a7c15u
 #define SIZE_FACTOR_2 0xc2b2ae3d27d4eb4fu

@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import bounded  # noqa: E402
 import scratch  # noqa: E402,F401  (temporary files go where they are removed)
+from asking import query  # noqa: E402,F401
 
 BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(HERE, "..", "..", "build")
 PYTHON = os.environ.get("TFPROF_PYTHON") or sys.executable
@@ -72,12 +73,6 @@ def launch(directory, command, options=(), status=0, environment=None, **more):
     if status is not None and result.returncode != status:
         raise AssertionError("%s ended with %d\n%s%s" % (command, result.returncode, result.stdout, result.stderr))
     return result.stdout, result.stderr
-
-
-def query(directory, sql):
-    """Rows of the run as dictionaries."""
-    command = [os.path.join(BUILD, "tfprof"), "--format", "json", directory, sql]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def dumps(directory):

@@ -9,14 +9,7 @@ import subprocess
 import sys
 
 import capturing
-
-SHELL = os.path.join(capturing.BUILD, "tfprof")
-
-
-def query(directory, sql):
-    result = subprocess.run([SHELL, "--format", "json", directory, sql], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout or "[]")
+from capturing import query
 
 
 def check_flops(directory, counted):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import capturing
+from capturing import query
 
 RANGE = "compared"
 PROGRAMS = ["cnn", "transformer", "autograd_threads", "loader"]
@@ -17,13 +18,6 @@ PROGRAMS += ["exceptions.raised"]  # of ranges that overlap torch.profiler forge
 PROGRAMS += ["compiled.aot_eager"]
 # Compiled code marks its regions only while a profiler watches it: another execution has other ranges.
 TOGETHER = ["compiled.aot_eager"]
-TFPROF = os.path.join(capturing.BUILD, "tfprof")
-
-
-def rows(run, sql):
-    answer = subprocess.run([TFPROF, "--format", "json", run, sql], capture_output=True, text=True)
-    assert answer.returncode == 0, answer.stderr
-    return json.loads(answer.stdout or "[]")
 
 
 def line_of(program, text):
@@ -60,7 +54,7 @@ def captured(path):
     """
     assert capturing.parts(path)["memory"] == ("ok", ""), capturing.parts(path)
     assert not capturing.summary(path)["problems"], capturing.summary(path)
-    found = rows(
+    found = query(
         path,
         f"""WITH whole AS (SELECT start_ns, end_ns FROM ops WHERE name = '{RANGE}')
         SELECT a.thread_id AS thread, o.name AS op, a.bytes, a.allocated_ns AS time FROM allocations AS a, whole
@@ -134,7 +128,7 @@ def check_ranks():
         out = os.path.join(directory, "profile.json")
         command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", drive, "ranks", "both", out]
         capturing.launch(directory, [capturing.PYTHON, *command], ["--quiet"])
-        ranks = capturing.query(directory, "SELECT path, rank FROM profiles WHERE rank IS NOT NULL ORDER BY rank")
+        ranks = query(directory, "SELECT path, rank FROM profiles WHERE rank IS NOT NULL ORDER BY rank")
         assert [row["rank"] for row in ranks] == [0, 1], ranks
         for row in ranks:
             with open(out + str(row["rank"])) as file:
@@ -146,14 +140,14 @@ def check_ranks():
 
 def check_sums(run):
     """Totals fit, event by event, and what ops are said to have allocated is what the rows say."""
-    found = rows(
+    found = query(
         run,
         """SELECT count(*) AS count, sum(in_use_bytes - before <> bytes) AS wrong, sum(peak_bytes < in_use_bytes) AS low,
         max(peak_bytes) = max(in_use_bytes) AS meets FROM (SELECT *, lag(in_use_bytes) OVER (ORDER BY id) AS before
         FROM memory_events WHERE allocator = 'DefaultCPUAllocator' AND kind <> 'out_of_memory')""",
     )[0]
     assert found["count"] > 20 and found["wrong"] == 0 and found["low"] == 0 and found["meets"] == 1, found
-    found = rows(
+    found = query(
         run,
         """SELECT (SELECT sum(allocated_self_bytes) FROM ops) AS own,
         (SELECT sum(allocated_bytes) FROM ops WHERE parent_id IS NULL) AS outermost,
@@ -169,7 +163,7 @@ def check_failure():
         assert "can't allocate memory" in errors, errors
         (path,) = capturing.dumps(directory)
         check_sums(path)
-        (failure,) = rows(
+        (failure,) = query(
             path,
             """SELECT bytes, in_use_bytes, f.line, f.file, o.name AS op, e.allocation_id FROM memory_events AS e
             JOIN code_traces AS t ON t.id = e.code_trace_id JOIN code_frames AS f ON f.id = t.leaf_frame_id
@@ -180,7 +174,7 @@ def check_failure():
         assert failure["in_use_bytes"] >= weights + history, failure
         assert failure["line"] == line_of("out_of_memory.py", "the line that fails"), failure
         assert failure["op"] == "aten::empty" and failure["file"] == program, failure
-        live = rows(
+        live = query(
             path,
             """SELECT f.line, count(*) AS count, sum(a.bytes) AS bytes FROM allocations AS a
             JOIN code_traces AS t ON t.id = a.code_trace_id JOIN code_frames AS f ON f.id = t.leaf_frame_id
@@ -190,15 +184,15 @@ def check_failure():
         by_line = {row["line"]: (row["count"], row["bytes"]) for row in live}
         assert by_line[line_of("out_of_memory.py", "the line of the weights")] == (3, weights), by_line
         assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, history), by_line
-        (device,) = rows(path, "SELECT kind, ordinal, multiprocessor_count AS cores, memory_bytes AS bytes FROM devices")
+        (device,) = query(path, "SELECT kind, ordinal, multiprocessor_count AS cores, memory_bytes AS bytes FROM devices")
         cores = subprocess.run(["lscpu", "-p=CORE,SOCKET"], capture_output=True, text=True, check=True).stdout
         cores = len({line for line in cores.splitlines() if not line.startswith("#")})
         size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
         assert device == {"kind": "cpu", "ordinal": 0, "cores": cores, "bytes": size}, device
-        (seen,) = rows(path, "SELECT bytes, op, location FROM memory_failures")
+        (seen,) = query(path, "SELECT bytes, op, location FROM memory_failures")
         where = "out_of_memory.py:%d" % line_of("out_of_memory.py", "the line that fails")
         assert seen == {"bytes": 2**52, "op": "aten::empty", "location": where}, seen
-        (advice,) = rows(path, "SELECT severity, message FROM advise WHERE check_name = 'out_of_memory'")
+        (advice,) = query(path, "SELECT severity, message FROM advise WHERE check_name = 'out_of_memory'")
         holder = "out_of_memory.py:%d (" % line_of("out_of_memory.py", "the line of the history")
         assert advice["severity"] == "critical" and "held by " + holder in advice["message"], advice
         assert "at " + where + ": 4.00 PiB" in advice["message"], advice
@@ -210,11 +204,11 @@ def check_kill():
         capturing.run(directory, [os.path.join(capturing.PROGRAMS, "out_of_memory.py"), "kill"], status=-9)
         (path,) = capturing.dumps(directory)
         assert not capturing.summary(path)["closed"]
-        live = rows(path, "SELECT line, live_count, live_bytes, peak_bytes FROM memory_by_line")
+        live = query(path, "SELECT line, live_count, live_bytes, peak_bytes FROM memory_by_line")
         by_line = {row["line"]: (row["live_count"], row["live_bytes"]) for row in live}
         assert all(row["peak_bytes"] == row["live_bytes"] for row in live), live  # it died at its peak
-        timeline = rows(path, "SELECT sum(bytes) AS bytes, count(*) AS count, max(device_bytes) AS peak FROM memory_timeline")
-        assert timeline[0]["peak"] == rows(path, "SELECT max(in_use_bytes) AS peak FROM memory_events")[0]["peak"], timeline
+        timeline = query(path, "SELECT sum(bytes) AS bytes, count(*) AS count, max(device_bytes) AS peak FROM memory_timeline")
+        assert timeline[0]["peak"] == query(path, "SELECT max(in_use_bytes) AS peak FROM memory_events")[0]["peak"], timeline
         # The last one was asked for 0.15 s before the end: growth like this is written at once.
         assert by_line[line_of("out_of_memory.py", "the last line")] == (1, 64 * 1024 * 1024 * 4), by_line
         assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, 20 * 500 * 1000 * 4), by_line
@@ -243,7 +237,7 @@ shared = torch.empty(54321, dtype=torch.uint8).share_memory_()
         capturing.run(directory, ["-c", source])
         (path,) = capturing.dumps(directory)
         check_sums(path)
-        (found,) = rows(
+        (found,) = query(
             path,
             """SELECT count(*) AS count, sum(a.released_ns > a.allocated_ns) AS released, count(DISTINCT a.bytes) AS sizes,
             count(DISTINCT a.thread_id) AS threads FROM allocations AS a WHERE bytes BETWEEN 100000 AND 100199""",
@@ -253,9 +247,9 @@ shared = torch.empty(54321, dtype=torch.uint8).share_memory_()
             row["thread"] for row in capturing.table(path, "memory_events") if -100199 <= int(row["bytes"]) <= -100000
         }
         assert len(released_by) >= 1 and "0" not in released_by or len(released_by) == 2, released_by
-        shared = rows(path, "SELECT bytes, allocator FROM allocations WHERE allocator = 'MapAllocator'")
+        shared = query(path, "SELECT bytes, allocator FROM allocations WHERE allocator = 'MapAllocator'")
         assert [row["bytes"] for row in shared] == [54321], shared
-        events = rows(path, "SELECT in_use_bytes FROM memory_events WHERE allocator = 'MapAllocator'")
+        events = query(path, "SELECT in_use_bytes FROM memory_events WHERE allocator = 'MapAllocator'")
         assert all(row["in_use_bytes"] is None for row in events), events
         print("200 pieces of one thread, released by another; shared memory has no total")
 
@@ -284,7 +278,7 @@ for batch in data:
         (path,) = capturing.dumps(directory)
         found = {
             (row["region"], row["op"], row["bytes"]): (row["count"], row["live"])
-            for row in rows(
+            for row in query(
                 path,
                 """SELECT a.region, o.name AS op, a.bytes, count(*) AS count, sum(a.released_ns IS NULL) AS live
                 FROM allocations AS a LEFT JOIN ops AS o ON o.id = a.op_id GROUP BY 1, 2, 3""",
@@ -299,13 +293,13 @@ for batch in data:
         kept = [count for (region, op, size), count in found.items() if (region, op) == ("persistent", "aten::addmm")]
         assert kept and kept[0][0] >= 6 and ("activation", "aten::addmm", output) in found, found
         assert any(region == "temporary" for region, _, _ in found), found
-        last = rows(
+        last = query(
             path,
             """WITH t AS (SELECT *, row_number() OVER (PARTITION BY category ORDER BY time_ns DESC) AS place,
             row_number() OVER (ORDER BY time_ns DESC) AS last FROM memory_timeline)
             SELECT sum(bytes) AS bytes, max(CASE WHEN last = 1 THEN device_bytes END) AS device FROM t WHERE place = 1""",
         )[0]
-        in_use = rows(path, "SELECT in_use_bytes AS bytes FROM memory_events ORDER BY id DESC LIMIT 1")[0]["bytes"]
+        in_use = query(path, "SELECT in_use_bytes AS bytes FROM memory_events ORDER BY id DESC LIMIT 1")[0]["bytes"]
         assert last["bytes"] == last["device"] == in_use, (last, in_use)
         print("categories: %s" % sorted({str(region) for region, _, _ in found}))
 

@@ -5,18 +5,11 @@ module they ran.
 import collections
 import json
 import os
-import subprocess
 
 import capturing
+from capturing import query
 
-SHELL = os.path.join(capturing.BUILD, "tfprof")
 PROGRAM = os.path.join(capturing.PROGRAMS, "models.py")
-
-
-def query(directory, sql):
-    result = subprocess.run([SHELL, "--format", "json", directory, sql], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout or "[]")
 
 
 def check_parameters(directory, expected, others=()):

@@ -1,6 +1,5 @@
 """The disk is full while a program is recorded: the program goes on unharmed, what was recorded before is served."""
 
-import json
 import os
 import resource
 import subprocess
@@ -9,9 +8,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shell"))
-from terminal import LeftOut, program, run_tests
+from terminal import LeftOut, asking, program, run_tests
 
-TFPROF, CAPTURE = program("tfprof"), program("tfprof-capture")
+CAPTURE = program("tfprof-capture")
 PYTHON = os.environ.get("TFPROF_PYTHON", sys.executable)
 LIMIT = 65536
 TRAIN = """
@@ -28,29 +27,17 @@ sys.exit(6)
 """
 
 
-def query(run, sql):
-    done = subprocess.run(
-        [TFPROF, "--format", "json", run, sql],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def check(run, done):
     assert done.returncode == 6 and done.stdout == "trained to the end\n", (done.returncode, done.stdout, done.stderr)
     assert "lost" in done.stderr, done.stderr
-    recorded = query(run, "SELECT count(*) AS n, count(name) AS named, sum(dur_ns) AS total FROM ops")[0]
+    recorded = asking.query(run, "SELECT count(*) AS n, count(name) AS named, sum(dur_ns) AS total FROM ops")[0]
     assert recorded["n"] > 1000 and recorded["n"] == recorded["named"], recorded
-    told = query(run, "SELECT severity, reason, message, count FROM diagnostics WHERE severity <> 'info'")
+    told = asking.query(run, "SELECT severity, reason, message, count FROM diagnostics WHERE severity <> 'info'")
     lost = {row["count"] for row in told if row["reason"] == "capture_dropped"}
     assert lost and lost == {row["count"] for row in told if row["reason"] == "dropped_rows"}, told
     # The last words find room on the full disk: how much was lost, and the end.
     assert f"tfprof: {sum(lost):,} rows were lost" in done.stderr, (lost, done.stderr)
-    assert query(run, "SELECT complete, rows_dropped FROM coverage") == [{"complete": 1, "rows_dropped": sum(lost)}], told
+    assert asking.query(run, "SELECT complete, rows_dropped FROM coverage") == [{"complete": 1, "rows_dropped": sum(lost)}], told
     print("       ", recorded["n"], "ops recorded;", told)
 
 

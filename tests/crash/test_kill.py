@@ -4,7 +4,6 @@ TFPROF_CRASH_ROUNDS says how many random kills are tried (6).
 """
 
 import contextlib
-import json
 import os
 import random
 import signal
@@ -15,9 +14,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shell"))
-from terminal import bounded, program, run_tests
+from terminal import asking, bounded, program, run_tests
 
-TFPROF, CAPTURE = program("tfprof"), program("tfprof-capture")
+CAPTURE = program("tfprof-capture")
 PYTHON = os.environ.get("TFPROF_PYTHON", sys.executable)
 ROUNDS = int(os.environ.get("TFPROF_CRASH_ROUNDS", "6"))
 SECOND = 10**9
@@ -64,16 +63,7 @@ def program_of(process):
 
 
 def query(directory, sql):
-    done = subprocess.run(
-        [TFPROF, "--format", "json", "run", sql],
-        cwd=directory,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return asking.query(os.path.join(directory, "run"), sql)
 
 
 def check(directory, until_ns):

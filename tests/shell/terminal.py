@@ -12,7 +12,8 @@ import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import bounded  # noqa: E402,F401  (for the tests that import this)
+import asking  # noqa: E402,F401  (for the tests that import this)
+import bounded  # noqa: E402,F401
 import scratch  # noqa: E402,F401  (temporary files go where they are removed)
 
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|\x1b\][^\x07]*\x07|\x07")
