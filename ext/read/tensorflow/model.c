@@ -444,9 +444,3 @@ int64_t tf_add(struct tf_model *model, int64_t a, int64_t b) {
   tf_trouble(model, TF_TROUBLE_TIME, 0);
   return a;
 }
-
-int64_t tf_add_micros(struct tf_model *model, int64_t a, int64_t b) {
-  if (a <= TF_MOST_MICROS - b) return a + b;
-  tf_trouble(model, TF_TROUBLE_TIME, 0);
-  return a;
-}

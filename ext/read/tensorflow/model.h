@@ -303,6 +303,10 @@ bool tf_is_accelerator_lane(const char *device, size_t length);
 int64_t tf_add(struct tf_model *model, int64_t a, int64_t b);
 /* The same of microseconds, which must fit as nanoseconds, and with as many again on top. */
 #define TF_MOST_MICROS (INT64_MAX / 4000)
-int64_t tf_add_micros(struct tf_model *model, int64_t a, int64_t b);
+static inline int64_t tf_add_micros(struct tf_model *model, int64_t a, int64_t b) {
+  if (a <= TF_MOST_MICROS - b) return a + b;
+  tf_trouble(model, TF_TROUBLE_TIME, 0);
+  return a;
+}
 
 #endif

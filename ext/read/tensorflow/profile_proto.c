@@ -228,15 +228,14 @@ static bool take_part(struct tf_model *model, const struct wire_reader *reader, 
   return take_number(model, reader, field->number, wire_int64(field), exec);
 }
 
-static bool read_exec(struct tf_model *model, struct entry *entry, uint32_t node) {
-  struct wire_reader *reader = &entry->value;
+static bool read_exec(struct tf_model *model, struct wire_reader *reader, int64_t step, uint32_t node) {
   struct wire_field field;
   struct tf_exec *exec; /* stays where it is: only the next execution adds one */
   struct quick quick = quick_begin(reader);
   uint64_t value;
   unsigned tag;
   bool is_taken;
-  if (!tf_begin_step(model, wire_int64(&entry->key)) || !tf_get_exec(model, node, &exec)) return false;
+  if (!tf_begin_step(model, step) || !tf_get_exec(model, node, &exec)) return false;
   for (; quick_next(&quick, &tag, &value); reader->at = quick.at) {
     if ((tag & 7) == WIRE_VARINT) {
       take_number(model, reader, tag >> 3, (int64_t)value, exec);
@@ -260,6 +259,23 @@ static bool read_exec(struct tf_model *model, struct entry *entry, uint32_t node
   }
   tf_check(model, reader);
   return true;
+}
+
+/* The map entry {1: step, 2: execution}. */
+static inline bool read_exec_entry(struct tf_model *model, const struct wire_reader *outer,
+                                   const struct wire_field *field, uint32_t node) {
+  struct wire_reader reader = wire_enter(outer, field);
+  struct quick quick = quick_begin(&reader);
+  unsigned tag;
+  uint64_t step, length;
+  if (quick_next(&quick, &tag, &step) && tag == (1 << 3 | WIRE_VARINT) && quick_next(&quick, &tag, &length) &&
+      tag == QUICK_BYTES(2) && quick.at + length == quick.end) {
+    reader.at = quick.at;
+    reader.depth++;
+    return read_exec(model, &reader, (int64_t)step, node);
+  }
+  struct entry entry = read_entry(outer, field);
+  return read_exec(model, &entry.value, wire_int64(&entry.key), node);
 }
 
 /* ---- nodes ---- */
@@ -442,7 +458,7 @@ static bool read_part(struct tf_model *model, struct wire_reader *reader, const 
       struct wire_reader attribute = wire_enter(reader, field);
       return tf_attributes_take(model, &parts->attributes, &attribute);
     }
-    case 12: entry = read_entry(reader, field); return read_exec(model, &entry, row);
+    case 12: return read_exec_entry(model, reader, field, row);
     case 14: entry = read_entry(reader, field); return read_source_output(model, &entry, &parts->sources);
     case 15: entry = read_entry(reader, field); return read_output_shape(model, &entry, parts);
   }

@@ -110,9 +110,23 @@ int64_t tf_shape_elements(const struct tf_shape *shape) {
   return product;
 }
 
+/* Every node has sizes: printf would take longer than reading them. */
+static void add_sizes(const struct tf_shape *shape, char joint, struct tf_text *text) {
+  for (unsigned i = 0; i < shape->rank; i++) {
+    char digits[24], *end = digits + sizeof digits, *at = end;
+    int64_t size = shape->sizes[i];
+    uint64_t rest = size < 0 ? 0 - (uint64_t)size : (uint64_t)size;
+    do *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (size < 0) *--at = '-';
+    if (i) *--at = joint;
+    tf_text_add(text, at, (size_t)(end - at));
+  }
+}
+
 void tf_shape_text(const struct tf_shape *shape, struct tf_text *text) {
   if (shape->rank == 0) tf_text_add(text, "1", 1);
-  for (unsigned i = 0; i < shape->rank; i++) tf_text_print(text, "%s%lld", i ? "x" : "", (long long)shape->sizes[i]);
+  add_sizes(shape, 'x', text);
 }
 
 void tf_shape_json(const struct tf_shape *shape, struct tf_text *text) {
@@ -121,7 +135,7 @@ void tf_shape_json(const struct tf_shape *shape, struct tf_text *text) {
     return;
   }
   tf_text_add(text, "[", 1);
-  for (unsigned i = 0; i < shape->rank; i++) tf_text_print(text, "%s%lld", i ? "," : "", (long long)shape->sizes[i]);
+  add_sizes(shape, ',', text);
   tf_text_add(text, "]", 1);
 }
 
