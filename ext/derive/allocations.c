@@ -238,10 +238,15 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   return status;
 }
 
+static bool is_idle(const struct profile *profile) {
+  return profile->tables[TABLE_memory_events].segment_count == 0;
+}
+
 const struct derive_pass derive_allocations = {
     .name = "allocations",
     .summary = "Allocations and releases of one address paired in the order of time, with the ops that did them.",
     .makes_table = TABLE_allocations,
+    .is_idle = is_idle,
     .reads = {{TABLE_memory_events, COLUMN_memory_events_time_ns},
               {TABLE_memory_events, COLUMN_memory_events_kind},
               {TABLE_memory_events, COLUMN_memory_events_bytes},

@@ -337,11 +337,24 @@ static enum tfprof_status run_marks(struct profile *profile, struct tfprof_error
   return status;
 }
 
+/* No mark and no kernel of NCCL: where the source tells the kinds of its kernels, those are among `communication`. */
+static bool is_idle(const struct profile *profile) {
+  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
+  string_id communication = derive_known_text(profile, "communication");
+  if (!user_rows_is_idle(profile)) return false;
+  for (size_t s = 0; s < kernels->segment_count; s++) {
+    const struct column *kinds = kernels->segments[s]->columns[COLUMN_kernels_kind];
+    if (!kinds || derive_find_text(kinds, 0, communication) < kinds->rows) return false;
+  }
+  return true;
+}
+
 const struct derive_pass derive_marked_collectives = {
     .name = "collectives of marks",
     .summary = "One collective for each kernel of NCCL, or for each range by which a backend that works on the host "
                "marks one.",
     .makes_table = TABLE_collectives,
+    .is_idle = is_idle,
     .reads = {USER_ROWS_READ,
               {TABLE_ops, COLUMN_ops_input_shapes},
               {TABLE_ops, COLUMN_ops_input_types},

@@ -108,6 +108,7 @@ const struct derive_pass derive_input_events = {
     .name = "input events",
     .summary = "One input event for each batch that a PyTorch data loader was asked for.",
     .makes_table = TABLE_input_events,
+    .is_idle = user_rows_is_idle,
     .reads = {USER_ROWS_READ},
     .writes = {{TABLE_input_events, COLUMN_input_events_name},
                {TABLE_input_events, COLUMN_input_events_stage},

@@ -72,6 +72,7 @@ const struct derive_pass derive_ranges = {
     .name = "ranges",
     .summary = "One range for each op of category user or input, nested as the ops are.",
     .makes_table = TABLE_ranges,
+    .is_idle = user_rows_is_idle,
     .reads = {USER_ROWS_READ},
     .writes = {{TABLE_ranges, COLUMN_ranges_name},
                {TABLE_ranges, COLUMN_ranges_domain},

@@ -124,6 +124,17 @@ static enum tfprof_status find_parents(struct user_rows *rows, struct profile *p
   return status;
 }
 
+bool user_rows_is_idle(const struct profile *profile) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  const string_id marks[MARKS] = {derive_known_text(profile, "user"), derive_known_text(profile, "input")};
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct column *categories = ops->segments[s]->columns[COLUMN_ops_category];
+    uint32_t next[MARKS] = {0, 0};
+    if (!categories || next_mark(categories, marks, 0, next) < categories->rows) return false;
+  }
+  return true;
+}
+
 void user_rows_free(struct user_rows *rows) {
   scratch_free(rows->ops);
   scratch_free(rows->parents);

@@ -23,7 +23,9 @@ struct user_column {
 enum tfprof_status user_rows_make_table(struct user_rows *rows, struct profile *profile, unsigned table,
                                         bool (*wanted)(const char *name), const struct user_column *columns,
                                         size_t column_count, struct tfprof_error *error);
-/* What a pass reads that does so. */
+/* derive_pass.is_idle of a pass that does so: no op is known to be such a mark, or may be. */
+bool user_rows_is_idle(const struct profile *profile);
+/* What it reads. */
 #define USER_ROWS_READ                                                                                    \
   {TABLE_ops, COLUMN_ops_name}, {TABLE_ops, COLUMN_ops_category}, {TABLE_ops, COLUMN_ops_thread_id},      \
       {TABLE_ops, COLUMN_ops_start_ns}, {TABLE_ops, COLUMN_ops_end_ns}, {TABLE_ops, COLUMN_ops_dur_ns},   \

@@ -111,6 +111,10 @@ static enum tfprof_status fill_absent_in_all(struct profile *profile, unsigned t
   return status;
 }
 
+static bool is_idle(const struct profile *profile, const struct derive_pass *pass) {
+  return pass->is_idle && pass->is_idle(profile);
+}
+
 /* Makes all that a pass needs. */
 static enum tfprof_status prepare(struct profile *profile, const struct derive_pass *pass, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
@@ -174,6 +178,7 @@ static enum tfprof_status run_pass(struct profile *profile, unsigned number, str
   if (profile->passes_running & bit) {
     return error_set(error, TFPROF_USAGE, "derive pass %s needs what it makes itself", pass->name);
   }
+  if (is_idle(profile, pass)) return finish_pass(profile, number, TFPROF_OK, error);
   uint64_t others = profile->passes_running;
   profile->passes_running |= bit;
   enum tfprof_status status = prepare(profile, pass, error);
@@ -225,6 +230,7 @@ static void need_pass(const struct profile *profile, int number, struct needs *n
   uint64_t bit = (uint64_t)1 << (number < 0 ? 0 : number);
   if (number < 0 || (profile->passes_done | needs->passes) & bit) return;
   const struct derive_pass *pass = profile->store->passes[number];
+  if (is_idle(profile, pass)) return; /* run_pass() is soon done with it */
   needs->passes |= bit;
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
     need_pass(profile, pass_to_make(profile, pass->writes[i].table), needs);

@@ -156,6 +156,9 @@ struct derive_pass {
   enum tfprof_status (*run)(struct profile *profile, struct tfprof_error *error);
   bool is_alone; /* run() makes texts or diagnostics or retains columns, so that no other pass may run meanwhile */
   const char *const *texts; /* that run() needs in the pool: they are put there before; NULL ends, may be NULL */
+  /* Whether what is in memory already shows that run() would find nothing to do: then nothing is read for it, and it is
+  ** not called. May be NULL. */
+  bool (*is_idle)(const struct profile *profile);
 };
 /* Before run(): every table it reads, writes or makes from is made, and every column of `reads` is loaded in every
 ** segment of the profile, absent columns included. run() sets every column of `writes` with segment_set_column (a

@@ -226,7 +226,25 @@ static const struct derive_pass cycle_pass = {.name = "cycle",
                                               .reads = {{TABLE_ops, COLUMN_ops_error}},
                                               .writes = {{TABLE_ops, COLUMN_ops_error}},
                                               .run = run_count};
-static const struct derive_pass *const passes[] = {&count_pass, &steps_pass, &depth_pass, &wrong_pass, &cycle_pass};
+/* Makes transfers of ops, but where its source is known to have none. */
+static bool has_transfers;
+static unsigned transfer_runs;
+static inline bool is_without_transfers(const struct profile *profile) {
+  (void)profile;
+  return !has_transfers;
+}
+static inline enum tfprof_status run_transfers(struct profile *profile, struct tfprof_error *error) {
+  transfer_runs++;
+  return profile_add_segment(profile, TABLE_transfers, 0, 3, NULL, NULL, NULL, error);
+}
+static const struct derive_pass transfers_pass = {.name = "transfers",
+                                                  .makes_table = TABLE_transfers,
+                                                  .is_idle = is_without_transfers,
+                                                  .reads = {{TABLE_ops, COLUMN_ops_flops}},
+                                                  .writes = {{TABLE_transfers, COLUMN_transfers_bytes}},
+                                                  .run = run_transfers};
+static const struct derive_pass *const passes[] = {&count_pass, &steps_pass, &depth_pass,
+                                                   &wrong_pass, &cycle_pass, &transfers_pass};
 
 /* ---- opening ---- */
 

@@ -141,6 +141,26 @@ static void test_passes(void) {
   check(freed == 4 && segments_alive == 0, "%u profiles freed, %u segments left", freed, segments_alive);
 }
 
+/* What shows in memory already to make no rows reads nothing and is not called. */
+static void test_idle_pass(void) {
+  for (unsigned made = 0; made < 2; made++) {
+    struct store *store = create();
+    struct tfprof_error error;
+    unsigned freed = 0;
+    uint32_t run;
+    has_transfers = made;
+    open_run(store, "runs/a", 1, 700, &freed, &run, &error);
+    loads = transfer_runs = 0;
+    struct snapshot *transfers = take(store, TABLE_transfers, NULL);
+    require(transfers, COLUMN_transfers_bytes);
+    check(transfers->rows == 3 * made && transfer_runs == made, "%llu rows made in %u runs",
+          (unsigned long long)transfers->rows, transfer_runs);
+    check((loads > 0) == made, "an idle pass is the reason of %u loads", loads);
+    snapshot_release(transfers);
+    store_release(store);
+  }
+}
+
 static void test_made_again(void) {
   struct store *store = create();
   struct tfprof_error error;
@@ -208,6 +228,7 @@ static void test_interrupts(void) {
 int main(void) {
   test_orders();
   test_passes();
+  test_idle_pass();
   test_made_again();
   test_interrupts();
   return check_result();
