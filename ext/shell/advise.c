@@ -2,7 +2,8 @@
 **
 ** The check accelerator_utilization of sql/advise is called AcceleratorUtilizationChecker here.  Those of TensorFlow's
 ** profiler come first, with a heading even where they find nothing; the others where they find something, with what to
-** do below each finding.  With -format csv, json and so on the rows of the checks are shown instead.
+** do below each finding.  Unless it is named, one that repeats what another has said is left out.  With -format csv,
+** json and so on the rows of the checks are shown instead.
 */
 #include "advise.h"
 
@@ -241,6 +242,17 @@ static bool is_true(sqlite3 *db, const char *sql) {
   return result;
 }
 
+/* Of what TensorFlow ran, ExpensiveOperationChecker shows the lines already. */
+static void leave_out_repeated(struct advising *advising) {
+  if (!advising->is_every ||
+      !is_true(advising->session->db,
+               "SELECT NOT EXISTS (SELECT 1 FROM temp.profiles WHERE framework IS NOT 'tensorflow')"))
+    return;
+  for (int i = 0; i < advising->check_count; i++) {
+    if (strcmp(advising->checks[i]->name, "slowest_source_line") == 0) advising->is_chosen[i] = false;
+  }
+}
+
 /* What the graph's checker has nothing to go by, and which of TensorFlow's files would bring it. */
 static void tell_missing(struct advising *advising) {
   sqlite3 *db = advising->session->db;
@@ -315,6 +327,7 @@ enum session_result advise_run(struct session *session, const char *line) {
   change(&advising, "expensive_operation.every_source", "1");
   if (!advising.connection || !take_words(&advising, classic_advise_words(session)) || !take_words(&advising, line))
     return SESSION_ERROR;
+  leave_out_repeated(&advising);
   enum session_result result = SESSION_OK;
   apply(&advising, false);
   if (session->style.format != OUTPUT_BOX) {

@@ -26,15 +26,18 @@ WITH settings AS MATERIALIZED (
 ), own_last_step AS MATERIALIZED (
   SELECT node_id, max(step_id) AS step_id FROM settings CROSS JOIN temp.node_steps
   WHERE is_compat AND start_ns IS NOT NULL GROUP BY 1
-), measured AS (
-  SELECT last_step.profile_id AS profile_id, last_step.device AS device, sum(1.0 * accelerator_ns) AS busy_ns,
-    1.0 * max(end_ns) - min(start_ns) AS span_ns, 'SELECT node_id, accelerator_ns FROM temp.node_steps' AS evidence
-  FROM settings
-  CROSS JOIN last_step
-  CROSS JOIN temp.node_steps AS node_steps ON node_steps.step_id = last_step.step_id
-  CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
-  WHERE NOT is_compat AND start_ns IS NOT NULL AND nodes.canonical_device = last_step.device
-  GROUP BY 1, 2
+), measured AS MATERIALIZED ( -- of each device by itself: to group all rows takes longer than the rest
+  SELECT last_step.profile_id AS profile_id, last_step.device AS device, (
+      SELECT sum(1.0 * accelerator_ns) FROM temp.node_steps AS node_steps
+      CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
+      WHERE node_steps.step_id = last_step.step_id AND start_ns IS NOT NULL
+        AND nodes.canonical_device = last_step.device) AS busy_ns, (
+      SELECT 1.0 * max(end_ns) - min(start_ns) FROM temp.node_steps AS node_steps
+      CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
+      WHERE node_steps.step_id = last_step.step_id AND start_ns IS NOT NULL
+        AND nodes.canonical_device = last_step.device) AS span_ns,
+    'SELECT node_id, accelerator_ns FROM temp.node_steps' AS evidence
+  FROM settings CROSS JOIN last_step WHERE NOT is_compat
   UNION ALL
   SELECT nodes.profile_id, nodes.canonical_device, sum(1.0 * accelerator_ns), 1.0 * max(end_ns) - min(start_ns),
     'SELECT node_id, accelerator_ns FROM temp.node_steps'

@@ -21,7 +21,8 @@ WITH RECURSIVE settings AS MATERIALIZED (
   SELECT id AS profile_id FROM temp.profiles
   WHERE framework IS NOT 'pytorch' OR tfprof_setting('expensive_operation.every_source', 0)
 ), timed AS MATERIALIZED (
-  SELECT profile_id FROM chosen WHERE profile_id IN (SELECT profile_id FROM temp.node_steps)
+  SELECT profile_id FROM chosen
+  WHERE EXISTS (SELECT 1 FROM temp.node_steps AS node_steps WHERE node_steps.profile_id = chosen.profile_id)
 ), ops AS (
   SELECT op_view.profile_id AS profile_id,
     row_number() OVER (PARTITION BY op_view.profile_id ORDER BY position) AS place, name,
@@ -41,7 +42,8 @@ WITH RECURSIVE settings AS MATERIALIZED (
   SELECT code_view.profile_id AS profile_id, position, parent_position, name, total_cpu_micros AS cpu_micros,
     total_accelerator_micros AS accelerator_micros, total_micros AS micros
   FROM timed JOIN temp.code_view AS code_view ON code_view.profile = timed.profile_id
-  WHERE timed.profile_id IN (SELECT profile_id FROM temp.nodes WHERE code_trace_id IS NOT NULL)
+  WHERE EXISTS (SELECT 1 FROM temp.nodes AS nodes
+      WHERE nodes.profile_id = timed.profile_id AND nodes.code_trace_id IS NOT NULL)
     AND max_depth = 100 AND min_micros = 100 AND order_by = 'micros'
 ), branches AS MATERIALIZED (
   SELECT profile_id, parent_position, count(*) AS children, min(position) AS first_child

@@ -36,8 +36,12 @@ WITH normalised AS (
   CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
   WHERE nodes.canonical_device LIKE '%gpu:%' GROUP BY 1
 ), converting AS MATERIALIZED (
-  SELECT profile_id, sum(1.0 * dur_ns) AS conversion_ns FROM temp.kernels
-  WHERE name LIKE '%n___ToN___%' AND (name LIKE '%nchwToNhwc%' OR name LIKE '%nhwcToNchw%') GROUP BY 1
+  SELECT kernels.profile_id AS profile_id, sum(1.0 * kernels.dur_ns) AS conversion_ns
+  FROM temp.profiles AS profiles CROSS JOIN temp.kernels AS kernels ON kernels.profile_id = profiles.id
+  WHERE coalesce(profiles.format, '') NOT GLOB 'tf_*' -- there, runs on devices have the names of nodes, not of kernels
+    AND kernels.name LIKE '%n___ToN___%'
+    AND (kernels.name LIKE '%nchwToNhwc%' OR kernels.name LIKE '%nhwcToNchw%')
+  GROUP BY 1
 ), conversions AS (
   SELECT converting.profile_id AS profile_id, CAST(conversion_ns AS INTEGER) AS conversion_ns,
     sum(1.0 * kernels.dur_ns) AS kernel_ns

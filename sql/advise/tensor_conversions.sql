@@ -16,8 +16,10 @@ WITH measured AS (
 ), conversions AS (
   SELECT ops.profile_id AS profile_id, count(*) AS conversion_count, CAST(sum(1.0 * ops.dur_ns) AS INTEGER)
     AS conversion_ns
-  FROM temp.ops AS ops LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
-  WHERE ops.name IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')
+  FROM temp.profiles AS profiles CROSS JOIN temp.ops AS ops ON ops.profile_id = profiles.id
+  LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
+  WHERE profiles.framework IS NOT 'tensorflow' -- the ops are PyTorch's
+    AND ops.name IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')
     AND (ops.parent_id IS NULL
       OR enclosing.name NOT IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone'))
     AND ops.step_id IN (SELECT id FROM measured)

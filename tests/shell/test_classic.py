@@ -273,6 +273,9 @@ def test_advise():
     one = works("advise", *GRAPH, "--checkers=ExpensiveOperationChecker")
     assert one == works(*GRAPH, "advise -checkers expensive_operation") and one in out, (one, out)
     assert "top 3 operation type" in one
+    # What TensorFlow ran has its lines there already.
+    line = works(*GRAPH, "advise -checkers slowest_source_line")
+    assert "SlowestSourceLineChecker:" in line and "SlowestSourceLineChecker:" not in out, (line, out)
     # An option holds for that command only.
     two = works(*GRAPH, "advise -checkers expensive_operation -count 2", "advise -checkers expensive_operation")
     assert "top 3 operation type" not in two[: len(two) // 2] and two.endswith(one), two
