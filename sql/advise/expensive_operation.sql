@@ -5,7 +5,8 @@
 -- three at each of four levels, as far as they take a millisecond in all.  Times are averages over the steps in which a
 -- node ran, as in the classic views, of which these rows are excerpts.
 -- With tfprof_set('compat', 1) the nodes are those that TensorFlow's profiler picks: the outermost scopes with the most
--- time in all, printed with their own time, which is mostly 0; an empty line where none takes long enough.
+-- time in all, printed with their own time, which is mostly 0; and where the call tree branches without a line that
+-- takes long enough, there is an empty line, as there.
 -- What PyTorch ran is left to slowest_source_line and op_summary unless the setting every_source is 1, as it is for the
 -- prompt's own `advise`.
 -- Settings: count (3) of op types, nodes and lines; node_micros (100), which a node must take; line_micros (1000);
@@ -44,7 +45,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
   FROM timed JOIN temp.code_view AS code_view ON code_view.profile = timed.profile_id
   WHERE EXISTS (SELECT 1 FROM temp.nodes AS nodes
       WHERE nodes.profile_id = timed.profile_id AND nodes.code_trace_id IS NOT NULL)
-    AND max_depth = 100 AND min_micros = 100 AND order_by = 'micros'
+    AND max_depth = 100 AND min_micros = 1 AND order_by = 'micros'
 ), branches AS MATERIALIZED (
   SELECT profile_id, parent_position, count(*) AS children, min(position) AS first_child
   FROM lines WHERE parent_position IS NOT NULL GROUP BY 1, 2
@@ -55,7 +56,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
   UNION ALL
   SELECT way_down.profile_id, branches.first_child FROM way_down JOIN branches
     ON branches.profile_id = way_down.profile_id AND branches.parent_position = way_down.position AND children = 1
-), shown AS (
+), shown AS MATERIALIZED (
   SELECT profile_id, max(position) AS position, -1 AS depth FROM way_down GROUP BY 1
   UNION ALL
   SELECT places.profile_id, places.position, shown.depth + 1
@@ -79,8 +80,11 @@ WITH RECURSIVE settings AS MATERIALIZED (
     '', 'SELECT name, total_micros FROM temp.code_view WHERE max_depth = 100 AND order_by = ''micros'''
   FROM shown JOIN lines ON lines.profile_id = shown.profile_id AND lines.position = shown.position WHERE depth >= 0
   UNION ALL
-  SELECT profile_id, 2, 0, NULL, 0, 0, 0, NULL, 'SELECT name, micros FROM temp.op_view'
-  FROM timed JOIN settings WHERE is_compat AND profile_id NOT IN (SELECT profile_id FROM nodes)
+  SELECT shown.profile_id, 3, 0, NULL, 0, 0, 0, NULL, 'SELECT name, total_micros FROM temp.code_view'
+  FROM settings CROSS JOIN shown JOIN branches
+    ON branches.profile_id = shown.profile_id AND branches.parent_position = shown.position AND children > 1
+  WHERE is_compat GROUP BY shown.profile_id
+  HAVING max(shown.depth) = -1 AND shown.profile_id NOT IN (SELECT profile_id FROM shown WHERE depth >= 0)
 )
 SELECT
   'expensive_operation' AS check_name,

@@ -1,5 +1,5 @@
 """Random small graphs with random options: the classic views against TensorFlow's own engine, byte for byte from the legend on;
-some of them as timelines, as profiles of pprof and as the objects of the Python module.
+some of them as timelines, as profiles of pprof and as the objects of the Python module; and their advice.
 
     test_classic.py [CASES [SEED]]
 
@@ -27,7 +27,7 @@ if importlib.util.find_spec("tensorflow") is None:
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 from tensorflow.core.framework import graph_pb2  # noqa: E402
-from tensorflow.core.profiler import tfprof_log_pb2, tfprof_options_pb2  # noqa: E402
+from tensorflow.core.profiler import tfprof_log_pb2, tfprof_options_pb2, tfprof_output_pb2  # noqa: E402
 from tensorflow.core.protobuf import config_pb2  # noqa: E402
 from tensorflow.python.util import _pywrap_tfprof as engine  # noqa: E402
 
@@ -41,6 +41,7 @@ OPS = ["Add", "MatMul", "Conv2D", "Relu", "VariableV2", "Identity", "Const", "No
 PARTS = ["a", "b", "net", "conv_1", "W", "gradients"]
 METRICS = ["bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros", "params", "float_ops",
            "occurrence"]
+CHECKERS = ["ExpensiveOperationChecker", "OperationChecker"]
 SELECTS = METRICS + ["device", "op_types", "input_shapes"]
 DEVICES = ["/job:a/replica:0/task:0/device:CPU:0", "/job:a/replica:0/task:0/device:GPU:0"]
 LANES = [*DEVICES, DEVICES[1] + "/stream:all", DEVICES[1] + "/stream:3", "/job:a/replica:0/task:0/device:GPU:1", "/JOB:a/task:1/cpu:0",
@@ -178,6 +179,18 @@ def command(view, options, output, is_compat):
     return " ".join(words + ["-output", output])
 
 
+def check_advice(opening):
+    """What -compat has of the advice that does not depend on devices; the engine's JobChecker never says anything."""
+    options = tfprof_options_pb2.AdvisorOptionsProto()
+    for name in CHECKERS:
+        options.checkers[name].SetInParent()
+    message = tfprof_output_pb2.AdviceProto.FromString(engine.Profile(b"advise", options.SerializeToString()))
+    theirs = "".join("\n%s:\n%s" % (name, "".join(text + "\n" for text in message.checkers[name].reports)) for name in sorted(CHECKERS))
+    ours = subprocess.run([TFPROF, "--compat", opening, "advise -checkers " + ",".join(CHECKERS)], capture_output=True, text=True).stdout
+    ours = ours[ours.index("┘\n") + 2:]  # after the result of tfprof_open
+    return None if ours == theirs else "ours: %s\ntheirs: %s" % (ours, theirs)
+
+
 def report(path):
     """The lines of a report from the legend on, of a profile of pprof, or of timelines."""
     if path.endswith("pprof"):
@@ -235,10 +248,10 @@ def compare(seed, folder, views):
         if view == "code" and not any(entry.code_def.traces for entry in log.log_entries):
             continue
         if number == 0:
-            trouble = check_message(view, options, is_compat, opening)
-            if trouble:
-                differ += 1
-                print("seed %d: %s: %s" % (seed, view, trouble))
+            for trouble in (check_message(view, options, is_compat, opening), check_advice(opening)):
+                if trouble:
+                    differ += 1
+                    print("seed %d: %s: %s" % (seed, view, trouble))
         form = "file"
         if number % 4 == 1 and view == "code":
             form = "pprof"

@@ -38,8 +38,8 @@ COMPAT = {
     # An input is the output that its edge takes; release builds of the engine show the first one's shape.
     **dict.fromkeys(("op_run_meta", "scope_run_meta", "scope_run_meta_no_log"),
                     "spec 2, input_shapes[i]: the producer's output shape at the edge's output index"),
-    # Where no scope takes 100 microseconds the engine reports an empty line.
-    "advise": "spec 5, ExpensiveOperationChecker: the scope view's top-level entries (min_micros 100); there is none",
+    # Where the call tree branches and no line takes a millisecond the engine reports an empty line.
+    "advise": "spec 5, ExpensiveOperationChecker: up to 3 children with total >= 1 ms; there is none",
 }
 
 # Wrong uses: what we say instead of the engine's words.

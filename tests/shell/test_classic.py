@@ -289,6 +289,26 @@ def test_advise():
     assert [line for line in sql.split("\n") if line.isdigit()] == ["1", "3"], sql
 
 
+def test_expensive_lines():
+    """The call tree branches where a line calls two that ran at all, however short the second ran."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    outer, run_meta = ("main.py", 1, "<module>"), os.path.join(directory, "run_meta")
+    opened = made_of_lines(directory, {"a": [outer, ("main.py", 2, "long")], "b": [outer, ("main.py", 3, "short")]})
+    opened.append("--run_meta_path=" + run_meta)
+
+    def lines(long, short, *words):
+        with open(run_meta, "w") as file:
+            file.write('step_stats { dev_stats { device: "/device:CPU:0" ' + "".join(
+                'node_stats { node_name: "%s" all_start_micros: 1000 op_end_rel_micros: %d } ' % run
+                for run in (("a", long), ("b", short))) + "} }")
+        out = works(*opened, *words, "advise -checkers ExpensiveOperationChecker")
+        return out[out.index("top 1 operation"):].split("\n")[2 if short >= 100 else 1:]
+
+    assert lines(5000, 5)[1] == "main.py:2:long, cpu: 5.00ms, accelerator: 0us, total: 5.00ms", lines(5000, 5)
+    # None of the two long enough: with --compat the empty line of TensorFlow's profiler.
+    assert (lines(50, 5), lines(50, 5, "--compat")) == ([""], ["", ""])
+
+
 def test_advise_with_mistakes():
     for words, wrong in (("-checkers NoChecker", "there is no checker 'NoChecker'; the checkers are Accelerator"),
                          ("-no_option 3", "no option -no_option; the options are -checkers"),
