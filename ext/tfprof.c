@@ -65,6 +65,8 @@
 **                               aggregate: the sum of overlapping weights, at most cap, over time
 **   ordered_concat(text, separator, key)
 **                               aggregate: the texts in the order of the key
+**   path_sums(id, parent, key, value)
+**                               aggregate: a JSON object with the sum for each key over the nodes of trees below it
 **   is_library_file(path)       1: of an installed package or Python's library, 0: of a program, NULL: no file
 **   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
 **   median(x)                   aggregate; only where SQLite has none
@@ -182,7 +184,7 @@ static int register_functions(struct connection *connection) {
   const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
                                              statistics_functions, flops_functions, format_functions,
                                              regexp_functions, pprof_functions, timeline_functions, text_functions,
-                                             settings_functions};
+                                             tree_functions, settings_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     for (const struct function_spec *spec = all[i]; spec->name && !result; spec++)

@@ -41,5 +41,6 @@ extern const struct function_spec pprof_functions[];
 extern const struct function_spec settings_functions[];
 extern const struct function_spec timeline_functions[];
 extern const struct function_spec text_functions[];
+extern const struct function_spec tree_functions[];
 
 #endif

@@ -20,7 +20,7 @@
 --                         trace that names no lines) called backward(), their self time is part of self_ns already
 --   function, file, line  of the frame
 --   is_library            1: a line of an installed package or of Python's library
--- Cost: one pass over ops, then traces times their depth.  Example: SELECT * FROM code_summary LIMIT 10;
+-- Cost: one pass over ops, then one over code_traces.  Example: SELECT * FROM code_summary LIMIT 10;
 WITH RECURSIVE by_trace AS (
   SELECT profile_id, code_trace_id, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns
   FROM temp.ops
@@ -37,30 +37,23 @@ WITH RECURSIVE by_trace AS (
     AND backward.code_trace_id IS NOT forward.code_trace_id
     AND backward.is_measured = 1
   GROUP BY forward.code_trace_id, backward.code_trace_id
-), walked(trace_id, at_trace_id, distance) AS (
-  SELECT code_trace_id, code_trace_id, 0 FROM by_trace
-  UNION ALL
-  SELECT walked.trace_id, code_traces.parent_id, walked.distance + 1
-  FROM walked JOIN temp.code_traces AS code_traces ON code_traces.id = walked.at_trace_id
-  WHERE code_traces.parent_id IS NOT NULL
 ), places AS MATERIALIZED (
   SELECT id AS frame_id, min(id) OVER (PARTITION BY profile_id, file, line) AS place_id,
     coalesce(is_library_file(file), 1) AS is_library
   FROM temp.code_frames
-), on_stack AS MATERIALIZED (
-  SELECT walked.trace_id AS trace_id, places.place_id AS place_id, min(walked.distance) AS distance,
-    max(places.is_library) AS is_library
-  FROM walked
-  JOIN temp.code_traces AS code_traces ON code_traces.id = walked.at_trace_id
-  JOIN places ON places.frame_id = code_traces.leaf_frame_id
-  GROUP BY walked.trace_id, places.place_id
-), innermost AS (
-  SELECT trace_id, coalesce(min(CASE WHEN NOT is_library THEN distance END), 0) AS distance
-  FROM on_stack GROUP BY trace_id
+), traces AS MATERIALIZED (
+  SELECT code_traces.profile_id AS profile_id, code_traces.id AS trace_id, code_traces.parent_id AS parent_id,
+    places.place_id AS place_id, coalesce(places.is_library, 1) AS is_library
+  FROM temp.code_traces AS code_traces LEFT JOIN places ON places.frame_id = code_traces.leaf_frame_id
+), walked(trace_id, place_id, is_library) AS ( -- from the outermost inwards
+  SELECT trace_id, place_id, is_library FROM traces WHERE parent_id IS NULL
+  UNION ALL
+  SELECT traces.trace_id,
+    CASE WHEN traces.is_library AND NOT walked.is_library THEN walked.place_id ELSE traces.place_id END,
+    traces.is_library AND walked.is_library
+  FROM walked CROSS JOIN traces ON traces.parent_id = walked.trace_id
 ), place_of AS MATERIALIZED (
-  SELECT innermost.trace_id AS trace_id, on_stack.place_id AS place_id
-  FROM innermost
-  JOIN on_stack ON on_stack.trace_id = innermost.trace_id AND on_stack.distance = innermost.distance
+  SELECT trace_id, place_id FROM walked WHERE place_id IS NOT NULL
 ), backward_by_trace AS (
   SELECT backward_of.code_trace_id AS code_trace_id, sum(backward_of.backward_ns) AS backward_ns
   FROM backward_of
@@ -68,17 +61,22 @@ WITH RECURSIVE by_trace AS (
   LEFT JOIN place_of AS backward ON backward.trace_id = backward_of.backward_trace_id
   WHERE forward.place_id IS NOT backward.place_id
   GROUP BY backward_of.code_trace_id
-), lines AS (
-  SELECT by_trace.profile_id AS profile_id, on_stack.place_id AS place_id, max(on_stack.is_library) AS is_library,
-    sum(CASE WHEN on_stack.distance = innermost.distance THEN by_trace.count ELSE 0 END) AS count,
-    sum(CASE WHEN on_stack.distance = innermost.distance THEN by_trace.self_ns ELSE 0 END) AS self_ns,
-    sum(by_trace.self_ns) AS sum_ns,
-    sum(CASE WHEN on_stack.distance = innermost.distance THEN backward_by_trace.backward_ns END) AS backward_ns
+), own AS (
+  SELECT place_of.place_id AS place_id, sum(by_trace.count) AS count, sum(by_trace.self_ns) AS self_ns,
+    sum(backward_by_trace.backward_ns) AS backward_ns
   FROM by_trace
-  JOIN on_stack ON on_stack.trace_id = by_trace.code_trace_id
-  JOIN innermost ON innermost.trace_id = by_trace.code_trace_id
+  JOIN place_of ON place_of.trace_id = by_trace.code_trace_id
   LEFT JOIN backward_by_trace ON backward_by_trace.code_trace_id = by_trace.code_trace_id
-  GROUP BY by_trace.profile_id, on_stack.place_id
+  GROUP BY place_of.place_id
+), sums AS (
+  SELECT traces.profile_id AS profile_id,
+    path_sums(traces.trace_id, traces.parent_id, traces.place_id, by_trace.self_ns) AS by_place
+  FROM traces LEFT JOIN by_trace ON by_trace.code_trace_id = traces.trace_id
+  GROUP BY traces.profile_id
+), lines AS (
+  SELECT sums.profile_id AS profile_id, place.key + 0 AS place_id, place.value AS sum_ns, -- an integer, not its text
+    coalesce(own.count, 0) AS count, coalesce(own.self_ns, 0.0) AS self_ns, own.backward_ns AS backward_ns
+  FROM sums CROSS JOIN json_each(sums.by_place) AS place LEFT JOIN own ON own.place_id = place.key + 0
 ), in_step AS (
   SELECT profile_id, code_trace_id, step_id, max(sample_weight) AS weight, sum(1.0 * self_ns) AS self_ns
   FROM temp.ops
@@ -98,7 +96,7 @@ WITH RECURSIVE by_trace AS (
   GROUP BY line_in_step.profile_id, place_id
 ), by_place AS (
   SELECT lines.*, code_frames.file AS file, code_frames.line AS line, code_frames.function AS function,
-    code_frames.text AS text
+    code_frames.text AS text, coalesce(is_library_file(code_frames.file), 1) AS is_library
   FROM lines JOIN temp.code_frames AS code_frames ON code_frames.id = lines.place_id
   WHERE code_frames.file IS NOT NULL OR lines.count > 0 -- built-in functions lie in no line
 ), totals AS (

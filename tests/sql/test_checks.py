@@ -5,6 +5,7 @@ Profiles are written row by row into plain TEMP tables of the same names and col
 extension; the functions that the checks call are simple Python ones.  A profile that is in order in every way must leave
 all checks silent; each case then spoils one thing.
 """
+import json
 import sqlite3
 import statistics
 
@@ -54,6 +55,25 @@ class Union:
         return covered
 
 
+class PathSums:
+    def __init__(self):
+        self.rows = {}
+
+    def step(self, row, parent, key, value):
+        self.rows[row] = parent, key, value
+
+    def finalize(self):
+        sums = {}
+        for row, (_, _, value) in self.rows.items():
+            keys, at = set(), row
+            while at in self.rows:
+                at, key, _ = self.rows[at]
+                keys.add(key)
+            for key in keys - {None} if value is not None else ():
+                sums[key] = sums.get(key, 0) + value
+        return json.dumps(sums) if self.rows else None
+
+
 class Profile:
     """A training run of `steps` steps of 100 ms each on one thread: in order unless a case spoils it."""
 
@@ -70,6 +90,7 @@ class Profile:
         self.connection.create_function("is_library_file", 1, lambda path: path and int("/site-packages/" in path))
         self.connection.create_function("tfprof_setting", 2, lambda name, standard: standard)
         self.connection.create_aggregate("union_ns", 2, Union)
+        self.connection.create_aggregate("path_sums", 4, PathSums)
         self.connection.create_aggregate("median", 1, Median)
         self.connection.create_aggregate("percentile", 2, Median)
         self.connection.create_aggregate("stddev", 1, Deviation)

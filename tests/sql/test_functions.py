@@ -26,6 +26,41 @@ def rows(*values):
     )
 
 
+def test_path_sums(engine):
+    connection = engine()
+    numbers = random.Random(11)
+    for _ in range(60):
+        count = numbers.randint(1, 25)
+        ids = numbers.sample(range(-50, 1 << 40), count)
+        rows = []  # some roots, some parents that are no row, keys that come again on one path
+        for i, number in enumerate(ids):
+            parent = numbers.choice([None, 1 << 50, *ids[:i], *ids[:i]])
+            rows.append((number, parent, numbers.choice((None, 1, 2, 3, -(1 << 62))), numbers.choice((None, 0.25, 3, 2**40))))
+        circle = numbers.choice(((), ((1 << 55, 1 << 55, 1, 7), (1 << 56, 1 << 57, 1, 7), (1 << 57, 1 << 56, 1, 7))))
+        by_id, expected = {row[0]: row for row in rows}, {}
+        for number, _, _, value in rows:
+            keys, at = set(), number
+            while at in by_id:
+                keys.add(by_id[at][2])
+                at = by_id[at][1]
+            for key in keys - {None}:
+                if value is not None:
+                    expected[str(key)] = expected.get(str(key), 0) + value
+        rows += circle
+        numbers.shuffle(rows)
+        values = ", ".join("(" + ", ".join("NULL" if x is None else repr(x) for x in row) + ")" for row in rows)
+        found = json.loads(one(connection, f"(SELECT path_sums(column1, column2, column3, column4) FROM (VALUES {values}))"))
+        assert found == expected, (rows, found, expected)
+    assert one(connection, "(SELECT path_sums(id, id, id, id) FROM ops)") is None
+    assert one(connection, "(SELECT value FROM (SELECT path_sums(1, NULL, 5, -9e999) AS sums), json_each(sums))") == -math.inf
+    deep = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT path_sums(i, i - 1, i % 2, 1) FROM n"
+    assert json.loads(one(connection, f"({deep})")) == {"0": 199_999, "1": 200_000}
+    for call in ("path_sums('a', 1, 1, 1)", "path_sums(1, 'a', 1, 1)", "path_sums(1, 1, 0.5, 1)", "path_sums(1, 1, 1, x'00')",
+                 "path_sums(NULL, 1, 1, 1)"):
+        _, error = connection.query(f"SELECT {call}")
+        assert error and "path_sums" in error and "must be" in error, call
+
+
 def test_depth_functions(engine):
     connection = engine()
     numbers = random.Random(5)

@@ -448,6 +448,28 @@ def test_what_there_is(engine):
     assert connection.values("SELECT count(*), count(op_id), count(step_id) FROM kernels") == [(3, 0, 0)]
 
 
+def test_recursion(engine):
+    """A line that is on the stack several times counts once, the innermost one of the program gets the time, and a stack
+    that lies in libraries alone gives it to its own innermost line."""
+    def frames(numbers, places, start, dur):
+        parent = None
+        for number, place in zip(numbers, places):
+            yield span("python_function", place, start, dur, **{"Python id": number, "Python parent id": parent})
+            parent, start, dur = number, start + 10, dur - 20
+
+    library = "/usr/lib/python3.11/site-packages/torch/nn/functional.py"
+    events = [*frames(range(1, 6), ["a.py(1): main", "a.py(5): f", "a.py(7): g", "a.py(5): f", f"{library}(9): gelu"], 0, 50_000),
+              *frames(range(11, 13), [f"{library}(1): worker", f"{library}(2): run"], 60_000, 50_000),
+              span("cpu_op", "aten::gelu", 1000, 20_000, **{"External id": 1}),
+              span("cpu_op", "aten::add", 61_000, 3000, **{"External id": 2})]
+    connection = opened(engine, events)
+    rows = connection.values("SELECT location, count, self_ns, sum_ns, self_ratio, is_library FROM code_summary")
+    assert rows == [("a.py:5", 1, 20_000, 20_000, 20 / 23, 0), ("functional.py:2", 1, 3000, 3000, 3 / 23, 1),
+                    ("functional.py:9", 0, 0, 20_000, 0.0, 1), ("a.py:1", 0, 0, 20_000, 0.0, 0),
+                    ("a.py:7", 0, 0, 20_000, 0.0, 0), ("functional.py:1", 0, 0, 3000, 0.0, 1)], rows
+    connection.close()
+
+
 def test_cycles(engine):
     """Parents that lead in a circle, or to themselves, end no query and hang none."""
     def frame(i, parent, start):
