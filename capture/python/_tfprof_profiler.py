@@ -145,11 +145,16 @@ def ask(commands, sql=None):
     return report, json.loads(rows or "[]"), errors
 
 
+def _without_commas(pattern):
+    """The same expression for a list that commas part, which are known in repetitions only, as in x{1,2}."""
+    return re.sub(r"(\{\d+,\d*\})|,", lambda found: found[1] or r"\x2c", pattern)
+
+
 def _option_values(options):
     """As text, with TensorFlow's defaults for what the dictionary lacks; what is no value of -select is ignored. Of our own
     there is `compat`: True does as TensorFlow's engine does where that is a mistake of it."""
     values = {name: str(int(options.get(name, {"max_depth": 10, "step": -1}.get(name, 0)))) for name in _INTEGERS}
-    values.update({name: ",".join(options.get(name, ())) for name in _PATTERNS})
+    values.update({name: ",".join(map(_without_commas, options.get(name, ()))) for name in _PATTERNS})
     values["order_by"] = options.get("order_by", "name") if options.get("order_by", "name") in _VALUES else "name"
     values["account_displayed_op_only"] = "true" if options.get("account_displayed_op_only") else "false"
     values["compat"] = "true" if options.get("compat") else "false"

@@ -46,6 +46,13 @@ static bool add(struct classic_patterns *patterns, pcre2_compile_context *contex
   return true;
 }
 
+/* Whether the comma at `at` is that of a repetition, such as x{1,2}, in a list that begins at `list`. */
+static bool is_of_repetition(const char *list, const char *at) {
+  const char *before = at;
+  while (before > list && before[-1] >= '0' && before[-1] <= '9') before--;
+  return before < at && before > list && before[-1] == '{' && at[1 + strspn(at + 1, "0123456789")] == '}';
+}
+
 /* The expressions in a list, which `comma` parts. */
 static struct classic_patterns *create(const char *list, const char *comma, char **wrong) {
   struct classic_patterns *patterns = calloc(1, sizeof *patterns);
@@ -67,6 +74,7 @@ static struct classic_patterns *create(const char *list, const char *comma, char
   }
   for (const char *at = list; ok && *at;) {
     size_t length = strcspn(at, comma);
+    while (at[length] && is_of_repetition(at, at + length)) length += 1 + strcspn(at + length + 1, comma);
     if (length) ok = add(patterns, context, at, length, wrong);
     at += length + (at[length] != '\0');
   }

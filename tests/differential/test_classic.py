@@ -47,7 +47,7 @@ DEVICES = ["/job:a/replica:0/task:0/device:CPU:0", "/job:a/replica:0/task:0/devi
 LANES = [*DEVICES, DEVICES[1] + "/stream:all", DEVICES[1] + "/stream:3", "/job:a/replica:0/task:0/device:GPU:1", "/JOB:a/task:1/cpu:0",
          "/job:a/replica:0/task:0/device:GPU:1/stream:all", "CPU", "/host:CPU", "/device:CPU:0", "/gpu:0"]
 PATTERNS = [".*", "a.*", ".*b.*", "net/.*", "MatMul|Add", "Const", "VariableV2", ".*W", "heavy", ".*gpu:0", "gradients.*", "f.py.*", "[bad",
-            ".*:7:.*", ".*:Op", "f/.*", "_TFProfRoot", "a|b", "(net|a)/.*", ".*cpu:0", ""]
+            ".*:7:.*", ".*:Op", "f/.*", "_TFProfRoot", "a|b", "(net|a)/.*", ".*cpu:0", ".*W{1,2}", ""]
 
 
 def shape(message, sizes):

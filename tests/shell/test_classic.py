@@ -415,6 +415,11 @@ def test_hostile_patterns_end():
         assert time.monotonic() - start < 60, pattern
 
 
+def test_commas_of_repetitions():
+    out = works("scope", *GRAPH, "-select", "params", "-max_depth", "2", "-show_name_regexes", "con{1,2}v,d{1,}ense,x{1")
+    assert [line.split()[0] for line in out.split("\n") if line.startswith("  ")] == ["conv", "dense"], out
+
+
 def test_average_and_thresholds():
     """-step -1 is the average over the steps in which a node ran; min_... means at least."""
     rows = works("--format", "csv", *GRAPH,
