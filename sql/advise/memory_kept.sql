@@ -4,27 +4,33 @@
 -- that keeps nothing releases what a step allocated in the same or the next one, so at the end only the last steps hold
 -- any.
 -- The check speaks where half of the measured steps, and at least ten, still hold memory of the line, 1 MiB or more in
--- all.
+-- all.  Where ops were recorded only in some steps, pieces below 1 MiB have a line only there: those steps stand for
+-- the others (steps.sample_weight).
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL; value is the share of steps.
 -- Cost: one pass over allocations, code_traces where something is live.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_kept';
 WITH measured AS MATERIALIZED (
-  SELECT id, profile_id FROM temp.steps WHERE is_warmup = 0
+  SELECT id, profile_id, coalesce(sample_weight, 1.0) AS weight FROM temp.steps WHERE is_warmup = 0
 ), counts AS (
   SELECT profile_id, count(*) AS step_count FROM measured GROUP BY profile_id
 ), live AS (
   SELECT allocations.profile_id AS profile_id, allocations.code_trace_id AS code_trace_id,
-    allocations.step_id AS step_id, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes
-  FROM temp.allocations AS allocations
-  WHERE allocations.released_ns IS NULL AND allocations.step_id IN (SELECT id FROM measured)
+    allocations.step_id AS step_id, sum(1.0 * allocations.bytes) AS bytes,
+    CASE WHEN max(allocations.bytes) < 1 << 20 THEN max(measured.weight) ELSE 1.0 END AS weight
+  FROM temp.allocations AS allocations JOIN measured ON measured.id = allocations.step_id
+  WHERE allocations.released_ns IS NULL
   GROUP BY allocations.profile_id, allocations.code_trace_id, allocations.step_id
 ), lines AS MATERIALIZED (
   SELECT code_trace_id, location, file, line, text FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM live)
-), by_line AS (
+), by_step AS (
   SELECT live.profile_id AS profile_id, lines.file AS file, lines.line AS line, max(lines.location) AS location,
-    max(lines.text) AS text, count(DISTINCT live.step_id) AS step_count, CAST(sum(1.0 * live.bytes) AS INTEGER) AS bytes
+    max(lines.text) AS text, max(live.weight) AS weight, sum(live.weight * live.bytes) AS bytes
   FROM live JOIN lines ON lines.code_trace_id = live.code_trace_id
-  GROUP BY live.profile_id, lines.file, lines.line
+  GROUP BY live.profile_id, lines.file, lines.line, live.step_id
+), by_line AS (
+  SELECT profile_id, file, line, max(location) AS location, max(text) AS text,
+    CAST(round(sum(weight)) AS INTEGER) AS step_count, CAST(round(sum(bytes)) AS INTEGER) AS bytes
+  FROM by_step GROUP BY profile_id, file, line
 )
 SELECT
   'memory_kept' AS check_name,

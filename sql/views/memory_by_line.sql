@@ -2,7 +2,10 @@
 --
 -- One row for each profile, device and line: the innermost line of the program itself on the stack of the allocation
 -- (code_trace_line); allocations without a stack have a row without a line.  Of a program that was killed, what is live
--- is what it held when it died.  Warm-up steps count like any other: memory that they keep is held, too.
+-- is what it held when it died.  Warm-up steps count like any other: memory that they keep is held, too.  Where ops
+-- were recorded only in some steps, pieces below 1 MiB have a line only there: of those count and bytes are weighed by
+-- steps.sample_weight, and what was allocated in steps for which others speak is left out of them.  What is live and
+-- what was held at the peak is counted as it is, with the line where it is known.
 --   profile_id, rank, device_id, device
 --   location                file:line, the file without its directories
 --   text                    the source line, where it could be read
@@ -14,7 +17,7 @@
 --                           what all lines held where that is more, as shared memory is outside the allocator's totals
 --   function, file, line    of the frame
 --   is_library              1: a line of an installed package or of Python's library
--- Cost: two passes over memory_events, one over allocations and code_traces.
+-- Cost: two passes over memory_events, one over allocations and code_traces, a look-up of a step for each of those.
 -- Example: SELECT location, text, live_bytes FROM memory_by_line ORDER BY live_bytes DESC LIMIT 10;
 WITH highest AS (
   SELECT profile_id, device_id, max(in_use_bytes) AS in_use_bytes
@@ -31,7 +34,10 @@ WITH highest AS (
 ), sums AS (
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, lines.file AS file,
     lines.line AS line, max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
-    max(lines.is_library) AS is_library, count(*) AS count, CAST(sum(1.0 * allocations.bytes) AS INTEGER) AS bytes,
+    max(lines.is_library) AS is_library,
+    sum(CASE WHEN allocations.bytes < 1 << 20 THEN coalesce(steps.sample_weight, 1) ELSE 1.0 END) AS count,
+    sum(allocations.bytes * CASE WHEN allocations.bytes < 1 << 20 THEN coalesce(steps.sample_weight, 1) ELSE 1.0 END)
+      AS bytes,
     sum(allocations.released_ns IS NULL) AS live_count,
     CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes
       ELSE 0 END) AS INTEGER) AS live_bytes,
@@ -41,6 +47,7 @@ WITH highest AS (
     max(peaks.in_use_bytes) AS in_use_bytes
   FROM temp.allocations AS allocations
   LEFT JOIN lines ON lines.code_trace_id = allocations.code_trace_id
+  LEFT JOIN temp.steps AS steps ON steps.id = allocations.step_id
   LEFT JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
   WHERE allocations.allocated_ns IS NOT NULL
   GROUP BY allocations.profile_id, allocations.device_id, lines.file, lines.line
@@ -52,8 +59,8 @@ SELECT
   devices.name AS device,
   sums.location AS location,
   sums.text AS text,
-  sums.count AS count,
-  sums.bytes AS bytes,
+  CAST(round(sums.count) AS INTEGER) AS count,
+  CAST(round(sums.bytes) AS INTEGER) AS bytes,
   sums.live_count AS live_count,
   sums.live_bytes AS live_bytes,
   sums.peak_bytes AS peak_bytes,
@@ -66,4 +73,5 @@ SELECT
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+WHERE sums.count > 0 OR sums.live_count > 0 OR sums.peak_bytes > 0
 ORDER BY peak_bytes DESC, bytes DESC, profile_id, device_id, file, line

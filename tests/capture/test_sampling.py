@@ -232,6 +232,23 @@ def test_parts_of_steps():
         assert abs(found[2] - computation_ns) <= 0.02 * step_ns, (found, computation_ns)
 
 
+def test_memory_by_line():
+    """Small pieces have a line only in steps with ops: what those say of the others is what a whole recording says, and
+    what is kept in each step is told."""
+    program = PROGRAM.replace("        optimizer.step()", "        kept.append(torch.ones(30000))\n        optimizer.step()")
+    program = "kept = []\n" + program
+    with capturing.Directory() as everything, capturing.Directory() as sampled:
+        capturing.run(everything, ["-c", program, str(STEPS), "1"], ops="all")
+        capturing.run(sampled, ["-c", program, str(STEPS), "1"], ops="sampled", overhead=1)
+        recorded = query(sampled, "SELECT count(*) FROM steps WHERE ops_recorded = 1")[0][0]
+        assert recorded < STEPS / 2, recorded
+        lines = "SELECT location, count, bytes FROM memory_by_line WHERE location LIKE '<string>%' AND count > 0 ORDER BY 1"
+        assert query(sampled, lines) == query(everything, lines), (query(sampled, lines), query(everything, lines))
+        kept = "SELECT message, value FROM advise WHERE check_name = 'memory_kept'"
+        assert query(sampled, kept) == query(everything, kept), (query(sampled, kept), query(everything, kept))
+        assert "Memory of %d of %d steps is never released" % (STEPS - 3, STEPS - 3) in query(sampled, kept)[0][0]
+
+
 def test_rounds_of_two_optimizers():
     """Two optimizers of one class: steps are rounds, for the recorder and for the reader."""
     with capturing.Directory() as directory:
