@@ -2,14 +2,30 @@
 ** memory.
 **
 ** It is the stack that was recorded with the event; without one, as on autograd's own threads, that of the innermost
-** op. The recorder leaves out those of small pieces while it records no ops. Releases have none: where memory is given
-** back says little, for it is where the last reference happened to end.
+** op, but not of a range: lines come and go while it is open. The recorder leaves out those of small pieces while it
+** records no ops. Releases have none: where memory is given back says little, for it is where the last reference
+** happened to end.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static void leave_out_ranges(struct profile *profile, uint32_t *of_op) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  string_id user = derive_known_text(profile, "user");
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      string_id categories[ROWS_BLOCK];
+      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
+      for (uint32_t i = 0; i < count; i++)
+        if (categories[i] == user) of_op[segment->first_row + first + i] = NO_ROW;
+    }
+  }
+}
 
 static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[TABLE_memory_events];
@@ -24,6 +40,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   of_allocation = scratch_allocate(((size_t)made + 1) * sizeof *of_allocation);
   if (!of_event || !of_allocation) status = error_no_memory(error);
   if (!status && op_count) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, &of_op, error);
+  if (!status && op_count) leave_out_ranges(profile, of_op);
   if (!status) {
     memset(of_event, 0xff, (size_t)rows * sizeof *of_event); /* NO_ROW */
     memset(of_allocation, 0xff, (size_t)made * sizeof *of_allocation);
@@ -59,12 +76,13 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
 
 const struct derive_pass derive_memory_traces = {
     .name = "memory traces",
-    .summary = "The trace recorded with an event of memory; without one that of the innermost op.",
+    .summary = "The trace recorded with an event of memory; without one that of the innermost op that is no range.",
     .makes_table = -1,
     .reads = {{TABLE_memory_events, COLUMN_memory_events_kind},
               {TABLE_memory_events, COLUMN_memory_events_op_id},
               {TABLE_memory_events, COLUMN_memory_events_allocation_id},
               {TABLE_memory_events, COLUMN_memory_events_recorded_code_trace},
+              {TABLE_ops, COLUMN_ops_category},
               {TABLE_ops, COLUMN_ops_code_trace_id}},
     .writes = {{TABLE_memory_events, COLUMN_memory_events_code_trace_id},
                {TABLE_allocations, COLUMN_allocations_code_trace_id}},
