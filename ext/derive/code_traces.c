@@ -27,13 +27,13 @@ struct link {
 };
 
 /* One round of 2 and 3. Returns whether anything changed. */
-static bool inherit_from_forward(const struct link *links, uint32_t count, const uint32_t *parents, uint32_t *sources) {
+static bool inherit_from_forward(const struct link *links, uint32_t count, const uint32_t *parents, uint32_t *values) {
   bool is_changed = false;
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t source = sources[links[i].forward];
-    if (sources[links[i].backward] != NO_ROW || source == NO_ROW) continue;
+    uint32_t value = values[links[i].forward];
+    if (values[links[i].backward] != NO_ROW || value == NO_ROW) continue;
     is_changed = true;
-    for (uint32_t up = links[i].backward; up != NO_ROW && sources[up] == NO_ROW; up = parents[up]) sources[up] = source;
+    for (uint32_t up = links[i].backward; up != NO_ROW && values[up] == NO_ROW; up = parents[up]) values[up] = value;
   }
   return is_changed;
 }
@@ -66,36 +66,19 @@ static bool has_recorded(const struct profile *profile) {
   return false;
 }
 
-static enum tfprof_status all_recorded(struct profile *profile, uint32_t rows, uint32_t **traces,
-                                       struct tfprof_error *error) {
+static bool has_called_modules(const struct profile *profile) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
-  uint32_t trace_count;
-  enum tfprof_status status = derive_row_count(profile, TABLE_code_traces, &trace_count, error);
-  if (status) return status;
-  uint32_t *all = scratch_allocate((size_t)rows * sizeof *all);
-  if (!all) return error_no_memory(error);
-  for (uint32_t row = 0; row < rows; row++) all[row] = NO_ROW;
   for (size_t s = 0; s < ops->segment_count; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
-      derive_references(segment->columns[COLUMN_ops_recorded_code_trace], first, count, trace_count,
-                        all + segment->first_row + first);
-    }
+    if (ops->segments[s]->columns[COLUMN_ops_module_path]->form != COLUMN_ABSENT) return true;
   }
-  *traces = all;
-  return TFPROF_OK;
+  return false;
 }
 
 /* Modules whose calls are rows: the nearest call around the op, or around the one that it has its trace from. */
 static enum tfprof_status set_called_modules(struct profile *profile, const uint32_t *sources, const uint32_t *parents,
                                              uint32_t rows, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
-  bool has_paths = false;
-  for (size_t s = 0; s < ops->segment_count; s++) {
-    if (ops->segments[s]->columns[COLUMN_ops_module_path]->form != COLUMN_ABSENT) has_paths = true;
-  }
-  if (!has_paths) return TFPROF_OK;
+  if (!has_called_modules(profile)) return TFPROF_OK;
   string_id *paths = scratch_allocate_zeroed(rows, sizeof *paths);
   string_id *modules = scratch_allocate_zeroed(rows, sizeof *modules);
   uint32_t *around = scratch_allocate((size_t)rows * sizeof *around);
@@ -152,36 +135,55 @@ static enum tfprof_status set_modules(struct profile *profile, const uint32_t *s
   return status;
 }
 
-static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
-  uint32_t rows, *traces = NULL, *sources = NULL, *parents = NULL, link_count = 0;
+/* Gives every row a value: the one it has, or that of an op around it, or 2 and 3. */
+static enum tfprof_status inherit(const struct profile *profile, const uint32_t *parents, uint32_t rows,
+                                  uint32_t *values, struct tfprof_error *error) {
+  uint32_t link_count = 0;
   struct link *links = NULL;
-  if (!has_recorded(profile)) return TFPROF_OK;
-  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
-  if (!status) status = all_recorded(profile, rows, &traces, error);
-  if (!status) status = derive_all_op_parents(profile, &parents, error);
-  if (!status) status = find_links(profile, rows, &links, &link_count, error);
-  if (!status && !(sources = scratch_allocate((size_t)rows * sizeof *sources))) status = error_no_memory(error);
-  if (!status) {
-    /* The op whose stack it is, at first only where one was recorded. */
-    for (uint32_t row = 0; row < rows; row++) sources[row] = traces[row] == NO_ROW ? NO_ROW : row;
-    derive_inherit(parents, sources, rows);
-    for (int round = 0; round < MAXIMUM_ROUNDS && !status; round++) {
-      if (!inherit_from_forward(links, link_count, parents, sources)) break;
-      derive_inherit(parents, sources, rows);
-      status = derive_poll(profile, error);
-    }
+  enum tfprof_status status = find_links(profile, rows, &links, &link_count, error);
+  if (!status) derive_inherit(parents, values, rows);
+  for (int round = 0; round < MAXIMUM_ROUNDS && !status; round++) {
+    if (!inherit_from_forward(links, link_count, parents, values)) break;
+    derive_inherit(parents, values, rows);
+    status = derive_poll(profile, error);
   }
   scratch_free(links);
+  return status;
+}
+
+/* The op whose stack it is, at first only where one was recorded, tells the module as well. */
+static enum tfprof_status inherit_sources(struct profile *profile, const uint32_t *parents, uint32_t rows,
+                                          uint32_t *traces, struct tfprof_error *error) {
+  uint32_t *sources = scratch_allocate((size_t)rows * sizeof *sources);
+  if (!sources) return error_no_memory(error);
+  for (uint32_t row = 0; row < rows; row++) sources[row] = traces[row] == NO_ROW ? NO_ROW : row;
+  enum tfprof_status status = inherit(profile, parents, rows, sources, error);
   if (!status) status = set_modules(profile, sources, rows, error);
   if (!status) status = set_called_modules(profile, sources, parents, rows, error);
-  scratch_free(parents);
   /* No source has another one: its own trace is still there when it is read. */
   for (uint32_t row = 0; row < rows && !status; row++) {
     if (sources[row] != NO_ROW) traces[row] = traces[sources[row]];
   }
-  if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, traces, error);
-  scratch_free(traces);
   scratch_free(sources);
+  return status;
+}
+
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  uint32_t rows, node_count, *traces = NULL, *parents = NULL;
+  if (!has_recorded(profile)) return TFPROF_OK;
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
+  if (!status) status = derive_row_count(profile, TABLE_nodes, &node_count, error);
+  if (!status)
+    status = derive_all_row_numbers(profile, TABLE_ops, COLUMN_ops_recorded_code_trace, TABLE_code_traces, &traces,
+                                    error);
+  if (!status) status = derive_all_op_parents(profile, &parents, error);
+  if (!status && (node_count || has_called_modules(profile)))
+    status = inherit_sources(profile, parents, rows, traces, error);
+  else if (!status)
+    status = inherit(profile, parents, rows, traces, error);
+  if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, traces, error);
+  scratch_free(parents);
+  scratch_free(traces);
   return status;
 }
 

@@ -98,15 +98,17 @@ static bool is_foreign(struct flops_text type) {
   return strstr(type.bytes, "::") != NULL;
 }
 
-static enum type_kind kind_of(const struct counting *c, string_id type) {
-  if (c->type_kinds[type] == NOT_ASKED) {
-    struct flops_text text = text_of(c, type);
-    const struct flops_formula *formula = text.bytes ? flops_find(text.bytes, text.length) : NULL;
-    if (!formula) c->type_kinds[type] = text.bytes && is_foreign(text) ? FOREIGN : NOT_COUNTED;
-    else if (formula->kind == FLOPS_ELEMENTWISE) c->type_kinds[type] = NOT_COUNTED;
-    else c->type_kinds[type] = formula->kind == FLOPS_APART ? APART : COUNTED;
-  }
-  return c->type_kinds[type];
+static __attribute__((noinline)) enum type_kind ask_kind(const struct counting *c, string_id type) {
+  struct flops_text text = text_of(c, type);
+  const struct flops_formula *formula = text.bytes ? flops_find(text.bytes, text.length) : NULL;
+  if (!formula) return text.bytes && is_foreign(text) ? FOREIGN : NOT_COUNTED;
+  if (formula->kind == FLOPS_ELEMENTWISE) return NOT_COUNTED;
+  return formula->kind == FLOPS_APART ? APART : COUNTED;
+}
+
+static inline enum type_kind kind_of(const struct counting *c, string_id type) {
+  if (c->type_kinds[type] == NOT_ASKED) c->type_kinds[type] = (uint8_t)ask_kind(c, type);
+  return (enum type_kind)c->type_kinds[type];
 }
 
 /* With the first op that is counted. */

@@ -60,13 +60,15 @@ static enum tfprof_status set_segment(struct segment *segment, const uint8_t *is
   return segment_set_column(segment, COLUMN_ops_is_measured, column) ? error_no_memory(error) : TFPROF_OK;
 }
 
-static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+/* only NULL: all segments. */
+static enum tfprof_status measure(struct profile *profile, const struct segment *only, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   uint8_t *is_measured = NULL;
   uint32_t step_count, measured_count;
   enum tfprof_status status = find_steps(profile, &is_measured, &step_count, &measured_count, error);
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     struct segment *segment = ops->segments[s];
+    if (only && segment != only) continue;
     if (measured_count) {
       status = set_segment(segment, is_measured, step_count, error);
     } else if (segment_set_column(segment, COLUMN_ops_is_measured, column_constant(segment->rows, 1))) {
@@ -78,13 +80,21 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   return status;
 }
 
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  return measure(profile, NULL, error);
+}
+
+static enum tfprof_status run_segment(struct profile *profile, struct segment *segment, struct tfprof_error *error) {
+  return measure(profile, segment, error);
+}
+
 const struct derive_pass derive_measured_ops = {
     .name = "measured ops",
     .summary = "Ops of steps that are no warm-up and had their ops recorded; all ops where there are no such steps.",
     .makes_table = -1,
-    .reads = {{TABLE_ops, COLUMN_ops_step_id},
-              {TABLE_steps, COLUMN_steps_is_warmup},
-              {TABLE_steps, COLUMN_steps_ops_recorded}},
+    .reads = {{TABLE_steps, COLUMN_steps_is_warmup}, {TABLE_steps, COLUMN_steps_ops_recorded}},
+    .reads_here = {{TABLE_ops, COLUMN_ops_step_id}},
     .writes = {{TABLE_ops, COLUMN_ops_is_measured}},
     .run = run,
+    .run_segment = run_segment,
 };

@@ -6,39 +6,75 @@
 #include "derive/passes.h"
 #include "derive/rows.h"
 
-static enum tfprof_status copy_names(struct profile *profile, unsigned table, unsigned op_column, unsigned name_column,
-                                     struct tfprof_error *error) {
-  uint32_t rows, *ops = NULL;
-  int64_t *names = NULL;
-  enum tfprof_status status = derive_row_count(profile, table, &rows, error);
-  if (status || !rows) return status;
-  string_id *values = scratch_allocate((size_t)rows * sizeof *values);
-  if (!values) return error_no_memory(error);
-  status = derive_all_references(profile, table, op_column, &ops, error);
-  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_name, &names, error);
-  for (uint32_t row = 0; row < rows && !status; row++) {
-    int64_t name = ops[row] == NO_ROW ? NO_VALUE : names[ops[row]];
-    values[row] = name == NO_VALUE ? 0 : (string_id)name;
-    if (row % ROWS_BLOCK == 0) status = derive_poll(profile, error);
+#include <stdatomic.h>
+
+struct copying {
+  struct profile *profile;
+  unsigned table, op_column, name_column;
+  uint32_t op_count;
+  atomic_int failure; /* an enum tfprof_status */
+};
+
+/* Most ops that rows refer to lie near the one before. */
+static void copy_segment(struct copying *copying, struct segment *segment) {
+  const struct profile_table *content = &copying->profile->tables[TABLE_ops];
+  string_id *names = scratch_allocate((size_t)segment->rows * sizeof *names);
+  int failure = names ? atomic_load(&copying->failure) : TFPROF_NO_MEMORY;
+  size_t hint = 0;
+  for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
+    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t ops[ROWS_BLOCK];
+    derive_references(segment->columns[copying->op_column], first, count, copying->op_count, ops);
+    for (uint32_t i = 0; i < count; i++) {
+      const struct segment *of = ops[i] == NO_ROW ? NULL : derive_segment_of(content, ops[i], &hint);
+      const struct column *column = of ? of->columns[COLUMN_ops_name] : NULL;
+      uint32_t row = of ? ops[i] - (uint32_t)of->first_row : 0;
+      string_id name = column && !column_is_null(column, row) ? (string_id)column_integer(column, row) : 0;
+      names[first + i] = name ? name : NO_ROW;
+    }
+    if (store_interrupted(copying->profile->store)) failure = TFPROF_INTERRUPTED;
   }
-  if (!status) status = derive_set_texts(profile, table, name_column, values, error);
-  scratch_free(values);
-  scratch_free(ops);
+  if (!failure && derive_set_segment(segment, copying->name_column, names)) failure = TFPROF_NO_MEMORY;
   scratch_free(names);
-  return status;
+  if (failure) atomic_store(&copying->failure, failure);
+}
+
+static void copy_one_of_all(void *context, size_t i, unsigned worker) {
+  struct copying *copying = context;
+  (void)worker;
+  copy_segment(copying, copying->profile->tables[copying->table].segments[i]);
+}
+
+/* segment NULL: of all rows. */
+static enum tfprof_status copy_names(struct profile *profile, struct segment *segment, unsigned table,
+                                     unsigned op_column, unsigned name_column, struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[table];
+  struct copying copying = {profile, table, op_column, name_column, 0, TFPROF_OK};
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &copying.op_count, error);
+  if (status) return status;
+  if (segment) copy_segment(&copying, segment);
+  else derive_parallel(content->rows, content->segment_count, copy_one_of_all, &copying);
+  return derive_failure(atomic_load(&copying.failure), error);
 }
 
 #define PASS(table, op_column, name_column) \
+  static enum tfprof_status run_of_##table(struct profile *profile, struct segment *segment, \
+                                           struct tfprof_error *error) { \
+    return copy_names(profile, segment, TABLE_##table, COLUMN_##table##_##op_column, COLUMN_##table##_##name_column, \
+                      error); \
+  } \
   static enum tfprof_status run_##table(struct profile *profile, struct tfprof_error *error) { \
-    return copy_names(profile, TABLE_##table, COLUMN_##table##_##op_column, COLUMN_##table##_##name_column, error); \
+    return run_of_##table(profile, NULL, error); \
   } \
   const struct derive_pass derive_op_names_of_##table = { \
       .name = "op names of " #table, \
       .summary = "The name of the op that another column refers to.", \
       .makes_table = -1, \
-      .reads = {{TABLE_ops, COLUMN_ops_name}, {TABLE_##table, COLUMN_##table##_##op_column}}, \
+      .reads = {{TABLE_ops, COLUMN_ops_name}}, \
+      .reads_here = {{TABLE_##table, COLUMN_##table##_##op_column}}, \
       .writes = {{TABLE_##table, COLUMN_##table##_##name_column}}, \
       .run = run_##table, \
+      .run_segment = run_of_##table, \
   };
 
 PASS(ops, parent_id, parent_name)

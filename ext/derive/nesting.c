@@ -628,19 +628,36 @@ static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_err
 
 /* ---- depths ---- */
 
-/* From the last row to the first: in end order a parent is always known before its children. Where it is not, the path
-** up to the first known row is gone twice, to count it and to number it, so that this is linear in any order. */
-static void number_depths(struct nesting *nesting) {
+/* Several threads may number the same row, each with the same depth. */
+static inline uint32_t depth_of(const uint32_t *depths, uint32_t row) {
+  return __atomic_load_n(&depths[row], __ATOMIC_RELAXED);
+}
+
+static inline void set_depth(uint32_t *depths, uint32_t row, uint32_t depth) {
+  __atomic_store_n(&depths[row], depth, __ATOMIC_RELAXED);
+}
+
+/* From the last row to the first: in end order a parent is always known before its children. Where it is not, as
+** beyond the segment, the path up to the first known row is gone twice, to count it and to number it, so that this is
+** linear in any order. */
+static void number_segment(void *context, size_t i, unsigned worker) {
+  const struct nesting *nesting = context;
+  const struct segment *segment = nesting->profile->tables[TABLE_ops].segments[i];
   const uint32_t *parents = nesting->parents;
-  uint32_t *depths = nesting->depths;
-  for (uint32_t i = nesting->rows; i-- > 0;) {
-    uint32_t row = parents[i], length = 1;
-    if (depths[i] != UNKNOWN_DEPTH) continue;
-    for (; row != NO_ROW && depths[row] == UNKNOWN_DEPTH; row = parents[row]) length++;
-    uint32_t depth = row == NO_ROW ? length - 1 : depths[row] + length;
-    depths[i] = depth;
-    for (row = parents[i]; length > 1; row = parents[row], length--) depths[row] = --depth;
+  uint32_t *depths = nesting->depths, first = (uint32_t)segment->first_row;
+  (void)worker;
+  for (uint32_t next = first + segment->rows; next-- > first;) {
+    uint32_t row = parents[next], length = 1, known = NO_ROW;
+    if (depth_of(depths, next) != UNKNOWN_DEPTH) continue;
+    for (; row != NO_ROW && (known = depth_of(depths, row)) == UNKNOWN_DEPTH; row = parents[row]) length++;
+    uint32_t depth = row == NO_ROW ? length - 1 : known + length;
+    set_depth(depths, next, depth);
+    for (row = parents[next]; length > 1; row = parents[row], length--) set_depth(depths, row, --depth);
   }
+}
+
+static void number_depths(struct nesting *nesting) {
+  derive_parallel(nesting->rows, nesting->profile->tables[TABLE_ops].segment_count, number_segment, nesting);
 }
 
 static enum tfprof_status set_depths(const struct nesting *nesting, struct tfprof_error *error) {

@@ -52,7 +52,8 @@ static enum tfprof_status weigh(struct segment *segment, const double *weights, 
   return segment_set_column(segment, COLUMN_ops_sample_weight, column) ? error_no_memory(error) : TFPROF_OK;
 }
 
-static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+/* only NULL: all segments. */
+static enum tfprof_status weigh_all(struct profile *profile, const struct segment *only, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   string_id user = derive_known_text(profile, "user");
   double *weights = NULL;
@@ -61,6 +62,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   enum tfprof_status status = step_weights(profile, &weights, &step_count, &all_one, error);
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     struct segment *segment = ops->segments[s];
+    if (only && segment != only) continue;
     if (!all_one) {
       status = weigh(segment, weights, step_count, user, error);
     } else if (segment_set_column(segment, COLUMN_ops_sample_weight, column_constant_real(segment->rows, 1.0))) {
@@ -72,13 +74,21 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   return status;
 }
 
+static enum tfprof_status run(struct profile *profile, struct tfprof_error *error) {
+  return weigh_all(profile, NULL, error);
+}
+
+static enum tfprof_status run_segment(struct profile *profile, struct segment *segment, struct tfprof_error *error) {
+  return weigh_all(profile, segment, error);
+}
+
 const struct derive_pass derive_op_weights = {
     .name = "op weights",
     .summary = "An op speaks for as many calls as its step speaks for steps; 1 where every step was recorded.",
     .makes_table = -1,
-    .reads = {{TABLE_ops, COLUMN_ops_step_id},
-              {TABLE_ops, COLUMN_ops_category},
-              {TABLE_steps, COLUMN_steps_sample_weight}},
+    .reads = {{TABLE_steps, COLUMN_steps_sample_weight}},
+    .reads_here = {{TABLE_ops, COLUMN_ops_step_id}, {TABLE_ops, COLUMN_ops_category}},
     .writes = {{TABLE_ops, COLUMN_ops_sample_weight}},
     .run = run,
+    .run_segment = run_segment,
 };

@@ -14,7 +14,8 @@
 #include <string.h>
 
 enum {
-  SERIAL_ROWS = 1 << 15,       /* so few are not worth a thread */
+  SERIAL_ROWS = 1 << 15,      /* so few are not worth a thread */
+  INHERIT_BLOCK = 1 << 14,    /* rows that derive_inherit() gives a thread at a time */
   MADE_SEGMENT_ROWS = 1 << 14 /* what a core holds in its cache while it fills all columns of a table */
 };
 
@@ -221,10 +222,15 @@ static void unpack_segment(void *context, size_t i, unsigned worker) {
 
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
                                          uint32_t **values, struct tfprof_error *error) {
+  return derive_all_row_numbers(profile, table, column, schema_tables[table].columns[column].target, values, error);
+}
+
+enum tfprof_status derive_all_row_numbers(const struct profile *profile, unsigned table, unsigned column,
+                                          unsigned target, uint32_t **values, struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
   uint32_t rows = 0, limit = 0, row = 0;
   enum tfprof_status status = derive_row_count(profile, table, &rows, error);
-  if (!status) status = derive_row_count(profile, schema_tables[table].columns[column].target, &limit, error);
+  if (!status) status = derive_row_count(profile, target, &limit, error);
   if (status) return status;
   uint32_t *all = scratch_allocate(((size_t)rows + 1) * sizeof *all);
   if (!all) return error_no_memory(error);
@@ -399,8 +405,8 @@ VECTOR_CLONES static struct column *pack(const struct packed *packed, uint32_t r
   return column_builder_done(&builder);
 }
 
-enum tfprof_status derive_set_segment(struct segment *segment, unsigned column, const uint32_t *references) {
-  return segment_set_column(segment, column, pack(&(struct packed){NULL, references, NO_ROW}, segment->rows));
+enum tfprof_status derive_set_segment(struct segment *segment, unsigned column, const uint32_t *values) {
+  return segment_set_column(segment, column, pack(&(struct packed){NULL, values, NO_ROW}, segment->rows));
 }
 
 struct packing {
@@ -547,17 +553,48 @@ enum tfprof_status derive_fill_table(struct profile *profile, unsigned table, co
   return derive_failure(atomic_load(&filling.failure), error);
 }
 
-void derive_inherit(const uint32_t *parents, uint32_t *values, uint32_t rows) {
-  const uint32_t nothing = NO_ROW - 1; /* no ancestor has one: kept apart from NO_ROW, so that no path is gone again */
-  for (uint32_t i = rows; i-- > 0;) {
-    if (values[i] != NO_ROW) continue;
-    uint32_t row = parents[i];
-    while (row != NO_ROW && values[row] == NO_ROW) row = parents[row];
-    uint32_t value = row == NO_ROW ? nothing : values[row];
-    values[i] = value;
-    for (row = parents[i]; row != NO_ROW && values[row] == NO_ROW; row = parents[row]) values[row] = value;
+/* No ancestor has a value: kept apart from NO_ROW, so that no path is gone again. */
+#define NOTHING (NO_ROW - 1)
+
+struct inheritance {
+  const uint32_t *parents;
+  uint32_t *values, rows;
+};
+
+/* Several threads may find the value of the same row, each the same one. */
+static inline uint32_t value_of(const uint32_t *values, uint32_t row) {
+  return __atomic_load_n(&values[row], __ATOMIC_RELAXED);
+}
+
+static inline void set_value(uint32_t *values, uint32_t row, uint32_t value) {
+  __atomic_store_n(&values[row], value, __ATOMIC_RELAXED);
+}
+
+/* The last rows first, for parents mostly come after their children. */
+static void inherit_in_block(void *context, size_t i, unsigned worker) {
+  const struct inheritance *inheritance = context;
+  const uint32_t *parents = inheritance->parents;
+  uint32_t *values = inheritance->values, last = (inheritance->rows - 1) / INHERIT_BLOCK - (uint32_t)i;
+  uint32_t first = last * INHERIT_BLOCK, left = inheritance->rows - first;
+  (void)worker;
+  for (uint32_t next = first + (left < INHERIT_BLOCK ? left : INHERIT_BLOCK); next-- > first;) {
+    uint32_t row = parents[next], value = NOTHING;
+    if (value_of(values, next) != NO_ROW) continue;
+    for (; row != NO_ROW; row = parents[row]) {
+      value = value_of(values, row);
+      if (value != NO_ROW) break;
+    }
+    if (row == NO_ROW) value = NOTHING;
+    set_value(values, next, value);
+    for (row = parents[next]; row != NO_ROW && value_of(values, row) == NO_ROW; row = parents[row])
+      set_value(values, row, value);
   }
-  for (uint32_t i = 0; i < rows; i++) values[i] = values[i] == nothing ? NO_ROW : values[i];
+}
+
+void derive_inherit(const uint32_t *parents, uint32_t *values, uint32_t rows) {
+  struct inheritance inheritance = {parents, values, rows};
+  derive_parallel(rows, ((size_t)rows + INHERIT_BLOCK - 1) / INHERIT_BLOCK, inherit_in_block, &inheritance);
+  for (uint32_t i = 0; i < rows; i++) values[i] = values[i] == NOTHING ? NO_ROW : values[i];
 }
 
 string_id derive_known_text(const struct profile *profile, const char *text) {

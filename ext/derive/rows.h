@@ -45,6 +45,23 @@ static inline bool derive_range(const int64_t *values, uint32_t count, int64_t *
   return count && low != NO_VALUE;
 }
 
+/* The segment that holds a row number, or NULL; *hint is where the one before was found, at first 0. */
+static inline const struct segment *derive_segment_of(const struct profile_table *content, uint32_t row, size_t *hint) {
+  struct segment *const *segments = content->segments;
+  size_t low = *hint;
+  if (low >= content->segment_count) return NULL;
+  if (row < segments[low]->first_row || row - segments[low]->first_row >= segments[low]->rows) {
+    size_t high = content->segment_count;
+    for (low = 0; high - low > 1;) {
+      size_t middle = low + (high - low) / 2;
+      if (segments[middle]->first_row <= row) low = middle; else high = middle;
+    }
+    *hint = low;
+  }
+  bool is_there = row >= segments[low]->first_row && row - segments[low]->first_row < segments[low]->rows;
+  return is_there ? segments[low] : NULL;
+}
+
 /* The first row from `row` on that has this text, or the number of rows. Passes over rows of a rare text quickly. */
 uint32_t derive_find_text(const struct column *column, uint32_t row, string_id text);
 
@@ -60,6 +77,9 @@ enum tfprof_status derive_all_integers(const struct profile *profile, unsigned t
                                        struct tfprof_error *error);
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
                                          uint32_t **values, struct tfprof_error *error);
+/* The same for a column of integers that are numbers of rows of the table `target`. */
+enum tfprof_status derive_all_row_numbers(const struct profile *profile, unsigned table, unsigned column,
+                                          unsigned target, uint32_t **values, struct tfprof_error *error);
 
 /* The same for ops.parent_id, where ways up that lead round in a circle, as only a damaged file has them, are cut. */
 enum tfprof_status derive_all_op_parents(const struct profile *profile, uint32_t **parents, struct tfprof_error *error);
@@ -73,8 +93,9 @@ enum tfprof_status derive_set_references(struct profile *profile, unsigned table
                                          const uint32_t *values, struct tfprof_error *error);
 enum tfprof_status derive_set_texts(struct profile *profile, unsigned table, unsigned column, const string_id *values,
                                     struct tfprof_error *error);
-/* The same for one segment, whose rows have values[0 ...]: for tasks that each work on one. */
-enum tfprof_status derive_set_segment(struct segment *segment, unsigned column, const uint32_t *references);
+/* The same for one segment, whose rows have values[0 ...], references or texts, where NO_ROW is NULL: for tasks that
+** each work on one. */
+enum tfprof_status derive_set_segment(struct segment *segment, unsigned column, const uint32_t *values);
 /* The same for a column that most rows are without: values of `count` rows, ascending by row. */
 struct row_value {
   uint32_t row, value;

@@ -31,12 +31,9 @@ struct search {
   atomic_int failure; /* an enum tfprof_status */
 };
 
-static void search_segment(void *context, size_t s, unsigned worker) {
-  struct search *search = context;
-  struct segment *segment = search->profile->tables[search->table].segments[s];
+static void search_segment(struct search *search, struct segment *segment) {
   struct step_lookup lookup = *search->lookup; /* with a hint of its own */
   uint32_t *steps = scratch_allocate(segment->rows * sizeof *steps);
-  (void)worker;
   if (!steps) atomic_store(&search->failure, TFPROF_NO_MEMORY);
   for (uint32_t first = 0; first < segment->rows && !atomic_load(&search->failure); first += ROWS_BLOCK) {
     uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
@@ -53,15 +50,23 @@ static void search_segment(void *context, size_t s, unsigned worker) {
   scratch_free(steps);
 }
 
-static enum tfprof_status steps_of(struct profile *profile, unsigned table, unsigned time_column, unsigned step_column,
-                                   struct tfprof_error *error) {
+static void search_one_of_all(void *context, size_t i, unsigned worker) {
+  struct search *search = context;
+  (void)worker;
+  search_segment(search, search->profile->tables[search->table].segments[i]);
+}
+
+/* segment NULL: of all rows. */
+static enum tfprof_status steps_of(struct profile *profile, struct segment *segment, unsigned table,
+                                   unsigned time_column, unsigned step_column, struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
   struct step_lookup lookup;
   struct search search = {profile, table, time_column, step_column, &lookup, TFPROF_OK};
   if (content->segment_count == 0) return TFPROF_OK;
   enum tfprof_status status = step_lookup_of_profile(&lookup, profile, error);
   if (!status && lookup.count) {
-    derive_parallel(content->rows, content->segment_count, search_segment, &search);
+    if (segment) search_segment(&search, segment);
+    else derive_parallel(content->rows, content->segment_count, search_one_of_all, &search);
     status = derive_failure(atomic_load(&search.failure), error);
   }
   step_lookup_free(&lookup);
@@ -70,18 +75,22 @@ static enum tfprof_status steps_of(struct profile *profile, unsigned table, unsi
 
 #define SUMMARY "The step in whose span a row began, found by a sweep over the steps in the order of time."
 #define PASS(table, time_column) \
+  static enum tfprof_status run_of_##table(struct profile *profile, struct segment *segment, \
+                                           struct tfprof_error *error) { \
+    return steps_of(profile, segment, TABLE_##table, COLUMN_##table##_##time_column, COLUMN_##table##_step_id, error); \
+  } \
   static enum tfprof_status run_##table(struct profile *profile, struct tfprof_error *error) { \
-    return steps_of(profile, TABLE_##table, COLUMN_##table##_##time_column, COLUMN_##table##_step_id, error); \
+    return run_of_##table(profile, NULL, error); \
   } \
   const struct derive_pass derive_steps_of_##table = { \
       .name = "steps of " #table, \
       .summary = SUMMARY, \
       .makes_table = -1, \
-      .reads = {{TABLE_##table, COLUMN_##table##_##time_column}, \
-                {TABLE_steps, COLUMN_steps_start_ns}, \
-                {TABLE_steps, COLUMN_steps_end_ns}}, \
+      .reads = {{TABLE_steps, COLUMN_steps_start_ns}, {TABLE_steps, COLUMN_steps_end_ns}}, \
+      .reads_here = {{TABLE_##table, COLUMN_##table##_##time_column}}, \
       .writes = {{TABLE_##table, COLUMN_##table##_step_id}}, \
       .run = run_##table, \
+      .run_segment = run_of_##table, \
   };
 
 PASS(ops, start_ns)

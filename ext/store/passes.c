@@ -115,25 +115,35 @@ static bool is_idle(const struct profile *profile, const struct derive_pass *pas
   return pass->is_idle && pass->is_idle(profile);
 }
 
-/* Makes all that a pass needs. */
-static enum tfprof_status prepare(struct profile *profile, const struct derive_pass *pass, struct tfprof_error *error) {
+/* Makes columns readable, in one segment or (NULL) in all. */
+static enum tfprof_status prepare_reads(struct profile *profile, struct segment *segment,
+                                        const struct table_column *reads, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&reads[i]) && !status; i++) {
+    unsigned table = reads[i].table;
+    struct column_set columns = {{0, 0}};
+    /* All columns of a table at once, for then they are decoded side by side. */
+    bool is_done = false;
+    for (unsigned k = 0; k < i; k++) is_done |= reads[k].table == table;
+    if (is_done) continue;
+    for (unsigned k = i; k < DERIVE_MAXIMUM_COLUMNS && !is_end(&reads[k]); k++) {
+      if (reads[k].table == table) column_set_add(&columns, reads[k].column);
+    }
+    status = profile_ensure_columns(profile, table, segment, &columns, error);
+  }
+  return status;
+}
+
+/* Makes all that a pass needs, to run for one segment or (NULL) for all. */
+static enum tfprof_status prepare(struct profile *profile, const struct derive_pass *pass, struct segment *segment,
+                                  struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]) && !status; i++) {
     unsigned table = pass->writes[i].table;
     if ((int)table != pass->makes_table) status = profile_ensure_table(profile, table, error);
   }
-  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[i]) && !status; i++) {
-    unsigned table = pass->reads[i].table;
-    struct column_set columns = {{0, 0}};
-    /* All columns of a table at once, for then they are decoded side by side. */
-    bool is_done = false;
-    for (unsigned k = 0; k < i; k++) is_done |= pass->reads[k].table == table;
-    if (is_done) continue;
-    for (unsigned k = i; k < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[k]); k++) {
-      if (pass->reads[k].table == table) column_set_add(&columns, pass->reads[k].column);
-    }
-    status = profile_ensure_columns(profile, table, NULL, &columns, error);
-  }
+  if (!status) status = prepare_reads(profile, NULL, pass->reads, error);
+  if (!status) status = prepare_reads(profile, segment, pass->reads_here, error);
   for (const char *const *text = pass->texts; text && *text && !status; text++) {
     string_id id;
     if (pool_intern(profile->store->pool, *text, strlen(*text), &id)) status = error_no_memory(error);
@@ -141,12 +151,21 @@ static enum tfprof_status prepare(struct profile *profile, const struct derive_p
   return status;
 }
 
-static enum tfprof_status call_pass(struct profile *profile, const struct derive_pass *pass,
+static enum tfprof_status call_pass(struct profile *profile, const struct derive_pass *pass, struct segment *segment,
                                     struct tfprof_error *error) {
   /* The status counts even where the pass filled in no message. */
   if (error) error_set(error, TFPROF_OK, "derive pass %s failed", pass->name);
-  enum tfprof_status status = pass->run(profile, error);
+  enum tfprof_status status = segment ? pass->run_segment(profile, segment, error) : pass->run(profile, error);
   if (status && error && error->status == TFPROF_OK) error->status = status;
+  return status;
+}
+
+/* What is left to do after a pass has run for a segment. */
+static enum tfprof_status finish_segment(const struct derive_pass *pass, struct segment *segment,
+                                         struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]) && !status; i++)
+    status = fill_absent(segment, pass->writes[i].column, error);
   return status;
 }
 
@@ -181,11 +200,11 @@ static enum tfprof_status run_pass(struct profile *profile, unsigned number, str
   if (is_idle(profile, pass)) return finish_pass(profile, number, TFPROF_OK, error);
   uint64_t others = profile->passes_running;
   profile->passes_running |= bit;
-  enum tfprof_status status = prepare(profile, pass, error);
+  enum tfprof_status status = prepare(profile, pass, NULL, error);
   if (!status && store_interrupted(profile->store)) status = error_interrupted(error);
   if (!status) {
     store_progress(profile->store, pass->name, 0);
-    status = call_pass(profile, pass, error);
+    status = call_pass(profile, pass, NULL, error);
   }
   profile->passes_running = others;
   return finish_pass(profile, number, status, error);
@@ -220,51 +239,86 @@ static bool is_missing(const struct profile_table *list, const struct segment *s
 /* What a request comes down to. */
 struct needs {
   struct column_set raw[TABLE_count]; /* columns to load in all segments */
+  struct column_set raw_here;         /* and in the segment that is asked for */
   uint64_t passes;                    /* that have not run yet */
+  uint64_t passes_here;               /* that need to run for that segment only */
 };
 
-static void need_column(const struct profile *profile, unsigned table, unsigned column, struct needs *needs);
+/* Whether a pass is to run for this segment alone: so far nobody has asked for another one. */
+static bool runs_here(const struct profile *profile, const struct derive_pass *pass, const struct segment *segment) {
+  if (!segment || !pass->run_segment || pass->writes[0].table != segment->table) return false;
+  const struct profile_table *list = &profile->tables[segment->table];
+  for (size_t i = 0; i < list->segment_count; i++) {
+    if (list->segments[i] != segment && list->segments[i]->columns[pass->writes[0].column]) return false;
+  }
+  return list->segment_count > 1;
+}
 
-/* All that a pass reads, be it loaded or made by other passes. */
-static void need_pass(const struct profile *profile, int number, struct needs *needs) {
+static void need_column(const struct profile *profile, const struct segment *segment, unsigned table, unsigned column,
+                        struct needs *needs);
+
+static void need_reads(const struct profile *profile, const struct segment *segment, const struct table_column *reads,
+                       struct needs *needs) {
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&reads[i]); i++)
+    need_column(profile, segment, reads[i].table, reads[i].column, needs);
+}
+
+/* All that a pass reads, be it loaded or made by other passes, to run for a segment where it can, or (NULL) for all. */
+static void need_pass(const struct profile *profile, const struct segment *segment, int number, struct needs *needs) {
   uint64_t bit = (uint64_t)1 << (number < 0 ? 0 : number);
   if (number < 0 || (profile->passes_done | needs->passes) & bit) return;
   const struct derive_pass *pass = profile->store->passes[number];
   if (is_idle(profile, pass)) return; /* run_pass() is soon done with it */
-  needs->passes |= bit;
+  if (!runs_here(profile, pass, segment)) segment = NULL;
+  if (segment && needs->passes_here & bit) return;
+  if (segment) needs->passes_here |= bit;
+  else needs->passes |= bit;
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
-    need_pass(profile, pass_to_make(profile, pass->writes[i].table), needs);
+    need_pass(profile, NULL, pass_to_make(profile, pass->writes[i].table), needs);
   }
-  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[i]); i++) {
-    need_column(profile, pass->reads[i].table, pass->reads[i].column, needs);
+  need_reads(profile, NULL, pass->reads, needs);
+  need_reads(profile, segment, pass->reads_here, needs);
+}
+
+static void need_column(const struct profile *profile, const struct segment *segment, unsigned table, unsigned column,
+                        struct needs *needs) {
+  const struct profile_table *list = &profile->tables[table];
+  need_pass(profile, NULL, pass_to_make(profile, table), needs);
+  if (segment && segment->columns[column]) return;
+  if (list->segment_count && column_set_has(&list->segments[0]->is_raw, column)) {
+    column_set_add(segment ? &needs->raw_here : &needs->raw[table], column);
+  } else if (list->segment_count || list->is_made) {
+    need_pass(profile, segment, pass_that_writes(profile->store, table, column), needs);
   }
 }
 
-static void need_column(const struct profile *profile, unsigned table, unsigned column, struct needs *needs) {
-  const struct profile_table *list = &profile->tables[table];
-  need_pass(profile, pass_to_make(profile, table), needs);
-  if (list->segment_count && column_set_has(&list->segments[0]->is_raw, column)) {
-    column_set_add(&needs->raw[table], column);
-  } else if (list->segment_count || list->is_made) {
-    need_pass(profile, pass_that_writes(profile->store, table, column), needs);
-  }
+/* A request for some passes to run, those of `here` for one segment. */
+struct request {
+  struct profile *profile;
+  struct segment *segment;
+  uint64_t passes, here;
+};
+
+static struct segment *segment_of(const struct request *request, unsigned number) {
+  return request->here >> number & 1 ? request->segment : NULL;
 }
 
 /* Whether all that a pass reads has been made. */
-static bool is_runnable(const struct profile *profile, const struct derive_pass *pass) {
+static bool is_runnable(const struct request *request, unsigned number) {
+  const struct profile *profile = request->profile;
+  const struct derive_pass *pass = profile->store->passes[number];
   struct needs needs = {.passes = 0};
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
     if ((int)pass->writes[i].table != pass->makes_table && pass_to_make(profile, pass->writes[i].table) >= 0)
       return false;
   }
-  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->reads[i]); i++) {
-    need_column(profile, pass->reads[i].table, pass->reads[i].column, &needs);
-  }
-  return needs.passes == 0;
+  need_reads(profile, NULL, pass->reads, &needs);
+  need_reads(profile, segment_of(request, number), pass->reads_here, &needs);
+  return needs.passes == 0 && needs.passes_here == 0;
 }
 
 struct group { /* of passes that run side by side */
-  struct profile *profile;
+  const struct request *request;
   unsigned count;
   unsigned numbers[64];
   enum tfprof_status status[64];
@@ -273,34 +327,46 @@ struct group { /* of passes that run side by side */
 
 static void run_of_group(void *context, size_t i, unsigned worker) {
   struct group *group = context;
+  struct profile *profile = group->request->profile;
+  unsigned number = group->numbers[i];
   (void)worker;
-  const struct derive_pass *pass = group->profile->store->passes[group->numbers[i]];
-  group->status[i] = call_pass(group->profile, pass, &group->errors[i]);
+  group->status[i] =
+      call_pass(profile, profile->store->passes[number], segment_of(group->request, number), &group->errors[i]);
+}
+
+/* Takes those that can run now into a group, and runs those of them at once that run alone. */
+static enum tfprof_status find_group(struct request *request, struct group *group, bool *is_done,
+                                     struct tfprof_error *error) {
+  struct profile *profile = request->profile;
+  enum tfprof_status status = TFPROF_OK;
+  uint64_t left = request->passes & ~(profile->passes_done | profile->passes_running);
+  *group = (struct group){.request = request};
+  *is_done = true;
+  for (unsigned number = 0; number < profile->store->pass_count && !status; number++) {
+    const struct derive_pass *pass = profile->store->passes[number];
+    if (!(left >> number & 1) || !is_runnable(request, number)) continue;
+    *is_done = false;
+    request->passes &= ~((uint64_t)1 << number);
+    if (pass->is_alone) {
+      status = run_pass(profile, number, error);
+    } else {
+      status = prepare(profile, pass, segment_of(request, number), error);
+      group->numbers[group->count++] = number;
+    }
+  }
+  return status;
 }
 
 /* Runs those of the passes side by side that can be: each time all that have what they read. The others are left to
 ** run_pass(), one by one. */
-static enum tfprof_status run_side_by_side(struct profile *profile, uint64_t passes, struct tfprof_error *error) {
+static enum tfprof_status run_side_by_side(struct request *request, struct tfprof_error *error) {
+  struct profile *profile = request->profile;
   enum tfprof_status status = TFPROF_OK;
   struct group *group = malloc(sizeof *group);
   if (!group) return error_no_memory(error);
   for (bool is_done = false; !is_done && !status;) {
     uint64_t before = profile->passes_running;
-    is_done = true;
-    *group = (struct group){.profile = profile};
-    for (unsigned number = 0; number < profile->store->pass_count && !status; number++) {
-      const struct derive_pass *pass = profile->store->passes[number];
-      bool is_wanted = passes >> number & 1 && !((profile->passes_done | before) >> number & 1);
-      if (!is_wanted || !is_runnable(profile, pass)) continue;
-      is_done = false;
-      if (pass->is_alone) {
-        status = run_pass(profile, number, error);
-        passes &= ~((uint64_t)1 << number);
-      } else {
-        status = prepare(profile, pass, error);
-        group->numbers[group->count++] = number;
-      }
-    }
+    status = find_group(request, group, &is_done, error);
     if (!status && store_interrupted(profile->store)) status = error_interrupted(error);
     if (status || group->count == 0) continue;
     store_progress(profile->store, profile->store->passes[group->numbers[0]]->name, 0);
@@ -308,7 +374,10 @@ static enum tfprof_status run_side_by_side(struct profile *profile, uint64_t pas
     parallel_for(group->count, run_of_group, group);
     profile->passes_running = before;
     for (unsigned i = 0; i < group->count; i++) {
-      enum tfprof_status one = finish_pass(profile, group->numbers[i], group->status[i], &group->errors[i]);
+      struct segment *segment = segment_of(request, group->numbers[i]);
+      enum tfprof_status one = group->status[i];
+      if (!segment) one = finish_pass(profile, group->numbers[i], one, &group->errors[i]);
+      else if (!one) one = finish_segment(profile->store->passes[group->numbers[i]], segment, &group->errors[i]);
       if (!status && one && error) *error = group->errors[i];
       if (!status) status = one;
     }
@@ -320,27 +389,30 @@ static enum tfprof_status run_side_by_side(struct profile *profile, uint64_t pas
 /* Loads, all columns of a segment at once, for then they are decoded side by side: `columns` in all segments of the
 ** table, or in one, and what the passes read that will have to run for them. */
 static enum tfprof_status load_needs(struct profile *profile, unsigned table, struct segment *segment,
-                                     const struct column_set *columns, uint64_t *passes, struct tfprof_error *error) {
+                                     const struct column_set *columns, struct request *request,
+                                     struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   struct needs needs = {.passes = 0};
   for (unsigned column = 2; column < schema_tables[table].column_count; column++) {
     bool is_raw = column_set_has(&profile->tables[table].segments[0]->is_raw, column);
     if (!column_set_has(columns, column) || is_raw) continue;
-    if (is_missing(&profile->tables[table], segment, column)) need_column(profile, table, column, &needs);
+    if (is_missing(&profile->tables[table], segment, column)) need_column(profile, segment, table, column, &needs);
   }
   for (unsigned other = 0; other < TABLE_count && !status; other++) {
     const struct profile_table *list = &profile->tables[other];
     for (size_t i = 0; i < list->segment_count && !list->is_made && !status; i++) {
       struct column_set wanted = needs.raw[other];
       if (other == table && (!segment || segment == list->segments[i])) {
-        for (unsigned word = 0; word < 2; word++) wanted.words[word] |= columns->words[word];
+        for (unsigned word = 0; word < 2; word++)
+          wanted.words[word] |= columns->words[word] | needs.raw_here.words[word];
       }
       if (store_interrupted(profile->store)) return error_interrupted(error);
       if (other == table) store_progress(profile->store, "loading", (double)i / (double)list->segment_count);
       status = load_missing(list->segments[i], &wanted, error);
     }
   }
-  *passes = needs.passes;
+  /* Where all segments need a pass, the one that is asked for does not need it by itself. */
+  *request = (struct request){profile, segment, needs.passes | needs.passes_here, needs.passes_here & ~needs.passes};
   return status;
 }
 
@@ -349,9 +421,9 @@ static enum tfprof_status ensure_columns(struct profile *profile, unsigned table
   enum tfprof_status status = profile_ensure_table(profile, table, error);
   const struct profile_table *list = &profile->tables[table];
   if (status || list->segment_count == 0) return status;
-  uint64_t passes = 0;
-  status = load_needs(profile, table, segment, columns, &passes, error);
-  if (!status && passes) status = run_side_by_side(profile, passes, error);
+  struct request request;
+  status = load_needs(profile, table, segment, columns, &request, error);
+  if (!status && request.passes) status = run_side_by_side(&request, error);
   /* A column is raw in all segments of a table or in none. */
   const struct column_set *raw = &list->segments[0]->is_raw;
   for (unsigned column = 2; column < schema_tables[table].column_count && !status; column++) {
@@ -381,7 +453,7 @@ enum tfprof_status profile_require_tables(struct profile *profile, const bool is
   for (unsigned table = 0; table < TABLE_count; table++) {
     if (!is_wanted[table]) continue;
     for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++) {
-      need_column(profile, table, column, &needs);
+      need_column(profile, NULL, table, column, &needs);
     }
   }
   scratch_keep();
@@ -392,7 +464,8 @@ enum tfprof_status profile_require_tables(struct profile *profile, const bool is
                                                  : load_missing(list->segments[i], &needs.raw[table], error);
     }
   }
-  if (!status && needs.passes) status = run_side_by_side(profile, needs.passes, error);
+  if (!status && needs.passes)
+    status = run_side_by_side(&(struct request){.profile = profile, .passes = needs.passes}, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
     struct column_set columns = {{0, 0}};
     for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++)

@@ -154,6 +154,10 @@ struct derive_pass {
   struct table_column reads[DERIVE_MAXIMUM_COLUMNS];  /* ends at the first {0,0}: TABLE 0 column 0 is never read */
   struct table_column writes[DERIVE_MAXIMUM_COLUMNS]; /* columns written where the source has none; {0,0} ends */
   enum tfprof_status (*run)(struct profile *profile, struct tfprof_error *error);
+  /* The same for one segment of the one table it writes to, or NULL. It needs `reads_here` in that segment only, where
+  ** run() needs them in all. */
+  enum tfprof_status (*run_segment)(struct profile *profile, struct segment *segment, struct tfprof_error *error);
+  struct table_column reads_here[DERIVE_MAXIMUM_COLUMNS]; /* of the table it writes to; {0,0} ends */
   bool is_alone; /* run() makes texts or diagnostics or retains columns, so that no other pass may run meanwhile */
   const char *const *texts; /* that run() needs in the pool: they are put there before; NULL ends, may be NULL */
   /* Whether what is in memory already shows that run() would find nothing to do: then nothing is read for it, and it is
@@ -166,7 +170,8 @@ struct derive_pass {
 ** table's segments with profile_add_segment and sets all their columns. Where the source has rows of that table
 ** (tables[].is_made is false) it must add none. When run() fails what it added to a made table is taken back, and it
 ** is run again when asked for again. Where several passes write a column the first one of the list does. Passes must
-** form no cycle. */
+** form no cycle. Who asks for one segment of many gets it from run_segment(), where the pass has that; who asks for
+** another one as well, all from run(), for then all rows are likely to be read. */
 /* Takes over the reference to `value`; NULL is TFPROF_NO_MEMORY. */
 enum tfprof_status segment_set_column(struct segment *segment, unsigned column, struct column *value);
 

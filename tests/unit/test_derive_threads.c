@@ -106,18 +106,21 @@ static void publish_large(struct opened *opened, uint32_t piece) {
   store_publish_run(opened->store, run);
 }
 
+static uint64_t digest_segment(const struct segment *segment, unsigned number, uint64_t sum) {
+  const struct column *values = segment->columns[number];
+  for (uint32_t row = 0; row < segment->rows; row++) {
+    uint64_t value = column_is_null(values, row) ? 0x5bd1e995u : (uint64_t)column_integer(values, row);
+    sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
+    sum ^= sum >> 29;
+  }
+  return sum;
+}
+
 /* A number that depends on all values of a column, wherever its segments begin. */
 static uint64_t digest(const struct profile *profile, unsigned table, unsigned number) {
   uint64_t sum = profile->tables[table].rows;
-  for (size_t s = 0; s < profile->tables[table].segment_count; s++) {
-    const struct segment *segment = profile->tables[table].segments[s];
-    const struct column *values = segment->columns[number];
-    for (uint32_t row = 0; row < segment->rows; row++) {
-      uint64_t value = column_is_null(values, row) ? 0x5bd1e995u : (uint64_t)column_integer(values, row);
-      sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
-      sum ^= sum >> 29;
-    }
-  }
+  for (size_t s = 0; s < profile->tables[table].segment_count; s++)
+    sum = digest_segment(profile->tables[table].segments[s], number, sum);
   return sum;
 }
 
@@ -131,6 +134,7 @@ static void test_threads(enum arrangement arrangement) {
       {TABLE_ops, COLUMN_ops_parent_id},      {TABLE_ops, COLUMN_ops_depth},
       {TABLE_ops, COLUMN_ops_self_ns},        {TABLE_ops, COLUMN_ops_step_id},
       {TABLE_ops, COLUMN_ops_forward_op_id},  {TABLE_ops, COLUMN_ops_code_trace_id},
+      {TABLE_ops, COLUMN_ops_outermost_id},   {TABLE_ops, COLUMN_ops_parent_name},
       {TABLE_steps, COLUMN_steps_start_ns},   {TABLE_steps, COLUMN_steps_ops_recorded},
       {TABLE_ranges, COLUMN_ranges_parent_id}};
   enum { ASKED = sizeof asked / sizeof asked[0] };
@@ -161,6 +165,48 @@ static void test_threads(enum arrangement arrangement) {
   if (kept) setenv("TFPROF_THREADS", kept, 1);
   else unsetenv("TFPROF_THREADS");
   free(kept);
+}
+
+/* Columns of which a pass makes those of one segment alone are the same as when it makes all; the second segment that
+** is asked for brings the others. */
+static void test_one_segment(enum arrangement arrangement) {
+  static const uint16_t asked[] = {COLUMN_ops_step_id, COLUMN_ops_is_measured, COLUMN_ops_sample_weight,
+                                   COLUMN_ops_outermost_id, COLUMN_ops_parent_name};
+  enum { ASKED = sizeof asked / sizeof asked[0], SEGMENTS = 4 };
+  struct opened whole, opened;
+  struct tfprof_error error;
+  struct column_set columns = {{0, 0}};
+  uint64_t state = random_state;
+  for (int i = 0; i < ASKED; i++) column_set_add(&columns, asked[i]);
+  make_large(&whole, 60000, arrangement);
+  publish_large(&whole, 60000 / SEGMENTS);
+  check(!profile_require(whole.profile, TABLE_ops, &columns, &error), "%s", error.message);
+  for (size_t s = 0; s < SEGMENTS; s++) {
+    struct snapshot *ops;
+    random_state = state;
+    make_large(&opened, 60000, arrangement);
+    publish_large(&opened, 60000 / SEGMENTS);
+    check(!store_snapshot(opened.store, TABLE_ops, NULL, &ops, &error), "%s", error.message);
+    check(!snapshot_require_segment(ops, s, &columns, &error), "%s", error.message);
+    for (int i = 0; i < ASKED; i++) {
+      const char *name = schema_tables[TABLE_ops].columns[asked[i]].name;
+      uint64_t wanted = digest_segment(whole.profile->tables[TABLE_ops].segments[s], asked[i], 0);
+      check(digest_segment(ops->segments[s], asked[i], 0) == wanted, "%s of segment %zu alone is another", name, s);
+      check(!ops->segments[(s + 1) % SEGMENTS]->columns[asked[i]], "%s of a segment that nobody asked for", name);
+    }
+    check(!snapshot_require_segment(ops, (s + 1) % SEGMENTS, &columns, &error), "%s", error.message);
+    for (int i = 0; i < ASKED; i++) {
+      const char *name = schema_tables[TABLE_ops].columns[asked[i]].name;
+      bool is_there = ops->segments[(s + 2) % SEGMENTS]->columns[asked[i]] != NULL;
+      check(is_there, "the second segment does not bring %s of all", name);
+      if (!is_there) continue;
+      check(digest(opened.profile, TABLE_ops, asked[i]) == digest(whole.profile, TABLE_ops, asked[i]),
+            "%s of all is another after that of segment %zu", name, s);
+    }
+    snapshot_release(ops);
+    end(&opened);
+  }
+  end(&whole);
 }
 
 static void measure(uint32_t rows, enum arrangement arrangement) {
@@ -220,6 +266,8 @@ int main(int argument_count, char **arguments) {
     return check_result();
   }
   test_threads(END_ORDER);
+  test_one_segment(END_ORDER);
   test_threads(START_ORDER);
+  test_one_segment(START_ORDER);
   return check_result();
 }
