@@ -92,6 +92,9 @@ enum tfprof_status ops_graph_texts(struct ops_graph *graph, unsigned table, unsi
   ops_graph_require(graph, table, (const uint16_t[]){__VA_ARGS__}, \
                     sizeof((const uint16_t[]){__VA_ARGS__}) / sizeof(uint16_t))
 
+/* Whether a range of that name is what tells a step. */
+bool ops_is_step_mark(const char *name);
+
 /* Calls `take` for each shape in a JSON list of shapes, "[[2,3],[]]": its place in the list, and itself as "2x3", "1"
 ** for a single number. `types`, the list beside it, tells which inputs are tensors; 0: all that have a shape. */
 enum tfprof_status ops_graph_shapes(struct ops_graph *graph, string_id shapes, string_id types,

@@ -54,7 +54,7 @@ static enum tfprof_status load_ops(struct ops_graph *graph) {
   return status;
 }
 
-static bool is_step_mark(const char *name) {
+bool ops_is_step_mark(const char *name) {
   return strncmp(name, "ProfilerStep", 12) == 0 || strncmp(name, "tfprof.step#", 12) == 0;
 }
 
@@ -73,7 +73,7 @@ static enum tfprof_status find_kinds(struct ops_graph *graph) {
     else if (categories[op] != user)
       graph->kinds[op] = OPS_OP;
     else
-      graph->kinds[op] = is_step_mark(pool_text(graph->pool, graph->names[op])) ? OPS_LEFT_OUT : OPS_SCOPE;
+      graph->kinds[op] = ops_is_step_mark(pool_text(graph->pool, graph->names[op])) ? OPS_LEFT_OUT : OPS_SCOPE;
   }
   free(categories);
   return status;

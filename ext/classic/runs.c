@@ -6,6 +6,8 @@
 */
 #include "classic/runs.h"
 
+#include "classic/ops_graph.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +209,63 @@ static enum tfprof_status take_runs(struct taking *taking, int which) {
   return status;
 }
 
+/* The step itself, on the thread that went through it. */
+static enum tfprof_status take_step_mark(struct taking *taking) {
+  const struct profile_table *steps = &taking->profile->tables[TABLE_steps];
+  enum tfprof_status status = REQUIRE(taking, TABLE_steps, COLUMN_steps_name, COLUMN_steps_number,
+                                      COLUMN_steps_thread_id, COLUMN_steps_start_ns, COLUMN_steps_dur_ns);
+  if (status || taking->step < 0 || !steps->rows) return status;
+  EACH_ROW(taking, TABLE_steps) {
+    int64_t thread = integer(segment, COLUMN_steps_thread_id, row, -1);
+    if ((int64_t)(segment->first_row + row) != taking->step || thread < 0 || (uint64_t)thread >= taking->lane_count)
+      continue;
+    string_id name = (string_id)integer(segment, COLUMN_steps_name, row, 0);
+    if (!name) {
+      char text[40];
+      int length = snprintf(text, sizeof text, "step %lld",
+                            (long long)integer(segment, COLUMN_steps_number, row, taking->step));
+      if (pool_intern(store_pool(taking->model->store), text, (size_t)length, &name))
+        return error_no_memory(taking->error);
+    }
+    return add_run(taking, &(struct classic_run){.node = taking->model->node_count,
+                                                 .device = taking->lanes[thread],
+                                                 .mark = name,
+                                                 .launcher = NO_NODE,
+                                                 .is_scheduling = true,
+                                                 .start_ns = time_of(taking, segment, COLUMN_steps_start_ns, row),
+                                                 .dur_ns = integer(segment, COLUMN_steps_dur_ns, row, 0)});
+  }
+  return TFPROF_OK;
+}
+
+/* What the program of a capture marked in the step: nodes of the graph are only what ran. */
+static enum tfprof_status take_marks(struct taking *taking) {
+  const struct pool *pool = taking->model->pool;
+  string_id user = pool_find(pool, "user", 4);
+  if (!taking->model->op_nodes) return TFPROF_OK;
+  enum tfprof_status status = take_step_mark(taking);
+  if (!status)
+    status = REQUIRE(taking, TABLE_ops, COLUMN_ops_name, COLUMN_ops_category, COLUMN_ops_step_id, COLUMN_ops_thread_id,
+                     COLUMN_ops_start_ns, COLUMN_ops_dur_ns);
+  int64_t no_step = taking->profile->tables[TABLE_steps].rows ? -1 : taking->step;
+  EACH_ROW(taking, TABLE_ops) {
+    int64_t thread = integer(segment, COLUMN_ops_thread_id, row, -1);
+    string_id name = (string_id)integer(segment, COLUMN_ops_name, row, 0);
+    bool is_mark = user && name && (string_id)integer(segment, COLUMN_ops_category, row, 0) == user;
+    if (status || !is_mark || thread < 0 || (uint64_t)thread >= taking->lane_count ||
+        integer(segment, COLUMN_ops_step_id, row, no_step) != taking->step || ops_is_step_mark(pool_text(pool, name)))
+      continue;
+    status = add_run(taking, &(struct classic_run){.node = taking->model->node_count,
+                                                   .device = taking->lanes[thread],
+                                                   .mark = name,
+                                                   .launcher = NO_NODE,
+                                                   .is_scheduling = true,
+                                                   .start_ns = time_of(taking, segment, COLUMN_ops_start_ns, row),
+                                                   .dur_ns = integer(segment, COLUMN_ops_dur_ns, row, 0)});
+  }
+  return status;
+}
+
 static int compare_names(const void *left, const void *right, void *context) {
   const struct pool *pool = context;
   return strcmp(pool_text(pool, *(const string_id *)left), pool_text(pool, *(const string_id *)right));
@@ -218,7 +277,7 @@ static enum tfprof_status order_runs(struct taking *taking) {
   struct classic_runs *runs = taking->runs;
   const struct pool *pool = taking->model->pool;
   string_id *names = malloc((taking->lane_count + 1) * sizeof *names);
-  size_t count = 0, lanes = taking->lane_count, nodes = taking->model->node_count;
+  size_t count = 0, lanes = taking->lane_count, nodes = (size_t)taking->model->node_count + 1; /* and marks */
   if (!names) return error_no_memory(taking->error);
   for (size_t i = 0; i < lanes; i++) {
     if (taking->lanes[i]) names[count++] = taking->lanes[i];
@@ -251,7 +310,7 @@ static enum tfprof_status order_runs(struct taking *taking) {
     for (uint32_t i = 1; i < runs->count; i++) {
       struct classic_run run = sorted[i];
       uint32_t to = i, former = order[i];
-      while (to > 0 && sorted[to - 1].node == run.node && sorted[to - 1].device > run.device) {
+      while (to > 0 && !run.mark && sorted[to - 1].node == run.node && sorted[to - 1].device > run.device) {
         sorted[to] = sorted[to - 1];
         order[to] = order[to - 1];
         to--;
@@ -381,6 +440,7 @@ static enum tfprof_status take(struct taking *taking) {
   enum tfprof_status status = name_devices(taking);
   if (!status) status = name_lanes(taking);
   for (int which = 0; which < RUN_TABLES && !status; which++) status = take_runs(taking, which);
+  if (!status) status = take_marks(taking);
   if (!status) status = order_runs(taking);
   if (!status) status = take_allocations(taking);
   return status ? status : take_points(taking);

@@ -8,7 +8,8 @@
 #define CLASSIC_MEMORY_COUNTER "allocator_bytes_in_use"
 
 struct classic_run {
-  uint32_t node, device; /* device: number of its name, in the order of the names */
+  uint32_t node, device; /* node: the model's node_count for a mark; device: number of its name, in their order */
+  string_id mark;        /* of a capture: what the program marked, a step or a range; 0: it is a run of the node */
   uint32_t launcher;     /* of a capture: the run of the op that launched it; UINT32_MAX: none */
   bool is_scheduling;    /* on the device itself; else on a stream of it */
   int64_t start_ns, dur_ns;
@@ -33,9 +34,9 @@ struct classic_memory_point {
 struct classic_runs {
   char **devices; /* names, ascending */
   uint32_t device_count;
-  struct classic_run *runs; /* by node, then device, then as the source has them */
+  struct classic_run *runs; /* by node, then device, then as the source has them; marks come last */
   uint32_t count;
-  uint32_t *first;                        /* of each node, and one more */
+  uint32_t *first;                        /* of each node, of the marks, and one more */
   struct classic_allocation *allocations; /* by node, then time */
   uint32_t allocation_count;
   struct classic_memory_point *points; /* by device, then time */

@@ -7,8 +7,8 @@
 ** microseconds.  Runs that begin in the same microsecond on one device are shown once, the first of them, as in
 ** TensorFlow's profiler.
 **
-** Of a capture each thread and each stream is a process of its own, with all its runs, an op above those that it calls;
-** arrows lead from ops to what they launched on a device; and the memory of the host is shown as well.
+** Of a capture each thread and each stream is a process of its own, with all its runs, an op above those that it calls,
+** and above them the step and the ranges that the program marked, whatever is displayed; arrows lead from ops to what they launched on a device; and the memory of the host is shown as well.
 **
 ** scope, code: the displayed tree as if all of it ran one after the other: an item is as wide as its total time, its
 ** children lie below it side by side, each depth is a process "Scope:N".
@@ -52,8 +52,8 @@ static void write_micros(struct events *events, int64_t ns) {
   else output_format(events->file, "%s%lld.%03d", ns < 0 ? "-" : "", llabs(ns / 1000), abs((int)(ns % 1000)));
 }
 
-static void write_region(struct events *events, const char *name, size_t length, bool has_op, int64_t process,
-                         uint32_t lane, int64_t start_ns, int64_t dur_ns) {
+static void write_region(struct events *events, const char *category, const char *name, size_t length, bool has_op,
+                         int64_t process, uint32_t lane, int64_t start_ns, int64_t dur_ns) {
   begin(events);
   output_text(events->file, "{\"args\":{\"name\":");
   output_json_text(events->file, name, length);
@@ -61,7 +61,7 @@ static void write_region(struct events *events, const char *name, size_t length,
     output_text(events->file, ",\"op\":");
     output_json_text(events->file, name, length);
   }
-  output_text(events->file, "},\"cat\":\"Op\",\"dur\":");
+  output_format(events->file, "},\"cat\":\"%s\",\"dur\":", category);
   write_micros(events, dur_ns);
   output_text(events->file, ",\"name\":");
   output_json_text(events->file, name, length);
@@ -107,7 +107,7 @@ static enum tfprof_status write_tree(const struct classic_result *result, struct
     is_named[depth] = 1;
     size_t length;
     const char *name = classic_item_name(result, row->item, &length);
-    write_region(events, name, length, true, depth, 0, start, ns);
+    write_region(events, "Op", name, length, true, depth, 0, start, ns);
   }
   free(next);
   free(is_named);
@@ -186,25 +186,32 @@ static int compare_shown(const void *left, const void *right, void *context) {
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* The runs of displayed nodes, in the order of the rows; names the devices as they are met. */
+/* Shows the runs from `first` to before `last`; names the devices as they are met. */
+static void show_runs(struct graph *graph, uint32_t first, uint32_t last) {
+  const struct classic_runs *runs = graph->runs;
+  for (uint32_t k = first; k < last; k++) {
+    const struct classic_run *run = &runs->runs[k];
+    if (graph->processes[run->device] < 0) {
+      graph->processes[run->device] = graph->process_count++;
+      write_process_name(&graph->events, graph->processes[run->device],
+                         run->is_scheduling ? "Op scheduling threads: " : "Op execution threads: ",
+                         runs->devices[run->device], "");
+    }
+    graph->shown[graph->shown_count] = (struct shown_run){.run = k, .place = graph->shown_count, .arrow = NONE};
+    graph->shown_count++;
+  }
+}
+
+/* The runs of displayed nodes, in the order of the rows, and the marks. */
 static bool collect(struct graph *graph) {
   const struct classic_result *result = graph->result;
   const struct classic_runs *runs = graph->runs;
   for (size_t i = 0; i < result->row_count; i++) {
     uint32_t item = result->rows[i].item, node = item == result->item_count ? NONE : result->nodes[item];
-    if (node == NONE || !is_traced(graph, node)) continue;
-    for (uint32_t k = runs->first[node]; k < runs->first[node + 1]; k++) {
-      const struct classic_run *run = &runs->runs[k];
-      if (graph->processes[run->device] < 0) {
-        graph->processes[run->device] = graph->process_count++;
-        write_process_name(&graph->events, graph->processes[run->device],
-                           run->is_scheduling ? "Op scheduling threads: " : "Op execution threads: ",
-                           runs->devices[run->device], "");
-      }
-      graph->shown[graph->shown_count] = (struct shown_run){.run = k, .place = graph->shown_count, .arrow = NONE};
-      graph->shown_count++;
-    }
+    if (node != NONE && is_traced(graph, node)) show_runs(graph, runs->first[node], runs->first[node + 1]);
   }
+  uint32_t marks = result->model->node_count;
+  show_runs(graph, runs->first[marks], runs->first[marks + 1]);
   if (graph->shown_count > 1)
     qsort_r(graph->shown, graph->shown_count, sizeof *graph->shown, compare_shown, graph);
   uint32_t kept = 0;
@@ -327,10 +334,12 @@ static void write_runs(struct graph *graph, const struct place *places, bool arr
   for (uint32_t i = 0; i < graph->shown_count; i++) {
     const struct shown_run *shown = &graph->shown[places[i].shown];
     const struct classic_run *run = &graph->runs->runs[shown->run];
-    size_t length;
-    const char *name = node_name(graph, run->node, &length);
     if (!arrows) {
-      write_region(&graph->events, name, length, false, places[i].process, shown->lane, run->start_ns, run->dur_ns);
+      const struct pool *pool = graph->result->model->pool;
+      size_t length = run->mark ? pool_length(pool, run->mark) : 0;
+      const char *name = run->mark ? pool_text(pool, run->mark) : node_name(graph, run->node, &length);
+      write_region(&graph->events, run->mark ? "Mark" : "Op", name, length, false, places[i].process, shown->lane,
+                   run->start_ns, run->dur_ns);
       continue;
     }
     for (uint32_t at = shown->arrow; at != NONE; at = graph->arrows[at].next, number++) {

@@ -161,17 +161,30 @@ def timeline(path, step, directory):
     return kinds
 
 
+def spans(events):
+    return sorted((int(event["ts"] * 1000), int(event["dur"] * 1000)) for event in events)
+
+
 def check_runs(path, step, directory):
-    """Every op, kernel and transfer of the step is there once, with its times; arrows lead from ops to what they launched."""
+    """The step itself, every range, op, kernel and transfer of it is there once, with its times; arrows lead from ops to what
+    they launched."""
     where = "step_id = (SELECT id FROM steps WHERE number = %d)" % step
     events = timeline(path, step, directory)
-    wanted = capturing.query(path, "SELECT start_ns AS start, dur_ns AS dur FROM ops WHERE category NOT IN ('user', 'python', 'module') AND "
-                             + where + "".join(" UNION ALL SELECT start_ns, dur_ns FROM %s WHERE thread_id IS NOT NULL AND %s"
-                                               % (table, where) for table in ("kernels", "transfers")))
-    shown = sorted((int(event["ts"] * 1000), int(event["dur"] * 1000)) for event in events["X"])
+    wanted = capturing.query(path, "SELECT start_ns AS start, dur_ns AS dur FROM ops "
+                             "WHERE category NOT IN ('user', 'python', 'module') AND " + where
+                             + "".join(" UNION ALL SELECT start_ns, dur_ns FROM %s WHERE thread_id IS NOT NULL AND %s"
+                                       % (table, where) for table in ("kernels", "transfers")))
+    shown = spans(event for event in events["X"] if event["cat"] == "Op")
     assert shown == sorted((row["start"], row["dur"]) for row in wanted) and shown, (path, step, len(shown), len(wanted))
-    launched = one(path, "SELECT count(*) AS count FROM (SELECT op_id, step_id FROM kernels UNION ALL SELECT op_id, step_id FROM transfers) "
-                   "JOIN ops ON ops.id = op_id AND category NOT IN ('user', 'python', 'module') WHERE ops.%s AND ops.step_id IS NOT NULL" % where)
+    marks = capturing.query(path, "SELECT start_ns AS start, dur_ns AS dur FROM ops WHERE category = 'user' AND "
+                            "name NOT GLOB 'ProfilerStep*' AND name NOT GLOB 'tfprof.step#*' AND %s UNION ALL "
+                            "SELECT start_ns, dur_ns FROM steps WHERE thread_id IS NOT NULL AND number = %d" % (where, step))
+    shown = spans(event for event in events["X"] if event["cat"] == "Mark")
+    assert shown == sorted((row["start"], row["dur"]) for row in marks) and shown, (path, step, shown, marks)
+    launched = one(path, "SELECT count(*) AS count FROM (SELECT op_id, step_id FROM kernels "
+                   "UNION ALL SELECT op_id, step_id FROM transfers) "
+                   "JOIN ops ON ops.id = op_id AND category NOT IN ('user', 'python', 'module') "
+                   "WHERE ops.%s AND ops.step_id IS NOT NULL" % where)
     assert len(events["s"]) == len(events["t"]) == launched["count"], (path, step, len(events["s"]), launched)
     # What is drawn in one lane does not overlap.
     ends = {}
@@ -184,7 +197,7 @@ def check_runs(path, step, directory):
 
 def check_timeline(run, directory):
     events = check_runs(run, 5, directory)
-    names = {event["args"]["name"] for event in events["X"]}
+    names = {event["args"]["name"] for event in events["X"] if event["cat"] == "Op"}
     ran = {row["name"] for row in capturing.query(run, "SELECT name FROM graph_view WHERE step = 5 AND min_occurrence = 1 AND " + EVERY)}
     assert names == ran - {"_TFProfRoot"}, names ^ ran
     lanes = [event["args"]["name"] for event in events["M"]]
