@@ -2,14 +2,14 @@
 --
 -- For each profile the share of the measured steps (no warm-up) that the host spends in calls that wait for a device
 -- (cudaStreamSynchronize and the like, and copies to the host that were done when their call returned, as sync_summary
--- has them): .item(), .cpu(), printing a loss, a mask that becomes a shape.  While it waits it launches nothing, so that
--- the device runs dry afterwards.  A host that is far ahead of its device waits for nothing but it at the end of a step,
--- which is no harm: the check asks that the device idles for a tenth of the steps too.
+-- has them): .item(), .cpu(), printing a loss, a mask that becomes a shape.  While it waits it launches nothing, so
+-- that the device runs dry afterwards.  A host that is far ahead of its device waits for nothing but it at the end of a
+-- step, which is no harm: the check asks that the device idles for a tenth of the steps too.
 -- Thresholds: 10 % of the step time, since waits of a few microseconds are everywhere.
 -- What it would save: at most the time in which the device idles; how much of that is due to the waits is not known, so
 -- the smaller of the waiting and the idling.
--- Columns: those of every check, see sql/README.md.  Cost: one pass over api_calls and transfers,
--- and code_trace_line.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over api_calls and transfers, and
+-- code_trace_line.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'device_waits';
 WITH measured AS (
   SELECT profile_id, id, dur_ns FROM temp.steps WHERE is_warmup = 0

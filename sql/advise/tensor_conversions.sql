@@ -18,7 +18,7 @@ WITH measured AS (
     AS conversion_ns
   FROM temp.profiles AS profiles CROSS JOIN temp.ops AS ops ON ops.profile_id = profiles.id
   LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
-  WHERE profiles.framework IS NOT 'tensorflow' -- the ops are PyTorch's
+  WHERE profiles.framework IS NOT 'tensorflow' -- these are ops of PyTorch
     AND ops.name IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')
     AND (ops.parent_id IS NULL
       OR enclosing.name NOT IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone'))

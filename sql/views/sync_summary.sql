@@ -1,10 +1,10 @@
 -- Synchronisations: where the host or a stream waited for a device, which op asked for it, and on which line.
 --
 -- One row for each profile, kind, op name and line; waits that no recorded op asked for have a row without an op name.
--- Where the source has no waits as such (torch.profiler writes them only when asked to, with enable_cuda_sync_events), the
--- calls that wait stand for them: cudaStreamSynchronize and the like, and their names in the driver and in HIP.  A copy to
--- the host that was done when its call returned is a wait, too: .item() waits in cudaMemcpyAsync, as its target is not
--- pinned, and what it asks to wait for afterwards is over.
+-- Where the source has no waits as such (torch.profiler writes them only when asked to, with enable_cuda_sync_events),
+-- the calls that wait stand for them: cudaStreamSynchronize and the like, and their names in the driver and in HIP.  A
+-- copy to the host that was done when its call returned is a wait, too: .item() waits in cudaMemcpyAsync, as its target
+-- is not pinned, and what it asks to wait for afterwards is over.
 -- Waits are recorded in every step, so nothing is weighed; those in warm-up steps are left out, those outside any step
 -- count.
 --   profile_id, rank
