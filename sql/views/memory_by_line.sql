@@ -21,7 +21,7 @@
 -- Example: SELECT location, text, live_bytes FROM memory_by_line ORDER BY live_bytes DESC LIMIT 10;
 WITH highest AS (
   SELECT profile_id, device_id, max(in_use_bytes) AS in_use_bytes
-  FROM temp.memory_events WHERE kind = 'allocate' GROUP BY profile_id, device_id
+  FROM temp.memory_events WHERE +kind = 'allocate' GROUP BY profile_id, device_id
 ), peaks AS MATERIALIZED (
   SELECT highest.profile_id AS profile_id, highest.device_id AS device_id, highest.in_use_bytes AS in_use_bytes,
     min(memory_events.time_ns) AS time_ns
@@ -31,26 +31,33 @@ WITH highest AS (
   GROUP BY highest.profile_id, highest.device_id, highest.in_use_bytes
 ), lines AS MATERIALIZED (
   SELECT * FROM temp.code_trace_line
-), sums AS (
-  SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, lines.file AS file,
-    lines.line AS line, max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
-    max(lines.is_library) AS is_library,
-    sum(CASE WHEN allocations.bytes < 1 << 20 THEN coalesce(steps.sample_weight, 1) ELSE 1.0 END) AS count,
-    sum(allocations.bytes * CASE WHEN allocations.bytes < 1 << 20 THEN coalesce(steps.sample_weight, 1) ELSE 1.0 END)
-      AS bytes,
-    sum(allocations.released_ns IS NULL) AS live_count,
-    CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes
-      ELSE 0 END) AS INTEGER) AS live_bytes,
-    CAST(sum(1.0 * CASE WHEN peaks.time_ns IS NULL THEN NULL WHEN allocations.allocated_ns <= peaks.time_ns
-      AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.time_ns)
-      THEN allocations.bytes ELSE 0 END) AS INTEGER) AS peak_bytes,
-    max(peaks.in_use_bytes) AS in_use_bytes
+), by_step AS ( -- allocations come in the order that they are grouped in
+  SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id,
+    allocations.code_trace_id AS code_trace_id, allocations.step_id AS step_id,
+    count(*) AS count, total(allocations.bytes) AS bytes,
+    count(*) FILTER (WHERE allocations.bytes < 1 << 20) AS small_count,
+    total(allocations.bytes) FILTER (WHERE allocations.bytes < 1 << 20) AS small_bytes,
+    count(*) - count(allocations.released_ns) AS live_count,
+    total(allocations.bytes) FILTER (WHERE allocations.released_ns IS NULL) AS live_bytes,
+    total(allocations.bytes) FILTER (WHERE allocations.allocated_ns <= peaks.time_ns
+      AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.time_ns)) AS peak_bytes,
+    max(peaks.time_ns) AS peak_ns, max(peaks.in_use_bytes) AS in_use_bytes
   FROM temp.allocations AS allocations
-  LEFT JOIN lines ON lines.code_trace_id = allocations.code_trace_id
-  LEFT JOIN temp.steps AS steps ON steps.id = allocations.step_id
   LEFT JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
   WHERE allocations.allocated_ns IS NOT NULL
-  GROUP BY allocations.profile_id, allocations.device_id, lines.file, lines.line
+  GROUP BY allocations.profile_id, allocations.device_id, allocations.code_trace_id, allocations.step_id
+), sums AS (
+  SELECT by_step.profile_id AS profile_id, by_step.device_id AS device_id, lines.file AS file, lines.line AS line,
+    max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
+    max(lines.is_library) AS is_library,
+    sum(count - small_count + small_count * coalesce(steps.sample_weight, 1.0)) AS count,
+    sum(bytes - small_bytes + small_bytes * coalesce(steps.sample_weight, 1)) AS bytes,
+    sum(live_count) AS live_count, CAST(sum(live_bytes) AS INTEGER) AS live_bytes,
+    CASE WHEN max(peak_ns) IS NOT NULL THEN CAST(sum(peak_bytes) AS INTEGER) END AS peak_bytes,
+    max(in_use_bytes) AS in_use_bytes
+  FROM by_step LEFT JOIN lines ON lines.code_trace_id = by_step.code_trace_id
+  LEFT JOIN temp.steps AS steps ON steps.id = by_step.step_id
+  GROUP BY by_step.profile_id, by_step.device_id, lines.file, lines.line
 )
 SELECT
   sums.profile_id AS profile_id,

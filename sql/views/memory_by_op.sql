@@ -12,28 +12,35 @@
 --   live_count, live_bytes      of them never released
 --   mean_held_ns                from allocation to release, of those released
 --   bytes_ratio                 share of all bytes that the profile allocated on the device
--- Cost: one pass over allocations, one look-up of an op for each.  Example: SELECT name, live_bytes FROM memory_by_op;
-WITH sums AS (
-  SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, ops.name AS name,
-    sum(coalesce(steps.sample_weight, 1)) AS count,
-    sum(1.0 * allocations.bytes * coalesce(steps.sample_weight, 1)) AS bytes,
-    max(allocations.bytes) AS max_bytes,
-    sum(allocations.released_ns IS NULL) AS live_count,
-    CAST(sum(1.0 * CASE WHEN allocations.released_ns IS NULL THEN allocations.bytes
-      ELSE 0 END) AS INTEGER) AS live_bytes,
-    avg(allocations.released_ns - allocations.allocated_ns) AS mean_held_ns
-  FROM temp.allocations AS allocations LEFT JOIN temp.ops AS ops ON ops.id = allocations.op_id
-  LEFT JOIN temp.steps AS steps ON steps.id = allocations.step_id
-  GROUP BY allocations.profile_id, allocations.device_id, ops.name
+-- Cost: one pass over allocations, one look-up for each op that made some.
+-- Example: SELECT name, live_bytes FROM memory_by_op;
+WITH by_op AS ( -- allocations come in the order that they are grouped in
+  SELECT profile_id, device_id, op_id, step_id, count(*) AS count, sum(1.0 * bytes) AS bytes,
+    max(bytes) AS max_bytes, count(*) - count(released_ns) AS live_count,
+    sum(1.0 * bytes) FILTER (WHERE released_ns IS NULL) AS live_bytes,
+    total(released_ns - allocated_ns) AS held_ns, count(released_ns - allocated_ns) AS held_count
+  FROM temp.allocations
+  GROUP BY profile_id, device_id, op_id, step_id
+), sums AS (
+  SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
+    sum(by_op.count * coalesce(steps.sample_weight, 1)) AS count,
+    sum(by_op.bytes * coalesce(steps.sample_weight, 1)) AS bytes,
+    max(by_op.max_bytes) AS max_bytes,
+    sum(by_op.live_count) AS live_count,
+    CAST(total(by_op.live_bytes) AS INTEGER) AS live_bytes,
+    sum(by_op.held_ns) / nullif(sum(by_op.held_count), 0) AS mean_held_ns
+  FROM by_op LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
+  LEFT JOIN temp.steps AS steps ON steps.id = by_op.step_id
+  GROUP BY by_op.profile_id, by_op.device_id, ops.name
 ), in_step AS (
-  SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, ops.name AS name,
-    max(steps.sample_weight) AS weight, sum(1.0 * allocations.bytes) AS bytes
-  FROM temp.allocations AS allocations
-  JOIN temp.steps AS steps ON steps.id = allocations.step_id
-  LEFT JOIN temp.ops AS ops ON ops.id = allocations.op_id
+  SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
+    max(steps.sample_weight) AS weight, sum(by_op.bytes) AS bytes
+  FROM by_op
+  JOIN temp.steps AS steps ON steps.id = by_op.step_id
+  LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
   WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
-    AND allocations.profile_id IN (SELECT profile_id FROM temp.sampling_summary)
-  GROUP BY allocations.profile_id, allocations.device_id, ops.name, steps.id
+    AND by_op.profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY by_op.profile_id, by_op.device_id, ops.name, steps.id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, device_id, name,
     sqrt(max(0, sampling.error_factor * (sum(weight * bytes * bytes)
