@@ -15,9 +15,10 @@
 --                                 they overlap
 -- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
 WITH rows_of AS (
-  SELECT thread_id, sum((category <> 'user') * sample_weight) AS op_count,
+  SELECT thread_id, sum((category NOT IN ('user', 'python', 'module')) * sample_weight) AS op_count,
     sum((category = 'autograd') * sample_weight) AS autograd_count,
-    sum(CASE WHEN category <> 'user' THEN self_ns * sample_weight ELSE 0 END) AS op_ns, 0 AS kernel_count,
+    sum(CASE WHEN category NOT IN ('user', 'python', 'module') THEN self_ns * sample_weight ELSE 0 END) AS op_ns,
+    0 AS kernel_count,
     0 AS kernel_ns, 0 AS transfer_count, 0 AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id
   UNION ALL
@@ -35,7 +36,8 @@ WITH rows_of AS (
 ), in_step AS (
   SELECT profile_id, thread_id, max(sample_weight) AS weight, sum(1.0 * self_ns) AS op_ns
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
+    AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
   GROUP BY profile_id, thread_id, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, thread_id,
@@ -49,7 +51,8 @@ SELECT
   profiles.rank AS rank,
   threads.id AS thread_id,
   CASE threads.kind WHEN 'stream' THEN 'stream ' || threads.stream
-    ELSE coalesce(threads.name || ' ', '') || coalesce(threads.tid, '') END AS thread,
+    ELSE CASE WHEN instr(threads.name, threads.tid) THEN threads.name -- such as "thread 41 (python)"
+      ELSE coalesce(threads.name || ' ', '') || coalesce(threads.tid, '') END END AS thread,
   threads.kind AS kind,
   CAST(round(sums.op_count) AS INTEGER) AS op_count,
   CAST(sums.op_ns AS INTEGER) AS op_ns,

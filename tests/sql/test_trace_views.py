@@ -228,6 +228,7 @@ def test_backward_and_modules(engine):
                     **{"Python id": number, "Python parent id": parent, "Python module id": 0})
 
     events = [
+        {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "ts": 0, "args": {"name": "thread 1 (python)"}},
         span("python_function", "train.py(3): main", 0, 1_000_000, **python),
         span("user_annotation", "ProfilerStep#1", 0, 1_000_000),
         module(2, "Net_0", 10_000, 300_000, 1),
@@ -256,11 +257,13 @@ def test_backward_and_modules(engine):
     assert connection.values("SELECT step_time_in_ops_ratio FROM coverage") == [(0.5,)]
     assert connection.values("SELECT self_ns FROM op_stats WHERE is_idle") == [(500_000,)]
     assert connection.values("SELECT value FROM advise WHERE check_name = 'host_bound'") == [(0.5,)]
+    rows = connection.values("SELECT thread, op_count, op_ns FROM thread_summary ORDER BY thread_id")
+    assert sorted(rows) == [("2", 2, 300_000), ("3", 1, 1_000_000), ("thread 1 (python)", 4, 200_000)], rows
     # The function that calls backward() has its time already; the thread without frames has that of the forward op.
     rows = connection.values("SELECT location, count, self_ns, backward_ns FROM code_summary")
     assert rows == [("train.py:3", 6, 500_000, None)], rows
     for event in events:
-        event["tid"] = 1 if event["tid"] == 2 else event["tid"]
+        event["tid"] = 1 if event["tid"] == 2 else event["tid"]  # as on a CPU
     connection = opened(engine, events)
     assert connection.values("SELECT in_ops_ratio FROM step_summary") == [(0.5,)]
     rows = connection.values("SELECT location, count, self_ns, backward_ns FROM code_summary")
