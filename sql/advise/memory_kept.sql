@@ -17,7 +17,7 @@ WITH measured AS MATERIALIZED (
   SELECT allocations.profile_id AS profile_id, allocations.code_trace_id AS code_trace_id,
     allocations.step_id AS step_id, sum(1.0 * allocations.bytes) AS bytes,
     CASE WHEN max(allocations.bytes) < 1 << 20 THEN max(measured.weight) ELSE 1.0 END AS weight
-  FROM temp.allocations AS allocations JOIN measured ON measured.id = allocations.step_id
+  FROM temp.allocations AS allocations CROSS JOIN measured ON measured.id = allocations.step_id
   WHERE allocations.released_ns IS NULL
   GROUP BY allocations.profile_id, allocations.code_trace_id, allocations.step_id
 ), lines AS MATERIALIZED (
