@@ -17,15 +17,18 @@ WITH measured AS MATERIALIZED (
   SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
     CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
-), backward_threads AS (
-  SELECT thread_id FROM temp.ops WHERE category = 'autograd'
-  UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
-), in_ops AS (
-  SELECT ops.profile_id AS profile_id, CAST(sum(1.0 * ops.self_ns) AS INTEGER) AS op_ns
-  FROM measured CROSS JOIN temp.ops AS ops ON ops.step_id = measured.id
-  WHERE (ops.thread_id = measured.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads))
-    AND (ops.category NOT IN ('user', 'python', 'module') OR ops.name GLOB 'enumerate(Data*')
+), in_loader AS ( -- the range that PyTorch marks around the wait for the next batch
+  SELECT ops.profile_id AS profile_id, sum(1.0 * ops.self_ns) AS loader_ns
+  FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id AND measured.thread_id = ops.thread_id
+  WHERE ops.category = 'user' AND ops.name GLOB 'enumerate(Data*'
   GROUP BY ops.profile_id
+), in_ops AS (
+  SELECT step_op_time.profile_id AS profile_id,
+    CAST(sum(1.0 * op_ns) + coalesce(max(in_loader.loader_ns), 0) AS INTEGER) AS op_ns
+  FROM temp.step_op_time AS step_op_time JOIN measured ON measured.id = step_op_time.step_id
+  LEFT JOIN in_loader ON in_loader.profile_id = step_op_time.profile_id
+  WHERE step_op_time.op_ns > 0
+  GROUP BY step_op_time.profile_id
 ), device_busy AS (
   SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns) AS busy_ns
   FROM measured CROSS JOIN temp.device_steps AS device_steps ON device_steps.step_id = measured.id

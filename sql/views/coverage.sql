@@ -39,8 +39,7 @@ WITH op_shares AS (
   SELECT profile_id, CAST(sum(1.0 * (
       SELECT CASE WHEN count(*) THEN union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) END
       FROM temp.ops AS ops
-      WHERE ops.step_id = steps.id AND ops.category <> 'user' AND ops.category <> 'python'
-        AND ops.category <> 'module'
+      WHERE ops.step_id = steps.id AND ops.outermost_id > 0 -- no range, module or Python frame
         AND (ops.thread_id = steps.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads))
     )) AS INTEGER) AS op_ns
   FROM temp.steps AS steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id

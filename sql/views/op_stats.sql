@@ -82,22 +82,10 @@ WITH counted AS MATERIALIZED (
     sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight * dur_ns END) AS step_squares,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
-), backward_threads AS (
-  SELECT thread_id FROM temp.ops WHERE category = 'autograd'
-  UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
-), op_time_of_step AS (
-  SELECT steps.profile_id AS profile_id, max(steps.dur_ns) AS dur_ns, max(steps.sample_weight) AS weight,
-    sum(1.0 * ops.self_ns) AS op_ns
-  FROM temp.steps AS steps -- first: they come in the order that is grouped by
-  CROSS JOIN temp.ops AS ops ON ops.step_id = steps.id
-  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1 AND ops.category <> 'user' AND ops.category <> 'python'
-    AND ops.category <> 'module'
-    AND (ops.thread_id = steps.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads))
-  GROUP BY steps.profile_id, steps.id
 ), in_ops AS (
-  SELECT profile_id, sum(weight * op_ns) AS op_ns, sum(weight * op_ns * op_ns) AS op_squares,
-    sum(weight * op_ns * dur_ns) AS products
-  FROM op_time_of_step GROUP BY profile_id
+  SELECT profile_id, sum(1.0 * sample_weight * op_ns) AS op_ns, sum(1.0 * sample_weight * op_ns * op_ns) AS op_squares,
+    sum(1.0 * sample_weight * op_ns * dur_ns) AS products
+  FROM temp.step_op_time WHERE op_ns > 0 GROUP BY profile_id
 ), idle AS ( -- the share of the steps' time, and the error of that: how much steps differ from it
   SELECT step_time.profile_id AS profile_id, step_time.step_count AS step_count,
     (step_ns - op_ns) / step_ns * all_ns AS self_ns,

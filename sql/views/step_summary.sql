@@ -30,28 +30,14 @@ WITH measured AS (
     sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight * dur_ns ELSE 0 END) AS recorded_squares,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
-), backward_threads AS (
-  SELECT thread_id FROM temp.ops WHERE category = 'autograd'
-  UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
-), op_time_of_step AS (
-  SELECT measured.profile_id AS profile_id, max(measured.dur_ns) AS dur_ns, max(measured.sample_weight) AS weight,
-    sum(CASE WHEN ops.category IN ('user', 'python', 'module') THEN 0
-      WHEN ops.thread_id = measured.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads)
-      THEN 1.0 * ops.self_ns ELSE 0 END) AS in_ops_ns,
-    sum(CASE WHEN ops.category = 'user' AND ops.name GLOB 'Optimizer.step#*' THEN 1.0 * ops.dur_ns ELSE 0 END)
-      AS in_optimizer_ns,
-    sum(1.0 * (ops.category NOT IN ('user', 'python', 'module'))) AS op_count
-  FROM temp.steps AS measured -- first: they come in the order that is grouped by
-  CROSS JOIN temp.ops AS ops ON ops.step_id = measured.id
-  WHERE measured.is_warmup = 0 AND measured.ops_recorded = 1
-  GROUP BY measured.profile_id, measured.id
 ), op_time AS (
-  SELECT profile_id, sum(in_ops_ns * weight) AS in_ops_ns, sum(in_optimizer_ns * weight) AS in_optimizer_ns,
-    sum(op_count * weight) AS op_count, sum(op_count * weight * op_count) AS count_squares,
-    sum(in_ops_ns * weight * in_ops_ns) AS ops_squares, sum(in_ops_ns * weight * dur_ns) AS ops_durs,
-    sum(in_optimizer_ns * weight * in_optimizer_ns) AS optimizer_squares,
-    sum(in_optimizer_ns * weight * dur_ns) AS optimizer_durs
-  FROM op_time_of_step GROUP BY profile_id
+  SELECT profile_id, sum(1.0 * op_ns * sample_weight) AS in_ops_ns,
+    sum(1.0 * optimizer_ns * sample_weight) AS in_optimizer_ns, sum(1.0 * op_count * sample_weight) AS op_count,
+    sum(1.0 * op_count * sample_weight * op_count) AS count_squares,
+    sum(1.0 * op_ns * sample_weight * op_ns) AS ops_squares, sum(1.0 * op_ns * sample_weight * dur_ns) AS ops_durs,
+    sum(1.0 * optimizer_ns * sample_weight * optimizer_ns) AS optimizer_squares,
+    sum(1.0 * optimizer_ns * sample_weight * dur_ns) AS optimizer_durs
+  FROM temp.step_op_time GROUP BY profile_id HAVING sum(op_count) > 0 OR sum(optimizer_ns) > 0
 ), shares AS (
   SELECT op_time.*, in_ops_ns / recorded_ns AS in_ops, in_optimizer_ns / recorded_ns AS in_optimizer
   FROM op_time JOIN durations ON durations.profile_id = op_time.profile_id

@@ -219,6 +219,18 @@ def test_columns_for_views(engine):
             assert not wrong, wrong
 
 
+def test_ops_beside_steps(engine):
+    """Steps marked on a thread that runs no ops: how long that thread waits for something else is not known."""
+    events = [span("user_annotation", "ProfilerStep#1", 0, 1_000_000),
+              span("cpu_op", "aten::mm", 100_000, 200_000, tid=2, **{"External id": 1})]
+    connection = opened(engine, events)
+    assert connection.values("SELECT op_ns, op_count FROM step_op_time") == [(0, 1)]
+    assert connection.values("SELECT ops_per_step FROM step_summary") == [(1,)]
+    assert not connection.values("SELECT self_ns FROM op_stats WHERE is_idle")
+    assert not connection.values("SELECT value FROM advise WHERE check_name = 'host_bound'")
+    connection.close()
+
+
 def test_backward_and_modules(engine):
     """A trace as of a GPU with stacks: the backward pass runs on a thread of its own while the step's thread waits; calls of
     modules and Python functions are rows, but no ops."""
@@ -254,6 +266,7 @@ def test_backward_and_modules(engine):
                     ("Net_0", "Net", 0, 1, 20_000, 450_000, 1, 300_000)], rows
     # 80 + 50 + 20 + 50 on the step's thread and 300 of the backward pass, of 1000 microseconds.
     assert connection.values("SELECT in_ops_ratio, ops_per_step FROM step_summary") == [(0.5, 7)]
+    assert connection.values("SELECT dur_ns, op_ns, optimizer_ns, op_count FROM step_op_time") == [(1_000_000, 500_000, 0, 7)]
     assert connection.values("SELECT step_time_in_ops_ratio FROM coverage") == [(0.5,)]
     assert connection.values("SELECT self_ns FROM op_stats WHERE is_idle") == [(500_000,)]
     assert connection.values("SELECT value FROM advise WHERE check_name = 'host_bound'") == [(0.5,)]
