@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """tensorflow_engine.py: TensorFlow's own profiler and tfprof on the same ProfileProtos, in the same run.
 
-    tensorflow_engine.py [--python PYTHON] [--nodes N,...] [--steps N] [--profile FILE] [--views scope,op,graph,code,advise]
+    tensorflow_engine.py [--python PYTHON] [--nodes N,...] [--steps N] [--profile FILE]
+                         [--views scope,op,graph,code,advise] [--times N]
 
 PYTHON is one with tensorflow (python3 -m venv tf && tf/bin/pip install tensorflow-cpu). For each number of nodes a profile
 is made (make_tf_profile.py), and then measured: CPU seconds and peak memory of loading and one view, written to a file (of
-TensorFlow without its import, of tfprof with the start of the process, the best of three), advice likewise; each further
-view in the same process, by the prompt's command and by SQL with the text of every line; and by how much time and memory
+TensorFlow without its import, of tfprof with the start of the process), advice likewise, of both the best of --times (3);
+each further view in the same process, by the prompt's command and by SQL with the text of every line; and by how much time and memory
 grow with the nodes. Run on an idle machine.
 """
 
@@ -22,7 +23,6 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("TFPROF_BUILD", HERE.parents[1] / "build"))
-TIMES = 3  # ours is over so soon that the machine's other business shows: the best of several
 FURTHER = 10  # further views in one process, of which the mean is told
 
 TENSORFLOW = """
@@ -47,8 +47,7 @@ print("facts", json.dumps([loaded - before, used() - loaded, peak - base]))
 """
 
 
-def of_tensorflow(python, profile, view):
-    """(CPU seconds of loading and of the view, peak bytes above the import), or None where it failed."""
+def once_by_tensorflow(python, profile, view):
     environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
     done = subprocess.run([python, "-c", TENSORFLOW, profile, view], env=environment, capture_output=True, text=True)
     facts = [line for line in done.stdout.splitlines() if line.startswith("facts ")]
@@ -56,6 +55,15 @@ def of_tensorflow(python, profile, view):
         return None
     load, run, kilobytes = json.loads(facts[0][6:])
     return load, run, kilobytes * 1024
+
+
+def best_of_tensorflow(python, profile, view, times):
+    """(CPU seconds of loading and of the view, peak bytes above the import), or None where it failed."""
+    measured = [once_by_tensorflow(python, profile, view) for _ in range(times)]
+    if None in measured:
+        return None
+    loads, runs, peaks = zip(*measured)
+    return min(loads), min(runs), max(peaks)
 
 
 def command(view):
@@ -73,8 +81,8 @@ def of_shell(profile, commands):
     return None if status else (facts.ru_utime + facts.ru_stime, facts.ru_maxrss * 1024)
 
 
-def best_of_shell(profile, commands):
-    measured = [of_shell(profile, commands) for _ in range(TIMES)]
+def best_of_shell(profile, commands, times):
+    measured = [of_shell(profile, commands) for _ in range(times)]
     return None if None in measured else (min(time for time, _ in measured), max(peak for _, peak in measured))
 
 
@@ -100,10 +108,10 @@ def with_sql(profile):
     return db, 1000 * (used() - before)
 
 
-def further_views(profile, views):
+def further_views(profile, views, times):
     """CPU milliseconds of each further view in one process."""
     for view in views:
-        one, many = (best_of_shell(profile, [command(view)] * count) for count in (1, 1 + FURTHER))
+        one, many = (best_of_shell(profile, [command(view)] * count, times) for count in (1, 1 + FURTHER))
         if one and many:
             print(f"    a further {view:6s} at the prompt {1000 * (many[0] - one[0]) / FURTHER:6.1f} ms")
     db, opening = with_sql(profile)
@@ -118,13 +126,13 @@ def further_views(profile, views):
                   f"{1000 * (used() - before):6.1f} ms, {count} lines")
 
 
-def compare(profile, views, python):
+def compare(profile, views, python, times):
     """Prints what loading and each view take; returns ours by view."""
     measured = {}
     of_shell(profile, [command(views[0])])  # into the page cache
     for view in views:
-        ours = measured[view] = best_of_shell(profile, [command(view)])
-        theirs = of_tensorflow(python, profile, view) if python else None
+        ours = measured[view] = best_of_shell(profile, [command(view)], times)
+        theirs = best_of_tensorflow(python, profile, view, times) if python else None
         line = f"  {view:6s} "
         line += f"tfprof {ours[0]:6.3f} CPU s {ours[1] / 1e6:4.0f} MB" if ours else "tfprof failed"
         if theirs:
@@ -134,7 +142,7 @@ def compare(profile, views, python):
         if ours and theirs:
             line += f"   {(theirs[0] + theirs[1]) / ours[0]:.1f} times, memory {theirs[2] / ours[1]:.0f} times"
         print(line, flush=True)
-    further_views(profile, [view for view in views if view != "advise"])
+    further_views(profile, [view for view in views if view != "advise"], times)
     return measured
 
 
@@ -153,11 +161,12 @@ def main():
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--profile")
     parser.add_argument("--views", default="scope,op,graph,code,advise")
+    parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
     views = arguments.views.split(",")
     if arguments.profile:
         print(f"{os.path.getsize(arguments.profile) / 1e6:.0f} MB")
-        compare(arguments.profile, views, arguments.python)
+        compare(arguments.profile, views, arguments.python, arguments.times)
         return
     earlier = None
     for nodes in (int(number) for number in arguments.nodes.split(",")):
@@ -165,7 +174,7 @@ def main():
             profile = os.path.join(folder, "profile")
             subprocess.run([sys.executable, HERE / "make_tf_profile.py", profile, str(nodes), str(arguments.steps)], check=True)
             print(f"{nodes} nodes, {arguments.steps} steps, {os.path.getsize(profile) / 1e6:.0f} MB")
-            measured = compare(profile, views, arguments.python)
+            measured = compare(profile, views, arguments.python, arguments.times)
         if earlier:
             growth(earlier[1], measured, nodes / earlier[0])
         earlier = nodes, measured
