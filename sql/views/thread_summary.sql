@@ -14,13 +14,16 @@
 --   busy_ratio                    op_ns, or kernel_ns + transfer_ns, by the time between them; at most 1, also where
 --                                 they overlap
 -- Cost: one pass over ops, kernels and transfers.  Example: SELECT thread, op_count, busy_ratio FROM thread_summary;
-WITH rows_of AS (
-  SELECT thread_id, sum((category NOT IN ('user', 'python', 'module')) * sample_weight) AS op_count,
-    sum((category = 'autograd') * sample_weight) AS autograd_count,
-    sum(CASE WHEN category NOT IN ('user', 'python', 'module') THEN self_ns * sample_weight ELSE 0 END) AS op_ns,
-    0 AS kernel_count,
-    0 AS kernel_ns, 0 AS transfer_count, 0 AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-  FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id
+WITH ops_of AS MATERIALIZED ( -- by category, which is cheaper than to look at that of each op
+  SELECT thread_id, category, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
+    min(start_ns) AS start_ns, max(end_ns) AS end_ns
+  FROM temp.ops WHERE thread_id IS NOT NULL GROUP BY thread_id, category
+), rows_of AS (
+  SELECT thread_id, CASE WHEN category NOT IN ('user', 'python', 'module') THEN count ELSE 0 END AS op_count,
+    CASE WHEN category = 'autograd' THEN count ELSE 0 END AS autograd_count,
+    CASE WHEN category NOT IN ('user', 'python', 'module') THEN self_ns ELSE 0 END AS op_ns,
+    0 AS kernel_count, 0 AS kernel_ns, 0 AS transfer_count, 0 AS transfer_ns, start_ns, end_ns
+  FROM ops_of
   UNION ALL
   SELECT thread_id, 0, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER), 0, 0, min(start_ns), max(end_ns)
   FROM temp.kernels WHERE thread_id IS NOT NULL GROUP BY thread_id
