@@ -29,7 +29,8 @@
 -- Example: SELECT module, self_ns FROM module_summary LIMIT 10;
 WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   SELECT traces.id, traces.id, '' FROM temp.code_traces AS traces
-  WHERE traces.id IN (SELECT code_trace_id FROM temp.ops WHERE module IS NULL)
+  WHERE traces.id IN (SELECT code_trace_id FROM temp.ops
+    WHERE module IS NULL AND category <> 'user' AND category <> 'python' AND category <> 'module')
   UNION ALL
   SELECT walked.trace_id, traces.parent_id,
     CASE WHEN frames.function GLOB '?*.forward'

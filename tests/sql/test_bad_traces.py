@@ -131,6 +131,29 @@ def test_duplicates_once(_engine):
         assert not error and lines[0].split(",")[:2] == [str(count)] * 2 and lines[0].split(",")[3] == str(op_count + op_count // 10), (error, lines)
 
 
+def test_not_utf8(engine):
+    """Bytes that are not UTF-8, in a name, an argument, a frame and a thread's name: U+FFFD stands for each."""
+    bad = b"[" + b",".join([
+        (OP % ("a\xff\xe2\x82b", 1, '"note":"\x80"')).encode("latin-1"),
+        b'{"ph":"X","cat":"python_function","name":"f\xc0.py(3): g\xed\xa0\x80","pid":1,"tid":1,"ts":0,"dur":9,"args":{"Python id":1}}',
+        b'{"ph":"M","name":"thread_name","pid":1,"tid":1,"ts":0,"args":{"name":"t\xf8"}}',
+        (OP % ("\u00e9\u20ac\U0001f600", 3, "")).encode(),
+    ]) + b"]"
+    connection = engine()
+    with tempfile.TemporaryDirectory() as directory:
+        connection.values(f"SELECT tfprof_open('{written(directory, bad)}')")
+        names = connection.values("SELECT name FROM ops WHERE category = 'op' ORDER BY start_ns")
+        assert names == [("a\ufffd\ufffd\ufffdb",), ("\u00e9\u20ac\U0001f600",)], names
+        assert connection.values("SELECT attributes FROM ops WHERE name GLOB 'a*'") == [('{"note":"\ufffd"}',)]
+        assert connection.values("SELECT function, file FROM code_frames") == [("g\ufffd\ufffd\ufffd", "f\ufffd.py")]
+        assert connection.values("SELECT name FROM threads") == [("t\ufffd",)]
+        rows = connection.values("SELECT count, offset FROM diagnostics WHERE reason = 'not_utf8'")
+        assert len(rows) == 1 and rows[0][0] >= 3 and bad[rows[0][1]:].startswith(b"a\xff"), rows
+        for name, sql in (("op_summary", "SELECT * FROM op_summary"), ("code_summary", "SELECT * FROM code_summary")):
+            assert connection.values(sql), name
+    connection.close()
+
+
 def test_other_kinds(engine):
     """JSON that is no trace is refused, and the message says what was expected or what it looks like."""
     others = {

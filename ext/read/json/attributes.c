@@ -142,7 +142,7 @@ static enum tfprof_status load_row(struct loading_rows *l, uint32_t row, const c
   if (l->writer.failed) return error_no_memory(error);
   if (!l->writer.length) return TFPROF_OK;
   enum tfprof_status status =
-      pool_intern(store_pool(l->profile->store), l->writer.bytes, l->writer.length, &id);
+      pool_intern_mended(store_pool(l->profile->store), l->writer.bytes, l->writer.length, &id, NULL);
   if (status) return error_set(error, status, "no room for attributes");
   l->values[row] = id;
   return TFPROF_OK;

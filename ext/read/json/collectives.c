@@ -54,7 +54,7 @@ static string_id configured_ranks(struct trace *trace, string_id group) {
         if (!is_it || ranks.kind != FIELD_NESTED) continue;
         string_id id = 0;
         char *copy = malloc(ranks.length);
-        if (copy) pool_intern(trace->pool, copy, text_compact(ranks.text, ranks.length, copy), &id);
+        if (copy) pool_intern_mended(trace->pool, copy, text_compact(ranks.text, ranks.length, copy), &id, NULL);
         free(copy);
         return id;
       }

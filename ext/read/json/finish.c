@@ -225,6 +225,8 @@ static const struct { const char *severity, *reason, *message;
     [PROBLEM_METADATA] = {"info", "unused_metadata",
                           "metadata of processes and threads that have no events, and of unknown kinds, was left out"},
     [PROBLEM_COUNTER] = {"warning", "counter_not_a_number", "values of counters that are no numbers were left out"},
+    [PROBLEM_NOT_UTF8] = {"warning", "not_utf8",
+                          "texts with bytes that are not UTF-8 have U+FFFD in their place, also in attributes"},
     [PROBLEM_LEVEL] = {"error", "malformed_json",
                        "what stands outside of the event array is no JSON; reading ended there"},
 };

@@ -28,7 +28,7 @@ static string_id intern_field(struct trace *trace, const struct field *field) {
   if (!copy) return 0;
   size_t length = field->is_escaped ? text_unescape(field->text, field->length, copy) : field->length;
   if (!field->is_escaped) memcpy(copy, field->text, length);
-  if (length) pool_intern(trace->pool, copy, length, &id);
+  if (length) pool_intern_mended(trace->pool, copy, length, &id, &trace->problems[PROBLEM_NOT_UTF8].count);
   free(copy);
   return id;
 }
@@ -151,7 +151,7 @@ void header_describe(struct trace *trace, struct profile *profile) {
   }
   string_id id = 0;
   if (ok && length && put(&text, &length, &capacity, "}", 1) &&
-      pool_intern(trace->pool, text, length, &id) == TFPROF_OK) {
+      pool_intern_mended(trace->pool, text, length, &id, &trace->problems[PROBLEM_NOT_UTF8].count) == TFPROF_OK) {
     profile->attributes = id;
   }
   free(text);

@@ -49,10 +49,12 @@ static bool publish_text(struct trace *trace, struct text *text) {
     text->global = stack_intern(trace, bytes, length);
   } else {
     string_id id;
-    enum tfprof_status status = pool_intern(trace->pool, bytes, length, &id);
+    uint64_t mended = 0;
+    enum tfprof_status status = pool_intern_mended(trace->pool, bytes, length, &id, &mended);
     if (status) return trace_fail(trace, status), false;
+    trace->problems[PROBLEM_NOT_UTF8].count += mended;
     text->global = id;
-    if (length == text->length) { /* nothing was decoded */
+    if (length == text->length && !mended) { /* it is the same there */
       text->bytes = pool_text(trace->pool, id);
       return true;
     }
@@ -149,7 +151,11 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *w, uint64_t leng
     return NULL;
   }
   for (; w->texts.published < w->texts.count; w->texts.published++) {
+    const struct problem_tally *mended = &trace->problems[PROBLEM_NOT_UTF8];
+    const char *where = w->texts.texts[w->texts.published].bytes;
+    bool is_first = mended->count == 0;
     if (!publish_text(trace, &w->texts.texts[w->texts.published])) return NULL;
+    if (is_first && mended->count) trace->problems[PROBLEM_NOT_UTF8].offset = w->file_offset + (uint64_t)(where - w->data);
   }
   if (!trace->literals[0]) {
     for (unsigned i = 0; i < LITERAL_COUNT; i++) trace->literals[i] = w->texts.texts[i].global;

@@ -21,7 +21,7 @@ struct machine {
 
 static bool grow(struct machine *m, void **items, uint64_t needed, uint64_t *capacity, size_t size) {
   if (needed <= *capacity) return true;
-  uint64_t larger = *capacity ? *capacity : 16;
+  uint64_t larger = *capacity ? *capacity : 1; /* most containers are small, and a file can have millions */
   while (larger < needed) larger *= 2;
   void *moved = larger <= SIZE_MAX / size ? realloc(*items, (size_t)larger * size) : NULL;
   if (!moved) {
