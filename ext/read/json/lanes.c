@@ -13,7 +13,8 @@ static void fill(struct maker *m, int64_t value) {
 
 static int64_t text_id(struct trace *trace, const char *text, size_t length) {
   string_id id = 0;
-  enum tfprof_status status = pool_intern_mended(trace->pool, text, length, &id, &trace->problems[PROBLEM_NOT_UTF8].count);
+  enum tfprof_status status =
+      pool_intern_mended(trace->pool, text, length, &id, &trace->problems[PROBLEM_NOT_UTF8].count);
   if (status) trace_fail(trace, status);
   return id ? (int64_t)id : ROW_NULL;
 }

@@ -151,11 +151,11 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *w, uint64_t leng
     return NULL;
   }
   for (; w->texts.published < w->texts.count; w->texts.published++) {
-    const struct problem_tally *mended = &trace->problems[PROBLEM_NOT_UTF8];
+    struct problem_tally *mended = &trace->problems[PROBLEM_NOT_UTF8];
     const char *where = w->texts.texts[w->texts.published].bytes;
     bool is_first = mended->count == 0;
     if (!publish_text(trace, &w->texts.texts[w->texts.published])) return NULL;
-    if (is_first && mended->count) trace->problems[PROBLEM_NOT_UTF8].offset = w->file_offset + (uint64_t)(where - w->data);
+    if (is_first && mended->count) mended->offset = w->file_offset + (uint64_t)(where - w->data);
   }
   if (!trace->literals[0]) {
     for (unsigned i = 0; i < LITERAL_COUNT; i++) trace->literals[i] = w->texts.texts[i].global;

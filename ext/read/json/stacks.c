@@ -11,7 +11,8 @@
 static string_id intern_text(struct trace *trace, const char *text, size_t length) {
   string_id id = 0;
   if (length == 0) return 0;
-  enum tfprof_status status = pool_intern_mended(trace->pool, text, length, &id, &trace->problems[PROBLEM_NOT_UTF8].count);
+  enum tfprof_status status =
+      pool_intern_mended(trace->pool, text, length, &id, &trace->problems[PROBLEM_NOT_UTF8].count);
   if (status) trace_fail(trace, status);
   return id;
 }

@@ -126,7 +126,8 @@ static size_t valid_length(const unsigned char *text, size_t length) {
   return at;
 }
 
-enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id, uint64_t *mended) {
+enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id,
+                                      uint64_t *mended) {
   size_t at = valid_length((const unsigned char *)text, length);
   if (at == length) return pool_intern(pool, text, length, id);
   static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */

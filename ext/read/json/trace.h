@@ -96,7 +96,8 @@ size_t text_unescape(const char *from, size_t length, char *to);
 size_t text_compact(const char *from, size_t length, char *to);
 /* As pool_intern(), of a text from the file: for each byte that is not UTF-8 it has U+FFFD, and *mended (may be NULL)
 ** counts such texts. */
-enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id, uint64_t *mended);
+enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id,
+                                      uint64_t *mended);
 
 /* ---- header.c ---- */
 
