@@ -2,7 +2,7 @@
 **
 **   tfprof RUN...                        a prompt: SQL and the few commands that `help` lists
 **   tfprof RUN... "SELECT ..."           runs the SQL (or a command, such as advise) and ends
-**   tfprof RUN... < questions.sql        runs what comes from standard input
+**   tfprof RUN... < questions.sql        runs what comes from standard input, all of it even where something fails
 **
 ** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file
 ** is a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it,
@@ -184,9 +184,10 @@ static void greet(struct session *session) {
          profiles == 1 ? "" : "es");
 }
 
-static int status_of(enum script_result result) {
+static int status_of(const struct session *session, enum script_result result) {
   if (result == SCRIPT_INTERRUPTED) raise(SIGINT);
-  return result == SCRIPT_OK || result == SCRIPT_QUIT ? 0 : STATUS_SQL;
+  bool is_well = (result == SCRIPT_OK || result == SCRIPT_QUIT) && !session->has_failed;
+  return is_well ? 0 : STATUS_SQL;
 }
 
 /* `most_runs`: those after that many are no runs, whatever files there are. */
@@ -209,11 +210,10 @@ static int run(struct session *session, char **words, int count, int most_runs) 
     enum script_result result = script_line(&script, words[i]);
     if (result == SCRIPT_OK) result = script_end(&script);
     script_free(&script);
-    if (result == SCRIPT_QUIT) return 0;
-    if (result != SCRIPT_OK) return status_of(result);
+    if (result != SCRIPT_OK) return status_of(session, result);
   }
   if (runs < count) return 0;
-  if (!isatty(STDIN_FILENO)) return status_of(script_run(session, stdin, "standard input"));
+  if (!isatty(STDIN_FILENO)) return status_of(session, script_run(session, stdin, "standard input"));
   if (!isatty(STDOUT_FILENO))
     return usage("%s", "standard output is no terminal; give the SQL as an argument or on standard input");
   session->is_interactive = true;

@@ -69,27 +69,31 @@ enum script_result script_end(struct script *script) {
   return script_is_pending(script) ? run(script) : SCRIPT_OK;
 }
 
+/* Not once what is asked for finds no room any more. */
+static bool goes_on(enum script_result result) {
+  return (result == SCRIPT_OK || result == SCRIPT_ERROR) && !ferror(stdout);
+}
+
 enum script_result script_run(struct session *session, FILE *file, const char *name) {
   struct script script = {.session = session, .name = name};
   enum script_result result = SCRIPT_OK;
+  bool has_failed = false, is_text = true;
   char *line = NULL;
   size_t room = 0;
   ssize_t length;
-  while (result == SCRIPT_OK && (length = getline(&line, &room, file)) >= 0) {
-    if (memchr(line, '\0', (size_t)length)) {
-      fprintf(stderr, "error: %s:%d: not a text file\n", name, script.line + 1);
-      result = SCRIPT_ERROR;
-      break;
-    }
+  while (goes_on(result) && is_text && (length = getline(&line, &room, file)) >= 0) {
+    is_text = !memchr(line, '\0', (size_t)length);
     if (length > 0 && line[length - 1] == '\n') line[--length] = '\0';
-    result = script_line(&script, line);
+    if (is_text) result = script_line(&script, line);
+    has_failed |= result == SCRIPT_ERROR;
   }
-  if (result == SCRIPT_OK && ferror(file)) {
-    fprintf(stderr, "error: cannot read %s: %s\n", name, strerror(errno));
-    result = SCRIPT_ERROR;
-  }
-  if (result == SCRIPT_OK) result = script_end(&script);
+  if (!is_text) fprintf(stderr, "error: %s:%d: not a text file\n", name, script.line + 1);
+  bool is_whole = is_text && !ferror(file);
+  if (is_text && !is_whole) fprintf(stderr, "error: cannot read %s: %s\n", name, strerror(errno));
+  if (goes_on(result) && is_whole) result = script_end(&script);
+  has_failed |= result == SCRIPT_ERROR || !is_whole;
+  session->has_failed |= has_failed;
   free(line);
   script_free(&script);
-  return result;
+  return result == SCRIPT_OK && has_failed ? SCRIPT_ERROR : result;
 }

@@ -25,7 +25,8 @@ void script_forget(struct script *script);
 bool script_is_pending(const struct script *script);
 void script_free(struct script *script);
 
-/* All of a stream; stops at the first error. */
+/* All of a stream. As in sqlite3 and TensorFlow's tfprof, what follows something that fails is run all the same;
+** SCRIPT_ERROR in the end, and session->has_failed, also where `quit` ends it. */
 enum script_result script_run(struct session *session, FILE *file, const char *name);
 
 #endif

@@ -20,6 +20,7 @@ struct session {
   sqlite3_stmt *work;  /* between session_begin_work() and session_end_work() */
   bool has_views;      /* session_make_views() was called */
   bool is_width_given; /* by --width: the terminal's does not count */
+  bool has_failed;     /* something in a script did, which then went on: the exit status tells */
   bool is_interactive; /* count and time after each result; a line on stderr while one is waited for */
 };
 

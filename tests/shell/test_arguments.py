@@ -140,9 +140,15 @@ def test_standard_input():
     text = "SELECT 1 AS x;\n-- a comment\nSELECT\n2 AS y\n;\nSELECT 3 AS z"
     assert tfprof("--format", "csv", text=text) == (0, "x\n1\ny\n2\nz\n3\n", "")
     status, out, error = tfprof("--format", "csv", text="SELECT 1 AS x;\n\nSELECT\n bad;\nSELECT 2;\n")
-    assert status == 1 and out == "x\n1\n" and "standard input:3" in error, error
+    assert status == 1 and out == "x\n1\n2\n2\n" and "standard input:3" in error, error
     assert tfprof("--format", "csv", text="format json\nSELECT 1 AS x;\nquit\nSELECT 2;\n") == (0, '[{"x":1}]\n', "")
     assert tfprof(text="") == (0, "", "")
+    # A failure is told at the end, whatever ends it; the arguments behind one that fails are not run.
+    for failing in ("SELECT bad;", "scope -max_depth many", "format paper", "read missing.sql"):
+        for ending in ("", "quit\n"):
+            status, out, _ = tfprof("--format", "csv", text=failing + "\nSELECT 4 AS x;\n" + ending)
+            assert (status, out) == (1, "x\n4\n"), (failing, status, out)
+        assert tfprof(failing, "SELECT 4")[:2] == (1, ""), failing
     status, out, error = tfprof(text="SELECT 1;\0\n")
     assert status == 1 and "not a text file" in error
 
@@ -153,6 +159,10 @@ def test_read():
         file.write("-- why\nSELECT 5 AS five\n")
     for command in ("read two words.sql", ".read 'two words.sql'", 'read "two words.sql"'):
         assert tfprof("--format", "csv", text=command + "\n", directory=directory) == (0, "five\n5\n", ""), command
+    with open(os.path.join(directory, "bad.sql"), "w") as file:
+        file.write("SELECT 1 AS x;\nSELECT bad;\nSELECT 2 AS y;\n")
+    status, out, error = tfprof("--format", "csv", "read bad.sql", "SELECT 3", directory=directory)
+    assert (status, out) == (1, "x\n1\ny\n2\n") and "bad.sql:2" in error, (status, out, error)
     status, out, error = tfprof(text="read missing.sql\n")
     assert status == 1 and "missing.sql" in error and "No such file" in error
     status, out, error = tfprof(text="read /\n")
@@ -250,9 +260,9 @@ def test_damaged_files_are_told():
 def test_unknown_commands():
     """A word by itself or with options is no SQL and waits for no semicolon."""
     for text in ("tree -max_depth 3\n", "advice\n", "  .tree\n"):
-        status, out, error = tfprof(text=text + "SELECT 1;\n")
+        status, out, error = tfprof("--format", "csv", text=text + "SELECT 1 AS x;\n")
         name = text.split()[0]
-        assert (status, out) == (1, "") and error == f"error: there is no command {name}; `help` lists the commands\n", error
+        assert (status, out) == (1, "x\n1\n") and error == f"error: there is no command {name}; `help` lists the commands\n", error
     for text in ("SELECT\n1 AS x;\n", "-- what follows\nSELECT 1 AS x;\n", "/*\n*/\nSELECT 1 AS x;\n", "VALUES\n--\n(1);\n"):
         status, out, error = tfprof("--format", "json", text=text)
         assert (status, error) == (0, "") and ":1}" in out, (text, out, error)
@@ -275,7 +285,9 @@ def test_full_disk():
         raise LeftOut("there is no /dev/full")
     with open("/dev/full", "w") as full:
         done = subprocess.run([TFPROF, "SELECT 1"], stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
+        script = subprocess.run([TFPROF], input="SELECT 1;\n" * 3, stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
     assert done.returncode == 1 and "No space left" in done.stderr, done
+    assert script.returncode == 1 and script.stderr == done.stderr, script
 
 
 if __name__ == "__main__":
