@@ -58,6 +58,7 @@ struct classic_values {
 struct classic_options {
   char *texts[OPTION_count]; /* as given, without quotes around it */
   int64_t integers[OPTION_count];
+  uint64_t given;    /* bit OPTION_x: set by somebody, even to its default */
   uint32_t selected; /* bit SELECT_x */
   int order;         /* enum classic_metric, -1: by name */
   char *output_type, *output_file;
@@ -82,7 +83,7 @@ bool classic_generation_has(int generation, int option);
 const char *classic_generation_standard(int generation, int option);
 /* Bits of SELECT_x. */
 uint32_t classic_generation_selects(int generation);
-/* What has its default gets that of the other generation. */
+/* What nobody set gets the default of the other generation, and so does a selection of what it does not know. */
 enum tfprof_status classic_set_generation(struct classic_options *options, int generation, struct tfprof_error *error);
 /* "-max_depth                  10", a line for each option that the generation has. */
 void classic_options_print(const struct classic_options *options, FILE *file);

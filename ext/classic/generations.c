@@ -90,17 +90,21 @@ uint32_t classic_generation_selects(int generation) {
   return ((1u << SELECT_count) - 1) & ~(1u << SELECT_num_hidden_ops);
 }
 
+static bool is_given(const struct classic_options *options, int option) {
+  return options->given >> option & 1;
+}
+
 enum tfprof_status classic_set_generation(struct classic_options *options, int generation, struct tfprof_error *error) {
-  int former = (int)options->integers[OPTION_generation];
+  uint64_t given = options->given;
   enum tfprof_status status = TFPROF_OK;
   options->integers[OPTION_generation] = generation;
   for (int i = 0; i < OPTION_count && !status; i++) {
-    /* What the user chose stays; a selection only where there is such a thing. */
-    bool is_standard = strcmp(options->texts[i], classic_generation_standard(former, i)) == 0;
     bool is_lost = i == OPTION_select && (options->selected & ~classic_generation_selects(generation));
-    if (is_everywhere(i) || (!is_standard && !is_lost)) continue;
+    if (is_everywhere(i) || (is_given(options, i) && !is_lost)) continue;
+    if (is_lost) given &= ~(UINT64_C(1) << i);
     status = classic_option_set(options, i, classic_generation_standard(generation, i), error);
   }
+  options->given = given;
   return status;
 }
 
@@ -119,6 +123,10 @@ void classic_options_print(const struct classic_options *options, FILE *file) {
   for (int i = 0; i < OPTION_count && generation == GENERATION_2; i++) {
     if (classic_generation_has(generation, i) && (i == OPTION_output || !is_everywhere(i)))
       print_option(options, i, file);
+  }
+  /* What another generation's command set still counts. */
+  for (int i = 0; i < OPTION_count; i++) {
+    if (!classic_generation_has(generation, i) && is_given(options, i)) print_option(options, i, file);
   }
   /* Ours, where they change anything. */
   if (generation != GENERATION_2) print_option(options, OPTION_generation, file);

@@ -57,6 +57,7 @@ bool classic_options_init(struct classic_options *options) {
       return false;
     }
   }
+  options->given = 0;
   return true;
 }
 
@@ -68,6 +69,7 @@ bool classic_options_copy(struct classic_options *to, const struct classic_optio
     ok &= !from->texts[i] || to->texts[i];
     to->integers[i] = from->integers[i];
   }
+  to->given = from->given;
   to->selected = from->selected;
   to->order = from->order;
   to->output_type = from->output_type ? strdup(from->output_type) : NULL;
@@ -243,6 +245,7 @@ enum tfprof_status classic_option_set(struct classic_options *options, int optio
   } else {
     free(options->texts[option]);
     options->texts[option] = copy;
+    options->given |= UINT64_C(1) << option;
   }
   return status;
 }

@@ -78,6 +78,21 @@ def test_options_of_generations():
         assert shown_options(there_and_back)[-21:] == DOCUMENTED["2"].replace("\n", "").split("|"), there_and_back
 
 
+def test_set_options_outlast_generations():
+    """What was set stays, equal to a default or not; what was not follows the generation."""
+    commands = "set -max_depth 4 -order_by name\nset -min_peak_bytes 7\nset -generation 1.3\n"
+    shown = shown_options(works(PROFILE, text=commands))[-18:]
+    assert shown[0] == "max_depth 4" and "select params" in shown and shown[-2:] == ["min_peak_bytes 7", "generation 1.3"], shown
+    back = shown_options(works(PROFILE, text=commands + "set -max_depth 10\nset -generation 0.12\nset -generation 2\n"))[-21:]
+    wanted = DOCUMENTED["2"].replace("min_peak_bytes 0", "min_peak_bytes 7").replace("\n", "").split("|")
+    assert back == wanted, back
+    back = shown_options(works("--max_depth=4", PROFILE, text="set -generation 1.3\nset -generation 2\n"))[-21:]
+    assert back == ["max_depth 4", *DOCUMENTED["2"].replace("\n", "").split("|")[1:]], back
+    # A selection of what the generation does not know gives way, for good.
+    back = shown_options(works(PROFILE, text="set -select peak_bytes\nset -generation 0.12\nset -generation 2\n"))[-21:]
+    assert back[-2:] == ["select micros", "output stdout:"], back
+
+
 def test_lines_of_generations():
     """0.12 and 1.3: no legend, one pair of times, only what is accounted, thresholds on own values, no shape of a scalar."""
     for generation, scalar in (("0.12", "0/0 params"), ("1.3", "1/1 params")):
