@@ -197,8 +197,9 @@ static void test_chrome(void) {
   INTEGER(ranges, dur_ns, 4, 15000);
   ROWS(instants, 1);
   ROWS(counters, 3);
-  TEXT(counters, name, 0, "heap");
+  TEXT(counters, name, 0, "memory.heap");
   REAL(counters, value, 0, 1.5);
+  TEXT(counters, name, 1, "memory.stack");
   TEXT(counters, name, 2, "queue");
   CHECK(diagnosed(&o, "counter_not_a_number") == 1);
   CHECK(diagnosed(&o, "unmatched_begin") == 1 && diagnosed(&o, "unmatched_end") == 1);
@@ -278,6 +279,32 @@ static void test_odd_args(void) {
   }
 }
 
+/* Counters whose series have the same name are told apart, also those of one name by their ids. */
+static void test_counters(void) {
+  char text[4096], name[301];
+  memset(name, 'n', 300);
+  name[300] = '\0';
+  snprintf(text, sizeof text,
+           "[{\"ph\": \"C\", \"name\": \"reads\", \"pid\": 1, \"ts\": 1, \"args\": {\"x\": 1}},\n"
+           "{\"ph\": \"C\", \"name\": \"writes\", \"pid\": 1, \"ts\": 2, \"args\": {\"x\": 2, \"value\": 3}},\n"
+           "{\"ph\": \"C\", \"name\": \"heap\", \"id\": \"0x1\", \"pid\": 1, \"ts\": 3, \"args\": {\"heap\": 4}},\n"
+           "{\"ph\": \"C\", \"name\": \"heap\", \"id\": 2, \"pid\": 1, \"ts\": 4, \"args\": {\"a\\u00e9\": 5}},\n"
+           "{\"ph\": \"C\", \"name\": \"both\", \"pid\": 1, \"ts\": 5, \"args\": {\"value\": 6, \"both\": 7}},\n"
+           "{\"ph\": \"C\", \"name\": \"%s\", \"pid\": 1, \"ts\": 6, \"args\": {\"x\": 8}},\n"
+           "{\"ph\": \"C\", \"name\": \"none\", \"pid\": 1, \"ts\": 7, \"args\": {}}]",
+           name);
+  struct opened o = open_text(text);
+  static const char *const names[] = {"reads.x", "writes.x", "writes", "heap[0x1]", "heap[2].a\xc3\xa9",
+                                      "both",    "both.both", "x"};
+  ROWS(counters, 8);
+  for (uint64_t i = 0; i < 8; i++) {
+    TEXT(counters, name, i, names[i]);
+    REAL(counters, value, i, (double)i + 1);
+  }
+  CHECK(diagnosed(&o, "counter_not_a_number") == 1);
+  close_opened(&o);
+}
+
 /* What an event does not have is not taken from the event before it, whose text may be gone. */
 static void test_without_names(void) {
   struct opened o = open_text(
@@ -332,6 +359,7 @@ static void test_arguments_of_others(void) {
 
 int main(void) {
   test_arguments_of_others();
+  test_counters();
   test_without_names();
   test_times();
   test_base_time();

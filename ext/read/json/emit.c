@@ -416,44 +416,83 @@ static void emit_instant(struct worker *w) {
   SET(instants_time_ns, time);
 }
 
-/* One row for each number in args; their texts are found by walking the event again. */
+/* The counter of an event: its name, and in brackets the id where it has one, as chrome://tracing shows them. Both stay
+** in the chunk. */
+struct counter {
+  const struct field *name, *id;
+};
+
+static bool is_series_plain(const struct counter *c, const struct field *series) {
+  return scan_key_is(series, "value") ||
+         (c->name && series->length == c->name->length && memcmp(series->text, c->name->text, series->length) == 0);
+}
+
+/* "counter", "counter[id]", "counter.series" or "counter[id].series". */
+static int64_t counter_name(struct worker *w, const struct counter *c, const struct field *series) {
+  enum { PREFIX_BYTES = 256 };
+  size_t prefix = (c->name ? (size_t)c->name->length : 0) + (c->id ? (size_t)c->id->length + 2 : 0);
+  /* A longer one is no name that somebody reads, and once for each series it would multiply what the file holds. */
+  bool is_composed = prefix && prefix <= PREFIX_BYTES;
+  if (!series && (!c->id || !is_composed)) return c->name ? as_value(intern_field(w, c->name)) : ROW_NULL;
+  if (!is_composed) return as_value(intern_field(w, series));
+  char *composed = worker_scratch(w, prefix + 1 + (series ? series->length : 0)), *out = composed;
+  if (!composed) return ROW_NULL;
+  const struct field none = {.text = ""}, *name = c->name ? c->name : &none;
+  memcpy(out, name->text, name->length);
+  out += name->length;
+  if (c->id) {
+    *out++ = '[';
+    memcpy(out, c->id->text, c->id->length);
+    out += c->id->length;
+    *out++ = ']';
+  }
+  if (series) {
+    *out++ = '.';
+    memcpy(out, series->text, series->length);
+    out += series->length;
+  }
+  bool is_escaped = name->is_escaped || (c->id && c->id->is_escaped) || (series && series->is_escaped);
+  uint32_t length = (uint32_t)(out - composed);
+  uint32_t text = text_intern_copy(&w->texts, composed, length, is_escaped ? TEXT_ESCAPED : TEXT_PLAIN);
+  if (text == INTERN_NONE) w->no_memory = true;
+  return as_value(text);
+}
+
+/* One row for each number in args; their names are found by walking the event again. The series "value", and that of
+** the counter's own name, go by the name of the counter. */
 static void emit_counter(struct worker *w) {
   int64_t time;
   if (!take_time(w, &time)) return;
-  enum name_class name_class;
-  int64_t name = take_name(w, &name_class);
   int64_t lane = as_value(host_lane(w));
+  struct counter counter = {has(w, KEY_NAME) ? &w->fields[KEY_NAME] : NULL, has(w, KEY_ID) ? &w->fields[KEY_ID] : NULL};
   struct field event = {w->event, 0, FIELD_NESTED, false, 0, 0, 0}, key, value;
   const char *close = scan_nested(w->event, w->end);
   if (!close) return;
   event.length = (uint32_t)(close - w->event);
-  unsigned rows = 0;
+  unsigned numbers = 0, others = 0;
   for (struct member_cursor members = scan_members(&event); scan_next(&members, &key, &value);) {
-    if (!scan_key_is(&key, "args") || value.kind != FIELD_NESTED) continue;
+    if (!scan_key_is(&key, "args") || value.kind != FIELD_NESTED || value.text[0] != '{') continue;
     struct field series, number;
+    bool has_plain = false;
     for (struct member_cursor args = scan_members(&value); scan_next(&args, &series, &number);) {
       double real;
       if (!number_real(&number, &real)) {
+        others++;
         worker_problem(w, PROBLEM_COUNTER, w->event);
         continue;
       }
       uint32_t row = row_in(w, ROWS_counters);
       if (row == UINT32_MAX) return;
-      SET(counters_name, name);
-      /* The name of the only series of a counter says nothing when it is "value", or the counter's own. */
-      bool is_plain = scan_key_is(&series, "value") ||
-                      (has(w, KEY_NAME) && series.length == w->fields[KEY_NAME].length &&
-                       memcmp(series.text, w->fields[KEY_NAME].text, series.length) == 0);
-      if (!is_plain || rows) {
-        int64_t own = as_value(intern(w, series.text, series.length, series.is_escaped ? TEXT_ESCAPED : TEXT_PLAIN));
-        SET(counters_name, own);
-      }
+      bool is_plain = !has_plain && is_series_plain(&counter, &series);
+      has_plain |= is_plain;
+      SET(counters_name, counter_name(w, &counter, is_plain ? NULL : &series));
       SET(counters_thread_id, lane);
       SET(counters_time_ns, time);
       SET(counters_value, real_bits(real));
-      rows++;
+      numbers++;
     }
   }
+  if (!numbers && !others) worker_problem(w, PROBLEM_COUNTER, w->event);
 }
 
 static void emit_metadata(struct worker *w) {

@@ -224,7 +224,7 @@ static const struct { const char *severity, *reason, *message;
                                "ends of ranges (ph E or e) without a beginning were left out"},
     [PROBLEM_METADATA] = {"info", "unused_metadata",
                           "metadata of processes and threads that have no events, and of unknown kinds, was left out"},
-    [PROBLEM_COUNTER] = {"warning", "counter_not_a_number", "values of counters that are no numbers were left out"},
+    [PROBLEM_COUNTER] = {"warning", "counter_not_a_number", "what counters have beside numbers was left out, and counters without any"},
     [PROBLEM_NOT_UTF8] = {"warning", "not_utf8",
                           "texts with bytes that are not UTF-8 have U+FFFD in their place, also in attributes"},
     [PROBLEM_LEVEL] = {"error", "malformed_json",

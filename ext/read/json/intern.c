@@ -103,9 +103,23 @@ uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t lengt
   return index;
 }
 
+uint32_t text_intern_copy(struct text_table *table, const char *bytes, uint32_t length, enum text_form form) {
+  uint32_t before = table->count, index = text_intern(table, bytes, length, form);
+  if (index != before) return index;
+  char *copy = malloc((size_t)length + 8);
+  if (copy) memcpy(copy, bytes, length);
+  table->texts[index].bytes = copy ? copy : "";
+  table->texts[index].is_owned = copy != NULL;
+  if (!copy) table->texts[index].length = 0; /* found by nobody, and the trace fails */
+  return copy ? index : INTERN_NONE;
+}
+
 bool text_forget(struct text_table *table) {
   uint32_t kept = table->published > table->permanent ? table->published : table->permanent;
   if (table->count == kept) return true;
+  for (uint32_t i = kept; i < table->count; i++) {
+    if (table->texts[i].is_owned) free((void *)(uintptr_t)table->texts[i].bytes);
+  }
   struct text_slot *slots = calloc((size_t)table->mask + 1, sizeof *slots);
   if (!slots) return false;
   for (uint64_t i = 0; i <= table->mask; i++) {

@@ -38,7 +38,7 @@ struct text {
   uint32_t length;
   uint8_t form;       /* enum text_form */
   uint8_t name_class; /* enum name_class */
-  bool is_owned;      /* bytes were copied by the table */
+  bool is_owned;      /* bytes are a copy of the table's own */
   uint32_t global;    /* string_id, or for stacks the row of code_traces + 1; valid below `published` */
 };
 
@@ -70,6 +70,8 @@ bool text_table_init(struct text_table *table);
 void text_table_free(struct text_table *table);
 /* INTERN_NONE: no memory. `bytes` must stay until the chunk is published; 8 bytes after them are readable. */
 uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t length, enum text_form form);
+/* The same for bytes that may go at once: the table copies them if they are new. */
+uint32_t text_intern_copy(struct text_table *table, const char *bytes, uint32_t length, enum text_form form);
 
 /* Removes what is not published: its bytes are about to go. False: no memory, the table is unusable. */
 bool text_forget(struct text_table *table);

@@ -54,12 +54,13 @@ static bool publish_text(struct trace *trace, struct text *text) {
     if (status) return trace_fail(trace, status), false;
     trace->problems[PROBLEM_NOT_UTF8].count += mended;
     text->global = id;
+    if (text->is_owned) return true;
     if (length == text->length && !mended) { /* it is the same there */
       text->bytes = pool_text(trace->pool, id);
       return true;
     }
   }
-  char *copy = malloc(text->length + 1);
+  char *copy = malloc((size_t)text->length + 1);
   if (!copy) return trace_fail(trace, TFPROF_NO_MEMORY), false;
   memcpy(copy, text->bytes, text->length);
   text->bytes = copy;
@@ -155,7 +156,9 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *w, uint64_t leng
     const char *where = w->texts.texts[w->texts.published].bytes;
     bool is_first = mended->count == 0;
     if (!publish_text(trace, &w->texts.texts[w->texts.published])) return NULL;
-    if (is_first && mended->count) mended->offset = w->file_offset + (uint64_t)(where - w->data);
+    if (!is_first || !mended->count) continue;
+    bool is_composed = where < w->data || where >= w->end; /* of several texts of the chunk */
+    mended->offset = w->file_offset + (is_composed ? 0 : (uint64_t)(where - w->data));
   }
   if (!trace->literals[0]) {
     for (unsigned i = 0; i < LITERAL_COUNT; i++) trace->literals[i] = w->texts.texts[i].global;

@@ -75,6 +75,7 @@ void worker_free(struct worker *w) {
   list_free(&w->members);
   free(w->nodes);
   free(w->edges);
+  free(w->scratch);
   memset(w, 0, sizeof *w);
 }
 
@@ -96,6 +97,18 @@ void worker_forget(struct worker *w) {
 void worker_problem(struct worker *w, enum problem problem, const char *where) {
   struct problem_tally *tally = &w->problems[problem];
   if (tally->count++ == 0) tally->offset = w->file_offset + (uint64_t)(where - w->data);
+}
+
+char *worker_scratch(struct worker *w, size_t size) {
+  if (size + 8 <= w->scratch_size) return w->scratch;
+  char *larger = realloc(w->scratch, 2 * size + 8);
+  if (!larger) {
+    w->no_memory = true;
+    return NULL;
+  }
+  w->scratch = larger;
+  w->scratch_size = 2 * size + 8;
+  return w->scratch;
 }
 
 static bool grow(struct worker *w, enum row_table table) {

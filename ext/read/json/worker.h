@@ -168,6 +168,8 @@ struct worker {
   struct list lane_names, halves, collectives, python_frames, members;
   struct problem_tally problems[PROBLEM_COUNT];
   uint64_t event_count, tensorflow_count;
+  char *scratch;            /* for a text that is composed of several */
+  size_t scratch_size;
   struct { uint64_t pid, tid; uint32_t lane; bool is_set; } host_cache;
   struct { uint64_t device, stream; uint32_t lane, device_number; bool is_set; } stream_cache;
 
@@ -183,6 +185,8 @@ void worker_clear(struct worker *worker);
 /* Forgets also the texts and lanes that were never published: the chunk that they were found in goes. */
 void worker_forget(struct worker *worker);
 void worker_problem(struct worker *worker, enum problem problem, const char *where);
+/* Room for `size` bytes and 8 behind them until the next call. NULL: no memory (and no_memory is set). */
+char *worker_scratch(struct worker *worker, size_t size);
 /* A row of the table, all values ROW_NULL. UINT32_MAX: no memory (and no_memory is set). */
 uint32_t worker_row(struct worker *worker, enum row_table table);
 
