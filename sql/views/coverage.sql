@@ -1,6 +1,9 @@
 -- Coverage: how much the other answers rest on.
 --
--- One row for each profile.  Shares are NULL where there is nothing to take a share of.
+-- One row for each profile.  Shares are NULL where there is nothing to take a share of.  Where a capture recorded ops
+-- only in some steps, those of ops are weighed by ops.sample_weight and that of the step time by steps.sample_weight,
+-- as the answers are that rest on them; of kernels, which are recorded in every step, those of steps without ops are
+-- left out.
 --   profile_id, rank
 --   steps_recorded_ratio      steps whose ops were recorded, among all steps
 --   step_time_in_ops_ratio    time of recorded, measured steps in which an op ran on the step's own thread, or on one
@@ -16,35 +19,41 @@
 --   complete                  1: the file was closed in order
 -- Cost: three passes over ops, one over kernels.  Example: SELECT * FROM coverage;
 WITH op_shares AS (
-  SELECT profile_id, count(*) AS row_count, count(step_id) AS in_steps, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
+  SELECT profile_id, sum(sample_weight) AS row_count,
+    total(sample_weight) FILTER (WHERE step_id IS NOT NULL) AS in_steps,
+    sum(self_ns * sample_weight) AS self_ns
   FROM temp.ops GROUP BY profile_id
 ), call_shares AS ( -- without ranges and Python frames
-  SELECT profile_id, count(*) AS op_count, count(code_trace_id) AS with_stack, count(input_shapes) AS with_shapes
+  SELECT profile_id, sum(sample_weight) AS op_count,
+    total(sample_weight) FILTER (WHERE code_trace_id IS NOT NULL) AS with_stack,
+    total(sample_weight) FILTER (WHERE input_shapes IS NOT NULL) AS with_shapes
   FROM temp.ops WHERE category <> 'user' AND category <> 'python' AND category <> 'module' GROUP BY profile_id
 ), flops_shares AS (
-  SELECT profile_id, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
+  SELECT profile_id, sum(self_ns * sample_weight) AS self_ns
   FROM temp.ops WHERE flops IS NOT NULL GROUP BY profile_id
 ), autograd_nodes AS (
-  SELECT profile_id, count(*) AS node_count, sum(forward_op_id IS NOT NULL) AS linked_count
+  SELECT profile_id, sum(sample_weight) AS node_count,
+    total(sample_weight) FILTER (WHERE forward_op_id IS NOT NULL) AS linked_count
   FROM temp.ops WHERE category = 'autograd' AND sequence_number IS NOT NULL
   GROUP BY profile_id
 ), step_shares AS (
   SELECT profile_id, count(*) AS step_count, sum(ops_recorded) AS recorded_count,
-    CAST(sum(1.0 * CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
+    sum(CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns * coalesce(sample_weight, 1) ELSE 0 END) AS step_ns
   FROM temp.steps GROUP BY profile_id
 ), backward_threads AS (
   SELECT thread_id FROM temp.ops WHERE category = 'autograd'
   UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
 ), in_ops AS (
-  SELECT profile_id, CAST(sum(1.0 * (
+  SELECT profile_id, sum(coalesce(sample_weight, 1) * (
       SELECT CASE WHEN count(*) THEN union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) END
       FROM temp.ops AS ops
       WHERE ops.step_id = steps.id AND ops.outermost_id > 0 -- no range, module or Python frame
         AND (ops.thread_id = steps.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads))
-    )) AS INTEGER) AS op_ns
+    )) AS op_ns
   FROM temp.steps AS steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id
 ), kernel_shares AS (
-  SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels GROUP BY profile_id
+  SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels
+  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE ops_recorded = 0) GROUP BY profile_id
 ), dropped AS (
   SELECT profile_id, CAST(sum(1.0 * count) AS INTEGER) AS row_count FROM temp.diagnostics
   WHERE reason = 'dropped_rows' GROUP BY profile_id -- the rows capture_dropped say why

@@ -12,6 +12,9 @@
 --   communication_ns             mean time of a step in which a communication kernel ran (or an exchange was marked)
 --                                and no computation
 --   other_ns                     the rest of the step
+--   computation_error_ns, communication_error_ns   standard errors of computation_ns and communication_ns where only
+--                                some steps stand for all; 0 where all count, NULL where fewer than two were recorded
+--                                (sampling_summary)
 --   collective_count, bytes      collectives in all; the data of all of them
 -- Cost: one pass over kernels, step_segments and collectives, where the host exchanges the data over ops too.
 -- Example: SELECT rank, overlap_ns FROM distributed_summary;
@@ -30,7 +33,8 @@ WITH marked AS (
 ), cut_steps AS (
   SELECT steps.profile_id AS profile_id, steps.id AS id, min(segments.start_ns) AS start_ns,
     max(segments.end_ns) AS end_ns, sum(1.0 * segments.dur_ns) AS dur_ns,
-    CASE WHEN steps.profile_id IN (SELECT profile_id FROM sampled) THEN steps.sample_weight ELSE 1.0 END AS weight
+    CASE WHEN steps.profile_id IN (SELECT profile_id FROM sampled) THEN steps.sample_weight ELSE 1.0 END AS weight,
+    max(steps.is_warmup) AS is_warmup
   FROM temp.step_segments AS segments JOIN temp.steps AS steps ON steps.id = segments.step_id
   WHERE steps.ops_recorded = 1 OR steps.profile_id NOT IN (SELECT profile_id FROM hosts)
   GROUP BY steps.profile_id, steps.id
@@ -69,6 +73,18 @@ WITH marked AS (
   FROM covered_together AS together LEFT JOIN cut_steps ON cut_steps.id = together.step_id
   WHERE together.step_id IS NULL OR cut_steps.id IS NOT NULL
   GROUP BY together.profile_id
+), errors AS ( -- a warm-up step speaks for itself alone, and adds no error
+  SELECT together.profile_id AS profile_id,
+    sqrt(max(0, sampling.error_factor * (sum(cut_steps.weight * compute_ns * compute_ns)
+      - sum(cut_steps.weight * compute_ns) * sum(cut_steps.weight * compute_ns) / sampling.step_count))) AS compute_ns,
+    sqrt(max(0, sampling.error_factor * (sum(cut_steps.weight * alone_ns * alone_ns)
+      - sum(cut_steps.weight * alone_ns) * sum(cut_steps.weight * alone_ns) / sampling.step_count))) AS alone_ns
+  FROM (SELECT profile_id, step_id, coalesce(1.0 * compute_ns, 0) AS compute_ns,
+      1.0 * both_ns - coalesce(compute_ns, 0) AS alone_ns FROM covered_together WHERE step_id IS NOT NULL) AS together
+  JOIN cut_steps ON cut_steps.id = together.step_id
+  JOIN temp.sampling_summary AS sampling ON sampling.profile_id = together.profile_id
+  WHERE cut_steps.is_warmup = 0
+  GROUP BY together.profile_id
 ), exchanged AS (
   SELECT profile_id, count(*) AS collective_count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes
     FROM temp.collectives GROUP BY profile_id
@@ -82,11 +98,16 @@ SELECT
   CAST((covered.compute_ns + covered.communication_ns - covered.both_ns) / spans.step_count AS INTEGER) AS overlap_ns,
   CAST((covered.both_ns - covered.compute_ns) / spans.step_count AS INTEGER) AS communication_ns,
   CAST((spans.steps_ns - covered.both_ns) / spans.step_count AS INTEGER) AS other_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.compute_ns / spans.step_count AS INTEGER) ELSE 0 END
+    AS computation_error_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.alone_ns / spans.step_count AS INTEGER) ELSE 0 END
+    AS communication_error_ns,
   coalesce(exchanged.collective_count, 0) AS collective_count,
   exchanged.bytes AS bytes
 FROM spans
 JOIN covered ON covered.profile_id = spans.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = spans.profile_id
+LEFT JOIN errors ON errors.profile_id = spans.profile_id
 LEFT JOIN exchanged ON exchanged.profile_id = spans.profile_id
 WHERE covered.communication_ns > 0
 ORDER BY profile_id

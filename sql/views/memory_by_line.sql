@@ -10,6 +10,8 @@
 --   location                file:line, the file without its directories
 --   text                    the source line, where it could be read
 --   count, bytes            allocations, and what they were given in all
+--   bytes_error             standard error of bytes where only some steps were recorded; 0 where all were, NULL where
+--                           fewer than two were (sampling_summary)
 --   live_count, live_bytes  of them never released
 --   peak_bytes              what of them was held when most was in use on the device; NULL where the source has no
 --                           totals
@@ -58,6 +60,20 @@ WITH highest AS (
   FROM by_step LEFT JOIN lines ON lines.code_trace_id = by_step.code_trace_id
   LEFT JOIN temp.steps AS steps ON steps.id = by_step.step_id
   GROUP BY by_step.profile_id, by_step.device_id, lines.file, lines.line
+), in_step AS ( -- a large piece speaks for itself alone
+  SELECT by_step.profile_id AS profile_id, by_step.device_id AS device_id, lines.file AS file, lines.line AS line,
+    max(steps.sample_weight) AS weight, sum(small_bytes) AS bytes
+  FROM by_step JOIN temp.steps AS steps ON steps.id = by_step.step_id
+  LEFT JOIN lines ON lines.code_trace_id = by_step.code_trace_id
+  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
+    AND by_step.profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY by_step.profile_id, by_step.device_id, lines.file, lines.line, steps.id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, device_id, file, line,
+    sqrt(max(0, sampling.error_factor * (sum(weight * bytes * bytes)
+      - sum(weight * bytes) * sum(weight * bytes) / sampling.step_count))) AS bytes
+  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, device_id, file, line
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -68,6 +84,7 @@ SELECT
   sums.text AS text,
   CAST(round(sums.count) AS INTEGER) AS count,
   CAST(round(sums.bytes) AS INTEGER) AS bytes,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS bytes_error,
   sums.live_count AS live_count,
   sums.live_bytes AS live_bytes,
   sums.peak_bytes AS peak_bytes,
@@ -80,5 +97,7 @@ SELECT
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.device_id IS sums.device_id
+  AND errors.file IS sums.file AND errors.line IS sums.line
 WHERE sums.count > 0 OR sums.live_count > 0 OR sums.peak_bytes > 0
 ORDER BY peak_bytes DESC, bytes DESC, profile_id, device_id, file, line

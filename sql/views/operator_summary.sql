@@ -2,51 +2,88 @@
 --
 -- One row for each profile and op name; ranges, data loading, modules and Python frames are no operators.  An op that
 -- is the only op called by one of the same name is the same call, as with overloads that hand on to each other.  All
--- steps count, warm-up too, and nothing is weighed.
+-- steps count, warm-up too.  Where a capture recorded ops only in some steps, counts and times are weighed by
+-- ops.sample_weight, those of calls and kernels by that of the op that asked for them.
 --   profile_id, rank, op_name
---   count                            calls
+--   count                            calls (weighed)
 --   host_self_ns, host_total_ns      its time without the ops and the calls of the device's interfaces inside it; with
 --                                    them
+--   host_self_error_ns               standard error of host_self_ns where only some steps were recorded; 0 where all
+--                                    were, NULL where fewer than two were (sampling_summary)
 --   device_self_ns, device_total_ns  time of the kernels, copies and fills that it launched itself; with the ops inside
 --                                    it
 --   tensor_core_eligible             1: tensor cores can compute it
 --   tensor_core_self_ratio           share of its own kernel time that ran on tensor cores
 -- Cost: two passes over ops, one over api_calls and one over kernels.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
-WITH runtime AS (
-  SELECT profile_id, op_name AS name, CAST(sum(1.0 * dur_ns) AS INTEGER) AS runtime_ns
-  FROM temp.api_calls GROUP BY profile_id, op_name
+WITH sampled AS ( -- only there do calls and kernels have to be told apart by their op
+  SELECT profile_id FROM temp.sampling_summary
+), whole AS (
+  SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled)
+), sampled_calls AS (
+  SELECT calls.profile_id AS profile_id, calls.op_name AS name, ops.step_id AS step_id, ops.is_measured AS is_measured,
+    ops.sample_weight AS weight, 1.0 * calls.dur_ns AS dur_ns
+  FROM temp.api_calls AS calls CROSS JOIN temp.ops AS ops ON ops.id = calls.op_id
+  WHERE calls.profile_id IN (SELECT profile_id FROM sampled)
+), runtime AS (
+  SELECT profile_id, op_name AS name, sum(1.0 * dur_ns) AS runtime_ns
+  FROM temp.api_calls WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY profile_id, op_name
+  UNION ALL
+  SELECT profile_id, name, sum(dur_ns * weight) FROM sampled_calls GROUP BY profile_id, name
 ), same_name AS MATERIALIZED (
-  SELECT parent_id, profile_id, name, dur_ns, device_ns
+  SELECT parent_id, profile_id, name, sample_weight, dur_ns, device_ns
   FROM temp.ops WHERE parent_name = name AND +category IN ('op', 'autograd')
 ), with_others AS (
   SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
   GROUP BY parent_id HAVING count(*) > 1
 ), repeated AS (
-  SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
-    CAST(sum(1.0 * device_ns) AS INTEGER) AS device_ns
+  SELECT profile_id, name, sum(sample_weight) AS count, sum(dur_ns * sample_weight) AS dur_ns,
+    sum(device_ns * sample_weight) AS device_ns
   FROM same_name WHERE parent_id NOT IN (SELECT parent_id FROM with_others)
   GROUP BY profile_id, name
 ), kernel_time AS (
   SELECT profile_id, op_name AS name, max(tensor_core_eligible) AS eligible,
-    1.0 * CAST(sum(1.0 * CASE WHEN uses_tensor_core THEN dur_ns ELSE 0 END) AS INTEGER) / nullif(total(dur_ns), 0)
-      AS tensor_core_ratio
-  FROM temp.kernels GROUP BY profile_id, op_name
+    total(CASE WHEN uses_tensor_core THEN dur_ns END) / nullif(total(dur_ns), 0) AS tensor_core_ratio
+  FROM temp.kernels WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY profile_id, op_name
+  UNION ALL
+  SELECT kernels.profile_id, kernels.op_name, max(kernels.tensor_core_eligible),
+    total(CASE WHEN kernels.uses_tensor_core THEN kernels.dur_ns * ops.sample_weight END)
+      / nullif(total(kernels.dur_ns * ops.sample_weight), 0)
+  FROM temp.kernels AS kernels CROSS JOIN temp.ops AS ops ON ops.id = kernels.op_id
+  WHERE kernels.profile_id IN (SELECT profile_id FROM sampled)
+  GROUP BY kernels.profile_id, kernels.op_name
 ), sums AS (
-  SELECT profile_id, name, count(*) AS count, CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns,
-    CAST(sum(1.0 * dur_ns) AS INTEGER) AS dur_ns,
-    CAST(sum(1.0 * device_self_ns) AS INTEGER) AS device_self_ns, CAST(sum(1.0 * device_ns) AS INTEGER) AS device_ns
+  SELECT profile_id, name, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
+    sum(dur_ns * sample_weight) AS dur_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
+    sum(device_ns * sample_weight) AS device_ns
   FROM temp.ops WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END GROUP BY profile_id, name
+), in_step AS ( -- a warm-up step speaks for itself alone, and adds no error
+  SELECT profile_id, name, max(weight) AS weight, sum(self_ns) AS self_ns
+  FROM (
+    SELECT profile_id, name, step_id, sample_weight AS weight, 1.0 * self_ns AS self_ns
+    FROM temp.ops
+    WHERE +category IN ('op', 'autograd') AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
+    UNION ALL
+    SELECT profile_id, name, step_id, weight, -dur_ns FROM sampled_calls WHERE is_measured = 1
+  )
+  GROUP BY profile_id, name, step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, name,
+    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
+      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns
+  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, name
 )
 SELECT
   sums.profile_id AS profile_id,
   profiles.rank AS rank,
   sums.name AS op_name,
-  sums.count - coalesce(repeated.count, 0) AS count,
-  sums.self_ns - coalesce(runtime.runtime_ns, 0) AS host_self_ns,
-  sums.dur_ns - coalesce(repeated.dur_ns, 0) AS host_total_ns,
-  sums.device_self_ns AS device_self_ns,
-  sums.device_ns - coalesce(repeated.device_ns, 0) AS device_total_ns,
+  CAST(round(sums.count - coalesce(repeated.count, 0)) AS INTEGER) AS count,
+  CAST(sums.self_ns - coalesce(runtime.runtime_ns, 0) AS INTEGER) AS host_self_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.self_ns AS INTEGER) ELSE 0 END AS host_self_error_ns,
+  CAST(sums.dur_ns - coalesce(repeated.dur_ns, 0) AS INTEGER) AS host_total_ns,
+  CAST(sums.device_self_ns AS INTEGER) AS device_self_ns,
+  CAST(sums.device_ns - coalesce(repeated.device_ns, 0) AS INTEGER) AS device_total_ns,
   coalesce(kernel_time.eligible, 0) AS tensor_core_eligible,
   kernel_time.tensor_core_ratio AS tensor_core_self_ratio
 FROM sums
@@ -54,4 +91,5 @@ JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN repeated ON repeated.profile_id = sums.profile_id AND repeated.name = sums.name
 LEFT JOIN runtime ON runtime.profile_id = sums.profile_id AND runtime.name = sums.name
 LEFT JOIN kernel_time ON kernel_time.profile_id = sums.profile_id AND kernel_time.name = sums.name
+LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.name = sums.name
 ORDER BY device_self_ns DESC, host_self_ns DESC, profile_id, op_name

@@ -67,6 +67,9 @@ def test_sampled():
             "SELECT location, count FROM code_summary WHERE count > 0 ORDER BY 1",
             "SELECT step_count, warmup_count, round(ops_per_step, 6) FROM step_summary",
             "SELECT name, round(per_step_count, 6) FROM op_summary ORDER BY 1",
+            "SELECT op_name, count FROM operator_summary ORDER BY 1",
+            """SELECT round(ops_in_steps_ratio, 9), round(ops_with_stack_ratio, 9), round(ops_with_shapes_ratio, 9),
+            round(backward_linked_ratio, 9) FROM coverage""",
             "SELECT count(*), sum(bytes) FROM allocations",
         ):
             assert query(sampled, sql) == query(everything, sql), (sql, query(sampled, sql), query(everything, sql))
@@ -118,9 +121,18 @@ STATED = (
         "SELECT node_id, step_id, self_ns FROM {ops} AND node_id IS NOT NULL",
     ),
     (
+        "SELECT op_name, host_self_error_ns FROM operator_summary",
+        "SELECT name, step_id, self_ns FROM {ops} AND category IN ('op', 'autograd')",
+    ),
+    (
         "SELECT name, bytes_error FROM memory_by_op",
         """SELECT o.name, a.step_id, a.bytes FROM allocations AS a LEFT JOIN ops AS o ON o.id = a.op_id
         WHERE a.step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)""",
+    ),
+    (
+        "SELECT ifnull(file, '') || ':' || line, bytes_error FROM memory_by_line WHERE line IS NOT NULL",
+        """SELECT code_trace_id, step_id, bytes FROM allocations WHERE bytes < 1 << 20 AND code_trace_id IS NOT NULL
+        AND step_id IN (SELECT id FROM steps WHERE ops_recorded = 1 AND is_warmup = 0)""",
     ),
     (
         "SELECT ifnull(file, '') || ':' || line, self_error_ns FROM code_summary WHERE count > 0",
@@ -163,7 +175,8 @@ def test_errors_of_samples():
         capturing.run(sampled, ["-c", program, "90", "1"], ops="sampled", overhead=1)
         rows = query(
             sampled,
-            """SELECT s.id, s.dur_ns, s.sample_weight, sum(o.category <> 'user'), sum((o.category <> 'user') * o.self_ns)
+            """SELECT s.id, s.dur_ns, s.sample_weight, sum(o.category <> 'user'), sum((o.category <> 'user') * o.self_ns),
+            sum((o.name GLOB 'Optimizer.step#*') * o.dur_ns)
             FROM steps AS s JOIN ops AS o ON o.step_id = s.id WHERE s.ops_recorded = 1 AND s.is_warmup = 0 GROUP BY s.id""",
         )
         weights = {row[0]: row[2] for row in rows}
@@ -171,13 +184,18 @@ def test_errors_of_samples():
         assert 2 < number < weight and abs(weight - 87) < 1e-6, (number, weight)
         spoken = query(sampled, "SELECT recorded_count, step_count FROM sampling_summary")
         assert spoken == [(number, weight)], (spoken, number, weight)
+        told = query(sampled, "SELECT step_id, dur_ns, sample_weight, op_count, op_ns, optimizer_ns FROM step_op_time")
+        assert sorted(told) == sorted(rows), (told, rows)
         all_ns = sum(row[1] * row[2] for row in rows)
         share = sum(row[4] * row[2] for row in rows) / all_ns
+        optimizer = sum(row[5] * row[2] for row in rows) / all_ns
+        optimizer_error = standard_error(weights, {row[0]: row[5] - optimizer * row[1] for row in rows}) / all_ns
         ops_error = standard_error(weights, {row[0]: row[3] for row in rows}) / weight
         share_error = standard_error(weights, {row[0]: row[4] - share * row[1] for row in rows}) / all_ns
         found = query(sampled, columns)[0]
         assert ops_error > 0 and abs(found[2] - ops_error) < 1e-6 * ops_error, (found, ops_error)
-        assert abs(found[1] - share) < 1e-6 and found[4] > 0, (found, share)
+        assert abs(found[1] - share) < 1e-6 and optimizer_error > 0, (found, share, optimizer_error)
+        assert abs(found[4] - optimizer_error) < 1e-6, (found, optimizer_error)
         assert abs(found[3] - share_error) < 1e-6, (found, share_error)
         (idle,) = query(
             sampled,
@@ -214,6 +232,7 @@ def test_parts_of_steps():
             assert others == [cpu_ns, rest_ns], (step, cpu_ns, rest_ns, others)
             assert cpu_ns + rest_ns <= dur_ns if recorded[step] else cpu_ns is rest_ns is None, (step, cpu_ns, rest_ns)
         weights = dict(query(directory, "SELECT id, sample_weight FROM steps WHERE ops_recorded = 1"))
+        is_warmup = dict(query(directory, "SELECT id, is_warmup FROM steps"))
         durations = {step: dur_ns for step, dur_ns, *_ in parts}
         spans = {}
         for step, start, end in query(
@@ -225,11 +244,15 @@ def test_parts_of_steps():
             spans.setdefault(step, []).append((start, end))
         step_ns = sum(weight * durations[step] for step, weight in weights.items()) / STEPS
         computation_ns = sum(weight * covered(spans[step]) for step, weight in weights.items()) / STEPS
-        columns = "step_count, step_ns, computation_ns, communication_ns + other_ns, collective_count"
+        measured = {step: weight for step, weight in weights.items() if not is_warmup[step]}
+        error_ns = standard_error(measured, {step: covered(spans[step]) for step in measured}) / STEPS
+        columns = """step_count, step_ns, computation_ns, communication_ns + other_ns, collective_count,
+            computation_error_ns, communication_error_ns"""
         (found,) = query(directory, "SELECT %s FROM distributed_summary" % columns)
         assert found[0] == STEPS and found[4] == STEPS, found
         assert abs(found[1] - step_ns) <= 1 and abs(found[2] + found[3] - found[1]) <= 3, (found, step_ns)
         assert abs(found[2] - computation_ns) <= 0.02 * step_ns, (found, computation_ns)
+        assert abs(found[5] - error_ns) <= 1 + 0.01 * error_ns and found[6] > 0, (found, error_ns)
 
 
 def test_memory_by_line():

@@ -223,8 +223,11 @@ def test_ops_beside_steps(engine):
     """Steps marked on a thread that runs no ops: how long that thread waits for something else is not known."""
     events = [span("user_annotation", "ProfilerStep#1", 0, 1_000_000),
               span("cpu_op", "aten::mm", 100_000, 200_000, tid=2, **{"External id": 1})]
+    events += [span("user_annotation", "Optimizer.step#SGD.step", start, dur) for start, dur in ((10_000, 40_000), (60_000, 5_000))]
+    events += [span("user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 70_000, 9_000)]
     connection = opened(engine, events)
-    assert connection.values("SELECT op_ns, op_count FROM step_op_time") == [(0, 1)]
+    assert connection.values("SELECT op_ns, op_count, optimizer_ns FROM step_op_time") == [(0, 1, 45_000)]
+    assert connection.values("SELECT in_optimizer_ratio FROM step_summary") == [(0.045,)]
     assert connection.values("SELECT ops_per_step FROM step_summary") == [(1,)]
     assert not connection.values("SELECT self_ns FROM op_stats WHERE is_idle")
     assert not connection.values("SELECT value FROM advise WHERE check_name = 'host_bound'")
