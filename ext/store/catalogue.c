@@ -136,17 +136,17 @@ static enum tfprof_status run_cell(struct store *store, const struct catalogue_r
                                    struct cell *cell, struct tfprof_error *error) {
   *cell = (struct cell){false, 0};
   switch (column) {
-  case COLUMN_runs_path: *cell = text(row->path); break;
-  case COLUMN_runs_format: *cell = text(common_format(store, row)); break;
-  case COLUMN_runs_profile_count: *cell = number((int64_t)row->profile_count); break;
-  case COLUMN_runs_start_ns: return span_cell(row, 0, cell, error);
-  case COLUMN_runs_end_ns: return span_cell(row, 1, cell, error);
-  case COLUMN_runs_dur_ns: return span_cell(row, 2, cell, error);
-  case COLUMN_runs_command:
-    for (size_t i = 0; i < row->profile_count && !cell->is_known; i++) *cell = text(row->profiles[i]->run_command);
-    for (size_t i = 0; i < row->profile_count && !cell->is_known; i++) *cell = text(row->profiles[i]->command);
-    break;
-  default: break;
+    case COLUMN_runs_path: *cell = text(row->path); break;
+    case COLUMN_runs_format: *cell = text(common_format(store, row)); break;
+    case COLUMN_runs_profile_count: *cell = number((int64_t)row->profile_count); break;
+    case COLUMN_runs_start_ns: return span_cell(row, 0, cell, error);
+    case COLUMN_runs_end_ns: return span_cell(row, 1, cell, error);
+    case COLUMN_runs_dur_ns: return span_cell(row, 2, cell, error);
+    case COLUMN_runs_command:
+      for (size_t i = 0; i < row->profile_count && !cell->is_known; i++) *cell = text(row->profiles[i]->run_command);
+      for (size_t i = 0; i < row->profile_count && !cell->is_known; i++) *cell = text(row->profiles[i]->command);
+      break;
+    default: break;
   }
   return TFPROF_OK;
 }
@@ -156,29 +156,31 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
   const struct profile *profile = row->profiles[0];
   *cell = (struct cell){false, 0};
   switch (column) {
-  case COLUMN_profiles_run_id: *cell = number(profile->run_number); break;
-  case COLUMN_profiles_path: *cell = text(profile->path); break;
-  case COLUMN_profiles_format: *cell = text(common_format(store, row)); break;
-  case COLUMN_profiles_job: *cell = text(profile->job); break;
-  case COLUMN_profiles_host: *cell = text(profile->host); break;
-  case COLUMN_profiles_pid: *cell = number_if(profile->pid >= 0, profile->pid); break;
-  case COLUMN_profiles_parent_pid: *cell = number_if(profile->parent_pid >= 0, profile->parent_pid); break;
-  case COLUMN_profiles_rank: *cell = number_if(profile->rank >= 0, profile->rank); break;
-  case COLUMN_profiles_world_size: *cell = number_if(profile->world_size >= 0, profile->world_size); break;
-  case COLUMN_profiles_framework: *cell = text(profile->framework); break;
-  case COLUMN_profiles_framework_version: *cell = text(profile->framework_version); break;
-  case COLUMN_profiles_command: *cell = text(profile->command); break;
-  case COLUMN_profiles_start_ns: return span_cell(row, 0, cell, error);
-  case COLUMN_profiles_end_ns: return span_cell(row, 1, cell, error);
-  case COLUMN_profiles_dur_ns: return span_cell(row, 2, cell, error);
-  case COLUMN_profiles_clock_domain: *cell = text(profile->clock_domain); break;
-  case COLUMN_profiles_clock_offset_ns: *cell = number(profile->clock_offset_ns); break;
-  case COLUMN_profiles_clock_error_ns: *cell = number_if(profile->clock_error_ns >= 0, profile->clock_error_ns); break;
-  case COLUMN_profiles_complete: *cell = number(profile->complete); break;
-  case COLUMN_profiles_event_count: *cell = number(profile_event_count(profile)); break;
-  case COLUMN_profiles_file_bytes: *cell = number_if(profile->file_bytes >= 0, profile->file_bytes); break;
-  case COLUMN_profiles_attributes: *cell = text(profile->attributes); break;
-  default: break;
+    case COLUMN_profiles_run_id: *cell = number(profile->run_number); break;
+    case COLUMN_profiles_path: *cell = text(profile->path); break;
+    case COLUMN_profiles_format: *cell = text(common_format(store, row)); break;
+    case COLUMN_profiles_job: *cell = text(profile->job); break;
+    case COLUMN_profiles_host: *cell = text(profile->host); break;
+    case COLUMN_profiles_pid: *cell = number_if(profile->pid >= 0, profile->pid); break;
+    case COLUMN_profiles_parent_pid: *cell = number_if(profile->parent_pid >= 0, profile->parent_pid); break;
+    case COLUMN_profiles_rank: *cell = number_if(profile->rank >= 0, profile->rank); break;
+    case COLUMN_profiles_world_size: *cell = number_if(profile->world_size >= 0, profile->world_size); break;
+    case COLUMN_profiles_framework: *cell = text(profile->framework); break;
+    case COLUMN_profiles_framework_version: *cell = text(profile->framework_version); break;
+    case COLUMN_profiles_command: *cell = text(profile->command); break;
+    case COLUMN_profiles_start_ns: return span_cell(row, 0, cell, error);
+    case COLUMN_profiles_end_ns: return span_cell(row, 1, cell, error);
+    case COLUMN_profiles_dur_ns: return span_cell(row, 2, cell, error);
+    case COLUMN_profiles_clock_domain: *cell = text(profile->clock_domain); break;
+    case COLUMN_profiles_clock_offset_ns: *cell = number(profile->clock_offset_ns); break;
+    case COLUMN_profiles_clock_error_ns:
+      *cell = number_if(profile->clock_error_ns >= 0, profile->clock_error_ns);
+      break;
+    case COLUMN_profiles_complete: *cell = number(profile->complete); break;
+    case COLUMN_profiles_event_count: *cell = number(profile_event_count(profile)); break;
+    case COLUMN_profiles_file_bytes: *cell = number_if(profile->file_bytes >= 0, profile->file_bytes); break;
+    case COLUMN_profiles_attributes: *cell = text(profile->attributes); break;
+    default: break;
   }
   return TFPROF_OK;
 }
@@ -238,14 +240,14 @@ static size_t count_diagnostics(const struct profile *profile) {
 
 static struct cell diagnostic_cell(const struct diagnostic *diagnostic, unsigned column, const string_id *table_names) {
   switch (column) {
-  case COLUMN_diagnostics_severity: return text(diagnostic->severity);
-  case COLUMN_diagnostics_reason: return text(diagnostic->reason);
-  case COLUMN_diagnostics_message: return text(diagnostic->message);
-  case COLUMN_diagnostics_count: return number(diagnostic->count);
-  case COLUMN_diagnostics_file: return text(diagnostic->file);
-  case COLUMN_diagnostics_offset: return number_if(diagnostic->offset >= 0, diagnostic->offset);
-  case COLUMN_diagnostics_table_name: return text(diagnostic->table >= 0 ? table_names[diagnostic->table] : 0);
-  default: break;
+    case COLUMN_diagnostics_severity: return text(diagnostic->severity);
+    case COLUMN_diagnostics_reason: return text(diagnostic->reason);
+    case COLUMN_diagnostics_message: return text(diagnostic->message);
+    case COLUMN_diagnostics_count: return number(diagnostic->count);
+    case COLUMN_diagnostics_file: return text(diagnostic->file);
+    case COLUMN_diagnostics_offset: return number_if(diagnostic->offset >= 0, diagnostic->offset);
+    case COLUMN_diagnostics_table_name: return text(diagnostic->table >= 0 ? table_names[diagnostic->table] : 0);
+    default: break;
   }
   return number_if(false, 0);
 }

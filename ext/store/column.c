@@ -110,22 +110,22 @@ void column_builder_cancel(struct column_builder *builder) {
 void column_builder_put_all(struct column_builder *builder, uint32_t row, const int64_t *values, uint32_t count) {
   uint64_t base = (uint64_t)builder->column->base;
   switch (builder->column->width) {
-  case 0: break;
-  case 1:
-    for (uint32_t i = 0; i < count; i++)
-      ((uint8_t *)builder->elements)[row + i] = (uint8_t)((uint64_t)values[i] - base);
-    break;
-  case 2:
-    for (uint32_t i = 0; i < count; i++)
-      ((uint16_t *)builder->elements)[row + i] = (uint16_t)((uint64_t)values[i] - base);
-    break;
-  case 4:
-    for (uint32_t i = 0; i < count; i++)
-      ((uint32_t *)builder->elements)[row + i] = (uint32_t)((uint64_t)values[i] - base);
-    break;
-  default:
-    for (uint32_t i = 0; i < count; i++) ((uint64_t *)builder->elements)[row + i] = (uint64_t)values[i] - base;
-    break;
+    case 0: break;
+    case 1:
+      for (uint32_t i = 0; i < count; i++)
+        ((uint8_t *)builder->elements)[row + i] = (uint8_t)((uint64_t)values[i] - base);
+      break;
+    case 2:
+      for (uint32_t i = 0; i < count; i++)
+        ((uint16_t *)builder->elements)[row + i] = (uint16_t)((uint64_t)values[i] - base);
+      break;
+    case 4:
+      for (uint32_t i = 0; i < count; i++)
+        ((uint32_t *)builder->elements)[row + i] = (uint32_t)((uint64_t)values[i] - base);
+      break;
+    default:
+      for (uint32_t i = 0; i < count; i++) ((uint64_t *)builder->elements)[row + i] = (uint64_t)values[i] - base;
+      break;
   }
 }
 
@@ -206,35 +206,36 @@ struct column *column_from_reals(const double *values, const uint64_t *nulls, ui
 
 static void read_array(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
   uint64_t base = (uint64_t)column->base;
+  const void *elements = column->elements;
   switch (column->width) {
-  case 1:
-    for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint8_t *)column->elements)[first + i]);
-    break;
-  case 2:
-    for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint16_t *)column->elements)[first + i]);
-    break;
-  case 4:
-    for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint32_t *)column->elements)[first + i]);
-    break;
-  default:
-    for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint64_t *)column->elements)[first + i]);
-    break;
+    case 1:
+      for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint8_t *)elements)[first + i]);
+      break;
+    case 2:
+      for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint16_t *)elements)[first + i]);
+      break;
+    case 4:
+      for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint32_t *)elements)[first + i]);
+      break;
+    default:
+      for (uint32_t i = 0; i < count; i++) values[i] = (int64_t)(base + ((const uint64_t *)elements)[first + i]);
+      break;
   }
 }
 
 static void read_values(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
   switch ((enum column_form)column->form) {
-  case COLUMN_ABSENT: memset(values, 0, count * sizeof *values); break;
-  case COLUMN_CONSTANT:
-    for (uint32_t i = 0; i < count; i++) values[i] = column->base;
-    break;
-  case COLUMN_ARRAY: read_array(column, first, count, values); break;
-  case COLUMN_SUM: /* seldom anything but two arrays */
-    read_values(column->left, first, count, values);
-    for (uint32_t i = 0; i < count; i++) {
-      values[i] = (int64_t)((uint64_t)values[i] + (uint64_t)column_integer(column->right, first + i));
-    }
-    break;
+    case COLUMN_ABSENT: memset(values, 0, count * sizeof *values); break;
+    case COLUMN_CONSTANT:
+      for (uint32_t i = 0; i < count; i++) values[i] = column->base;
+      break;
+    case COLUMN_ARRAY: read_array(column, first, count, values); break;
+    case COLUMN_SUM: /* seldom anything but two arrays */
+      read_values(column->left, first, count, values);
+      for (uint32_t i = 0; i < count; i++) {
+        values[i] = (int64_t)((uint64_t)values[i] + (uint64_t)column_integer(column->right, first + i));
+      }
+      break;
   }
 }
 

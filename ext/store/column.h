@@ -77,10 +77,10 @@ static inline int64_t column_integer(const struct column *c, uint32_t row) {
   uint64_t element = 0;
   if (c->form == COLUMN_ARRAY) {
     switch (c->width) {
-    case 1: element = ((const uint8_t *)c->elements)[row]; break;
-    case 2: element = ((const uint16_t *)c->elements)[row]; break;
-    case 4: element = ((const uint32_t *)c->elements)[row]; break;
-    default: element = ((const uint64_t *)c->elements)[row]; break;
+      case 1: element = ((const uint8_t *)c->elements)[row]; break;
+      case 2: element = ((const uint16_t *)c->elements)[row]; break;
+      case 4: element = ((const uint32_t *)c->elements)[row]; break;
+      default: element = ((const uint64_t *)c->elements)[row]; break;
     }
   } else if (c->form == COLUMN_SUM) {
     return (int64_t)((uint64_t)column_integer(c->left, row) + (uint64_t)column_integer(c->right, row));
@@ -105,11 +105,11 @@ static inline double column_real(const struct column *c, uint32_t row) {
 static inline void column_builder_put(struct column_builder *b, uint32_t row, int64_t value) {
   uint64_t element = (uint64_t)value - (uint64_t)b->column->base;
   switch (b->column->width) {
-  case 0: break; /* constant */
-  case 1: ((uint8_t *)b->elements)[row] = (uint8_t)element; break;
-  case 2: ((uint16_t *)b->elements)[row] = (uint16_t)element; break;
-  case 4: ((uint32_t *)b->elements)[row] = (uint32_t)element; break;
-  default: ((uint64_t *)b->elements)[row] = element; break;
+    case 0: break; /* constant */
+    case 1: ((uint8_t *)b->elements)[row] = (uint8_t)element; break;
+    case 2: ((uint16_t *)b->elements)[row] = (uint16_t)element; break;
+    case 4: ((uint32_t *)b->elements)[row] = (uint32_t)element; break;
+    default: ((uint64_t *)b->elements)[row] = element; break;
   }
 }
 

@@ -198,15 +198,15 @@ static enum tfprof_status find_space(struct snapshot *snapshot, unsigned column,
   if (status) return status;
   space->is_empty = range.minimum > range.maximum;
   switch (space->kind) {
-  case KEY_REFERENCE: number_references(snapshot, space); break;
-  case KEY_REAL:
-  case KEY_INTEGER:
-    if (space->is_empty) break;
-    space->minimum = range.minimum;
-    space->range = (uint64_t)range.maximum - (uint64_t)range.minimum;
-    break;
-  case KEY_TEXT:
-  case KEY_ASCENDING: break;
+    case KEY_REFERENCE: number_references(snapshot, space); break;
+    case KEY_REAL:
+    case KEY_INTEGER:
+      if (space->is_empty) break;
+      space->minimum = range.minimum;
+      space->range = (uint64_t)range.maximum - (uint64_t)range.minimum;
+      break;
+    case KEY_TEXT:
+    case KEY_ASCENDING: break;
   }
   space->is_wide = space->range > UINT32_MAX - 2;
   return status;
@@ -217,11 +217,11 @@ static enum tfprof_status find_space(struct snapshot *snapshot, unsigned column,
 static uint64_t key_of(const struct key_space *space, const struct chunk *chunk, uint32_t i) {
   uint64_t value = (uint64_t)chunk->values[i];
   switch (space->kind) {
-  case KEY_INTEGER:
-  case KEY_REAL: return value - (uint64_t)space->minimum;
-  case KEY_TEXT: return space->dense[(string_id)value - space->first_id] - 1;
-  case KEY_REFERENCE: return space->group_base[chunk->group] + value;
-  case KEY_ASCENDING: break;
+    case KEY_INTEGER:
+    case KEY_REAL: return value - (uint64_t)space->minimum;
+    case KEY_TEXT: return space->dense[(string_id)value - space->first_id] - 1;
+    case KEY_REFERENCE: return space->group_base[chunk->group] + value;
+    case KEY_ASCENDING: break;
   }
   return value;
 }

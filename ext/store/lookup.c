@@ -77,7 +77,6 @@ static void fill_starts(const struct snapshot *snapshot, struct order *order, co
     uint32_t count = bucket < order->bucket_count ? starts[bucket] : 0;
     starts[bucket] = sum;
     sum += count;
-    if (order->shift == 0) order->distinct += count != 0;
   }
 }
 
@@ -89,7 +88,6 @@ static enum tfprof_status make_buckets(struct snapshot *snapshot, unsigned colum
   order->shift = 0;
   while (order->space.range >> order->shift >= limit) order->shift++;
   order->bucket_count = (order->space.range >> order->shift) + 1;
-  order->distinct = order->null_count != 0;
   uint32_t *starts = calloc(order->bucket_count + 1, sizeof *starts);
   if (!starts) return error_no_memory(error);
   enum tfprof_status status = keys_build(snapshot, column, &keys, error);
@@ -110,30 +108,30 @@ static bool key_of_value(const struct snapshot *snapshot, const struct order *or
   const struct snapshot_private *state = snapshot->private_state;
   int64_t number = value.integer;
   switch (space->kind) {
-  case KEY_TEXT: {
-    size_t place = (size_t)value.text - space->first_id;
-    if (value.kind != VALUE_TEXT || value.text < space->first_id || place >= space->dense_count) return false;
-    *key = (uint64_t)space->dense[place] - 1;
-    return space->dense[place] != 0;
-  }
-  case KEY_REFERENCE: {
-    const struct snapshot_group *group = snapshot_find_group(snapshot, id_profile(number));
-    if (value.kind != VALUE_INTEGER || !group) return false;
-    size_t index = (size_t)(group - state->groups);
-    *key = space->group_base[index] + id_row(number);
-    return *key < space->group_base[index + 1];
-  }
-  case KEY_REAL:
-    if (value.kind == VALUE_INTEGER) {
-      value.real = (double)number;
-      if (compare_real(value.real, number) != 0) return false; /* between two doubles */
+    case KEY_TEXT: {
+      size_t place = (size_t)value.text - space->first_id;
+      if (value.kind != VALUE_TEXT || value.text < space->first_id || place >= space->dense_count) return false;
+      *key = (uint64_t)space->dense[place] - 1;
+      return space->dense[place] != 0;
     }
-    number = sortable_bits(value.real);
-    break;
-  case KEY_INTEGER:
-    if (value.kind != VALUE_INTEGER) return false;
-    break;
-  case KEY_ASCENDING: return false;
+    case KEY_REFERENCE: {
+      const struct snapshot_group *group = snapshot_find_group(snapshot, id_profile(number));
+      if (value.kind != VALUE_INTEGER || !group) return false;
+      size_t index = (size_t)(group - state->groups);
+      *key = space->group_base[index] + id_row(number);
+      return *key < space->group_base[index + 1];
+    }
+    case KEY_REAL:
+      if (value.kind == VALUE_INTEGER) {
+        value.real = (double)number;
+        if (compare_real(value.real, number) != 0) return false; /* between two doubles */
+      }
+      number = sortable_bits(value.real);
+      break;
+    case KEY_INTEGER:
+      if (value.kind != VALUE_INTEGER) return false;
+      break;
+    case KEY_ASCENDING: return false;
   }
   *key = (uint64_t)number - (uint64_t)space->minimum;
   return number >= space->minimum && *key <= space->range;
@@ -202,29 +200,4 @@ enum tfprof_status snapshot_range(struct snapshot *snapshot, unsigned column, in
   *positions = order->positions + slice.begin;
   *count = slice.end - slice.begin;
   return TFPROF_OK;
-}
-
-/* ---- for query plans ---- */
-
-static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }
-
-uint64_t snapshot_estimate_distinct(const struct snapshot *snapshot, unsigned column) {
-  const struct column_spec *spec = &schema_tables[snapshot->table].columns[column];
-  const struct order *order = snapshot->indexes ? snapshot->indexes->single[column] : NULL;
-  uint64_t rows = snapshot->rows;
-  if (rows == 0) return 0;
-  if (column == 0) return rows;
-  if (column == 1) return snapshot->private_state->group_count;
-  if (order && order->distinct) return order->distinct;
-  switch ((enum column_type)spec->type) {
-  case TYPE_BOOLEAN: return at_most(2, rows);
-  case TYPE_TEXT:
-  case TYPE_JSON: return at_most(pool_count(store_pool(snapshot->store)) + 1, rows);
-  case TYPE_TIME: return rows;
-  case TYPE_REFERENCE: return at_most(store_estimate_rows(snapshot->store, spec->target) + 1, rows);
-  case TYPE_INTEGER:
-  case TYPE_REAL:
-  case TYPE_DURATION: break;
-  }
-  return rows / 10 + 1;
 }

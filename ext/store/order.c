@@ -318,9 +318,6 @@ static enum tfprof_status sort_order(struct snapshot *snapshot, struct order *or
       order->space = keys.space;
       keys.space = (struct key_space){0};
       order->null_count = order->space.null_count;
-      if (order->space.kind == KEY_TEXT && !order->space.is_empty) {
-        order->distinct = order->space.range + 1 + (order->null_count != 0);
-      }
     }
     keys_clear(&keys);
   }

@@ -2,8 +2,7 @@
 **
 ** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, and the
 ** bytes themselves in blocks that are never moved.  The hash is keyed with random bits, so that no file can be made
-** whose strings all collide.  Ranks are kept as a sorted array of ids: when the pool has grown, only the new strings
-** are sorted and merged into it.
+** whose strings all collide.
 */
 #include "store/pool.h"
 
@@ -41,9 +40,6 @@ struct pool {
   struct block *blocks;  /* the first one is being filled */
   uint64_t block_bytes;
   uint64_t seed;
-  uint32_t *sorted; /* the first `sorted_count` ids in memcmp order */
-  uint32_t *ranks;
-  uint32_t sorted_count;
 };
 
 struct pool *pool_create(void) {
@@ -74,8 +70,6 @@ void pool_free(struct pool *pool) {
   }
   free(pool->entries);
   free(pool->slots);
-  free(pool->sorted);
-  free(pool->ranks);
   free(pool);
 }
 
@@ -286,38 +280,6 @@ enum tfprof_status pool_sort(const struct pool *pool, string_id *ids, size_t cou
   return TFPROF_OK;
 }
 
-const uint32_t *pool_ranks(struct pool *pool) {
-  if (pool->ranks && pool->sorted_count == pool->count) return pool->ranks;
-  uint32_t old_count = pool->sorted_count, new_count = pool->count - old_count;
-  string_id *added = malloc(((size_t)new_count + 1) * sizeof *added);
-  string_id *sorted = malloc(((size_t)pool->count + 1) * sizeof *sorted);
-  uint32_t *ranks = malloc(((size_t)pool->count + 1) * sizeof *ranks);
-  if (added) {
-    for (uint32_t i = 0; i < new_count; i++) added[i] = old_count + 1 + i;
-  }
-  if (!added || !sorted || !ranks || pool_sort(pool, added, new_count)) {
-    free(added);
-    free(sorted);
-    free(ranks);
-    return NULL;
-  }
-  uint32_t left = 0, right = 0;
-  for (uint32_t i = 0; i < pool->count; i++) {
-    bool takes_old =
-        right == new_count || (left < old_count && compare_texts(pool, pool->sorted[left], added[right]) < 0);
-    sorted[i] = takes_old ? pool->sorted[left++] : added[right++];
-    ranks[sorted[i]] = i + 1;
-  }
-  ranks[0] = 0;
-  free(added);
-  free(pool->sorted);
-  free(pool->ranks);
-  pool->sorted = sorted;
-  pool->ranks = ranks;
-  pool->sorted_count = pool->count;
-  return ranks;
-}
-
 enum tfprof_status pool_merge(struct pool *pool, const struct pool *from, string_id **map) {
   *map = malloc(((size_t)from->count + 1) * sizeof **map);
   if (!*map) return TFPROF_NO_MEMORY;
@@ -338,8 +300,6 @@ enum tfprof_status pool_merge(struct pool *pool, const struct pool *from, string
 }
 
 uint64_t pool_bytes(const struct pool *pool) {
-  uint64_t bytes = sizeof *pool + pool->block_bytes + pool->capacity * sizeof *pool->entries;
-  bytes += pool->slot_count * sizeof *pool->slots;
-  if (pool->ranks) bytes += 2 * ((uint64_t)pool->sorted_count + 1) * sizeof *pool->ranks;
-  return bytes;
+  return sizeof *pool + pool->block_bytes + pool->capacity * sizeof *pool->entries +
+         pool->slot_count * sizeof *pool->slots;
 }

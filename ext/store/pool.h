@@ -34,11 +34,7 @@ uint32_t pool_length(const struct pool *pool, string_id id);
 bool pool_has_nul(const struct pool *pool, string_id id);
 /* Ids are 1 ... pool_count. */
 uint32_t pool_count(const struct pool *pool);
-/* ranks[id] (pool_count + 1 entries, ranks[0] == 0) is the place of the text in memcmp order, from 1. Built on first
-** use and again after the pool grew; owned by the pool. NULL: no memory. */
-const uint32_t *pool_ranks(struct pool *pool);
-/* Puts ids into the memcmp order of their texts: for few of many, where pool_ranks would sort them all.
-** TFPROF_NO_MEMORY or OK. */
+/* Puts ids into the memcmp order of their texts. TFPROF_NO_MEMORY or OK. */
 enum tfprof_status pool_sort(const struct pool *pool, string_id *ids, size_t count);
 /* Interns all strings of `from`; map[id in from] = id in pool (caller frees map). */
 enum tfprof_status pool_merge(struct pool *pool, const struct pool *from, string_id **map);

@@ -69,7 +69,6 @@ void profile_seal(struct profile *profile);
 /* Frees the segments of a table from index `count` on. */
 void profile_cut_segments(struct profile *profile, unsigned table, size_t count);
 uint64_t profile_table_rows(const struct profile *profile, unsigned table); /* gaps left out */
-bool profile_list_add(struct profile_list *list, struct profile *profile);
 /* Whether a diagnostic says that the file cannot be read, and taking back that it does. */
 bool profile_has_file_trouble(const struct profile *profile);
 void profile_forget_file_trouble(struct profile *profile);
@@ -155,7 +154,6 @@ struct order {
   uint32_t *positions;
   /* The rest only of the order of a single column. */
   uint64_t null_count;
-  uint64_t distinct; /* values, NULL included; 0: not counted */
   struct key_space space;
   /* For lookups, made with the first of them: where the rows of value keys b << shift ... begin in `positions`, for
   ** bucket_count buckets and one entry more. With shift 0 a bucket is one value. */

@@ -435,16 +435,16 @@ struct value segment_value(const struct segment *segment, unsigned column, uint3
   int64_t integer = column_integer(values, row);
   const struct column_spec *spec = &schema_tables[segment->table].columns[column];
   switch ((enum column_type)spec->type) {
-  case TYPE_TEXT:
-  case TYPE_JSON: return integer ? (struct value){.kind = VALUE_TEXT, .text = (string_id)integer} : nothing;
-  case TYPE_TIME: return integer_value(wrapping_add(integer, profile->clock_offset_ns));
-  case TYPE_REFERENCE:
-    if (spec->target == TABLE_runs || spec->target == TABLE_profiles) return integer_value(integer);
-    return integer_value(id_make(profile->number, (uint64_t)integer));
-  case TYPE_REAL: return (struct value){.kind = VALUE_REAL, .real = (double)integer};
-  case TYPE_INTEGER:
-  case TYPE_BOOLEAN:
-  case TYPE_DURATION: break;
+    case TYPE_TEXT:
+    case TYPE_JSON: return integer ? (struct value){.kind = VALUE_TEXT, .text = (string_id)integer} : nothing;
+    case TYPE_TIME: return integer_value(wrapping_add(integer, profile->clock_offset_ns));
+    case TYPE_REFERENCE:
+      if (spec->target == TABLE_runs || spec->target == TABLE_profiles) return integer_value(integer);
+      return integer_value(id_make(profile->number, (uint64_t)integer));
+    case TYPE_REAL: return (struct value){.kind = VALUE_REAL, .real = (double)integer};
+    case TYPE_INTEGER:
+    case TYPE_BOOLEAN:
+    case TYPE_DURATION: break;
   }
   return integer_value(integer);
 }

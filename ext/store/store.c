@@ -115,7 +115,7 @@ enum tfprof_status store_add_run(struct store *store, const char *path, const ch
   return TFPROF_OK;
 }
 
-bool profile_list_add(struct profile_list *list, struct profile *profile) {
+static bool profile_list_add(struct profile_list *list, struct profile *profile) {
   if (list->count == list->capacity) {
     size_t capacity = list->capacity ? list->capacity * 2 : 8;
     struct profile **items = realloc(list->items, capacity * sizeof *items);

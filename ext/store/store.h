@@ -372,9 +372,6 @@ enum tfprof_status snapshot_range(struct snapshot *snapshot, unsigned column, in
                                   const uint32_t **positions, uint64_t *count, struct tfprof_error *error);
 /* The position of an id, or -1: constant time. */
 int64_t snapshot_find_id(const struct snapshot *snapshot, int64_t id);
-/* Number of distinct values if an order of the column exists or it is text (pool), else an estimate; for query
-** plans, never builds. */
-uint64_t snapshot_estimate_distinct(const struct snapshot *snapshot, unsigned column);
 
 /* How many timed events were recorded: profiles.event_count. */
 int64_t profile_event_count(const struct profile *profile);

@@ -38,22 +38,22 @@ static inline bool fake_value(unsigned kind, unsigned column, uint64_t row, int6
   mixed ^= mixed >> 31;
   double real;
   switch (column) {
-  case COLUMN_ops_name: *value = text_id(names[mixed % 7]); return mixed % 11 != 0;
-  case COLUMN_ops_category: *value = text_id("op"); return kind != 2;
-  case COLUMN_ops_thread_id: *value = (int64_t)(mixed % 3); return true;
-  case COLUMN_ops_parent_id: *value = (int64_t)(row + 1 + mixed % 4); return mixed % 5 != 0;
-  case COLUMN_ops_start_ns: *value = 1000 * (int64_t)row + (int64_t)(mixed % 3000); return mixed % 17 != 3;
-  case COLUMN_ops_dur_ns: *value = (int64_t)(mixed % 100000) << mixed % 20; return true;
-  case COLUMN_ops_correlation:
-    *value = mixed % 2 ? INT64_MIN + (int64_t)(mixed % 7) : INT64_MAX - (int64_t)(mixed % 9);
-    return mixed % 4 != 0;
-  case COLUMN_ops_sequence_number: *value = (int64_t)row * 3 - 50; return true;
-  case COLUMN_ops_flops: *value = (int64_t)(mixed % 100) * 10000000; return mixed % 3 != 0;
-  case COLUMN_ops_sample_weight:
-    real = mixed % 13 == 0 ? 0.0 / 0.0 : mixed % 13 == 1 ? -0.0 : (double)((int64_t)(mixed % 9) - 4) / 2;
-    memcpy(value, &real, sizeof real);
-    return mixed % 6 != 0;
-  default: return false;
+    case COLUMN_ops_name: *value = text_id(names[mixed % 7]); return mixed % 11 != 0;
+    case COLUMN_ops_category: *value = text_id("op"); return kind != 2;
+    case COLUMN_ops_thread_id: *value = (int64_t)(mixed % 3); return true;
+    case COLUMN_ops_parent_id: *value = (int64_t)(row + 1 + mixed % 4); return mixed % 5 != 0;
+    case COLUMN_ops_start_ns: *value = 1000 * (int64_t)row + (int64_t)(mixed % 3000); return mixed % 17 != 3;
+    case COLUMN_ops_dur_ns: *value = (int64_t)(mixed % 100000) << mixed % 20; return true;
+    case COLUMN_ops_correlation:
+      *value = mixed % 2 ? INT64_MIN + (int64_t)(mixed % 7) : INT64_MAX - (int64_t)(mixed % 9);
+      return mixed % 4 != 0;
+    case COLUMN_ops_sequence_number: *value = (int64_t)row * 3 - 50; return true;
+    case COLUMN_ops_flops: *value = (int64_t)(mixed % 100) * 10000000; return mixed % 3 != 0;
+    case COLUMN_ops_sample_weight:
+      real = mixed % 13 == 0 ? 0.0 / 0.0 : mixed % 13 == 1 ? -0.0 : (double)((int64_t)(mixed % 9) - 4) / 2;
+      memcpy(value, &real, sizeof real);
+      return mixed % 6 != 0;
+    default: return false;
   }
 }
 

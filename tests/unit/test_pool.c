@@ -1,4 +1,4 @@
-/* test_pool.c: the string pool: ids, bytes that stay, ranks, merging, and memory that runs out. */
+/* test_pool.c: the string pool: ids, bytes that stay, their order, merging, and memory that runs out. */
 #include "store/pool.h"
 
 #include "store_check.h"
@@ -66,46 +66,34 @@ static int compare(const struct pool *pool, string_id left, string_id right) {
   return order ? order : (a > b) - (a < b);
 }
 
-static void check_ranks(struct pool *pool) {
+/* All ids, sorted from the last to the first. */
+static void check_order(const struct pool *pool) {
   uint32_t count = pool_count(pool);
-  const uint32_t *ranks = pool_ranks(pool);
-  string_id *by_rank = calloc(count + 2, sizeof *by_rank);
-  check(ranks && ranks[0] == 0, "no ranks");
-  for (string_id id = 1; id <= count; id++) {
-    bool is_good = ranks[id] >= 1 && ranks[id] <= count && !by_rank[ranks[id]];
-    check(is_good, "rank %u of %u is impossible or given twice", ranks[id], id);
-    if (is_good) by_rank[ranks[id]] = id;
-  }
-  for (uint32_t rank = 2; rank <= count; rank++) {
-    check(compare(pool, by_rank[rank - 1], by_rank[rank]) < 0, "ranks %u and %u are in the wrong order", rank - 1,
-          rank);
-  }
-  check(pool_ranks(pool) == ranks, "ranks are made again though nothing has changed");
-  free(by_rank);
+  string_id *ids = calloc((size_t)count + 1, sizeof *ids);
+  for (uint32_t i = 0; i < count; i++) ids[i] = count - i;
+  check(pool_sort(pool, ids, count) == TFPROF_OK, "sorting fails");
+  for (uint32_t i = 1; i < count; i++)
+    check(compare(pool, ids[i - 1], ids[i]) < 0, "pool_sort leaves %u before %u", ids[i - 1], ids[i]);
+  free(ids);
 }
 
-static void test_ranks(void) {
+static void test_order(void) {
   static const char *const texts[] = {"b",        "",          "a",    "ab",   "aaaaaaaab",
                                       "aaaaaaaa", "aaaaaaaac", "\xff", "\x7f", "a\x01"};
   struct pool *pool = pool_create();
-  check_ranks(pool);
+  check_order(pool);
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) put(pool, texts[i], strlen(texts[i]));
   put(pool, "a\0", 2);
   put(pool, "a\0\0", 3);
   put(pool, "aaaaaaaa\0", 9);
-  check_ranks(pool);
+  check_order(pool);
   for (unsigned i = 0; i < 3000; i++) { /* grows bit by bit */
     char text[24];
     size_t length = (size_t)sprintf(text, "%llx", (unsigned long long)check_random(0));
     put(pool, text, length - check_random(length));
-    if (check_random(200) == 0) check_ranks(pool);
+    if (check_random(200) == 0) check_order(pool);
   }
-  check_ranks(pool);
-  string_id ids[100];
-  for (unsigned i = 0; i < 100; i++) ids[i] = 1 + (i * 29) % pool_count(pool);
-  check(pool_sort(pool, ids, 100) == TFPROF_OK, "sorting fails");
-  for (unsigned i = 1; i < 100; i++)
-    check(compare(pool, ids[i - 1], ids[i]) < 0, "pool_sort leaves %u before %u", i - 1, i);
+  check_order(pool);
   pool_free(pool);
 }
 
@@ -146,17 +134,18 @@ static void test_no_memory(void) {
       if (status) break;
       check(id == added + 1, "text %u has id %u", added, id);
     }
-    const uint32_t *ranks = pool ? pool_ranks(pool) : NULL;
+    string_id ids[] = {2, 1};
+    bool is_sorted = added >= 2 && pool_sort(pool, ids, 2) == TFPROF_OK;
     fail_allocation_after(-1);
     if (!pool) continue;
     check(status == TFPROF_OK || status == TFPROF_NO_MEMORY, "status %d", status);
     check(pool_count(pool) == added, "%u strings after %u were added", pool_count(pool), added);
+    check(ids[0] == (is_sorted ? 1 : 2) && ids[0] + ids[1] == 3, "sorting without memory changes ids");
     for (; added < 600; added++) {
       size_t length = (size_t)sprintf(text, "text %u", added);
       check(put(pool, text, length) == added + 1, "the pool is not usable after memory was short");
     }
-    if (!ranks || added != pool_count(pool)) ranks = pool_ranks(pool);
-    check_ranks(pool);
+    check_order(pool);
     pool_free(pool);
   }
 }
@@ -164,7 +153,7 @@ static void test_no_memory(void) {
 int main(void) {
   test_ids();
   test_many();
-  test_ranks();
+  test_order();
   test_merge();
   test_limits();
   test_no_memory();
