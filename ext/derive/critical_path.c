@@ -72,8 +72,8 @@ struct path_worker {
   struct path_edge *edges;
   struct edge_info *infos;
   uint32_t edge_count, edge_capacity, node_count;
-  uint32_t *stack, stack_capacity, *path, path_capacity,
-      *lanes; /* lanes: first items of host threads, then of streams */
+  uint32_t *stack, stack_capacity, *path, path_capacity;
+  uint32_t *lanes; /* first items of host threads, then of streams */
   struct path_search search;
   struct edge_info *rows; /* of all its steps */
   uint32_t row_count, row_capacity;

@@ -60,7 +60,7 @@ static enum tfprof_status set_segment(struct segment *segment, const uint8_t *is
   return segment_set_column(segment, COLUMN_ops_is_measured, column) ? error_no_memory(error) : TFPROF_OK;
 }
 
-/* only NULL: all segments. */
+/* One segment, or all of them where `only` is NULL. */
 static enum tfprof_status measure(struct profile *profile, const struct segment *only, struct tfprof_error *error) {
   const struct profile_table *ops = &profile->tables[TABLE_ops];
   uint8_t *is_measured = NULL;

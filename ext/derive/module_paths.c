@@ -105,9 +105,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
 
 const struct derive_pass derive_module_paths = {
     .name = "module paths",
-    .summary =
-        "Which calls of modules are around each call of one; every way "
-        "up walked once.",
+    .summary = "Which calls of modules are around each call of one; every way up walked once.",
     .makes_table = -1,
     .reads = {{TABLE_ops, COLUMN_ops_parent_id}, {TABLE_ops, COLUMN_ops_category}, {TABLE_ops, COLUMN_ops_name}},
     .writes = {{TABLE_ops, COLUMN_ops_module_path}},

@@ -108,16 +108,11 @@ enum tfprof_status derive_set_few_references(struct profile *profile, unsigned t
 ** rows, no segment. */
 enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,
                                      struct tfprof_error *error);
-/* How to compute a column of a made table: out[i] is the value of row first + i. Or (MADE_SUM, without `fill`) of which
-** columns that come before it in the list it is the sum. */
+/* How to compute a column of a made table: out[i] is the value of row first + i, an int64_t, uint32_t or string_id, with
+** NULL as above. Or (MADE_SUM, without `fill`) of which columns that come before it in the list it is the sum. */
 struct made_column {
   uint16_t column;
-  enum {
-    MADE_INTEGERS,
-    MADE_REFERENCES,
-    MADE_TEXTS,
-    MADE_SUM
-  } kind; /* int64_t, uint32_t or string_id, NULL as above */
+  enum { MADE_INTEGERS, MADE_REFERENCES, MADE_TEXTS, MADE_SUM } kind;
   void (*fill)(const void *context, uint32_t first, uint32_t count, void *out);
   uint16_t left, right;
 };
