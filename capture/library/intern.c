@@ -3,7 +3,8 @@
 
 enum { FIRST_SLOTS = 256 };
 
-uint32_t arena_take(struct arena *arena, uint32_t bytes) {
+/* Space in the arena, aligned to 8 bytes; its offset, or UINT32_MAX when it is full. */
+static uint32_t arena_take(struct arena *arena, uint32_t bytes) {
   bytes = (bytes + 7) & ~7u;
   if (bytes > arena->size - arena->used) return UINT32_MAX;
   uint32_t offset = arena->used;

@@ -102,9 +102,6 @@ static inline struct intern_slot *intern_find_words(const struct intern_table *t
   }
   return NULL;
 }
-
-/* Space in the arena, aligned to 8 bytes; its offset, or UINT32_MAX when it is full. */
-uint32_t arena_take(struct arena *arena, uint32_t bytes);
 /* A new entry with the next number. The key must not be there yet (but may, for hashes). NULL: the arena is full. */
 struct intern_slot *intern_add(struct intern_table *table, struct arena *arena, uint64_t key, uint32_t data);
 /* Copies the bytes into the arena and adds them. NULL: the arena is full. */

@@ -100,11 +100,3 @@ size_t source_line(const char *name, int32_t line, const char **text) {
   *text = cursor;
   return length;
 }
-
-void source_forget(void) {
-  for (int i = 0; i < FILES_KEPT; i++) {
-    free(files[i].name);
-    free(files[i].bytes);
-    memset(&files[i], 0, sizeof files[i]);
-  }
-}

@@ -8,7 +8,5 @@
 /* Without the blanks around it; the length, or 0 when there is no such line, it is blank, or it is not UTF-8. `text`
 ** lives until the next call. */
 size_t source_line(const char *file, int32_t line, const char **text);
-/* Gives the memory of the files read so far back. */
-void source_forget(void);
 
 #endif

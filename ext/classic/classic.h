@@ -224,10 +224,7 @@ void classic_write_tensor(const struct classic_result *result, uint32_t item, FI
 const struct classic_tensor *classic_find_tensor(const struct classic_result *result, uint32_t item);
 /* The exact line (or lines) of a row, with its indentation and line feed. */
 void classic_write_line(const struct classic_result *result, size_t row, FILE *file);
-/* "node name | ...", with its line feed. */
-void classic_write_legend(const struct classic_result *result, FILE *file);
-/* Explanation, legend and lines. */
-/* False: interrupted, and not all lines are written. */
+/* Explanation, legend and lines. False: interrupted, and not all lines are written. */
 bool classic_write_report(const struct classic_result *result, FILE *file);
 
 /* ---- files for other tools ---- */

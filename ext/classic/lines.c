@@ -105,7 +105,8 @@ static bool is_selected(const struct classic_result *result, unsigned select) {
   return selected & 1u << select;
 }
 
-void classic_write_legend(const struct classic_result *result, FILE *file) {
+/* "node name | ...", with its line feed. */
+static void write_legend(const struct classic_result *result, FILE *file) {
   const char *joint = "";
   fputs("node name | ", file);
   for (const uint8_t *select = order_of(result); *select != SELECT_count; select++) {
@@ -497,7 +498,7 @@ static void write_head(const struct classic_result *result, FILE *file) {
     if (result->options.selected & 1u << select_docs[i].select) fprintf(file, "%s\n", select_docs[i].text);
   }
   fputs("\nProfile:\n", file);
-  classic_write_legend(result, file);
+  write_legend(result, file);
 }
 
 bool classic_write_report(const struct classic_result *result, FILE *file) {

@@ -83,7 +83,6 @@ enum tfprof_status ops_graph_add_costs(struct ops_graph *graph);
 /* A node of its own below `parent`. */
 enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, string_id name, uint32_t trace,
                                   string_id shapes, bool is_scope, uint32_t *node);
-enum tfprof_status ops_graph_edge(struct ops_graph *graph, uint32_t node, uint32_t source, bool is_control);
 /* The columns of a table are readable after this. */
 enum tfprof_status ops_graph_require(struct ops_graph *graph, unsigned table, const uint16_t *columns, size_t count);
 /* A text column by row; the caller frees it. */

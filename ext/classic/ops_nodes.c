@@ -182,7 +182,7 @@ enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, stri
   return TFPROF_OK;
 }
 
-enum tfprof_status ops_graph_edge(struct ops_graph *graph, uint32_t node, uint32_t source, bool is_control) {
+static enum tfprof_status add_edge(struct ops_graph *graph, uint32_t node, uint32_t source, bool is_control) {
   if (graph->edge_count == graph->edge_capacity) {
     uint32_t capacity = graph->edge_capacity * 2 + 1024;
     struct ops_edge *edges = realloc(graph->edges, (size_t)capacity * sizeof *edges);
@@ -392,11 +392,11 @@ static enum tfprof_status add_op(struct ops_graph *graph, uint32_t op) {
     graph->list[node].types = graph->types[op];
     uint32_t forward = graph->forwards[op];
     if (is_called)
-      status = ops_graph_edge(graph, parent, node, false);
+      status = add_edge(graph, parent, node, false);
     else if (forward != NO_ROW && graph->nodes[forward] != NO_ROW && graph->kinds[forward] == OPS_OP)
-      status = ops_graph_edge(graph, node, graph->nodes[forward], false);
+      status = add_edge(graph, node, graph->nodes[forward], false);
     if (!status && !is_called && thread != NO_ROW) {
-      if (graph->previous[thread] != NO_ROW) status = ops_graph_edge(graph, node, graph->previous[thread], true);
+      if (graph->previous[thread] != NO_ROW) status = add_edge(graph, node, graph->previous[thread], true);
       graph->previous[thread] = node;
     }
   }
@@ -439,7 +439,7 @@ static enum tfprof_status take_parameter(void *context, int32_t place, const cha
         memcmp(pool_text(graph->pool, own), shape, length) != 0)
       continue;
     taking->is_taken[i] = 1;
-    return ops_graph_edge(graph, taking->node, taking->parameters[i], false);
+    return add_edge(graph, taking->node, taking->parameters[i], false);
   }
   return TFPROF_OK;
 }

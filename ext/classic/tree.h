@@ -25,8 +25,6 @@ void classic_children_free(struct classic_children *children);
 /* tensors.c: the values of the checkpoint. */
 enum tfprof_status classic_take_tensors(struct classic_result *result, struct tfprof_error *error);
 
-/* The patterns of an option; what is wrong with them goes to stderr. NULL: no memory. */
-struct classic_patterns *classic_take_patterns(const struct classic_options *options, int option);
 /* Whether the thresholds and name patterns let an item be shown.. */
 bool classic_is_shown(const struct classic_result *result, uint32_t item, int64_t depth, struct classic_patterns *show,
                       struct classic_patterns *hide);
@@ -34,8 +32,6 @@ bool classic_is_shown(const struct classic_result *result, uint32_t item, int64_
 bool classic_sort(const struct classic_result *result, uint32_t *items, size_t count);
 void classic_add_values(struct classic_values *to, const struct classic_values *values);
 
-/* Which nodes have a type that -account_type_regexes match. To be freed; NULL: no memory. */
-uint8_t *classic_accounted_nodes(const struct classic_model *model, const struct classic_options *options);
 /* Fills own values, op types and devices of items from their members, of which those that are not accounted are
 ** dropped. */
 void classic_gather_members(struct classic_result *result, const uint8_t *accounted_nodes);

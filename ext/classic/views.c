@@ -16,7 +16,8 @@ const char *classic_item_name(const struct classic_result *result, uint32_t item
 
 /* ---- patterns and types ---- */
 
-struct classic_patterns *classic_take_patterns(const struct classic_options *options, int option) {
+/* The patterns of an option; what is wrong with them goes to stderr. NULL: no memory. */
+static struct classic_patterns *take_patterns(const struct classic_options *options, int option) {
   char *wrong;
   struct classic_patterns *patterns = classic_patterns_create(options->texts[option], &wrong);
   if (wrong) fprintf(stderr, "-%s: %s\n", classic_option_specs[option].name, wrong);
@@ -24,10 +25,11 @@ struct classic_patterns *classic_take_patterns(const struct classic_options *opt
   return patterns;
 }
 
-uint8_t *classic_accounted_nodes(const struct classic_model *model, const struct classic_options *options) {
+/* Which nodes have a type that -account_type_regexes match. To be freed; NULL: no memory. */
+static uint8_t *find_accounted_nodes(const struct classic_model *model, const struct classic_options *options) {
   enum { UNKNOWN, NO, YES };
   uint32_t texts = pool_count(model->pool);
-  struct classic_patterns *patterns = classic_take_patterns(options, OPTION_account_type_regexes);
+  struct classic_patterns *patterns = take_patterns(options, OPTION_account_type_regexes);
   uint8_t *accounted = calloc((size_t)model->node_count + 1, 1), *known = calloc((size_t)texts + 1, 1);
   bool ok = patterns && accounted && known;
   static const char scope_type[] = "_kTFScopeParent";
@@ -177,7 +179,7 @@ static bool apply_generation(struct classic_result *result) {
     }
     result->node_values = result->old_values;
   }
-  struct classic_patterns *devices = classic_take_patterns(options, OPTION_device_regexes);
+  struct classic_patterns *devices = take_patterns(options, OPTION_device_regexes);
   if (!devices) return false;
   if (!classic_patterns_is_all(devices)) result->on_devices = calloc((size_t)model->node_count + 1, 1);
   bool ok = classic_patterns_is_all(devices) || result->on_devices;
@@ -220,11 +222,11 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   result->view = view;
   result->shared_values = classic_own_values(model, options->integers[OPTION_step]);
   result->node_values = result->shared_values ? result->shared_values->values : NULL;
-  uint8_t *accounted = classic_accounted_nodes(model, options);
-  tree.start = classic_take_patterns(options, OPTION_start_name_regexes);
-  tree.trim = classic_take_patterns(options, OPTION_trim_name_regexes);
-  tree.show = classic_take_patterns(options, OPTION_show_name_regexes);
-  tree.hide = classic_take_patterns(options, OPTION_hide_name_regexes);
+  uint8_t *accounted = find_accounted_nodes(model, options);
+  tree.start = take_patterns(options, OPTION_start_name_regexes);
+  tree.trim = take_patterns(options, OPTION_trim_name_regexes);
+  tree.show = take_patterns(options, OPTION_show_name_regexes);
+  tree.hide = take_patterns(options, OPTION_hide_name_regexes);
   bool has_patterns = tree.start && tree.trim && tree.show && tree.hide;
   if (!result->node_values || !apply_generation(result) || !accounted || !has_patterns)
     status = error_no_memory(error);

@@ -36,8 +36,8 @@ static uint32_t unwind(struct step_lookup *lookup, const struct step_span *spans
   return depth;
 }
 
-enum tfprof_status step_lookup_make(struct step_lookup *lookup, const int64_t *starts, const int64_t *ends,
-                                    uint32_t count, struct tfprof_error *error) {
+static enum tfprof_status make(struct step_lookup *lookup, const int64_t *starts, const int64_t *ends, uint32_t count,
+                               struct tfprof_error *error) {
   *lookup = (struct step_lookup){.count = 0};
   struct step_span *spans = scratch_allocate(((size_t)count + 1) * sizeof *spans);
   uint32_t *stack = scratch_allocate(((size_t)count + 1) * sizeof *stack);
@@ -73,7 +73,7 @@ enum tfprof_status step_lookup_of_profile(struct step_lookup *lookup, const stru
   enum tfprof_status status = derive_row_count(profile, TABLE_steps, &count, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
   if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
-  if (!status) status = step_lookup_make(lookup, starts, ends, count, error);
+  if (!status) status = make(lookup, starts, ends, count, error);
   scratch_free(starts);
   scratch_free(ends);
   return status;

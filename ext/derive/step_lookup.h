@@ -18,10 +18,8 @@ struct step_lookup {
   uint32_t hint;
 };
 
-/* Steps without a start or an end are left out. Free with step_lookup_free, also after a failure. */
-enum tfprof_status step_lookup_make(struct step_lookup *lookup, const int64_t *starts, const int64_t *ends,
-                                    uint32_t count, struct tfprof_error *error);
-/* The same from the steps of a profile; needs steps.start_ns and end_ns. */
+/* From the steps of a profile; needs steps.start_ns and end_ns. Steps without one of them are left out. Free with
+** step_lookup_free, also after a failure. */
 enum tfprof_status step_lookup_of_profile(struct step_lookup *lookup, const struct profile *profile,
                                           struct tfprof_error *error);
 void step_lookup_free(struct step_lookup *lookup);

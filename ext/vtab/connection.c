@@ -101,7 +101,8 @@ void connection_end(struct connection *connection) {
   connection->probe = NULL;
 }
 
-int connection_result(enum tfprof_status status) {
+/* The result code for a status: SQLITE_NOMEM and SQLITE_INTERRUPT are themselves, most others SQLITE_ERROR. */
+static int result_code(enum tfprof_status status) {
   switch (status) {
     case TFPROF_OK: return SQLITE_OK;
     case TFPROF_NO_MEMORY: return SQLITE_NOMEM;
@@ -128,14 +129,14 @@ void connection_result_error(sqlite3_context *context, const struct tfprof_error
   }
   error_text(error, text, sizeof text);
   sqlite3_result_error(context, text, -1);
-  sqlite3_result_error_code(context, connection_result(error->status));
+  sqlite3_result_error_code(context, result_code(error->status));
 }
 
 int connection_table_error(sqlite3_vtab *table, const char *name, const struct tfprof_error *error) {
   char text[2200];
   error_text(error, text, sizeof text);
   connection_table_message(table, name, "%s", text);
-  return connection_result(error->status);
+  return result_code(error->status);
 }
 
 int connection_table_message(sqlite3_vtab *table, const char *name, const char *format, ...) {

@@ -46,8 +46,6 @@ int connection_publish(struct connection *connection);
 void connection_begin(struct connection *connection);
 void connection_end(struct connection *connection);
 
-/* The result code for a status: SQLITE_NOMEM and SQLITE_INTERRUPT are themselves, most others SQLITE_ERROR. */
-int connection_result(enum tfprof_status status);
 /* Makes the error the result of a function. */
 void connection_result_error(sqlite3_context *context, const struct tfprof_error *error);
 /* Makes it the message of a virtual table, after its name, and returns the code. */

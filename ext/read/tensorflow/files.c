@@ -205,8 +205,9 @@ static enum tfprof_status open_file(const char *path, int *fd, uint64_t *size, s
   return status;
 }
 
-enum tfprof_status tf_file_read(const char *path, uint64_t most, uint8_t **bytes, size_t *length,
-                                struct tfprof_error *error) {
+/* The whole file, to be freed. At most `most` bytes. */
+static enum tfprof_status read_file(const char *path, uint64_t most, uint8_t **bytes, size_t *length,
+                                    struct tfprof_error *error) {
   int fd;
   uint64_t size;
   enum tfprof_status status = open_file(path, &fd, &size, error);
@@ -346,7 +347,7 @@ static enum tfprof_status read_text(struct tf_model *model, enum tf_kind kind, c
   const char *wrong = NULL;
   struct tf_text binary = {0};
   bool taken = false;
-  enum tfprof_status status = tf_file_read(path, (uint64_t)1 << 32, &bytes, &length, model->error);
+  enum tfprof_status status = read_file(path, (uint64_t)1 << 32, &bytes, &length, model->error);
   if (status) return status;
   if (!tf_text_to_binary(model, kind, (const char *)bytes, length, &binary, &wrong, &offset)) tf_no_memory(model);
   *is_complete = !wrong;

@@ -28,10 +28,6 @@ bool tf_may_be(enum tf_kind kind, const uint8_t *head, size_t length);
 enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, enum tf_kind kind, tf_take_field *take,
                                   bool *is_complete);
 
-/* The whole file, to be freed. At most `most` bytes. */
-enum tfprof_status tf_file_read(const char *path, uint64_t most, uint8_t **bytes, size_t *length,
-                                struct tfprof_error *error);
-
 /* text_proto.c: text format to binary. Fields that no reader uses are left out. False: no memory. On a
 ** syntax error *wrong says what, at *offset, and `binary` holds the outermost fields before. */
 bool tf_text_to_binary(struct tf_model *model, enum tf_kind kind, const char *text, size_t length,
