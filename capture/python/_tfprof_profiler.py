@@ -3,6 +3,7 @@
 Reports are printed (or written to files) by the program tfprof, which is also asked for the rows that make the results.
 """
 
+import itertools
 import json
 import os
 import re
@@ -91,7 +92,7 @@ class MultiGraphNodeProto(_Message):
 
 
 class AdviceProto(_Message):
-    """checkers: by name, objects with a list of reports."""
+    """checkers: by name, objects with a list of reports: texts, of several lines where several belong together."""
 
     def __init__(self):
         self.checkers = {}
@@ -236,6 +237,17 @@ def run_view(opening, view, options):
     return _chain(kind, rows) if view == "op" else _tree(kind, rows)
 
 
+def _reports(name, lines):
+    """The lines below a checker's heading as its reports. As in TensorFlow, those of ExpensiveOperationChecker are one for all
+    op types, one for all nodes and one for all lines of source; of others, what to do belongs to the finding above it."""
+    if name == "ExpensiveOperationChecker":
+        def kind(line):
+            found = re.search(r"(?:\A|: )top \d+ (operation type|graph node): ", line)
+            return found[1] if found else "line"
+        return ["\n".join(group) for _, group in itertools.groupby(lines, kind)]
+    return re.split(r"\n(?!  )", "\n".join(lines)) if lines else []
+
+
 def run_advise(opening, options):
     words = ["advise"]
     if options is not None:
@@ -250,11 +262,9 @@ def run_advise(opening, options):
     sys.stdout.write(text)
     sys.stdout.flush()
     advice = AdviceProto()
-    for part in re.split(r"\n(?=\w+Checker:\n)", "\n" + text):
-        name, _, reports = part.strip("\n").partition(":\n")
-        if re.fullmatch(r"\w+Checker", name.rstrip(":")):
-            checker = advice.checkers[name.rstrip(":")] = Checker()
-            checker.reports = [line for line in reports.split("\n") if line]
+    for name, reports in re.findall(r"\n(\w+Checker):\n((?:(?!\n\w+Checker:\n)[^\n]*\n)*)", text):
+        checker = advice.checkers[name] = Checker()
+        checker.reports = _reports(name, reports.split("\n")[:-1])
     return advice
 
 

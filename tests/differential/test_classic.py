@@ -185,10 +185,12 @@ def check_advice(opening):
     for name in CHECKERS:
         options.checkers[name].SetInParent()
     message = tfprof_output_pb2.AdviceProto.FromString(engine.Profile(b"advise", options.SerializeToString()))
-    theirs = "".join("\n%s:\n%s" % (name, "".join(text + "\n" for text in message.checkers[name].reports)) for name in sorted(CHECKERS))
-    ours = subprocess.run([TFPROF, "--compat", opening, "advise -checkers " + ",".join(CHECKERS)], capture_output=True, text=True).stdout
-    ours = ours[ours.index("┘\n") + 2:]  # after the result of tfprof_open
-    return None if ours == theirs else "ours: %s\ntheirs: %s" % (ours, theirs)
+    theirs = {name: list(message.checkers[name].reports) for name in sorted(CHECKERS)}
+    text = "".join("\n%s:\n%s" % (name, "".join(report + "\n" for report in theirs[name])) for name in theirs)
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()):
+        advice = python_profiler().run_advise(opening + ", tfprof_set('compat', 1)", {name: {} for name in CHECKERS})
+    return difference({name: checker.reports for name, checker in advice.checkers.items()}, theirs, "advice") or \
+        difference(printed.getvalue(), text, "advice as text")
 
 
 def report(path):

@@ -295,9 +295,8 @@ def check_message(case, folder, golden):
     profiler, options = python_profiler(), {**case["options"], "compat": bool(OPTIONS), "output": "none"}
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         if case["view"] == "advise":
-            if OPTIONS:
-                return None  # --compat is no option of advise() there
-            result = profiler.run_advise(opening(case, folder), {name: {} for name in case["options"]["checkers"]})
+            result = profiler.run_advise(opening(case, folder) + (", tfprof_set('compat', 1)" if OPTIONS else ""),
+                                         {name: {} for name in case["options"]["checkers"]})
             ours, theirs = {name: checker.reports for name, checker in result.checkers.items()}, advice(data)
         else:
             result = profiler.run_view(opening(case, folder), case["view"], options)
