@@ -44,8 +44,8 @@ graph = context.profiler.profile_graph(builder(silent).with_timeline_output(os.p
 assert os.path.getsize(os.path.join(sys.argv[2], "t_2")) > 1000 and graph.children, graph
 advice = context.profiler.advise({"ExpensiveOperationChecker": {}})
 reports = advice.checkers["ExpensiveOperationChecker"].reports
-assert [report[:11] for report in reports[:2]] == ["top 1 opera", "top 1 graph"] and len(reports) == 3, reports
-assert [report.count("\\ntop ") for report in reports[:2]] == [2, 2], reports
+assert [line[:21] for line in reports[0].split("\\n")] == ["top %d operation type:" % place for place in (1, 2, 3)], reports
+assert len(reports) <= 3 and sum("top 1 graph node: " in report for report in reports) < 2, reports
 assert context.profiler.advise({}).checkers == {}
 every = context.profiler.advise().checkers
 told = [report for name, checker in every.items() if name not in tfprof.ALL_ADVICE for report in checker.reports]
