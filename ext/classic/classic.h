@@ -153,8 +153,9 @@ struct classic_user_type {
 /* Once for a model. */
 enum tfprof_status classic_model_add_types(struct classic_model *model, const struct classic_user_type *types,
                                            size_t count, struct tfprof_error *error);
-/* TFPROF_NOT_FOUND: there is no such step; the message lists those that there are. */
-enum tfprof_status classic_check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error);
+/* TFPROF_NOT_FOUND: there is no such step, and the message lists those that there are; or no traces for the code view. */
+enum tfprof_status classic_check(const struct classic_model *model, enum classic_view view,
+                                 const struct classic_options *options, struct tfprof_error *error);
 /* Of each node, and one more that is 0: own values in a step, or on average. Shared with others; to be put back. NULL:
 ** no memory. */
 struct classic_node_values {
@@ -205,7 +206,7 @@ struct classic_result {
   size_t tensor_count;
   bool has_checkpoint;
 };
-/* Where what was computed cannot be honoured - an unknown step, no traces in code - fails with TFPROF_NOT_FOUND. */
+/* Where classic_check finds that there is no answer, it fails as that does. */
 enum tfprof_status classic_compute(const struct classic_model *model, enum classic_view view,
                                    const struct classic_options *options, struct classic_result **result,
                                    struct tfprof_error *error);

@@ -353,7 +353,7 @@ void classic_model_free(struct classic_model *model) {
   free(model);
 }
 
-enum tfprof_status classic_check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error) {
+static enum tfprof_status check_step(const struct classic_model *model, int64_t step, struct tfprof_error *error) {
   char numbers[600] = "", more[40] = "";
   size_t length = 0;
   uint32_t listed = 0;
@@ -369,4 +369,12 @@ enum tfprof_status classic_check_step(const struct classic_model *model, int64_t
              (long long)model->steps[model->step_count - 1]);
   return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s%s", (long long)step,
                    model->step_count ? numbers : " none", more);
+}
+
+enum tfprof_status classic_check(const struct classic_model *model, enum classic_view view,
+                                 const struct classic_options *options, struct tfprof_error *error) {
+  enum tfprof_status status = check_step(model, options->integers[OPTION_step], error);
+  if (!status && view == CLASSIC_CODE && !model->has_traces)
+    status = error_set(error, TFPROF_NOT_FOUND, "there is no code trace information");
+  return status;
 }

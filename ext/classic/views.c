@@ -208,10 +208,8 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
                                    const struct classic_options *options, struct classic_result **made,
                                    struct tfprof_error *error) {
   *made = NULL;
-  enum tfprof_status status = classic_check_step(model, options->integers[OPTION_step], error);
+  enum tfprof_status status = classic_check(model, view, options, error);
   if (status) return status;
-  if (view == CLASSIC_CODE && !model->has_traces)
-    return error_set(error, TFPROF_NOT_FOUND, "there is no code trace information");
   struct classic_result *result = calloc(1, sizeof *result);
   struct classic_tree tree = {.result = result};
   if (!result || !classic_options_copy(&result->options, options)) {

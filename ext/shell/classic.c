@@ -2,7 +2,7 @@
 **
 ** A view is written as TensorFlow's tfprof writes it: with -output stdout the options first and the report between its
 ** rulers; with -output file the report alone; timeline and pprof are files for other programs.  With several profiles
-** open there is a report for each, and a file FILE.N.
+** open there is a report for each, headed by its file and rank, and a file FILE.N.
 */
 #include "classic.h"
 
@@ -202,12 +202,35 @@ enum session_result classic_open_files(struct session *session) {
 
 /* ---- views ---- */
 
+/* "run/host-12.tfprof" or "run/host-12.tfprof, rank 3". */
+static void write_profile(const struct classic_model *model, FILE *file) {
+  const struct profile *profile = store_profile_by_number(model->store, model->profile_number);
+  if (!profile) return;
+  fputs(profile->path ? pool_text(model->pool, profile->path) : "?", file);
+  if (profile->rank >= 0) fprintf(file, ", rank %lld", (long long)profile->rank);
+}
+
+/* Who asks for a step asks for the profiles that have it. */
+static enum tfprof_status keep_answering(struct classic_cached **models, size_t *count, enum classic_view view,
+                                         const struct classic_options *options, struct tfprof_error *error) {
+  size_t all = *count;
+  enum tfprof_status status = classic_cache_keep_answering(models, count, view, options, error);
+  if (!status && *count < all)
+    fprintf(stderr, "%zu of %zu profiles are left out: %s\n", all - *count, all, error->message);
+  return status;
+}
+
 static enum session_result write_reports(struct classic_cached **models, size_t count, enum classic_view view,
                                          const struct classic_options *options, FILE *file) {
   for (size_t i = 0; i < count; i++) {
     struct classic_result *result;
     struct tfprof_error error;
     if (classic_compute(models[i]->model, view, options, &result, &error)) return fail(&error);
+    if (file && count > 1) {
+      fputs(options->integers[OPTION_generation] == GENERATION_2 ? "\n" : i ? "\n" : "", file);
+      write_profile(models[i]->model, file);
+      fputs(":\n", file);
+    }
     bool is_whole = !file || classic_write_report(result, file);
     classic_result_free(result);
     if (!is_whole) {
@@ -351,7 +374,9 @@ static enum session_result run_view(struct session *session, enum classic_view v
     connection_end(connection);
     return fail(&error);
   }
-  if (count == 0) {
+  if (keep_answering(models, &count, view, options, &error)) {
+    result = fail(&error);
+  } else if (count == 0) {
     fputs("error: nothing that is open has nodes, ops or kernels; --profile_path or --graph_path opens a graph\n",
           stderr);
     result = SESSION_ERROR;

@@ -171,3 +171,23 @@ enum tfprof_status classic_cache_get(struct connection *connection, const char *
   }
   return status;
 }
+
+enum tfprof_status classic_cache_keep_answering(struct classic_cached **models, size_t *count, enum classic_view view,
+                                                const struct classic_options *options, struct tfprof_error *error) {
+  size_t kept = 0;
+  struct tfprof_error reason;
+  error->status = TFPROF_OK;
+  for (size_t i = 0; i < *count; i++) kept += classic_check(models[i]->model, view, options, &reason) == TFPROF_OK;
+  if (kept == 0 && *count) return classic_check(models[0]->model, view, options, error);
+  kept = 0;
+  for (size_t i = 0; i < *count; i++) {
+    if (classic_check(models[i]->model, view, options, &reason) == TFPROF_OK) {
+      models[kept++] = models[i];
+      continue;
+    }
+    if (error->status == TFPROF_OK) *error = reason;
+    classic_cache_put_back(models[i]);
+  }
+  *count = kept;
+  return TFPROF_OK;
+}

@@ -221,6 +221,7 @@ static enum tfprof_status compute(struct cursor *cursor, const struct table *tab
   const char *selection = profile ? (const char *)sqlite3_value_text(profile) : NULL;
   enum tfprof_status status =
       classic_cache_get(table->connection, selection, &cursor->models, &cursor->model_count, error);
+  if (!status) status = classic_cache_keep_answering(cursor->models, &cursor->model_count, table->view, options, error);
   if (status) return status;
   cursor->results = calloc(cursor->model_count + 1, sizeof *cursor->results);
   if (!cursor->results) return error_no_memory(error);

@@ -143,6 +143,27 @@ def test_only_in_old_generations():
         assert status == 2 and wrong in error, (words, status, out, error)
 
 
+# ---- several profiles ----
+
+
+def test_several_profiles():
+    """Each has a report under its name; one that lacks the step, or stacks, does not keep the others from answering."""
+    links, ranked = (os.path.join(ROOT, "tests", "fixtures", "kineto", name + ".json") for name in ("links", "distributed"))
+    out = works(links, "SELECT tfprof_open('%s')" % ranked, "scope -max_depth 1")
+    first, second = out.index("\n" + links + ":\n\nDoc:"), out.index("\n" + ranked + ", rank 3:\n\nDoc:")
+    assert 0 < first < second and out.count("_TFProfRoot") == 2, out
+    status, out, error = tfprof(links, "SELECT tfprof_open('%s')" % ranked, "scope -max_depth 1 -step 2")
+    assert status == 0 and error == "1 of 2 profiles are left out: there is no step 2; the steps are 3\n", error
+    assert out.count("_TFProfRoot") == 1 and "--/90us" in out and ".json:" not in out, out
+    rows = "SELECT DISTINCT profile_id FROM %s WHERE step = %d"
+    for view in ("scope_view", "op_view"):
+        assert works("--format", "csv", links, "SELECT tfprof_open('%s') AS opened" % ranked, rows % (view, 2)).split()[-1] == "2"
+    status, out, error = tfprof(links, "SELECT tfprof_open('%s')" % ranked, rows % ("scope_view", 7))
+    assert status == 1 and "there is no step 7; the steps are 3" in error, error
+    status, out, error = tfprof(links, "SELECT tfprof_open('%s')" % ranked, "scope -step 7")
+    assert status == 1 and "there is no step 7; the steps are 3" in error, error
+
+
 # ---- types of one's own ----
 
 
