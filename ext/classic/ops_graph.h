@@ -12,8 +12,8 @@
 ** and where several nodes would have one name, _1, _2 and so on behind it.  Times are self times and memory is what an
 ** op allocated itself, so that totals along the way count everything once.
 **
-** Inputs (graph view): an op takes the ops that it called, the parameters of its module whose shapes its inputs have,
-** and, in the gradient, the forward op; and by a control edge the op before it on its thread, as the order in which
+** Inputs (graph view): an op takes the ops that it called, the parameters of its module whose shapes its inputs have
+** (which makes its line theirs in the code view), and, in the gradient, the forward op; and by a control edge the op before it on its thread, as the order in which
 ** they were first seen.  So there are no circles.
 */
 #ifndef TFPROF_CLASSIC_OPS_GRAPH_H

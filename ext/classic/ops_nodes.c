@@ -244,9 +244,10 @@ static enum tfprof_status add_module(struct ops_graph *graph, const struct modul
   made->shapes = 0;
   made->op = columns->types[row];
   made->shape = columns->shapes[row];
+  if (!is_scope && !made->shape) status = derive_text(graph->profile, "1", &made->shape, graph->error);
   made->parameters = columns->parameters[row] == NO_VALUE ? 0 : columns->parameters[row];
   made->is_trainable = columns->trainable[row] == 1;
-  return TFPROF_OK;
+  return status;
 }
 
 /* Modules come before what is in them in most sources, but need not. */
@@ -424,50 +425,65 @@ static enum tfprof_status add_row(struct ops_graph *graph, uint32_t row, bool is
 
 struct taking {
   struct ops_graph *graph;
-  uint32_t node, first, count; /* parameters of its module: a slice of `parameters` */
-  const uint32_t *parameters;
-  uint8_t *is_taken;
+  uint32_t node, count;
+  const uint32_t *parameters; /* those that it may take */
+  uint8_t *is_taken;          /* by node */
 };
 
 static enum tfprof_status take_parameter(void *context, int32_t place, const char *shape, size_t length) {
   struct taking *taking = context;
   struct ops_graph *graph = taking->graph;
   (void)place;
-  for (uint32_t i = taking->first; i < taking->first + taking->count; i++) {
-    string_id own = graph->list[taking->parameters[i]].shape;
-    if (taking->is_taken[i] || !own || pool_length(graph->pool, own) != length ||
-        memcmp(pool_text(graph->pool, own), shape, length) != 0)
+  for (uint32_t i = 0; i < taking->count; i++) {
+    struct ops_node *parameter = &graph->list[taking->parameters[i]];
+    if (taking->is_taken[taking->parameters[i]] || pool_length(graph->pool, parameter->shape) != length ||
+        memcmp(pool_text(graph->pool, parameter->shape), shape, length) != 0)
       continue;
-    taking->is_taken[i] = 1;
+    taking->is_taken[taking->parameters[i]] = 1;
+    parameter->trace = graph->list[taking->node].trace;
     return add_edge(graph, taking->node, taking->parameters[i], false);
   }
   return TFPROF_OK;
 }
 
-/* The ops that a module calls itself take its parameters, each the first op that has an input of its shape. */
-static enum tfprof_status connect_parameters(struct ops_graph *graph) {
+/* Whose ops may take a node: of a parameter its module, or the one around that; else NO_ROW. */
+static uint32_t taker_of(const struct ops_graph *graph, uint32_t node, bool is_around) {
+  uint32_t module = graph->list[node].shape ? graph->list[node].parent : NO_ROW;
+  return module != NO_ROW && is_around ? graph->list[module].parent : module;
+}
+
+static enum tfprof_status connect(struct ops_graph *graph, bool is_around, uint8_t *is_taken) {
   uint32_t count = graph->count, *first = calloc((size_t)count + 2, sizeof *first);
   uint32_t *parameters = malloc(((size_t)count + 1) * sizeof *parameters);
-  uint8_t *is_taken = calloc((size_t)count + 1, 1);
-  enum tfprof_status status = first && parameters && is_taken ? TFPROF_OK : error_no_memory(graph->error);
+  enum tfprof_status status = first && parameters ? TFPROF_OK : error_no_memory(graph->error);
   if (!status) {
     for (uint32_t i = 0; i < count; i++)
-      if (graph->list[i].shape && graph->list[i].parent != NO_ROW) first[graph->list[i].parent + 1]++;
+      if (taker_of(graph, i, is_around) != NO_ROW) first[taker_of(graph, i, is_around) + 1]++;
     for (uint32_t i = 0; i < count; i++) first[i + 1] += first[i];
     first[count + 1] = first[count];
     for (uint32_t i = count; i-- > 0;)
-      if (graph->list[i].shape && graph->list[i].parent != NO_ROW) parameters[--first[graph->list[i].parent + 1]] = i;
-    /* By now those of p begin at first[p + 1]. */
+      if (taker_of(graph, i, is_around) != NO_ROW) parameters[--first[taker_of(graph, i, is_around) + 1]] = i;
+    /* By now those that the ops of p may take begin at first[p + 1]. */
   }
   for (uint32_t i = 0; i < count && !status; i++) {
     const struct ops_node *node = &graph->list[i];
     if (node->is_scope || node->shape || node->parent == NO_ROW || !node->shapes) continue;
     uint32_t begin = first[node->parent + 1], end = first[node->parent + 2];
-    struct taking taking = {graph, i, begin, end - begin, parameters, is_taken};
+    struct taking taking = {graph, i, end - begin, parameters + begin, is_taken};
     if (end > begin) status = ops_graph_shapes(graph, node->shapes, node->types, take_parameter, &taking);
   }
   free(first);
   free(parameters);
+  return status;
+}
+
+/* The ops that a module calls itself take its parameters, and then those of the modules within it that they use without
+** calling them, as MultiheadAttention its out_proj: each the first op that has an input of its shape.  The place of that
+** op in the program is the parameter's. */
+static enum tfprof_status connect_parameters(struct ops_graph *graph) {
+  uint8_t *is_taken = calloc((size_t)graph->count + 1, 1);
+  enum tfprof_status status = is_taken ? connect(graph, false, is_taken) : error_no_memory(graph->error);
+  if (!status) status = connect(graph, true, is_taken);
   free(is_taken);
   return status;
 }

@@ -32,7 +32,7 @@ def one(path, sql):
 
 def check_parameters(run):
     lines = print_view(run, "scope -select params -account_type_regexes _trainable_variables -max_depth 10")
-    expected = """_TFProfRoot (--/214 params)
+    expected = """_TFProfRoot (--/224 params)
   Network (--/107 params)
     Network/encoder (--/80 params)
       Network/encoder/0 (--/8 params)
@@ -45,10 +45,12 @@ def check_parameters(run):
       Network/head/weight (3x8, 24/24 params)"""
     assert "\n".join(lines[1:11]) == "\n".join(expected.split("\n")[1:]), "\n".join(lines)
     # The other model has the same parameters under another name, all that is frozen left out as well.
-    twin = [line.replace("Observer", "Network") for line in lines[11:]]
+    twin = [line.replace("Observer", "Network") for line in lines[11:21]]
     assert lines[0] == expected.split("\n")[0] and twin == lines[1:11], "\n".join(lines)
+    assert lines[21:] == ["  Scale (--/10 params)", "    Scale/factor (1, 1/1 params)", "    Scale/part (--/9 params)",
+                          "      Scale/part/weight (3x3, 9/9 params)"], "\n".join(lines)
     lines = print_view(run, "op -select params,occurrence -account_type_regexes Parameter -max_depth 5")
-    assert len(lines) == 1 and re.match(r"Parameter +406 params \(100.00%, 100.00%\), +0\|12$", lines[0]), lines
+    assert len(lines) == 1 and re.match(r"Parameter +416 params \(100.00%, 100.00%\), +0\|14$", lines[0]), lines
     classes = {row["name"]: row["op_types"] for row in capturing.query(run, "SELECT name, op_types FROM scope_view WHERE " + EVERY)}
     assert classes["Network/encoder"] == "Sequential" and classes["Network/head"] == "Linear", classes
     assert classes["Network/encoder/0/weight"] == "Parameter", classes
@@ -57,7 +59,7 @@ def check_parameters(run):
                            + EVERY)
     # In nodes one of the two models bears its class in all its names; here both do.
     names = {row["path"]: row["name"] for row in rows}
-    assert len(rows) == 24 and names["Network/encoder/2/weight"] in ("encoder.2.weight", "Network.encoder.2.weight"), rows
+    assert len(rows) == 28 and names["Network/encoder/2/weight"] in ("encoder.2.weight", "Network.encoder.2.weight"), rows
 
 
 def check_types(run):
@@ -127,8 +129,12 @@ def check_code(run):
     trees = [row for row in rows if row["depth"] == 2]
     assert sum(row["total_occurrence"] for row in trees) == rows[0]["total_occurrence"] > 0, trees
     assert sum(row["total_float_ops"] for row in rows if row["depth"] == 2 and row["name"].endswith("(gradient)")) > 0, trees
+    # Parameters stand where they are used first.
+    params = {row["name"]: row["total_params"] for row in rows}
+    lines = ("_TFProfRoot", "classic.py:48:main", "classic.py:49:main", "classic.py:36:Scale.forward")
+    assert [params[line] for line in lines] == [416, 203 + 10, 203, 10], params
     lines = print_view(run, "code -max_depth 100 -select float_ops -show_name_regexes classic.py.*|_TFProfRoot -step 5 -order_by float_ops")
-    assert any(re.match(r" +classic.py:37:main \(0/[0-9.k]+ flops\)$", line) for line in lines), "\n".join(lines)
+    assert any(re.match(r" +classic.py:51:main \(0/[0-9.k]+ flops\)$", line) for line in lines), "\n".join(lines)
 
 
 def check_graph(run):
@@ -141,6 +147,7 @@ def check_graph(run):
     head = children["Network/head/aten::linear"]
     assert "Network/head/weight" in head and "Network/head/bias" in head, head
     assert "Network/head/aten::linear/aten::addmm" in head, head
+    assert "Scale/part/weight" in children["Scale/aten::linear"] and "Scale/factor" in children["Scale/aten::mul"], children
     # What is reached over an op that came later is listed there only, so that all that is left is that it is there once.
     assert len({row["name"] for row in rows}) == len(rows) and any(name.startswith("gradients/") for name in children), rows
     lines = print_view(run, "graph -account_type_regexes Parameter,aten::mm -select params -max_depth 100000")

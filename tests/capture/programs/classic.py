@@ -24,23 +24,35 @@ class Observer(Network):
     pass
 
 
+class Scale(nn.Module):
+    """Its weights are those of a part that it never calls, and a single number."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = nn.Linear(3, 3, bias=False)
+        self.factor = nn.Parameter(torch.ones(()))
+
+    def forward(self, values):
+        return nn.functional.linear(values, self.part.weight) * self.factor
+
+
 def main():
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    network, other = Network(), Observer()
+    network, other, scale = Network(), Observer(), Scale()
     optimizer = torch.optim.SGD([p for p in network.parameters() if p.requires_grad], lr=0.1)
     for number in range(7):
         tfprof.step(number)
         values = torch.ones(5, 12)
         with tfprof.range("looking on"), torch.no_grad():
-            other(values)
+            scale(other(values))
         loss = network(values).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if number == 0:
             time.sleep(1)  # a model is known some 20 ms after its first op, later on a busy machine
-    return network, other
+    return network, other, scale
 
 
 if __name__ == "__main__":
