@@ -193,12 +193,12 @@ static uint32_t keep_text(struct op_rows *rows, const char *text, size_t length)
   for (size_t i = 0; i < length; i++) second = (second ^ (uint8_t)text[i]) * 0x100000001b3u;
   struct row_map_entry *entry = row_map_entry(&rows->texts, intern_hash(text, length), second);
   if (entry && entry->row_plus_one) return entry->row_plus_one;
-  uint32_t string = 0;
-  if (entry && rows->text_bytes < KEPT_TEXT_BYTES) string = dump_writer_string(rows->writer, text, length);
-  if (!string) {
+  if (!entry || rows->text_bytes >= KEPT_TEXT_BYTES) {
     rows->texts_refused++;
     return 0;
   }
+  uint32_t string = dump_writer_string(rows->writer, text, length);
+  if (!string) return 0; /* which the writer counts */
   rows->text_bytes += length + TEXT_OVERHEAD;
   entry->row_plus_one = string;
   row_map_added(&rows->texts);

@@ -225,6 +225,8 @@ static void diagnose_losses(void) {
        "ops have no input shapes or only the inner part of their stack, which is too long to be kept", "ops"},
       {recording.rows.texts_refused, "info",
        "names or lists of input shapes were left out because there are too many different ones", "ops"},
+      {dump_writer_strings_refused(recording.writer), "warning",
+       "texts were left out, which read as NULL, because they are too long, too many, or memory was short", NULL},
       {losses.still_open, "info", "ops and ranges were still running when the recording ended: they have no row",
        "ops"},
   };

@@ -249,4 +249,23 @@ print(after - before, varied - after, resident() - varied)
         assert messages == ["names or lists of input shapes were left out because there are too many different ones"]
 
 
+def test_long_texts():
+    """A text beyond what a dump holds reads as NULL, and is told."""
+    program = """
+import time, torch
+model = torch.nn.Linear(4, 4)
+model.register_parameter("w" * (17 << 20), torch.nn.Parameter(torch.ones(3)))
+for _ in range(40):
+    model(torch.ones(2, 4))
+    time.sleep(0.01)
+"""
+    with capturing.Directory() as directory:
+        capturing.run(directory, ["-c", program])
+        (path,) = capturing.dumps(directory)
+        names = [row["name"] for row in capturing.table(path, "nodes")]
+        assert sorted(name or "" for name in names) == ["", "Linear", "bias", "weight"], names
+        (row,) = [row for row in capturing.table(path, "diagnostics") if row["reason"] == "capture_dropped"]
+        assert row["count"] == "1" and "read as NULL" in row["message"], row
+
+
 capturing.main(globals())

@@ -116,7 +116,10 @@ static const char *read_slices(const struct tf_checkpoint *checkpoint, const str
     struct tf_text key = {0};
     const struct slice_entry *found = NULL;
     slice_key(pool_text(pool, tensor->name), pool_length(pool, tensor->name), &tensor->slices[i], &key);
-    if (key.failed) return "no memory";
+    if (key.failed) {
+      tf_text_free(&key);
+      return "no memory";
+    }
     for (size_t k = 0; k < checkpoint->slices.count && !found; k++) {
       const struct slice_entry *slice = &checkpoint->slices.items[k];
       if (slice->key_length == key.length && memcmp(slice->key, key.bytes, key.length) == 0) found = slice;
