@@ -127,6 +127,16 @@ static inline int64_t diagnosed(struct opened *o, const char *reason) {
   return count;
 }
 
+/* What it says; empty: there is none. */
+static inline const char *diagnosis(struct opened *o, const char *reason) {
+  struct profile *profile = store_profile_at(o->store, 0);
+  for (size_t i = 0; profile && i < profile->diagnostic_count; i++) {
+    if (strcmp(pool_text(store_pool(o->store), profile->diagnostics[i].reason), reason) == 0)
+      return pool_text(store_pool(o->store), profile->diagnostics[i].message);
+  }
+  return "";
+}
+
 static inline int json_test_result(void) {
   if (json_test_failures) fprintf(stderr, "%d checks failed\n", json_test_failures);
   return json_test_failures != 0;

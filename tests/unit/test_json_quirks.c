@@ -279,6 +279,57 @@ static void test_odd_args(void) {
   }
 }
 
+/* Asynchronous ranges belong together by id, category and name, and the id may be of one process or scope; moments that
+** are no instants keep their letter. */
+static void test_phases(void) {
+  struct opened o = open_text(
+      "[{\"ph\": \"b\", \"cat\": \"net\", \"name\": \"read\", \"id\": 1, \"pid\": 1, \"tid\": 1, \"ts\": 10},\n"
+      "{\"ph\": \"b\", \"cat\": \"net\", \"name\": \"parse\", \"id\": 1, \"pid\": 1, \"tid\": 1, \"ts\": 12},\n"
+      "{\"ph\": \"e\", \"cat\": \"net\", \"name\": \"read\", \"id\": 1, \"pid\": 1, \"tid\": 2, \"ts\": 15},\n"
+      "{\"ph\": \"e\", \"cat\": \"net\", \"name\": \"parse\", \"id\": 1, \"pid\": 1, \"tid\": 2, \"ts\": 19},\n"
+      "{\"ph\": \"b\", \"cat\": \"net\", \"name\": \"send\", \"id2\": {\"local\": \"0x1\"}, \"pid\": 1, \"ts\": 20},\n"
+      "{\"ph\": \"b\", \"cat\": \"net\", \"name\": \"send\", \"id2\": {\"local\": \"0x1\"}, \"pid\": 2, \"ts\": 21},\n"
+      "{\"ph\": \"e\", \"cat\": \"net\", \"name\": \"send\", \"id2\": {\"local\": \"0x1\"}, \"pid\": 1, \"ts\": 30},\n"
+      "{\"ph\": \"S\", \"name\": \"old\", \"id\": 7, \"scope\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 40},\n"
+      "{\"ph\": \"p\", \"name\": \"old\", \"id\": 7, \"scope\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 41, "
+      "\"args\": {\"step\": 1}},\n"
+      "{\"ph\": \"F\", \"name\": \"old\", \"id\": 7, \"scope\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": 44},\n"
+      "{\"ph\": \"F\", \"name\": \"old\", \"id\": 7, \"scope\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 45},\n"
+      "{\"ph\": \"N\", \"name\": \"tensor\", \"id\": \"0x5\", \"pid\": 1, \"tid\": 1, \"ts\": 50},\n"
+      "{\"ph\": \"O\", \"name\": \"tensor\", \"id\": \"0x5\", \"pid\": 1, \"tid\": 1, \"ts\": 51, "
+      "\"args\": {\"snapshot\": {\"bytes\": 8}}},\n"
+      "{\"ph\": \"D\", \"name\": \"tensor\", \"id\": \"0x5\", \"pid\": 1, \"tid\": 1, \"ts\": 52},\n"
+      "{\"ph\": \"s\", \"name\": \"arrow\", \"id\": 1, \"pid\": 1, \"tid\": 1, \"ts\": 53}]");
+  static const struct {
+    const char *name;
+    int64_t start, dur;
+  } ranges[] = {{"read", 10000, 5000}, {"parse", 12000, 7000}, {"send", 20000, 10000}, {"old", 40000, 5000}};
+  ROWS(ranges, 5);
+  unsigned found = 0;
+  for (uint64_t i = 0; i < 5; i++) {
+    for (size_t k = 0; k < sizeof ranges / sizeof ranges[0]; k++) {
+      struct value start = CELL(&o, ranges, start_ns, i);
+      if (start.integer != ranges[k].start) continue;
+      TEXT(ranges, name, i, ranges[k].name);
+      INTEGER(ranges, dur_ns, i, ranges[k].dur);
+      found++;
+    }
+  }
+  CHECK(found == 4);
+  ROWS(instants, 4);
+  TEXT(instants, attributes, 0, "{\"ph\":\"p\",\"id\":7,\"scope\":\"a\",\"step\":1}");
+  TEXT(instants, attributes, 1, "{\"ph\":\"N\",\"id\":\"0x5\"}");
+  TEXT(instants, attributes, 2, "{\"ph\":\"O\",\"id\":\"0x5\",\"snapshot\":{\"bytes\":8}}");
+  TEXT(instants, attributes, 3, "{\"ph\":\"D\",\"id\":\"0x5\"}");
+  CHECK(diagnosed(&o, "unknown_phase") == 0 && diagnosed(&o, "unmatched_begin") == 1 &&
+        diagnosed(&o, "unmatched_end") == 1);
+  CHECK(strstr(diagnosis(&o, "flow_events"), "link") == NULL);
+  close_opened(&o);
+  o = open_fixture("old_2021.json");
+  CHECK(strstr(diagnosis(&o, "flow_events"), "link the same rows") != NULL);
+  close_opened(&o);
+}
+
 /* Counters whose series have the same name are told apart, also those of one name by their ids. */
 static void test_counters(void) {
   char text[4096], name[301];
@@ -359,6 +410,7 @@ static void test_arguments_of_others(void) {
 
 int main(void) {
   test_arguments_of_others();
+  test_phases();
   test_counters();
   test_without_names();
   test_times();

@@ -383,6 +383,7 @@ static void emit_memory(struct worker *w, bool is_failure) {
   if (row == UINT32_MAX) return;
   int64_t bytes = take_integer(w, KEY_MEMORY_BYTES), type = take_integer(w, KEY_DEVICE_TYPE);
   int64_t ordinal = take_integer(w, KEY_DEVICE_ID);
+  taken(w, KEY_PH);
   taken(w, KEY_NAME);
   taken(w, KEY_CAT);
   taken(w, KEY_SCOPE);
@@ -400,7 +401,9 @@ static void emit_memory(struct worker *w, bool is_failure) {
   SET(memory_events_thread, as_value(host_lane(w)));
 }
 
-static void emit_instant(struct worker *w) {
+/* Of the phases that are moments of some other kind (a step of an asynchronous range, the creation of an object ...) the
+** letter stays in attributes. */
+static void emit_instant(struct worker *w, bool is_plain) {
   enum name_class name_class = has(w, KEY_NAME) ? classify(&w->fields[KEY_NAME]) : NAME_PLAIN;
   if (name_class == NAME_MEMORY || name_class == NAME_OUT_OF_MEMORY) { /* in 2021 without a category */
     emit_memory(w, name_class == NAME_OUT_OF_MEMORY);
@@ -408,6 +411,7 @@ static void emit_instant(struct worker *w) {
   }
   int64_t time;
   if (!take_time(w, &time)) return;
+  if (is_plain) taken(w, KEY_PH);
   uint32_t row = row_in(w, ROWS_instants);
   if (row == UINT32_MAX) return;
   SET(instants_name, take_name(w, &name_class));
@@ -522,24 +526,43 @@ static void emit_metadata(struct worker *w) {
   *item = (struct lane_name){{{flags, pid, tid}}, offset, text, (uint8_t)what};
 }
 
+/* What tells the asynchronous ranges of one category and name from each other: the id, within a scope where the event
+** names one, or of one process ("id2": {"local": ...}). */
+static uint64_t async_id(const struct worker *w) {
+  uint64_t id = 0;
+  struct field key, value;
+  if (has(w, KEY_ID)) id = text_hash(w->fields[KEY_ID].text, w->fields[KEY_ID].length);
+  if (has(w, KEY_ID2) && w->fields[KEY_ID2].kind == FIELD_NESTED && w->fields[KEY_ID2].text[0] == '{') {
+    for (struct member_cursor members = scan_members(&w->fields[KEY_ID2]); scan_next(&members, &key, &value);) {
+      id = text_hash(value.text, value.length);
+      if (!scan_key_is(&key, "local") || !has(w, KEY_PID)) continue;
+      id = id * 31 + text_hash(w->fields[KEY_PID].text, w->fields[KEY_PID].length);
+    }
+  }
+  if (has(w, KEY_ID_SCOPE)) id = id * 31 + text_hash(w->fields[KEY_ID_SCOPE].text, w->fields[KEY_ID_SCOPE].length);
+  return id;
+}
+
 static void emit_half(struct worker *w, bool is_begin, bool is_async) {
   int64_t time;
   if (!take_time(w, &time)) return;
   struct half_event half = {.time_ns = time, .is_begin = is_begin, .is_async = is_async, .lane = host_lane(w)};
   half.offset = w->file_offset + (uint64_t)(w->event - w->data);
+  taken(w, KEY_PH);
   half.name = take_text_number(w, KEY_NAME);
   half.category = take_text_number(w, KEY_CAT);
   if (w->is_dry) {
     w->row_table = ROWS_ranges;
     return;
   }
-  if (is_async && has(w, KEY_ID)) half.id = text_hash(w->fields[KEY_ID].text, w->fields[KEY_ID].length);
+  if (is_async) half.id = async_id(w);
   struct half_event *item = list_add(&w->halves, sizeof *item);
   if (item) *item = half;
   else w->no_memory = true;
 }
 
 static void emit_span(struct worker *w) {
+  taken(w, KEY_PH);
   enum category category = has(w, KEY_CAT) ? find_category(&w->fields[KEY_CAT]) : CATEGORY_NONE;
   switch (category) {
     case CATEGORY_OP: case CATEGORY_USER: case CATEGORY_PYTHON: emit_op(w, category); break;
@@ -566,11 +589,14 @@ void emit_event(struct worker *w) {
     worker_problem(w, PROBLEM_PHASE, w->event);
     return;
   }
-  taken(w, KEY_PH);
   switch (w->fields[KEY_PH].text[0]) {
     case 'X': emit_span(w); break;
     case 's': case 't': case 'f': worker_problem(w, PROBLEM_FLOW, w->event); break;
-    case 'i': case 'I': case 'R': case 'n': case 'T': emit_instant(w); break;
+    case 'i': case 'I': emit_instant(w, true); break;
+    /* A mark; steps of asynchronous ranges; a sample; objects created, shown, deleted; memory dumps; a clock's
+    ** synchronisation; contexts entered and left. */
+    case 'R': case 'n': case 'T': case 'p': case 'P': case 'N': case 'O': case 'D': case 'v': case 'V': case 'c':
+    case '(': case ')': emit_instant(w, false); break;
     case 'M': emit_metadata(w); break;
     case 'C': emit_counter(w); break;
     case 'B': emit_half(w, true, false); break;

@@ -202,9 +202,7 @@ static int64_t rank_in_name(const char *path) {
 
 static const struct { const char *severity, *reason, *message;
 } problem_texts[PROBLEM_COUNT] = {
-    [PROBLEM_FLOW] =
-        {"info", "flow_events",
-         "flow events (arrows of the picture) are not kept: the same links are made from the events' own numbers"},
+    [PROBLEM_FLOW] = {"info", "flow_events", "flow events (ph s, t, f: arrows of the picture) are not kept"},
     [PROBLEM_PHASE] = {"warning", "unknown_phase", "events of a kind that is not known (member ph) were left out"},
     [PROBLEM_MALFORMED] = {"error", "malformed_json", "text that is no JSON was left out, up to the next event"},
     [PROBLEM_NOT_OBJECT] = {"warning", "not_an_event", "elements of the event array that are no objects were left out"},
@@ -219,12 +217,13 @@ static const struct { const char *severity, *reason, *message;
     [PROBLEM_OVERSIZED] = {"error", "oversized_element", "elements of more than 64 MB were left out"},
     [PROBLEM_TRAILING] = {"warning", "trailing_text", "text after the end of the document was ignored"},
     [PROBLEM_UNMATCHED_BEGIN] = {"warning", "unmatched_begin",
-                                 "ranges were begun (ph B or b) and never ended; their end is NULL"},
+                                 "ranges were begun (ph B, b or S) and never ended; their end is NULL"},
     [PROBLEM_UNMATCHED_END] = {"warning", "unmatched_end",
-                               "ends of ranges (ph E or e) without a beginning were left out"},
+                               "ends of ranges (ph E, e or F) without a beginning were left out"},
     [PROBLEM_METADATA] = {"info", "unused_metadata",
                           "metadata of processes and threads that have no events, and of unknown kinds, was left out"},
-    [PROBLEM_COUNTER] = {"warning", "counter_not_a_number", "what counters have beside numbers was left out, and counters without any"},
+    [PROBLEM_COUNTER] = {"warning", "counter_not_a_number",
+                         "what counters have beside numbers was left out, and counters without any"},
     [PROBLEM_NOT_UTF8] = {"warning", "not_utf8",
                           "texts with bytes that are not UTF-8 have U+FFFD in their place, also in attributes"},
     [PROBLEM_LEVEL] = {"error", "malformed_json",
@@ -235,8 +234,11 @@ static void diagnose(struct trace *trace, struct profile *profile) {
   for (unsigned i = 0; i < PROBLEM_COUNT; i++) {
     const struct problem_tally *tally = &trace->problems[i];
     if (!tally->count || !problem_texts[i].reason) continue;
+    const char *more = "";
+    if (i == PROBLEM_FLOW && trace->is_kineto)
+      more = "; ids of the tables link the same rows, by the events' own numbers";
     profile_diagnose(profile, problem_texts[i].severity, problem_texts[i].reason, (int64_t)tally->count,
-                     (int64_t)tally->offset, -1, "%s", problem_texts[i].message);
+                     (int64_t)tally->offset, -1, "%s%s", problem_texts[i].message, more);
   }
   uint64_t offset;
   enum source_problem problem = source_problem(trace->source, &offset);

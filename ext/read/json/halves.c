@@ -7,7 +7,7 @@
 #include "read/json/trace.h"
 
 /* The Trace Event Format: B and E of one thread form a stack in the order of time, events of equal time in the order of
-** the file; b and e belong together by id and category. */
+** the file; b and e (S and F) of one id, category and name do, so that ranges of one id may overlap each other. */
 struct half_order { const struct half_event *halves; };
 
 static int compare_halves(const void *a, const void *b, void *context) {
@@ -20,6 +20,7 @@ static int compare_halves(const void *a, const void *b, void *context) {
   if (x->is_async) {
     BY(id);
     BY(category);
+    BY(name);
   } else {
     BY(lane);
   }
@@ -30,7 +31,8 @@ static int compare_halves(const void *a, const void *b, void *context) {
 
 static bool same_stack(const struct half_event *x, const struct half_event *y) {
   if (x->is_async != y->is_async) return false;
-  return x->is_async ? x->id == y->id && x->category == y->category : x->lane == y->lane;
+  if (!x->is_async) return x->lane == y->lane;
+  return x->id == y->id && x->category == y->category && x->name == y->name;
 }
 
 static void tally(struct trace *trace, enum problem problem, uint64_t offset) {

@@ -55,10 +55,10 @@ struct lane_name { /* a metadata event */
 };
 enum lane_fact { THREAD_NAME, THREAD_SORT_INDEX, PROCESS_NAME, PROCESS_LABELS, PROCESS_SORT_INDEX, LANE_FACTS };
 
-struct half_event { /* B, E, b, e: one end of a range */
+struct half_event { /* B, E, b, e, S, F: one end of a range */
   uint64_t offset;  /* of the event in the file */
   int64_t time_ns;
-  uint64_t id;      /* async: hash of its id and category */
+  uint64_t id; /* async: hash of its id */
   uint32_t lane, name, category;
   bool is_begin, is_async;
 };
