@@ -2,8 +2,9 @@
 **
 ** Two ops are alike when they have the same name and launched, each by itself, kernels with the same short names in the
 ** same order of launches, those of one launch (of a device graph) in the order of their names.  Copies and fills do not
-** count, nor what has no call or is not before the last step (last_steps.c).  So a view counts what ops launch by one
-** integer, and puts together the text of a sequence once for all ops that are alike.
+** count, nor what has no call or is not before the last step (last_steps.c); in a profile without any call the starts
+** of the kernels stand for their launches.  So a view counts what ops launch by one integer, and puts together the text
+** of a sequence once for all ops that are alike.
 **
 ** The sequences of short names lie one after the other; a hash table finds the first op with the same one.
 */
@@ -22,6 +23,8 @@ struct work {
 
 static enum tfprof_status collect(struct work *w, struct tfprof_error *error) {
   const struct profile_table *content = &w->profile->tables[TABLE_device_activities];
+  bool has_launches = derive_has_value(w->profile, TABLE_device_activities, COLUMN_device_activities_launch_ns);
+  unsigned order = has_launches ? COLUMN_device_activities_launch_ns : COLUMN_device_activities_start_ns;
   uint32_t ops, kernels;
   enum tfprof_status status = derive_row_count(w->profile, TABLE_ops, &ops, error);
   if (!status) status = derive_row_count(w->profile, TABLE_kernels, &kernels, error);
@@ -31,7 +34,7 @@ static enum tfprof_status collect(struct work *w, struct tfprof_error *error) {
       uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
       int64_t launches[ROWS_BLOCK], counts[ROWS_BLOCK];
       uint32_t op[ROWS_BLOCK], kernel[ROWS_BLOCK];
-      derive_integers(segment->columns[COLUMN_device_activities_launch_ns], first, count, launches);
+      derive_integers(segment->columns[order], first, count, launches);
       derive_integers(segment->columns[COLUMN_device_activities_is_before_last_step], first, count, counts);
       derive_references(segment->columns[COLUMN_device_activities_op_id], first, count, ops, op);
       derive_references(segment->columns[COLUMN_device_activities_kernel_id], first, count, kernels, kernel);

@@ -168,6 +168,15 @@ uint32_t derive_find_value(const struct column *column, uint32_t row) {
   return row < column->rows ? row : column->rows;
 }
 
+bool derive_has_value(const struct profile *profile, unsigned table, unsigned column) {
+  const struct profile_table *content = &profile->tables[table];
+  for (size_t s = 0; s < content->segment_count; s++) {
+    const struct column *values = content->segments[s]->columns[column];
+    if (values && derive_find_value(values, 0) < content->segments[s]->rows) return true;
+  }
+  return false;
+}
+
 enum tfprof_status derive_row_count(const struct profile *profile, unsigned table, uint32_t *rows,
                                     struct tfprof_error *error) {
   uint64_t count = profile->tables[table].rows;

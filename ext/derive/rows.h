@@ -67,6 +67,8 @@ uint32_t derive_find_text(const struct column *column, uint32_t row, string_id t
 
 /* The first row from `row` on that is not NULL, or the number of rows. */
 uint32_t derive_find_value(const struct column *column, uint32_t row);
+/* Whether any row of the table has a value there. */
+bool derive_has_value(const struct profile *profile, unsigned table, unsigned column);
 
 /* The number after the last row number of the table; TFPROF_LIMIT when it does not fit. */
 enum tfprof_status derive_row_count(const struct profile *profile, unsigned table, uint32_t *rows,

@@ -2,8 +2,8 @@
 --
 -- One row for each profile.  Shares are NULL where there is nothing to take a share of.  Where a capture recorded ops
 -- only in some steps, those of ops are weighed by ops.sample_weight and that of the step time by steps.sample_weight,
--- as the answers are that rest on them; of kernels, which are recorded in every step, those of steps without ops are
--- left out.
+-- as the answers are that rest on them; of kernels, which are recorded in every step, those of steps for which others
+-- speak are left out.
 --   profile_id, rank
 --   steps_recorded_ratio      steps whose ops were recorded, among all steps
 --   step_time_in_ops_ratio    time of recorded, measured steps in which an op ran on the step's own thread, or on one
@@ -14,6 +14,8 @@
 --   ops_with_shapes_ratio     those of them with input shapes
 --   backward_linked_ratio     autograd nodes with a sequence number that were linked to their forward op
 --   kernels_with_op_ratio     kernels linked to the op that launched them
+--   kernels_with_call_ratio   kernels linked to the call that launched them, without which nothing is known of queues,
+--                             delays of launches and what kernels wait for
 --   ops_with_flops_ratio      self time of ops whose flops are known, among the self time of all
 --   rows_dropped              rows that were lost while recording or reading
 --   complete                  1: the file was closed in order
@@ -52,8 +54,9 @@ WITH op_shares AS (
     )) AS op_ns
   FROM temp.steps AS steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id
 ), kernel_shares AS (
-  SELECT profile_id, count(*) AS kernel_count, sum(op_id IS NOT NULL) AS with_op FROM temp.kernels
-  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE ops_recorded = 0) GROUP BY profile_id
+  SELECT profile_id, count(*) AS kernel_count, count(op_id) AS with_op, count(api_call_id) AS with_call
+  FROM temp.kernels
+  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE sample_weight = 0) GROUP BY profile_id
 ), dropped AS (
   SELECT profile_id, CAST(sum(1.0 * count) AS INTEGER) AS row_count FROM temp.diagnostics
   WHERE reason = 'dropped_rows' GROUP BY profile_id -- the rows capture_dropped say why
@@ -68,6 +71,7 @@ SELECT
   1.0 * call_shares.with_shapes / nullif(call_shares.op_count, 0) AS ops_with_shapes_ratio,
   1.0 * autograd_nodes.linked_count / nullif(autograd_nodes.node_count, 0) AS backward_linked_ratio,
   1.0 * kernel_shares.with_op / nullif(kernel_shares.kernel_count, 0) AS kernels_with_op_ratio,
+  1.0 * kernel_shares.with_call / nullif(kernel_shares.kernel_count, 0) AS kernels_with_call_ratio,
   1.0 * coalesce(flops_shares.self_ns, 0) / nullif(op_shares.self_ns, 0) AS ops_with_flops_ratio,
   coalesce(dropped.row_count, 0) AS rows_dropped,
   profiles.complete AS complete

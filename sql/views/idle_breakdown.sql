@@ -4,7 +4,8 @@
 -- copies and fills so far to the start of the next on the same stream (HTA takes the end of the one before, so that
 -- kernels that overlap give gaps below zero; here they give none); it is host_wait where the next was launched after
 -- the others had ended, else kernel_wait where it is shorter than 30 µs (what it takes to get one kernel after the
--- other onto the device), else other.  Left out is what HTA leaves out: see temporal_breakdown.
+-- other onto the device), else other.  Nothing is host_wait where the launch of the next is not known.  Left out is
+-- what HTA leaves out: see temporal_breakdown.
 --   profile_id, rank, stream           the number of the stream
 --   idle_category                      host_wait, kernel_wait or other
 --   idle_ns, idle_ratio                sum of the gaps; share of all gaps of the stream

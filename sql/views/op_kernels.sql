@@ -9,15 +9,16 @@
 --   count, kernel_count   how often the op ran so; how many kernels that are each time
 --   launch_delay_ns       mean time from the start of the op to its first launch
 --   kernel_delay_ns       mean time from the start of the first launch to the start of the first kernel
+--                         (both NULL, and the order that of the starts, where no calls were recorded)
 --   kernel_ns             time of all the kernels
 -- Cost: one pass over device_activities, one look-up of an op for each kernel.
 -- Example: SELECT op_name, count, kernel_sequence FROM op_kernels ORDER BY count DESC LIMIT 10;
 WITH alike AS (
   SELECT activities.profile_id AS profile_id, activities.like_op_id AS op_id,
     count(activities.op_kernels_start_ns) AS count, count(*) AS kernel_count,
-    total(activities.launch_ns - ops.start_ns) FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL)
+    sum(1.0 * (activities.launch_ns - ops.start_ns)) FILTER (WHERE activities.op_kernels_start_ns IS NOT NULL)
       AS launch_delay_ns,
-    total(activities.op_kernels_start_ns - activities.launch_ns) AS kernel_delay_ns,
+    sum(1.0 * (activities.op_kernels_start_ns - activities.launch_ns)) AS kernel_delay_ns,
     sum(1.0 * activities.dur_ns) AS kernel_ns
   FROM temp.device_activities AS activities -- they come in the order of like_op_id
   CROSS JOIN temp.ops AS ops ON ops.id = activities.op_id
@@ -25,7 +26,7 @@ WITH alike AS (
   GROUP BY activities.like_op_id
 ), named AS (
   SELECT alike.*, ops.name AS op_name,
-    (SELECT ordered_concat(short_name, ' -> ', launch_ns) FROM temp.device_activities
+    (SELECT ordered_concat(short_name, ' -> ', coalesce(launch_ns, start_ns)) FROM temp.device_activities
      WHERE op_id = alike.op_id AND like_op_id IS NOT NULL) AS kernel_sequence
   FROM alike CROSS JOIN temp.ops AS ops ON ops.id = alike.op_id
 )

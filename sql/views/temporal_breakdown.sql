@@ -4,7 +4,8 @@
 -- start to the last end on the device; compute is the time in which a compute kernel ran, idle that in which nothing
 -- did, and the rest (communication, copies, fills, waits that lie on a stream) is non_compute.  Overlaps count once.
 -- Like HTA it leaves out what was launched after the start of the last of two or more marked steps, which is
--- incomplete as a rule; warm-up counts.
+-- incomplete as a rule; warm-up counts.  Of a trace without any launching call HTA would then leave out everything:
+-- there steps of ops, or else the starts of kernels, tell (device_activities.is_before_last_step).
 --   profile_id, rank
 --   idle_ns, compute_ns, non_compute_ns, kernel_ns
 --   idle_ratio, compute_ratio, non_compute_ratio   shares of kernel_ns

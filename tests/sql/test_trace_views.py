@@ -396,6 +396,40 @@ def test_kernels_of_ops(engine):
         connection.close()
 
 
+def test_without_calls(engine):
+    """A trace whose launching calls other tools took out: what needs none is the same as with them, the last step included,
+    and coverage says so; where neither calls nor ops are, kernels count by their own start."""
+    events = [span("user_annotation", f"ProfilerStep#{i}", 100_000 * i, 100_000) for i in range(1, 4)]
+    for number in range(1, 30):
+        begin = 100_000 + number * 10_000
+        events.append(span("cpu_op", ("aten::mm", "aten::add")[number % 2], begin, 8000, **{"External id": number}))
+        for i in range(3):
+            call, ids = 10 * number + i, {"External id": number}
+            events.append(launch(begin + 1000 * i, 500, call))
+            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)" if number % 5 == 0 else ("a", "b", "c")[(number + i) % 3]
+            events.append(kernel(begin + 5000 + 3000 * i, 2500, 7 + number % 2, call, name, **ids))
+        events.append(copy(begin + 500, 4000, 9, 10 * number + 9, bytes=4096, **ids))
+        events.append(launch(begin + 100, 50, 10 * number + 9, "cudaMemcpyAsync"))
+    views = ("temporal_breakdown", "communication_overlap", "kernel_type_breakdown", "kernel_breakdown", "memory_bandwidth",
+             "frequent_sequences")
+    calls = "SELECT op_name, kernel_sequence, count, kernel_count, kernel_ns, launch_delay_ns IS NULL FROM op_kernels"
+    whole, stripped, kernels = (
+        opened(engine, [event for event in events if event["cat"] not in left_out])
+        for left_out in ((), ("cuda_runtime",), ("cuda_runtime", "cpu_op")))
+    for view in views:
+        rows = whole.values(f"SELECT * FROM {view}")
+        assert rows and stripped.values(f"SELECT * FROM {view}") == rows, (view, rows, stripped.values(f"SELECT * FROM {view}"))
+    rows = whole.values(calls)
+    assert len(rows) > 3 and stripped.values(calls) == [row[:5] + (1,) for row in rows], (rows, stripped.values(calls))
+    before, of_last_step = kernels.values(
+        """SELECT sum(is_before_last_step = (start_ns < s.last_ns)), sum(start_ns >= s.last_ns)
+        FROM device_activities, (SELECT max(start_ns) AS last_ns FROM steps) AS s""")[0]
+    assert before == 116 and of_last_step > 30, (before, of_last_step)
+    assert kernels.values("SELECT sum(idle_ns) > 0, sum(iif(idle_category = 'host_wait', count, 0)) FROM idle_breakdown") == [(1, 0)]
+    ratios = "SELECT kernels_with_op_ratio, kernels_with_call_ratio FROM coverage"
+    assert [one.values(ratios) for one in (whole, stripped, kernels)] == [[(1, 1)], [(1, 0)], [(0, 0)]]
+
+
 def test_queues(engine):
     """queue_events against a window over launches and starts: several streams, starts before their launch, launches that
     are at the same time, graphs and copies without a call."""
