@@ -315,13 +315,21 @@ static int64_t of_dimension(const struct flops_value *value, uint32_t dimension)
   return value->numbers[value->count == 1 ? 0 : dimension];
 }
 
-static bool placed_numbers(const struct flops_call *call, unsigned place, uint32_t dimensions,
-                           struct flops_value *value) {
-  if (place == NOWHERE) {
-    *value = (struct flops_value){.numbers = {1}, .count = 1};
-    return true;
-  }
-  return flops_placed(call, place, value) && (value->count == 1 || value->count == dimensions);
+/* An argument by its place in a list of attributes, or by its name in an object, where one that is missing has its
+** default. */
+static bool argument(const struct flops_call *call, unsigned place, const char *name, int64_t standard,
+                     struct flops_value *value) {
+  const struct flops_text *attributes = &call->attributes;
+  size_t spaces = 0;
+  if (place != NOWHERE && (flops_placed(call, place, value) || flops_named(call, name, value))) return true;
+  *value = (struct flops_value){.numbers = {standard}, .count = 1};
+  while (spaces < attributes->length && attributes->bytes[spaces] == ' ') spaces++;
+  return place == NOWHERE || (spaces < attributes->length && attributes->bytes[spaces] == '{');
+}
+
+static bool window_argument(const struct flops_call *call, unsigned place, const char *name, int64_t standard,
+                            uint32_t dimensions, struct flops_value *value) {
+  return argument(call, place, name, standard, value) && (value->count == 1 || value->count == dimensions);
 }
 
 /* How often a window fits; -1: nothing sensible. */
@@ -336,7 +344,7 @@ static int64_t window_count(int64_t in, int64_t kernel, int64_t stride, int64_t 
 static int flag_at(const struct flops_call *call, unsigned place) {
   struct flops_value value;
   if (place == NEVER || place == ALWAYS) return place == ALWAYS;
-  if (!flops_placed(call, place, &value) || value.count != 1) return -1;
+  if (!argument(call, place, "transposed", 0, &value) || value.count != 1) return -1;
   return value.numbers[0] != 0;
 }
 
@@ -359,9 +367,9 @@ static enum flops_status count_convolution(const struct flops_call *call, int64_
     times_sizes(&product, &call->output.shapes[0], before, input->count);
     return finish(&product, flops);
   }
-  if (!placed_numbers(call, places & 255, spatial, &stride) ||
-      !placed_numbers(call, places >> 8 & 255, spatial, &padding) ||
-      !placed_numbers(call, places >> 16 & 255, spatial, &dilation))
+  if (!window_argument(call, places & 255, "stride", 1, spatial, &stride) ||
+      !window_argument(call, places >> 8 & 255, "padding", 0, spatial, &padding) ||
+      !window_argument(call, places >> 16 & 255, "dilation", 1, spatial, &dilation))
     return FLOPS_UNKNOWN;
   for (uint32_t i = 0; i < spatial; i++)
     times(&product, window_count(input->sizes[before + i], weight->sizes[2 + i], of_dimension(&stride, i),
@@ -377,7 +385,8 @@ static enum flops_status count_convolution_backward(const struct flops_call *cal
   if (!gradient || !input || !weight || gradient->count != weight->count || input->count != weight->count)
     return FLOPS_UNKNOWN;
   int is_transposed = flag_at(call, places & 255);
-  if (is_transposed < 0 || !flops_placed(call, places >> 8 & 255, &mask) || mask.count != 3) return FLOPS_UNKNOWN;
+  bool has_mask = flops_placed(call, places >> 8 & 255, &mask) || flops_named(call, "output_mask", &mask);
+  if (is_transposed < 0 || !has_mask || mask.count != 3) return FLOPS_UNKNOWN;
   const struct flops_shape *smaller = is_transposed ? input : gradient;
   enum flops_status status = FLOPS_KNOWN;
   *flops = 0;

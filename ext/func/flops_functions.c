@@ -4,7 +4,8 @@
 **                           of one call; the last one or two may be left out, or be NULL.  input_shapes is a JSON list
 **                           as ops.input_shapes has it: [[64,128],[128,10]].  output_shape is a shape or a list of
 **                           shapes: 64x10, [64,10]; many formulas do without it.  attributes are a JSON object,
-**                           {"strides":[1,2,2,1],"padding":"SAME"}, or a list by position as ops.input_values.
+**                           {"strides":[1,2,2,1],"padding":"SAME"} or in PyTorch {"stride":2,"padding":[1,1]}, or a
+**                           list by position as ops.input_values.
 **                           NULL when the op type has no formula, when a shape or an attribute that it needs is
 **                           missing, unknown or no shape, and when the number is beyond 2^63 - 1
 **   flops_formula(op_type)  the formula as text, NULL when there is none

@@ -186,6 +186,12 @@ static void test_convolutions(void) {
          forward);
   expect("aten::_slow_conv2d_backward", "[[1,4,5,5],[1,3,5,5],[4,3,3,3]]", NULL,
          "[\"\",\"\",\"\",\"[3, 3]\",\"[1, 1]\",\"[1, 1]\",\"[False, True, True]\"]", 2 * 4 * 3 * 9 * 25);
+  /* by name, where what is missing has its default */
+  expect("aten::convolution", shapes, NULL, "{\"stride\":2,\"padding\":[1,1],\"dilation\":[2,2]}", forward);
+  expect("aten::conv2d", "[[1,3,8,8],[6,3,3,3]]", NULL, " {}", 2 * 6 * 27 * 36);
+  expect("aten::convolution", "[[2,16,4,4],[16,3,3,3],[6]]", NULL, "{\"transposed\":true}", 2 * 2 * 16 * 3 * 9 * 16);
+  expect("aten::convolution_backward", gradients, NULL, "{\"output_mask\":[true,false,false]}", forward);
+  refuse("aten::convolution", shapes, NULL, "{\"stride\":[2,2,2]}", FLOPS_UNKNOWN);
   refuse("aten::convolution", shapes, NULL, NULL, FLOPS_UNKNOWN);
   refuse("aten::convolution", shapes, NULL, "[0,0,0,[0,0],[0,0],[1,1],false]", FLOPS_UNKNOWN);
   refuse("aten::convolution", "[[2,8,1,1],[16,8,3,3]]", NULL, "[0,0,0,[1,1],[0,0],[1,1],false]", FLOPS_UNKNOWN);
