@@ -18,6 +18,7 @@
 
 static struct script *completed;
 static struct vocabulary vocabulary; /* of the completion under way */
+static bool is_of_sql;               /* the words in it */
 
 static bool is_word_character(char c) {
   return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
@@ -80,19 +81,19 @@ static bool is_one_of(const char *word, const char *const *words) {
   return false;
 }
 
-/* The words of `list`, in the case that was typed when they are SQL keywords. */
+/* The words of the vocabulary; SQL keywords in the case that was typed. */
 static char *next_match(const char *text, int state) {
   static size_t at, length;
   if (state == 0) {
     at = 0;
     length = strlen(text);
   }
-  bool is_lower = length == 0 || islower((unsigned char)text[0]);
+  bool is_lower = is_of_sql && (length == 0 || islower((unsigned char)text[0]));
   while (at < vocabulary.count) {
     const char *word = vocabulary.words[at++];
     if (strncasecmp(word, text, length) != 0) continue;
     char *match = strdup(word);
-    if (match && isupper((unsigned char)word[0]) && is_lower) { /* only keywords are in capitals */
+    if (match && is_lower && strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == strlen(word)) {
       for (char *c = match; *c; c++) *c = (char)tolower((unsigned char)*c);
     }
     return match;
@@ -118,16 +119,6 @@ static char *next_command(const char *text, int state) {
   return NULL;
 }
 
-static char *next_format(const char *text, int state) {
-  static int at;
-  if (state == 0) at = 0;
-  while (at < OUTPUT_FORMAT_COUNT) {
-    const char *name = output_format_names[at++];
-    if (strncasecmp(name, text, strlen(text)) == 0) return strdup(name);
-  }
-  return NULL;
-}
-
 /* ---- commands with options ---- */
 
 /* Words that may come next at a classic command. */
@@ -144,14 +135,17 @@ static void add_advise_option(void *user, const char *name, const char *standard
   add_choice(name);
 }
 
-static void add_options(const struct session *session) {
+/* With one hyphen or two, as it was begun. */
+static void add_options(const struct session *session, const char *text) {
+  const char *hyphens = strncmp(text, "--", 2) == 0 ? "--" : "-";
   int generation = (int)session->classic->options.integers[OPTION_generation];
+  char name[40];
   for (int i = 0; i < OPTION_count; i++) {
-    char name[40];
-    snprintf(name, sizeof name, "-%s", classic_option_specs[i].name);
+    snprintf(name, sizeof name, "%s%s", hyphens, classic_option_specs[i].name);
     if (classic_generation_has(generation, i)) add_choice(name);
   }
-  add_choice("-dump_to_file");
+  snprintf(name, sizeof name, "%sdump_to_file", hyphens);
+  add_choice(name);
 }
 
 /* False: any value may follow, such as a number or an expression. */
@@ -182,7 +176,12 @@ static bool add_values(const struct session *session, const char *option) {
     case OPTION_account_type_regexes:
       static const char *const types[] = {"_trainable_variables", "_checkpoint_variables", ".*"};
       for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) add_choice(types[i]);
-      vocabulary_add_query(&vocabulary, session->db, "SELECT DISTINCT type FROM temp.node_types LIMIT 1000");
+      vocabulary_add_query(&vocabulary, session->db,
+                           "SELECT type FROM temp.node_types UNION SELECT type FROM temp.node_type_patterns UNION "
+                           "SELECT op_type FROM temp.nodes UNION SELECT op_type FROM temp.ops LIMIT 1000");
+      return true;
+    case OPTION_step:
+      vocabulary_add_query(&vocabulary, session->db, "SELECT DISTINCT number FROM temp.steps LIMIT 1000");
       return true;
     default:
       if (number < 0 || classic_option_specs[number].type != OPTION_BOOLEAN) return false;
@@ -192,8 +191,8 @@ static bool add_values(const struct session *session, const char *option) {
   }
 }
 
-/* What may come behind `before`, a line such as "op -select micros,". */
-static void add_classic(const char *before) {
+/* What may come behind `before`, a line such as "op -select micros,", for `text`. */
+static void add_classic(const char *before, const char *text) {
   const char *word = before + strlen(before);
   while (word > before && !strchr(" \t", word[-1])) word--;
   const char *end = word;
@@ -210,7 +209,16 @@ static void add_classic(const char *before) {
     if (*word) return;
   }
   if (is_advise) advise_each_option(add_advise_option, NULL);
-  else add_options(completed->session);
+  else add_options(completed->session, text);
+}
+
+/* Behind a command that has no options. */
+static void add_argument(const char *command) {
+  static const char *const topics[] = {"scope", "graph", "code", "op", "set", "advise"};
+  if (strcasecmp(command, "help") == 0) {
+    for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) add_choice(topics[i]);
+  }
+  for (int i = 0; i < OUTPUT_FORMAT_COUNT && strcasecmp(command, "format") == 0; i++) add_choice(output_format_names[i]);
 }
 
 static char **complete(const char *text, int start, int end) {
@@ -236,8 +244,9 @@ static char **complete(const char *text, int start, int end) {
   }
   rl_attempted_completion_over = 1;
   vocabulary_free(&vocabulary);
+  is_of_sql = false;
   if (takes_options(before)) {
-    add_classic(before);
+    add_classic(before, text);
     vocabulary_sort(&vocabulary);
     char **matches = rl_completion_matches(text, next_match);
     size_t length = matches ? strlen(matches[0]) : 0;
@@ -247,6 +256,7 @@ static char **complete(const char *text, int start, int end) {
     return matches;
   }
   rl_compentry_func_t *generator = next_match;
+  is_of_sql = !is_command_argument;
   /* The whole line counts, also what stands after the cursor: FROM often comes first. */
   char *whole = text_before(rl_end);
   if (is_first)
@@ -256,7 +266,7 @@ static char **complete(const char *text, int start, int end) {
   else if (is_one_of(word, before_tables))
     vocabulary_add(&vocabulary, completed->session->db, WORD_TABLE, NULL, NULL);
   else if (is_command_argument)
-    generator = next_format;
+    add_argument(word);
   else
     vocabulary_add(&vocabulary, completed->session->db, WORD_KEYWORD | WORD_TABLE | WORD_FUNCTION | WORD_COLUMN,
                    whole, NULL);

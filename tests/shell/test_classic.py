@@ -523,8 +523,14 @@ def test_completion():
                               ("op -select micros,occ", "micros,occurrence "), ("op -order_by nam", "-order_by name "),
                               ("code -output tim", "-output timeline:outfile="), ("set -generation 0", "-generation 0.12 "),
                               ("graph -account_displayed_op_only t", "only true "), ("advise -checkers Jo", "-checkers JobChecker "),
-                              ("advise -acc", "advise -accelerator_utilization.low_ratio "), ("SELECT * FROM scope_v", "FROM scope_view ")):
+                              ("advise -acc", "advise -accelerator_utilization.low_ratio "), ("SELECT * FROM scope_v", "FROM scope_view "),
+                              ("advise -checkers jo", "JobChecker "), ("op --max", "op --max_depth "),
+                              ("scope -account_type_regexes varh", "VarHandleOp "), ("help sc", "help scope ")):
             completed(t, typed, wanted)
+        t.send("op -step \t\t")
+        t.expect(r"0 +1 *\n")
+        t.send("\x15tables \t\t\n")
+        assert "jsonl" not in t.expect("one row for each path")
 
 
 def test_no_colour_without_a_terminal():
