@@ -114,7 +114,7 @@ static enum tfprof_status compare_calls(const struct work *w, const int64_t *op_
     int64_t start = INT64_MAX;
     for (end = begin; end < w->count && w->kernels[end].lane == w->kernels[begin].lane; end++) {
       int64_t of_kernel = w->starts[w->kernels[end].row];
-      start = of_kernel < start ? of_kernel : start;
+      if (w->kernels[end].start == w->kernels[begin].start && of_kernel < start) start = of_kernel;
     }
     const struct call call = {begin, end, op_names[w->kernels[begin].lane]};
     ends[begin] = end;
@@ -176,7 +176,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
 
 const struct derive_pass derive_kernels_of_ops = {
     .name = "kernels of ops",
-    .summary = "The first op that launched the same kernels, and when the first kernel of each op started.",
+    .summary = "The first op that launched the same kernels, and when what each op launched first started.",
     .makes_table = -1,
     .reads = {{TABLE_device_activities, COLUMN_device_activities_op_id},
               {TABLE_device_activities, COLUMN_device_activities_kernel_id},

@@ -8,7 +8,7 @@
 --   kernel_sequence       short names of the kernels in the order of their launches, with -> between them
 --   count, kernel_count   how often the op ran so; how many kernels that are each time
 --   launch_delay_ns       mean time from the start of the op to its first launch
---   kernel_delay_ns       mean time from the start of the first launch to the start of the first kernel
+--   kernel_delay_ns       mean time from the start of the first launch to the start of what it launched
 --                         (both NULL, and the order that of the starts, where no calls were recorded)
 --   kernel_ns             time of all the kernels
 -- Cost: one pass over device_activities, one look-up of an op for each kernel.

@@ -380,8 +380,11 @@ def test_kernels_of_ops(engine):
               GROUP BY profile_id HAVING count(*) >= 2),
             calls AS (
               SELECT ops.name AS name, ops.start_ns AS op_ns, ordered_concat(short_name, ' -> ', c.start_ns) AS sequence,
-                count(*) AS kernels, min(c.start_ns) AS launch_ns, min(k.start_ns) AS start_ns, sum(k.dur_ns) AS sum_ns
+                count(*) AS kernels, min(c.start_ns) AS launch_ns,
+                min(k.start_ns) FILTER (WHERE c.start_ns = first.start_ns) AS start_ns, sum(k.dur_ns) AS sum_ns
               FROM kernels AS k JOIN ops ON ops.id = k.op_id JOIN api_calls AS c ON c.id = k.api_call_id
+              JOIN (SELECT k.op_id, min(c.start_ns) AS start_ns FROM kernels AS k JOIN api_calls AS c ON c.id = k.api_call_id
+                GROUP BY k.op_id) AS first ON first.op_id = k.op_id
               LEFT JOIN last
               WHERE last.start_ns IS NULL OR c.start_ns < last.start_ns GROUP BY k.op_id)
             SELECT name, sequence, count(*) AS count, max(kernels), CAST(round(avg(launch_ns - op_ns)) AS INTEGER),
