@@ -250,6 +250,8 @@ struct classic_patterns *classic_patterns_create(const char *list, char **wrong)
 struct classic_patterns *classic_pattern_create(const char *expression, char **wrong);
 void classic_patterns_free(struct classic_patterns *patterns);
 bool classic_patterns_match(struct classic_patterns *patterns, const char *text, size_t length);
+/* Which of them match: bit 0 is the first, the last bit stands for all from the 64th on. */
+uint64_t classic_patterns_matching(struct classic_patterns *patterns, const char *text, size_t length);
 /* The list is ".*" alone. */
 bool classic_patterns_is_all(const struct classic_patterns *patterns);
 bool classic_patterns_is_empty(const struct classic_patterns *patterns);

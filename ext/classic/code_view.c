@@ -272,7 +272,7 @@ static bool finish(struct code *code, struct classic_tree *tree) {
   return ok;
 }
 
-enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *accounted_nodes,
+enum tfprof_status classic_code_tree(struct classic_tree *tree, const struct classic_accounting *accounting,
                                      struct tfprof_error *error) {
   struct classic_result *result = tree->result;
   const struct classic_model *model = result->model;
@@ -292,7 +292,7 @@ enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *a
     ok = take_nodes(&code, gradients) && finish(&code, tree);
   }
   if (ok) {
-    classic_gather_members(result, accounted_nodes);
+    classic_gather_members(result, accounting);
     /* With ".*" every line is accounted, those that made nothing themselves too. */
     if (strcmp(result->options.texts[OPTION_account_type_regexes], ".*") == 0)
       memset(result->accounted, 1, result->item_count);

@@ -52,11 +52,11 @@ static void add_up(struct classic_result *result, const uint32_t *items, size_t 
   if (count) result->total[result->item_count] = result->total[items[0]];
 }
 
-enum tfprof_status classic_op_list(struct classic_tree *tree, const uint8_t *accounted_nodes,
+enum tfprof_status classic_op_list(struct classic_tree *tree, const struct classic_accounting *accounting,
                                    struct tfprof_error *error) {
   struct classic_result *result = tree->result;
   if (!list_ops(result)) return error_no_memory(error);
-  classic_gather_members(result, accounted_nodes);
+  classic_gather_members(result, accounting);
   uint32_t *items = malloc(((size_t)result->item_count + 1) * sizeof *items);
   result->rows = malloc(((size_t)result->item_count + 1) * sizeof *result->rows);
   size_t count = 0, length;

@@ -101,13 +101,24 @@ void classic_patterns_free(struct classic_patterns *patterns) {
   free(patterns);
 }
 
+static bool matches(struct classic_patterns *patterns, size_t i, const char *text, size_t length) {
+  return !patterns->codes[i] ||
+         pcre2_match(patterns->codes[i], (PCRE2_SPTR)text, length, 0, 0, patterns->data, patterns->context) >= 0;
+}
+
 bool classic_patterns_match(struct classic_patterns *patterns, const char *text, size_t length) {
   for (size_t i = 0; i < patterns->count; i++) {
-    if (!patterns->codes[i]) return true;
-    if (pcre2_match(patterns->codes[i], (PCRE2_SPTR)text, length, 0, 0, patterns->data, patterns->context) >= 0)
-      return true;
+    if (matches(patterns, i, text, length)) return true;
   }
   return false;
+}
+
+uint64_t classic_patterns_matching(struct classic_patterns *patterns, const char *text, size_t length) {
+  uint64_t found = 0;
+  for (size_t i = 0; i < patterns->count; i++) {
+    if (matches(patterns, i, text, length)) found |= UINT64_C(1) << (i < 63 ? i : 63);
+  }
+  return found;
 }
 
 bool classic_patterns_is_all(const struct classic_patterns *patterns) { return patterns->is_all; }

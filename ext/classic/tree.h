@@ -32,13 +32,19 @@ bool classic_is_shown(const struct classic_result *result, uint32_t item, int64_
 bool classic_sort(const struct classic_result *result, uint32_t *items, size_t count);
 void classic_add_values(struct classic_values *to, const struct classic_values *values);
 
-/* Fills own values, op types and devices of items from their members, of which those that are not accounted are
-** dropped. */
-void classic_gather_members(struct classic_result *result, const uint8_t *accounted_nodes);
+/* Which nodes -account_type_regexes take. */
+struct classic_accounting {
+  uint8_t *nodes;        /* of the model's nodes: whether any expression matches a type */
+  uint64_t *expressions; /* op and code with -compat: which ones do (classic_patterns_matching); else NULL */
+};
 
-enum tfprof_status classic_code_tree(struct classic_tree *tree, const uint8_t *accounted_nodes,
+/* Fills own values of items from their members, of which those that are not accounted are dropped. With `expressions`
+** what a node cost counts once for each of them, as in TensorFlow's profiler, and the node itself once. */
+void classic_gather_members(struct classic_result *result, const struct classic_accounting *accounting);
+
+enum tfprof_status classic_code_tree(struct classic_tree *tree, const struct classic_accounting *accounting,
                                      struct tfprof_error *error);
-enum tfprof_status classic_op_list(struct classic_tree *tree, const uint8_t *accounted_nodes,
+enum tfprof_status classic_op_list(struct classic_tree *tree, const struct classic_accounting *accounting,
                                    struct tfprof_error *error);
 
 #endif

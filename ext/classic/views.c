@@ -25,14 +25,40 @@ static struct classic_patterns *take_patterns(const struct classic_options *opti
   return patterns;
 }
 
-/* Which nodes have a type that -account_type_regexes match. To be freed; NULL: no memory. */
-static uint8_t *find_accounted_nodes(const struct classic_model *model, const struct classic_options *options) {
+static const char scope_type[] = "_kTFScopeParent";
+
+/* For each node the expressions that match one of its types. To be freed; NULL: no memory. */
+static uint64_t *find_expressions(const struct classic_model *model, struct classic_patterns *patterns) {
+  uint32_t texts = pool_count(model->pool);
+  uint64_t *expressions = calloc((size_t)model->node_count + 1, sizeof *expressions);
+  uint64_t *known = calloc((size_t)texts + 1, sizeof *known);
+  uint8_t *is_known = calloc((size_t)texts + 1, 1);
+  bool ok = expressions && known && is_known;
+  for (uint32_t i = 0; ok && i < model->node_count; i++) {
+    const struct classic_node *node = &model->nodes[i];
+    for (uint32_t k = node->first_type; k < node[1].first_type; k++) {
+      string_id type = model->types[k];
+      if (!type || type > texts) continue;
+      if (!is_known[type])
+        known[type] =
+            classic_patterns_matching(patterns, pool_text(model->pool, type), pool_length(model->pool, type));
+      is_known[type] = 1;
+      expressions[i] |= known[type];
+    }
+  }
+  free(known);
+  free(is_known);
+  if (ok) return expressions;
+  free(expressions);
+  return NULL;
+}
+
+/* Which nodes have a type that the patterns match. To be freed; NULL: no memory. */
+static uint8_t *find_accounted_nodes(const struct classic_model *model, struct classic_patterns *patterns) {
   enum { UNKNOWN, NO, YES };
   uint32_t texts = pool_count(model->pool);
-  struct classic_patterns *patterns = take_patterns(options, OPTION_account_type_regexes);
   uint8_t *accounted = calloc((size_t)model->node_count + 1, 1), *known = calloc((size_t)texts + 1, 1);
-  bool ok = patterns && accounted && known;
-  static const char scope_type[] = "_kTFScopeParent";
+  bool ok = accounted && known;
   bool takes_scopes = ok && classic_patterns_match(patterns, scope_type, sizeof scope_type - 1);
   for (uint32_t i = 0; ok && i < model->node_count; i++) {
     const struct classic_node *node = &model->nodes[i];
@@ -50,23 +76,43 @@ static uint8_t *find_accounted_nodes(const struct classic_model *model, const st
       accounted[i] = known[type] == YES;
     }
   }
-  classic_patterns_free(patterns);
   free(known);
   if (ok) return accounted;
   free(accounted);
   return NULL;
 }
 
-void classic_gather_members(struct classic_result *result, const uint8_t *accounted_nodes) {
+/* False: no memory. */
+static bool account(const struct classic_result *result, struct classic_accounting *accounting) {
+  bool is_of_lists = result->view == CLASSIC_OP || result->view == CLASSIC_CODE;
+  struct classic_patterns *patterns = take_patterns(&result->options, OPTION_account_type_regexes);
+  if (patterns) accounting->nodes = find_accounted_nodes(result->model, patterns);
+  bool ok = accounting->nodes != NULL;
+  if (ok && is_of_lists && result->options.integers[OPTION_compat] && !classic_patterns_is_all(patterns))
+    ok = (accounting->expressions = find_expressions(result->model, patterns)) != NULL;
+  classic_patterns_free(patterns);
+  return ok;
+}
+
+/* What the node cost, for each expression but the first. */
+static void add_again(struct classic_result *result, uint32_t item, uint32_t node, uint64_t expressions) {
+  struct classic_values values = result->node_values[node];
+  values.of[METRIC_occurrence] = values.of[METRIC_defined] = 0;
+  for (uint64_t more = expressions & (expressions - 1); more; more &= more - 1)
+    classic_add_values(&result->own_made[item], &values);
+}
+
+void classic_gather_members(struct classic_result *result, const struct classic_accounting *accounting) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < result->item_count; i++) {
     uint32_t first = result->member_first[i], last = result->member_first[i + 1];
     result->member_first[i] = kept;
     for (uint32_t k = first; k < last; k++) {
       uint32_t node = result->members[k];
-      if (!accounted_nodes[node]) continue;
+      if (!accounting->nodes[node]) continue;
       result->members[kept++] = node;
       classic_add_values(&result->own_made[i], &result->node_values[node]);
+      if (accounting->expressions) add_again(result, i, node, accounting->expressions[node]);
     }
     result->accounted[i] = kept > result->member_first[i];
   }
@@ -220,20 +266,21 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   result->view = view;
   result->shared_values = classic_own_values(model, options->integers[OPTION_step]);
   result->node_values = result->shared_values ? result->shared_values->values : NULL;
-  uint8_t *accounted = find_accounted_nodes(model, options);
+  struct classic_accounting accounting = {0};
+  bool is_accounted = account(result, &accounting);
   tree.start = take_patterns(options, OPTION_start_name_regexes);
   tree.trim = take_patterns(options, OPTION_trim_name_regexes);
   tree.show = take_patterns(options, OPTION_show_name_regexes);
   tree.hide = take_patterns(options, OPTION_hide_name_regexes);
   bool has_patterns = tree.start && tree.trim && tree.show && tree.hide;
-  if (!result->node_values || !apply_generation(result) || !accounted || !has_patterns)
+  if (!result->node_values || !apply_generation(result) || !is_accounted || !has_patterns)
     status = error_no_memory(error);
   if (!status) {
     switch (view) {
-      case CLASSIC_SCOPE: status = scope_tree(&tree, accounted, error); break;
-      case CLASSIC_GRAPH: status = graph_tree(&tree, accounted, error); break;
-      case CLASSIC_CODE: status = classic_code_tree(&tree, accounted, error); break;
-      case CLASSIC_OP: case CLASSIC_VIEW_count: status = classic_op_list(&tree, accounted, error); break;
+      case CLASSIC_SCOPE: status = scope_tree(&tree, accounting.nodes, error); break;
+      case CLASSIC_GRAPH: status = graph_tree(&tree, accounting.nodes, error); break;
+      case CLASSIC_CODE: status = classic_code_tree(&tree, &accounting, error); break;
+      case CLASSIC_OP: case CLASSIC_VIEW_count: status = classic_op_list(&tree, &accounting, error); break;
     }
   }
   bool counts_hidden = options->selected & 1u << SELECT_num_hidden_ops && view == CLASSIC_GRAPH;
@@ -248,7 +295,8 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   classic_patterns_free(tree.trim);
   classic_patterns_free(tree.show);
   classic_patterns_free(tree.hide);
-  free(accounted);
+  free(accounting.nodes);
+  free(accounting.expressions);
   if (status) classic_result_free(result);
   else *made = result;
   return status;

@@ -4,8 +4,8 @@
 -- over the time from the first start to the last end of these nodes, in the last step in which any of them ran; at most
 -- 1, since nodes may overlap on several streams.  GPUs of runs without such nodes: the time in which any kernel ran,
 -- over the time from the first kernel's start to the last one's end.
--- With tfprof_set('compat', 1) each node counts in the last step in which it ran itself, as in TensorFlow's profiler,
--- where the ratio falls to 0 when these are several steps.
+-- With tfprof_set('compat', 1) each node counts in the last step that has it itself, timed or not, as in TensorFlow's
+-- profiler, where the ratio falls to 0 when these are several steps; and a GPU of a graph counts only with such nodes.
 -- Setting: low_ratio (0.5), below which it is a warning: then more than half of the device's time is lost.
 -- Columns: those of every check, see sql/README.md; value is the idle share.  Cost: one pass over the
 -- node_steps of one step, or over kernels.
@@ -25,7 +25,7 @@ WITH settings AS MATERIALIZED (
   FROM used
 ), own_last_step AS MATERIALIZED (
   SELECT node_id, max(step_id) AS step_id FROM settings CROSS JOIN temp.node_steps
-  WHERE is_compat AND start_ns IS NOT NULL GROUP BY 1
+  WHERE is_compat GROUP BY 1
 ), measured AS MATERIALIZED ( -- of each device by itself: to group all rows takes longer than the rest
   SELECT last_step.profile_id AS profile_id, last_step.device AS device, (
       SELECT sum(1.0 * accelerator_ns) FROM temp.node_steps AS node_steps
@@ -53,6 +53,8 @@ WITH settings AS MATERIALIZED (
     'SELECT name, dur_ns FROM temp.kernels'
   FROM temp.devices AS devices CROSS JOIN temp.kernels AS kernels ON kernels.device_id = devices.id
   WHERE devices.kind = 'gpu'
+    AND (NOT (SELECT is_compat FROM settings)
+      OR devices.profile_id NOT IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow'))
     AND devices.profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
   GROUP BY kernels.profile_id, devices.id
 ), ratios AS (

@@ -299,6 +299,43 @@ def test_nodes_of_lines_by_name():
     assert [node["name"] for node in rows["main.py:3:<module> (gradient)"]] == gradients, rows
 
 
+# ---- where TensorFlow's profiler does not do what is documented ----
+
+
+def run_meta_text(*runs):
+    """A RunMetadata: (device, node, start, micros)."""
+    return "step_stats { " + "".join('dev_stats { device: "%s" node_stats { node_name: "%s" all_start_micros: %d op_end_rel_micros: %d } } '
+                                     % run for run in runs) + "}\n"
+
+
+def test_documented_or_compat():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    gpu, stream = "/job:w/device:GPU:0", "/device:GPU:0/stream:all"
+    files = {"graph.pbtxt": 'node { name: "split" op: "Split" attr { key: "_output_shapes" value { list { '
+                            "shape { dim { size: 2 } } shape { dim { size: 5 } } } } } }\n"
+                            'node { name: "net/BatchNorm" op: "FusedBatchNormV3" input: "split:1" }\n',
+             "first": run_meta_text((gpu, "split", 1000, 10), (gpu, "net/BatchNorm", 1010, 90), (stream, "net/BatchNorm", 1100, 300)),
+             "second": run_meta_text((gpu, "split", 5000, 10), (stream, "split", 5010, 990))}
+    for name, text in files.items():
+        with open(os.path.join(directory, name), "w") as file:
+            file.write(text)
+    opened = ["--graph_path=" + os.path.join(directory, "graph.pbtxt"),
+              "--run_meta_path=" + ",".join(os.path.join(directory, name) for name in ("first", "second"))]
+    checker = "advise -checkers %sChecker"
+    for command, documented, compat in (
+            ("scope -select input_shapes", "net/BatchNorm (0:5)", "net/BatchNorm (0:2)"),
+            # The node's 390 us, one row below the 505 of split: two expressions match both.
+            ("op -select micros -account_type_regexes FusedBatchNormV3,.*gpu.*", " 390us (100.00%, 43.58%)", " 780us (100.00%, 60.70%)"),
+            (checker % "ExpensiveOperation", "top 2 graph node: net/BatchNorm, cpu: 90us, accelerator: 300us, total: 390us",
+             "top 2 graph node: net, cpu: 0us, accelerator: 0us, total: 0us"),
+            (checker % "AcceleratorUtilization", "gpu:0 utilization: 0.99", "gpu:0 low utilization: 0.26"),
+            (checker % "Operation", "OperationChecker:\n", "OperationChecker:\nMaybe use faster FusedBatchNorm")):
+        one, other = tfprof(*opened, command)[1], tfprof(*opened, "--compat", command)[1]
+        assert documented in one and compat in other and compat not in one, (command, one, other)
+        at_the_prompt = tfprof(*opened, text="set -compat true\n" + command + "\n")[1]
+        assert at_the_prompt.partition("-compat                     true\n")[2] == other, (command, at_the_prompt, other)
+
+
 # ---- advise ----
 
 
