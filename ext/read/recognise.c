@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
+
+#include "read/json/source.h"
 
 static bool begins_with(const struct file_head *head, const char *bytes, size_t length) {
   return head->length >= length && memcmp(head->bytes, bytes, length) == 0;
@@ -15,20 +16,11 @@ static bool begins_with(const struct file_head *head, const char *bytes, size_t 
 
 /* Puts the decompressed beginning in the place of a gzip file's own. A file that only looks like gzip stays as it
 ** is. */
-static void unzip(struct file_head *head) {
-  uint8_t output[RECOGNISE_HEAD_BYTES];
-  z_stream stream;
-  memset(&stream, 0, sizeof stream);
-  if (!begins_with(head, "\x1f\x8b\x08", 3) || inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) return;
-  stream.next_in = head->bytes;
-  stream.avail_in = (uInt)head->length;
-  stream.next_out = output;
-  stream.avail_out = sizeof output;
-  int result = inflate(&stream, Z_SYNC_FLUSH);
-  size_t length = sizeof output - stream.avail_out;
-  inflateEnd(&stream);
-  if (length == 0 || (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)) return;
-  memcpy(head->bytes, output, length);
+static void unzip(const char *path, struct file_head *head) {
+  char bytes[RECOGNISE_HEAD_BYTES];
+  size_t length;
+  if (!begins_with(head, "\x1f\x8b\x08", 3) || source_head(path, sizeof bytes, bytes, &length) || !length) return;
+  memcpy(head->bytes, bytes, length);
   head->length = length;
   head->is_gzip = true;
 }
@@ -60,7 +52,7 @@ enum tfprof_status recognise_read(const char *path, struct file_head *head, stru
     status = read_head(fd, path, head, error);
   }
   close(fd);
-  if (!status) unzip(head);
+  if (!status) unzip(path, head);
   return status;
 }
 
@@ -88,7 +80,7 @@ static const struct {
      4, "a program or library (ELF)"},
     {"SQLite format 3", 16, "an SQLite database"},
     {"PK\x03\x04", 4, "a zip archive"},
-    {"\x1f\x8b", 2, "a damaged gzip file"},
+    {"\x1f\x8b", 2, "a gzip file that is damaged, or holds nothing in its first 16 MB"},
     {"\x28\xb5\x2f\xfd", 4, "a file compressed with zstd; unpack it first"},
     {"\xfd"
      "7zXZ",

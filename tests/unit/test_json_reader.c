@@ -259,6 +259,34 @@ static void test_gzip_bomb(void) {
 
 /* ---- what no profiler writes ---- */
 
+/* A text that goes on over very many chunks is not read from its beginning with each of them: that would take minutes;
+** and the document may begin behind many chunks of white space. */
+static void test_long_text(void) {
+  enum { SPACE = 5000, TEXT_BYTES = 8 << 20, CHUNK = 512 };
+  static const char head[] =
+      "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"ts\": 1, \"dur\": 1},\n"
+      "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"ts\": 3, \"dur\": 1, \"args\": {\"text\": \"";
+  static const char tail[] = "\"}},\n{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"c\", \"ts\": 5, \"dur\": 1}]";
+  char *text = malloc(SPACE + sizeof head + TEXT_BYTES + sizeof tail), *p = text;
+  memset(p, ' ', SPACE);
+  p += SPACE;
+  memcpy(p, head, sizeof head - 1);
+  p += sizeof head - 1;
+  memset(p, 't', TEXT_BYTES);
+  p += TEXT_BYTES;
+  memcpy(p, tail, sizeof tail - 1);
+  p += sizeof tail - 1;
+  struct opened o = open_bytes(text, (size_t)(p - text), CHUNK);
+  CHECK(!o.status && store_profile_at(o.store, 0)->complete && store_profile_at(o.store, 0)->diagnostic_count == 0);
+  ROWS(ops, 3);
+  TEXT(ops, name, 1, "b");
+  TEXT(ops, name, 2, "c");
+  struct value attributes = CELL(&o, ops, attributes, 1);
+  CHECK(attributes.kind == VALUE_TEXT && pool_length(store_pool(o.store), attributes.text) == TEXT_BYTES + 11);
+  close_opened(&o);
+  free(text);
+}
+
 /* An event of more than 64 MB is passed over; those around it are there. */
 static void test_oversized(void) {
   size_t size = (size_t)66 << 20;
@@ -364,6 +392,7 @@ int main(void) {
     test_truncation();
     test_flipped_bytes();
     test_gzip_bomb();
+    test_long_text();
     test_oversized();
   }
   test_gzip();

@@ -34,6 +34,13 @@ static bool buffer_reserve(struct buffer *b, size_t capacity) {
   return true;
 }
 
+struct piece { /* of the file: what one worker has in hand */
+  struct buffer bytes;
+  uint64_t number, offset;
+  bool is_aligned; /* it seems to begin with an event */
+  bool is_last, is_array;
+};
+
 struct loading {
   struct trace *trace;
   size_t chunk_bytes;
@@ -50,6 +57,7 @@ struct loading {
   enum parse_state state;
   struct buffer rest;         /* of the chunk before: an element that did not end in it */
   uint64_t rest_offset;
+  size_t rest_enough;         /* when it has as many bytes it is parsed again: twice as many as the time before */
   bool is_skipping;           /* over an oversized element: */
   int64_t skip_depth;
   bool skip_in_string, skip_escaped, skip_begun;
@@ -67,9 +75,9 @@ static bool is_stopped(struct loading *l) {
   return stop;
 }
 
-/* The next chunk into `own`, with padding. False: there is none. */
-static bool next_chunk(struct loading *l, struct buffer *own, uint64_t *number, uint64_t *offset, bool *is_aligned,
-                       bool *is_last) {
+/* The next chunk into `piece`, with padding. False: there is none. */
+static bool next_chunk(struct loading *l, struct piece *piece) {
+  struct buffer *own = &piece->bytes;
   pthread_mutex_lock(&l->read_lock);
   bool ok = !l->at_end;
   if (ok && !buffer_reserve(own, l->carry.length + l->chunk_bytes)) {
@@ -86,15 +94,17 @@ static bool next_chunk(struct loading *l, struct buffer *own, uint64_t *number, 
     own->length = l->carry.length + got;
     memset(own->bytes + own->length, '"', SCAN_PADDING);
     l->at_end = got < l->chunk_bytes;
-    if (!l->started) {
+    if (!l->started) { /* the document may begin far behind white space */
       const char *p = own->bytes + (own->length >= 3 && memcmp(own->bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
-      l->is_array = *scan_space(p) == '[';
-      l->started = true;
+      p = scan_space(p);
+      l->is_array = *p == '[';
+      l->started = p < own->bytes + own->length;
     }
-    *number = l->next_chunk++;
-    *offset = l->offset;
-    *is_aligned = l->is_aligned;
-    *is_last = l->at_end;
+    piece->number = l->next_chunk++;
+    piece->offset = l->offset;
+    piece->is_aligned = l->is_aligned;
+    piece->is_last = l->at_end;
+    piece->is_array = l->is_array;
     size_t cut = l->at_end ? own->length : parse_find_cut(own->bytes, own->length);
     l->is_aligned = cut != 0;
     if (!cut) cut = own->length;
@@ -136,14 +146,19 @@ static size_t skip_element(struct loading *l, const char *data, size_t length) {
   return length;
 }
 
-/* The guess was wrong, or there was none: what was left over and this chunk together, from the true state. Returns the
-** bytes dealt with and sets what the worker's rows belong to. */
-static bool parse_again(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset, bool is_last) {
-  worker_forget(w);
+static bool append(struct buffer *to, const struct buffer *from) {
+  if (!buffer_reserve(to, to->length + from->length)) return false;
+  memcpy(to->bytes + to->length, from->bytes, from->length);
+  to->length += from->length;
+  return true;
+}
+
+/* The guess was wrong, or there was none: what was left over and this chunk together, from the true state. */
+static bool parse_again(struct loading *l, struct worker *w, struct piece *piece) {
+  struct buffer *own = &piece->bytes;
+  uint64_t offset = piece->offset;
   if (l->rest.length) {
-    if (!buffer_reserve(&l->rest, l->rest.length + own->length)) return false;
-    memcpy(l->rest.bytes + l->rest.length, own->bytes, own->length);
-    l->rest.length += own->length;
+    if (!append(&l->rest, own)) return false;
     struct buffer swap = *own;
     *own = l->rest;
     l->rest = swap;
@@ -156,8 +171,8 @@ static bool parse_again(struct loading *l, struct worker *w, struct buffer *own,
     memmove(own->bytes, own->bytes + skipped, own->length);
   }
   memset(own->bytes + own->length, '"', SCAN_PADDING);
-  w->is_array = l->is_array;
-  w->is_last = is_last;
+  w->is_array = piece->is_array;
+  w->is_last = piece->is_last;
   size_t used = parse_chunk(w, own->bytes, own->length, offset + skipped, &l->state);
   l->rest_offset = offset + skipped + used;
   l->rest.length = own->length - used;
@@ -175,28 +190,39 @@ static void begin_skipping(struct loading *l, struct worker *w) {
   l->rest.length = 0;
 }
 
+/* What a worker parsed before it had the turn, as if its chunk began between two events. */
+struct guess {
+  bool is_made;
+  enum parse_state before, after;
+  size_t used;
+};
+
 /* With the turn: makes the chunk part of the trace. NULL: failed. */
-static struct chunk *take_turn(struct loading *l, struct worker *w, struct buffer *own, uint64_t offset, size_t used,
-                               enum parse_state guessed_before, enum parse_state guessed_after, bool is_guess_made,
-                               bool is_last) {
-  bool is_right = is_guess_made && l->rest.length == 0 && !l->is_skipping && l->state == guessed_before;
-  if (is_right) {
-    l->state = guessed_after;
-    l->rest_offset = offset + used;
-    l->rest.length = own->length - used;
-  } else if (!parse_again(l, w, own, offset, is_last)) {
-    w->no_memory = true;
+static struct chunk *take_turn(struct loading *l, struct worker *w, struct piece *piece, const struct guess *guess) {
+  struct buffer *own = &piece->bytes, *rest = &l->rest;
+  if (guess->is_made && rest->length == 0 && !l->is_skipping && l->state == guess->before) {
+    l->state = guess->after;
+    l->rest_offset = piece->offset + guess->used;
+    rest->length = own->length - guess->used;
+  } else {
+    worker_forget(w);
+    if (rest->length + own->length < l->rest_enough && rest->length && !piece->is_last) {
+      if (!append(rest, own)) w->no_memory = true;
+      w->file_offset = l->rest_offset;
+      return publish_chunk(l->trace, w, 0);
+    }
+    if (!parse_again(l, w, piece)) w->no_memory = true;
   }
-  size_t dealt_with = own->length - l->rest.length;
-  struct buffer *rest = &l->rest;
+  size_t dealt_with = own->length - rest->length;
   if (rest->length) {
     size_t length = rest->length;
     if (buffer_reserve(rest, length)) memcpy(rest->bytes, own->bytes + dealt_with, length);
     else w->no_memory = true;
-    if (length > OVERSIZED && !is_last) begin_skipping(l, w);
+    l->rest_enough = length < OVERSIZED / 2 ? 2 * length : OVERSIZED + 1;
+    if (length > OVERSIZED && !piece->is_last) begin_skipping(l, w);
   }
-  if (is_last &&
-      (l->rest.length || l->is_skipping || (l->state != PARSE_END && !(l->state == PARSE_EVENTS && l->is_array)))) {
+  if (piece->is_last &&
+      (rest->length || l->is_skipping || (l->state != PARSE_END && !(l->state == PARSE_EVENTS && piece->is_array)))) {
     /* An array of events may end without its bracket (the Trace Event Format says so). */
     if (w->problems[PROBLEM_TRUNCATED].count++ == 0) w->problems[PROBLEM_TRUNCATED].offset = l->rest_offset;
   }
@@ -208,7 +234,7 @@ static void work(void *context, size_t i, unsigned number_of_worker) {
   (void)number_of_worker;
   struct loading *l = context;
   struct worker w;
-  struct buffer own = {0};
+  struct piece piece = {0};
   if (!worker_init(&w)) {
     pthread_mutex_lock(&l->turn_lock);
     trace_fail(l->trace, TFPROF_NO_MEMORY);
@@ -217,23 +243,21 @@ static void work(void *context, size_t i, unsigned number_of_worker) {
     pthread_mutex_unlock(&l->turn_lock);
     return;
   }
-  uint64_t number, offset;
-  bool is_aligned, is_last;
-  while (!is_stopped(l) && next_chunk(l, &own, &number, &offset, &is_aligned, &is_last)) {
+  while (!is_stopped(l) && next_chunk(l, &piece)) {
     worker_clear(&w);
-    enum parse_state before = number ? PARSE_EVENTS : PARSE_START, after = before;
-    size_t used = 0;
-    bool is_guess_made = number == 0 || is_aligned;
-    if (is_guess_made) {
-      w.is_array = l->is_array;
-      w.is_last = is_last;
-      used = parse_chunk(&w, own.bytes, own.length, offset, &after);
+    struct guess guess = {.is_made = piece.number == 0 || piece.is_aligned,
+                          .before = piece.number ? PARSE_EVENTS : PARSE_START};
+    guess.after = guess.before;
+    if (guess.is_made) {
+      w.is_array = piece.is_array;
+      w.is_last = piece.is_last;
+      guess.used = parse_chunk(&w, piece.bytes.bytes, piece.bytes.length, piece.offset, &guess.after);
     }
     pthread_mutex_lock(&l->turn_lock);
-    while (l->turn != number && !l->stop) pthread_cond_wait(&l->turn_changed, &l->turn_lock);
+    while (l->turn != piece.number && !l->stop) pthread_cond_wait(&l->turn_changed, &l->turn_lock);
     struct chunk *chunk = NULL;
     if (!l->stop) {
-      chunk = take_turn(l, &w, &own, offset, used, before, after, is_guess_made, is_last);
+      chunk = take_turn(l, &w, &piece, &guess);
       l->turn++;
       if (!chunk) l->stop = true;
     }
@@ -249,7 +273,7 @@ static void work(void *context, size_t i, unsigned number_of_worker) {
     }
   }
   worker_free(&w);
-  free(own.bytes);
+  free(piece.bytes.bytes);
 }
 
 static size_t chunk_size(const struct source *source) {

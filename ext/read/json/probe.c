@@ -93,7 +93,7 @@ static enum verdict look(const char *bytes, size_t length) {
   const char *p = bytes, *end = bytes + length;
   if (length >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3; /* byte order mark */
   p = scan_space(p);
-  if (p >= end) return VERDICT_NO;
+  if (p >= end) return length ? VERDICT_OPEN : VERDICT_NO;
   return *p == '{' ? look_at_object(p + 1, end) : *p == '[' ? look_at_array(p + 1, end) : VERDICT_NO;
 }
 
@@ -108,10 +108,8 @@ static bool is_trace_name(const char *path) {
 }
 
 static enum verdict look_ahead(const char *path, char *buffer) {
-  struct source *source;
-  if (source_open(path, &source, NULL)) return VERDICT_NO;
-  size_t length = source_read(source, buffer, LOOK_AHEAD);
-  source_close(source);
+  size_t length;
+  if (source_head(path, LOOK_AHEAD, buffer, &length)) return VERDICT_NO;
   memset(buffer + length, '"', SCAN_PADDING);
   return look(buffer, length);
 }

@@ -34,6 +34,7 @@ struct source {
   enum source_problem problem;
   uint64_t problem_offset;
   uint64_t file_offset; /* of the next byte to read */
+  uint64_t file_end;    /* what begins behind this is not read; gzip only */
   uint64_t offset;      /* decompressed bytes given out */
   uint64_t next_mark;
   struct source_index *index;
@@ -113,6 +114,7 @@ enum tfprof_status source_open(const char *path, struct source **out, struct tfp
       source->inflater = inflater_create();
       source->input_buffer = malloc(INFLATER_GIVES_BACK + INPUT_BYTES);
       source->next_mark = SOURCE_MARK_BYTES;
+      source->file_end = UINT64_MAX;
     }
     if (!index->is_gzip || (source->inflater && source->input_buffer)) {
       *out = source;
@@ -188,6 +190,7 @@ static size_t read_plain(struct source *source, char *buffer, size_t capacity) {
 /* False at the end of the file or when it cannot be read. */
 static bool more_input(struct source *source, bool *failed) {
   if (source->input_length) return true;
+  if (source->file_offset >= source->file_end) return false;
   size_t back = source->file_offset < INFLATER_GIVES_BACK ? (size_t)source->file_offset : INFLATER_GIVES_BACK;
   ssize_t n = read_fully(source->fd, source->input_buffer, back + INPUT_BYTES, source->file_offset - back);
   *failed = n < 0;
@@ -241,6 +244,18 @@ static size_t read_gzip(struct source *source, char *buffer, size_t capacity) {
 size_t source_read(struct source *source, char *buffer, size_t capacity) {
   if (source->at_end) return 0;
   return source->inflater ? read_gzip(source, buffer, capacity) : read_plain(source, buffer, capacity);
+}
+
+enum tfprof_status source_head(const char *path, size_t capacity, char *buffer, size_t *got) {
+  struct source *source;
+  *got = 0;
+  enum tfprof_status status = source_open(path, &source, NULL);
+  if (status) return status;
+  source->file_end = SOURCE_HEAD_BYTES;
+  source->next_mark = UINT64_MAX;
+  *got = source_read(source, buffer, capacity);
+  source_close(source);
+  return TFPROF_OK;
 }
 
 static bool same_file(const struct stat *a, const struct stat *b) {

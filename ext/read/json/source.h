@@ -23,6 +23,7 @@ enum {
   SOURCE_MARK_BYTES = 16 << 20,     /* decompressed bytes between two marks */
   SOURCE_FREE_BYTES = 64 << 20,     /* always allowed */
   SOURCE_MAXIMUM_RATIO = 200,
+  SOURCE_HEAD_BYTES = 16 << 20,     /* of the file, compressed: so many are looked at to recognise it */
 };
 
 enum source_problem {
@@ -47,6 +48,10 @@ uint64_t source_file_bytes(const struct source *source);
 /* What ended the stream, where in the file. SOURCE_FINE: its end. Valid once source_read() gave less than asked for. */
 enum source_problem source_problem(const struct source *source, uint64_t *offset);
 const char *source_problem_text(enum source_problem problem);
+
+/* The first bytes, decompressed: *got is less than `capacity` when the file has no more, or its first SOURCE_HEAD_BYTES
+** give no more. Fails as source_open(). */
+enum tfprof_status source_head(const char *path, size_t capacity, char *buffer, size_t *got);
 
 /* What is needed to read again; takes the marks out of `source`. NULL: no memory. */
 struct source_index *source_take_index(struct source *source);
