@@ -380,6 +380,8 @@ static int prepare_in(struct filter *filter, const struct table_spec *spec, sqli
     if (added) return added;
   }
   if (result != SQLITE_OK && result != SQLITE_DONE) return result;
+  bool is_empty = !filter->integer_count && !filter->real_count && !filter->texts.count;
+  if (is_empty && filter->kind != FILTER_EVERYTHING) filter->kind = FILTER_NOTHING;
   if (filter->kind == FILTER_INTEGER_SET) return build_places(filter);
   if (!is_text) return SQLITE_OK;
   forget_answers(filter);

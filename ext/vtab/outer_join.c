@@ -31,8 +31,110 @@ static bool contains(const char *text, const char *word) {
   return false;
 }
 
+/* ---- texts of statements ---- */
+
+/* A word, an operator of comparison, or any other character; what is quoted counts as one character. */
+struct token { const char *start; int length; };
+
+static const char *behind_quoted(const char *text) {
+  char end = *text == '[' ? ']' : *text;
+  for (text++; *text && *text != end;) text++;
+  return *text ? text + 1 : text; /* a doubled quote is one that begins anew */
+}
+
+static const char *behind_spaces_and_comments(const char *text) {
+  for (;;) {
+    text += strspn(text, " \t\r\n\f");
+    if (text[0] == '-' && text[1] == '-') {
+      text += strcspn(text, "\n");
+    } else if (text[0] == '/' && text[1] == '*') {
+      const char *end = strstr(text + 2, "*/");
+      text = end ? end + 2 : text + strlen(text);
+    } else {
+      return text;
+    }
+  }
+}
+
+static bool is_of_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         (unsigned char)c >= 0x80;
+}
+
+static bool next_token(const char **text, struct token *token) {
+  const char *start = behind_spaces_and_comments(*text), *end = start + 1;
+  if (!*start) return false;
+  if (is_of_word(*start)) {
+    while (is_of_word(*end)) end++;
+  } else if (strchr("'\"`[", *start)) {
+    end = behind_quoted(start);
+  } else if (strchr("<>=!", *start) && *end && strchr("<>=", *end)) {
+    end++;
+  }
+  *token = (struct token){start, (int)(end - start)};
+  *text = end;
+  return true;
+}
+
+/* Words are separated by spaces. */
+static bool is_among(struct token token, const char *words) {
+  for (const char *word = words; *word;) {
+    int length = (int)strcspn(word, " ");
+    if (length == token.length && sqlite3_strnicmp(token.start, word, length) == 0) return true;
+    word += length + strspn(word + length, " ");
+  }
+  return false;
+}
+
+static const char ends_of_joins[] =
+    "LEFT RIGHT FULL INNER CROSS NATURAL JOIN WHERE GROUP HAVING WINDOW ORDER LIMIT UNION EXCEPT INTERSECT , ;";
+
+/* Whether a condition after ON may be, or become once views are put in place of their names, one of those of
+** outer_join_concerns().  Not when it is comparisons joined by AND. */
+static bool may_concern(const char *condition) {
+  struct token token;
+  int depth = 0;
+  bool is_comparison = false;
+  while (next_token(&condition, &token)) {
+    if (is_among(token, "<> != NOT NOTNULL DISTINCT LIKE GLOB REGEXP MATCH OR CASE BETWEEN")) return true;
+    if (*token.start == '(') depth++;
+    if (*token.start == ')' && depth-- == 0) break;
+    if (depth) continue;
+    if (is_among(token, ends_of_joins)) break;
+    if (is_among(token, "= == < <= > >= IS")) is_comparison = true;
+    if (!is_among(token, "AND")) continue;
+    if (!is_comparison) return true;
+    is_comparison = false;
+  }
+  return !is_comparison;
+}
+
+/* The condition of the join whose name ended here; NULL: it has none. */
+static const char *condition_of_join(const char *text) {
+  struct token token;
+  int depth = 0;
+  while (next_token(&text, &token)) {
+    if (*token.start == '(') depth++;
+    if (*token.start == ')' && depth-- == 0) return NULL;
+    if (depth == 0 && is_among(token, "ON")) return text;
+    if (depth == 0 && is_among(token, ends_of_joins)) return NULL;
+  }
+  return NULL;
+}
+
+/* Whether the text has an outer join that the mistake may be made with. */
 static bool has_outer_join(const char *text) {
-  return contains(text, "LEFT") || contains(text, "RIGHT") || contains(text, "FULL");
+  struct token token;
+  while (next_token(&text, &token)) {
+    const char *ahead = text;
+    struct token next;
+    if (!is_among(token, "LEFT RIGHT FULL") || !next_token(&ahead, &next)) continue;
+    if (is_among(next, "OUTER") && !next_token(&ahead, &next)) continue;
+    if (!is_among(next, "JOIN")) continue;
+    const char *condition = condition_of_join(ahead);
+    if (!is_among(token, "LEFT") || (condition && may_concern(condition))) return true;
+  }
+  return false;
 }
 
 struct view { char *name, *sql; bool is_trigger, is_seen; };

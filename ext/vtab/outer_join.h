@@ -3,7 +3,7 @@
 ** In `a LEFT JOIN b ON ... AND a.name LIKE 'x%'` the LIKE decides which rows of b join, and drops none of a.  Before
 ** 3.51 SQLite offers it to the virtual table a as if it stood in WHERE, and likewise <>, IS NOT, IS NOT NULL, GLOB and
 ** REGEXP.  xBestIndex cannot tell the two apart.  So on these versions a table leaves such a constraint to SQLite as
-** well, and evaluates it itself only while no statement that is running contains an outer join.
+** well, and evaluates it itself only while no statement that is running contains an outer join with such a condition.
 */
 #ifndef TFPROF_OUTER_JOIN_H
 #define TFPROF_OUTER_JOIN_H
@@ -18,8 +18,9 @@
 bool outer_join_is_mistaken(void);
 bool outer_join_concerns(enum term_operator operator);
 
-/* Whether a statement that is running on the connection may contain an outer join, in its own text or in a view or
-** trigger: decided by the words in it, so that a column called `left` is enough. */
+/* Whether a statement that is running on the connection may contain such an outer join, in its own text or in a view or
+** trigger: decided by the words in them.  A LEFT JOIN whose ON has nothing but comparisons (= < IS ...) joined by AND,
+** or none, is no such. */
 bool outer_join_is_running(struct connection *connection);
 /* To be called when a statement with our tables is prepared, which may read views that were not there before. */
 void outer_join_forget(struct connection *connection);

@@ -14,6 +14,7 @@ SQLITE_EXTENSION_INIT3
 enum {
   LOOKUPS_BEFORE_INDEX = 8,           /* about what sorting costs in scans */
   LOOKUPS_BEFORE_REFERENCE_INDEX = 2, /* counting instead of sorting */
+  ROWS_WORTH_SETTLING = 1024,         /* filters that are the same for all rows are then looked at once */
 };
 
 /* The first position whose id is not below `id`. */
@@ -61,8 +62,41 @@ static bool narrow(const struct cursor *cursor, const struct filter *filter, str
   return true;
 }
 
+/* What a filter answers for every row there is, 0 or 1, where its column is loaded and has one value in each segment;
+** -1: not the same for all, or not known. */
+static int common_answer(const struct cursor *cursor, struct filter *filter) {
+  const struct snapshot *snapshot = cursor->snapshot;
+  int common = -1;
+  for (size_t i = 0; i < snapshot->segment_count; i++) {
+    const struct segment *segment = snapshot->segments[i];
+    struct column_reader reader;
+    if (filter->column > 1 && !segment->columns[filter->column]) return -1;
+    reader_bind(&reader, segment, filter->column);
+    bool is_same =
+        reader.kind == READER_NULL || reader.kind == READER_CONSTANT || reader.kind == READER_REAL_CONSTANT;
+    if (!is_same || reader.nulls) return -1;
+    int answer = filter_matches(filter, cursor_table(cursor)->connection->db, &reader, 0);
+    if (answer < 0 || (i && answer != common)) return -1;
+    common = answer;
+  }
+  return common;
+}
+
+/* Before a long walk: filters that every row passes need not be asked again.  False: one that no row passes. */
+static bool settle_filters(struct cursor *cursor) {
+  unsigned kept = 0;
+  for (unsigned i = 0; i < cursor->active_count; i++) {
+    int answer = common_answer(cursor, cursor->active[i]);
+    if (answer == 0) return false;
+    if (answer < 0) cursor->active[kept++] = cursor->active[i];
+  }
+  cursor->active_count = kept;
+  return true;
+}
+
 static int walk_stretch(struct cursor *cursor, uint64_t begin, uint64_t end) {
   cursor->list = NULL;
+  if (begin < end && end - begin >= ROWS_WORTH_SETTLING && !settle_filters(cursor)) end = begin;
   if (begin >= end) begin = end = 0;
   bool is_down = cursor->plan.order_count && cursor->plan.is_descending[0];
   cursor->index = is_down ? end - 1 : begin;
@@ -75,6 +109,7 @@ static int walk_stretch(struct cursor *cursor, uint64_t begin, uint64_t end) {
 
 static int walk_list(struct cursor *cursor, const uint32_t *list, uint64_t count) {
   int result = walk_stretch(cursor, 0, 0);
+  if (count >= ROWS_WORTH_SETTLING && !settle_filters(cursor)) count = 0;
   if (result || count == 0) return result;
   bool is_down = cursor->plan.order_count && cursor->plan.is_descending[0];
   cursor->is_plain = false;

@@ -26,6 +26,15 @@ WITH settings AS MATERIALIZED (
 ), own_last_step AS MATERIALIZED (
   SELECT node_id, max(step_id) AS step_id FROM settings CROSS JOIN temp.node_steps
   WHERE is_compat GROUP BY 1
+), other_devices AS MATERIALIZED ( -- of profiles without such a step
+  SELECT profile_id, id, coalesce(name, model, kind || ':' || ordinal) AS name FROM temp.devices
+  WHERE kind = 'gpu'
+    AND (NOT (SELECT is_compat FROM settings)
+      OR profile_id NOT IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow'))
+    AND profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
+), of_kernels AS (
+  SELECT device_id, 1.0 * union_ns(start_ns, end_ns) AS busy_ns, 1.0 * max(end_ns) - min(start_ns) AS span_ns
+  FROM temp.kernels WHERE profile_id IN (SELECT profile_id FROM other_devices) GROUP BY device_id
 ), measured AS MATERIALIZED ( -- of each device by itself: to group all rows takes longer than the rest
   SELECT last_step.profile_id AS profile_id, last_step.device AS device, (
       SELECT sum(1.0 * accelerator_ns) FROM temp.node_steps AS node_steps
@@ -48,15 +57,8 @@ WITH settings AS MATERIALIZED (
   WHERE nodes.canonical_device LIKE '%gpu:%'
   GROUP BY 1, 2
   UNION ALL
-  SELECT kernels.profile_id, coalesce(devices.name, devices.model, devices.kind || ':' || devices.ordinal),
-    1.0 * union_ns(kernels.start_ns, kernels.end_ns), 1.0 * max(kernels.end_ns) - min(kernels.start_ns),
-    'SELECT name, dur_ns FROM temp.kernels'
-  FROM temp.devices AS devices CROSS JOIN temp.kernels AS kernels ON kernels.device_id = devices.id
-  WHERE devices.kind = 'gpu'
-    AND (NOT (SELECT is_compat FROM settings)
-      OR devices.profile_id NOT IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow'))
-    AND devices.profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
-  GROUP BY kernels.profile_id, devices.id
+  SELECT profile_id, name, busy_ns, span_ns, 'SELECT name, dur_ns FROM temp.kernels'
+  FROM other_devices JOIN of_kernels ON of_kernels.device_id = other_devices.id
 ), ratios AS (
   SELECT profile_id, device, evidence,
     CASE WHEN tfprof_setting('compat', 0) THEN busy_ns / span_ns ELSE min(1.0, busy_ns / span_ns) END AS ratio,

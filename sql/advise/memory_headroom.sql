@@ -8,7 +8,7 @@
 WITH highest AS (
   SELECT profile_id, device_id, max(coalesce(reserved_bytes, in_use_bytes)) AS bytes
   FROM temp.memory_events WHERE device_id IS NOT NULL GROUP BY profile_id, device_id
-), full AS MATERIALIZED (
+), filled AS MATERIALIZED (
   SELECT highest.profile_id AS profile_id, highest.device_id AS device_id, highest.bytes AS bytes, devices.name AS name,
     devices.memory_bytes AS memory_bytes
   FROM highest JOIN temp.devices AS devices ON devices.id = highest.device_id
@@ -19,7 +19,7 @@ WITH highest AS (
     row_number() OVER (PARTITION BY lines.profile_id, lines.device_id
       ORDER BY lines.peak_bytes DESC, lines.location) AS place
   FROM temp.memory_by_line AS lines
-  WHERE lines.peak_bytes > 0 AND lines.location IS NOT NULL AND EXISTS (SELECT 1 FROM full)
+  WHERE lines.peak_bytes > 0 AND lines.location IS NOT NULL AND EXISTS (SELECT 1 FROM filled)
 ), holders AS (
   SELECT profile_id, device_id, group_concat(location || ' (' || format_bytes(bytes) || ')', ', ') AS text
   FROM (SELECT * FROM placed WHERE place <= 3 ORDER BY profile_id, device_id, place) GROUP BY profile_id, device_id
@@ -27,18 +27,19 @@ WITH highest AS (
 SELECT
   'memory_headroom' AS check_name,
   'warning' AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) || coalesce(' on ' || full.name, '')
+  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) || coalesce(' on ' || filled.name, '')
     AS subject,
-  'The memory of ' || coalesce(full.name, 'the device') || ' was nearly full: ' || format_bytes(full.bytes) || ' of '
-    || format_bytes(full.memory_bytes) || coalesce('; at the peak most was held by ' || holders.text, '') AS message,
-  1.0 * full.bytes / full.memory_bytes AS value,
+  'The memory of ' || coalesce(filled.name, 'the device') || ' was nearly full: ' || format_bytes(filled.bytes)
+    || ' of ' || format_bytes(filled.memory_bytes) || coalesce('; at the peak most was held by ' || holders.text, '')
+    AS message,
+  1.0 * filled.bytes / filled.memory_bytes AS value,
   0.9 AS threshold,
   NULL AS saves_ns,
   'Leave some room: a longer batch or a fragmented allocator fails from here. Smaller batches, torch.utils.checkpoint '
     || 'for activations, optimizer.zero_grad(set_to_none=True), mixed precision.' AS suggestion,
-  'SELECT location, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || full.profile_id
-    || ' AND device_id = ' || full.device_id AS evidence
-FROM full
-JOIN temp.profiles AS profiles ON profiles.id = full.profile_id
-LEFT JOIN holders ON holders.profile_id = full.profile_id AND holders.device_id = full.device_id
-ORDER BY value DESC, full.profile_id, full.device_id
+  'SELECT location, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || filled.profile_id
+    || ' AND device_id = ' || filled.device_id AS evidence
+FROM filled
+JOIN temp.profiles AS profiles ON profiles.id = filled.profile_id
+LEFT JOIN holders ON holders.profile_id = filled.profile_id AND holders.device_id = filled.device_id
+ORDER BY value DESC, filled.profile_id, filled.device_id

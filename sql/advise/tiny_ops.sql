@@ -9,21 +9,19 @@
 -- not recorded as in those whose were.
 -- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
 -- Example: SELECT message, suggestion FROM advise WHERE check_name = 'tiny_ops';
-WITH measured AS MATERIALIZED (
-  SELECT profile_id, id, thread_id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1 AND thread_id IS NOT NULL
-), step_time AS (
+WITH step_time AS (
   SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
     CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), launched AS (
-  SELECT ops.profile_id AS profile_id, count(*) AS op_count, sum(ops.dur_ns < 20000) AS tiny_count,
-    CAST(sum(1.0 * CASE WHEN ops.dur_ns < 20000 THEN ops.dur_ns ELSE 0 END) AS INTEGER) AS tiny_ns
-  FROM measured
-  CROSS JOIN temp.ops AS ops ON ops.step_id = measured.id
-  LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
-  WHERE ops.category IN ('op', 'autograd') AND ops.thread_id = measured.thread_id
-    AND (ops.parent_id IS NULL OR enclosing.category NOT IN ('op', 'autograd'))
-  GROUP BY ops.profile_id
+  SELECT steps.profile_id AS profile_id, count(*) AS op_count,
+    count(*) FILTER (WHERE ops.dur_ns < 20000) AS tiny_count,
+    CAST(total(ops.dur_ns) FILTER (WHERE ops.dur_ns < 20000) AS INTEGER) AS tiny_ns
+  FROM temp.steps AS steps -- grouped by what comes first and in order, so that nothing has to be sorted
+  CROSS JOIN temp.ops AS ops ON ops.step_id = steps.id AND ops.thread_id = steps.thread_id
+  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
+    AND ops.category IN ('op', 'autograd') AND ops.outermost_id = ops.id
+  GROUP BY steps.profile_id
 )
 SELECT
   'tiny_ops' AS check_name,

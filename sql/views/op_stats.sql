@@ -20,26 +20,38 @@
 --   execution_mode                eager, function or graph
 --   is_idle                       1 for the row IDLE
 -- Cost: two passes over ops.  Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
-WITH counted AS MATERIALIZED (
-  SELECT profile_id, op_type, name, execution_mode, sum(sample_weight) AS count,
-    sum(dur_ns * sample_weight) AS sum_ns, sum(self_ns * sample_weight) AS self_ns,
-    sum(device_ns * sample_weight) AS device_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
-    sum(CASE WHEN device_self_ns > 0 THEN sample_weight END) AS device_count
+WITH called AS ( -- calls that speak for themselves alone, which most or all do, need not be weighed one by one
+  SELECT profile_id, op_type, name, execution_mode, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns,
+    sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_ns) AS device_ns, sum(1.0 * device_self_ns) AS device_self_ns,
+    count(*) FILTER (WHERE device_self_ns > 0) AS device_count
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1
+  WHERE category <> 'user' AND is_measured = 1 AND sample_weight = 1
+  GROUP BY profile_id, op_type, name, execution_mode
+  UNION ALL
+  SELECT profile_id, op_type, name, execution_mode, sum(sample_weight), sum(dur_ns * sample_weight),
+    sum(self_ns * sample_weight), sum(device_ns * sample_weight), sum(device_self_ns * sample_weight),
+    total(sample_weight) FILTER (WHERE device_self_ns > 0)
+  FROM temp.ops
+  WHERE category <> 'user' AND is_measured = 1 AND sample_weight > 1
+  GROUP BY profile_id, op_type, name, execution_mode
+), counted AS MATERIALIZED (
+  SELECT profile_id, op_type, name, execution_mode, sum(count) AS count, sum(sum_ns) AS sum_ns,
+    sum(self_ns) AS self_ns, sum(device_ns) AS device_ns, sum(device_self_ns) AS device_self_ns,
+    sum(device_count) AS device_count
+  FROM called
   GROUP BY profile_id, op_type, name, execution_mode
 ), computing AS ( -- few ops have work that is known
   SELECT profile_id, op_type, name, execution_mode, 1e9 * sum(flops) / nullif(sum(dur_ns), 0) AS host_per_second,
     1e9 * sum(flops) / nullif(sum(device_ns), 0) AS device_per_second
   FROM temp.ops
-  WHERE flops IS NOT NULL AND category <> 'user' AND is_measured = 1
+  WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
 ), moving AS (
   SELECT profile_id, op_type, name, execution_mode,
     1e9 * sum(bytes_accessed) / nullif(sum(dur_ns), 0) AS host_per_second,
     1e9 * sum(bytes_accessed) / nullif(sum(device_ns), 0) AS device_per_second
   FROM temp.ops
-  WHERE bytes_accessed IS NOT NULL AND category <> 'user' AND is_measured = 1
+  WHERE bytes_accessed >= 0 AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
 ), in_step AS ( -- a step lies in one profile
   SELECT max(profile_id) AS profile_id, op_type, name, execution_mode, max(sample_weight) AS weight,

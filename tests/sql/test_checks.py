@@ -128,6 +128,13 @@ class Profile:
 
     def derive(self):
         """What the extension makes of the rows by itself."""
+        self.connection.execute(
+            "WITH RECURSIVE below(id, outermost) AS ("
+            "  SELECT id, CASE WHEN category <> 'user' THEN id END FROM temp.ops WHERE parent_id IS NULL UNION ALL"
+            "  SELECT ops.id, coalesce(outermost, CASE WHEN category <> 'user' THEN ops.id END)"
+            "  FROM below CROSS JOIN temp.ops ON ops.parent_id = below.id)"
+            "UPDATE temp.ops SET outermost_id = (SELECT outermost FROM below WHERE below.id = ops.id)"
+        )
         measured = "FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1"
         self.connection.execute(
             f"UPDATE temp.ops SET is_measured = coalesce(step_id IN (SELECT id {measured}), 0)"
@@ -237,6 +244,15 @@ def main():
         for _ in range(3000):
             profile.op("aten::add", step, 15000)
     expect("3000 ops of 15 µs in each step", profile, tiny_ops=20 * 45 * MS // 2)
+
+    profile = Profile()
+    for number in range(20):
+        step = profile.step(number)
+        compiled = profile.op("compiled", step, 95 * MS, self_ns=50 * MS)
+        inside = profile.op("a range", step, 45 * MS, self_ns=0, category="user", parent=compiled)
+        for _ in range(3000):
+            profile.op("aten::add", step, 15000, parent=inside)
+    expect("3000 ops in a range of one op in each step", profile)
 
     profile = Profile()
     for number in range(20):

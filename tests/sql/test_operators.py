@@ -1,5 +1,6 @@
 """What the tables take on themselves: every operator appears in the plan and gives what a copy of the table gives."""
 
+import json
 import os
 import sys
 import tempfile
@@ -241,6 +242,34 @@ def test_groups(engine):
     )
 
 
+def test_columns_of_one_value(engine):
+    """Before a long walk a condition is decided at once for columns that have one value in all rows of each profile."""
+    connection = engine()
+    for rank in (0, 1):
+        events = [
+            {"ph": "X", "cat": "cpu_op", "name": f"aten::o{i % 7}", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5}
+            for i in range(900)
+        ]
+        path = os.path.join(directory.name, f"alike{rank}.json")
+        with open(path, "w") as file:
+            json.dump({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}, file)
+        connection.values(f"SELECT tfprof_open('{path}')")
+    assert connection.query("CREATE TABLE c_ops AS SELECT * FROM ops")[1] is None
+    for condition in (
+        "is_measured = 1", "is_measured = 0", "is_measured IS NOT 1", "is_measured IN (0, 1)", "is_measured IN (3)",
+        "sample_weight = 1", "sample_weight > 1", "sample_weight >= 1", "category = 'op'", "category <> 'op'",
+        "category GLOB 'o*'", "category IN ('x', 'op')", "category IN (SELECT 'y')", "bytes_accessed IS NULL",
+        "bytes_accessed IS NOT NULL", "bytes_accessed >= 0", "bytes_accessed IS NOT 3", "profile_id = 1",
+        "profile_id IN (1, 2)", "profile_id <> 2", "profile_id IN (SELECT 1 WHERE 0)", "sample_weight IN (2, 1)",
+    ):
+        for others in ("", " AND name <> 'aten::o3'", " AND start_ns > 200000", " AND is_measured = 1"):
+            where = f"WHERE {condition}{others}"
+            same(connection, f"SELECT count(*), sum(start_ns) FROM {{ops}} {where}", 2)
+            same(connection, f"SELECT name, count(*) FROM {{ops}} {where} GROUP BY 1 ORDER BY 1", 2)
+            order = "ORDER BY 1 DESC, 2 DESC LIMIT 9 OFFSET 950"
+            same(connection, f"SELECT start_ns, profile_id FROM {{ops}} {where} {order}")
+
+
 def test_joins(engine):
     connection = opened(engine)
     text = plan(connection, "SELECT count(*) FROM kernels k JOIN ops o ON o.id = k.op_id")
@@ -276,6 +305,37 @@ def test_outer_joins_that_come_later(engine):
         expected = connection.values(f"SELECT count(*), count(a.id) FROM c_ops b {join} c_steps a ON a.id = b.step_id "
                                      "AND b.name LIKE 'a%'")
         assert connection.values(sql) == connection.values(sql) == expected, join
+
+
+def test_outer_joins_in_other_words(engine):
+    """Which conditions of an outer join concern its left table is told by the words of the statement and its views."""
+    connection = opened(engine)
+    connection.query("CREATE TEMP VIEW flagged AS SELECT id, step_id, name <> 'a' AS flag FROM ops")
+    connection.query("CREATE TABLE c_flagged AS SELECT id, step_id, name <> 'a' AS flag FROM c_ops")
+    for join in (
+        "{ops} b LEFT JOIN {steps} a ON a.id = b.step_id",
+        "{ops} b LEFT JOIN {steps} a USING (profile_id)",
+        "{ops} b NATURAL LEFT JOIN (SELECT 1 AS profile_id) a",
+        "{ops} b LEFT JOIN {steps} a ON a.id = b.step_id AND (b.name = 'a' OR b.name <> 'a')",
+        "{ops} b LEFT JOIN {steps} a ON a.id = b.step_id AND (b.name <> 'a')",
+        "{ops} b LEFT JOIN {steps} a ON a.id = b.step_id AND/*'*/b.name<>'a'",
+        "{ops} b LEFT -- a comment\n JOIN {steps} a ON a.id = b.step_id AND b.name NOT LIKE 'a%'",
+        "{ops} b LEFT JOIN {steps} a ON like('a%', b.name)",
+        "({ops}) b left outer join {steps} [a] on a.id = b.step_id and b.name not null",
+        "{ops} b LEFT JOIN (SELECT id FROM {steps} AS c LEFT JOIN (SELECT 1) ON c.dur_ns > 5) a"
+        " ON a.id = b.step_id AND b.name IS NOT 'ON a = b'",
+        "{flagged} b LEFT JOIN {steps} a ON b.flag",
+        "{flagged} b LEFT JOIN {steps} a ON b.flag AND a.id = b.step_id",
+        "{ops} b LEFT JOIN {steps} a ON b.id = 1 JOIN {steps} d ON d.id = b.step_id AND b.name <> 'a'",
+    ):
+        for where in ("", " WHERE b.id <> 5", " WHERE b.step_id IS NOT NULL"):
+            sql = f"SELECT count(*), count(a.ROWID IS NULL), total(b.step_id) FROM {join}{where}"
+            sql = sql.replace("a.ROWID IS NULL", "CASE WHEN a.profile_id = 1 THEN 1 END" if "profile_id)" in join or
+                              "NATURAL" in join else "a.id")
+            names = ("ops", "steps", "flagged")
+            result = connection.query(sql.format(**{name: name for name in names}))
+            expected = connection.query(sql.format(**{name: "c_" + name for name in names}))
+            assert result == expected and result[0], (sql, result, expected)
 
 
 def test_outer_joins_keep_their_rows(engine):
