@@ -8,13 +8,15 @@
 ** TensorFlow's profiler.
 **
 ** Of a capture each thread and each stream is a process of its own, with all its runs, an op above those that it calls,
-** and above them the step and the ranges that the program marked, whatever is displayed; arrows lead from ops to what they launched on a device; and the memory of the host is shown as well.
+** and above them the step and the ranges that the program marked, whatever is displayed; arrows lead from ops to what
+** they launched on a device; and the memory of the host is shown as well.
 **
 ** scope, code: the displayed tree as if all of it ran one after the other: an item is as wide as its total time, its
 ** children lie below it side by side, each depth is a process "Scope:N".
 **
 ** One line of JSON: an object whose traceEvents are first M (names of processes) and X (runs), then s, t (arrows) and C
-** (counters); the keys of each object in alphabetical order.  Times in microseconds, of captures with decimals.
+** (counters); the keys of each object in alphabetical order.  Times in microseconds, of captures with decimals and from
+** `baseTimeNanoseconds` on: since 1970 they would have more digits than the numbers of those who read them.
 ** https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 */
 #include <stdlib.h>
@@ -27,11 +29,19 @@ enum { DENSEST_NS = 100000, MOST_HOLDERS = 10, NONE = UINT32_MAX };
 
 struct events {
   struct output_file *file;
+  int64_t base_ns; /* what times are counted from; 0: since 1970 */
   bool has_any;
 };
 
+static void begin_list(struct events *events) {
+  output_text(events->file, "{");
+  if (events->base_ns) output_format(events->file, "\"baseTimeNanoseconds\":%lld,", (long long)events->base_ns);
+  output_text(events->file, "\"traceEvents\":[");
+}
+
 static void begin(struct events *events) {
-  output_text(events->file, events->has_any ? "," : "{\"traceEvents\":[");
+  if (events->has_any) output_text(events->file, ",");
+  else begin_list(events);
   events->has_any = true;
 }
 
@@ -52,6 +62,8 @@ static void write_micros(struct events *events, int64_t ns) {
   else output_format(events->file, "%s%lld.%03d", ns < 0 ? "-" : "", llabs(ns / 1000), abs((int)(ns % 1000)));
 }
 
+static void write_time(struct events *events, int64_t time_ns) { write_micros(events, time_ns - events->base_ns); }
+
 static void write_region(struct events *events, const char *category, const char *name, size_t length, bool has_op,
                          int64_t process, uint32_t lane, int64_t start_ns, int64_t dur_ns) {
   begin(events);
@@ -66,7 +78,7 @@ static void write_region(struct events *events, const char *category, const char
   output_text(events->file, ",\"name\":");
   output_json_text(events->file, name, length);
   output_format(events->file, ",\"ph\":\"X\",\"pid\":%lld,\"tid\":%u,\"ts\":", (long long)process, lane);
-  write_micros(events, start_ns);
+  write_time(events, start_ns);
   output_text(events->file, "}");
 }
 
@@ -75,7 +87,8 @@ static enum tfprof_status finish(struct events *events, enum tfprof_status statu
     output_abandon(events->file);
     return status;
   }
-  output_text(events->file, events->has_any ? "]}\n" : "{\"traceEvents\":[]}\n");
+  if (!events->has_any) begin_list(events);
+  output_text(events->file, "]}\n");
   return output_commit(events->file, error);
 }
 
@@ -311,7 +324,7 @@ static void write_arrow(struct graph *graph, const char *phase, int64_t number, 
   output_json_text(graph->events.file, text_length < 0 ? name : text, text_length < 0 ? length : (size_t)text_length);
   output_format(graph->events.file, ",\"ph\":\"%s\",\"pid\":%lld,\"tid\":%u,\"ts\":", phase,
                 (long long)graph->processes[graph->runs->runs[at->run].device], at->lane);
-  write_micros(&graph->events, time_ns);
+  write_time(&graph->events, time_ns);
   output_text(graph->events.file, "}");
   if (text_length >= 0) free(text);
 }
@@ -390,7 +403,7 @@ static void write_point(struct graph *graph, int64_t process, int64_t time_ns, i
       file, "{\"args\":{\"Allocator Bytes in Use\":%lld},\"cat\":\"Memory\",\"name\":\"Allocated Bytes\",\"ph\":\"C\",",
       (long long)bytes);
   output_format(file, "\"pid\":%lld,\"tid\":0,\"ts\":", (long long)process);
-  write_micros(&graph->events, time_ns);
+  write_time(&graph->events, time_ns);
   output_text(file, "}");
   struct holder shown[MOST_HOLDERS];
   uint32_t shown_count = 0;
@@ -421,7 +434,7 @@ static void write_point(struct graph *graph, int64_t process, int64_t time_ns, i
   output_format(file,
                 "},\"cat\":\"Memory\",\"name\":\"Top Allocations\",\"ph\":\"C\",\"pid\":%lld,\"tid\":0,\"ts\":",
                 (long long)process + 1);
-  write_micros(&graph->events, time_ns);
+  write_time(&graph->events, time_ns);
   output_text(file, "}");
 }
 
@@ -547,11 +560,21 @@ static bool write_graph(struct graph *graph, FILE *messages) {
   return ok && write_memory(graph, false, messages);
 }
 
+/* The second in which the first run of a capture begins. */
+static int64_t base_of(const struct graph *graph) {
+  const int64_t second = 1000000000;
+  int64_t first = INT64_MAX;
+  for (uint32_t i = 0; i < graph->runs->count; i++)
+    if (graph->runs->runs[i].start_ns < first) first = graph->runs->runs[i].start_ns;
+  return is_capture(graph) && first > 0 && first < INT64_MAX ? first / second * second : 0;
+}
+
 static enum tfprof_status graph_timeline(const struct classic_result *result, int64_t step, struct events *events,
                                          FILE *messages, struct tfprof_error *error) {
   struct graph graph = {.result = result, .events = *events};
   graph.runs = classic_runs_create(result->model, step, error);
   if (!graph.runs) return error->status;
+  graph.events.base_ns = base_of(&graph);
   size_t runs = (size_t)graph.runs->count + 1, nodes = (size_t)result->model->node_count + 1;
   graph.items = malloc(nodes * sizeof *graph.items);
   graph.processes = malloc(((size_t)graph.runs->device_count + 1) * sizeof *graph.processes);
