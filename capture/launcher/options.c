@@ -47,7 +47,7 @@ static const struct option_spec specs[OPTION_COUNT] = {
                          "by how much the run may become slower with --ops=sampled"},
     [OPTION_STEPS] = {"steps", 0, KIND_STEPS, "FIRST-LAST", "TFPROF_STEPS", true, "",
                       "record the ops of these steps, all of them, and of no others; the first step is 0, both are "
-                      "included"},
+                      "included; 5 is step 5 alone"},
     [OPTION_PYTHON] = {"python", 0, KIND_WORD, "stacks|calls|none", "TFPROF_PYTHON_MODE", true, "stacks",
                        "stacks: from which line of Python each op was called; calls: each call of a Python function, "
                        "too; none: neither"},
@@ -253,7 +253,7 @@ static bool set_value(struct capture_options *options, enum option option, const
       return false;
     case KIND_STEPS:
       if (!*value || is_steps(value)) break;
-      fprintf(stderr, "tfprof-capture: %s must be numbers of steps such as 10-20, not '%s'", from, value);
+      fprintf(stderr, "tfprof-capture: %s must be steps such as 10-20 or 5, not '%s'", from, value);
       return false;
     default: break;
   }

@@ -285,15 +285,16 @@ def test_rounds_of_two_optimizers():
 
 def test_chosen_steps():
     """Marked by the program, so that they are the same on a busy machine."""
-    with capturing.Directory() as directory:
-        program = PROGRAM.replace("    for optimizer", "    tfprof.step()\n    for optimizer")
-        program = program.replace("import sys, torch", "import sys, torch, tfprof")
-        capturing.run(directory, ["-c", program, "40", "1"], ops="sampled", steps="10-20")
-        assert [row[0] for row in steps(directory) if row[1] == 1] == list(range(10, 21)), steps(directory)
-        weights = {row[3] for row in steps(directory)}
-        assert weights == {None, 1.0}, weights
-        ops = query(directory, "SELECT count(*) FROM ops WHERE name = 'aten::linear'")
-        assert ops == [(11 * 20,)], ops
+    program = PROGRAM.replace("    for optimizer", "    tfprof.step()\n    for optimizer")
+    program = program.replace("import sys, torch", "import sys, torch, tfprof")
+    for asked, expected in ("10-20", list(range(10, 21))), ("5", [5]):
+        with capturing.Directory() as directory:
+            capturing.run(directory, ["-c", program, "40", "1"], ops="sampled", steps=asked)
+            assert [row[0] for row in steps(directory) if row[1] == 1] == expected, (asked, steps(directory))
+            weights = {row[3] for row in steps(directory)}
+            assert weights == {None, 1.0}, weights
+            ops = query(directory, "SELECT count(*) FROM ops WHERE name = 'aten::linear'")
+            assert ops == [(len(expected) * 20,)], ops
 
 
 def test_marks_after_the_last_iteration():
