@@ -1,9 +1,9 @@
 /* session.h: the life of a recording in one process.
 **
 ** begin: PyTorch is found, the proofs are made.  arm: the file is created, the writer thread starts, ops are recorded.
-** A forked child inherits all of it but the file and the thread: it gets its own when it runs its first op.  finish:
-** everything is written, the file closed in order.  Nothing here ever ends the program; what cannot be done is said
-** once on stderr and in the diagnostics.
+** A forked child inherits all of it but the file and the thread: it gets its own with its first op or allocation, so
+** that one which only goes on to another program leaves no file.  finish: everything is written, the file closed in
+** order.  Nothing here ever ends the program; what cannot be done is said once on stderr and in the diagnostics.
 */
 #ifndef TFPROF_CAPTURE_SESSION_H
 #define TFPROF_CAPTURE_SESSION_H
@@ -16,7 +16,7 @@
 enum session_state {
   SESSION_NONE,
   SESSION_RECORDING,
-  SESSION_INHERITED, /* forked, and no op was run since */
+  SESSION_INHERITED, /* forked, without an op or allocation since */
   SESSION_STARTING,  /* by another thread of the child */
   SESSION_ENDED,
 };
