@@ -1,8 +1,8 @@
 """Programs that a test runs: none takes longer than it may, and none outlives a test that fails.
 
-One that takes too long is a failure whose cause is gone once it is killed: so the stacks of all its processes are printed
-before, as far as there is a program to read them (py-spy, gdb). Its processes are those that have inherited a mark in the
-environment, whoever is their parent by then.
+One that takes too long is a failure whose cause is gone once it is killed: so the stacks of all its processes are
+printed before, as far as there is a program to read them (py-spy, gdb). Its processes are those that have inherited a
+mark in the environment, whoever is their parent by then.
 """
 
 import contextlib
@@ -55,7 +55,8 @@ def print_stacks(pid):
         if path is None:
             continue
         with contextlib.suppress(subprocess.TimeoutExpired):
-            done = subprocess.run([path] + arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+            done = subprocess.run([path] + arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=60)
             print(done.stdout or done.stderr)
 
 
@@ -73,8 +74,8 @@ def kill(mark):
 
 @contextlib.contextmanager
 def started(command, env=None, **more):
-    """A subprocess.Popen. When the body fails, it and all that it has started are killed; with subprocess.TimeoutExpired,
-    after their stacks have been printed."""
+    """A subprocess.Popen. When the body fails, it and all that it has started are killed; with
+    subprocess.TimeoutExpired, after their stacks have been printed."""
     mark = uuid.uuid4().hex
     environment = dict(os.environ if env is None else env, **{MARK: mark})
     process = subprocess.Popen(command, env=environment, **more)

@@ -90,7 +90,8 @@ def check_nesting(events):
 
 
 def check_arrows(events):
-    """An arrow starts once, before it goes on; its ends lie at an X of their lane. What is asynchronous begins and ends."""
+    """An arrow starts once, before it goes on; its ends lie at an X of their lane. What is
+    asynchronous begins and ends."""
     runs = collections.defaultdict(set)
     for event in events:
         if event["ph"] == "X":

@@ -1,4 +1,5 @@
-"""Where the tests' temporary files go: imported, it gives tempfile a folder of this process, which is removed at its end.
+"""Where the tests' temporary files go: imported, it gives tempfile a folder of this
+process, which is removed at its end.
 
 With TFPROF_KEEP_TEST_FILES in the environment it stays, and its name is printed.
 """

@@ -3,10 +3,10 @@
     with tfprof.ProfileContext("/tmp/train_dir", trace_steps=range(10, 20), dump_steps=[20]) as context:
         train()
 
-In TensorFlow's graph mode every Session.run is a step.  In PyTorch a step ends with that of an optimizer, or goes from one
-tfprof.step() to the next; so it does in a plain Python loop, whose function calls are then traced.  Without trace_steps,
-what is to be traced is chosen: nothing in the first ten steps; then whatever fetches something new (a program without
-fetches: the first step), and now and then another one while less than half of the graph has been seen.
+In TensorFlow's graph mode every Session.run is a step.  In PyTorch a step ends with that of an optimizer, or goes from
+one tfprof.step() to the next; so it does in a plain Python loop, whose function calls are then traced.  Without
+trace_steps, what is to be traced is chosen: nothing in the first ten steps; then whatever fetches something new (a
+program without fetches: the first step), and now and then another one while less than half of the graph has been seen.
 """
 
 import os
@@ -23,7 +23,8 @@ contexts = []  # those that are open, the innermost last
 
 
 class ProfileContext:
-    """profile_dir: where profile_<step> is written; trace_steps, dump_steps: numbers of steps (None: chosen, and 100)."""
+    """profile_dir: where profile_<step> is written; trace_steps, dump_steps: numbers of
+    steps (None: chosen, and 100)."""
 
     def __init__(self, profile_dir, trace_steps=None, dump_steps=None, enabled=True, debug=False):
         self._enabled = enabled
@@ -32,7 +33,8 @@ class ProfileContext:
         if not profile_dir:
             raise ValueError("ProfileContext needs a directory")
         if trace_steps is not None and len(trace_steps) > MAX_TRACED_STEPS:
-            raise ValueError("at most %d steps can be traced, trace_steps names %d" % (MAX_TRACED_STEPS, len(trace_steps)))
+            raise ValueError("at most %d steps can be traced, trace_steps names %d"
+                             % (MAX_TRACED_STEPS, len(trace_steps)))
         self._directory, self._debug = profile_dir, debug
         self._is_automatic = trace_steps is None
         self._trace_steps = set(trace_steps or ())
@@ -191,8 +193,8 @@ class SessionDriver:
 class LoopDriver:
     """Steps of a loop: from mark to mark, or, until the first mark, of PyTorch's optimizers.
 
-    torch.profiler must not end within a range that began while it ran, and an optimizer's step is such a range: what is to
-    be done there waits until the outermost one has ended.
+    torch.profiler must not end within a range that began while it ran, and an optimizer's step is such a range: what is
+    to be done there waits until the outermost one has ended.
     """
 
     def __init__(self, context):
@@ -325,8 +327,10 @@ class PythonRecorder:
         directory = os.path.dirname(os.path.abspath(__file__))
         if os.path.dirname(os.path.abspath(code.co_filename)) == directory:
             return
-        name = "%s:%d:%s" % (os.path.basename(code.co_filename), code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
-        self.events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": os.getpid(), "tid": threading.get_ident() & 0x7FFFFFFF,
+        name = "%s:%d:%s" % (os.path.basename(code.co_filename), code.co_firstlineno,
+                             getattr(code, "co_qualname", code.co_name))
+        self.events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": os.getpid(),
+                            "tid": threading.get_ident() & 0x7FFFFFFF,
                             "ts": start / 1000, "dur": (time.time_ns() - start) / 1000})
 
     def stop(self):

@@ -4,8 +4,8 @@ import copy
 
 TRAINABLE_VARIABLES = "_trainable_variables"
 
-_THRESHOLDS = ("bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros", "params",
-               "float_ops", "occurrence")
+_THRESHOLDS = ("bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros",
+               "params", "float_ops", "occurrence")
 
 
 def _options(**changes):
@@ -80,7 +80,8 @@ class ProfileOptionBuilder:
                           min_output_bytes=min_output_bytes)
 
     def with_min_execution_time(self, min_micros=0, min_accelerator_micros=0, min_cpu_micros=0):
-        return self._with(min_micros=min_micros, min_accelerator_micros=min_accelerator_micros, min_cpu_micros=min_cpu_micros)
+        return self._with(min_micros=min_micros, min_accelerator_micros=min_accelerator_micros,
+                          min_cpu_micros=min_cpu_micros)
 
     def with_min_parameters(self, min_params):
         return self._with(min_params=min_params)
@@ -94,7 +95,8 @@ class ProfileOptionBuilder:
     def with_accounted_types(self, account_type_regexes):
         return self._with(account_type_regexes=account_type_regexes)
 
-    def with_node_names(self, start_name_regexes=None, show_name_regexes=None, hide_name_regexes=None, trim_name_regexes=None):
+    def with_node_names(self, start_name_regexes=None, show_name_regexes=None, hide_name_regexes=None,
+                        trim_name_regexes=None):
         return self._with(start_name_regexes=start_name_regexes, show_name_regexes=show_name_regexes,
                           hide_name_regexes=hide_name_regexes, trim_name_regexes=trim_name_regexes)
 

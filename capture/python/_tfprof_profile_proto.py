@@ -60,12 +60,13 @@ def attribute(field, key, value):
 _SQL = """
 SELECT json_object(
   'steps', (SELECT json_group_array(json_array(id, number)) FROM steps),
-  'nodes', (SELECT json_group_array(json_array(id, name, op_type, canonical_device, host_device, shape, flops, code_trace_id,
-    json(output_shapes), json(attributes), data_format)) FROM nodes WHERE is_scope = 0),
-  'inputs', (SELECT json_group_array(json_array(node_id, position, source_node_id, source_output, shape)) FROM node_inputs),
+  'nodes', (SELECT json_group_array(json_array(id, name, op_type, canonical_device, host_device, shape, flops,
+    code_trace_id, json(output_shapes), json(attributes), data_format)) FROM nodes WHERE is_scope = 0),
+  'inputs', (SELECT json_group_array(json_array(node_id, position, source_node_id, source_output, shape))
+    FROM node_inputs),
   'types', (SELECT json_group_array(json_array(node_id, type)) FROM node_types),
-  'costs', (SELECT json_group_array(json_array(node_id, step_id, run_count, start_ns / 1000, end_ns / 1000, requested_bytes,
-    peak_bytes, residual_bytes, output_bytes)) FROM node_steps),
+  'costs', (SELECT json_group_array(json_array(node_id, step_id, run_count, start_ns / 1000, end_ns / 1000,
+    requested_bytes, peak_bytes, residual_bytes, output_bytes)) FROM node_steps),
   'runs', (SELECT json_group_array(json_array(node_id, step_id, 0, threads.name, start_ns / 1000, dur_ns / 1000))
     FROM ops JOIN threads ON threads.id = thread_id WHERE node_id IS NOT NULL),
   'device_runs', (SELECT json_group_array(json_array(node_id, step_id, 1, threads.name, start_ns / 1000, dur_ns / 1000))
@@ -89,7 +90,7 @@ class _Encoder:
         self.frames = {row[0]: row[1:] for row in tables["frames"]}
         self.groups = {}
         for name in ("inputs", "types", "costs", "runs", "device_runs"):
-            groups = self.groups["runs" if name == "device_runs" else name] = self.groups.get("runs", {}) if name == "device_runs" else {}
+            groups = self.groups.setdefault("runs" if name == "device_runs" else name, {})
             for row in tables[name]:
                 groups.setdefault(row[0], []).append(row[1:])
 
@@ -103,7 +104,9 @@ class _Encoder:
             frames.append(self.frames.get(frame, ("", -1, "", -1, "")))
         content = b""
         for file, line, function, first_line, source in reversed(frames):
-            content += message(1, integer(2, -1 if line is None else line) + integer(5, -1 if first_line is None else first_line)
+            content += message(1,
+                               integer(2, -1 if line is None else line)
+                               + integer(5, -1 if first_line is None else first_line)
                                + integer(6, self.text_number(file)) + integer(7, self.text_number(function))
                                + integer(8, self.text_number(source)))
         return content
@@ -111,11 +114,13 @@ class _Encoder:
     def execs(self, node):
         steps = {}
         for step, runs, start, end, requested, peak, residual, output in self.groups["costs"].get(node, ()):
-            memory = (integer(6, requested or 0) + integer(7, peak or 0) + integer(8, residual or 0) + integer(9, output or 0))
+            memory = (integer(6, requested or 0) + integer(7, peak or 0) + integer(8, residual or 0)
+                      + integer(9, output or 0))
             steps[step] = [integer(1, runs or 0) + integer(2, start or 0) + integer(3, end or 0), memory, {}]
         for step, is_accelerator, device, start, length in self.groups["runs"].get(node, ()):
             if step in steps:
-                steps[step][2].setdefault((is_accelerator or "stream:" in device.lower(), device.lower()), []).append((start, length))
+                key = (is_accelerator or "stream:" in device.lower(), device.lower())
+                steps[step][2].setdefault(key, []).append((start, length))
         content = b""
         for step, (head, memory, devices) in steps.items():
             if step not in self.number_of_step:
@@ -150,7 +155,8 @@ class _Encoder:
         return content + self.execs(node)
 
     def encode(self):
-        nodes = b"".join(entry(1, self.number_of_node[row[0]], message(2, self.node(row))) for row in self.tables["nodes"])
+        nodes = b"".join(entry(1, self.number_of_node[row[0]], message(2, self.node(row)))
+                         for row in self.tables["nodes"])
         has_trace = any(row[7] is not None for row in self.tables["nodes"])
         texts = b"".join(entry(4, number, text(2, content)) for content, number in self.texts.items())
         return nodes + integer(2, int(has_trace)) + numbers(3, sorted(self.number_of_step.values())) + texts

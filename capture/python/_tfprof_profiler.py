@@ -13,7 +13,8 @@ import sys
 
 load_beside = None  # set by the module tfprof
 
-ALL_ADVICE = {"ExpensiveOperationChecker": {}, "AcceleratorUtilizationChecker": {}, "JobChecker": {}, "OperationChecker": {}}
+ALL_ADVICE = {"ExpensiveOperationChecker": {}, "AcceleratorUtilizationChecker": {}, "JobChecker": {},
+              "OperationChecker": {}}
 
 _METRICS = {
     "exec_micros": "micros",
@@ -30,7 +31,8 @@ _VALUES = ("micros", "bytes", "peak_bytes", "residual_bytes", "output_bytes", "p
            "accelerator_micros", "cpu_micros", "device", "op_types", "input_shapes", "tensor_value")
 _INTEGERS = ("max_depth", "min_bytes", "min_peak_bytes", "min_residual_bytes", "min_output_bytes", "min_micros",
              "min_accelerator_micros", "min_cpu_micros", "min_params", "min_float_ops", "min_occurrence", "step")
-_PATTERNS = ("account_type_regexes", "start_name_regexes", "trim_name_regexes", "show_name_regexes", "hide_name_regexes")
+_PATTERNS = ("account_type_regexes", "start_name_regexes", "trim_name_regexes", "show_name_regexes",
+             "hide_name_regexes")
 
 
 class _Message:
@@ -48,7 +50,8 @@ class Shape(_Message):
     """dim: a list of objects with a size, -1 where it is not known."""
 
     def __init__(self, text=""):
-        self.dim = [_Dimension(int(size)) for size in text.split("x")] if re.fullmatch(r"-?\d+(x-?\d+)*", text or "") else []
+        is_shape = re.fullmatch(r"-?\d+(x-?\d+)*", text or "")
+        self.dim = [_Dimension(int(size)) for size in text.split("x")] if is_shape else []
 
 
 class _Dimension(_Message):
@@ -78,7 +81,8 @@ class GraphNodeProto(_Message):
 
 
 class MultiGraphNodeProto(_Message):
-    """A line of source or an op type of the code and op views, with its graph_nodes, and what comes below it in children."""
+    """A line of source or an op type of the code and op views, with its graph_nodes, and what
+    comes below it in children."""
 
     def __init__(self, row=None):
         row = row or {}
@@ -117,7 +121,8 @@ def program():
     environment, or the one on PATH."""
     here = os.path.dirname(os.path.abspath(__file__))
     chosen = os.environ.get("TFPROF_PROGRAM")
-    candidates = [chosen] if chosen else [os.path.join(here, "..", "tfprof"), os.path.join(here, "..", "..", "..", "bin", "tfprof"),
+    candidates = [chosen] if chosen else [os.path.join(here, "..", "tfprof"),
+                                          os.path.join(here, "..", "..", "..", "bin", "tfprof"),
                                           os.path.join(here, "..", "..", "..", "..", "bin", "tfprof"),
                                           os.path.join(sys.prefix, "bin", "tfprof"), shutil.which("tfprof")]
     for path in filter(None, candidates):
@@ -125,8 +130,9 @@ def program():
             return os.path.normpath(path)
     if chosen:
         raise FileNotFoundError("TFPROF_PROGRAM names %s, which is no program that can be run" % chosen)
-    raise FileNotFoundError("the program tfprof, which makes the views, is found neither beside %s nor in %s nor on PATH; set the "
-                            "variable TFPROF_PROGRAM to its path" % (here, os.path.join(sys.prefix, "bin")))
+    raise FileNotFoundError("the program tfprof, which makes the views, is found neither beside %s nor in %s nor on "
+                            "PATH; set the variable TFPROF_PROGRAM to its path"
+                            % (here, os.path.join(sys.prefix, "bin")))
 
 
 _MARK = "tfprof.rows.follow"
@@ -134,9 +140,12 @@ _MARK = "tfprof.rows.follow"
 
 def ask(commands, sql=None):
     """Runs commands of tfprof's prompt; returns what they print, the rows of `sql`, and what they say on stderr."""
-    words = [program()] + (["--format", "json"] if sql else []) + list(commands) + (["SELECT '%s'" % _MARK, sql] if sql else [])
+    words = [program(), *commands]
+    if sql:
+        words = [program(), "--format", "json", *commands, "SELECT '%s'" % _MARK, sql]
     environment = {name: value for name, value in os.environ.items() if name not in ("TFPROF_OPEN", "LD_PRELOAD")}
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=environment)
     text, errors = done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
     if done.returncode:
         raise ValueError(errors.strip() or "tfprof ended with %d" % done.returncode)
@@ -152,8 +161,8 @@ def _without_commas(pattern):
 
 
 def _option_values(options):
-    """As text, with TensorFlow's defaults for what the dictionary lacks; what is no value of -select is ignored. Of our own
-    there is `compat`: True does as TensorFlow's engine does where that is a mistake of it."""
+    """As text, with TensorFlow's defaults for what the dictionary lacks; what is no value of -select is ignored. Of our
+    own there is `compat`: True does as TensorFlow's engine does where that is a mistake of it."""
     values = {name: str(int(options.get(name, {"max_depth": 10, "step": -1}.get(name, 0)))) for name in _INTEGERS}
     values.update({name: ",".join(map(_without_commas, options.get(name, ()))) for name in _PATTERNS})
     values["order_by"] = options.get("order_by", "name") if options.get("order_by", "name") in _VALUES else "name"
@@ -188,7 +197,8 @@ def _tree(kind, rows):
 
 
 def _chain(kind, rows):
-    """Rows of the op view, each the child of the one before; the first is the one whose totals are those of the root."""
+    """Rows of the op view, each the child of the one before; the first is the one whose
+    totals are those of the root."""
     root = last = kind({"name": "_TFProfRoot"})
     for row in rows[:1]:
         whole = kind(row)
@@ -201,7 +211,8 @@ def _chain(kind, rows):
 
 
 # What hides rows of the op view without changing what the others count.
-_HIDING = {"max_depth": "0", "start_name_regexes": ".*", "trim_name_regexes": "", "show_name_regexes": ".*", "hide_name_regexes": "",
+_HIDING = {"max_depth": "0", "start_name_regexes": ".*", "trim_name_regexes": "", "show_name_regexes": ".*",
+           "hide_name_regexes": "",
            **{name: "0" for name in _INTEGERS if name.startswith("min_")}}
 
 
@@ -238,8 +249,9 @@ def run_view(opening, view, options):
 
 
 def _reports(name, lines):
-    """The lines below a checker's heading as its reports. As in TensorFlow, those of ExpensiveOperationChecker are one for all
-    op types, one for all nodes and one for all lines of source; of others, what to do belongs to the finding above it."""
+    """The lines below a checker's heading as its reports. As in TensorFlow, those of ExpensiveOperationChecker are one
+    for all op types, one for all nodes and one for all lines of source; of others, what to do belongs to the finding
+    above it."""
     if name == "ExpensiveOperationChecker":
         def kind(line):
             found = re.search(r"(?:\A|: )top \d+ (operation type|graph node): ", line)
@@ -276,8 +288,9 @@ def _sources():
 
 
 class Profiler:
-    """Several steps of a program. graph: a tf.Graph (None: the default graph where TensorFlow is used in graph mode, else no
-    graph: then the steps are traces, of torch.profiler or ProfileContext). op_log: an OpLogProto with types of one's own.
+    """Several steps of a program. graph: a tf.Graph (None: the default graph where TensorFlow is used in graph mode,
+    else no graph: then the steps are traces, of torch.profiler or ProfileContext). op_log: an OpLogProto with types of
+    one's own.
     """
 
     def __init__(self, graph=None, op_log=None):
@@ -291,8 +304,8 @@ class Profiler:
         return self._source
 
     def add_step(self, step, run_meta):
-        """run_meta: RunMetadata of tf.Session.run; or a torch.profiler.profile that has ended, or the path of a trace. Several
-        with the number of one step belong together."""
+        """run_meta: RunMetadata of tf.Session.run; or a torch.profiler.profile that has ended, or the path of a trace.
+        Several with the number of one step belong together."""
         if self._source is None:
             sources = _sources()
             is_of_graph = hasattr(run_meta, "step_stats") or isinstance(run_meta, bytes)
@@ -357,7 +370,8 @@ def advise(graph=None, run_meta=None, options=0):
 
 
 def write_op_log(graph, log_dir, op_log=None, run_meta=None, add_trace=True):
-    """Writes log_dir/tfprof_log: op_log, and for each op of the graph floating point operations, call stack and types."""
+    """Writes log_dir/tfprof_log: op_log, and for each op of the graph floating point
+    operations, call stack and types."""
     sources = _sources()
     log = sources.op_log_of(graph if graph is not None else sources.default_graph(), op_log, run_meta, add_trace)
     with open(os.path.join(log_dir, "tfprof_log"), "wb") as file:

@@ -392,8 +392,8 @@ class Recording:
     # ---- Modules.
 
     def prove_modules(self):
-        """Modules are seen as the first local of the function that calls them: of two, one called by the other, which do
-        nothing but look.
+        """Modules are seen as the first local of the function that calls them: of two, one called by the
+        other, which do nothing but look.
         """
         import _thread
         import gc

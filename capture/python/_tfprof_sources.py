@@ -1,4 +1,5 @@
-"""What a Profiler profiles: the graph and run metadata of TensorFlow, or traces of steps of PyTorch and of plain Python.
+"""What a Profiler profiles: the graph and run metadata of TensorFlow, or traces of steps
+of PyTorch and of plain Python.
 
 A source hands the engine files: opening() is the SQL that opens them.
 """
@@ -71,7 +72,8 @@ def _fill_shapes(graph, run_meta):
 
 
 def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_var=True):
-    """An OpLogProto: what `op_log` says, and for all ops of the graph float_ops, call stacks and _trainable_variables."""
+    """An OpLogProto: what `op_log` says, and for all ops of the graph float_ops, call
+    stacks and _trainable_variables."""
     from tensorflow.core.profiler import tfprof_log_pb2
     from tensorflow.python.framework import ops
 
@@ -136,7 +138,8 @@ class GraphSource(Source):
     def opening(self):
         words = []
         if self.graph is not None:
-            words += ["graph_path", self.write("graph.pb", self.graph.as_graph_def(add_shapes=True).SerializeToString())]
+            words += ["graph_path",
+                      self.write("graph.pb", self.graph.as_graph_def(add_shapes=True).SerializeToString())]
             words += ["op_log_path", self.write("tfprof_log", op_log_of(self.graph, self.op_log).SerializeToString())]
         values = [quoted(word) for word in words]
         for path, step in self.run_metas:
@@ -174,16 +177,19 @@ class TraceSource(Source):
 
     def add_step(self, step, recorded):
         trace = trace_of(recorded)
-        events = [event for event in trace.get("traceEvents", ()) if not str(event.get("name", "")).startswith("ProfilerStep")]
+        events = [event for event in trace.get("traceEvents", ())
+                  if not str(event.get("name", "")).startswith("ProfilerStep")]
         # Spans of the recorder itself reach beyond what was recorded.
         timed = [event for event in events if event.get("ph") == "X" and event.get("cat") != "Trace"]
         if not timed:
             raise ValueError("step %s: its trace holds no events" % step)
         start = min(event["ts"] for event in timed)
         end = max(event["ts"] + event.get("dur", 0) for event in timed)
-        host = min((e for e in timed if e.get("cat") in ("cpu_op", "python_function", "user_annotation")), key=lambda e: e["ts"],
+        host = min((e for e in timed if e.get("cat") in ("cpu_op", "python_function", "user_annotation")),
+                   key=lambda e: e["ts"],
                    default=timed[0])
-        mark = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "pid": host["pid"], "tid": host["tid"],
+        mark = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "pid": host["pid"],
+                "tid": host["tid"],
                 "ts": start, "dur": end - start}
         if self.trace is None:
             self.trace = dict(trace, traceEvents=[])

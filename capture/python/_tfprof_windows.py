@@ -1,5 +1,5 @@
-"""Where the library cannot listen to PyTorch itself: torch.profiler watches three steps now and then, and the ops that it
-saw are handed to the library.  Steps are all there: a hook of the optimizers tells them.
+"""Where the library cannot listen to PyTorch itself: torch.profiler watches three steps now and then, and the ops that
+it saw are handed to the library.  Steps are all there: a hook of the optimizers tells them.
 
 A window opens after the first optimizer step and after every 50th, and closes three steps later; never while a profiler
 of the program's own runs, and at once when one wants to begin.  Names, threads, times, nesting and sequence numbers are

@@ -53,8 +53,8 @@ def is_recording():
 
 
 def _take_last(opened):
-    """What this thread put into the list last, [thread, ...], or None: one object may be entered again while it is open,
-    and on several threads.
+    """What this thread put into the list last, [thread, ...], or None: one object may be entered again while it
+    is open, and on several threads.
     """
     me = threading.get_ident()
     for entry in reversed(opened):

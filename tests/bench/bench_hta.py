@@ -5,9 +5,9 @@
 
 The traces are the ranks of one job: the first is rank 0.  PYTHON is a Python that has HolisticTraceAnalysis; by default
 a virtual environment is made with pip in build/hta.  Each side runs in a process of its own and does all nine; what
-counts is processor time, user and system, of the whole process, interpreter and imports included.  Where HTA raises, the
-analysis counts on neither side: tfprof does not do it, and what HTA spent until then is taken off.  HTA runs once, tfprof
-is the smallest of `repeat` runs.
+counts is processor time, user and system, of the whole process, interpreter and imports included.  Where HTA raises,
+the analysis counts on neither side: tfprof does not do it, and what HTA spent until then is taken off.  HTA runs once,
+tfprof is the smallest of `repeat` runs.
 """
 import argparse
 import json

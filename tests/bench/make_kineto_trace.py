@@ -6,8 +6,9 @@
       flow id, Sequence number, Ev Idx, Record function id, Python id) and every ts moves on with each copy.  Without
       --from, the small trace is one made by `distinct` with 2 MB.
   make_kineto_trace.py distinct OUT.json [--megabytes 500] [--seed 1]
-      A trace of a language model answering requests: sequence lengths differ from step to step, so that shapes, strides,
-      concrete inputs, launch grids and template arguments of kernels are as many as in traces of real inference.
+      A trace of a language model answering requests: sequence lengths differ from step to step, so that shapes,
+      strides, concrete inputs, launch grids and template arguments of kernels are as many as in traces of real
+      inference.
 
 A name that ends in .gz is compressed as it is written.  The same arguments give the same bytes.
 """
@@ -30,7 +31,9 @@ HEADER = """{
     , "regsPerMultiprocessor": 65536, "sharedMemPerBlockOptin": 232448, "sharedMemPerMultiprocessor": 233472
     }
   ],
-  "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 8, "pg_count": 1, "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": 8, "ranks": [0, 1, 2, 3, 4, 5, 6, 7]}], "nccl_version": "2.21.5"},
+  "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 8, "pg_count": 1,
+    "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": 8,
+      "ranks": [0, 1, 2, 3, 4, 5, 6, 7]}], "nccl_version": "2.21.5"},
   "record_shapes": 1,
   "traceEvents": [
 """
@@ -71,8 +74,8 @@ class Distinct:
         self.index += 1
         return self.event(
             '  {\n    "ph": "X", "cat": "cpu_op", "name": "%s", "pid": %d, "tid": %d,\n    "ts": %s, "dur": %s,\n'
-            '    "args": {\n      "External id": %d,"Record function id": 0, %s"Concrete Inputs": [%s], "Input type": [%s], '
-            '"Input Strides": [%s], "Input Dims": [%s], "Ev Idx": %d\n    }\n  }'
+            '    "args": {\n      "External id": %d,"Record function id": 0, %s"Concrete Inputs": [%s], "Input type": '
+            '[%s], "Input Strides": [%s], "Input Dims": [%s], "Ev Idx": %d\n    }\n  }'
             % (name, PID, MAIN, microseconds(self.now), microseconds(duration), self.external, extra,
                ", ".join('"%s"' % c for c in concrete), ", ".join('"%s"' % t for t in types),
                ", ".join(self.strides(d) for d in dims), ", ".join("[" + ", ".join(map(str, d)) + "]" for d in dims),
@@ -92,23 +95,25 @@ class Distinct:
         self.now += self.random.randrange(3000, 6000)
         self.gpu = max(self.gpu + 500, self.now + 1000)
         yield self.event(
-            '  {\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": %d, "tid": %d,\n    "ts": %s, '
-            '"dur": %s,\n    "args": {\n      "External id": %d, "cbid": 211, "correlation": %d\n    }\n  }'
+            '  {\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": %d, "tid": %d,\n    "ts": '
+            '%s, "dur": %s,\n    "args": {\n      "External id": %d, "cbid": 211, "correlation": %d\n    }\n  }'
             % (PID, MAIN, microseconds(start), microseconds(self.now - start - 200), self.external, self.correlation))
         yield self.event(
             '  {\n    "ph": "s", "id": %d, "pid": %d, "tid": %d, "ts": %s,\n    "cat": "ac2g", "name": "ac2g"\n  }'
             % (self.correlation, PID, MAIN, microseconds(start)))
         yield self.event(
             '  {\n    "ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": 7,\n    "ts": %s, "dur": %s,\n'
-            '    "args": {\n      "External id": %d, "queued": 0, "device": 0, "context": 1,\n      "stream": 7, "correlation": %d,'
-            '\n      "registers per thread": %d,\n      "shared memory": %d,\n      "blocks per SM": %f,\n'
-            '      "warps per SM": %f,\n      "grid": [%d, %d, %d],\n      "block": [%d, %d, %d],\n'
+            '    "args": {\n      "External id": %d, "queued": 0, "device": 0, "context": 1,\n      "stream": 7, '
+            '"correlation": %d,\n      "registers per thread": %d,\n      "shared memory": %d,\n      "blocks per SM": '
+            '%f,\n      "warps per SM": %f,\n      "grid": [%d, %d, %d],\n      "block": [%d, %d, %d],\n'
             '      "est. achieved occupancy %%": %d\n    }\n  }'
-            % (kernel, microseconds(self.gpu), microseconds(duration), self.external, self.correlation, registers, shared,
+            % (kernel, microseconds(self.gpu), microseconds(duration), self.external, self.correlation, registers,
+               shared,
                grid[0] * grid[1] * grid[2] / 132, grid[0] * grid[1] * grid[2] * block[0] / 32 / 132, *grid, *block,
                self.random.randrange(101)))
         yield self.event(
-            '  {\n    "ph": "f", "id": %d, "pid": 0, "tid": 7, "ts": %s,\n    "cat": "ac2g", "name": "ac2g", "bp": "e"\n  }'
+            '  {\n    "ph": "f", "id": %d, "pid": 0, "tid": 7, "ts": %s,\n    "cat": "ac2g", "name": "ac2g", "bp": '
+            '"e"\n  }'
             % (self.correlation, microseconds(self.gpu)))
         self.gpu += duration
 
@@ -121,50 +126,58 @@ class Distinct:
             tokens = batch * (length if number % 16 == 0 else 1)
             m, n, k = r.choice((64, 128, 256)), r.choice((32, 64, 128, 256)), r.choice((16, 32, 64))
             for name, dims, types, concrete, kernel in (
-                ("aten::linear", [[tokens, hidden], [hidden * 3, hidden], []], ["c10::BFloat16"] * 2 + [""], ["", "", ""], None),
+                ("aten::linear", [[tokens, hidden], [hidden * 3, hidden], []], ["c10::BFloat16"] * 2 + [""],
+                 ["", "", ""], None),
                 ("aten::mm", [[tokens, hidden], [hidden, hidden * 3]], ["c10::BFloat16"] * 2, ["", ""],
-                 "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize%dx%dx%d_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
+                 "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize%dx%dx%d_warpgroupsize1x1x1_execute_segment_k_off_"
+                 "kernel__5x_cublas"
                  % (m, n, k)),
                 ("flash_attn::_flash_attn_varlen_forward",
-                 [[tokens, heads, 128], [batch * (length + layer), 8, 128], [batch * (length + layer), 8, 128], [batch + 1], []],
+                 [[tokens, heads, 128], [batch * (length + layer), 8, 128], [batch * (length + layer), 8, 128],
+                  [batch + 1], []],
                  ["c10::BFloat16"] * 3 + ["int", "Scalar"], ["", "", "", "", str(length + number)],
-                 "void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, %d, %d, %d, false, false, cutlass::bfloat16_t, "
-                 "Flash_kernel_traits<128, %d, %d, %d, cutlass::bfloat16_t> >, true, false, false, false, %s, true, false>"
-                 "(flash::Flash_fwd_params)" % (m, n, k, m, n, k, r.choice(("true", "false")))),
+                 "void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128, %d, %d, %d, false, false, "
+                 "cutlass::bfloat16_t, Flash_kernel_traits<128, %d, %d, %d, cutlass::bfloat16_t> >, true, false, "
+                 "false, false, %s, true, false>(flash::Flash_fwd_params)"
+                 % (m, n, k, m, n, k, r.choice(("true", "false")))),
                 ("_C::rms_norm", [[tokens, hidden], [tokens, hidden], [hidden], []], ["c10::BFloat16"] * 3 + ["Scalar"],
                  ["", "", "", "1e-05"],
-                 "void vllm::rms_norm_kernel<c10::BFloat16, %d>(c10::BFloat16*, c10::BFloat16 const*, c10::BFloat16 const*, float, "
-                 "int, int)" % r.choice((4, 8, 16))),
+                 "void vllm::rms_norm_kernel<c10::BFloat16, %d>(c10::BFloat16*, c10::BFloat16 const*, c10::BFloat16 "
+                 "const*, float, int, int)" % r.choice((4, 8, 16))),
                 ("aten::slice", [[batch * length, hidden], [], [], [], []], ["c10::BFloat16"] + ["Scalar"] * 4,
                  ["", "0", str(layer * batch), str(tokens + layer), "1"], None),
                 ("triton_poi_fused_add_mul_silu_%d" % (layer * 7 + number % 50), [[tokens, wide], [tokens, wide], []],
                  ["c10::BFloat16"] * 2 + ["Scalar"], ["", "", str(tokens * wide)],
                  "triton_poi_fused_add_mul_silu_%d" % (layer * 7 + number % 50)),
-                ("aten::copy_", [[tokens, hidden // 8], [tokens, hidden // 8], []], ["c10::BFloat16", "float", "Scalar"],
-                 ["", "", "False"],
-                 "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda("
-                 "at::TensorIteratorBase&)::{lambda()#3}::operator()() const::{lambda()#%d}::operator()() const::{lambda(float)#1}>"
-                 "(at::TensorIteratorBase&, at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() "
-                 "const::{lambda()#%d}::operator()() const::{lambda(float)#1} const&)::{lambda(int)#1}>(int, at::native::"
-                 "gpu_kernel_impl_nocast)" % (layer % 12, layer % 12)),
+                ("aten::copy_", [[tokens, hidden // 8], [tokens, hidden // 8], []],
+                 ["c10::BFloat16", "float", "Scalar"], ["", "", "False"],
+                 "void at::native::elementwise_kernel<128, 4, "
+                 "at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
+                 "{lambda()#3}::operator()() const::{lambda()#%d}::operator()() const::{lambda(float)#1}>"
+                 "(at::TensorIteratorBase&, "
+                 "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() "
+                 "const::{lambda()#%d}::operator()() const::{lambda(float)#1} const&)::{lambda(int)#1}>(int, "
+                 "at::native::gpu_kernel_impl_nocast)" % (layer % 12, layer % 12)),
             ):
                 yield self.op(name, dims, types, concrete, r.randrange(5000, 30000))
                 self.now += r.randrange(500, 2500)
                 if kernel:
                     grid = (max(1, tokens // m) * r.choice((1, 1, 2)), max(1, hidden // n), r.choice((1, 1, 1, batch)))
-                    yield from self.launch(kernel, grid, (r.choice((128, 256, 384)), 1, 1), r.choice((0, 0, 49152, 166912)),
-                                           r.choice((32, 40, 96, 168, 255)), r.randrange(1500, 90000))
+                    yield from self.launch(kernel, grid, (r.choice((128, 256, 384)), 1, 1),
+                                           r.choice((0, 0, 49152, 166912)), r.choice((32, 40, 96, 168, 255)),
+                                           r.randrange(1500, 90000))
         self.external += 1
         yield self.event(
-            '  {\n    "ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d", "pid": %d, "tid": %d,\n    "ts": %s, "dur": %s,'
-            '\n    "args": {\n      "External id": %d,"Record function id": 0, "Ev Idx": %d\n    }\n  }'
+            '  {\n    "ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d", "pid": %d, "tid": %d,\n    "ts": '
+            '%s, "dur": %s,\n    "args": {\n      "External id": %d,"Record function id": 0, "Ev Idx": %d\n    }\n  }'
             % (number, PID, MAIN, microseconds(begin), microseconds(self.now - begin), self.external, self.index))
         self.now += 20000
 
     def metadata(self):
         for thread in (MAIN, BACKWARD):
-            yield self.event('  {\n    "name": "thread_name", "ph": "M", "ts": %s, "pid": %d, "tid": %d,\n    "args": {\n'
-                             '      "name": "thread %d (python)"\n    }\n  }' % (microseconds(self.now), PID, thread, thread))
+            yield self.event('  {\n    "name": "thread_name", "ph": "M", "ts": %s, "pid": %d, "tid": %d,\n    "args": '
+                             '{\n      "name": "thread %d (python)"\n    }\n  }'
+                             % (microseconds(self.now), PID, thread, thread))
 
 
 def write_distinct(out, size, seed):

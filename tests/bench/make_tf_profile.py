@@ -3,9 +3,9 @@
 
     make_tf_profile.py PATH [NODES [STEPS]]       50000 nodes, 10 steps: about 140 MB
 
-Blocks of layers, as deep as real models are: names of five parts, 30 frames of call stack, up to three inputs within the
-block (TensorFlow's own profiler crashes on deeper graphs), one run of each node on the CPU and one on an accelerator in each
-step, with memory.
+Blocks of layers, as deep as real models are: names of five parts, 30 frames of call stack, up to three inputs within
+the block (TensorFlow's own profiler crashes on deeper graphs), one run of each node on the CPU and one on an
+accelerator in each step, with memory.
 """
 
 import sys
@@ -54,12 +54,13 @@ def main():
             shape = varint(64) + varint(64)
             if op == "VariableV2":
                 node += data(4, shape)
-            node += data(5, op) + data(5, device) + data(6, device) + data(7, device[:-5] + "cpu:0") + number(8, 4096 * 64)
-            node += data(9, op)
+            node += data(5, op) + data(5, device) + data(6, device) + data(7, device[:-5] + "cpu:0")
+            node += number(8, 4096 * 64) + data(9, op)
             trace = b""
             for k in range(30):
                 line = 10 * k + (i // 8 % 100 if k > 20 else 0)
-                trace += data(1, number(2, line) + number(5, (1 << 64) - 1) + number(6, 1 + k % 2) + number(7, 100 + (k * 7 + line) % 400))
+                trace += data(1, number(2, line) + number(5, (1 << 64) - 1) + number(6, 1 + k % 2)
+                              + number(7, 100 + (k * 7 + line) % 400))
             node += data(10, trace)
             node += data(11, data(1, "T") + data(2, number(6, 1)))
             for step in range(steps):

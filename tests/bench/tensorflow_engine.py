@@ -4,11 +4,11 @@
     tensorflow_engine.py [--python PYTHON] [--nodes N,...] [--steps N] [--profile FILE]
                          [--views scope,op,graph,code,advise] [--times N]
 
-PYTHON is one with tensorflow (python3 -m venv tf && tf/bin/pip install tensorflow-cpu). For each number of nodes a profile
-is made (make_tf_profile.py), and then measured: CPU seconds and peak memory of loading and one view, written to a file (of
-TensorFlow without its import, of tfprof with the start of the process), advice likewise, of both the best of --times (3);
-each further view in the same process, by the prompt's command and by SQL with the text of every line; and by how much time and memory
-grow with the nodes. Run on an idle machine.
+PYTHON is one with tensorflow (python3 -m venv tf && tf/bin/pip install tensorflow-cpu). For each number of nodes a
+profile is made (make_tf_profile.py), and then measured: CPU seconds and peak memory of loading and one view, written to
+a file (of TensorFlow without its import, of tfprof with the start of the process), advice likewise, of both the best of
+--times (3); each further view in the same process, by the prompt's command and by SQL with the text of every line; and
+by how much time and memory grow with the nodes. Run on an idle machine.
 """
 
 import argparse
@@ -121,7 +121,8 @@ def further_views(profile, views, times):
     for view in views:
         for turn, order in enumerate(("name", "micros", "bytes")):
             before = used()
-            count = db.execute(f"SELECT count(displayed_text) FROM {view}_view WHERE order_by = ?", (order,)).fetchone()[0]
+            count = db.execute(f"SELECT count(displayed_text) FROM {view}_view WHERE order_by = ?",
+                               (order,)).fetchone()[0]
             print(f"    by SQL, {'a further' if turn else 'the first'} {view:5s} by {order:6s} "
                   f"{1000 * (used() - before):6.1f} ms, {count} lines")
 
@@ -172,7 +173,8 @@ def main():
     for nodes in (int(number) for number in arguments.nodes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             profile = os.path.join(folder, "profile")
-            subprocess.run([sys.executable, HERE / "make_tf_profile.py", profile, str(nodes), str(arguments.steps)], check=True)
+            subprocess.run([sys.executable, HERE / "make_tf_profile.py", profile, str(nodes), str(arguments.steps)],
+                           check=True)
             print(f"{nodes} nodes, {arguments.steps} steps, {os.path.getsize(profile) / 1e6:.0f} MB")
             measured = compare(profile, views, arguments.python, arguments.times)
         if earlier:

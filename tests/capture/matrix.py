@@ -2,10 +2,10 @@
 
     python3 tests/capture/matrix.py [PYTHON[@TORCH]]...
 
-For PYTHON@TORCH a virtual environment is made, that release of PyTorch is installed into it from the package index (some
-gigabytes, gone afterwards), and programs/matrix.py is recorded with it, every op.  A PYTHON alone is one that has
-PyTorch already.  What the program says of itself is compared with what the recording holds; a part that is recorded
-but wrong ends the row with WRONG, and the exit status is then 1.  It is no test of tests/run.sh, since it needs the
+For PYTHON@TORCH a virtual environment is made, that release of PyTorch is installed into it from the package index
+(some gigabytes, gone afterwards), and programs/matrix.py is recorded with it, every op.  A PYTHON alone is one that has
+PyTorch already.  What the program says of itself is compared with what the recording holds; a part that is recorded but
+wrong ends the row with WRONG, and the exit status is then 1.  It is no test of tests/run.sh, since it needs the
 network; TFPROF_BUILD is the build directory (build).
 """
 
@@ -70,7 +70,8 @@ def try_one(python):
     """(version of Python, of PyTorch, what is recorded, whether that is right)"""
     with tempfile.TemporaryDirectory() as folder:
         directory = os.path.join(folder, "run")
-        versions = run(python, "-c", "import platform, torch; print(platform.python_version(), torch.__version__)").split()
+        versions = run(python, "-c",
+                       "import platform, torch; print(platform.python_version(), torch.__version__)").split()
         command = [os.path.join(BUILD, "tfprof-capture"), "-q", "--ops=all", "-o", directory, "--", python, PROGRAM]
         told = json.loads(run(*command))
         states = {}

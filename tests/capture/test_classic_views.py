@@ -1,5 +1,5 @@
-"""The classic views answer for programs of PyTorch: a capture of a small one, and traces of torch.profiler, of which all sums
-must be those of the tables.
+"""The classic views answer for programs of PyTorch: a capture of a small one, and traces of torch.profiler, of which
+all sums must be those of the tables.
 """
 
 import decimal
@@ -51,22 +51,28 @@ def check_parameters(run):
                           "      Scale/part/weight (3x3, 9/9 params)"], "\n".join(lines)
     lines = print_view(run, "op -select params,occurrence -account_type_regexes Parameter -max_depth 5")
     assert len(lines) == 1 and re.match(r"Parameter +416 params \(100.00%, 100.00%\), +0\|14$", lines[0]), lines
-    classes = {row["name"]: row["op_types"] for row in capturing.query(run, "SELECT name, op_types FROM scope_view WHERE " + EVERY)}
+    classes = {row["name"]: row["op_types"]
+               for row in capturing.query(run, "SELECT name, op_types FROM scope_view WHERE " + EVERY)}
     assert classes["Network/encoder"] == "Sequential" and classes["Network/head"] == "Linear", classes
     assert classes["Network/encoder/0/weight"] == "Parameter", classes
     assert classes["Network/encoder/0/bias"] == "Parameter|_trainable_variables", classes
-    rows = capturing.query(run, "SELECT scope_view.name AS path, nodes.name AS name FROM scope_view JOIN nodes ON nodes.id = node_id WHERE "
+    rows = capturing.query(run,
+                           "SELECT scope_view.name AS path, nodes.name AS name FROM scope_view JOIN nodes ON nodes.id "
+                           "= node_id WHERE "
                            + EVERY)
     # In nodes one of the two models bears its class in all its names; here both do.
     names = {row["path"]: row["name"] for row in rows}
-    assert len(rows) == 28 and names["Network/encoder/2/weight"] in ("encoder.2.weight", "Network.encoder.2.weight"), rows
+    assert len(rows) == 28, rows
+    assert names["Network/encoder/2/weight"] in ("encoder.2.weight", "Network.encoder.2.weight"), rows
 
 
 def check_types(run):
     """Types of one's own, for ops and modules alike."""
     define = "INSERT INTO node_type_patterns VALUES ('.*/head(/.*)?', 'head'), ('gradients/.*', 'backward')"
-    rows = json.loads(subprocess.run([SHELL, run, "--format", "json", define, "SELECT name, op_types FROM scope_view WHERE is_accounted AND "
-                                      "account_type_regexes = 'head' AND " + EVERY], capture_output=True, text=True, check=True).stdout)
+    rows = json.loads(subprocess.run([SHELL, run, "--format", "json", define,
+                                      "SELECT name, op_types FROM scope_view WHERE is_accounted AND "
+                                      "account_type_regexes = 'head' AND " + EVERY], capture_output=True, text=True,
+                                     check=True).stdout)
     types = {row["name"]: row["op_types"].split("|") for row in rows}
     assert "Linear" in types["Network/head"] and "Parameter" in types["Network/head/weight"], types
     assert all("head" in kinds and re.search("/head(/|$)", name) for name, kinds in types.items()), types
@@ -77,13 +83,17 @@ def check_types(run):
 def check_sums(path, view, step):
     """What the root of a view says of a step is what the ops of the step add up to."""
     where = "step_id = (SELECT id FROM steps WHERE number = %d)" % step
-    table = one(path, "SELECT sum(self_ns) AS cpu, sum(device_self_ns) AS device, sum(flops) AS flops, count(*) AS calls, "
-                "sum(allocated_self_bytes) AS bytes FROM ops WHERE category NOT IN ('user', 'python', 'module') AND " + where)
-    unlinked = one(path, "SELECT count(*) AS calls, sum(dur_ns) AS device FROM (SELECT dur_ns, op_id, step_id FROM kernels UNION ALL "
-                   "SELECT dur_ns, op_id, step_id FROM transfers) WHERE op_id NOT IN (SELECT id FROM ops WHERE category NOT IN "
-                   "('user', 'python', 'module')) IS NOT FALSE AND " + where)
+    table = one(path,
+                "SELECT sum(self_ns) AS cpu, sum(device_self_ns) AS device, sum(flops) AS flops, count(*) AS calls, "
+                "sum(allocated_self_bytes) AS bytes FROM ops WHERE category NOT IN ('user', 'python', 'module') AND "
+                + where)
+    unlinked = one(path,
+                   "SELECT count(*) AS calls, sum(dur_ns) AS device FROM (SELECT dur_ns, op_id, step_id FROM kernels "
+                   "UNION ALL SELECT dur_ns, op_id, step_id FROM transfers) WHERE op_id NOT IN (SELECT id FROM ops "
+                   "WHERE category NOT IN ('user', 'python', 'module')) IS NOT FALSE AND " + where)
     root = one(path, "SELECT * FROM %s_view WHERE step = %d AND position = 0 AND %s" % (view, step, EVERY))
-    nodes = one(path, "SELECT count(*) AS count FROM graph_view WHERE min_occurrence = 1 AND step = %d AND %s" % (step, EVERY))["count"]
+    nodes = one(path, "SELECT count(*) AS count FROM graph_view WHERE min_occurrence = 1 AND step = %d AND %s"
+                % (step, EVERY))["count"]
     assert abs(root["total_cpu_micros"] - (table["cpu"] or 0) / 1e3) <= nodes, (view, root, table)
     device = (table["device"] or 0) + (unlinked["device"] or 0)
     assert abs(root["total_accelerator_micros"] - device / 1e3) <= nodes, (view, root, table)
@@ -107,13 +117,15 @@ def check_views(run):
     assert product["bytes"] == 2 * 5 * 3 * 4, product
     assert "Observer/head/aten::linear/aten::addmm" in rows and "Network/aten::relu" in rows, sorted(rows)
     assert "looking on" in rows and rows["looking on"]["total_occurrence"] == 0, rows.get("looking on")
-    backward = [row for name, row in rows.items() if name.startswith("gradients/Network/head/aten::linear/aten::addmm_grad/")]
+    backward = [row for name, row in rows.items()
+                if name.startswith("gradients/Network/head/aten::linear/aten::addmm_grad/")]
     assert sum(row["occurrence"] for row in backward if row["op_types"].endswith("|AddmmBackward0")) == 2, backward
     assert not any(name.startswith("gradients/Observer") for name in rows), sorted(rows)
     # The average leaves the warm-up out, where the network allocates what it keeps.
     steps = capturing.query(run, "SELECT number, is_warmup FROM steps")
     assert [row["is_warmup"] for row in steps] == [1, 1, 1, 0, 0, 0, 0], steps
-    total = "SELECT total_micros AS micros, total_defined AS nodes FROM scope_view WHERE name = 'Network' AND step = %d AND " + EVERY
+    total = ("SELECT total_micros AS micros, total_defined AS nodes FROM scope_view WHERE name = 'Network' AND step = "
+             "%d AND " + EVERY)
     measured = [one(run, total % step)["micros"] for step in (3, 4, 5, 6)]
     average = one(run, total % -1)
     assert abs(average["micros"] - sum(measured) / 4) <= average["nodes"], (average, measured)
@@ -128,17 +140,21 @@ def check_code(run):
     assert len(head) == 2, sorted(names)
     trees = [row for row in rows if row["depth"] == 2]
     assert sum(row["total_occurrence"] for row in trees) == rows[0]["total_occurrence"] > 0, trees
-    assert sum(row["total_float_ops"] for row in rows if row["depth"] == 2 and row["name"].endswith("(gradient)")) > 0, trees
+    assert sum(row["total_float_ops"] for row in rows if row["depth"] == 2
+               and row["name"].endswith("(gradient)")) > 0, trees
     # Parameters stand where they are used first.
     params = {row["name"]: row["total_params"] for row in rows}
     lines = ("_TFProfRoot", "classic.py:48:main", "classic.py:49:main", "classic.py:36:Scale.forward")
     assert [params[line] for line in lines] == [416, 203 + 10, 203, 10], params
-    lines = print_view(run, "code -max_depth 100 -select float_ops -show_name_regexes classic.py.*|_TFProfRoot -step 5 -order_by float_ops")
+    lines = print_view(run,
+                       "code -max_depth 100 -select float_ops -show_name_regexes classic.py.*|_TFProfRoot -step 5 "
+                       "-order_by float_ops")
     assert any(re.match(r" +classic.py:51:main \(0/[0-9.k]+ flops\)$", line) for line in lines), "\n".join(lines)
 
 
 def check_graph(run):
-    """Below an op is what it takes: parameters by their shapes, the ops that it called, and in the end what ran before."""
+    """Below an op is what it takes: parameters by their shapes, the ops that it called, and
+    in the end what ran before."""
     rows = capturing.query(run, "SELECT position, parent_position, name FROM graph_view WHERE max_depth = 100000")
     below = {}
     for row in rows:
@@ -147,9 +163,12 @@ def check_graph(run):
     head = children["Network/head/aten::linear"]
     assert "Network/head/weight" in head and "Network/head/bias" in head, head
     assert "Network/head/aten::linear/aten::addmm" in head, head
-    assert "Scale/part/weight" in children["Scale/aten::linear"] and "Scale/factor" in children["Scale/aten::mul"], children
-    # What is reached over an op that came later is listed there only, so that all that is left is that it is there once.
-    assert len({row["name"] for row in rows}) == len(rows) and any(name.startswith("gradients/") for name in children), rows
+    assert ("Scale/part/weight" in children["Scale/aten::linear"]
+            and "Scale/factor" in children["Scale/aten::mul"]), children
+    # What is reached over an op that came later is listed there only, so that all that is
+    # left is that it is there once.
+    assert len({row["name"] for row in rows}) == len(rows), rows
+    assert any(name.startswith("gradients/") for name in children), rows
     lines = print_view(run, "graph -account_type_regexes Parameter,aten::mm -select params -max_depth 100000")
     assert any("Network/encoder/0/weight (8x12, 96/96 params)" in line for line in lines), "\n".join(lines)
 
@@ -157,7 +176,8 @@ def check_graph(run):
 def timeline(path, step, directory):
     """The events of a step; also by kind."""
     file = os.path.join(directory, "timeline.json")
-    subprocess.run([SHELL, path, "graph -step %d -max_depth 100000 -output timeline:outfile=%s" % (step, file)], capture_output=True, check=True)
+    subprocess.run([SHELL, path, "graph -step %d -max_depth 100000 -output timeline:outfile=%s" % (step, file)],
+                   capture_output=True, check=True)
     with open("%s_%d" % (file, step), encoding="utf-8") as opened:
         text = opened.read()
     check_events(json.loads(text))
@@ -176,8 +196,8 @@ def spans(events):
 
 
 def check_runs(path, step, directory):
-    """The step itself, every range, op, kernel and transfer of it is there once, with its times; arrows lead from ops to what
-    they launched."""
+    """The step itself, every range, op, kernel and transfer of it is there once, with its times; arrows lead
+    from ops to what they launched."""
     where = "step_id = (SELECT id FROM steps WHERE number = %d)" % step
     events = timeline(path, step, directory)
     wanted = capturing.query(path, "SELECT start_ns AS start, dur_ns AS dur FROM ops "
@@ -185,10 +205,12 @@ def check_runs(path, step, directory):
                              + "".join(" UNION ALL SELECT start_ns, dur_ns FROM %s WHERE thread_id IS NOT NULL AND %s"
                                        % (table, where) for table in ("kernels", "transfers")))
     shown = spans(event for event in events["X"] if event["cat"] == "Op")
-    assert shown == sorted((row["start"], row["dur"]) for row in wanted) and shown, (path, step, len(shown), len(wanted))
+    assert shown == sorted((row["start"], row["dur"])
+                           for row in wanted) and shown, (path, step, len(shown), len(wanted))
     marks = capturing.query(path, "SELECT start_ns AS start, dur_ns AS dur FROM ops WHERE category = 'user' AND "
                             "name NOT GLOB 'ProfilerStep*' AND name NOT GLOB 'tfprof.step#*' AND %s UNION ALL "
-                            "SELECT start_ns, dur_ns FROM steps WHERE thread_id IS NOT NULL AND number = %d" % (where, step))
+                            "SELECT start_ns, dur_ns FROM steps WHERE thread_id IS NOT NULL AND number = %d"
+                            % (where, step))
     shown = spans(event for event in events["X"] if event["cat"] == "Mark")
     assert shown == sorted((row["start"], row["dur"]) for row in marks) and shown, (path, step, shown, marks)
     launched = one(path, "SELECT count(*) AS count FROM (SELECT op_id, step_id FROM kernels "
@@ -208,7 +230,8 @@ def check_runs(path, step, directory):
 def check_timeline(run, directory):
     events = check_runs(run, 5, directory)
     names = {event["args"]["name"] for event in events["X"] if event["cat"] == "Op"}
-    ran = {row["name"] for row in capturing.query(run, "SELECT name FROM graph_view WHERE step = 5 AND min_occurrence = 1 AND " + EVERY)}
+    rows = capturing.query(run, "SELECT name FROM graph_view WHERE step = 5 AND min_occurrence = 1 AND " + EVERY)
+    ran = {row["name"] for row in rows}
     assert names == ran - {"_TFProfRoot"}, names ^ ran
     lanes = [event["args"]["name"] for event in events["M"]]
     assert any(re.match(r"Op scheduling threads: /device:cpu:0/thread:\d+", name) for name in lanes), lanes
@@ -223,14 +246,19 @@ def check_timeline(run, directory):
 def check_advice(run):
     """Nothing points to TensorFlow's files, which a capture has no use for."""
     done = subprocess.run([SHELL, run, "advise"], capture_output=True, text=True)
-    assert done.returncode == 0 and done.stderr == "" and "top 1 graph node: " in done.stdout, (done.stdout, done.stderr)
+    assert (done.returncode == 0 and done.stderr == ""
+            and "top 1 graph node: " in done.stdout), (done.stdout, done.stderr)
 
 
 def check_node_steps(run):
-    rows = capturing.query(run, "SELECT nodes.name AS name, sum(run_count) AS runs, sum(exec_ns) AS exec, sum(requested_bytes) AS bytes "
-                           "FROM node_steps JOIN nodes ON nodes.id = node_id GROUP BY nodes.id ORDER BY nodes.id")
-    ops = capturing.query(run, "SELECT nodes.name AS name, count(*) AS runs, sum(self_ns) AS exec, sum(allocated_self_bytes) AS bytes "
-                          "FROM ops JOIN nodes ON nodes.id = ops.node_id GROUP BY nodes.id ORDER BY nodes.id")
+    rows = capturing.query(run,
+                           "SELECT nodes.name AS name, sum(run_count) AS runs, sum(exec_ns) AS exec, "
+                           "sum(requested_bytes) AS bytes FROM node_steps JOIN nodes ON nodes.id = node_id GROUP BY "
+                           "nodes.id ORDER BY nodes.id")
+    ops = capturing.query(run,
+                          "SELECT nodes.name AS name, count(*) AS runs, sum(self_ns) AS exec, "
+                          "sum(allocated_self_bytes) AS bytes FROM ops JOIN nodes ON nodes.id = ops.node_id GROUP BY "
+                          "nodes.id ORDER BY nodes.id")
     assert rows == ops and len(rows) >= 8, (rows, ops)
 
 
@@ -242,7 +270,8 @@ def check_trace(path):
     with tempfile.TemporaryDirectory() as directory:
         for step in steps[-2:]:
             check_runs(path, step, directory)
-    for command in ("scope -select micros,occurrence,op_types,device", "op -select micros,input_shapes,occurrence -order_by micros",
+    for command in ("scope -select micros,occurrence,op_types,device",
+                    "op -select micros,input_shapes,occurrence -order_by micros",
                     "graph -max_depth 100 -select bytes,micros"):
         lines = print_view(path, command)
         assert len(lines) > 0 and lines[0], (path, command)

@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import subprocess
-import sys
 
 import capturing
 from capturing import query
@@ -83,7 +82,8 @@ def check_against_profiler():
                 for key in its
                 if key[0] == row["name"]
                 and len(key[1]) == len(values)
-                and all(mine == other or (mine == "" and not other.startswith("[")) for mine, other in zip(values, key[1]))
+                and all(mine == other or (mine == "" and not other.startswith("["))
+                        for mine, other in zip(values, key[1]))
             ]
             assert match, (row["name"], values, [key for key in its if key[0] == row["name"]])
             compared += 1

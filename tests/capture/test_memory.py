@@ -1,5 +1,5 @@
-"""Memory: what is recorded of it is what torch.profiler's profile_memory=True sees, allocation by allocation, on the same
-seeded programs; a profiler of the user sees the same with and without capture; threads that release what others
+"""Memory: what is recorded of it is what torch.profiler's profile_memory=True sees, allocation by allocation, on the
+same seeded programs; a profiler of the user sees the same with and without capture; threads that release what others
 allocated, memory from before the recording, failures and sudden deaths leave what is asked for in the tables.
 """
 
@@ -89,7 +89,8 @@ def check_equal(what, mine, its, compared=(ALLOCATED, RELEASED)):
         assert left and right, (what, word, left, right)
         for op in sorted(set(left) | set(right), key=str):
             assert left.get(op) == right.get(op), (
-                "%s: %s by %s: captured %s and profiled %s (count and bytes)" % (what, word, op, left.get(op), right.get(op))
+                "%s: %s by %s: captured %s and profiled %s (count and bytes)"
+                % (what, word, op, left.get(op), right.get(op))
             )
     count = sum(map(len, mine))
     print("%-40s %5d allocations and releases of %d ops are equal" % (what, count, len(sums(mine, 1))))
@@ -112,7 +113,8 @@ def check_against_profiler(program):
         total = 0
         for index, event in enumerate(thread):
             total += event[1]
-            assert event[2] == total, "%s: event %d of the user's profiler is %s after %d" % (program, index, event, total)
+            what = "%s: event %d of the user's profiler is %s after %d"
+            assert event[2] == total, what % (program, index, event, total)
         assert total == alone[0][-1][2], (program, total, alone[0][-1])
     print("%-40s %5d events of the user's profiler are as without us" % (program, sum(map(len, together))))
     drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
@@ -132,7 +134,8 @@ def check_ranks():
         assert [row["rank"] for row in ranks] == [0, 1], ranks
         for row in ranks:
             with open(out + str(row["rank"])) as file:
-                check_equal("rank %d, same execution" % row["rank"], captured(row["path"]), json.load(file), [ALLOCATED])
+                check_equal("rank %d, same execution" % row["rank"], captured(row["path"]), json.load(file),
+                            [ALLOCATED])
 
 
 # ---- What only a recording sees.
@@ -142,8 +145,9 @@ def check_sums(run):
     """Totals fit, event by event, and what ops are said to have allocated is what the rows say."""
     found = query(
         run,
-        """SELECT count(*) AS count, sum(in_use_bytes - before <> bytes) AS wrong, sum(peak_bytes < in_use_bytes) AS low,
-        max(peak_bytes) = max(in_use_bytes) AS meets FROM (SELECT *, lag(in_use_bytes) OVER (ORDER BY id) AS before
+        """SELECT count(*) AS count, sum(in_use_bytes - before <> bytes) AS wrong,
+        sum(peak_bytes < in_use_bytes) AS low, max(peak_bytes) = max(in_use_bytes) AS meets
+        FROM (SELECT *, lag(in_use_bytes) OVER (ORDER BY id) AS before
         FROM memory_events WHERE allocator = 'DefaultCPUAllocator' AND kind <> 'out_of_memory')""",
     )[0]
     assert found["count"] > 20 and found["wrong"] == 0 and found["low"] == 0 and found["meets"] == 1, found
@@ -184,7 +188,8 @@ def check_failure():
         by_line = {row["line"]: (row["count"], row["bytes"]) for row in live}
         assert by_line[line_of("out_of_memory.py", "the line of the weights")] == (3, weights), by_line
         assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, history), by_line
-        (device,) = query(path, "SELECT kind, ordinal, multiprocessor_count AS cores, memory_bytes AS bytes FROM devices")
+        (device,) = query(path,
+                          "SELECT kind, ordinal, multiprocessor_count AS cores, memory_bytes AS bytes FROM devices")
         cores = subprocess.run(["lscpu", "-p=CORE,SOCKET"], capture_output=True, text=True, check=True).stdout
         cores = len({line for line in cores.splitlines() if not line.startswith("#")})
         size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
@@ -196,7 +201,8 @@ def check_failure():
         holder = "out_of_memory.py:%d (" % line_of("out_of_memory.py", "the line of the history")
         assert advice["severity"] == "critical" and "held by " + holder in advice["message"], advice
         assert "at " + where + ": 4.00 PiB" in advice["message"], advice
-        print("a failure is there with its line, %d bytes in use, and the lines that hold them" % failure["in_use_bytes"])
+        print("a failure is there with its line, %d bytes in use, and the lines that hold them"
+              % failure["in_use_bytes"])
 
 
 def check_kill():
@@ -207,8 +213,11 @@ def check_kill():
         live = query(path, "SELECT line, live_count, live_bytes, peak_bytes FROM memory_by_line")
         by_line = {row["line"]: (row["live_count"], row["live_bytes"]) for row in live}
         assert all(row["peak_bytes"] == row["live_bytes"] for row in live), live  # it died at its peak
-        timeline = query(path, "SELECT sum(bytes) AS bytes, count(*) AS count, max(device_bytes) AS peak FROM memory_timeline")
-        assert timeline[0]["peak"] == query(path, "SELECT max(in_use_bytes) AS peak FROM memory_events")[0]["peak"], timeline
+        timeline = query(path,
+                         "SELECT sum(bytes) AS bytes, count(*) AS count, max(device_bytes) AS peak FROM "
+                         "memory_timeline")
+        assert timeline[0]["peak"] == query(path,
+                                            "SELECT max(in_use_bytes) AS peak FROM memory_events")[0]["peak"], timeline
         # The last one was asked for 0.15 s before the end: growth like this is written at once.
         assert by_line[line_of("out_of_memory.py", "the last line")] == (1, 64 * 1024 * 1024 * 4), by_line
         assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, 20 * 500 * 1000 * 4), by_line
@@ -239,8 +248,9 @@ shared = torch.empty(54321, dtype=torch.uint8).share_memory_()
         check_sums(path)
         (found,) = query(
             path,
-            """SELECT count(*) AS count, sum(a.released_ns > a.allocated_ns) AS released, count(DISTINCT a.bytes) AS sizes,
-            count(DISTINCT a.thread_id) AS threads FROM allocations AS a WHERE bytes BETWEEN 100000 AND 100199""",
+            """SELECT count(*) AS count, sum(a.released_ns > a.allocated_ns) AS released,
+            count(DISTINCT a.bytes) AS sizes, count(DISTINCT a.thread_id) AS threads
+            FROM allocations AS a WHERE bytes BETWEEN 100000 AND 100199""",
         )
         assert found == {"count": 200, "released": 200, "sizes": 200, "threads": 1}, found
         released_by = {
@@ -255,7 +265,8 @@ shared = torch.empty(54321, dtype=torch.uint8).share_memory_()
 
 
 def check_regions():
-    """What pieces are for, on a program whose sizes are known: 8 steps, a batch of 16 x 32, a layer of 32 x 64 and 64."""
+    """What pieces are for, on a program whose sizes are known: 8 steps, a batch of 16 x
+    32, a layer of 32 x 64 and 64."""
     source = """
 import torch
 from torch import nn
@@ -284,7 +295,8 @@ for batch in data:
                 FROM allocations AS a LEFT JOIN ops AS o ON o.id = a.op_id GROUP BY 1, 2, 3""",
             )
         }
-        states = {op: count for (region, op, size), count in found.items() if (region, size) == ("optimizer_state", 8192)}
+        states = {op: count for (region, op, size), count in found.items()
+                  if (region, size) == ("optimizer_state", 8192)}
         assert sum(count for count, _ in states.values()) == 2 == sum(live for _, live in states.values()), found
         inputs = sum(size * count for (region, _, size), (count, _) in found.items() if region == "input")
         assert inputs >= 8 * batch, found
@@ -297,7 +309,8 @@ for batch in data:
             path,
             """WITH t AS (SELECT *, row_number() OVER (PARTITION BY category ORDER BY time_ns DESC) AS place,
             row_number() OVER (ORDER BY time_ns DESC) AS last FROM memory_timeline)
-            SELECT sum(bytes) AS bytes, max(CASE WHEN last = 1 THEN device_bytes END) AS device FROM t WHERE place = 1""",
+            SELECT sum(bytes) AS bytes, max(CASE WHEN last = 1 THEN device_bytes END) AS device FROM t
+            WHERE place = 1""",
         )[0]
         in_use = query(path, "SELECT in_use_bytes AS bytes FROM memory_events ORDER BY id DESC LIMIT 1")[0]["bytes"]
         assert last["bytes"] == last["device"] == in_use, (last, in_use)

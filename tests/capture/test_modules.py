@@ -86,9 +86,9 @@ def check_flops(directory, counts):
     span = "(SELECT %s_ns FROM ops WHERE name = 'counted')"
     rows = query(
         directory,
-        "WITH RECURSIVE inside(node_id, flops) AS (SELECT node_id, flops FROM ops WHERE flops IS NOT NULL AND module IS "
-        "NOT NULL AND start_ns >= %s AND end_ns <= %s UNION ALL SELECT nodes.parent_id, inside.flops FROM inside JOIN nodes ON "
-        "nodes.id = inside.node_id WHERE nodes.parent_id IS NOT NULL) "
+        "WITH RECURSIVE inside(node_id, flops) AS (SELECT node_id, flops FROM ops WHERE flops IS NOT NULL AND module "
+        "IS NOT NULL AND start_ns >= %s AND end_ns <= %s UNION ALL SELECT nodes.parent_id, inside.flops FROM inside "
+        "JOIN nodes ON nodes.id = inside.node_id WHERE nodes.parent_id IS NOT NULL) "
         "SELECT name, sum(inside.flops) AS flops FROM inside JOIN nodes ON nodes.id = node_id GROUP BY 1"
         % (span % "start", span % "end"),
     )
@@ -107,7 +107,8 @@ def check_flops(directory, counts):
         assert flops <= its <= 3 * flops, (name, flops, its)
         compared += its == 3 * flops
     assert compared >= 8, (mine, counts)
-    summary = query(directory, "SELECT module, class, sum_flops, param_count FROM module_summary WHERE module = 'Language'")
+    summary = query(directory,
+                    "SELECT module, class, sum_flops, param_count FROM module_summary WHERE module = 'Language'")
     assert len(summary) == 1 and summary[0]["class"] == "Language", summary
     return total
 
@@ -173,7 +174,8 @@ def check_changes():
         assert found["a.weight"] == ["added", "replaced"] and found["a.bias"] == ["added", "changed"], found
         assert found["extra"] == ["added", "removed"] and found["c.bias"] == ["added", "changed"], found
         assert found["c.weight"] == ["added"] and found["new"] == ["added"], found
-        modules = {row["name"]: row["removed_ns"] is None for row in query(directory, "SELECT * FROM nodes WHERE is_scope")}
+        modules = {row["name"]: row["removed_ns"] is None
+                   for row in query(directory, "SELECT * FROM nodes WHERE is_scope")}
         assert not modules["unused"] and modules["a"] and modules["b.1"], modules
         print("a model that changes: %d parameters at its end, %d removed" % (len(now) + 1, len(gone)))
 
@@ -228,7 +230,8 @@ print(len(released))
 
 
 def check_nothing_is_held():
-    """What the program lets go of is gone at once, on the thread that let go: we hold nothing of it, not even a moment."""
+    """What the program lets go of is gone at once, on the thread that let go: we hold
+    nothing of it, not even a moment."""
     with capturing.Directory() as directory:
         out, err = capturing.run(directory, ["-c", HELD])
         assert out == "7240\n", (out, err)

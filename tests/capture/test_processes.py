@@ -94,9 +94,9 @@ if pid: os.waitpid(pid, 0)
 """)[0],
         [2, 1],
     )
-    # What a child runs has been run before. What a thread of the parent is just doing for the first time stays half done
-    # in the child, with us and without: a static of an op of PyTorch's, in which the C library registers its end, with a
-    # lock of its own.  And no child runs backward(), for it may want a lock of autograd's that the thread had.
+    # What a child runs has been run before. What a thread of the parent is just doing for the first time stays half
+    # done in the child, with us and without: a static of an op of PyTorch's, in which the C library registers its end,
+    # with a lock of its own.  And no child runs backward(), for it may want a lock of autograd's that the thread had.
     forks = STEP + """
 import threading
 def forward(count):
@@ -221,18 +221,20 @@ os.waitpid(pid, 0)
     starter = "import os, sys; sys.argv[1] = str(os.getpid()); exec(%r)" % program
     with capturing.Directory() as directory:
         out, _ = capturing.run(directory, ["-c", starter, "pid"])
-        told = {pid: (parent, None, count) for pid, parent, count in (map(int, row.split()) for row in out.splitlines())}
+        told = {pid: (parent, None, count)
+                for pid, parent, count in (map(int, row.split()) for row in out.splitlines())}
         assert len(told) == 3 and profiles(directory) == told, (told, profiles(directory))
         closed = {row["steps"]: capturing.summary(row["path"])["closed"] for row in capturing.query(
             directory,
-            """SELECT path, (SELECT count(*) FROM ops WHERE ops.profile_id = profiles.id AND name LIKE 'Optimizer.step#%')
-            AS steps FROM profiles""")}
+            """SELECT path, (SELECT count(*) FROM ops
+            WHERE ops.profile_id = profiles.id AND name LIKE 'Optimizer.step#%') AS steps FROM profiles""")}
         assert closed == {2: True, 3: False, 5: True}, closed
     print("children that outlive and die")
     # Each is called with one argument more than the one before.
     calls = ["os.execl(p, *a)", "os.execve(p, a, dict(os.environ))", "os.execvp(p, a)", "os.execlpe(p, *a, os.environ)"]
     program = STEP + "p, a = sys.executable, [sys.executable, '-c', sys.argv[1], *sys.argv[1:], '']\n"
-    program += "step(len(sys.argv))\ncalls = %r\nlen(sys.argv) - 2 == len(calls) or eval(calls[len(sys.argv) - 2])" % calls
+    program += ("step(len(sys.argv))\ncalls = %r\nlen(sys.argv) - 2 == len(calls) or eval(calls[len(sys.argv) - 2])"
+                % calls)
     with capturing.Directory() as directory:
         capturing.run(directory, ["-c", program, program])
         found = sorted((count, capturing.summary(path)["closed"]) for path, count in steps(directory).items())
@@ -332,7 +334,8 @@ step()
 
 
 def test_thread_names():
-    """As threading.Thread has them; of other threads as the system has them. A number that is used again has a new name."""
+    """As threading.Thread has them; of other threads as the system has them. A number that
+    is used again has a new name."""
     program = """
 import _thread, queue, threading, time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,6 @@
-"""tfprof.ProfileContext, Profiler, profile(), advise() and ProfileOptionBuilder: for PyTorch and plain Python always, for
-TensorFlow, whose tutorials then run and must get TensorFlow's own results, with a Python that has it: TFPROF_TENSORFLOW_PYTHON.
+"""tfprof.ProfileContext, Profiler, profile(), advise() and ProfileOptionBuilder: for PyTorch and plain Python always,
+for TensorFlow, whose tutorials then run and must get TensorFlow's own results, with a Python that has it:
+TFPROF_TENSORFLOW_PYTHON.
 """
 
 import os
@@ -35,16 +36,19 @@ while row.children:
     row = row.children[0]
     rows[row.name] = row
 assert rows["aten::addmm"].float_ops == 2 * 3 * 4 * 8 + 2 * 3 * 8 * 2, rows["aten::addmm"]
-assert sum(node.run_count for node in rows["aten::mm"].graph_nodes) >= 3 and rows["aten::mm"].exec_micros > 0, rows["aten::mm"]
+product = rows["aten::mm"]
+assert sum(node.run_count for node in product.graph_nodes) >= 3 and product.exec_micros > 0, product
 scope = context.profiler.profile_name_scope(builder(silent).with_step(4).build())
 assert scope.total_exec_micros > 0 and "gradients" in [child.name for child in scope.children], scope
-code = context.profiler.profile_python(builder(silent).with_step(4).with_node_names(show_name_regexes=["<string>.*"]).build())
+shown = builder(silent).with_step(4).with_node_names(show_name_regexes=["<string>.*"])
+code = context.profiler.profile_python(shown.build())
 assert code.total_exec_micros > 0, code
-graph = context.profiler.profile_graph(builder(silent).with_timeline_output(os.path.join(sys.argv[2], "t")).with_step(2).build())
+timeline = builder(silent).with_timeline_output(os.path.join(sys.argv[2], "t")).with_step(2)
+graph = context.profiler.profile_graph(timeline.build())
 assert os.path.getsize(os.path.join(sys.argv[2], "t_2")) > 1000 and graph.children, graph
 advice = context.profiler.advise({"ExpensiveOperationChecker": {}})
 reports = advice.checkers["ExpensiveOperationChecker"].reports
-assert [line[:21] for line in reports[0].split("\\n")] == ["top %d operation type:" % place for place in (1, 2, 3)], reports
+assert [line[:21] for line in reports[0].split("\\n")] == ["top %d operation type:" % n for n in (1, 2, 3)], reports
 assert len(reports) <= 3 and sum("top 1 graph node: " in report for report in reports) < 2, reports
 assert context.profiler.advise({}).checkers == {}
 every = context.profiler.advise().checkers
@@ -64,7 +68,8 @@ with tfprof.ProfileContext(sys.argv[2], dump_steps=[]) as context:
     for number in range(13):
         context.step(number)
         network(torch.ones(3, 4))
-assert 11 in context.profiler._source.steps and min(context.profiler._source.steps) == 11, context.profiler._source.steps
+steps = context.profiler._source.steps
+assert 11 in steps and min(steps) == 11, steps
 print("PyTorch: done")
 """
 
@@ -91,7 +96,8 @@ silent = tfprof.ProfileOptionBuilder().with_empty_output().select(["micros", "oc
 ops = context.profiler.profile_operations(silent)
 # The line of inner comes before that of work: what is hidden counts in the root; commas are part of an expression.
 some = context.profiler.profile_operations(dict(silent, show_name_regexes=[".*:wo{1,3}r[,k]"]))
-assert some.total_exec_micros == ops.total_exec_micros > some.children[0].total_exec_micros and not some.children[0].children, some
+first = some.children[0]
+assert some.total_exec_micros == ops.total_exec_micros > first.total_exec_micros and not first.children, some
 names = {}
 while ops.children:
     ops = ops.children[0]
@@ -118,24 +124,29 @@ except FileNotFoundError as problem:
 
 
 def check_program():
-    """The program is found where it was built, where it was installed, in a virtual environment and on PATH; else that is said."""
+    """The program is found where it was built, where it was installed, in a virtual environment and
+    on PATH; else that is said."""
     with tempfile.TemporaryDirectory() as directory:
         def where(modules, path="/usr/bin:/bin", python=sys.executable, **variables):
             environment = {**os.environ, "PATH": path, "PYTHONPATH": modules, "TFPROF_PROGRAM": "", **variables}
-            return subprocess.run([python, "-c", WHERE], capture_output=True, text=True, check=True, env=environment).stdout.strip()
+            return subprocess.run([python, "-c", WHERE], capture_output=True, text=True, check=True,
+                                  env=environment).stdout.strip()
 
         built = os.path.join(capturing.BUILD, "tfprof")
         assert os.path.realpath(where(os.path.join(capturing.BUILD, "python"))) == os.path.realpath(built)
-        subprocess.run(["cmake", "--install", capturing.BUILD, "--prefix", os.path.join(directory, "installed")], check=True,
-                       stdout=subprocess.DEVNULL)
-        installed = [folder for folder, _, files in os.walk(os.path.join(directory, "installed")) if "tfprof.py" in files]
+        subprocess.run(["cmake", "--install", capturing.BUILD, "--prefix", os.path.join(directory, "installed")],
+                       check=True, stdout=subprocess.DEVNULL)
+        installed = [folder for folder, _, files in os.walk(os.path.join(directory, "installed"))
+                     if "tfprof.py" in files]
         assert where(installed[0]) == os.path.join(directory, "installed", "bin", "tfprof"), installed
         alone = shutil.copytree(os.path.join(capturing.BUILD, "python"), os.path.join(directory, "somewhere", "alone"))
         assert "is found neither beside %s" % alone in where(alone), where(alone)
         assert where(alone, path=os.path.dirname(os.path.abspath(built))) == os.path.abspath(built)
         assert where(alone, TFPROF_PROGRAM=built) == os.path.normpath(built)
-        assert where(alone, TFPROF_PROGRAM="/no/such") == "TFPROF_PROGRAM names /no/such, which is no program that can be run"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", os.path.join(directory, "environment")], check=True)
+        assert where(alone,
+                     TFPROF_PROGRAM="/no/such") == "TFPROF_PROGRAM names /no/such, which is no program that can be run"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", os.path.join(directory, "environment")],
+                       check=True)
         shutil.copy(built, os.path.join(directory, "environment", "bin"))
         python = os.path.join(directory, "environment", "bin", "python")
         assert where(alone, python=python) == os.path.join(directory, "environment", "bin", "tfprof")
@@ -144,8 +155,8 @@ def check_program():
 
 def run(python, code, *words):
     environment = {name: value for name, value in os.environ.items() if name != "TFPROF_RUN_DIRECTORY"}
-    done = subprocess.run([python, *code, os.path.join(capturing.BUILD, "python"), *words], capture_output=True, text=True, timeout=300,
-                          env=environment)
+    done = subprocess.run([python, *code, os.path.join(capturing.BUILD, "python"), *words], capture_output=True,
+                          text=True, timeout=300, env=environment)
     assert done.returncode == 0, "%s\n%s" % (done.stdout[-2000:], done.stderr[-4000:])
     print(done.stdout.strip().split("\n")[-1])
 
@@ -155,7 +166,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         run(sys.executable, ["-c", PLAIN], os.path.join(directory, "plain"))
         dumped = os.path.join(directory, "plain", "profile_3")
-        report = subprocess.run([os.path.join(capturing.BUILD, "tfprof"), "op", "--profile_path=" + dumped, "-step", "3"],
+        report = subprocess.run([os.path.join(capturing.BUILD, "tfprof"), "op", "--profile_path=" + dumped, "-step",
+                                 "3"],
                                 capture_output=True, text=True)
         assert report.returncode == 0 and ":inner" in report.stdout, report
         tensorflow = os.environ.get("TFPROF_TENSORFLOW_PYTHON")

@@ -1,5 +1,5 @@
-"""--python=calls: every call of a Python function is an op of category python, with the line that it began at, and ops lie
-inside of the calls that made them.
+"""--python=calls: every call of a Python function is an op of category python, with the line that it began at, and ops
+lie inside of the calls that made them.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""torchrun: each rank is a profile of its own with its number, the size of the job and its parent, and its ops are those
-that torch.profiler sees in it.
+"""torchrun: each rank is a profile of its own with its number, the size of the job and its parent, and its ops are
+those that torch.profiler sees in it.
 """
 
 import os

@@ -6,7 +6,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -38,9 +37,9 @@ def steps(path):
 def test_kill():
     """Every step that ended a second before the program was killed is in the dump.
 
-    The second is one of the training thread's processor time: on an idle machine the same, and on one where neither that
-    thread nor the writer's comes to run, no steps are expected of them. It is killed once that thread has had a second
-    and more of it after its first steps, however long that takes.
+    The second is one of the training thread's processor time: on an idle machine the same, and on one where neither
+    that thread nor the writer's comes to run, no steps are expected of them. It is killed once that thread has had a
+    second and more of it after its first steps, however long that takes.
     """
     random.seed(int(os.environ.get("TFPROF_TEST_SEED", "1")))
     for attempt in range(int(os.environ.get("TFPROF_TEST_KILLS", "6"))):
@@ -194,7 +193,10 @@ for number in range(30):
     with range_of("after"): x.relu()
     time.sleep(0.1)
 for file in files: print("still mine", file=file, flush=True)
-if sys.argv[2] == "gone": time.sleep(2); os.rename(os.environ["TFPROF_RUN_DIRECTORY"], sys.argv[1] + "/moved"); os.closerange(3, 1024)
+if sys.argv[2] == "gone":
+    time.sleep(2)
+    os.rename(os.environ["TFPROF_RUN_DIRECTORY"], sys.argv[1] + "/moved")
+    os.closerange(3, 1024)
 """
     for ending in ("stays", "gone"):
         with capturing.Directory() as directory, tempfile.TemporaryDirectory() as own:
@@ -245,7 +247,8 @@ print(after - before, varied - after, resident() - varied)
         (path,) = capturing.dumps(directory)
         summary = capturing.summary(path)
         assert not summary["problems"] and summary["rows"]["ops"] > 4_000_000, summary
-        messages = [row["message"] for row in capturing.table(path, "diagnostics") if row["reason"] == "capture_dropped"]
+        messages = [row["message"] for row in capturing.table(path, "diagnostics")
+                    if row["reason"] == "capture_dropped"]
         assert messages == ["names or lists of input shapes were left out because there are too many different ones"]
 
 

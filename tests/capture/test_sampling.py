@@ -1,7 +1,7 @@
 """Ops recorded in some steps only: which, what they stand for, and what stays complete.
 
-One seeded program is run with --ops=all and sampled. It does the same in every step, so counts for the whole run must be
-equal, whatever the machine's load does to the choice of steps.
+One seeded program is run with --ops=all and sampled. It does the same in every step, so counts for the whole run must
+be equal, whatever the machine's load does to the choice of steps.
 """
 
 import os
@@ -165,7 +165,8 @@ def test_errors_of_samples():
     program = PROGRAM.replace("        with record", "        for _ in range(step % 7): x.add(1)\n        with record")
     # A model is known some 20 ms after its first op: in the warm-up there is time for that.
     program = program.replace("import sys, torch", "import sys, time, torch") + "    if step == 1: time.sleep(0.5)\n"
-    columns = "SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error FROM step_summary"
+    columns = ("SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error FROM "
+               "step_summary")
     with capturing.Directory() as everything, capturing.Directory() as sampled:
         capturing.run(everything, ["-c", program, "30", "1"], ops="all")
         assert query(everything, columns)[0][2:] == (0, 0, 0), query(everything, columns)
@@ -175,9 +176,10 @@ def test_errors_of_samples():
         capturing.run(sampled, ["-c", program, "90", "1"], ops="sampled", overhead=1)
         rows = query(
             sampled,
-            """SELECT s.id, s.dur_ns, s.sample_weight, sum(o.category <> 'user'), sum((o.category <> 'user') * o.self_ns),
-            sum((o.name GLOB 'Optimizer.step#*') * o.dur_ns)
-            FROM steps AS s JOIN ops AS o ON o.step_id = s.id WHERE s.ops_recorded = 1 AND s.is_warmup = 0 GROUP BY s.id""",
+            """SELECT s.id, s.dur_ns, s.sample_weight, sum(o.category <> 'user'),
+            sum((o.category <> 'user') * o.self_ns), sum((o.name GLOB 'Optimizer.step#*') * o.dur_ns)
+            FROM steps AS s JOIN ops AS o ON o.step_id = s.id
+            WHERE s.ops_recorded = 1 AND s.is_warmup = 0 GROUP BY s.id""",
         )
         weights = {row[0]: row[2] for row in rows}
         number, weight = len(rows), sum(weights.values())
@@ -221,7 +223,8 @@ def test_parts_of_steps():
     stand for them."""
     group = "dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)\n"
     program = PROGRAM.replace("torch.manual_seed", "import torch.distributed as dist\n" + group + "torch.manual_seed")
-    program = program.replace("        optimizer.zero", "        dist.all_reduce(loss.detach())\n        optimizer.zero")
+    program = program.replace("        optimizer.zero",
+                              "        dist.all_reduce(loss.detach())\n        optimizer.zero")
     with capturing.Directory() as directory:
         capturing.run(directory, ["-c", program, str(STEPS), "1"], ops="sampled", overhead=1)
         recorded = dict(query(directory, "SELECT id, ops_recorded FROM steps"))
@@ -258,7 +261,8 @@ def test_parts_of_steps():
 def test_memory_by_line():
     """Small pieces have a line only in steps with ops: what those say of the others is what a whole recording says, and
     what is kept in each step is told."""
-    program = PROGRAM.replace("        optimizer.step()", "        kept.append(torch.ones(30000))\n        optimizer.step()")
+    program = PROGRAM.replace("        optimizer.step()",
+                              "        kept.append(torch.ones(30000))\n        optimizer.step()")
     program = "kept = []\n" + program
     with capturing.Directory() as everything, capturing.Directory() as sampled:
         capturing.run(everything, ["-c", program, str(STEPS), "1"], ops="all")
@@ -370,7 +374,8 @@ def test_largest_size():
         capturing.run(directory, ["-c", program, "60", "1"], ops="all", max_size=20000)
         recorded = [row[0] for row in steps(directory) if row[1] == 1]
         assert recorded and max(recorded) < 40 and len(steps(directory)) == 60, recorded
-        told = query(directory, "SELECT reason, count FROM diagnostics WHERE reason IN ('capture_full', 'capture_interval')")
+        told = query(directory,
+                     "SELECT reason, count FROM diagnostics WHERE reason IN ('capture_full', 'capture_interval')")
         assert ("capture_full", None) in told and told[-1] == ("capture_interval", None), told
         # Nothing speaks for the steps after that: figures are of those before.
         weights = {row[0]: row[3] for row in steps(directory)}

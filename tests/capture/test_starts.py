@@ -121,7 +121,8 @@ def test_check():
         assert check("no-such-program")[0] == 127
         assert sorted(os.listdir(directory)) == ["python3", "train"], os.listdir(directory)
         by_variable = [os.path.join(capturing.BUILD, "tfprof-capture"), capturing.PYTHON, script]
-        by_variable = subprocess.run(by_variable, env=dict(os.environ, TFPROF_CHECK="1"), capture_output=True, text=True)
+        by_variable = subprocess.run(by_variable, env=dict(os.environ, TFPROF_CHECK="1"), capture_output=True,
+                                     text=True)
         assert by_variable.returncode == 0 and "can be recorded." in by_variable.stdout, by_variable
         # A Python without PyTorch.
         status, text = check(capturing.PYTHON, "-S")
@@ -134,7 +135,8 @@ def test_virtual_environment():
 
     (Debian's python3 has a sitecustomize beside the standard library, which comes before that of site-packages.)
     """
-    show = "import sys; print(vars(__builtins__).get('mine'), getattr(sys.modules.get('sitecustomize'), '__file__', None))"
+    show = ("import sys; print(vars(__builtins__).get('mine'), getattr(sys.modules.get('sitecustomize'), '__file__', "
+            "None))")
     with tempfile.TemporaryDirectory() as directory:
         if subprocess.run([capturing.PYTHON, "-m", "venv", "--without-pip", directory]).returncode:
             capturing.skip("venv is not there")

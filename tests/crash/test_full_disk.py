@@ -37,7 +37,8 @@ def check(run, done):
     assert lost and lost == {row["count"] for row in told if row["reason"] == "dropped_rows"}, told
     # The last words find room on the full disk: how much was lost, and the end.
     assert f"tfprof: {sum(lost):,} rows were lost" in done.stderr, (lost, done.stderr)
-    assert asking.query(run, "SELECT complete, rows_dropped FROM coverage") == [{"complete": 1, "rows_dropped": sum(lost)}], told
+    coverage = asking.query(run, "SELECT complete, rows_dropped FROM coverage")
+    assert coverage == [{"complete": 1, "rows_dropped": sum(lost)}], told
     print("       ", recorded["n"], "ops recorded;", told)
 
 

@@ -189,7 +189,8 @@ def test_run_directories():
         open(os.path.join(path, name), "w").close()
     os.mkdir(os.path.join(path, "folder"))
     status, out, error = capture("-o", "run", "--", "echo", "ran", directory=directory)
-    assert status == 125 and out == "" and "run holds a recording already (1 file)" in error and "--force" in error, error
+    assert (status == 125 and out == "" and "run holds a recording already (1 file)" in error
+            and "--force" in error), error
     status, out, error = capture("-o", "run", "--force", "--", "echo", "ran", directory=directory)
     assert status == 0 and out == "ran\n"
     assert sorted(os.listdir(path)) == ["folder", "notes.txt"]
@@ -218,7 +219,8 @@ def test_unwritable_directories():
     os.chmod(directory, 0o555)
     # Root may write anywhere, but for the capability.
     before = ["setpriv", "--bounding-set", "-dac_override"] if os.getuid() == 0 else []
-    done = subprocess.run([*before, CAPTURE, "-o", directory, "--", "echo", "ran"], cwd="/", capture_output=True, text=True)
+    done = subprocess.run([*before, CAPTURE, "-o", directory, "--", "echo", "ran"], cwd="/", capture_output=True,
+                          text=True)
     status, out, error = done.returncode, done.stdout, done.stderr
     assert status == 125 and out == "" and "cannot write into the run directory" in error, (status, error)
     assert os.listdir(directory) == []

@@ -1,12 +1,13 @@
-"""Random small graphs with random options: the classic views against TensorFlow's own engine, byte for byte from the legend on;
-some of them as timelines, as profiles of pprof and as the objects of the Python module; and their advice.
+"""Random small graphs with random options: the classic views against TensorFlow's own engine, byte for byte from the
+legend on; some of them as timelines, as profiles of pprof and as the objects of the Python module; and their advice.
 
     test_classic.py [CASES [SEED]]
 
-Needs a Python with TensorFlow: this one, or the one that TFPROF_TENSORFLOW_PYTHON names.  Graphs, run metadata and op logs are
-made up, so nothing is run: nodes within scopes of the same name, several outputs, control edges, unknown shapes, a library of
-functions, stats on several devices, of unknown nodes and of nodes within functions, user-defined types, call stacks with
-gradients, inline and by number.  Every third program is read from the ProfileProto that TensorFlow writes of it.
+Needs a Python with TensorFlow: this one, or the one that TFPROF_TENSORFLOW_PYTHON names.  Graphs, run metadata and op
+logs are made up, so nothing is run: nodes within scopes of the same name, several outputs, control edges, unknown
+shapes, a library of functions, stats on several devices, of unknown nodes and of nodes within functions, user-defined
+types, call stacks with gradients, inline and by number.  Every third program is read from the ProfileProto that
+TensorFlow writes of it.
 """
 
 import contextlib
@@ -34,20 +35,23 @@ from tensorflow.python.util import _pywrap_tfprof as engine  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(HERE, ".."), os.path.join(HERE, "..", "golden")]
 from exchange_formats import Pprof  # noqa: E402
-from test_tf_goldens import as_dictionary, canonical, difference, graph_node, multi_graph_node, python_profiler  # noqa: E402
+from test_tf_goldens import as_dictionary, canonical, difference  # noqa: E402
+from test_tf_goldens import graph_node, multi_graph_node, python_profiler  # noqa: E402
 
 TFPROF = os.path.join(os.environ.get("TFPROF_BUILD", os.path.join(HERE, "..", "..", "build")), "tfprof")
 OPS = ["Add", "MatMul", "Conv2D", "Relu", "VariableV2", "Identity", "Const", "NoOp", "Split"]
 PARTS = ["a", "b", "net", "conv_1", "W", "gradients"]
-METRICS = ["bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros", "params", "float_ops",
-           "occurrence"]
+METRICS = ["bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros",
+           "params", "float_ops", "occurrence"]
 CHECKERS = ["AcceleratorUtilizationChecker", "ExpensiveOperationChecker", "OperationChecker"]
 SELECTS = METRICS + ["device", "op_types", "input_shapes"]
 DEVICES = ["/job:a/replica:0/task:0/device:CPU:0", "/job:a/replica:0/task:0/device:GPU:0"]
 TYPES = [*OPS, ".*gpu:.*", ".*cpu:.*", "heavy|light", ".*d.*", "first", ".*"]
-LANES = [*DEVICES, DEVICES[1] + "/stream:all", DEVICES[1] + "/stream:3", "/job:a/replica:0/task:0/device:GPU:1", "/JOB:a/task:1/cpu:0",
+LANES = [*DEVICES, DEVICES[1] + "/stream:all", DEVICES[1] + "/stream:3", "/job:a/replica:0/task:0/device:GPU:1",
+         "/JOB:a/task:1/cpu:0",
          "/job:a/replica:0/task:0/device:GPU:1/stream:all", "CPU", "/host:CPU", "/device:CPU:0", "/gpu:0"]
-PATTERNS = [".*", "a.*", ".*b.*", "net/.*", "MatMul|Add", "Const", "VariableV2", ".*W", "heavy", ".*gpu:0", "gradients.*", "f.py.*", "[bad",
+PATTERNS = [".*", "a.*", ".*b.*", "net/.*", "MatMul|Add", "Const", "VariableV2", ".*W", "heavy", ".*gpu:0",
+            "gradients.*", "f.py.*", "[bad",
             ".*:7:.*", ".*:Op", "f/.*", "_TFProfRoot", "a|b", "(net|a)/.*", ".*cpu:0", ".*W{1,2}", ""]
 
 
@@ -107,8 +111,8 @@ def make_op_log(r, names):
             if r.random() < 0.4:
                 entry.float_ops = r.choice([1, 7, 1000, 123456, 2500000000])
             for _ in range(r.randint(0, 3)):
-                entry.code_def.traces.add(file_id=r.randint(1, 2), lineno=r.randint(5, 8), function_id=r.randint(3, 4), line_id=5,
-                                          func_start_line=r.choice([-1, 4]))
+                entry.code_def.traces.add(file_id=r.randint(1, 2), lineno=r.randint(5, 8), function_id=r.randint(3, 4),
+                                          line_id=5, func_start_line=r.choice([-1, 4]))
     return log
 
 
@@ -119,16 +123,19 @@ def make_run_meta(r, names):
         others = ["unknown", "RecvTensor", "_SOURCE", "MEMCPYHtoD", "f/a", "f/a/b:Mul", "_arg_x_0_0", "edge_3_MEMCPY"]
         for name in r.sample(names, r.randint(1, len(names))) + (r.sample(others, 3) if r.random() < 0.3 else []):
             for _ in range(r.choice([1, 1, 2])):
-                node = stats.node_stats.add(node_name=name + r.choice(["", "", ":Op"]), all_start_micros=r.choice([0, 105, 1000, 1007]),
+                node = stats.node_stats.add(node_name=name + r.choice(["", "", ":Op"]),
+                                            all_start_micros=r.choice([0, 105, 1000, 1007]),
                                             op_end_rel_micros=r.choice([0, 2, 30, 2345, 7654321]))
                 node.all_end_rel_micros = node.op_end_rel_micros + 1
                 if r.random() < 0.6:
-                    memory = node.memory.add(allocator_name=r.choice(["cpu", "GPU_0_bfc"]), total_bytes=r.choice([0, 4, 5000]),
+                    memory = node.memory.add(allocator_name=r.choice(["cpu", "GPU_0_bfc"]),
+                                             total_bytes=r.choice([0, 4, 5000]),
                                              peak_bytes=r.choice([0, 8, 2000000]), live_bytes=r.choice([0, 16]))
                     # Readings of one moment agree.
                     memory.allocator_bytes_in_use = (node.all_start_micros + node.op_end_rel_micros) % 4 * 20000000
                     for _ in range(r.choice([0, 0, 1, 3])):
-                        memory.allocation_records.add(alloc_micros=r.choice([4, 50, 900, 1200]), alloc_bytes=r.choice([-4096, 4096, 60000000]))
+                        memory.allocation_records.add(alloc_micros=r.choice([4, 50, 900, 1200]),
+                                                      alloc_bytes=r.choice([-4096, 4096, 60000000]))
                 if r.random() < 0.4:
                     output = node.output.add(slot=r.choice([0, 0, 1, 5]))
                     output.tensor_description.allocation_description.requested_bytes = r.choice([0, 12, 4096])
@@ -147,7 +154,8 @@ def make_options(r, steps):
         return patterns(0.6) if r.random() < 0.7 else r.sample(TYPES, r.randint(1, 3))
 
     view = r.choice(["scope", "graph", "op", "code"])
-    options = {"max_depth": r.choice([0, 1, 2, 3, 10, 100]), "step": r.choice([-1, -1, *steps]), "order_by": r.choice(["name", *METRICS]),
+    options = {"max_depth": r.choice([0, 1, 2, 3, 10, 100]), "step": r.choice([-1, -1, *steps]),
+               "order_by": r.choice(["name", *METRICS]),
                "account_type_regexes": types(), "start_name_regexes": patterns(0.8), "show_name_regexes": patterns(0.7),
                "trim_name_regexes": [] if r.random() < 0.8 else r.sample(PATTERNS[1:], 1),
                "hide_name_regexes": [] if r.random() < 0.8 else r.sample(PATTERNS[1:], 1),
@@ -172,7 +180,9 @@ def theirs(view, options, output):
 def command(view, options, output, is_compat):
     words = [view] + ["-compat"] * is_compat
     for name, value in options.items():
-        text = ",".join(value) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if isinstance(value, list):
+            text = ",".join(value)
         words += ["-" + name, '"%s"' % text]
     return " ".join(words + ["-output", output])
 
@@ -225,11 +235,12 @@ def compare(seed, folder, views):
             file.write(content)
         return path
 
-    # Where an input is not the first output of its source, the engine's release builds still show the shape of the first.
+    # Where an input is not the first output of its source, the engine's release builds
+    # still show the shape of the first.
     is_compat = any(":" in text for node in graph.node for text in node.input)
     as_text = seed % 5 == 4
-    opening = ["'graph_path'", "'%s'" % write("graph", str(graph).encode() if as_text else graph.SerializeToString()), "'op_log_path'",
-               "'%s'" % write("log", log.SerializeToString())]
+    opening = ["'graph_path'", "'%s'" % write("graph", str(graph).encode() if as_text else graph.SerializeToString()),
+               "'op_log_path'", "'%s'" % write("log", log.SerializeToString())]
     engine.NewProfiler(graph.SerializeToString(), log.SerializeToString())
     for step, meta in zip(steps, metas):
         opening += ["'run_meta_path'", "'%s'" % write("meta%d" % step, meta.SerializeToString()), "'step'", str(step)]
@@ -263,7 +274,8 @@ def compare(seed, folder, views):
         theirs(view, options, form + ":outfile=" + paths[0])
         # Of op and code, for TensorFlow's engine a node is there once for each expression that matches a type of it.
         counts_twice = view in ("op", "code") and len(options["account_type_regexes"]) > 1
-        cases.append((command(view, options, form + ":outfile=" + paths[1], is_compat or counts_twice or form == "pprof"), paths))
+        as_theirs = is_compat or counts_twice or form == "pprof"
+        cases.append((command(view, options, form + ":outfile=" + paths[1], as_theirs), paths))
     engine.DeleteProfiler()
     done = subprocess.run([TFPROF, opening, *(case[0] for case in cases)], capture_output=True, text=True)
     if done.returncode not in (0, 1) or "tfprof_open" in done.stderr or "must be" in done.stderr:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """test_sql.py: every SQL statement that the documentation shows can be run as it stands.
 
-Taken from README.md and sql/README.md (at a prompt, in blocks marked sql, given to tfprof), the examples in the comments
-of the stored SELECTs, the manual in ext/tfprof.c and the help of the prompt.  They run in a folder that has files of the
-names which they use.
+Taken from README.md and sql/README.md (at a prompt, in blocks marked sql, given to tfprof), the examples in the
+comments of the stored SELECTs, the manual in ext/tfprof.c and the help of the prompt.  They run in a folder that has
+files of the names which they use.
 """
 
 import gzip
@@ -36,7 +36,8 @@ def statements(text):
 
 def at_prompts(text):
     lines = re.findall(r"^(?:\*\* *)?(?:sqlite|tfprof|   \.\.\.)> ?(.*)$", text, re.M)
-    return statements("\n".join(line for line in lines if not re.match(r"\.|(tables|columns|scope|op|code|graph|advise)\b", line)))
+    return statements("\n".join(line for line in lines
+                                if not re.match(r"\.|(tables|columns|scope|op|code|graph|advise)\b", line)))
 
 
 def of_readme(text):

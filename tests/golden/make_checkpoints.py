@@ -2,8 +2,8 @@
 
     make_checkpoints.py FOLDER
 
-One V2 checkpoint, the same in two shards, one of V1 and the same in two shards: a tensor of every type that can be stored, and
-two that are stored in slices, of rows and of columns.
+One V2 checkpoint, the same in two shards, one of V1 and the same in two shards: a tensor of every type that can be
+stored, and two that are stored in slices, of rows and of columns.
 """
 
 import json
@@ -17,8 +17,8 @@ import tensorflow as tf  # noqa: E402
 
 FOLDER = sys.argv[1]
 SMALL = tf.dtypes.experimental
-OF_V1 = {"float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "complex64", "complex128", "bool",
-         "string", "qint8", "quint8", "qint32"}
+OF_V1 = {"float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "complex64",
+         "complex128", "bool", "string", "qint8", "quint8", "qint32"}
 
 
 def make_tensors():
@@ -41,13 +41,15 @@ def make_tensors():
         tensors["float8/" + name] = tf.cast([0.5, -2.0, 448.0], getattr(SMALL, name))
     tensors["small/int4"] = tf.cast(tf.constant([1, 7, -3], tf.int8), SMALL.int4)
     tensors["small/uint4"] = tf.cast(tf.constant([1, 7, 13], tf.uint8), SMALL.uint4)
-    for dtype, base in ((tf.qint8, tf.int8), (tf.quint8, tf.uint8), (tf.qint16, tf.int16), (tf.quint16, tf.uint16), (tf.qint32, tf.int32)):
+    for dtype, base in ((tf.qint8, tf.int8), (tf.quint8, tf.uint8), (tf.qint16, tf.int16), (tf.quint16, tf.uint16),
+                        (tf.qint32, tf.int32)):
         tensors["quantised/" + dtype.name] = tf.bitcast(tf.constant([1, 100], base), dtype)
     return tensors
 
 
 ROWS, COLUMNS = np.arange(28, dtype=np.float32).reshape(7, 4), np.arange(15, dtype=np.float64).reshape(3, 5)
-SLICES = [("part/rows", "7 4 0,3:-", ROWS[:3]), ("part/rows", "7 4 3,2:-", ROWS[3:5]), ("part/rows", "7 4 5,2:-", ROWS[5:]),
+SLICES = [("part/rows", "7 4 0,3:-", ROWS[:3]), ("part/rows", "7 4 3,2:-", ROWS[3:5]),
+          ("part/rows", "7 4 5,2:-", ROWS[5:]),
           ("part/columns", "3 5 -:0,3", COLUMNS[:, :3]), ("part/columns", "3 5 -:3,2", COLUMNS[:, 3:])]
 
 
@@ -87,7 +89,8 @@ def main():
         shards.append(os.path.join(FOLDER, "temp", "part-%05d-of-00002" % number))
         os.makedirs(os.path.dirname(shards[-1]), exist_ok=True)
         save(False, shards[-1], *part)
-    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=shards, destination_prefix=os.path.join(FOLDER, "v2-sharded.ckpt"),
+    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=shards,
+                                  destination_prefix=os.path.join(FOLDER, "v2-sharded.ckpt"),
                                   delete_old_dirs=True)
     old = {name: tensor for name, tensor in tensors.items() if tensor.dtype.name in OF_V1}
     save(True, os.path.join(FOLDER, "v1.ckpt"), old, SLICES)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make_tensorflow.py: makes tests/golden/tensorflow: the files of a small program and what TensorFlow's own engine prints.
+"""make_tensorflow.py: makes tests/golden/tensorflow: the files of a small program and what
+TensorFlow's own engine prints.
 
     pip install tensorflow-cpu && tests/golden/make_tensorflow.py
 
@@ -16,19 +17,22 @@ from tensorflow.python.profiler import model_analyzer, option_builder, tfprof_lo
 from tensorflow.python.util import _pywrap_tfprof as engine  # noqa: E402
 
 OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tensorflow")
-ALL = ["bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros", "params", "float_ops",
-       "occurrence", "device", "op_types", "input_shapes"]
+ALL = ["bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros", "params",
+       "float_ops", "occurrence", "device", "op_types", "input_shapes"]
 CASES = {
     "scope_all": ("scope", {"select": ALL, "max_depth": 4}),
     "scope_params": ("scope", {"select": ["params"], "account_type_regexes": ["_trainable_variables"]}),
-    "scope_start": ("scope", {"select": ["micros"], "start_name_regexes": ["gradients.*"], "hide_name_regexes": [".*Shape.*"], "step": 1}),
+    "scope_start": ("scope", {"select": ["micros"], "start_name_regexes": ["gradients.*"],
+                              "hide_name_regexes": [".*Shape.*"], "step": 1}),
     "scope_displayed": ("scope", {"select": ["micros", "occurrence"], "account_displayed_op_only": True, "max_depth": 3,
                                   "order_by": "micros"}),
     "graph_all": ("graph", {"select": ALL, "max_depth": 6, "min_micros": 1}),
-    "graph_trim": ("graph", {"select": ["micros"], "trim_name_regexes": [".*Relu.*"], "account_type_regexes": ["MatMul", "Conv2D", "Relu"]}),
+    "graph_trim": ("graph", {"select": ["micros"], "trim_name_regexes": [".*Relu.*"],
+                             "account_type_regexes": ["MatMul", "Conv2D", "Relu"]}),
     "code_all": ("code", {"select": ALL, "max_depth": 5, "show_name_regexes": ["make_tensorflow.*"]}),
     "op_all": ("op", {"select": ALL, "order_by": "micros", "step": 0}),
-    "op_shapes": ("op", {"select": ["occurrence", "input_shapes", "float_ops"], "order_by": "occurrence", "max_depth": 4}),
+    "op_shapes": ("op", {"select": ["occurrence", "input_shapes", "float_ops"], "order_by": "occurrence",
+                         "max_depth": 4}),
 }
 
 
@@ -56,7 +60,8 @@ def main():
         session.run(v1.global_variables_initializer())
         for _ in range(2):
             meta = v1.RunMetadata()
-            session.run(train, {images: [[[[1.0]] * 6] * 6] * 2}, v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE), meta)
+            session.run(train, {images: [[[[1.0]] * 6] * 6] * 2}, v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE),
+                        meta)
             kept = v1.RunMetadata()
             kept.step_stats.CopyFrom(meta.step_stats)
             runs.append(kept.SerializeToString())

@@ -1,5 +1,5 @@
-"""Every tensor of checkpoints that TensorFlow wrote, V2 and V1, whole and in shards, with the values that TensorFlow reads;
-and what is said where they are damaged.
+"""Every tensor of checkpoints that TensorFlow wrote, V2 and V1, whole and in shards, with the values that TensorFlow
+reads; and what is said where they are damaged.
 """
 
 import glob
@@ -21,7 +21,8 @@ SINGLE = ("float32", "float16", "bfloat16", "complex64")
 
 
 def ask(path, *sql):
-    return subprocess.run([TFPROF, "--format", "json", "--checkpoint_path=" + path, *sql], capture_output=True, text=True)
+    return subprocess.run([TFPROF, "--format", "json", "--checkpoint_path=" + path, *sql], capture_output=True,
+                          text=True)
 
 
 def rows(path, *sql):
@@ -44,7 +45,8 @@ def rounded(value, dtype):
     """Values of four bytes are written with nine digits."""
     if isinstance(value, list):
         return [rounded(item, dtype) for item in value]
-    return struct.unpack("f", struct.pack("f", value))[0] if isinstance(value, (int, float)) and dtype in SINGLE else value
+    return struct.unpack("f",
+                         struct.pack("f", value))[0] if isinstance(value, (int, float)) and dtype in SINGLE else value
 
 
 def check_values(path, wanted):
@@ -109,7 +111,8 @@ def main():
     told = troubles(path)
     assert len(told) == 1 and "its slices do not fill it" in told[0], told
     # The bytes of a tensor changed, cut off, gone; each costs the tensors there and no others.
-    for edit, reason in ((flip(0), "its checksum is wrong"), (lambda content: content[:-8], "its bytes lie outside of the file"),
+    for edit, reason in ((flip(0), "its checksum is wrong"),
+                         (lambda content: content[:-8], "its bytes lie outside of the file"),
                          (lambda content: b"", "its bytes lie outside of the file"), (None, "cannot be opened")):
         copied("v2.ckpt*")
         data = "v2.ckpt.data-00000-of-00001"
@@ -121,11 +124,13 @@ def main():
     # The table itself damaged: said with its place; nothing is made up.
     for name in ("v2.ckpt.index", "v1.ckpt"):
         size = os.path.getsize(os.path.join(FOLDER, name))
-        for edit in (flip(3), flip(size - 60), flip(size - 5), lambda content: content[:-1], lambda content: content[: len(content) // 2]):
+        for edit in (flip(3), flip(size - 60), flip(size - 5), lambda content: content[:-1],
+                     lambda content: content[: len(content) // 2]):
             copied("v*.ckpt*")
             change(name, edit)
             done = ask(os.path.join(directory, name), "SELECT count(*) AS count FROM tensors")
-            assert done.returncode == 3 and name in done.stderr and "checkpoint" in done.stderr, (name, done.stdout, done.stderr)
+            assert (done.returncode == 3 and name in done.stderr
+                    and "checkpoint" in done.stderr), (name, done.stdout, done.stderr)
     print("%d tensors of 6 checkpoints have TensorFlow's values" % checked)
 
 

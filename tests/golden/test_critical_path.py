@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """test_critical_path.py: critical_path against HolisticTraceAnalysis' own paths on real traces.
 
-HTA rounds times to whole microseconds where a trace has fractions, and in its release it leaves autograd's thread beside
-the others, though the step's own thread waits for it.  Both are done to a copy of the trace first: times rounded, and
-autograd's nodes renamed so that they are not known as such.  Then the length of the path, and the part of each kind of
-piece, are HTA's.  On the trace as it is the path must not be shorter than that.
+HTA rounds times to whole microseconds where a trace has fractions, and in its release it leaves autograd's thread
+beside the others, though the step's own thread waits for it.  Both are done to a copy of the trace first: times
+rounded, and autograd's nodes renamed so that they are not known as such.  Then the length of the path, and the part of
+each kind of piece, are HTA's.  On the trace as it is the path must not be shorter than that.
 
 Skipped without TFPROF_SHARED, which holds the traces and HTA's tables.
 """
@@ -51,7 +51,8 @@ def golden(trace):
     with (gzip.open(path + ".gz") if os.path.exists(path + ".gz") else open(path, "rb")) as file:
         rows = list(csv.DictReader(io.TextIOWrapper(file, encoding="utf-8")))
     names = {"cpu_bound": "cpu", "gpu_compute_bound": "gpu", "gpu_communication_bound": "gpu",
-             "gpu_kernel_kernel_overhead": "kernel_kernel", "gpu_kernel_launch_overhead": "kernel_launch", "": "dependency"}
+             "gpu_kernel_kernel_overhead": "kernel_kernel", "gpu_kernel_launch_overhead": "kernel_launch",
+             "": "dependency"}
     sums = {}
     for row in rows:
         kind = names[row["bound_by"]]
@@ -72,8 +73,8 @@ def ours(path, step):
 
 def launched_late():
     """HTA's release takes any gap on a stream for a delay between kernels, also where the next kernel was launched long
-    after the one before had ended.  Its path through dlrm_a100_control lives on one such gap of 42156 us; without it, as
-    later versions have it (at most 1.5 ms), the path is another one."""
+    after the one before had ended.  Its path through dlrm_a100_control lives on one such gap of 42156 us; without it,
+    as later versions have it (at most 1.5 ms), the path is another one."""
     connection = CommandLine()
     connection.values(f"SELECT tfprof_open('{os.path.join(TRACES, 'dlrm_a100_control.json.gz')}')")
     gaps = connection.values(

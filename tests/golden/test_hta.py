@@ -2,7 +2,8 @@
 """test_hta.py: the views of the HTA group against HolisticTraceAnalysis' own output on real traces.
 
 Where a trace has whole microseconds the views must give HTA's numbers exactly.  Where it has fractions HTA rounds every
-event (its start up, its end down to whole microseconds) before it begins; the same rounding is then applied to our rows:
+event (its start up, its end down to whole microseconds) before it begins; the same
+rounding is then applied to our rows:
 the tables that the views read are copied into tables of those names with rounded times, and the very same views read
 those.  What HTA gets wrong by its own definitions is tested for the right number instead, and said at the place.
 
@@ -111,8 +112,8 @@ def test_temporal_breakdown(trace, db):
     check(len(ours) == 1, trace, "temporal_breakdown has", len(ours), "rows")
     row, expected = ours[0], theirs[0]
     if trace == "critical_path_simple_add":
-        # HTA takes 4294967295, which libkineto writes for "no stream", for one, so that waits of the host make the device
-        # busy; and its release takes Stream Wait Event for computation.  With both its numbers come out.
+        # HTA takes 4294967295, which libkineto writes for "no stream", for one, so that waits of the host make the
+        # device busy; and its release takes Stream Wait Event for computation.  With both its numbers come out.
         kernel, busy, compute = first(db, """
             WITH added AS (
               SELECT kind, start_ns, end_ns FROM temp.device_activities
@@ -135,7 +136,8 @@ def test_temporal_breakdown(trace, db):
         if column != "kernel":
             ratio = 100 * row[column + "_ns"] / row["kernel_ns"]
             check(abs(ratio - expected[column + "_time_pctg"]) < 0.0051, trace, column, row, expected)
-            check(column + "_ratio" not in row or trace == "triton" or same(row[column + "_ratio"], ratio / 100), trace, row)
+            check(column + "_ratio" not in row or trace == "triton" or same(row[column + "_ratio"], ratio / 100), trace,
+                  row)
 
 
 def test_idle_breakdown(trace, db):
@@ -161,10 +163,12 @@ def test_idle_breakdown(trace, db):
         # HTA rounds to two places, and counts the first of a stream, which has no gap, as one without length.
         is_with_first = stats["count"] == mine["count"] + 1
         check(stats["count"] == mine["count"] or is_with_first, trace, "count", stats, mine)
-        for column, theirs_is in (("mean", "mean"), ("min", "min"), ("p25", "25%"), ("median", "50%"), ("p75", "75%"), ("max", "max")):
+        for column, theirs_is in (("mean", "mean"), ("min", "min"), ("p25", "25%"), ("median", "50%"), ("p75", "75%"),
+                                  ("max", "max")):
             if mine["count"] and not is_with_first:
                 check(abs(us(mine[column + "_ns"]) - stats[theirs_is]) <= 0.0051, trace, column, stats, mine)
-    check(all(row["idle_ns"] == 0 and row["count"] == 0 for row in ours.values()), trace, "idle_breakdown has more", ours)
+    check(all(row["idle_ns"] == 0 and row["count"] == 0 for row in ours.values()), trace, "idle_breakdown has more",
+          ours)
 
 
 def test_communication_overlap(trace, db):
@@ -215,7 +219,8 @@ def test_kernel_type_breakdown(trace, db):
             check(us(waits) == row["sum"] and mine["sum_ns"] == 10670000, trace, row, mine)
         else:
             check(mine is not None and same(us(mine["sum_ns"]), row["sum"]), trace, "kernel_type_breakdown", row, mine)
-            check(is_wrong or mine is None or abs(mine["sum_ratio"] * 100 - row["percentage"]) < 0.051, trace, row, mine)
+            check(is_wrong or mine is None or abs(mine["sum_ratio"] * 100 - row["percentage"]) < 0.051, trace, row,
+                  mine)
     check(not ours, trace, "kernel_type_breakdown has more", ours)
 
 
@@ -234,7 +239,8 @@ def test_kernel_breakdown(trace, db):
                 continue
             mine = rest.pop(row["name"], None)
             if trace == "triton":  # the host op and the kernel have the same name
-                check(us(mine["sum_ns"]) == 1 and row["sum (us)"] == 1 + not_hta_kernel(trace, db, kind), trace, mine, row)
+                check(us(mine["sum_ns"]) == 1 and row["sum (us)"] == 1 + not_hta_kernel(trace, db, kind), trace, mine,
+                      row)
                 continue
             check(mine is not None and same(us(mine["sum_ns"]), row["sum (us)"]), trace, "kernel_breakdown", row, mine)
             if mine and not is_folded:  # else HTA gives the sum as its maximum, minimum and mean
@@ -267,13 +273,16 @@ def test_queue_length(trace, db):
         ties = first(db, """
             WITH events AS (SELECT launch_ns AS time_ns FROM temp.device_activities WHERE launch_ns IS NOT NULL
               UNION ALL SELECT start_ns FROM temp.device_activities WHERE launch_ns IS NOT NULL)
-            SELECT coalesce(sum(many), 0) FROM (SELECT count(*) AS many FROM events GROUP BY time_ns HAVING count(*) > 1)""")[0]
-        check(abs(mine["mean"] - row["mean"]) <= ties / mine["count"] + 1e-9 and mine["min"] == 0, trace, "mean", row, mine, ties)
+            SELECT coalesce(sum(many), 0)
+            FROM (SELECT count(*) AS many FROM events GROUP BY time_ns HAVING count(*) > 1)""")[0]
+        check(abs(mine["mean"] - row["mean"]) <= ties / mine["count"] + 1e-9 and mine["min"] == 0, trace, "mean", row,
+              mine, ties)
     check(not ours, trace, "queue_length has more", ours)
     if trace == "dlrm_a100_control":  # with launches first, as another implementation has it
         mean, deviation = first(db, "SELECT mean, stddev FROM queue_length WHERE stream = 7")
         check(round(mean, 4) == 35.4529 and round(deviation, 4) == 52.2211, trace, mean, deviation)
-    # The length over time is what the summary is about; it comes from times that are not rounded, which fall together less.
+    # The length over time is what the summary is about; it comes from times that are not
+    # rounded, which fall together less.
     series = db.values("SELECT stream, count(*), avg(queue_length), max(queue_length), min(queue_length) "
                        "FROM queue_length_series GROUP BY thread_id ORDER BY thread_id")
     summary = db.values("SELECT stream, count, mean, max, min FROM queue_length ORDER BY thread_id")
@@ -315,14 +324,19 @@ def test_kernel_launch_stats(trace, db):
     theirs = golden(trace, "cuda_kernel_launch_stats")
     if theirs is None:
         return
-    ours = db.values(f"SELECT correlation, cpu_ns / 1e3, gpu_ns / 1e3, launch_delay_ns / 1e3, is_short_kernel, is_slow_launch, "
-                     f"is_long_delay FROM kernel_launch_stats WHERE api_name IN {HTA_LAUNCHES} ORDER BY 1, 3, 4")
-    theirs = sorted((row["correlation"], row["gpu_duration"], row["launch_delay"], row["cpu_duration"]) for row in theirs)
+    ours = db.values(f"SELECT correlation, cpu_ns / 1e3, gpu_ns / 1e3, launch_delay_ns / 1e3, is_short_kernel, "
+                     f"is_slow_launch, is_long_delay FROM kernel_launch_stats WHERE api_name IN {HTA_LAUNCHES} ORDER "
+                     f"BY 1, 3, 4")
+    theirs = sorted((row["correlation"], row["gpu_duration"], row["launch_delay"], row["cpu_duration"])
+                    for row in theirs)
     check(len(ours) == len(theirs), trace, "kernel_launch_stats", len(ours), len(theirs))
     for mine, (correlation, gpu, delay, cpu) in zip(ours, theirs):
-        check(all(same(a, b, 1e-9) for a, b in zip(mine, (correlation, cpu, gpu, delay))), trace, mine, correlation, cpu, gpu, delay)
+        check(all(same(a, b, 1e-9) for a, b in zip(mine, (correlation, cpu, gpu, delay))), trace, mine, correlation,
+              cpu, gpu, delay)
         check(mine[4:] == (int(gpu < cpu), int(cpu > 50), int(delay > 100)), trace, "flags", mine)
-    count, cpu, gpu, short = first(db, "SELECT count(*), sum(cpu_ns), sum(gpu_ns), sum(is_short_kernel) FROM kernel_launch_stats")
+    count, cpu, gpu, short = first(db,
+                                   "SELECT count(*), sum(cpu_ns), sum(gpu_ns), sum(is_short_kernel) FROM "
+                                   "kernel_launch_stats")
     summary = db.values("SELECT count, cpu_ns, gpu_ns, short_count FROM launch_summary")
     check(summary == ([(count, cpu, gpu, short)] if count else []), trace, summary, count)
 
@@ -377,8 +391,10 @@ def test_frequent_sequences(trace, db):
             for i, column in enumerate(("count", "GPU kernel duration (us)", "CPU op duration (us)")):
                 total[i] += float(row[column])
     ours = {(op, pattern): [count, kernel_ns / 1e3, op_ns / 1e3] for op, pattern, count, kernel_ns, op_ns in db.values(
-        "SELECT op_name, pattern, count, kernel_ns, op_ns FROM frequent_sequences WHERE op_name LIKE '%autograd::engine%'")}
-    check(theirs and ours.keys() == theirs.keys(), trace, "sequences", len(ours), len(theirs), list(ours.keys() ^ theirs.keys())[:4])
+        "SELECT op_name, pattern, count, kernel_ns, op_ns FROM frequent_sequences WHERE op_name LIKE "
+        "'%autograd::engine%'")}
+    check(theirs and ours.keys() == theirs.keys(), trace, "sequences", len(ours), len(theirs),
+          list(ours.keys() ^ theirs.keys())[:4])
     for key, row in theirs.items():
         check(key not in ours or all(same(a, b) for a, b in zip(ours[key], row)), trace, key, ours.get(key), row)
 
@@ -387,13 +403,15 @@ def test_user_annotations(trace, db):
     """What the program marked, on the host and on the device; without what begins in the last of several steps."""
     last = db.values("SELECT max(start_ns) FROM ops WHERE name GLOB 'ProfilerStep#*' GROUP BY profile_id "
                      "HAVING count(DISTINCT name) > 1")
-    for side, source in (("cpu", "ops WHERE category IN ('user', 'input')"), ("gpu", "ranges WHERE category = 'gpu_user_annotation'")):
+    for side, source in (("cpu", "ops WHERE category IN ('user', 'input')"),
+                         ("gpu", "ranges WHERE category = 'gpu_user_annotation'")):
         theirs = golden(trace, side + "_user_annotation_breakdown")
         if theirs is None:
             continue
         ours = {row[0]: row[1:] for row in db.values(
             "SELECT name, total(dur_ns) / 1e3, max(dur_ns) / 1e3, min(dur_ns) / 1e3, avg(dur_ns) / 1e3, "
-            f"coalesce(stddev(dur_ns), 0) / 1e3 FROM {source}" + (f" AND start_ns < {last[0][0]}" if last else "") + " GROUP BY name")}
+            f"coalesce(stddev(dur_ns), 0) / 1e3 FROM {source}" + (f" AND start_ns < {last[0][0]}" if last else "")
+            + " GROUP BY name")}
         for row in theirs:
             expected = [row[column] for column in ("sum (us)", "max (us)", "min (us)", "mean (us)", "stddev")]
             mine = ours.pop(row["name"], None)
@@ -404,7 +422,8 @@ def test_user_annotations(trace, db):
 def test_profiler_steps(trace, db):
     """HTA leaves out the last of several."""
     theirs = [row["step"] for row in golden(trace, "profiler_steps")]
-    ours = [float(row[0]) for row in db.values("SELECT DISTINCT number FROM steps WHERE origin = 'profiler' ORDER BY 1")]
+    ours = [float(row[0])
+            for row in db.values("SELECT DISTINCT number FROM steps WHERE origin = 'profiler' ORDER BY 1")]
     check((ours[:-1] if len(ours) > 1 else ours) == theirs, trace, ours, theirs)
 
 
@@ -468,7 +487,8 @@ def main():
         if has_fractional_starts(path):
             round_like_hta(db)
         for name, test in sorted(globals().items()):
-            if name.startswith("test_") and name not in ("test_diff", "test_forward_links") and (not wanted or name in wanted):
+            is_here = name.startswith("test_") and name not in ("test_diff", "test_forward_links")
+            if is_here and (not wanted or name in wanted):
                 before = len(failures)
                 test(trace, db)
                 print("passed" if len(failures) == before else "FAILED", name, trace)

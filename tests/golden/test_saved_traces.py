@@ -74,7 +74,8 @@ def compare(what, left, right, name, order, paths):
         if ours == theirs:
             continue
         if ours is None or theirs is None:
-            check(False, what, name, "row", count, "is only in", "the dump" if ours is None else "the trace", ours or theirs)
+            check(False, what, name, "row", count, "is only in", "the dump" if ours is None else "the trace", ours
+                  or theirs)
             break
         differing = [(c, a, b) for c, a, b in zip(columns, ours, theirs) if not same(c, a, b, paths)]
         if differing:

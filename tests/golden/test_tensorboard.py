@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """test_tensorboard.py: the views show what the PyTorch TensorBoard plugin shows, to the last digit.
 
-What the plugin's own tests expect of resnet50_num_workers_0 (tb_plugin/test/result_check_file.txt of pytorch/kineto, the
-run worker0.1623143089861).  Skipped without TFPROF_SHARED, which holds the trace.
+What the plugin's own tests expect of resnet50_num_workers_0 (tb_plugin/test/result_check_file.txt of pytorch/kineto,
+the run worker0.1623143089861).  Skipped without TFPROF_SHARED, which holds the trace.
 """
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sql"))
-from engines import CommandLine, run_tests
+from engines import run_tests
 
 SHARED = os.environ.get("TFPROF_SHARED") or ""
 TRACE = os.path.join(SHARED, "traces", "pytorch", "resnet50_num_workers_0.pt.trace.json.gz")
@@ -44,8 +44,8 @@ def test_overview(engine):
 
 def test_device(engine):
     rows = opened(engine).values(
-        "SELECT round(100 * utilization_ratio, 2), round(100 * sm_efficiency_ratio, 2), round(100 * occupancy_ratio, 2), "
-        "tensor_core_ratio, round(100 * tensor_core_eligible_ratio) FROM device_utilization")
+        "SELECT round(100 * utilization_ratio, 2), round(100 * sm_efficiency_ratio, 2), round(100 * occupancy_ratio, "
+        "2), tensor_core_ratio, round(100 * tensor_core_eligible_ratio) FROM device_utilization")
     assert rows == [(55.51, 54.68, 49.13, 0.0, 68.0)], rows
 
 
@@ -63,14 +63,15 @@ def test_operators(engine):
     connection = opened(engine)
     assert connection.values("SELECT count(*) FROM operator_summary") == [(76,)]
     rows = connection.values(
-        "SELECT op_name, count, device_self_ns / 1000, device_total_ns / 1000, host_self_ns / 1000, host_total_ns / 1000, "
-        "tensor_core_eligible, tensor_core_self_ratio FROM operator_summary LIMIT 1")
+        "SELECT op_name, count, device_self_ns / 1000, device_total_ns / 1000, host_self_ns / 1000, host_total_ns / "
+        "1000, tensor_core_eligible, tensor_core_self_ratio FROM operator_summary LIMIT 1")
     assert rows == [("aten::cudnn_convolution_backward_weight", 318, 142461, 142461, 22804, 40246, 1, 0.0)], rows
 
 
 def test_recommendations(engine):
     """The plugin recommends to load data in the background."""
-    rows = opened(engine).values("SELECT suggestion LIKE '%num_workers%' FROM advise WHERE check_name = 'input_loading'")
+    rows = opened(engine).values("SELECT suggestion LIKE '%num_workers%' FROM advise WHERE check_name = "
+                                 "'input_loading'")
     assert rows == [(1,)], rows
 
 
@@ -78,8 +79,9 @@ def test_nothing_is_left_over(engine):
     """The pieces of a step follow each other without gaps and cover it."""
     connection = opened(engine)
     rows = connection.values(
-        "WITH pieces AS (SELECT step_id, start_ns, lag(end_ns) OVER (PARTITION BY step_id ORDER BY start_ns) AS before_ns "
-        "FROM step_segments) SELECT count(*) FROM pieces WHERE before_ns IS NOT NULL AND before_ns <> start_ns")
+        "WITH pieces AS (SELECT step_id, start_ns, lag(end_ns) OVER (PARTITION BY step_id ORDER BY start_ns) AS "
+        "before_ns FROM step_segments) SELECT count(*) FROM pieces WHERE before_ns IS NOT NULL AND before_ns <> "
+        "start_ns")
     assert rows == [(0,)], rows
     rows = connection.values("SELECT max(busy_ns <= dur_ns), min(busy_ns > 0), count(*) FROM device_steps")
     assert rows == [(1, 1, 6)], rows

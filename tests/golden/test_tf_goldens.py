@@ -1,10 +1,11 @@
-"""The classic views print what TensorFlow's own engine printed: every case of the folder of recorded traces, byte for byte
-from the legend on.
+"""The classic views print what TensorFlow's own engine printed: every case of the folder of recorded traces,
+byte for byte from the legend on.
 
-A case is a file NAME.json: the input files, the view and its options; NAME.txt is the engine's report and NAME.stdout what
-went to standard output; timelines are compared event by event, profiles of pprof sample by sample.  NAME.pb is the message
-that the engine returned, with which the objects of the Python module are compared field by field.  The committed folder
-tensorflow/ has a few small ones; the large set beside the clone (TFPROF_SHARED) is compared where it is.
+A case is a file NAME.json: the input files, the view and its options; NAME.txt is the engine's report and NAME.stdout
+what went to standard output; timelines are compared event by event, profiles of pprof sample by sample.  NAME.pb is the
+message that the engine returned, with which the objects of the Python module are compared field by field.  The
+committed folder tensorflow/ has a few small ones; the large set beside the clone (TFPROF_SHARED) is compared where it
+is.
 
     test_tf_goldens.py [NAME...]
 """
@@ -34,10 +35,10 @@ COMPAT = {
     # The most expensive nodes are documented; the engine takes the outermost scopes and prints their own times.
     **dict.fromkeys(
         ("advise_ExpensiveOperationChecker", "advise_all", "advise_all_gpu", "advise_nostream", "advise_run_meta"),
-        "spec 5, ExpensiveOperationChecker: the scope view's top-level entries with their own times, mostly 0us: a bug"),
+        "ExpensiveOperationChecker: the scope view's top-level entries with their own times, mostly 0us: a bug"),
     # An input is the output that its edge takes; release builds of the engine show the first one's shape.
     **dict.fromkeys(("op_run_meta", "scope_run_meta", "scope_run_meta_no_log"),
-                    "spec 2, input_shapes[i]: the producer's output shape at the edge's output index"),
+                    "input_shapes[i]: the producer's output shape at the edge's output index"),
     # Where the call tree branches and no line takes a millisecond the engine reports an empty line.
     "advise": "spec 5, ExpensiveOperationChecker: up to 3 children with total >= 1 ms; there is none",
 }
@@ -96,8 +97,8 @@ OPTIONS = []  # of every command
 
 
 def tfprof(*words):
-    done = subprocess.run([TFPROF, "--format", "csv", *OPTIONS, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                          stdin=subprocess.DEVNULL, timeout=120)
+    done = subprocess.run([TFPROF, "--format", "csv", *OPTIONS, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8", stdin=subprocess.DEVNULL, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -114,10 +115,12 @@ def check_timelines(case, folder, golden):
     """The files that the engine wrote are the files that we write: NAME_<step>, the same events in the same order."""
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
         path = os.path.join(directory, case["name"])
-        status, out, error = tfprof(opening(case, folder), command(case, ("output",)) + " -output timeline:outfile=" + path)
+        status, out, error = tfprof(opening(case, folder), command(case, ("output",)) + " -output timeline:outfile="
+                                    + path)
         if status != 0:
             return out + error
-        theirs = sorted(os.path.basename(name) for name in glob.glob(golden + "_*") if "." not in os.path.basename(name))
+        theirs = sorted(os.path.basename(name) for name in glob.glob(golden + "_*")
+                        if "." not in os.path.basename(name))
         theirs = [name for name in theirs if name[len(case["name"]) + 1 :].lstrip("-").isdigit()]
         if sorted(os.listdir(directory)) != theirs:
             return f"written: {sorted(os.listdir(directory))}, the engine wrote {theirs}"
@@ -129,7 +132,8 @@ def check_timelines(case, folder, golden):
             if text == golden_text:
                 continue
             pairs = zip(json.loads(text)["traceEvents"], json.loads(golden_text)["traceEvents"])
-            return name + next((f"\nours:   {a}\ntheirs: {b}" for a, b in pairs if a != b), ": other text, or more events")
+            return name + next((f"\nours:   {a}\ntheirs: {b}" for a, b in pairs if a != b),
+                               ": other text, or more events")
         peaks = [line for line in read(golden + ".stdout").split("\n") if "peak memory" in line]
         return None if all(peak in out.split("\n") for peak in peaks) else f"{peaks} is not in {out}"
 
@@ -155,7 +159,8 @@ def canonical(profile):
 def check_pprof(case, folder, golden):
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
         path = os.path.join(directory, "profile.gz")
-        status, out, error = tfprof(opening(case, folder), command(case, ("output",)) + " -output pprof:outfile=" + path)
+        status, out, error = tfprof(opening(case, folder), command(case, ("output",)) + " -output pprof:outfile="
+                                    + path)
         if status != 0 or "Profile written to " + path not in out:
             return out + error
         ours, theirs = Pprof(path), Pprof(golden + ".gz")
@@ -165,8 +170,10 @@ def check_pprof(case, folder, golden):
                 return f"{what}: ours {different[0][0]}\ntheirs {different[0][1]}"
         if shutil.which("go"):
             environment = {**os.environ, "HOME": directory}
-            shown = [subprocess.run(["go", "tool", "pprof", "-top", "-nodecount=1000", "-sample_index=1", name], check=True,
-                                    stdout=subprocess.PIPE, encoding="utf-8", env=environment, stderr=subprocess.PIPE).stdout
+            shown = [subprocess.run(["go", "tool", "pprof", "-top", "-nodecount=1000", "-sample_index=1", name],
+                                    check=True,
+                                    stdout=subprocess.PIPE, encoding="utf-8", env=environment,
+                                    stderr=subprocess.PIPE).stdout
                      for name in (path, golden + ".gz")]
             # Equal values come in any order.
             lines = [sorted(text[text.index("flat%"):].split("\n")) for text in shown]
@@ -189,7 +196,8 @@ def check(case, folder, golden):
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
         report = os.path.join(directory, "report")
         for option in ("-dump_to_file ", "-output file:outfile="):
-            status, _, error = tfprof(opening(case, folder), command(case, ("output", "dump_to_file")) + " " + option + report)
+            status, _, error = tfprof(opening(case, folder), command(case, ("output", "dump_to_file")) + " " + option
+                                      + report)
             if status != 0:
                 return error
             ours, theirs = from_legend(read(report)), from_legend(read(golden + ".txt"))
@@ -205,8 +213,8 @@ def check(case, folder, golden):
 
 # ---- messages ----
 
-METRICS = ("exec_micros", "accelerator_exec_micros", "cpu_exec_micros", "requested_bytes", "peak_bytes", "residual_bytes",
-           "output_bytes", "parameters", "float_ops")
+METRICS = ("exec_micros", "accelerator_exec_micros", "cpu_exec_micros", "requested_bytes", "peak_bytes",
+           "residual_bytes", "output_bytes", "parameters", "float_ops")
 # Numbers of the fields in tfprof_output.proto: of METRICS, and of the same with total_ before them.
 GRAPH_NODE = (2, 17, 18, 3, 24, 25, 26, 4, 13), (6, 19, 20, 7, 27, 28, 29, 8, 14)
 MULTI_GRAPH_NODE = (2, 12, 13, 3, 16, 17, 18, 4, 5), (6, 14, 15, 7, 19, 20, 21, 8, 9)
@@ -231,8 +239,8 @@ def shape_of(data):
 
 
 def graph_node(data):
-    """A GraphNodeProto as a dictionary; without tensor_value, which the reports are compared for, and shapes, which the engine
-    leaves empty."""
+    """A GraphNodeProto as a dictionary; without tensor_value, which the reports are compared for, and shapes,
+    which the engine leaves empty."""
     parts = list(fields(data))
     values = dict(part for part in parts if isinstance(part[1], int))
     inputs = [dict(fields(entry)) for entry in all_of(parts, 16)]
@@ -252,7 +260,8 @@ def multi_graph_node(data):
 
 def advice(data):
     checkers = [list(fields(entry)) for _, entry in fields(data)]
-    return {text_of(parts, 1): [report.decode() for _, report in fields(b"".join(all_of(parts, 2)))] for parts in checkers}
+    return {text_of(parts, 1): [report.decode() for _, report in fields(b"".join(all_of(parts, 2)))]
+            for parts in checkers}
 
 
 def as_dictionary(message):

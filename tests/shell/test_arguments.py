@@ -218,7 +218,8 @@ def test_classic_views():
             os.unlink(report)
     # `set` lasts; what a command says counts for it alone.
     status, out, error = tfprof(profile, "set -max_depth 2 -select params", "scope", "scope -max_depth 3", "scope")
-    assert [out.count(text) for text in ("-max_depth                  2\n", "-max_depth                  3\n")] == [3, 1], out
+    assert [out.count(text) for text in ("-max_depth                  2\n",
+                                         "-max_depth                  3\n")] == [3, 1], out
 
 
 def test_classic_mistakes():
@@ -253,7 +254,8 @@ def test_damaged_files_are_told():
         with open(os.path.join(FILES, "profile"), "rb") as whole, open(cut, "wb") as part:
             part.write(whole.read()[:-20])
         status, out, error = tfprof("scope", "--profile_path=" + cut)
-        assert status == 0 and "_TFProfRoot" in out and cut + ": parts of the file are damaged or cut off" in error, error
+        assert (status == 0 and "_TFProfRoot" in out
+                and cut + ": parts of the file are damaged or cut off" in error), error
     assert tfprof("scope", "--profile_path=" + os.path.join(FILES, "profile"))[2] == ""
 
 
@@ -262,8 +264,10 @@ def test_unknown_commands():
     for text in ("tree -max_depth 3\n", "advice\n", "  .tree\n"):
         status, out, error = tfprof("--format", "csv", text=text + "SELECT 1 AS x;\n")
         name = text.split()[0]
-        assert (status, out) == (1, "x\n1\n") and error == f"error: there is no command {name}; `help` lists the commands\n", error
-    for text in ("SELECT\n1 AS x;\n", "-- what follows\nSELECT 1 AS x;\n", "/*\n*/\nSELECT 1 AS x;\n", "VALUES\n--\n(1);\n"):
+        assert (status, out) == (1, "x\n1\n"), (status, out)
+        assert error == f"error: there is no command {name}; `help` lists the commands\n", error
+    for text in ("SELECT\n1 AS x;\n", "-- what follows\nSELECT 1 AS x;\n", "/*\n*/\nSELECT 1 AS x;\n",
+                 "VALUES\n--\n(1);\n"):
         status, out, error = tfprof("--format", "json", text=text)
         assert (status, error) == (0, "") and ":1}" in out, (text, out, error)
 
@@ -285,7 +289,8 @@ def test_full_disk():
         raise LeftOut("there is no /dev/full")
     with open("/dev/full", "w") as full:
         done = subprocess.run([TFPROF, "SELECT 1"], stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
-        script = subprocess.run([TFPROF], input="SELECT 1;\n" * 3, stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
+        script = subprocess.run([TFPROF], input="SELECT 1;\n" * 3, stdout=full, stderr=subprocess.PIPE,
+                                encoding="utf-8")
     assert done.returncode == 1 and "No space left" in done.stderr, done
     assert script.returncode == 1 and script.stderr == done.stderr, script
 

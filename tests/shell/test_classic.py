@@ -1,4 +1,5 @@
-"""The classic tfprof in the shell: generations, outputs, advise, wrong uses, and its prompt through a pseudo-terminal."""
+"""The classic tfprof in the shell: generations, outputs, advise, wrong uses, and its
+prompt through a pseudo-terminal."""
 
 import json
 import os
@@ -21,13 +22,14 @@ CORPUS = os.path.join(ROOT, "tests", "fuzz", "corpus", "tensorflow")
 PROFILE = "--profile_path=" + os.path.join(CORPUS, "profile")
 GRAPH = ["--graph_path=" + os.path.join(FILES, "graph.pb"), "--op_log_path=" + os.path.join(FILES, "op_log"),
          "--run_meta_path=" + os.path.join(FILES, "run_meta_0") + "," + os.path.join(FILES, "run_meta_1")]
-CONVOLUTION = ["--graph_path=" + os.path.join(CORPUS, "graph.pb"), "--run_meta_path=" + os.path.join(CORPUS, "run_meta")]
+CONVOLUTION = ["--graph_path=" + os.path.join(CORPUS, "graph.pb"),
+               "--run_meta_path=" + os.path.join(CORPUS, "run_meta")]
 PROMPT = r"tfprof> $"
 
 
 def tfprof(*words, text=None):
-    done = subprocess.run([TFPROF, *words], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-                          stdin=None if text is not None else subprocess.DEVNULL, timeout=120)
+    done = subprocess.run([TFPROF, *words], input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          encoding="utf-8", stdin=None if text is not None else subprocess.DEVNULL, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -48,11 +50,12 @@ def shell(*words):
 DOCUMENTED = {
     "0.12": r"""max_depth 4|min_bytes 0|min_micros 0|min_params 0|min_float_ops 0|device_regexes .*|order_by name|
 account_type_regexes Variable|start_name_regexes .*|trim_name_regexes|show_name_regexes .*|
-hide_name_regexes IsVariableInitialized_[0-9]+,save\/.*,^zeros[0-9_]*|account_displayed_op_only false|select params|viz false|
-dump_to_file""",
+hide_name_regexes IsVariableInitialized_[0-9]+,save\/.*,^zeros[0-9_]*|account_displayed_op_only false|select params|
+viz false|dump_to_file""",
     "1.3": r"""max_depth 4|min_bytes 0|min_micros 0|min_params 0|min_float_ops 0|min_occurrence 0|step -1|order_by name|
 account_type_regexes Variable,VariableV2|start_name_regexes .*|trim_name_regexes|show_name_regexes .*|
-hide_name_regexes IsVariableInitialized_[0-9]+,save\/.*,^zeros[0-9_]*|account_displayed_op_only false|select params|output""",
+hide_name_regexes IsVariableInitialized_[0-9]+,save\/.*,^zeros[0-9_]*|account_displayed_op_only false|select params|
+output""",
     "2": r"""max_depth 10|min_bytes 0|min_peak_bytes 0|min_residual_bytes 0|min_output_bytes 0|min_micros 0|
 min_accelerator_micros 0|min_cpu_micros 0|min_params 0|min_float_ops 0|min_occurrence 0|step -1|order_by name|
 account_type_regexes .*|start_name_regexes .*|trim_name_regexes|show_name_regexes .*|hide_name_regexes|
@@ -82,8 +85,10 @@ def test_set_options_outlast_generations():
     """What was set stays, equal to a default or not; what was not follows the generation."""
     commands = "set -max_depth 4 -order_by name\nset -min_peak_bytes 7\nset -generation 1.3\n"
     shown = shown_options(works(PROFILE, text=commands))[-18:]
-    assert shown[0] == "max_depth 4" and "select params" in shown and shown[-2:] == ["min_peak_bytes 7", "generation 1.3"], shown
-    back = shown_options(works(PROFILE, text=commands + "set -max_depth 10\nset -generation 0.12\nset -generation 2\n"))[-21:]
+    assert (shown[0] == "max_depth 4" and "select params" in shown
+            and shown[-2:] == ["min_peak_bytes 7", "generation 1.3"]), shown
+    back = shown_options(works(PROFILE,
+                               text=commands + "set -max_depth 10\nset -generation 0.12\nset -generation 2\n"))[-21:]
     wanted = DOCUMENTED["2"].replace("min_peak_bytes 0", "min_peak_bytes 7").replace("\n", "").split("|")
     assert back == wanted, back
     back = shown_options(works("--max_depth=4", PROFILE, text="set -generation 1.3\nset -generation 2\n"))[-21:]
@@ -94,13 +99,15 @@ def test_set_options_outlast_generations():
 
 
 def test_lines_of_generations():
-    """0.12 and 1.3: no legend, one pair of times, only what is accounted, thresholds on own values, no shape of a scalar."""
+    """0.12 and 1.3: no legend, one pair of times, only what is accounted, thresholds on own
+    values, no shape of a scalar."""
     for generation, scalar in (("0.12", "0/0 params"), ("1.3", "1/1 params")):
         common = ["--generation", generation, "scope", *GRAPH]
         out = works(*common, "--account_type_regexes=_trainable_variables", "-max_depth", "9")
         lines = out.rstrip("\n").split("\n")
         assert lines[0].startswith("_TFProfRoot (--/") and lines[0].endswith(" params)"), out
-        assert len(lines) > 2 and all(re.fullmatch(r" +\S+ \((\d+(x\d+)*, )?\S+/\S+ params\)", line) for line in lines[1:]), out
+        assert len(lines) > 2 and all(re.fullmatch(r" +\S+ \((\d+(x\d+)*, )?\S+/\S+ params\)", line)
+                                      for line in lines[1:]), out
         out = works(*common, "--account_type_regexes=.*", "-select", "micros", "-min_micros", "2", "--max_depth=20")
         lines = out.rstrip("\n").split("\n")
         assert lines[0].startswith("_TFProfRoot (0us/"), out
@@ -116,18 +123,22 @@ def test_lines_of_generations():
 
 def test_only_in_old_generations():
     # Where the graph view hides ops on the way to one that it shows, a line says how many, and the op stands deeper.
-    out = works("--generation", "0.12", "graph", *GRAPH, "-select", "num_hidden_ops,params", "-account_type_regexes", "VarHandleOp",
-                "-max_depth", "99")
-    assert re.fullmatch(r"_TFProfRoot \(--/\S+ params\)\n(  \.\.\.hidden \d+\.\.\.\n    \S+ \(\S+, \S+ params\)\n)+", out), out
+    out = works("--generation", "0.12", "graph", *GRAPH, "-select", "num_hidden_ops,params", "-account_type_regexes",
+                "VarHandleOp", "-max_depth", "99")
+    assert re.fullmatch(r"_TFProfRoot \(--/\S+ params\)\n(  \.\.\.hidden \d+\.\.\.\n    \S+ \(\S+, \S+ params\)\n)+",
+                        out), out
     name, hidden = re.search(r"hidden (\d+)\.\.\.\n +(\S+)", out).group(2, 1)
-    whole = works("--generation", "0.12", "graph", *GRAPH, "-account_type_regexes", ".*", "-hide_name_regexes", "", "-max_depth", "99")
+    whole = works("--generation", "0.12", "graph", *GRAPH, "-account_type_regexes", ".*", "-hide_name_regexes", "",
+                  "-max_depth", "99")
     assert re.search(r"(?m)^ {%d}%s \(" % (2 * int(hidden) + 2, re.escape(name)), whole), (name, hidden, whole)
-    scope = works("--generation", "0.12", "scope", *GRAPH, "-select", "num_hidden_ops,params", "-account_type_regexes", "VarHandleOp")
+    scope = works("--generation", "0.12", "scope", *GRAPH, "-select", "num_hidden_ops,params", "-account_type_regexes",
+                  "VarHandleOp")
     assert "hidden" not in scope, scope
     # With nothing selected names alone; -viz never drew in what was released, and said so.
     names = works("--generation", "0.12", "scope", *GRAPH, "-select", "", "-account_type_regexes", ".*")
     assert re.fullmatch(r"_TFProfRoot\n( +\S+\n)+", names), names
-    assert works("--generation", "0.12", "graph", *GRAPH, "-viz").startswith("Visualizing feature disabled...\n_TFProfRoot")
+    assert works("--generation", "0.12", "graph", *GRAPH,
+                 "-viz").startswith("Visualizing feature disabled...\n_TFProfRoot")
     assert works("--generation", "0.12", "scope", *GRAPH, "-viz").startswith("_TFProfRoot")
     on_cpu = works("--generation", "0.12", "scope", *GRAPH, "--account_type_regexes=.*", "--device_regexes", ".*cpu:0",
                    "-select", "device", "-max_depth", "20")
@@ -135,7 +146,8 @@ def test_only_in_old_generations():
     assert lines and all("cpu:0" in line for line in lines), on_cpu
     assert tfprof("--generation", "0.12", "graph", *GRAPH, "-device_regexes", ".*gpu.*")[1].count("\n") == 1
     for words, wrong in ((["--device_regexes=.*"], "no option --device_regexes in generation 2"),
-                         (["--generation", "1.3", "-min_peak_bytes", "1"], "no option --min_peak_bytes in generation 1.3"),
+                         (["--generation", "1.3", "-min_peak_bytes", "1"],
+                          "no option --min_peak_bytes in generation 1.3"),
                          (["--generation", "1.3", "-select", "num_hidden_ops"], "-select cannot be 'num_hidden_ops'"),
                          (["-select", "num_hidden_ops"], "-select cannot be 'num_hidden_ops'"),
                          (["--generation", "2.0"], "-generation cannot be '2.0'; it is 2, 1.3 or 0.12")):
@@ -148,7 +160,8 @@ def test_only_in_old_generations():
 
 def test_several_profiles():
     """Each has a report under its name; one that lacks the step, or stacks, does not keep the others from answering."""
-    links, ranked = (os.path.join(ROOT, "tests", "fixtures", "kineto", name + ".json") for name in ("links", "distributed"))
+    links, ranked = (os.path.join(ROOT, "tests", "fixtures", "kineto", name + ".json")
+                     for name in ("links", "distributed"))
     out = works(links, "SELECT tfprof_open('%s')" % ranked, "scope -max_depth 1")
     first, second = out.index("\n" + links + ":\n\nDoc:"), out.index("\n" + ranked + ", rank 3:\n\nDoc:")
     assert 0 < first < second and out.count("_TFProfRoot") == 2, out
@@ -157,7 +170,8 @@ def test_several_profiles():
     assert out.count("_TFProfRoot") == 1 and "--/90us" in out and ".json:" not in out, out
     rows = "SELECT DISTINCT profile_id FROM %s WHERE step = %d"
     for view in ("scope_view", "op_view"):
-        assert works("--format", "csv", links, "SELECT tfprof_open('%s') AS opened" % ranked, rows % (view, 2)).split()[-1] == "2"
+        assert works("--format", "csv", links, "SELECT tfprof_open('%s') AS opened" % ranked,
+                     rows % (view, 2)).split()[-1] == "2"
     status, out, error = tfprof(links, "SELECT tfprof_open('%s')" % ranked, rows % ("scope_view", 7))
     assert status == 1 and "there is no step 7; the steps are 3" in error, error
     status, out, error = tfprof(links, "SELECT tfprof_open('%s')" % ranked, "scope -step 7")
@@ -169,8 +183,10 @@ def test_several_profiles():
 
 def test_types_by_patterns():
     """node_type_patterns gives types to nodes as an OpLog does; the pattern is one expression for the whole name."""
-    count = "SELECT count(*), group_concat(name) FROM %s WHERE account_type_regexes = 'mine' AND max_depth = 99 AND is_accounted"
-    names = "SELECT count(*), group_concat(name) FROM nodes WHERE is_scope = 0 AND regexp_full_match('conv/.{1,9}|dense.*', name)"
+    count = ("SELECT count(*), group_concat(name) FROM %s WHERE account_type_regexes = 'mine' AND max_depth = 99 AND "
+             "is_accounted")
+    names = ("SELECT count(*), group_concat(name) FROM nodes WHERE is_scope = 0 AND "
+             "regexp_full_match('conv/.{1,9}|dense.*', name)")
     define = "INSERT INTO node_type_patterns VALUES ('conv/.{1,9}|dense.*', 'mine')"
     csv = ["--format", "csv", *GRAPH]
     nodes = works(*csv, names)
@@ -183,7 +199,8 @@ def test_types_by_patterns():
     assert re.search(r"(?m)^ +dense/weight \(.*VarHandleOp\|.*mine\)$", text), text
     # Both are there of a pattern that comes later; what is taken away, or rolled back, is gone from the next view on.
     more = "INSERT INTO node_type_patterns VALUES ('.*', 'all')"
-    both = works(*GRAPH, define, "scope -max_depth 99", more, "scope -account_type_regexes all -select op_types -max_depth 99")
+    both = works(*GRAPH, define, "scope -max_depth 99", more,
+                 "scope -account_type_regexes all -select op_types -max_depth 99")
     assert "|all|mine" in both.replace("_trainable_variables|", "") or "|all" in both and "|mine" in both, both
     gone = works(*csv, define, count % "scope_view", "DELETE FROM node_type_patterns", count % "scope_view")
     assert gone.split("\n")[3].startswith("0,"), gone
@@ -224,14 +241,16 @@ def test_timeline():
             check_events(trace)
             assert any(event["ph"] == "X" for event in trace["traceEvents"]), view
     assert sorted(os.listdir(directory)) == ["code_-1", "graph_0", "graph_1", "scope_-1"]
-    # The memory in use as displayed nodes read it at their ends: without the convolution the reading at its end is not there.
+    # The memory in use as displayed nodes read it at their ends: without the convolution the
+    # reading at its end is not there.
     counted = {}
     for hidden in ("", ".*conv"):
         works("graph", *CONVOLUTION, "-step", "0", "-max_depth", "9", "-hide_name_regexes", f"'{hidden}'", "-output",
               f"timeline:outfile={directory}/memory")
         with open(os.path.join(directory, "memory_0")) as file:
             events = json.load(file)["traceEvents"]
-        counted[hidden] = [event["args"]["Allocator Bytes in Use"] for event in events if event["name"] == "Allocated Bytes"]
+        counted[hidden] = [event["args"]["Allocator Bytes in Use"] for event in events
+                           if event["name"] == "Allocated Bytes"]
     assert counted == {"": [0, 23676], ".*conv": [0]}, counted
     status, _, error = tfprof("op", *GRAPH, "-output", f"timeline:outfile={path}")
     assert status == 1 and "scope, graph and code" in error, error
@@ -251,17 +270,19 @@ def test_pprof():
     rows = works(*GRAPH, "--format", "csv", "SELECT total_micros FROM code_view WHERE max_depth = 1000 LIMIT 1")
     assert profile.total("micros") == int(rows.split()[1]), rows
     if shutil.which("go"):
-        shown = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=1", path], check=True, capture_output=True,
-                               text=True, env={**os.environ, "HOME": directory})
+        shown = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=1", path], check=True,
+                               capture_output=True, text=True, env={**os.environ, "HOME": directory})
         assert "Type: micros" in shown.stdout, shown.stdout
 
 
 def made_of_lines(directory, lines):
-    """Options that open a graph of Add nodes, made where `lines` says: name: [(file, line, function), outermost first]."""
+    """Options that open a graph of Add nodes, made where `lines` says: name: [(file, line,
+    function), outermost first]."""
     texts = sorted({part for trace in lines.values() for frame in trace for part in frame[::2]})
     log = b""
     for name, trace in lines.items():
-        frames = [message((2, line), (6, 1 + texts.index(file)), (7, 1 + texts.index(function))) for file, line, function in trace]
+        frames = [message((2, line), (6, 1 + texts.index(file)), (7, 1 + texts.index(function)))
+                  for file, line, function in trace]
         log += message((1, message((1, name), (4, b"".join(message((1, frame)) for frame in frames)))))
     for number, text in enumerate(texts):
         log += message((2, message((1, number + 1), (2, text))))
@@ -274,14 +295,17 @@ def made_of_lines(directory, lines):
 
 
 def test_pprof_of_same_names():
-    """Functions of one name that one line calls, in two files; and a line that has a node and calls another, which is hidden."""
+    """Functions of one name that one line calls, in two files; and a line that has a node and
+    calls another, which is hidden."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     outer, path = ("dir/main.py", 3, "<module>"), os.path.join(directory, "stacks.gz")
     opened = made_of_lines(directory, {"a": [outer, ("one.py", 7, "wrapper")], "b": [outer, ("two.py", 9, "wrapper")],
-                                       "c": [("other.py", 1, "<module>")], "d": [("other.py", 1, "<module>"), ("deep.py", 2, "hidden")]})
+                                       "c": [("other.py", 1, "<module>")],
+                                       "d": [("other.py", 1, "<module>"), ("deep.py", 2, "hidden")]})
     for words, functions, nodes in (([], {("one:wrapper", "one.py"), ("two:wrapper", "two.py")}, "abcd"),
                                     (["-compat"], {("one:wrapper", "one.py")}, "abd")):
-        works("code", *opened, "-select", "params", "-hide_name_regexes", "deep.*", *words, "-output", f"pprof:outfile={path}")
+        works("code", *opened, "-select", "params", "-hide_name_regexes", "deep.*", *words, "-output",
+              f"pprof:outfile={path}")
         profile = Pprof(path)
         assert {(name, file) for name, file, _ in profile.functions} == functions, profile.functions
         assert sorted(labels["graph node:"] for _, _, labels in profile.samples) == list(nodes), profile.samples
@@ -304,7 +328,8 @@ def test_nodes_of_lines_by_name():
 
 def run_meta_text(*runs):
     """A RunMetadata: (device, node, start, micros)."""
-    return "step_stats { " + "".join('dev_stats { device: "%s" node_stats { node_name: "%s" all_start_micros: %d op_end_rel_micros: %d } } '
+    return "step_stats { " + "".join('dev_stats { device: "%s" node_stats { node_name: "%s" all_start_micros: %d '
+                                     'op_end_rel_micros: %d } } '
                                      % run for run in runs) + "}\n"
 
 
@@ -314,7 +339,8 @@ def test_documented_or_compat():
     files = {"graph.pbtxt": 'node { name: "split" op: "Split" attr { key: "_output_shapes" value { list { '
                             "shape { dim { size: 2 } } shape { dim { size: 5 } } } } } }\n"
                             'node { name: "net/BatchNorm" op: "FusedBatchNormV3" input: "split:1" }\n',
-             "first": run_meta_text((gpu, "split", 1000, 10), (gpu, "net/BatchNorm", 1010, 90), (stream, "net/BatchNorm", 1100, 300)),
+             "first": run_meta_text((gpu, "split", 1000, 10), (gpu, "net/BatchNorm", 1010, 90),
+                                    (stream, "net/BatchNorm", 1100, 300)),
              "second": run_meta_text((gpu, "split", 5000, 10), (stream, "split", 5010, 990))}
     for name, text in files.items():
         with open(os.path.join(directory, name), "w") as file:
@@ -325,15 +351,18 @@ def test_documented_or_compat():
     for command, documented, compat in (
             ("scope -select input_shapes", "net/BatchNorm (0:5)", "net/BatchNorm (0:2)"),
             # The node's 390 us, one row below the 505 of split: two expressions match both.
-            ("op -select micros -account_type_regexes FusedBatchNormV3,.*gpu.*", " 390us (100.00%, 43.58%)", " 780us (100.00%, 60.70%)"),
-            (checker % "ExpensiveOperation", "top 2 graph node: net/BatchNorm, cpu: 90us, accelerator: 300us, total: 390us",
+            ("op -select micros -account_type_regexes FusedBatchNormV3,.*gpu.*", " 390us (100.00%, 43.58%)",
+             " 780us (100.00%, 60.70%)"),
+            (checker % "ExpensiveOperation",
+             "top 2 graph node: net/BatchNorm, cpu: 90us, accelerator: 300us, total: 390us",
              "top 2 graph node: net, cpu: 0us, accelerator: 0us, total: 0us"),
             (checker % "AcceleratorUtilization", "gpu:0 utilization: 0.99", "gpu:0 low utilization: 0.26"),
             (checker % "Operation", "OperationChecker:\n", "OperationChecker:\nMaybe use faster FusedBatchNorm")):
         one, other = tfprof(*opened, command)[1], tfprof(*opened, "--compat", command)[1]
         assert documented in one and compat in other and compat not in one, (command, one, other)
         at_the_prompt = tfprof(*opened, text="set -compat true\n" + command + "\n")[1]
-        assert at_the_prompt.partition("-compat                     true\n")[2] == other, (command, at_the_prompt, other)
+        shown = at_the_prompt.partition("-compat                     true\n")[2]
+        assert shown == other, (command, at_the_prompt, other)
 
 
 # ---- advise ----
@@ -354,7 +383,8 @@ def test_advise():
     assert "top 3 operation type" not in two[: len(two) // 2] and two.endswith(one), two
     assert works(*GRAPH, "advise -checkers ''") == ""
     rows = works("--format", "jsonl", *GRAPH, "advise -checkers operation,expensive_operation")
-    assert rows and all(json.loads(row)["check_name"] in ("operation", "expensive_operation") for row in rows.split("\n")[:-1])
+    assert rows and all(json.loads(row)["check_name"] in ("operation", "expensive_operation")
+                        for row in rows.split("\n")[:-1])
     sql = works("--format", "csv", *GRAPH, "SELECT tfprof_set('expensive_operation.count', 1)",
                 "SELECT count(*) FROM advise WHERE message LIKE 'top%type%'",
                 "SELECT tfprof_set('expensive_operation.count', NULL)",
@@ -386,7 +416,9 @@ def test_advise_with_mistakes():
     for words, wrong in (("-checkers NoChecker", "there is no checker 'NoChecker'; the checkers are Accelerator"),
                          ("-no_option 3", "no option -no_option; the options are -checkers"),
                          ("-count many", "-count takes a number, not 'many'"),
-                         ("-checkers", "-checkers needs names, parted by commas; the checkers are AcceleratorUtilizationChecker, "), ("JobChecker", "begin with a hyphen")):
+                         ("-checkers",
+                          "-checkers needs names, parted by commas; the checkers are AcceleratorUtilizationChecker, "),
+                         ("JobChecker", "begin with a hyphen")):
         status, out, error = tfprof(*GRAPH, "advise " + words)
         assert (status, out) == (1, "") and wrong in error, (words, out, error)
     status, _, error = tfprof("SELECT tfprof_set('no.setting', 1)")
@@ -411,7 +443,8 @@ def test_wrong_files_for_options():
 
 
 def test_files_with_nothing_in_them():
-    """Messages that TensorFlow takes though they say nothing, or that look like text: by their option, not by themselves."""
+    """Messages that TensorFlow takes though they say nothing, or that look like text: by
+    their option, not by themselves."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     name = b"\n\x0b\n\tvariable1"  # log_entries { name: "variable1" }: its first two bytes are white space
     files = {"op_log_path": [b"", name, b"\n\0", b"\x12\x05\x08\x01\x12\x01x"],
@@ -425,7 +458,8 @@ def test_files_with_nothing_in_them():
             assert "DW" in out or "_TFProfRoot (--/0us" in out, (option, content, out)
             assert tfprof(path, "scope")[0] == 3, (option, content)
     # A message of another kind that shows none is still refused.
-    for option, content in (("graph_path", b"\n\x04\x08\x01\x12\0"), ("op_log_path", b"\x1a\x01x"), ("run_meta_path", name)):
+    for option, content in (("graph_path", b"\n\x04\x08\x01\x12\0"), ("op_log_path", b"\x1a\x01x"),
+                            ("run_meta_path", name)):
         path = os.path.join(directory, "other")
         with open(path, "wb") as file:
             file.write(content)
@@ -436,7 +470,8 @@ def test_files_with_nothing_in_them():
 def test_mistakes_name_what_is_possible():
     for words, wrong in (("scope -order_by speed", "it is name, bytes"), ("scope -select speed", "it is bytes, micros"),
                          ("scope -output paper", "the types are file, none, pprof, stdout and timeline"),
-                         ("scope -speed 3", "there is no option '-speed'; the options are -max_depth, -min_bytes, "), ("scope -max_depth many", "a whole number"),
+                         ("scope -speed 3", "there is no option '-speed'; the options are -max_depth, -min_bytes, "),
+                         ("scope -max_depth many", "a whole number"),
                          ("scope -step 9", "there is no step 9; the steps are 0 1"),
                          ("scope -account_displayed_op_only perhaps", "true or false")):
         status, out, error = tfprof(*GRAPH, words)
@@ -452,7 +487,8 @@ def test_absurd_numbers():
     dims = "".join("dim { size: %d } " % size for size in (2**40, 2**40))
     with open(graph, "w") as file:
         file.write('node { name: "huge" op: "VariableV2" attr { key: "shape" value { shape { %s } } } }\n' % dims)
-        file.write('node { name: "open" op: "VariableV2" attr { key: "shape" value { shape { dim { size: -1 } } } } }\n')
+        file.write('node { name: "open" op: "VariableV2" attr { key: "shape" value { shape { dim { size: -1 } } } } '
+                   '}\n')
         file.write('node { name: "a" op: "Op" input: "b" } node { name: "b" op: "Op" input: "a" input: "b:-1" }\n')
     out = works("graph", "--graph_path=" + graph, "-select", "params", "-max_depth", "9")
     assert "  huge (1099511627776x1099511627776, 0/0 params)\n" in out and "  open (-1, 0/0 params)\n" in out, out
@@ -467,7 +503,8 @@ def test_functions_of_a_graph():
     text, binary = os.path.join(directory, "graph.pbtxt"), os.path.join(directory, "graph.pb")
     with open(text, "w") as file:
         file.write('node { name: "call" op: "PartitionedCall" } library { function { signature { name: "f" } '
-                   'node_def { name: "in f" op: "MatMul" } node_def { name: "too" op: "Add" } } } versions { producer: 3 }\n')
+                   'node_def { name: "in f" op: "MatMul" } node_def { name: "too" op: "Add" } } } versions { producer: '
+                   '3 }\n')
     call, nodes = b"\n\x04call\x12\x0fPartitionedCall", [b"\n\x04in f\x12\x06MatMul", b"\n\x03too\x12\x03Add"]
     function = b"\n\x03\n\x01f" + b"".join(b"\x1a" + bytes([len(node)]) + node for node in nodes)
     library = b"\n" + bytes([len(function)]) + function
@@ -489,7 +526,8 @@ def test_hostile_patterns_end():
 
 
 def test_commas_of_repetitions():
-    out = works("scope", *GRAPH, "-select", "params", "-max_depth", "2", "-show_name_regexes", "con{1,2}v,d{1,}ense,x{1")
+    out = works("scope", *GRAPH, "-select", "params", "-max_depth", "2", "-show_name_regexes",
+                "con{1,2}v,d{1,}ense,x{1")
     assert [line.split()[0] for line in out.split("\n") if line.startswith("  ")] == ["conv", "dense"], out
 
 
@@ -497,12 +535,15 @@ def test_average_and_thresholds():
     """-step -1 is the average over the steps in which a node ran; min_... means at least."""
     rows = works("--format", "csv", *GRAPH,
                  "SELECT name, micros FROM scope_view WHERE max_depth = 99 AND step = -1 EXCEPT "
-                 "SELECT nodes.name, sum(exec_ns) / 1000 / count(*) FROM node_steps JOIN nodes ON nodes.id = node_id GROUP BY 1")
+                 "SELECT nodes.name, sum(exec_ns) / 1000 / count(*) FROM node_steps JOIN nodes ON nodes.id = node_id "
+                 "GROUP BY 1")
     averaged = [row for row in rows.split("\n")[1:] if row and not row.endswith((",0", ","))]
     assert not averaged, averaged
-    values = sorted({int(row) for row in works("--format", "csv", *GRAPH, "SELECT total_micros FROM scope_view").split()[1:]})
+    values = sorted({int(row) for row in works("--format", "csv", *GRAPH,
+                                               "SELECT total_micros FROM scope_view").split()[1:]})
     middle = values[len(values) // 2]
-    rows = works("--format", "csv", *GRAPH, f"SELECT total_micros FROM scope_view WHERE min_micros = {middle}").split()[1:]
+    rows = works("--format", "csv", *GRAPH,
+                 f"SELECT total_micros FROM scope_view WHERE min_micros = {middle}").split()[1:]
     assert min(map(int, rows)) == middle, (middle, rows)
 
 
@@ -556,11 +597,15 @@ def completed(t, typed, wanted):
 def test_completion():
     with shell(*GRAPH) as t:
         t.expect(PROMPT)
-        for typed, wanted in (("scop", "scope "), ("op -sel", "op -select "), ("op -select acc", "op -select accelerator_micros "),
+        for typed, wanted in (("scop", "scope "), ("op -sel", "op -select "),
+                              ("op -select acc", "op -select accelerator_micros "),
                               ("op -select micros,occ", "micros,occurrence "), ("op -order_by nam", "-order_by name "),
-                              ("code -output tim", "-output timeline:outfile="), ("set -generation 0", "-generation 0.12 "),
-                              ("graph -account_displayed_op_only t", "only true "), ("advise -checkers Jo", "-checkers JobChecker "),
-                              ("advise -acc", "advise -accelerator_utilization.low_ratio "), ("SELECT * FROM scope_v", "FROM scope_view "),
+                              ("code -output tim", "-output timeline:outfile="),
+                              ("set -generation 0", "-generation 0.12 "),
+                              ("graph -account_displayed_op_only t", "only true "),
+                              ("advise -checkers Jo", "-checkers JobChecker "),
+                              ("advise -acc", "advise -accelerator_utilization.low_ratio "),
+                              ("SELECT * FROM scope_v", "FROM scope_view "),
                               ("advise -checkers jo", "JobChecker "), ("op --max", "op --max_depth "),
                               ("scope -account_type_regexes varh", "VarHandleOp "), ("help sc", "help scope ")):
             completed(t, typed, wanted)

@@ -109,8 +109,8 @@ def test_box_becomes_blocks():
 def test_box_cuts_the_middle_in_long_results():
     query = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60) "
-        "SELECT i, 'void at::native::vectorized_elementwise_kernel<4, at::native::functor<' || i || '>, float>' AS name "
-        "FROM n"
+        "SELECT i, 'void at::native::vectorized_elementwise_kernel<4, at::native::functor<' || i || '>, float>' AS "
+        "name FROM n"
     )
     text = run(query, "--width", "50")
     lines = text.split("\n")[3:-2]
@@ -242,7 +242,8 @@ def test_markdown():
         "| 9223372036854775807 | a \"b\", 'c'\\|\\`d\\` | x<br>y␉z | -1e+300 |\n"
     )
     # What cannot be printed shows as in a box.
-    assert run("SELECT 'a' || char(0) || char(9) || char(27) AS x", "--format", "markdown") == "| x |\n|---|\n| a␀␉␛ |\n"
+    assert run("SELECT 'a' || char(0) || char(9) || char(27) AS x", "--format",
+               "markdown") == "| x |\n|---|\n| a␀␉␛ |\n"
 
 
 if __name__ == "__main__":

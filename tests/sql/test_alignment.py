@@ -34,11 +34,12 @@ def trace(rank, skew, host, has_collectives=True, has_broadcasts=False, jitter=2
             name = "gemm"
             if has_collectives:
                 name = "ncclDevKernel_AllReduce"
-                args.update({"Collective name": "allreduce", "Process Group Name": "0", "Group size": 4, "In msg nelems": 10,
-                             "Out msg nelems": 10, "dtype": "Float"})
+                args.update({"Collective name": "allreduce", "Process Group Name": "0", "Group size": 4,
+                             "In msg nelems": 10, "Out msg nelems": 10, "dtype": "Float"})
             events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9,
                            "ts": (begin + k * 1000 + skew) / 1000, "dur": 0.5, "args": {"correlation": correlation}})
-            events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at / 1000, "dur": dur / 1000,
+            events.append({"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at / 1000,
+                           "dur": dur / 1000,
                            "args": args})
         for k in range(5 if has_broadcasts else 0):  # everybody leaves them when it is done itself
             events.append({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_Broadcast", "pid": 0, "tid": 8,
@@ -47,7 +48,8 @@ def trace(rank, skew, host, has_collectives=True, has_broadcasts=False, jitter=2
                                     "Process Group Name": "0", "Group size": 4, "dtype": "Float"}})
         stop = begin + 99_000_000 + skew + chance.randrange(-jitter, jitter)
         events.append({"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{step}", "pid": 9, "tid": 9,
-                       "ts": (begin + skew) / 1000, "dur": (stop - begin - skew) / 1000, "args": {"External id": 1000 + step}})
+                       "ts": (begin + skew) / 1000, "dur": (stop - begin - skew) / 1000,
+                       "args": {"External id": 1000 + step}})
     return {"distributedInfo": {"rank": rank, "world_size": 4}, "host_name": host, "baseTimeNanoseconds": BASE,
             "traceEvents": events}
 
@@ -81,8 +83,8 @@ def test_collectives(engine):
         check_offsets(offsets(connection))
         # Times are read on the common clock.
         rows = connection.values(
-            "SELECT max(end_ns) - min(end_ns) FROM (SELECT end_ns, row_number() OVER (PARTITION BY profile_id ORDER BY end_ns) "
-            "AS place FROM collectives) GROUP BY place")
+            "SELECT max(end_ns) - min(end_ns) FROM (SELECT end_ns, row_number() OVER (PARTITION BY profile_id ORDER BY "
+            "end_ns) AS place FROM collectives) GROUP BY place")
         assert len(rows) == 32 and max(rows)[0] < 10000, rows
         missing = connection.values("SELECT count, message FROM diagnostics WHERE reason = 'missing_ranks'")
         assert missing == [(1, "of the 4 ranks of the job 1 are not open: 2")], missing
@@ -125,12 +127,14 @@ def trace_of_host(rank, pause):
         begin = number * 1000
         entered = begin + 100 + pause
         events += [mark(f"ProfilerStep#{number}", begin, begin + 900), mark("gloo:all_reduce", entered, begin + 400),
-                   mark("gloo:all_reduce", entered + 10, begin + 450), mark(("gloo:send", "gloo:recv")[rank], begin + 500, begin + 510 + 300 * rank)]
+                   mark("gloo:all_reduce", entered + 10, begin + 450),
+                   mark(("gloo:send", "gloo:recv")[rank], begin + 500, begin + 510 + 300 * rank)]
     return {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}
 
 
 def test_stragglers_on_hosts(engine):
-    """Gloo runs no kernels: marks tell who is waited for, of operations that were queued together once, of sends never."""
+    """Gloo runs no kernels: marks tell who is waited for, of operations that were queued
+    together once, of sends never."""
     with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
         for rank, pause in ((0, 0), (1, 250)):
             with open(os.path.join(directory, f"rank{rank}.json"), "w") as file:

@@ -33,9 +33,11 @@ def test_hidden_argument(engine):
         assert connection.values(f"SELECT count(*) FROM ops WHERE {argument} = profile") == [(counts[one],)]
     assert connection.values("SELECT count(*) FROM ops('*')") == [(every,)]
     relative = os.path.relpath(DUMPS[1])
-    for argument in (relative, f"./{relative}", os.path.join(directory.name, ".", "rank1.tfprof"), "rank1", "rank1.tfprof"):
+    for argument in (relative, f"./{relative}", os.path.join(directory.name, ".", "rank1.tfprof"), "rank1",
+                     "rank1.tfprof"):
         assert connection.values(f"SELECT count(*) FROM ops('{argument}')") == [(counts[one],)], argument
-    for argument in (directory.name, directory.name + "/", os.path.relpath(directory.name), os.path.basename(directory.name)):
+    for argument in (directory.name, directory.name + "/", os.path.relpath(directory.name),
+                     os.path.basename(directory.name)):
         assert connection.values(f"SELECT count(*) FROM ops('{argument}')") == [(every,)], argument
     # What names nothing is no empty answer.
     for argument in ("'nothing'", 99, "'*rank9*'", "'/'", "'..'"):
@@ -150,7 +152,7 @@ def test_opening(engine):
     assert third > second
     assert connection.values("SELECT tfprof_refresh()") == [(0,)]
     # A directory takes the runs of its files over.
-    ((rows,),) = connection.values(f"SELECT count(*) FROM ops")
+    ((rows,),) = connection.values("SELECT count(*) FROM ops")
     assert connection.values(f"SELECT tfprof_open('{DUMPS[2]}'), tfprof_open('{directory.name}')") == [
         (third + 1, third)
     ]
@@ -184,7 +186,8 @@ def test_files_that_go_and_come(engine):
         for view in views:
             connection.values(f"SELECT * FROM {view}")
         assert change == "remove all" or connection.values("SELECT count(*), count(name) FROM ops('b')") == [before]
-        reason = {"remove": "lost_file", "truncate": "unreadable_file", "replace": "replaced_file"}.get(change, "lost_file")
+        reason = {"remove": "lost_file", "truncate": "unreadable_file",
+                  "replace": "replaced_file"}.get(change, "lost_file")
         told = f"SELECT count(*), max(message LIKE '%tfprof_refresh()%') FROM diagnostics WHERE reason = '{reason}'"
         assert connection.values(told) == [(2 if change == "remove all" else 1, 1)], change
         ((added,),) = connection.values("SELECT tfprof_refresh()")
@@ -199,9 +202,8 @@ def test_files_that_go_and_come(engine):
             make_dump(paths[1], 200, 1, "make_ops_dump")
         connection.values("SELECT tfprof_refresh()")
         assert connection.values("SELECT count(*) FROM ops WHERE name IS NULL") == fresh(engine, folder), change
-        assert connection.values(f"SELECT count(*) FROM diagnostics WHERE reason = '{reason}' AND severity = 'error'") == [
-            (0,)
-        ]
+        errors = f"SELECT count(*) FROM diagnostics WHERE reason = '{reason}' AND severity = 'error'"
+        assert connection.values(errors) == [(0,)]
     shutil.rmtree(folder)
 
 
@@ -248,7 +250,8 @@ def test_saving(engine):
     ]
     described = (
         "SELECT job, host, pid, rank, world_size, framework, framework_version, command, start_ns, end_ns, "
-        "clock_domain, clock_offset_ns, clock_error_ns, complete, event_count, attributes FROM profiles ORDER BY pid, host"
+        "clock_domain, clock_offset_ns, clock_error_ns, complete, event_count, attributes FROM profiles ORDER BY pid, "
+        "host"
     )
     profiles = connection.values(described)
     assert all(row[-1] for row in profiles)
@@ -287,7 +290,8 @@ def test_saving(engine):
 
 
 def test_saving_what_is_lost(engine):
-    """A copy of a run whose file is gone would be NULL where nothing had been read: it is refused, and leaves nothing."""
+    """A copy of a run whose file is gone would be NULL where nothing had been read: it is
+    refused, and leaves nothing."""
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as folder:
         path, target = os.path.join(folder, "a.tfprof"), os.path.join(folder, "copies")
         os.mkdir(target)
@@ -297,7 +301,8 @@ def test_saving_what_is_lost(engine):
             connection.values(f"SELECT tfprof_open('{path}')")
             ((rows,),) = connection.values("SELECT count(*) FROM ops WHERE name IS NOT NULL")
             change(path)
-            fails(connection, f"SELECT tfprof_save('{target}/copy.tfprof')", path, "cannot be read any more", "tfprof_close(1)")
+            fails(connection, f"SELECT tfprof_save('{target}/copy.tfprof')", path, "cannot be read any more",
+                  "tfprof_close(1)")
             assert os.listdir(target) == []
             make_dump(path, 300, 5, "make_ops_dump")
             connection.values("SELECT tfprof_refresh()")

@@ -19,7 +19,8 @@ from engines import BUILD, run_tests
 
 MEGABYTE = 1 << 20
 OP = '{"ph":"X","cat":"cpu_op","name":"%s","pid":1,"tid":1,"ts":%d,"dur":1,"args":{%s}}'
-COUNTS = "SELECT (SELECT count(*) FROM ops), (SELECT group_concat(name, ' ') FROM (SELECT name FROM ops ORDER BY id LIMIT 5))"
+COUNTS = ("SELECT (SELECT count(*) FROM ops), (SELECT group_concat(name, ' ') FROM (SELECT name FROM ops ORDER BY id "
+          "LIMIT 5))")
 REASONS = "SELECT coalesce(group_concat(reason, ' '), '') FROM (SELECT reason FROM diagnostics ORDER BY 1)"
 
 
@@ -31,7 +32,8 @@ def ask(path, sql, seconds=120):
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     assert own < 400, f"this test itself has taken {own:.0f} MiB, which would count as the tool's"
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(["timeout", str(seconds), os.path.join(BUILD, "tfprof"), "--format", "csv", path, sql],
+        process = subprocess.Popen(["timeout", str(seconds), os.path.join(BUILD, "tfprof"), "--format", "csv", path,
+                                    sql],
                                    stdout=output, stderr=errors)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -49,11 +51,14 @@ def written(directory, text, name="trace.json"):
 
 
 def test_gigabyte_once(_engine):
-    """A text of 1 GB, in a name, an argument, beside the events, and without an end: what stands around it is served."""
+    """A text of 1 GB, in a name, an argument, beside the events, and without an end: what
+    stands around it is served."""
     before, after = OP % ("before", 1, ""), OP % ("after", 5, "")
     cases = {
-        "name": ("[" + before + ',{"ph":"X","cat":"cpu_op","ts":3,"name":"', '"},' + after + "]", "before after", "oversized_element"),
-        "argument": ("[" + before + "," + OP % ("big", 3, '"x":"'), '"}},' + after + "]", "before after", "oversized_element"),
+        "name": ("[" + before + ',{"ph":"X","cat":"cpu_op","ts":3,"name":"', '"},' + after + "]", "before after",
+                 "oversized_element"),
+        "argument": ("[" + before + "," + OP % ("big", 3, '"x":"'), '"}},' + after + "]", "before after",
+                     "oversized_element"),
         "member": ('{"traceEvents":[' + before + '],"note":"', '"}', "before", ""),
         "endless": ("[" + before + ',{"ph":"X","name":"', "", "before", ""),
     }
@@ -77,11 +82,13 @@ def test_deep_once(_engine):
     for depth in (10_000, 10_000_000):
         nested = "[" * depth + "]" * depth
         with tempfile.TemporaryDirectory() as directory:
-            path = written(directory, "[" + OP % ("before", 1, "") + "," + OP % ("deep", 2, '"x":' + nested) + "," + OP % ("after", 3, "") + "]")
+            path = written(directory, "[" + OP % ("before", 1, "") + "," + OP % ("deep", 2, '"x":' + nested) + "," + OP
+                           % ("after", 3, "") + "]")
             lines, error, _ = ask(path, COUNTS)
             assert not error and "before deep after" in lines[0], (depth, error, lines)
             assert ask(path, "SELECT length(attributes) > 20000 FROM ops WHERE name = 'deep'")[0] == ["1"]
-            lines, error, _ = ask(written(directory, '{"schemaVersion":1,"note":' + nested + ',"traceEvents":[' + OP % ("op", 1, "") + "]}"), COUNTS)
+            lines, error, _ = ask(written(directory, '{"schemaVersion":1,"note":' + nested + ',"traceEvents":[' + OP
+                                          % ("op", 1, "") + "]}"), COUNTS)
             assert not error and lines[0].endswith("op"), (depth, error, lines)
             for text in (nested, nested[:depth], '{"traceEvents":' + nested[:depth]):
                 lines, error, _ = ask(written(directory, text), COUNTS)
@@ -110,12 +117,16 @@ def test_bombs_once(_engine):
 
 
 def test_duplicates_once(_engine):
-    """A million kernels and launches of one correlation, ops and frames of one number: links are made in linear time."""
+    """A million kernels and launches of one correlation, ops and frames of one number:
+    links are made in linear time."""
     count = 1_000_000
-    kernel = '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":1,"args":{"device":0,"stream":7,"correlation":5,"External id":5}}'
-    launch = '{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"correlation":5,"External id":5}}'
+    kernel = ('{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%d,"dur":1,'
+              '"args":{"device":0,"stream":7,"correlation":5,"External id":5}}')
+    launch = ('{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":%d,"dur":1,'
+              '"args":{"correlation":5,"External id":5}}')
     op_count = count // 5
-    frame = '{"ph":"X","cat":"python_function","name":"a.py(1): f","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"Python id":3,"Python parent id":3}}'
+    frame = ('{"ph":"X","cat":"python_function","name":"a.py(1): f","pid":1,"tid":1,"ts":%d,"dur":1,'
+             '"args":{"Python id":3,"Python parent id":3}}')
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "trace.json")
         with open(path, "w") as file:  # an event at a time: this process stays small, see ask()
@@ -125,17 +136,20 @@ def test_duplicates_once(_engine):
             for i in range(op_count):
                 file.write(OP % ("op", 2 * i, '"External id":5,"Sequence number":1') + ",\n")
             file.write(",\n".join(frame % i for i in range(op_count // 10)) + "]")
-        sql = ("SELECT count(*), count(api_call_id), count(op_id), (SELECT count(*) FROM ops), (SELECT count(op_id) FROM api_calls), "
-               "(SELECT count(*) FROM queue_length), (SELECT count(*) FROM operator_summary), (SELECT count(*) > 0 FROM code_summary) FROM kernels")
+        sql = ("SELECT count(*), count(api_call_id), count(op_id), (SELECT count(*) FROM ops), (SELECT count(op_id) "
+               "FROM api_calls), (SELECT count(*) FROM queue_length), (SELECT count(*) FROM operator_summary), (SELECT "
+               "count(*) > 0 FROM code_summary) FROM kernels")
         lines, error, _ = ask(path, sql)
-        assert not error and lines[0].split(",")[:2] == [str(count)] * 2 and lines[0].split(",")[3] == str(op_count + op_count // 10), (error, lines)
+        assert (not error and lines[0].split(",")[:2] == [str(count)] * 2
+                and lines[0].split(",")[3] == str(op_count + op_count // 10)), (error, lines)
 
 
 def test_not_utf8(engine):
     """Bytes that are not UTF-8, in a name, an argument, a frame and a thread's name: U+FFFD stands for each."""
     bad = b"[" + b",".join([
         (OP % ("a\xff\xe2\x82b", 1, '"note":"\x80"')).encode("latin-1"),
-        b'{"ph":"X","cat":"python_function","name":"f\xc0.py(3): g\xed\xa0\x80","pid":1,"tid":1,"ts":0,"dur":9,"args":{"Python id":1}}',
+        b'{"ph":"X","cat":"python_function","name":"f\xc0.py(3): '
+        b'g\xed\xa0\x80","pid":1,"tid":1,"ts":0,"dur":9,"args":{"Python id":1}}',
         b'{"ph":"M","name":"thread_name","pid":1,"tid":1,"ts":0,"args":{"name":"t\xf8"}}',
         (OP % ("\u00e9\u20ac\U0001f600", 3, "")).encode(),
     ]) + b"]"
@@ -182,7 +196,8 @@ def test_other_kinds(engine):
 
 
 def test_recognition(engine):
-    """A trace is known by its own members in any order, however much stands before the events; by its name beyond 1 MB."""
+    """A trace is known by its own members in any order, however much stands before the
+    events; by its name beyond 1 MB."""
     event = OP % ("op", 1, "")
     filler = '"note":{"list":[%s],"text":"%s"}'
     short = filler % (",".join(["[{}]"] * 2000), '\\"[]{' * 2000)
@@ -223,7 +238,8 @@ def test_recognition(engine):
 def test_cut_once(_engine):
     """Cut behind the first event, which has no category: it is a range, and the cut is told."""
     event = '{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}'
-    sql = f"SELECT name, start_ns, dur_ns, ({REASONS}), (SELECT complete FROM profiles), (SELECT offset FROM diagnostics) FROM ranges"
+    sql = (f"SELECT name, start_ns, dur_ns, ({REASONS}), (SELECT complete FROM profiles), (SELECT offset FROM "
+           f"diagnostics) FROM ranges")
     with tempfile.TemporaryDirectory() as directory:
         for head in ("[", '{"traceEvents":['):
             for tail in ("", ",", ',{"ph":', ',{"ph":"X","name":"b","ts":4,"dur":1'):
@@ -236,11 +252,16 @@ def test_cut_once(_engine):
 
 def test_numbers(engine):
     """NaN, infinities, 2^63 and more, where a number belongs."""
-    odd = ["NaN", "Infinity", "-Infinity", "9223372036854775808", "-9223372036854775809", "1e400", "-0", "1e-400", "0x10",
-           "null", "true", '"NaN"', '""', "[1]", "{}", "18446744073709551615", "1" * 400, "-", ".5", "5.", "+1", "1e", "--1"]
-    members = ['"ts":%s', '"dur":%s', '"pid":%s', '"tid":%s', '"args":{"External id":%s}', '"args":{"Sequence number":%s}']
-    device = ["stream", "device", "correlation", "registers per thread", "shared memory", "blocks per SM", "warps per SM",
-              "est. achieved occupancy %", "queued", "graph id", "graph node id", "bytes", "memory bandwidth (GB/s)", "context", "grid"]
+    odd = ["NaN", "Infinity", "-Infinity", "9223372036854775808", "-9223372036854775809", "1e400", "-0", "1e-400",
+           "0x10",
+           "null", "true", '"NaN"', '""', "[1]", "{}", "18446744073709551615", "1" * 400, "-", ".5", "5.", "+1", "1e",
+           "--1"]
+    members = ['"ts":%s', '"dur":%s', '"pid":%s', '"tid":%s', '"args":{"External id":%s}',
+               '"args":{"Sequence number":%s}']
+    device = ["stream", "device", "correlation", "registers per thread", "shared memory", "blocks per SM",
+              "warps per SM",
+              "est. achieved occupancy %", "queued", "graph id", "graph node id", "bytes", "memory bandwidth (GB/s)",
+              "context", "grid"]
     events, after = [], OP % ("after", 9, "")
     for value in odd:
         for member in members:
@@ -251,18 +272,23 @@ def test_numbers(engine):
             events.append('{"ph":"X","cat":"cpu_op","name":"odd",%s,%s}' % (others, member % value))
         for argument in device:
             category = "gpu_memcpy" if argument in ("bytes", "memory bandwidth (GB/s)") else "kernel"
-            events.append('{"ph":"X","cat":"%s","name":"odd","pid":0,"tid":7,"ts":1,"dur":1,"args":{"%s":%s}}' % (category, argument, value))
+            events.append('{"ph":"X","cat":"%s","name":"odd","pid":0,"tid":7,"ts":1,"dur":1,"args":{"%s":%s}}'
+                          % (category, argument, value))
         events.append('{"ph":"C","name":"c","pid":1,"ts":2,"args":{"v":%s}}' % value)
-        events.append('{"ph":"i","s":"t","name":"[memory]","pid":1,"tid":1,"ts":2,"args":{"Bytes":%s,"Addr":%s,"Device Type":%s}}'
+        events.append('{"ph":"i","s":"t","name":"[memory]","pid":1,"tid":1,"ts":2,"args":{"Bytes":%s,"Addr":%s,"Device '
+                      'Type":%s}}'
                       % (value, value, value))
     with tempfile.TemporaryDirectory() as directory:
         for base in ("0", "9223372036854775807", "18446744073709551615", "NaN", "-5", '"x"'):
-            text = '{"baseTimeNanoseconds":%s,"schemaVersion":1,"traceEvents":[%s]}' % (base, ",\n".join([*events, after]))
+            text = ('{"baseTimeNanoseconds":%s,"schemaVersion":1,"traceEvents":[%s]}'
+                    % (base, ",\n".join([*events, after])))
             connection = engine()
             connection.values(f"SELECT tfprof_open('{written(directory, text)}')")
-            names = [row[0] for row in connection.values("SELECT name FROM tfprof_views WHERE kind IN ('view', 'check')")]
+            names = [row[0]
+                     for row in connection.values("SELECT name FROM tfprof_views WHERE kind IN ('view', 'check')")]
             tables = [row[0] for row in connection.values("SELECT name FROM tfprof_tables")]
-            errors = [(name, error) for name in tables + names for error in [connection.query(f"SELECT * FROM temp.{name}")[1]] if error]
+            errors = [(name, error) for name in tables + names
+                      for error in [connection.query(f"SELECT * FROM temp.{name}")[1]] if error]
             assert not errors, (base, errors[:3])
             assert connection.values("SELECT count(*) FROM ops WHERE name = 'after'") == [(1,)], base
             assert connection.values("SELECT count(*) > 0 FROM diagnostics WHERE offset > 0") == [(1,)], base

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""test_checks.py: each check of the advisor speaks when it should, is silent when it should not, and saves what it says.
+"""test_checks.py: each check of the advisor speaks when it should, is silent when it
+should not, and saves what it says.
 
 Profiles are written row by row into plain TEMP tables of the same names and columns as ours, in a SQLite without the
-extension; the functions that the checks call are simple Python ones.  A profile that is in order in every way must leave
-all checks silent; each case then spoils one thing.
+extension; the functions that the checks call are simple Python ones.  A profile that is in order in every way must
+leave all checks silent; each case then spoils one thing.
 """
 import json
 import sqlite3
@@ -106,12 +107,14 @@ class Profile:
             values["id"] = self.next
             self.next += 1
         names = ", ".join(values)
-        self.connection.execute(f"INSERT INTO temp.{table}({names}) VALUES ({', '.join('?' * len(values))})", tuple(values.values()))
+        self.connection.execute(f"INSERT INTO temp.{table}({names}) VALUES ({', '.join('?' * len(values))})",
+                                tuple(values.values()))
         return values["id"]
 
     def op(self, name, step, dur_ns, self_ns=None, category="op", parent=None, weight=1.0, thread=1):
         return self.add("ops", profile_id=1, name=name, op_type=name, category=category, thread_id=thread, step_id=step,
-                        parent_id=parent, dur_ns=dur_ns, self_ns=dur_ns if self_ns is None else self_ns, sample_weight=weight)
+                        parent_id=parent, dur_ns=dur_ns, self_ns=dur_ns if self_ns is None else self_ns,
+                        sample_weight=weight)
 
     def step(self, number, dur_ns=100 * MS, is_warmup=0, ops_recorded=1):
         return self.add("steps", profile_id=1, number=number, thread_id=1, start_ns=number * 100 * MS, dur_ns=dur_ns,
@@ -147,7 +150,8 @@ def read_tables():
     for table, column in engine.query("SELECT table_name, column_name FROM tfprof_columns")[1]:
         Profile.tables.setdefault(table, []).append(column)
     for view in ("scope_view", "graph_view", "code_view", "op_view"):
-        Profile.tables[view] = ['"%s"' % name for name, in engine.query(f"SELECT name FROM pragma_table_xinfo('{view}')")[1]]
+        Profile.tables[view] = ['"%s"' % name
+                                for name, in engine.query(f"SELECT name FROM pragma_table_xinfo('{view}')")[1]]
 
 
 severities = {}  # of the checks that the last expect() heard
@@ -158,12 +162,14 @@ def small_run(steps, dur_ns):
     profile = Profile()
     for number in range(steps):
         step = profile.step(number, dur_ns=dur_ns)
-        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step, dur_ns=dur_ns * 6 // 10)
+        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step,
+                    dur_ns=dur_ns * 6 // 10)
     return profile
 
 
 def expect(what, profile, **wanted):
-    """`wanted`: saves_ns by name of the checks that must speak, None where it must be NULL; all others must be silent."""
+    """`wanted`: saves_ns by name of the checks that must speak, None where it must be
+    NULL; all others must be silent."""
     said = {}
     severities.clear()
     profile.derive()
@@ -174,7 +180,8 @@ def expect(what, profile, **wanted):
             advice = dict(zip(CHECK_COLUMNS, row))
             said[one.name] = advice["saves_ns"]
             severities[one.name] = advice["severity"]
-            check(len(advice["evidence"]) <= 130, f"{what}: the evidence of {one.name} is {len(advice['evidence'])} long")
+            check(len(advice["evidence"]) <= 130,
+                  f"{what}: the evidence of {one.name} is {len(advice['evidence'])} long")
             shown = profile.connection.execute(advice["evidence"]).fetchall()
             check(shown, f"{what}: the evidence of {one.name} shows nothing")
             check(advice["value"] >= advice["threshold"], f"{what}: {one.name} speaks below its threshold")
@@ -192,11 +199,14 @@ def main():
 
     profile = Profile()
     for step in profile.steps():
-        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step, dur_ns=4 * MS)
+        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step,
+                    dur_ns=4 * MS)
     expect("input under the threshold", profile)
     for step in profile.connection.execute("SELECT id FROM temp.steps").fetchall():
-        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step[0], dur_ns=4 * MS)
-        profile.add("input_events", profile_id=1, name="next", stage="preprocess", thread_id=2, step_id=step[0], dur_ns=90 * MS)
+        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step[0],
+                    dur_ns=4 * MS)
+        profile.add("input_events", profile_id=1, name="next", stage="preprocess", thread_id=2, step_id=step[0],
+                    dur_ns=90 * MS)
     expect("8 of 100 ms wait for input", profile, input_loading=20 * 8 * MS)
 
     check(severities["input_loading"] == "warning", f"8 % of waiting is {severities['input_loading']}")
@@ -206,7 +216,8 @@ def main():
         check(severities["input_loading"] == wanted, f"{steps} steps of {dur_ns} ns: {severities['input_loading']}")
         ((suggestion,),) = profile.connection.execute("SELECT suggestion FROM temp.input_loading").fetchall()
         check(suggestion.startswith("Load in the background"), suggestion)
-        profile.connection.execute("UPDATE temp.input_events SET name = 'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__'")
+        profile.connection.execute("UPDATE temp.input_events SET name = "
+                                   "'enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__'")
         ((suggestion,),) = profile.connection.execute("SELECT suggestion FROM temp.input_loading").fetchall()
         check("workers do not keep up" in suggestion, suggestion)
 
@@ -214,7 +225,8 @@ def main():
     profile.steps(10)
     profile.steps(10, ops_recorded=0)
     for step in profile.connection.execute("SELECT id FROM temp.steps WHERE ops_recorded = 1").fetchall():
-        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step[0], dur_ns=30 * MS)
+        profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step[0],
+                    dur_ns=30 * MS)
     expect("every second step recorded: what it saves counts for all", profile, input_loading=20 * 30 * MS)
 
     profile = Profile()
@@ -231,7 +243,8 @@ def main():
         step = profile.step(number)
         profile.op("aten::mm", step, 60 * MS)
         loop = profile.op("my loop", step, 95 * MS, self_ns=35 * MS, category="user")
-        profile.connection.execute("UPDATE temp.ops SET parent_id = ? WHERE step_id = ? AND category = 'op'", (loop, step))
+        profile.connection.execute("UPDATE temp.ops SET parent_id = ? WHERE step_id = ? AND category = 'op'",
+                                   (loop, step))
     expect("40 of 100 ms outside ops, though inside a range", profile, host_bound=20 * 30 * MS)
     for step in profile.connection.execute("SELECT id FROM temp.steps").fetchall():
         profile.add("device_steps", profile_id=1, step_id=step[0], busy_ns=95 * MS)
@@ -276,8 +289,8 @@ def main():
         profile = Profile()
         profile.steps()
         for reading in range(40):
-            profile.add("counters", profile_id=1, name="process_resident_bytes", unit="bytes", time_ns=reading * 1000 * MS,
-                        value=1e9 * (1 + growth * reading / 20))
+            profile.add("counters", profile_id=1, name="process_resident_bytes", unit="bytes",
+                        time_ns=reading * 1000 * MS, value=1e9 * (1 + growth * reading / 20))
         expect(f"memory that grows by {growth}", profile, **wanted)
 
     # Memory of a line that 4 or 12 of 20 steps keep, on a device of 10 or 100 MB, that runs out or does not.
@@ -303,7 +316,8 @@ def main():
         if fails:
             wanted["out_of_memory"] = None
         expect(f"memory: {kept} steps keep it, {capacity} MB, {fails} failures", profile, **wanted)
-        rows = profile.connection.execute("SELECT location, count, live_count, peak_bytes FROM memory_by_line").fetchall()
+        lines = "SELECT location, count, live_count, peak_bytes FROM memory_by_line"
+        rows = profile.connection.execute(lines).fetchall()
         check(rows == [("train.py:12", 20, kept, 200000)], f"memory_by_line: {rows}")
         last = profile.connection.execute("SELECT device_bytes, category FROM memory_timeline").fetchall()[0]
         check(last == (950000, "unknown"), f"memory_timeline begins with {last}")
@@ -321,8 +335,10 @@ def main():
     expect("ops, but no steps", profile, missing_data=None)
 
     profile = Profile()
-    main_frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=12, function="main", text="y = model(x)")
-    other = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=14, function="main", text="loss = f(y)")
+    main_frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=12, function="main",
+                             text="y = model(x)")
+    other = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=14, function="main",
+                        text="loss = f(y)")
     traces = [profile.add("code_traces", profile_id=1, depth=1, leaf_frame_id=frame) for frame in (main_frame, other)]
     profile.steps()
     profile.connection.execute("UPDATE temp.ops SET code_trace_id = CASE WHEN id % 2 THEN ? ELSE ? END", traces)
@@ -352,7 +368,8 @@ def graph(device="/job:w/device:gpu:0", **node):
     steps = profile.steps()
     profile.connection.execute("UPDATE temp.profiles SET framework = 'tensorflow'")
     busy_ns = node.pop("busy_ns", 90 * MS)
-    made = profile.add("nodes", profile_id=1, **{"name": "net/node", "op_type": "Conv2D", "canonical_device": device, **node})
+    made = profile.add("nodes", profile_id=1, **{"name": "net/node", "op_type": "Conv2D", "canonical_device": device,
+                                                 **node})
     for number, step in enumerate(steps):
         profile.add("node_steps", profile_id=1, node_id=made, step_id=step, run_count=1, accelerator_ns=busy_ns,
                     start_ns=number * 100 * MS, end_ns=(number + 1) * 100 * MS)
@@ -374,18 +391,21 @@ def check_classic():
     expect("the same on a processor", graph("/job:w/device:cpu:0"))
 
     # Layouts: each number type has one that is the faster.
-    for dtype, layout, other in (("float32", "NHWC", "NCHW"), ("float16", "NCHW", "NHWC"), ("bfloat16", "NCHW", "NHWC")):
+    for dtype, layout, other in (("float32", "NHWC", "NCHW"), ("float16", "NCHW", "NHWC"),
+                                 ("bfloat16", "NCHW", "NHWC")):
         profile = graph(dtype=dtype, data_format=layout)
-        text = f"Found operation using %s data_format on GPU. Maybe %s is faster."
+        text = "Found operation using %s data_format on GPU. Maybe %s is faster."
         check(said(profile, "operation") == [("warning", text)], f"{dtype} {layout}: {said(profile, 'operation')}")
         (suggestion,) = profile.connection.execute("SELECT suggestion FROM temp.operation").fetchone()
         check("%d nodes in %s" in suggestion, suggestion)
-        profile.add("nodes", id=99, profile_id=1, name="net/transpose", op_type="Transpose", canonical_device="/device:gpu:0")
+        profile.add("nodes", id=99, profile_id=1, name="net/transpose", op_type="Transpose",
+                    canonical_device="/device:gpu:0")
         profile.add("node_steps", profile_id=1, node_id=99, step_id=1, accelerator_ns=20 * 91 * MS, run_count=1)
         (suggestion,) = profile.connection.execute("SELECT suggestion FROM temp.operation").fetchone()
         check("Transposes take longer" in suggestion, suggestion)
         check(said(graph(dtype=dtype, data_format=other), "operation") == [], f"{dtype} {other}")
-        check(said(graph("/job:w/device:cpu:0", dtype=dtype, data_format=layout), "operation") == [], f"{dtype} on a CPU")
+        check(said(graph("/job:w/device:cpu:0", dtype=dtype, data_format=layout), "operation") == [],
+              f"{dtype} on a CPU")
 
     # Normalisation in parts; a fused one of any version is enough.
     for fused in (None, "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"):
@@ -409,7 +429,8 @@ def check_classic():
     for bytes, dur_ns, severity in ((10**6, 20 * MS, "warning"), (10**8, 20 * MS, "info"), (10**6, 9 * MS, "info")):
         profile = Profile()
         for step in profile.steps():
-            profile.add("transfers", profile_id=1, kind="receive", name="RecvTensor", step_id=step, dur_ns=dur_ns, bytes=bytes)
+            profile.add("transfers", profile_id=1, kind="receive", name="RecvTensor", step_id=step, dur_ns=dur_ns,
+                        bytes=bytes)
         expect(f"{bytes} received in {dur_ns} ns", profile, job=None)
         check(severities == {"job": severity}, f"{bytes} in {dur_ns}: {severities}")
     profile = Profile()

@@ -40,7 +40,8 @@ def pairs_of_trace(path):
     for flow in flows.values():
         backward = [op for op in ops[flow["f"]["tid"], str(flow["f"]["ts"])] if op["args"].get("Fwd thread id")][-1]
         number = backward["args"]["Sequence number"]
-        forward = [op for op in ops[flow["s"]["tid"], str(flow["s"]["ts"])] if op["args"].get("Sequence number") == number]
+        forward = [op for op in ops[flow["s"]["tid"], str(flow["s"]["ts"])]
+                   if op["args"].get("Sequence number") == number]
         pairs[forward[-1]["name"], backward["name"].replace(TASK, "")] += 1
     return pairs
 

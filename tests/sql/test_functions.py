@@ -8,7 +8,7 @@ import statistics
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from engines import EXTENSION, CommandLine, run_tests
+from engines import run_tests
 
 
 def one(connection, expression):
@@ -35,7 +35,8 @@ def test_path_sums(engine):
         rows = []  # some roots, some parents that are no row, keys that come again on one path
         for i, number in enumerate(ids):
             parent = numbers.choice([None, 1 << 50, *ids[:i], *ids[:i]])
-            rows.append((number, parent, numbers.choice((None, 1, 2, 3, -(1 << 62))), numbers.choice((None, 0.25, 3, 2**40))))
+            rows.append((number, parent, numbers.choice((None, 1, 2, 3, -(1 << 62))),
+                         numbers.choice((None, 0.25, 3, 2**40))))
         circle = numbers.choice(((), ((1 << 55, 1 << 55, 1, 7), (1 << 56, 1 << 57, 1, 7), (1 << 57, 1 << 56, 1, 7))))
         by_id, expected = {row[0]: row for row in rows}, {}
         for number, _, _, value in rows:
@@ -49,14 +50,17 @@ def test_path_sums(engine):
         rows += circle
         numbers.shuffle(rows)
         values = ", ".join("(" + ", ".join("NULL" if x is None else repr(x) for x in row) + ")" for row in rows)
-        found = json.loads(one(connection, f"(SELECT path_sums(column1, column2, column3, column4) FROM (VALUES {values}))"))
+        found = json.loads(one(connection,
+                               f"(SELECT path_sums(column1, column2, column3, column4) FROM (VALUES {values}))"))
         assert found == expected, (rows, found, expected)
     assert one(connection, "(SELECT path_sums(id, id, id, id) FROM ops)") is None
-    assert one(connection, "(SELECT value FROM (SELECT path_sums(1, NULL, 5, -9e999) AS sums), json_each(sums))") == -math.inf
-    deep = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT path_sums(i, i - 1, i % 2, 1) FROM n"
+    assert one(connection,
+               "(SELECT value FROM (SELECT path_sums(1, NULL, 5, -9e999) AS sums), json_each(sums))") == -math.inf
+    deep = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT path_sums(i, i - "
+            "1, i % 2, 1) FROM n")
     assert json.loads(one(connection, f"({deep})")) == {"0": 199_999, "1": 200_000}
-    for call in ("path_sums('a', 1, 1, 1)", "path_sums(1, 'a', 1, 1)", "path_sums(1, 1, 0.5, 1)", "path_sums(1, 1, 1, x'00')",
-                 "path_sums(NULL, 1, 1, 1)"):
+    for call in ("path_sums('a', 1, 1, 1)", "path_sums(1, 'a', 1, 1)", "path_sums(1, 1, 0.5, 1)",
+                 "path_sums(1, 1, 1, x'00')", "path_sums(NULL, 1, 1, 1)"):
         _, error = connection.query(f"SELECT {call}")
         assert error and "path_sums" in error and "must be" in error, call
 
@@ -73,13 +77,16 @@ def test_depth_functions(engine):
     for _ in range(40):
         intervals = [(start, start + numbers.randint(0, 9), numbers.randint(0, 4))
                      for start in (numbers.randint(0, 40) for _ in range(numbers.randint(1, 12)))]
-        values = "(SELECT column1 AS x, column2 AS y, column3 AS w FROM (VALUES " + ", ".join(map(str, intervals)) + "))"
+        values = ("(SELECT column1 AS x, column2 AS y, column3 AS w FROM (VALUES " + ", ".join(map(str, intervals))
+                  + "))")
         steps = points(intervals)
         for minimum in (1, 2, 3):
             expected = sum(after[0] - time for (time, open_), after in zip(steps, steps[1:]) if len(open_) >= minimum)
-            assert one(connection, f"(SELECT depth_ns(x, y, {minimum}) FROM {values})") == expected, (intervals, minimum)
+            assert one(connection,
+                       f"(SELECT depth_ns(x, y, {minimum}) FROM {values})") == expected, (intervals, minimum)
         assert one(connection, f"(SELECT depth_ns(x, y, 1) - union_ns(x, y) FROM {values})") == 0
-        expected = sum((after[0] - time) * min(3, sum(w for _, _, w in open_)) for (time, open_), after in zip(steps, steps[1:]))
+        expected = sum((after[0] - time) * min(3, sum(w for _, _, w in open_))
+                       for (time, open_), after in zip(steps, steps[1:]))
         assert one(connection, f"(SELECT capped_ns(x, y, w, 3) FROM {values})") == expected, intervals
         # Starts come first of what happens at one time.
         events = sorted([(start, 0) for start, _, _ in intervals] + [(end, 1) for _, end, _ in intervals])

@@ -232,7 +232,8 @@ def test_without_trace(engine):
 def test_out_of_memory(engine):
     content, _ = snapshot(devices=1)
     frames = [{"filename": "a.py", "line": 99, "name": "attention"}, {"filename": "a.py", "line": 3, "name": "main"}]
-    failure = {"action": "oom", "device_free": 123456, "size": 1 << 40, "stream": 0, "time_us": START_US + 10**9, "frames": frames}
+    failure = {"action": "oom", "device_free": 123456, "size": 1 << 40, "stream": 0, "time_us": START_US + 10**9,
+               "frames": frames}
     content["device_traces"][0].append(failure)
     connection, error = opened(engine, pickle.dumps(content))
     assert not error, error
@@ -244,15 +245,18 @@ def test_out_of_memory(engine):
 
 def test_pages(engine):
     """Expandable segments: pages are mapped and given back; what else a trace may hold is counted."""
-    actions = [("segment_map", 0, 4), ("alloc", 0, 3), ("segment_map", 4, 2), ("user_defined", 0, 0), ("free_requested", 0, 3),
+    actions = [("segment_map", 0, 4), ("alloc", 0, 3), ("segment_map", 4, 2), ("user_defined", 0, 0),
+               ("free_requested", 0, 3),
                ("free_completed", 0, 3), ("segment_unmap", 4, 2), ("snapshot", 0, 0)]
-    trace = [{"action": action, "addr": 4096 + at * MEGABYTE, "size": size * MEGABYTE, "stream": 0, "time_us": START_US + i}
+    trace = [{"action": action, "addr": 4096 + at * MEGABYTE, "size": size * MEGABYTE, "stream": 0,
+              "time_us": START_US + i}
              for i, (action, at, size) in enumerate(actions)]
     blocks = [{"address": 4096, "size": 4 * MEGABYTE, "requested_size": 0, "state": "inactive"}]
     segment = {"device": 0, "address": 4096, "total_size": 4 * MEGABYTE, "is_expandable": True, "blocks": blocks}
     connection, error = opened(engine, pickle.dumps({"segments": [segment], "device_traces": [trace]}))
     assert not error, error
-    rows = connection.values(f"SELECT kind, in_use_bytes / {MEGABYTE}, reserved_bytes / {MEGABYTE} FROM memory_events ORDER BY id")
+    rows = connection.values(f"SELECT kind, in_use_bytes / {MEGABYTE}, reserved_bytes / {MEGABYTE} FROM memory_events "
+                             f"ORDER BY id")
     assert rows == [("segment_allocate", 0, 4), ("allocate", 3, 4), ("segment_allocate", 3, 6), ("release", 0, 6),
                     ("segment_release", 0, 4)], rows
     reasons = connection.values("SELECT reason, count FROM diagnostics ORDER BY 1")
@@ -275,7 +279,8 @@ def test_pytorch_once(engine):
         connection.values(f"SELECT tfprof_open('{path}')")
         rows = connection.values("SELECT region, sum(bytes) FROM memory_events WHERE kind = 'allocate' GROUP BY 1")
         assert dict(rows) == categories and len(rows) > 3, (rows, categories)
-        held = sorted(size for (size,) in connection.values("SELECT requested_bytes FROM allocations WHERE released_ns IS NULL"))
+        rows = connection.values("SELECT requested_bytes FROM allocations WHERE released_ns IS NULL")
+        held = sorted(size for (size,) in rows)
         assert held == left == blocks and len(held) > 5, (held, left, blocks)
         assert allocated == f"{sum(held) / 1024:.1f}KiB", (allocated, sum(held))
         assert connection.values("SELECT in_use_bytes FROM memory_events ORDER BY id DESC LIMIT 1") == [(sum(held),)]

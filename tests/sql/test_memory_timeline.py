@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """test_memory_timeline.py: raw memory timelines of PyTorch, and memory by category from them.
 
-A hand-made one whose sums are known; every way to damage it; and one that torch.profiler writes of a small training loop,
-where its own sums by category (the other file that export_memory_timeline() writes) are what memory_timeline must give.
+A hand-made one whose sums are known; every way to damage it; and one that torch.profiler writes of a small training
+loop, where its own sums by category (the other file that export_memory_timeline() writes) are what memory_timeline must
+give.
 """
 import gzip
 import json
@@ -14,7 +15,8 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import run_tests
 
-CATEGORIES = ["parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd_detail", "unknown"]
+CATEGORIES = ["parameter", "optimizer_state", "input", "temporary", "activation", "gradient", "autograd_detail",
+              "unknown"]
 T = 1_760_000_000_000_000_000
 EVENTS = [  # time, action, bytes, category
     [-1, 1, 4096, 0],
@@ -80,7 +82,8 @@ def test_sums(engine):
             connection, error = opened(engine, directory, form)
             assert not error, error
             assert sums_by_category(connection) == expected_sums(EVENTS)
-            assert connection.values("SELECT format, framework, complete FROM profiles") == [("memory_timeline", "pytorch", 1)]
+            (profile,) = connection.values("SELECT format, framework, complete FROM profiles")
+            assert profile == ("memory_timeline", "pytorch", 1), profile
             # What cannot be paired is no allocation.
             assert connection.values("SELECT count(*) FROM allocations") == [(0,)]
             assert connection.values("SELECT count(*) FROM diagnostics") == [(0,)]
@@ -114,7 +117,8 @@ def test_damage(engine):
             assert connection.values("SELECT count(*) FROM memory_events") == [(rows,)]
             assert connection.values("SELECT reason, count FROM diagnostics") == [("number_out_of_range", 1)], odd
             connection.close()
-        for tail in (b"x", b", NaN]", b", [1.5, 2, 3, 0]]", b", [1, 2, 3]]", b", [1, 2, 3, 4, 5]]", b", {}]", b"]]", b", []]"):
+        for tail in (b"x", b", NaN]", b", [1.5, 2, 3, 0]]", b", [1, 2, 3]]", b", [1, 2, 3, 4, 5]]", b", {}]", b"]]",
+                     b", []]"):
             connection, error = opened(engine, directory, text[:-1] + tail)
             assert not error, error
             assert connection.values("SELECT count(*) FROM memory_events") == [(11,)], tail

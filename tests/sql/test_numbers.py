@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """test_numbers.py: the stored views and checks keep their form, and their numbers are right.
 
-Form: a comment that names exactly the columns that there are, every column named, a full ORDER BY, our tables as temp.*.
-Answers: the same rows in the same order whichever way SQLite goes through the tables, and with tables of the user under
-our names; shares between 0 and 1; evidence that shows something.
-Numbers: against a computation in Python from the raw columns of ops (name, category, thread, start, end), which nests by
-start times, finds steps by the ends of Optimizer.step and sums by hand.
+Form: a comment that names exactly the columns that there are, every column named, a full ORDER BY, our tables as
+temp.*. Answers: the same rows in the same order whichever way SQLite goes through the tables, and with tables of the
+user under our names; shares between 0 and 1; evidence that shows something. Numbers: against a computation in Python
+from the raw columns of ops (name, category, thread, start, end), which nests by start times, finds steps by the ends of
+Optimizer.step and sums by hand.
 """
 
 import collections
@@ -298,7 +298,8 @@ def test_lines(engine, hand, view, what):
     stacks = {
         row[0]: row[1:]
         for row in engine.query(
-            "SELECT t.id, t.parent_id, f.file, f.line, f.function FROM code_traces AS t JOIN code_frames AS f ON f.id = t.leaf_frame_id"
+            "SELECT t.id, t.parent_id, f.file, f.line, f.function FROM code_traces AS t JOIN code_frames AS f ON f.id "
+            "= t.leaf_frame_id"
         )[1]
     }
 

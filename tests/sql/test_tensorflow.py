@@ -1,6 +1,7 @@
 """TensorFlow's files: each by itself, together, damaged, and given where another one belongs.
 
-The files are those that the fuzz target begins with: a convolution with its variable and its input, cut out of a real graph.
+The files are those that the fuzz target begins with: a convolution with its variable and its
+input, cut out of a real graph.
 """
 
 import os
@@ -14,11 +15,14 @@ from exchange_formats import message, written_varint
 
 FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "tensorflow")
 GRAPH, TEXT, RUN, RUN_TEXT, LOG, PROFILE = (
-    os.path.join(FILES, name) for name in ("graph.pb", "graph.pbtxt", "run_meta", "run_meta.pbtxt", "op_log", "profile"))
+    os.path.join(FILES, name) for name in ("graph.pb", "graph.pbtxt", "run_meta", "run_meta.pbtxt", "op_log",
+                                           "profile"))
 CONV, VARIABLE = "net/block_1/unit_1/conv", "net/block_1/unit_1/DW"
-NODES = "SELECT name, op_type, shape, param_count, param_bytes, output_shapes FROM nodes WHERE NOT is_scope ORDER BY name"
-COSTS = """SELECT nodes.name, number, run_count, exec_ns, accelerator_ns, cpu_ns, requested_bytes, peak_bytes, residual_bytes,
-    output_bytes FROM node_steps JOIN nodes ON nodes.id = node_id JOIN steps ON steps.id = step_id ORDER BY 1, 2"""
+NODES = ("SELECT name, op_type, shape, param_count, param_bytes, output_shapes FROM nodes WHERE NOT is_scope ORDER BY "
+         "name")
+COSTS = """SELECT nodes.name, number, run_count, exec_ns, accelerator_ns, cpu_ns, requested_bytes, peak_bytes,
+    residual_bytes, output_bytes
+    FROM node_steps JOIN nodes ON nodes.id = node_id JOIN steps ON steps.id = step_id ORDER BY 1, 2"""
 
 
 def opened(engine, *values):
@@ -33,13 +37,15 @@ def test_graph(engine):
         rows = connection.values(NODES)
         assert [row[0] for row in rows] == ["images", VARIABLE, VARIABLE + "/read", CONV], rows
         assert list(rows[1]) == [VARIABLE, "VariableV2", "3x3x3x8", 216, 864, "[[3,3,3,8]]"], rows
-        edges = connection.values("""SELECT node.name, position, source.name, source_output, node_inputs.shape FROM node_inputs
-            JOIN nodes AS node ON node.id = node_id JOIN nodes AS source ON source.id = source_node_id ORDER BY 1, 2""")
+        edges = connection.values("""SELECT node.name, position, source.name, source_output, node_inputs.shape
+            FROM node_inputs JOIN nodes AS node ON node.id = node_id JOIN nodes AS source ON source.id = source_node_id
+            ORDER BY 1, 2""")
         assert [list(edge) for edge in edges][1:] == [
             [CONV, 0, "images", 0, "-1x12x12x3"], [CONV, 1, VARIABLE + "/read", 0, "3x3x3x8"]], edges
         scopes = connection.values("SELECT name, depth FROM nodes WHERE is_scope ORDER BY name")
         assert [list(scope) for scope in scopes] == [["net", 0], ["net/block_1", 1], ["net/block_1/unit_1", 2]], scopes
-        parents = connection.values("SELECT c.name FROM nodes AS c JOIN nodes AS p ON p.id = c.parent_id WHERE p.name = '%s'"
+        parents = connection.values("SELECT c.name FROM nodes AS c JOIN nodes AS p ON p.id = c.parent_id WHERE p.name "
+                                    "= '%s'"
                                     % VARIABLE)
         assert [list(row) for row in parents] == [[VARIABLE + "/read"]], parents
     assert binary.values(NODES) == text.values(NODES)
@@ -72,8 +78,8 @@ def test_op_log(engine):
     assert [list(row) for row in frames] == [["a.py", "f", 3, "x"]], frames
     traced = alone.values("""WITH RECURSIVE up(trace, level) AS (SELECT code_trace_id, 0 FROM nodes WHERE name = '%s'
         UNION ALL SELECT parent_id, level + 1 FROM up JOIN code_traces ON id = trace WHERE parent_id IS NOT NULL)
-        SELECT function FROM up JOIN code_traces ON code_traces.id = trace JOIN code_frames ON code_frames.id = leaf_frame_id
-        ORDER BY level DESC""" % VARIABLE)
+        SELECT function FROM up JOIN code_traces ON code_traces.id = trace
+        JOIN code_frames ON code_frames.id = leaf_frame_id ORDER BY level DESC""" % VARIABLE)
     assert [row[0] for row in traced][:2] == ["<module>", "main"], traced
     assert [row[0] for row in alone.values("SELECT trainable FROM nodes WHERE name = '%s'" % VARIABLE)] == [1]
 
@@ -83,8 +89,10 @@ def test_profile(engine):
     costs = [list(row) for row in profile.values(COSTS) if row[0] == CONV]
     assert costs[0][1:6] == [1, 1, 217000, 85000, 132000] and [row[1] for row in costs] == [1, 5, 9], costs
     assert profile.values("SELECT count(*) FROM kernels")[0][0] > 0
-    types = profile.values("SELECT type FROM node_types JOIN nodes ON nodes.id = node_id WHERE name = '%s' ORDER BY 1" % VARIABLE)
-    assert [row[0] for row in types] == ["/job:localhost/replica:0/task:0/device:cpu:0", "VariableV2", "_trainable_variables"]
+    types = profile.values("SELECT type FROM node_types JOIN nodes ON nodes.id = node_id WHERE name = '%s' ORDER BY 1"
+                           % VARIABLE)
+    assert [row[0] for row in types] == ["/job:localhost/replica:0/task:0/device:cpu:0", "VariableV2",
+                                         "_trainable_variables"]
     assert profile.values("SELECT format FROM runs") == [("tf_profile",)]
     devices = profile.values("SELECT kind, ordinal FROM devices ORDER BY 1")
     assert [list(row) for row in devices] == [["cpu", 0], ["gpu", 0]], devices
@@ -102,8 +110,8 @@ def test_missing_step(engine):
 
 
 def test_unusual_forms(engine):
-    """A file may write its numbers longer than need be, the parts of an entry in any order, several runs of a device, and
-    the numbers of a run one by one; it says the same."""
+    """A file may write its numbers longer than need be, the parts of an entry in any order, several runs of a device,
+    and the numbers of a run one by one; it says the same."""
     def profile(padding, is_turned, is_single):
         def say(*fields):
             return message(*fields, padding=padding)
@@ -112,15 +120,18 @@ def test_unusual_forms(engine):
             return say(*([(2, value), (1, key)] if is_turned else [(1, key), (2, value)]))
 
         def time(start, micros):
-            numbers = [(1, start), (1, micros)] if is_single else [(1, written_varint(start, padding) + written_varint(micros, padding))]
+            together = written_varint(start, padding) + written_varint(micros, padding)
+            numbers = [(1, start), (1, micros)] if is_single else [(1, together)]
             return (1, say(*numbers))
 
         execs = []
         for step in (0, 1):
             start = 1700000000000000 + 1000 * step
-            cost = [(1, 2), (2, start), (3, start + 90), (4, entry("gpu:0/stream:all", say(time(start + 9, 20), time(start + 40, 22)))),
+            cost = [(1, 2), (2, start), (3, start + 90),
+                    (4, entry("gpu:0/stream:all", say(time(start + 9, 20), time(start + 40, 22)))),
                     (5, entry("/device:gpu:0", say(time(start, 7)))), (6, "/device:gpu:0"),
-                    (7, say((1, start + 90), (6, 4096), (7, 300), (8, -200), (9, 5000000000), (10, 77), (11, b"\x08\x01")))]
+                    (7, say((1, start + 90), (6, 4096), (7, 300), (8, -200), (9, 5000000000), (10, 77),
+                            (11, b"\x08\x01")))]
             execs.append((12, entry(step, say(*(cost[::-1] if is_turned else cost)))))
         node = say((1, "n"), (6, "/device:gpu:0"), (9, "Add"), *execs)
         return say((1, entry(1, node)))
@@ -133,7 +144,8 @@ def test_unusual_forms(engine):
                 file.write(profile(*form))
             connection = opened(engine, "profile_path", path)
             told = [[list(row) for row in connection.values(sql)] for sql in (
-                COSTS, "SELECT start_ns, dur_ns FROM kernels ORDER BY 1, 2", "SELECT start_ns, dur_ns FROM ops ORDER BY 1, 2",
+                COSTS, "SELECT start_ns, dur_ns FROM kernels ORDER BY 1, 2",
+                "SELECT start_ns, dur_ns FROM ops ORDER BY 1, 2",
                 "SELECT time_ns, value FROM counters ORDER BY 1", "SELECT reason, count FROM diagnostics")]
             expected = expected or told
             assert told == expected, (form, told, expected)
@@ -142,8 +154,8 @@ def test_unusual_forms(engine):
 
 
 def test_steps_in_any_order(engine):
-    """Nodes, and the steps of a node, come in any order; so do the moments at which memory is told, whose rows are made when
-    they are asked for."""
+    """Nodes, and the steps of a node, come in any order; so do the moments at which memory is told, whose rows are
+    made when they are asked for."""
     device = "/job:worker/task:0/device:gpu:0"
 
     def node(number, name, steps):
@@ -155,15 +167,16 @@ def test_steps_in_any_order(engine):
             execs.append((12, message((1, step), (2, message(*cost, (5, runs), *[(7, memory)] * bool(start))))))
         return (1, message((1, number), (2, message((1, name), (6, device), (9, "Add"), *execs, (13, number)))))
 
-    profile = message(node(7, "z", [(3, 5000, 40), (1, 1000, 70)]), node(2, "a/b", [(2, 0, 0), (1, 1010, 60), (3, 4990, 90)]))
+    profile = message(node(7, "z", [(3, 5000, 40), (1, 1000, 70)]),
+                      node(2, "a/b", [(2, 0, 0), (1, 1010, 60), (3, 4990, 90)]))
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
         path = os.path.join(directory, "profile")
         with open(path, "wb") as file:
             file.write(profile)
         connection = opened(engine, path)
-        costs = connection.values("""SELECT nodes.name, number, run_count, node_steps.start_ns, node_steps.end_ns, exec_ns,
-            accelerator_ns, requested_bytes FROM node_steps JOIN nodes ON nodes.id = node_id JOIN steps ON steps.id = step_id
-            ORDER BY 1, 2""")
+        costs = connection.values("""SELECT nodes.name, number, run_count, node_steps.start_ns, node_steps.end_ns,
+            exec_ns, accelerator_ns, requested_bytes
+            FROM node_steps JOIN nodes ON nodes.id = node_id JOIN steps ON steps.id = step_id ORDER BY 1, 2""")
         assert [list(row) for row in costs] == [
             ["a/b", 1, 1, 1010000, 1030000, 6000, 0, 201], ["a/b", 2, 2, None, None, 7000, 0, 0],
             ["a/b", 3, 1, 4990000, 5010000, 8000, 0, 203], ["z", 1, 1, 1000000, 1020000, 6000, 0, 701],
@@ -191,13 +204,14 @@ def test_checkpoint(engine):
     index = os.path.join(FILES, "checkpoint.index")
     for path in (index, index[: -len(".index")]):
         connection = opened(engine, "graph_path", GRAPH, "checkpoint_path", path)
-        rows = connection.values(f"""SELECT tensors.shape, tensors.dtype, element_count, bytes, nodes.name, value FROM tensors
-            JOIN nodes ON nodes.id = node_id""")
+        rows = connection.values("""SELECT tensors.shape, tensors.dtype, element_count, bytes, nodes.name, value
+            FROM tensors JOIN nodes ON nodes.id = node_id""")
         # The bytes themselves are not beside it.
         assert [list(row) for row in rows] == [["3x3x3x8", "float32", 216, 864, VARIABLE, None]], rows
         assert connection.values("SELECT count(*) FROM tensors WHERE value IS NOT NULL")[0][0] == 0
         assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'tensor_value'")[0][0] == 1
-        types = connection.values("SELECT type FROM node_types JOIN nodes ON nodes.id = node_id WHERE name = '%s'" % VARIABLE)
+        types = connection.values("SELECT type FROM node_types JOIN nodes ON nodes.id = node_id WHERE name = '%s'"
+                                  % VARIABLE)
         assert ("_checkpoint_variables",) in [tuple(row) for row in types], types
     assert opened(engine, index).values("SELECT format FROM runs") == [("tf_checkpoint",)]
     with open(index, "rb") as file:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """test_trace_views.py: the views over traces of devices: order, shares, and files that hold little or odd things.
 
-What devices did is compared with a count by hand over random kernels that overlap; files with graph launches only, copies
-only and so on must give what is there and no error.
+What devices did is compared with a count by hand over random kernels that overlap; files with graph launches only,
+copies only and so on must give what is there and no error.
 """
 
 import glob
@@ -23,7 +23,8 @@ BASE = 1_700_000_000_000_000_000
 
 def span(category, name, start, dur, pid=1, tid=1, **args):
     """An event; times in nanoseconds."""
-    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start / 1000, "dur": dur / 1000, "args": args}
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start / 1000, "dur": dur / 1000,
+            "args": args}
 
 
 def kernel(start, dur, stream=7, correlation=0, name="gemm", **args):
@@ -50,7 +51,8 @@ def opened(engine, events, **members):
 
 
 def names_of_views(connection):
-    return [row[0] for row in connection.values("SELECT name FROM tfprof_views WHERE kind IN ('view', 'check') ORDER BY name")]
+    return [row[0]
+            for row in connection.values("SELECT name FROM tfprof_views WHERE kind IN ('view', 'check') ORDER BY name")]
 
 
 def answers(connection, what, views=None):
@@ -67,8 +69,10 @@ def answers(connection, what, views=None):
 
 
 def test_order_once(_engine):
-    """The rows come in the same order whichever way SQLite goes through the tables; by the newest one, which is fast."""
-    traces = FIXTURES + [path for name in ("nccl_a100", "sampled_rank-0", "amd_mi250", "critical_path_simple_add", "triton")
+    """The rows come in the same order whichever way SQLite goes through the tables; by
+    the newest one, which is fast."""
+    traces = FIXTURES + [path for name in ("nccl_a100", "sampled_rank-0", "amd_mi250", "critical_path_simple_add",
+                                           "triton")
                          for path in glob.glob(os.path.join(SHARED, "traces", "pytorch", name + ".*"))]
     try:
         connection = Newest()
@@ -77,7 +81,8 @@ def test_order_once(_engine):
     for path in traces:
         run = connection.values(f"SELECT tfprof_open('{path}')")[0][0]
         plain = answers(connection, path)
-        sql = dict(connection.values("SELECT name, sql FROM tfprof_views WHERE kind IN ('view', 'check') AND name <> 'advise'"))
+        sql = dict(connection.values("SELECT name, sql FROM tfprof_views WHERE kind IN ('view', 'check') AND name <> "
+                                     "'advise'"))
         connection.values("PRAGMA reverse_unordered_selects = ON")
         for name in sql:
             rows = plain[name]
@@ -107,7 +112,8 @@ def test_overlaps(engine):
         events, spans = [], {7: [], 9: []}
         for i in range(120):
             stream = chance.choice((7, 9))
-            start, dur = chance.randrange(0, 2_000_000, 1000), chance.choice((0, 1000, 20_000, 400_000 if i % 40 == 0 else 3000))
+            start, dur = chance.randrange(0, 2_000_000,
+                                          1000), chance.choice((0, 1000, 20_000, 400_000 if i % 40 == 0 else 3000))
             events.append(kernel(start, dur, stream, i + 1))
             events.append(launch(max(0, start - chance.randrange(0, 50_000, 1000)), 2000, i + 1))
             spans[stream].append((start, start + dur))
@@ -126,7 +132,8 @@ def test_overlaps(engine):
             until = max(until, end)
         assert [row[0] for row in connection.values("SELECT gap_ns FROM gpu_gaps")] == sorted(gaps, reverse=True), seed
         by_stream = dict(connection.values("SELECT stream, sum(idle_ns) FROM idle_breakdown GROUP BY 1"))
-        assert all(0 <= by_stream.get(stream, 0) <= last - first - union(spans[stream]) for stream in spans), (seed, by_stream)
+        assert all(0 <= by_stream.get(stream, 0) <= last - first - union(spans[stream])
+                   for stream in spans), (seed, by_stream)
         # A kernel that runs when the next one starts is no queue of negative length.
         assert connection.values("SELECT min(min) >= 0 FROM queue_length") == [(1,)], seed
         answers(connection, f"overlaps {seed}")
@@ -144,8 +151,8 @@ def test_duration_overruns(engine):
     rows = connection.values("SELECT name, parent_id IS NOT NULL, self_ns FROM ops WHERE category = 'op' ORDER BY id")
     assert all(0 <= self_ns <= 60_000 for _, _, self_ns in rows), rows
     assert sum(row[2] for row in rows if row[0] in ("aten::first", "aten::second")) <= 90_000, rows
-    parts = connection.values("SELECT dur_ns, kernel_ns + memcpy_ns + memset_ns + communication_ns + runtime_ns + data_loader_ns + "
-                              "cpu_ns + rest_ns FROM step_breakdown")
+    parts = connection.values("SELECT dur_ns, kernel_ns + memcpy_ns + memset_ns + communication_ns + runtime_ns + "
+                              "data_loader_ns + cpu_ns + rest_ns FROM step_breakdown")
     assert len(parts) == 1 and parts[0][0] == parts[0][1], parts
     answers(connection, "overruns")
     connection.close()
@@ -166,13 +173,17 @@ CASES = {
     "waits only": [span("cuda_sync", "Stream Sync", 1000, 500, 0, 7, cuda_sync_kind="Stream Sync", stream=7, device=0,
                         correlation=1, wait_on_stream=7)],
     "memory only": [{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": i,
-                     "args": {"Addr": 7, "Bytes": 64 if i % 2 else -64, "Device Type": 1, "Device Id": 0}} for i in range(4)],
+                     "args": {"Addr": 7, "Bytes": 64 if i % 2 else -64, "Device Type": 1, "Device Id": 0}}
+                    for i in range(4)],
     "counters only": [{"ph": "C", "name": "power", "pid": 0, "ts": 1, "args": {"value": 3.5}}],
-    "instants only": [{"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "x", "ts": 1}],
+    "instants only": [{"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces", "tid": "x",
+                       "ts": 1}],
     "overheads only": [span("overhead", "Buffer Flush", 1000, 500, -1, 0)],
-    "python only": [span("python_function", "train.py(3): main", 0, 9000, **{"Python id": 1, "Python parent id": None})],
-    "collectives only": [span("cpu_op", "record_param_comms", 0, 900, **{"Collective name": "allreduce", "dtype": "Float",
-                                                                       "In msg nelems": 4, "Out msg nelems": 4, "Group size": 2})],
+    "python only": [span("python_function", "train.py(3): main", 0, 9000,
+                         **{"Python id": 1, "Python parent id": None})],
+    "collectives only": [span("cpu_op", "record_param_comms", 0, 900,
+                              **{"Collective name": "allreduce", "dtype": "Float",
+                               "In msg nelems": 4, "Out msg nelems": 4, "Group size": 2})],
     "annotations of the device only": [span("gpu_user_annotation", "ProfilerStep#1", 0, 900, 0, 7)],
     "tensorflow only": [{"ph": "X", "cat": "Op", "name": "MatMul", "pid": 1, "tid": 0, "ts": 1, "dur": 4,
                          "args": {"name": "dense/MatMul", "op": "MatMul"}}],
@@ -186,7 +197,8 @@ def test_columns_for_views(engine):
     for number in range(6):
         begin = number * 1000
         events.append(span("user_annotation", f"ProfilerStep#{number}", begin, 900))
-        events.append(span("cpu_op", "aten::mm" if number % 2 else "aten::add", begin + 10, 300, **{"External id": number}))
+        events.append(span("cpu_op", "aten::mm" if number % 2 else "aten::add", begin + 10, 300,
+                           **{"External id": number}))
         events.append(launch(begin + 20, 50, number + 1))
         events.append(kernel(begin + 100, 400, correlation=number + 1, **{"External id": number}))
     events.append(span("cpu_op", "aten::add", 9000, 300, **{"External id": 9}))
@@ -208,8 +220,9 @@ def test_columns_for_views(engine):
             "SELECT profile_id, sum(is_before_last_step), count(*) FROM device_activities GROUP BY 1 ORDER BY 1")
         assert before == [(1, 5, 6), (2, 6, 6)], before
         wrong = connection.values(
-            "SELECT a.id FROM device_activities AS a LEFT JOIN kernels ON kernels.id = kernel_id LEFT JOIN ops ON ops.id = a.op_id"
-            " WHERE a.short_name IS NOT coalesce(kernels.short_name, a.name) OR outermost_op_id IS NOT outermost_id")
+            "SELECT a.id FROM device_activities AS a LEFT JOIN kernels ON kernels.id = kernel_id LEFT JOIN ops ON "
+            "ops.id = a.op_id WHERE a.short_name IS NOT coalesce(kernels.short_name, a.name) OR outermost_op_id IS NOT "
+            "outermost_id")
         assert not wrong, wrong
         for table in ("kernels", "api_calls"):
             names = connection.values(f"SELECT op_name, count(*) FROM {table} GROUP BY 1 ORDER BY 1")
@@ -223,7 +236,8 @@ def test_ops_beside_steps(engine):
     """Steps marked on a thread that runs no ops: how long that thread waits for something else is not known."""
     events = [span("user_annotation", "ProfilerStep#1", 0, 1_000_000),
               span("cpu_op", "aten::mm", 100_000, 200_000, tid=2, **{"External id": 1})]
-    events += [span("user_annotation", "Optimizer.step#SGD.step", start, dur) for start, dur in ((10_000, 40_000), (60_000, 5_000))]
+    events += [span("user_annotation", "Optimizer.step#SGD.step", start, dur)
+               for start, dur in ((10_000, 40_000), (60_000, 5_000))]
     events += [span("user_annotation", "Optimizer.zero_grad#SGD.zero_grad", 70_000, 9_000)]
     connection = opened(engine, events)
     assert connection.values("SELECT op_ns, op_count, optimizer_ns FROM step_op_time") == [(0, 1, 45_000)]
@@ -235,8 +249,8 @@ def test_ops_beside_steps(engine):
 
 
 def test_backward_and_modules(engine):
-    """A trace as of a GPU with stacks: the backward pass runs on a thread of its own while the step's thread waits; calls of
-    modules and Python functions are rows, but no ops."""
+    """A trace as of a GPU with stacks: the backward pass runs on a thread of its own while the step's thread waits;
+    calls of modules and Python functions are rows, but no ops."""
     python = {"Python id": 1, "Python parent id": None}
     def module(number, name, start, dur, parent):
         return span("python_function", f"nn.Module: {name}", start, dur,
@@ -259,17 +273,21 @@ def test_backward_and_modules(engine):
         span("cpu_op", "aten::randn", 0, 1_000_000, tid=3, **{"External id": 7}),  # what else runs meanwhile
     ]
     connection = opened(engine, events)
-    modules = connection.values("SELECT name, module, count(*) FROM ops WHERE module IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2")
+    modules = connection.values("SELECT name, module, count(*) FROM ops WHERE module IS NOT NULL GROUP BY 1, 2 ORDER "
+                                "BY 1, 2")
     assert modules == [
         ("aten::addmm", "Net_0.Linear_1", 2), ("aten::mm", "Net_0.Linear_1", 1), ("aten::sum", "Net_0", 1),
-        ("autograd::engine::evaluate_function: AddmmBackward0", "Net_0.Linear_1", 1), ("nn.Module: Linear_1", "Net_0.Linear_1", 2),
+        ("autograd::engine::evaluate_function: AddmmBackward0", "Net_0.Linear_1", 1),
+        ("nn.Module: Linear_1", "Net_0.Linear_1", 2),
         ("nn.Module: Net_0", "Net_0", 1)], modules
-    rows = connection.values("SELECT module, class, depth, count, self_ns, sum_ns, call_count, call_ns FROM module_summary")
+    rows = connection.values("SELECT module, class, depth, count, self_ns, sum_ns, call_count, call_ns FROM "
+                             "module_summary")
     assert rows == [("Net_0.Linear_1", "Linear", 1, 4, 430_000, 430_000, 2, 200_000),
                     ("Net_0", "Net", 0, 1, 20_000, 450_000, 1, 300_000)], rows
     # 80 + 50 + 20 + 50 on the step's thread and 300 of the backward pass, of 1000 microseconds.
     assert connection.values("SELECT in_ops_ratio, ops_per_step FROM step_summary") == [(0.5, 7)]
-    assert connection.values("SELECT dur_ns, op_ns, optimizer_ns, op_count FROM step_op_time") == [(1_000_000, 500_000, 0, 7)]
+    (times,) = connection.values("SELECT dur_ns, op_ns, optimizer_ns, op_count FROM step_op_time")
+    assert times == (1_000_000, 500_000, 0, 7), times
     assert connection.values("SELECT step_time_in_ops_ratio FROM coverage") == [(0.5,)]
     assert connection.values("SELECT self_ns FROM op_stats WHERE is_idle") == [(500_000,)]
     assert connection.values("SELECT value FROM advise WHERE check_name = 'host_bound'") == [(0.5,)]
@@ -298,15 +316,18 @@ def test_collectives_of_kernels(engine):
 
     floats = {"Input Dims": [[4, 25]], "Input type": ["float"]}
     events = exchange(1, "nccl:all_reduce", ["ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)"], **floats)
-    events += exchange(2, "nccl:broadcast", ["ncclDevKernel_Broadcast_RING_LL(x)", "ncclDevKernel_Broadcast_RING_LL(x)"], **floats)
-    events += exchange(3, None, ["ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "gemm", "nccl"])
-    found = "SELECT c.name, c.dtype, group_size, c.bytes, c.dur_ns, o.name, k.name GLOB 'nccl*' FROM collectives AS c " \
-        "JOIN kernels AS k ON k.id = kernel_id LEFT JOIN ops AS o ON o.id = c.op_id ORDER BY c.id"
+    events += exchange(2, "nccl:broadcast",
+                       ["ncclDevKernel_Broadcast_RING_LL(x)", "ncclDevKernel_Broadcast_RING_LL(x)"], **floats)
+    events += exchange(3, None, ["ncclDevKernel_ReduceScatter_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+                                 "gemm", "nccl"])
+    found = ("SELECT c.name, c.dtype, group_size, c.bytes, c.dur_ns, o.name, k.name GLOB 'nccl*' FROM collectives AS c "
+             "JOIN kernels AS k ON k.id = kernel_id LEFT JOIN ops AS o ON o.id = c.op_id ORDER BY c.id")
     marked = ("broadcast", "Float", None, None, 1000, "nccl:broadcast", 1)
     wanted = [("all_reduce", "Float", None, 400, 1000, "nccl:all_reduce", 1), marked, marked,
               ("reduce_scatter", None, None, None, 1000, None, 1), ("nccl", None, None, None, 1000, None, 1)]
     assert opened(engine, events).values(found) == wanted
-    one_group = {"backend": "nccl", "rank": 0, "world_size": 2, "pg_count": 1, "pg_config": [{"pg_name": "0", "pg_size": 2}]}
+    one_group = {"backend": "nccl", "rank": 0, "world_size": 2, "pg_count": 1,
+                 "pg_config": [{"pg_name": "0", "pg_size": 2}]}
     connection = opened(engine, events, distributedInfo=one_group)
     assert connection.values(found) == [row[:2] + (2,) + row[3:] for row in wanted]
     assert connection.values("SELECT sum(bus_bytes_per_second) FROM collectives") == [(4e8,)]
@@ -314,15 +335,18 @@ def test_collectives_of_kernels(engine):
     assert connection.values(found) == wanted
     # Where one has its arguments the others do as well; a wait or the setting up of a group is none.
     for name in ("allreduce", "wait", "init"):
-        events.append(span("cpu_op", "record_param_comms", 90_000, 900, **{"Collective name": name, "dtype": "Float", "Group size": 2}))
+        events.append(span("cpu_op", "record_param_comms", 90_000, 900,
+                           **{"Collective name": name, "dtype": "Float", "Group size": 2}))
     connection = opened(engine, events)
     assert connection.values("SELECT name FROM collectives") == [("allreduce",)]
-    kept = connection.values("SELECT attributes ->> 'Collective name' FROM ops WHERE name = 'record_param_comms' ORDER BY id")
+    kept = connection.values("SELECT attributes ->> 'Collective name' FROM ops WHERE name = 'record_param_comms' ORDER "
+                             "BY id")
     assert kept == [(None,), ("wait",), ("init",)], kept
 
 
 def test_calls_that_wait(engine):
-    """Where waits are not recorded as such, the calls that wait stand for them; where they are, nothing counts twice."""
+    """Where waits are not recorded as such, the calls that wait stand for them; where
+    they are, nothing counts twice."""
     events = [
         span("cpu_op", "aten::item", 0, 9000, **{"External id": 1}),
         launch(1000, 5000, 1, "cudaStreamSynchronize"), launch(7000, 1000, 2, "hipStreamSynchronize"),
@@ -337,11 +361,14 @@ def test_calls_that_wait(engine):
                        correlation=1, wait_on_stream=7))
     rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
     assert rows == [("stream", "aten::item", 1, 4000)], rows
-    # A copy to the host that was over when its call returned was waited for; one that was not, and one to the device, not.
+    # A copy to the host that was over when its call returned was waited for; one that was
+    # not, and one to the device, not.
     events = [span("cpu_op", "aten::item", 0, 9000, **{"External id": 1})]
-    for number, (name, done) in enumerate([("Memcpy DtoH (Device -> Pageable)", 6000), ("Memcpy DtoH (Device -> Pinned)", 6001),
+    for number, (name, done) in enumerate([("Memcpy DtoH (Device -> Pageable)", 6000),
+                                           ("Memcpy DtoH (Device -> Pinned)", 6001),
                                            ("Memcpy HtoD (Pageable -> Device)", 5000)]):
-        events += [launch(1000, 5000, number + 1, "cudaMemcpyAsync"), copy(done - 100, 100, 7 + number, number + 1, name)]
+        events += [launch(1000, 5000, number + 1, "cudaMemcpyAsync"),
+                   copy(done - 100, 100, 7 + number, number + 1, name)]
     rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
     assert rows == [("copy", "aten::item", 1, 5000)], rows
     events += [span("user_annotation", "ProfilerStep#1", 0, 20_000)]
@@ -351,7 +378,8 @@ def test_calls_that_wait(engine):
 
 def test_deep_modules(engine):
     """Calls of modules nested without end: paths begin anew, and take no memory by the square."""
-    events = [span("python_function", f"nn.Module: Block_{i}", i, 40_000 - 2 * i, **{"Python id": i, "Python parent id": i - 1})
+    events = [span("python_function", f"nn.Module: Block_{i}", i, 40_000 - 2 * i,
+                   **{"Python id": i, "Python parent id": i - 1})
               for i in range(5000)]
     connection = opened(engine, events)
     longest, count = connection.values("SELECT max(length(module)), count(DISTINCT module) FROM ops")[0]
@@ -360,7 +388,8 @@ def test_deep_modules(engine):
 
 def test_kernels_of_ops(engine):
     """op_kernels, which counts by like_op_id, against the texts put together op by op: launches at the same time and of
-    several kernels, copies between them, kernels that start out of order, ops after the last step, kernels without an op."""
+    several kernels, copies between them, kernels that start out of order, ops after the last
+    step, kernels without an op."""
     for seed in range(8):
         randomly = random.Random(seed)
         events = [span("user_annotation", f"ProfilerStep#{i}", 1_000_000 * i, 1_000_000) for i in range(seed % 4)]
@@ -372,36 +401,40 @@ def test_kernels_of_ops(engine):
                 at = begin + randomly.choice((1000, 1000, 2000, 7000))
                 events.append(launch(at, 500, call, tid=thread))
                 for _ in range(randomly.choice((0, 1, 1, 1, 2))):
-                    what, name = randomly.choice(((kernel, "b"), (kernel, "void a<int>(x)"), (kernel, "C"), (copy, "copy")))
+                    what, name = randomly.choice(((kernel, "b"), (kernel, "void a<int>(x)"), (kernel, "C"),
+                                                  (copy, "copy")))
                     events.append(what(at + randomly.randrange(9) * 1000, 700, randomly.choice((7, 8)), call, name))
         connection = opened(engine, events)
         wanted = connection.values(
             """WITH last AS (SELECT max(start_ns) AS start_ns FROM steps WHERE origin = 'profiler'
               GROUP BY profile_id HAVING count(*) >= 2),
             calls AS (
-              SELECT ops.name AS name, ops.start_ns AS op_ns, ordered_concat(short_name, ' -> ', c.start_ns) AS sequence,
-                count(*) AS kernels, min(c.start_ns) AS launch_ns,
+              SELECT ops.name AS name, ops.start_ns AS op_ns,
+                ordered_concat(short_name, ' -> ', c.start_ns) AS sequence, count(*) AS kernels,
+                min(c.start_ns) AS launch_ns,
                 min(k.start_ns) FILTER (WHERE c.start_ns = first.start_ns) AS start_ns, sum(k.dur_ns) AS sum_ns
               FROM kernels AS k JOIN ops ON ops.id = k.op_id JOIN api_calls AS c ON c.id = k.api_call_id
-              JOIN (SELECT k.op_id, min(c.start_ns) AS start_ns FROM kernels AS k JOIN api_calls AS c ON c.id = k.api_call_id
+              JOIN (SELECT k.op_id, min(c.start_ns) AS start_ns FROM kernels AS k
+                JOIN api_calls AS c ON c.id = k.api_call_id
                 GROUP BY k.op_id) AS first ON first.op_id = k.op_id
               LEFT JOIN last
               WHERE last.start_ns IS NULL OR c.start_ns < last.start_ns GROUP BY k.op_id)
             SELECT name, sequence, count(*) AS count, max(kernels), CAST(round(avg(launch_ns - op_ns)) AS INTEGER),
               CAST(round(avg(start_ns - launch_ns)) AS INTEGER), sum(sum_ns)
             FROM calls GROUP BY name, sequence ORDER BY count DESC, name, sequence""")
-        found = connection.values("SELECT op_name, kernel_sequence, count, kernel_count, launch_delay_ns, kernel_delay_ns, "
-                                  "kernel_ns FROM op_kernels")
+        found = connection.values("SELECT op_name, kernel_sequence, count, kernel_count, launch_delay_ns, "
+                                  "kernel_delay_ns, kernel_ns FROM op_kernels")
         assert len(found) > 5 and found == wanted, (seed, found, wanted)
-        alike = connection.values("SELECT count(*) FROM device_activities AS a JOIN ops AS first ON first.id = like_op_id "
-                                  "JOIN ops ON ops.id = a.op_id WHERE first.name <> ops.name OR first.id > ops.id")
+        alike = connection.values("SELECT count(*) FROM device_activities AS a JOIN ops AS first ON first.id = "
+                                  "like_op_id JOIN ops ON ops.id = a.op_id WHERE first.name <> ops.name OR first.id > "
+                                  "ops.id")
         assert alike == [(0,)], (seed, alike)
         connection.close()
 
 
 def test_without_calls(engine):
-    """A trace whose launching calls other tools took out: what needs none is the same as with them, the last step included,
-    and coverage says so; where neither calls nor ops are, kernels count by their own start."""
+    """A trace whose launching calls other tools took out: what needs none is the same as with them, the last step
+    included, and coverage says so; where neither calls nor ops are, kernels count by their own start."""
     events = [span("user_annotation", f"ProfilerStep#{i}", 100_000 * i, 100_000) for i in range(1, 4)]
     for number in range(1, 30):
         begin = 100_000 + number * 10_000
@@ -409,33 +442,36 @@ def test_without_calls(engine):
         for i in range(3):
             call, ids = 10 * number + i, {"External id": number}
             events.append(launch(begin + 1000 * i, 500, call))
-            name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)" if number % 5 == 0 else ("a", "b", "c")[(number + i) % 3]
+            name = ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)" if number % 5 == 0
+                    else ("a", "b", "c")[(number + i) % 3])
             events.append(kernel(begin + 5000 + 3000 * i, 2500, 7 + number % 2, call, name, **ids))
         events.append(copy(begin + 500, 4000, 9, 10 * number + 9, bytes=4096, **ids))
         events.append(launch(begin + 100, 50, 10 * number + 9, "cudaMemcpyAsync"))
-    views = ("temporal_breakdown", "communication_overlap", "kernel_type_breakdown", "kernel_breakdown", "memory_bandwidth",
-             "frequent_sequences")
+    views = ("temporal_breakdown", "communication_overlap", "kernel_type_breakdown", "kernel_breakdown",
+             "memory_bandwidth", "frequent_sequences")
     calls = "SELECT op_name, kernel_sequence, count, kernel_count, kernel_ns, launch_delay_ns IS NULL FROM op_kernels"
     whole, stripped, kernels = (
         opened(engine, [event for event in events if event["cat"] not in left_out])
         for left_out in ((), ("cuda_runtime",), ("cuda_runtime", "cpu_op")))
     for view in views:
         rows = whole.values(f"SELECT * FROM {view}")
-        assert rows and stripped.values(f"SELECT * FROM {view}") == rows, (view, rows, stripped.values(f"SELECT * FROM {view}"))
+        assert rows and stripped.values(f"SELECT * FROM {view}") == rows, (view, rows,
+                                                                           stripped.values(f"SELECT * FROM {view}"))
     rows = whole.values(calls)
     assert len(rows) > 3 and stripped.values(calls) == [row[:5] + (1,) for row in rows], (rows, stripped.values(calls))
     before, of_last_step = kernels.values(
         """SELECT sum(is_before_last_step = (start_ns < s.last_ns)), sum(start_ns >= s.last_ns)
         FROM device_activities, (SELECT max(start_ns) AS last_ns FROM steps) AS s""")[0]
     assert before == 116 and of_last_step > 30, (before, of_last_step)
-    assert kernels.values("SELECT sum(idle_ns) > 0, sum(iif(idle_category = 'host_wait', count, 0)) FROM idle_breakdown") == [(1, 0)]
+    assert kernels.values("SELECT sum(idle_ns) > 0, sum(iif(idle_category = 'host_wait', count, 0)) FROM "
+                          "idle_breakdown") == [(1, 0)]
     ratios = "SELECT kernels_with_op_ratio, kernels_with_call_ratio FROM coverage"
     assert [one.values(ratios) for one in (whole, stripped, kernels)] == [[(1, 1)], [(1, 0)], [(0, 0)]]
 
 
 def test_queues(engine):
-    """queue_events against a window over launches and starts: several streams, starts before their launch, launches that
-    are at the same time, graphs and copies without a call."""
+    """queue_events against a window over launches and starts: several streams, starts before their launch, launches
+    that are at the same time, graphs and copies without a call."""
     randomly = random.Random(5)
     events, number = [], 0
     for stream in (7, 20, 13):
@@ -466,9 +502,11 @@ def test_window(engine):
     full = {"blocks per SM": 0.5, "est. achieved occupancy %": 100}
     half = {"blocks per SM": 0.25, "est. achieved occupancy %": 50}
     events = [span("user_annotation", f"ProfilerStep#{i}", 10_000 + 10_000 * i, 10_000) for i in range(2)]
-    events += [kernel(1000, 4000, 7, 1, **full), kernel(9000, 1000, 8, 2, "h884gemm", **full)]  # before, one up to the start
+    events += [kernel(1000, 4000, 7, 1, **full),
+               kernel(9000, 1000, 8, 2, "h884gemm", **full)]  # before, one up to the start
     events += [kernel(8000, 4000, 7, 3, "h884gemm", **half), kernel(14_000, 2000, 7, 4, **full)]  # 2000 inside; inside
-    events += [kernel(28_000, 6000, 7, 5, "h884gemm", **full), kernel(29_000, 4000, 8, 6, **full)]  # 2000 and 1000 inside
+    events += [kernel(28_000, 6000, 7, 5, "h884gemm", **full),
+               kernel(29_000, 4000, 8, 6, **full)]  # 2000 and 1000 inside
     events += [kernel(30_000, 3000, 9, 7, **full), kernel(40_000, 0, 9, 8, **full)]  # after
     events += [kernel(40_000, 1000, 7, 9, **full) | {"args": {"device": 1, "stream": 7}}]  # all that device 1 ran
     connection = opened(engine, events)
@@ -494,9 +532,11 @@ def test_what_there_is(engine):
     assert connection.values("SELECT count(*) FROM kernel_launch_stats") == [(0,)]
     connection = opened(engine, CASES["a graph of kernels"])
     assert connection.values("SELECT kernel_count, graph FROM graph_launches") == [(3, 3)]
-    assert connection.values("SELECT count(*), count(DISTINCT api_call_id) FROM kernels WHERE graph_launch_id IS NOT NULL") == [(3, 1)]
+    assert connection.values("SELECT count(*), count(DISTINCT api_call_id) FROM kernels WHERE graph_launch_id IS NOT "
+                             "NULL") == [(3, 1)]
     connection = opened(engine, CASES["copies only"])
-    assert connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM temporal_breakdown") == [(1000, 0, 1500, 2500)]
+    (times,) = connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM temporal_breakdown")
+    assert times == (1000, 0, 1500, 2500), times
     assert connection.values("SELECT direction, count, bytes FROM transfer_summary") == [("HtoD", 3, 12288)]
     assert connection.values("SELECT count(*) FROM device_utilization") == [(0,)]  # of devices that ran kernels
     connection = opened(engine, CASES["kernels only"])
@@ -505,8 +545,8 @@ def test_what_there_is(engine):
 
 
 def test_recursion(engine):
-    """A line that is on the stack several times counts once, the innermost one of the program gets the time, and a stack
-    that lies in libraries alone gives it to its own innermost line."""
+    """A line that is on the stack several times counts once, the innermost one of the program gets the time, and a
+    stack that lies in libraries alone gives it to its own innermost line."""
     def frames(numbers, places, start, dur):
         parent = None
         for number, place in zip(numbers, places):
@@ -514,7 +554,8 @@ def test_recursion(engine):
             parent, start, dur = number, start + 10, dur - 20
 
     library = "/usr/lib/python3.11/site-packages/torch/nn/functional.py"
-    events = [*frames(range(1, 6), ["a.py(1): main", "a.py(5): f", "a.py(7): g", "a.py(5): f", f"{library}(9): gelu"], 0, 50_000),
+    events = [*frames(range(1, 6), ["a.py(1): main", "a.py(5): f", "a.py(7): g", "a.py(5): f", f"{library}(9): gelu"],
+                      0, 50_000),
               *frames(range(11, 13), [f"{library}(1): worker", f"{library}(2): run"], 60_000, 50_000),
               span("cpu_op", "aten::gelu", 1000, 20_000, **{"External id": 1}),
               span("cpu_op", "aten::add", 61_000, 3000, **{"External id": 2})]

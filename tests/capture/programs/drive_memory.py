@@ -1,5 +1,5 @@
-"""drive_memory.py PROGRAM MODE OUT: runs one of these programs, or PROGRAM.FUNCTION, once to warm up and then once within
-the range "compared".
+"""drive_memory.py PROGRAM MODE OUT: runs one of these programs, or PROGRAM.FUNCTION, once to warm up and then
+once within the range "compared".
 
 MODE capture: nothing else (the process runs under capture).  profiler: torch.profiler with profile_memory=True watches
 the second run, and what it saw of memory is written to OUT as JSON: one list for each thread with [innermost op, bytes,

@@ -67,7 +67,8 @@ def fail(words):
         except RuntimeError:
             pass
     x = words.clone().requires_grad_()
-    functional.linear(checkpoint(lambda y: (y @ y.mT).relu() @ y, x, use_reentrant=False), torch.ones(2, 16)).sum().backward()
+    functional.linear(checkpoint(lambda y: (y @ y.mT).relu() @ y, x, use_reentrant=False),
+                      torch.ones(2, 16)).sum().backward()
 
 
 def step(network, optimizer):

@@ -1,5 +1,6 @@
-"""A small training program of what PyTorch has had since 1.12: convolutions, a DataLoader with a worker, autograd, Adam, a
-user's range. It prints what a recording of it has to hold: optimizer steps, parameters, the line of the forward pass.
+"""A small training program of what PyTorch has had since 1.12: convolutions, a DataLoader with a worker, autograd,
+Adam, a user's range. It prints what a recording of it has to hold: optimizer steps, parameters, the line of the forward
+pass.
 """
 
 import json

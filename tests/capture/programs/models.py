@@ -1,6 +1,6 @@
-"""Models of all sorts, and what is in them: for each, {name: [shape, dtype, trainable, device, number]} of its parameters as
-named_parameters() says, printed as JSON. The range "counted" is a step of the first one whose floating point operations,
-by module, are printed too.
+"""Models of all sorts, and what is in them: for each, {name: [shape, dtype, trainable, device, number]} of its
+parameters as named_parameters() says, printed as JSON. The range "counted" is a step of the first one whose floating
+point operations, by module, are printed too.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""The snippets of the tutorials of TensorFlow's profiler, with tfprof in the place of tf.profiler, each result compared with that
-of TensorFlow's own engine.  argv: the folder of the module tfprof, a folder to write to.
+"""The snippets of the tutorials of TensorFlow's profiler, with tfprof in the place of tf.profiler, each result compared
+with that of TensorFlow's own engine.  argv: the folder of the module tfprof, a folder to write to.
 """
 
 import os
@@ -33,7 +33,8 @@ def model():
 
 
 def fields(message):
-    """Of a message of theirs or of ours, by the names of the fields; children that are equal in order may stand in any."""
+    """Of a message of theirs or of ours, by the names of the fields; children that are
+    equal in order may stand in any."""
     result = {}
     for name in ("name", "exec_micros", "accelerator_exec_micros", "cpu_exec_micros", "requested_bytes", "peak_bytes",
                  "residual_bytes", "output_bytes", "parameters", "float_ops", "run_count"):
@@ -43,7 +44,8 @@ def fields(message):
         result["devices"] = list(message.devices)
         result["input_shapes"] = {k: [d.size for d in message.input_shapes[k].dim] for k in message.input_shapes}
     if hasattr(message, "graph_nodes"):
-        result["graph_nodes"] = sorted((node.name, node.exec_micros, node.requested_bytes, node.run_count, node.float_ops)
+        result["graph_nodes"] = sorted((node.name, node.exec_micros, node.requested_bytes, node.run_count,
+                                        node.float_ops)
                                        for node in message.graph_nodes)
     result["children"] = [fields(child) for child in message.children]
     return result
@@ -80,7 +82,8 @@ def main():
     with tf1.Session() as session:
         session.run(tf1.global_variables_initializer())
         run_metadata = tf1.RunMetadata()
-        session.run(train, feed, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE), run_metadata=run_metadata)
+        session.run(train, feed, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE),
+                    run_metadata=run_metadata)
         graph = session.graph
     silent = builder(builder.time_and_memory(min_bytes=0)).with_empty_output().build()
     for view in ("scope", "graph", "op"):
@@ -91,7 +94,8 @@ def main():
     check("code", tfprof.profile(graph, run_meta=run_metadata, cmd="code", options=lines),
           original.profile(graph, run_meta=run_metadata, cmd="code", options=lines))
     # Parameters.
-    parameters = builder(builder.trainable_variables_parameter()).with_file_output(os.path.join(FOLDER, "params.txt")).build()
+    file = os.path.join(FOLDER, "params.txt")
+    parameters = builder(builder.trainable_variables_parameter()).with_file_output(file).build()
     stats = tfprof.profile(graph, options=parameters)
     assert stats.total_parameters == 3 * 3 * 3 * 6 + 96 * 5 == 642, stats.total_parameters
     check("parameters", stats, original.profile(graph, options=parameters))
@@ -102,16 +106,19 @@ def main():
     assert ours.total_float_ops > 2 * 4 * 4 * 4 * 6 * 27, ours.total_float_ops
     # The same of a Keras model, whose every layer is built in a graph of its own.
     with tf.Graph().as_default() as keras_graph:
-        network = tf.keras.Sequential([tf.keras.Input((10,), batch_size=2), tf.keras.layers.Dense(7), tf.keras.layers.Dense(3)])
+        network = tf.keras.Sequential([tf.keras.Input((10,), batch_size=2), tf.keras.layers.Dense(7),
+                                       tf.keras.layers.Dense(3)])
         network(tf1.placeholder(tf.float32, [2, 10]))
-        check("keras", tfprof.profile(keras_graph, options=dict(flops, compat=True)), original.profile(keras_graph, options=flops))
+        check("keras", tfprof.profile(keras_graph, options=dict(flops, compat=True)),
+              original.profile(keras_graph, options=flops))
     # Several steps, advice with chosen checkers, a timeline for each step.
     profiler = tfprof.Profiler(graph)
     with tf1.Session(graph=graph) as session:
         session.run(tf1.global_variables_initializer())
         for step in (10, 11):
             run_metadata = tf1.RunMetadata()
-            session.run(train, feed, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE), run_metadata=run_metadata)
+            session.run(train, feed, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE),
+                        run_metadata=run_metadata)
             profiler.add_step(step, run_metadata)
             timeline = os.path.join(FOLDER, "timeline")
             profiler.profile_graph(option_builder.ProfileOptionBuilder(builder.time_and_memory()).with_step(step)
@@ -128,11 +135,13 @@ def main():
 
     proto = tfprof_log_pb2.ProfileProto.FromString(profiler.serialize_to_string())
     assert list(proto.steps) == [10, 11] and len(proto.nodes) == len(graph.get_operations()) + len(
-        [1 for node in proto.nodes.values() if node.name not in {op.name for op in graph.get_operations()}]), proto.steps
+        [1 for node in proto.nodes.values()
+         if node.name not in {op.name for op in graph.get_operations()}]), proto.steps
     from tensorflow.python.util import _pywrap_tfprof as engine
 
     engine.ProfilerFromFile(path.encode())
-    for view, message in (("scope", original.tfprof_output_pb2.GraphNodeProto), ("op", original.tfprof_output_pb2.MultiGraphNodeProto)):
+    for view, message in (("scope", original.tfprof_output_pb2.GraphNodeProto),
+                          ("op", original.tfprof_output_pb2.MultiGraphNodeProto)):
         theirs = message.FromString(engine.Profile(view.encode(), original._build_options(silent).SerializeToString()))
         ours = profiler.profile_name_scope(silent) if view == "scope" else profiler.profile_operations(silent)
         check("profile read by TensorFlow, " + view, ours, theirs)
@@ -140,9 +149,11 @@ def main():
     # An op log.
     tfprof.write_op_log(graph, FOLDER, run_meta=run_metadata)
     log = tfprof_log_pb2.OpLogProto.FromString(open(os.path.join(FOLDER, "tfprof_log"), "rb").read())
-    assert {entry.name for entry in log.log_entries if "_trainable_variables" in entry.types} == {"conv/kernel", "dense/weight"}
+    assert {entry.name for entry in log.log_entries
+            if "_trainable_variables" in entry.types} == {"conv/kernel", "dense/weight"}
     # ProfileContext: steps traced, dumped and profiled as the program runs.
-    with tfprof.ProfileContext(os.path.join(FOLDER, "context"), trace_steps=range(3, 6), dump_steps=[5], debug=True) as context:
+    with tfprof.ProfileContext(os.path.join(FOLDER, "context"), trace_steps=range(3, 6), dump_steps=[5],
+                               debug=True) as context:
         automatic = os.path.join(FOLDER, "automatic.txt")
         context.add_auto_profiling("op", builder(silent).with_file_output(automatic).build(), [4])
         with tf1.Session(graph=graph) as session:
