@@ -32,7 +32,8 @@ WITH settings AS MATERIALIZED (
   SELECT profile_id, 2, name, count(*), avg(dur_ns), max(dur_ns), sum(1.0 * dur_ns),
     sum(CASE WHEN bytes IS NOT NULL THEN 1.0 * bytes END) / nullif(sum(CASE WHEN bytes IS NOT NULL THEN dur_ns END),
       0) * 1e9,
-    avg(bus_bytes_per_second), 'SELECT name, dur_ns, bytes FROM temp.collectives WHERE name = ' || quote(name)
+    sum(bus_bytes_per_second * dur_ns) / nullif(sum(CASE WHEN bus_bytes_per_second IS NOT NULL THEN dur_ns END), 0),
+    'SELECT name, dur_ns, bytes FROM temp.collectives WHERE name = ' || quote(name)
   FROM temp.collectives WHERE dur_ns > 0 GROUP BY profile_id, name
 ), rates AS (
   SELECT moved.*, rate < slow AND sum_ns >= time_ratio * coalesce(all_ns, 0) AS is_slow, slow

@@ -29,7 +29,8 @@ WITH told AS (
     || 'and warm-up cannot be told', 1.0 * op_count,
     'Steps come from the ends of Optimizer.step; in a loop without an optimizer begin each iteration with '
       || 'tfprof.step(number), after import tfprof.',
-    'SELECT name, count(*) FROM temp.ranges WHERE profile_id = ' || profile_id || ' GROUP BY 1 ORDER BY 2 DESC'
+    'SELECT name, count(*) FROM temp.' || iif(profile_id IN (SELECT profile_id FROM temp.ranges), 'ranges', 'ops')
+      || ' WHERE profile_id = ' || profile_id || ' GROUP BY 1 ORDER BY 2 DESC'
   FROM without_steps
 )
 SELECT

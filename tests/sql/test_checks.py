@@ -46,7 +46,8 @@ class Union:
         self.intervals = []
 
     def step(self, start, end):
-        self.intervals.append((start, end))
+        if start is not None and end is not None:
+            self.intervals.append((start, end))
 
     def finalize(self):
         covered, last = 0, None
@@ -54,6 +55,16 @@ class Union:
             covered += max(0, end - start if last is None or start >= last else end - last)
             last = end if last is None else max(last, end)
         return covered
+
+
+class Nothing:
+    """Of what no check looks at."""
+
+    def step(self, *_values):
+        pass
+
+    def finalize(self):
+        return None
 
 
 class PathSums:
@@ -91,6 +102,7 @@ class Profile:
         self.connection.create_function("is_library_file", 1, lambda path: path and int("/site-packages/" in path))
         self.connection.create_function("tfprof_setting", 2, lambda name, standard: standard)
         self.connection.create_aggregate("union_ns", 2, Union)
+        self.connection.create_aggregate("capped_ns", 4, Nothing)
         self.connection.create_aggregate("path_sums", 4, PathSums)
         self.connection.create_aggregate("median", 1, Median)
         self.connection.create_aggregate("percentile", 2, Median)
@@ -389,6 +401,23 @@ def check_classic():
         check(severities == {"accelerator_utilization": severity}, f"{busy_ns}: {severities}")
         check(profile.connection.execute("SELECT value FROM temp.accelerator_utilization").fetchone()[0] >= 0, "over 1")
     expect("the same on a processor", graph("/job:w/device:cpu:0"))
+    # Kernels count by the time of the steps, not by that of the kernels alone.
+    for busy_ms, severity in ((49, "warning"), (51, "info")):
+        profile = Profile()
+        profile.add("devices", id=5, profile_id=1, kind="gpu", ordinal=0, name="GPU 0")
+        for number, step in enumerate(profile.steps(4)):
+            begin = number * 100 * MS
+            profile.add("step_segments", profile_id=1, step_id=step, category="cpu", start_ns=begin, end_ns=begin + 100 * MS,
+                        dur_ns=100 * MS)
+        begin, end = 100 * MS, 100 * MS + 4 * busy_ms * MS
+        profile.add("kernels", profile_id=1, name="gemm", kind="compute", device_id=5, start_ns=begin, end_ns=end, dur_ns=end - begin)
+        expect(f"a kernel of {4 * busy_ms} ms", profile, accelerator_utilization=None)
+        check(severities == {"accelerator_utilization": severity}, f"{busy_ms}: {severities}")
+    # Where nothing is marked the ops themselves are the evidence.
+    profile = Profile()
+    profile.op("aten::mm", None, 10 * MS)
+    (evidence,) = profile.connection.execute("SELECT evidence FROM temp.missing_data").fetchone()
+    check(profile.connection.execute(evidence).fetchall() == [("aten::mm", 1)], evidence)
 
     # Layouts: each number type has one that is the faster.
     for dtype, layout, other in (("float32", "NHWC", "NCHW"), ("float16", "NCHW", "NHWC"),
@@ -438,6 +467,11 @@ def check_classic():
         profile.add("collectives", profile_id=1, name="all_reduce", step_id=step, dur_ns=MS, bytes=10**9)
     profile.add("counters", profile_id=1, name="process_cpu", unit="ratio", value=1.5)
     profile.add("counters", profile_id=1, name="host_cpu", unit="ratio", value=0.99)
+    for dur_ns, rate in ((3 * MS, 1.0), (MS, 5.0)):  # the mean is by time, as that of the bytes
+        profile.add("collectives", profile_id=1, name="broadcast", step_id=1, dur_ns=dur_ns, bytes=10**9, bus_bytes_per_second=rate)
+    profile.connection.create_function("format", -1, lambda template, *values: template)
+    check(any("links 2.0 B/s" in message for _, message in said(profile, "job")), said(profile, "job"))
+    profile.connection.execute("DELETE FROM temp.collectives WHERE name = 'broadcast'")
     expect("collectives and a machine that is busy", profile, job=None)
     check([row[0] for row in said(profile, "job")] == ["info", "warning"], said(profile, "job"))
 
