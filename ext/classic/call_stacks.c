@@ -7,6 +7,9 @@
 ** and are left out, as is all that -start, -trim and -show leave out with their lines.  A sample has its node's name as
 ** the label "graph node:", and two values: 1, and the selected metric, 0 where the node has none.
 **
+** Of a capture a location is a line and the function that it is in, which is what pprof -list shows, from the outermost
+** on; and as lines there run ops as well as call functions that do, no node of a displayed line is left out.
+**
 ** With -compat it is as in TensorFlow's profiler where that is mistaken: of functions of one name that one line calls, but
 ** that stand in several files, each is taken for the first of them; and the nodes of a line that calls others have no
 ** samples even where these others are hidden.
@@ -69,13 +72,14 @@ static enum tfprof_status find_metric(const struct classic_result *result, int *
                    classic_select_names[selected]);
 }
 
-/* "file:function": the file without its folder and ending. */
+/* "file:function": the file without its folder and ending; without a file the function alone. */
 static char *function_name(const struct classic_model *model, uint32_t frame) {
   const struct classic_frame *f = &model->frames[frame / 2];
   const char *file = f->file ? pool_text(model->pool, f->file) : "", *slash = strrchr(file, '/');
   if (slash) file = slash + 1;
   const char *dot = strrchr(file, '.');
   char *name;
+  if (!classic_name_without_file(model, f, frame & 1, &name) || name) return name;
   int length = asprintf(&name, "%.*s:%s%s", dot ? (int)(dot - file) : (int)strlen(file), file,
                         f->function ? pool_text(model->pool, f->function) : "", frame & 1 ? " (gradient)" : "");
   return length < 0 ? NULL : name;
@@ -102,8 +106,10 @@ static enum tfprof_status add_row(struct stacks *stacks, size_t row) {
   if (r->parent < 0) return TFPROF_OK;
   stacks->is_leaf[r->parent] = 0;
   uint32_t caller = result->rows[r->parent].item, frame = result->frames[r->item], location;
-  if (caller == result->item_count) return TFPROF_OK;
+  bool is_outermost = caller == result->item_count, is_capture = model->is_in_nanoseconds;
+  if (is_outermost && !is_capture) return TFPROF_OK;
   const struct classic_frame *f = &model->frames[frame / 2];
+  int64_t line = is_capture ? f->line : model->frames[result->frames[caller] / 2].line;
   enum tfprof_status status = TFPROF_OK;
   string_id call = 0;
   if (stacks->calls) status = find_call(stacks, result->frames[caller], frame, &call);
@@ -113,8 +119,9 @@ static enum tfprof_status add_row(struct stacks *stacks, size_t row) {
   } else {
     char *name = function_name(model, frame);
     if (!name) return TFPROF_NO_MEMORY;
-    status = pprof_location(stacks->pprof, name, f->file ? pool_text(model->pool, f->file) : NULL, f->first_line,
-                            model->frames[result->frames[caller] / 2].line, &location);
+    int64_t first_line = is_capture && f->first_line < 0 ? 0 : f->first_line;
+    status = pprof_location(stacks->pprof, name, f->file ? pool_text(model->pool, f->file) : NULL, first_line, line,
+                            &location);
     free(name);
     if (call) stacks->call_locations[call] = location;
   }
@@ -127,7 +134,7 @@ static enum tfprof_status add_item(struct stacks *stacks, uint32_t item) {
   uint32_t first = result->member_first[item], last = result->member_first[item + 1], at = item;
   if (first == last || (stacks->is_calling && stacks->is_calling[item])) return TFPROF_OK;
   while (at != UINT32_MAX && stacks->rows[at] == NO_ROW) at = result->parents[at];
-  if (at == UINT32_MAX || !stacks->is_leaf[stacks->rows[at]]) return TFPROF_OK;
+  if (at == UINT32_MAX || (!stacks->is_leaf[stacks->rows[at]] && !result->model->is_in_nanoseconds)) return TFPROF_OK;
   for (uint32_t i = first; i < last; i++) {
     const struct classic_node *node = &result->model->nodes[result->members[i]];
     const int64_t values[2] = {1, result->node_values[result->members[i]].of[stacks->metric]};
@@ -151,7 +158,7 @@ enum tfprof_status classic_write_pprof(const struct classic_result *result, cons
   stacks.rows = malloc(((size_t)result->item_count + 1) * sizeof *stacks.rows);
   stacks.stack = calloc(result->row_count + 1, sizeof *stacks.stack);
   stacks.is_leaf = calloc(result->row_count + 1, 1);
-  if (result->options.integers[OPTION_compat]) {
+  if (result->options.integers[OPTION_compat] && !result->model->is_in_nanoseconds) {
     stacks.calls = pool_create();
     stacks.call_locations = calloc(result->row_count + 1, sizeof *stacks.call_locations);
     stacks.is_calling = calloc((size_t)result->item_count + 1, 1);

@@ -1,6 +1,7 @@
 /* code_view.c: source lines as a tree of calls, each with the nodes that it made.
 **
-** A line is "file:line:function", the function cut to 17 characters and "..." when it has 20 or more.  Nodes of the
+** A line is "file:line:function", the function cut to 17 characters and "..." when it has 20 or more; where there is no
+** file, as of a function written in C or a module in a trace of PyTorch, the function alone, uncut.  Nodes of the
 ** gradient, ".../gradients/<name>_grad/...", have the stack of the line that wrote the optimizer's call; they go with
 ** the forward node <name> instead, into a twin of its stack whose lines end in " (gradient)".
 */
@@ -47,11 +48,13 @@ static bool line_text(struct code *code, uint32_t frame, bool is_gradient, strin
   bool has_source = code->result->options.integers[OPTION_generation] != GENERATION_2;
   size_t length = strlen(function), source_length = has_source ? strlen(source) : 0;
   char *text;
-  int size = asprintf(&text, "%s:%lld:%.*s%s%s%.*s%s%s", slash ? slash + 1 : file, (long long)f->line,
-                      shown_length(length), function, shown_end(length), has_source ? ":" : "",
-                      shown_length(source_length), source, shown_end(source_length), is_gradient ? " (gradient)" : "");
-  if (size < 0) return false;
-  bool ok = pool_intern(store_pool(code->model->store), text, (size_t)size, id) == TFPROF_OK;
+  if (!classic_name_without_file(code->model, f, is_gradient, &text)) return false;
+  if (!text && asprintf(&text, "%s:%lld:%.*s%s%s%.*s%s%s", slash ? slash + 1 : file, (long long)f->line,
+                        shown_length(length), function, shown_end(length), has_source ? ":" : "",
+                        shown_length(source_length), source, shown_end(source_length),
+                        is_gradient ? " (gradient)" : "") < 0)
+    return false;
+  bool ok = pool_intern(store_pool(code->model->store), text, strlen(text), id) == TFPROF_OK;
   free(text);
   return ok;
 }

@@ -308,6 +308,16 @@ static enum tfprof_status load_traces(struct loading *loading) {
   return TFPROF_OK;
 }
 
+bool classic_name_without_file(const struct classic_model *model, const struct classic_frame *frame, bool is_gradient,
+                               char **name) {
+  *name = NULL;
+  if (frame->file || !frame->function || !model->is_in_nanoseconds) return true;
+  const char *function = pool_text(model->pool, frame->function), *of = NULL;
+  if (strncmp(function, "<built-in ", 10) == 0 && strstr(function, " at 0x")) of = strstr(function, " of ");
+  return asprintf(name, "%.*s%s%s", of ? (int)(of - function) : (int)strlen(function), function, of ? ">" : "",
+                  is_gradient ? " (gradient)" : "") >= 0;
+}
+
 /* ---- life ---- */
 
 enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **made,

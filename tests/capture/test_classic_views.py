@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 import capturing  # noqa: F401  (also makes the modules of tests/ known)
-from exchange_formats import check_events
+from exchange_formats import Pprof, check_events
 
 SHELL = os.path.join(capturing.BUILD, "tfprof")
 PROGRAM = os.path.join(capturing.PROGRAMS, "classic.py")
@@ -152,6 +152,28 @@ def check_code(run):
     assert any(re.match(r" +classic.py:51:main \(0/[0-9.k]+ flops\)$", line) for line in lines), "\n".join(lines)
 
 
+def check_pprof(path, directory):
+    """Every node has a sample, and each place is a line of the function that it is in, from the
+    outermost on."""
+    file = os.path.join(directory, "stacks.gz")
+    command = "code -max_depth 1000 -select micros -output pprof:outfile=" + file
+    subprocess.run([SHELL, path, command], capture_output=True, check=True)
+    profile = Pprof(file)
+    root = one(path, "SELECT total_micros FROM code_view WHERE position = 0 AND " + EVERY)
+    assert profile.total("micros") == root["total_micros"]
+    shown = set()
+    for stack, _, _ in profile.samples:
+        for name, file, line in stack:
+            name = name.replace(" (gradient)", "")
+            function = name.partition(":")[2] if file else name
+            cut = function if len(function) < 20 else function[:17] + "..."
+            shown.add("%s:%d:%s" % (os.path.basename(file), line, cut) if file else function)
+    rows = capturing.query(path, "SELECT name FROM code_view WHERE depth > 1 AND " + EVERY)
+    names = {row["name"].replace(" (gradient)", "") for row in rows}
+    assert shown == names, shown ^ names
+    return names
+
+
 def check_graph(run):
     """Below an op is what it takes: parameters by their shapes, the ops that it called, and
     in the end what ran before."""
@@ -270,6 +292,11 @@ def check_trace(path):
     with tempfile.TemporaryDirectory() as directory:
         for step in steps[-2:]:
             check_runs(path, step, directory)
+    if capturing.query(path, "SELECT 1 FROM ops WHERE code_trace_id IS NOT NULL LIMIT 1"):
+        with tempfile.TemporaryDirectory() as directory:
+            names = check_pprof(path, directory)
+        # What is written in C has no place, and its name is not that of one object.
+        assert not any(name.startswith(":") or " at 0x" in name for name in names), names
     for command in ("scope -select micros,occurrence,op_types,device",
                     "op -select micros,input_shapes,occurrence -order_by micros",
                     "graph -max_depth 100 -select bytes,micros"):
@@ -297,6 +324,7 @@ def main():
         check_types(run)
         check_views(run)
         check_code(run)
+        check_pprof(run, directory)
         check_graph(run)
         check_node_steps(run)
         check_advice(run)
