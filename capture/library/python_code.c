@@ -132,6 +132,8 @@ static bool copy_text(python_fetch fetch, const uint8_t *object, uint8_t *out, u
     uint32_t character = raw[i];
     if (kind == 2) character = (uint32_t)raw[2 * i] | (uint32_t)raw[2 * i + 1] << 8;
     if (kind == 4) memcpy(&character, raw + 4 * i, 4);
+    if (character >= 0xd800 && character < 0xe000)
+      character = 0xfffd; /* a byte of a file's name that was no character */
     used += put_utf8(out + used, character);
   }
   *length = used;

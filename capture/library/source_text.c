@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dump/utf8.h"
+
 enum {
   FILES_KEPT = 8,
   FILE_MAXIMUM = 4 * 1024 * 1024,
@@ -61,21 +63,6 @@ static struct source_file *find_file(const char *name) {
   return oldest;
 }
 
-static bool is_utf8(const unsigned char *text, size_t length) {
-  for (size_t i = 0; i < length;) {
-    unsigned char first = text[i++];
-    int more = first < 0x80                    ? 0
-               : first >= 0xc2 && first < 0xe0 ? 1
-               : first >= 0xe0 && first < 0xf0 ? 2
-               : first >= 0xf0 && first < 0xf5 ? 3
-                                               : -1;
-    if (more < 0 || i + (size_t)more > length) return false;
-    for (; more; more--)
-      if ((text[i++] & 0xc0) != 0x80) return false;
-  }
-  return true;
-}
-
 size_t source_line(const char *name, int32_t line, const char **text) {
   if (line < 1) return 0;
   struct source_file *file = find_file(name);
@@ -96,7 +83,7 @@ size_t source_line(const char *name, int32_t line, const char **text) {
     length = LINE_MAXIMUM;
     while (length && ((unsigned char)cursor[length] & 0xc0) == 0x80) length--; /* not within a character */
   }
-  if (!is_utf8((const unsigned char *)cursor, length)) return 0;
+  if (utf8_valid(cursor, length) != length) return 0;
   *text = cursor;
   return length;
 }

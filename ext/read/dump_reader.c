@@ -175,7 +175,7 @@ static void append_json(char *buffer, size_t size, const char *name, const char 
 }
 
 static enum tfprof_status intern(struct profile *profile, const char *text, string_id *id, struct tfprof_error *error) {
-  enum tfprof_status status = pool_intern(store_pool(profile->store), text, text ? strlen(text) : 0, id);
+  enum tfprof_status status = pool_intern_mended(store_pool(profile->store), text, text ? strlen(text) : 0, id, NULL);
   return status ? error_set(error, status, "the strings of the profile cannot be kept") : TFPROF_OK;
 }
 

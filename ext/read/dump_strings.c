@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump/utf8.h"
+
 enum {
   STRING_BLOCK = 1024,
   BATCH_STRINGS = 256, /* texts that are interned together, or fewer with */
@@ -17,6 +19,7 @@ enum {
 struct pending_strings {
   struct pool *pool;
   struct dump_source *source;
+  uint64_t mended; /* texts that are not UTF-8 */
   unsigned count;
   size_t used;
   struct pool_text texts[BATCH_STRINGS];
@@ -64,6 +67,14 @@ static enum tfprof_status add_pending(struct pending_strings *pending) {
 static enum tfprof_status add_string(void *context, uint32_t file_id, const char *text, uint32_t length) {
   struct pending_strings *pending = context;
   (void)file_id; /* they are consecutive */
+  if (text && utf8_valid(text, length) != length) {
+    string_id id;
+    enum tfprof_status status = add_pending(pending);
+    if (!status) status = reserve_strings(pending->source, 1);
+    if (!status) status = pool_intern_mended(pending->pool, text, length, &id, &pending->mended);
+    if (!status) append_string(pending->source, id);
+    return status;
+  }
   bool has_room = pending->count < BATCH_STRINGS && length <= BATCH_BYTES - pending->used;
   if (!has_room) {
     enum tfprof_status status = add_pending(pending);
@@ -93,6 +104,9 @@ enum tfprof_status dump_load_strings(struct profile *profile, struct tfprof_erro
   if (error) error_set(error, TFPROF_OK, "the strings of the file cannot be kept");
   enum tfprof_status status = dump_file_strings(source->file, add_string, pending, error);
   if (!status) status = add_pending(pending);
+  if (pending->mended)
+    profile_diagnose(profile, "warning", "not_utf8", (int64_t)pending->mended, -1, -1, NOT_UTF8_MESSAGE);
+  pending->mended = 0;
   if (pending->count == 0) {
     free(pending);
     source->pending_strings = NULL;

@@ -6,6 +6,8 @@
 */
 #include "store/pool.h"
 
+#include "dump/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -187,6 +189,30 @@ enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t lengt
   if (!text) return TFPROF_OK;
   if (length > MAXIMUM_LENGTH) return TFPROF_LIMIT;
   return intern(pool, text, length, hash_text(pool->seed, text, length), id);
+}
+
+enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id,
+                                      uint64_t *mended) {
+  size_t at = text ? utf8_valid(text, length) : length;
+  if (at == length) return pool_intern(pool, text, length, id);
+  *id = 0;
+  if (length > MAXIMUM_LENGTH) return TFPROF_LIMIT;
+  const size_t replacement = sizeof UTF8_REPLACEMENT - 1;
+  char *whole = malloc(replacement * length), *out = whole;
+  if (!whole) return TFPROF_NO_MEMORY;
+  for (size_t from = 0; from < length; from = at) {
+    at = from + utf8_valid(text + from, length - from);
+    memcpy(out, text + from, at - from);
+    out += at - from;
+    if (at == length) break;
+    memcpy(out, UTF8_REPLACEMENT, replacement);
+    out += replacement;
+    at++;
+  }
+  enum tfprof_status status = pool_intern(pool, whole, (size_t)(out - whole), id);
+  free(whole);
+  if (mended) ++*mended;
+  return status;
 }
 
 enum tfprof_status pool_intern_many(struct pool *pool, const struct pool_text *texts, size_t count, string_id *ids) {

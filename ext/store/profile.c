@@ -276,7 +276,7 @@ struct profile *profile_clone(struct profile *old) {
 
 static string_id intern_or_none(struct profile *profile, const char *text, bool *failed) {
   string_id id = 0;
-  if (pool_intern(profile->store->pool, text, text ? strlen(text) : 0, &id)) *failed = true;
+  if (pool_intern_mended(profile->store->pool, text, text ? strlen(text) : 0, &id, NULL)) *failed = true;
   return id;
 }
 

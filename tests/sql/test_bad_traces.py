@@ -8,6 +8,7 @@ files cut off at every length are tried in tests/unit/test_json_reader.c.
 import gzip
 import json
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -161,11 +162,39 @@ def test_not_utf8(engine):
         assert connection.values("SELECT attributes FROM ops WHERE name GLOB 'a*'") == [('{"note":"\ufffd"}',)]
         assert connection.values("SELECT function, file FROM code_frames") == [("g\ufffd\ufffd\ufffd", "f\ufffd.py")]
         assert connection.values("SELECT name FROM threads") == [("t\ufffd",)]
-        rows = connection.values("SELECT count, offset FROM diagnostics WHERE reason = 'not_utf8'")
-        assert len(rows) == 1 and rows[0][0] >= 3 and bad[rows[0][1]:].startswith(b"a\xff"), rows
+        rows = connection.values("SELECT table_name, count, offset FROM diagnostics WHERE reason = 'not_utf8' ORDER BY 1")
+        assert len(rows) == 2 and rows[0][1] >= 3 and bad[rows[0][2]:].startswith(b"a\xff"), rows
+        assert rows[1][:2] == ("ops", 1) and bad[rows[1][2]:].startswith(b'{"ph":"X","cat":"cpu_op","name":"a\xff'), rows
         for name, sql in (("op_summary", "SELECT * FROM op_summary"), ("code_summary", "SELECT * FROM code_summary")):
             assert connection.values(sql), name
     connection.close()
+
+
+def test_not_utf8_elsewhere(engine):
+    """The same in what other programs write, in attributes alone, and in the name of a file."""
+    trace = [{"action": "alloc", "addr": 1, "size": 512, "stream": 0, "time_us": 1,
+              "frames": [{"filename": "f.py", "line": 1, "name": "gQ"}]}]
+    files = {
+        "snapshot.pickle": (pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4).replace(b"gQ", b"g\xff"),
+                            "SELECT function FROM code_frames", "g\ufffd"),
+        "graph.pbtxt": (b'node { name: "a\\377b" op: "NoOp" }', "SELECT name FROM nodes", "a\ufffdb"),
+        "chrome.json": (b'[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"args":{"text":"\xff"}}]',
+                        "SELECT attributes FROM ranges", '{"text":"\ufffd"}'),
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        for name, (content, sql, expected) in files.items():
+            connection = engine()
+            connection.values(f"SELECT tfprof_open('{written(directory, content, name)}')")
+            assert connection.values(sql) == [(expected,)], (name, connection.values(sql))
+            assert connection.values("SELECT count(*) FROM diagnostics WHERE reason = 'not_utf8'") == [(1,)], name
+            connection.close()
+        connection, run = engine(), os.path.join(directory, "run")
+        os.mkdir(run)
+        with open(os.path.join(os.fsencode(run), b"x\xff.json"), "wb") as file:
+            file.write(files["chrome.json"][0])
+        connection.values(f"SELECT tfprof_open('{run}')")
+        assert connection.values("SELECT path FROM profiles")[0][0].endswith("x\ufffd.json")
+        connection.close()
 
 
 def test_other_kinds(engine):

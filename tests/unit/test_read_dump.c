@@ -75,6 +75,28 @@ static void test_groups(void) {
   }
 }
 
+/* Texts with bytes that are not UTF-8 among others: each stays at its place. */
+static void test_not_utf8(void) {
+  const char *path = in_directory(0, "not_utf8.tfprof");
+  struct dump_writer *writer = begin(path, "realtime");
+  static const char *const names[] = {"first", "bad \xff\xc3", "\xc3\xa9", "\xed\xa0\x80", "last"};
+  int64_t ids[5];
+  for (unsigned i = 0; i < 5; i++) ids[i] = text(writer, names[i]);
+  write_rows(writer, TABLE_threads, 5, (struct written_column[]){{COLUMN_threads_name, ids, NULL, NULL}}, 1);
+  end(writer);
+  struct store *store = open_store(path, NULL);
+  struct snapshot *threads = take(store, TABLE_threads);
+  static const char *const expected[] = {"first", "bad \xef\xbf\xbd\xef\xbf\xbd", "\xc3\xa9",
+                                         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", "last"};
+  for (unsigned i = 0; i < 5; i++) {
+    check(strcmp(text_at(threads, COLUMN_threads_name, i), expected[i]) == 0, "name %u is %s", i,
+          text_at(threads, COLUMN_threads_name, i));
+  }
+  check(diagnosed(store, "not_utf8") == 2, "%lld texts are not UTF-8", (long long)diagnosed(store, "not_utf8"));
+  snapshot_release(threads);
+  store_release(store);
+}
+
 /* ---- growing ---- */
 
 static void refresh(struct store *store, uint64_t expected) {
@@ -255,6 +277,7 @@ int main(void) {
   make_test_directory();
   test_model();
   test_groups();
+  test_not_utf8();
   test_growing();
   test_lost();
   test_opening_twice();

@@ -127,6 +127,7 @@ struct loading_rows {
   struct writer writer;
   struct end_args { char *text; uint32_t length; } *end_args; /* of ranges, by row; owned; padding follows */
   int64_t *values;
+  uint64_t mended, mended_offset; /* rows with bytes that are not UTF-8, and the event of the first */
 };
 
 static enum tfprof_status interrupted(const struct loading_rows *l, struct tfprof_error *error) {
@@ -141,8 +142,12 @@ static enum tfprof_status load_row(struct loading_rows *l, uint32_t row, const c
   put_rest(l->worker, event, length, &end_args, &l->writer);
   if (l->writer.failed) return error_no_memory(error);
   if (!l->writer.length) return TFPROF_OK;
+  uint64_t mended = 0;
   enum tfprof_status status =
-      pool_intern_mended(store_pool(l->profile->store), l->writer.bytes, l->writer.length, &id, NULL);
+      pool_intern_mended(store_pool(l->profile->store), l->writer.bytes, l->writer.length, &id, &mended);
+  if (mended && !l->mended++) {
+    l->mended_offset = l->text->far_places ? l->text->far_places[row].begin : l->text->offset + l->text->offsets[row];
+  }
   if (status) return error_set(error, status, "no room for attributes");
   l->values[row] = id;
   return TFPROF_OK;
@@ -250,11 +255,14 @@ static enum tfprof_status load_far(struct loading_rows *l, struct tfprof_error *
   return status;
 }
 
-static enum tfprof_status load_rows(struct profile *profile, const struct segment *segment,
-                                    const struct segment_text *text, struct worker *worker, int64_t *values,
-                                    struct tfprof_error *error) {
+static enum tfprof_status load_rows(struct profile *profile, struct segment *segment, const struct segment_text *text,
+                                    struct worker *worker, int64_t *values, struct tfprof_error *error) {
   struct loading_rows l = {.profile = profile, .segment = segment, .text = text, .worker = worker, .values = values};
   enum tfprof_status status = text->far_places ? load_far(&l, error) : load_near(&l, error);
+  if (l.mended) {
+    segment_diagnose(segment, schema_tables[segment->table].column_count - 1u, "warning", "not_utf8", (int64_t)l.mended,
+                     (int64_t)l.mended_offset, "attributes: " NOT_UTF8_MESSAGE);
+  }
   free(l.writer.bytes);
   return status;
 }

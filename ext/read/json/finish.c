@@ -224,8 +224,7 @@ static const struct { const char *severity, *reason, *message;
                           "metadata of processes and threads that have no events, and of unknown kinds, was left out"},
     [PROBLEM_COUNTER] = {"warning", "counter_not_a_number",
                          "what counters have beside numbers was left out, and counters without any"},
-    [PROBLEM_NOT_UTF8] = {"warning", "not_utf8",
-                          "texts with bytes that are not UTF-8 have U+FFFD in their place, also in attributes"},
+    [PROBLEM_NOT_UTF8] = {"warning", "not_utf8", NOT_UTF8_MESSAGE},
     [PROBLEM_LEVEL] = {"error", "malformed_json",
                        "what stands outside of the event array is no JSON; reading ended there"},
 };
@@ -286,7 +285,7 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
     return trace->status ? trace->status : error_set(error, status, "no memory to open %s", trace->path);
   }
   string_id id = 0;
-  if (pool_intern(trace->pool, trace->path, strlen(trace->path), &id) == TFPROF_OK) profile->path = id;
+  if (pool_intern_mended(trace->pool, trace->path, strlen(trace->path), &id, NULL) == TFPROF_OK) profile->path = id;
   profile->host = trace->host;
   const char *framework = is_tensorflow ? "tensorflow" : trace->is_kineto ? "pytorch" : NULL;
   if (framework && pool_intern(trace->pool, framework, strlen(framework), &id) == TFPROF_OK) profile->framework = id;

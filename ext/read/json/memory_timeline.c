@@ -211,7 +211,7 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
   enum tfprof_status status = store_add_profile(store, run_number, &timeline_source, NULL, &profile, error);
   if (status) return status;
   status = publish(profile, t, error);
-  if (!status && (pool_intern(pool, path, strlen(path), &profile->path) ||
+  if (!status && (pool_intern_mended(pool, path, strlen(path), &profile->path, NULL) ||
                   pool_intern(pool, "pytorch", 7, &profile->framework) ||
                   pool_intern(pool, "realtime", 8, &profile->clock_domain)))
     status = error_no_memory(error);

@@ -1,5 +1,4 @@
 /* text.c: decoding of JSON texts. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "read/json/trace.h"
@@ -93,57 +92,4 @@ size_t text_compact(const char *from, size_t length, char *to) {
     }
   }
   return (size_t)(out - to);
-}
-
-/* Of the character that begins here; 0 when these bytes are no character: a lone or missing continuation, more bytes
-** than it needs, a surrogate, or beyond U+10FFFF (RFC 3629). */
-static size_t character_length(const unsigned char *p, size_t left) {
-  if (p[0] < 0x80) return 1;
-  size_t length = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
-  if (!length || length > left) return 0;
-  for (size_t i = 1; i < length; i++) {
-    if ((p[i] & 0xc0) != 0x80) return 0;
-  }
-  if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-      (p[0] == 0xf4 && p[1] > 0x8f))
-    return 0;
-  return length;
-}
-
-/* How many bytes from the start are characters; eight at a time as long as they are ASCII, as nearly all are. */
-static size_t valid_length(const unsigned char *text, size_t length) {
-  size_t at = 0;
-  while (at < length) {
-    uint64_t eight;
-    if (length - at >= sizeof eight && (memcpy(&eight, text + at, sizeof eight), !(eight & 0x8080808080808080u))) {
-      at += sizeof eight;
-      continue;
-    }
-    size_t character = character_length(text + at, length - at);
-    if (!character) break;
-    at += character;
-  }
-  return at;
-}
-
-enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id,
-                                      uint64_t *mended) {
-  size_t at = valid_length((const unsigned char *)text, length);
-  if (at == length) return pool_intern(pool, text, length, id);
-  static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
-  char *whole = malloc(3 * length), *out = whole;
-  if (!whole) return TFPROF_NO_MEMORY;
-  for (size_t from = 0; from < length; from = at) {
-    at = from + valid_length((const unsigned char *)text + from, length - from);
-    memcpy(out, text + from, at - from);
-    out += at - from;
-    if (at == length) break;
-    memcpy(out, replacement, 3);
-    out += 3;
-    at++;
-  }
-  enum tfprof_status status = pool_intern(pool, whole, (size_t)(out - whole), id);
-  free(whole);
-  if (mended) ++*mended;
-  return status;
 }

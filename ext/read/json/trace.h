@@ -94,10 +94,6 @@ uint32_t stack_push(struct trace *trace, uint32_t parent, const char *frame, siz
 size_t text_unescape(const char *from, size_t length, char *to);
 /* JSON without the white space between its parts; to[length] suffices. */
 size_t text_compact(const char *from, size_t length, char *to);
-/* As pool_intern(), of a text from the file: for each byte that is not UTF-8 it has U+FFFD, and *mended (may be NULL)
-** counts such texts. */
-enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id,
-                                      uint64_t *mended);
 
 /* ---- header.c ---- */
 

@@ -56,6 +56,9 @@ static void diagnose(struct profile *profile, const struct snapshot_rows *rows, 
     profile_diagnose(profile, "warning", "unknown_action", (int64_t)rows->unknown_actions, -1, TABLE_memory_events,
                      "events of a kind that is not known were left out");
   }
+  if (rows->mended_count) {
+    profile_diagnose(profile, "warning", "not_utf8", (int64_t)rows->mended_count, -1, -1, NOT_UTF8_MESSAGE);
+  }
   if (rows->free_requested_count) {
     profile_diagnose(profile, "info", "free_requested", (int64_t)rows->free_requested_count, -1, TABLE_memory_events,
                      "events of kind free_requested have no row: the release counts when its memory can be used again");
@@ -73,7 +76,7 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
   if (!status) status = store_add_profile(store, run_number, &source, NULL, &profile, error);
   if (!status) status = snapshot_publish(&rows, profile, error);
   if (!status) {
-    status = pool_intern(pool, path, strlen(path), &profile->path);
+    status = pool_intern_mended(pool, path, strlen(path), &profile->path, NULL);
     if (!status) status = pool_intern(pool, "pytorch", 7, &profile->framework);
     if (!status) status = pool_intern(pool, "realtime", 8, &profile->clock_domain);
     if (status) error_no_memory(error);

@@ -83,7 +83,8 @@ static bool may_add(struct snapshot_rows *rows) {
 
 static enum tfprof_status intern_text(struct snapshot_rows *rows, const struct pickle_value *value, string_id *id) {
   *id = 0;
-  return value && value->kind == PICKLE_TEXT ? pool_intern(rows->pool, value->text, value->length, id) : TFPROF_OK;
+  if (!value || value->kind != PICKLE_TEXT) return TFPROF_OK;
+  return pool_intern_mended(rows->pool, value->text, value->length, id, &rows->mended_count);
 }
 
 /* The row of a stack, whose frames stand innermost first; ROW_NULL: it has none. The list remembers it: the pickle has
@@ -329,7 +330,7 @@ static enum tfprof_status allocator_name(struct snapshot_rows *rows, const struc
                                 (long long)pool->items[0].integer, (long long)pool->items[1].integer);
   }
   *id = 0;
-  return written ? pool_intern(rows->pool, name, strlen(name), id) : TFPROF_OK;
+  return written ? pool_intern_mended(rows->pool, name, strlen(name), id, &rows->mended_count) : TFPROF_OK;
 }
 
 static enum tfprof_status take_segment(struct snapshot_rows *rows, const struct pickle_value *segment,

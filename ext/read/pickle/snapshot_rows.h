@@ -41,6 +41,7 @@ struct snapshot_rows {
   int64_t device_count, first_ns, last_ns;
   uint64_t row_limit, row_count;                             /* a row takes more than a byte of the file */
   uint64_t free_requested_count, odd_count, unknown_actions; /* what is not among the rows */
+  uint64_t mended_count;                                     /* texts that are not UTF-8 */
   bool has_no_times;                                         /* places in the trace stand for them, as nanoseconds */
   bool is_too_much;                                          /* the limit was reached: the file repeats itself */
 };

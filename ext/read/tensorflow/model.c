@@ -86,7 +86,9 @@ bool tf_intern(struct tf_model *model, const char *text, size_t length, string_i
     *id = *recent;
     return true;
   }
-  enum tfprof_status status = pool_intern(model->pool, text, length, id);
+  uint64_t mended = 0;
+  enum tfprof_status status = pool_intern_mended(model->pool, text, length, id, &mended);
+  if (mended) tf_trouble(model, TF_TROUBLE_TEXT, 0);
   *recent = *id;
   if (status == TFPROF_OK) return true;
   model->status = status == TFPROF_NO_MEMORY ? error_no_memory(model->error)

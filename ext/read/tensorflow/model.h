@@ -174,6 +174,7 @@ enum tf_trouble {
   TF_TROUBLE_DUPLICATE,  /* a node that is there already */
   TF_TROUBLE_OP_LOG,     /* entries of an OpLog for nodes that the graph lacks */
   TF_TROUBLE_FUNCTION,   /* nodes of functions, which belong to no graph */
+  TF_TROUBLE_TEXT,       /* texts that are not UTF-8 */
   TF_TROUBLE_WIRE,       /* a message that is damaged */
   TF_TROUBLE_count
 };

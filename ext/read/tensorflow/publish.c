@@ -27,6 +27,7 @@ static const struct {
         {"info", "function_nodes",
          "nodes of functions are no nodes of the graph, as in the TensorFlow profiler; what calls of them run "
          "has names of its own in the steps"},
+    [TF_TROUBLE_TEXT] = {"warning", "not_utf8", NOT_UTF8_MESSAGE},
     [TF_TROUBLE_WIRE] = {"error", "damaged_message",
                          "parts of the file are damaged or cut off; what is before them is served"},
 };

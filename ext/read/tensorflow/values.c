@@ -5,6 +5,8 @@
 */
 #include "read/tensorflow/values.h"
 
+#include "dump/utf8.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,33 +52,15 @@ void tf_text_real(struct tf_text *text, int digits, double value) {
   else tf_text_print(text, "%s", isnan(value) ? "null" : value < 0 ? "-9e999" : "9e999");
 }
 
-/* Bytes of the UTF-8 character at the beginning, 0: it is none. */
-static size_t character(const uint8_t *at, size_t left) {
-  size_t length = *at < 0x80                  ? 1
-                  : *at >= 0xc2 && *at < 0xe0 ? 2
-                  : (*at & 0xf0) == 0xe0      ? 3
-                  : *at >= 0xf0 && *at < 0xf5 ? 4
-                                              : 0;
-  if (length == 0 || length > left) return 0;
-  for (size_t i = 1; i < length; i++) {
-    if ((at[i] & 0xc0) != 0x80) return 0;
-  }
-  if (*at == 0xe0 && at[1] < 0xa0) return 0;
-  if (*at == 0xed && at[1] >= 0xa0) return 0;
-  if (*at == 0xf0 && at[1] < 0x90) return 0;
-  if (*at == 0xf4 && at[1] >= 0x90) return 0;
-  return length;
-}
-
 void tf_text_quote(struct tf_text *text, const char *bytes, size_t length) {
   tf_text_add(text, "\"", 1);
   for (size_t i = 0; i < length;) {
-    const uint8_t *at = (const uint8_t *)bytes + i;
-    size_t size = character(at, length - i);
-    if (size == 0) tf_text_add(text, "\xef\xbf\xbd", 3);
+    const char *at = bytes + i;
+    size_t size = utf8_character(at, length - i);
+    if (size == 0) tf_text_add(text, UTF8_REPLACEMENT, sizeof UTF8_REPLACEMENT - 1);
     else if (*at == '"' || *at == '\\') tf_text_print(text, "\\%c", *at);
-    else if (*at < 0x20) tf_text_print(text, "\\u%04x", *at);
-    else tf_text_add(text, (const char *)at, size);
+    else if ((unsigned char)*at < 0x20) tf_text_print(text, "\\u%04x", *at);
+    else tf_text_add(text, at, size);
     i += size ? size : 1;
   }
   tf_text_add(text, "\"", 1);

@@ -1,0 +1,35 @@
+/* utf8.c: see utf8.h. */
+#include "dump/utf8.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+size_t utf8_character(const char *text, size_t left) {
+  const unsigned char *p = (const unsigned char *)text;
+  if (p[0] < 0x80) return 1;
+  size_t length = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+  if (!length || length > left) return 0;
+  for (size_t i = 1; i < length; i++) {
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  }
+  bool is_overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+  bool is_beyond = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+  return is_overlong || is_beyond ? 0 : length;
+}
+
+/* Eight bytes at a time as long as they are ASCII, as nearly all are. */
+size_t utf8_valid(const char *text, size_t length) {
+  size_t at = 0;
+  while (at < length) {
+    uint64_t eight;
+    if (length - at >= sizeof eight && (memcpy(&eight, text + at, sizeof eight), !(eight & 0x8080808080808080u))) {
+      at += sizeof eight;
+      continue;
+    }
+    size_t character = utf8_character(text + at, length - at);
+    if (!character) break;
+    at += character;
+  }
+  return at;
+}
