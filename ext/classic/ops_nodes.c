@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "classic/ops_graph.h"
+#include "derive/ancestors.h"
 
 /* ---- columns ---- */
 

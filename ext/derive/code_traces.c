@@ -15,6 +15,7 @@
 ** Gradients of gradients have forward ops that are backward ops themselves: 2 and 3 are repeated until nothing
 ** changes, at most as many times as anyone differentiates.
 */
+#include "derive/ancestors.h"
 #include "derive/match.h"
 #include "derive/passes.h"
 

@@ -9,6 +9,7 @@
 ** (nccl-tests, PERFORMANCE.md): all_reduce moves 2 (n - 1) / n of the data over each link, all_gather, reduce_scatter
 ** and all_to_all (n - 1) / n, the others all of it.
 */
+#include "derive/ancestors.h"
 #include "derive/passes.h"
 #include "derive/user_rows.h"
 

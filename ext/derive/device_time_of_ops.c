@@ -3,6 +3,7 @@
 ** Each kernel, copy and fill counts with its duration for the op that launched it, and for all ops around that one.
 ** Where a profile has any of them an op without has 0; where it has none nothing is known.
 */
+#include "derive/ancestors.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "derive/ancestors.h"
 #include "derive/flops.h"
 #include "derive/passes.h"
 #include "derive/rows.h"

@@ -3,6 +3,7 @@
 ** Each event counts for the innermost op around it and for all ops around that one. Where a profile has events of
 ** memory at all an op without any has 0; where it has none nothing is known.  Events of all devices count together.
 */
+#include "derive/ancestors.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 

@@ -13,6 +13,7 @@
 ** NULL where no op was recorded, or none of them holds.  The order and the names are those of PyTorch's memory profiler
 ** as far as they can be told without knowing which tensors are parameters.
 */
+#include "derive/ancestors.h"
 #include "derive/passes.h"
 #include "derive/step_lookup.h"
 

@@ -7,6 +7,7 @@
 */
 #include <string.h>
 
+#include "derive/ancestors.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 #include "store/scratch.h"

@@ -34,17 +34,14 @@
 ** self_ns is the duration minus what the direct children cover.  Children that overlap each other (only rows that
 ** cross do) are counted once, so that it is never negative.
 */
+#include "derive/ancestors.h"
 #include "derive/passes.h"
-#include "derive/rows.h"
 #include "store/scratch.h"
 #include "store/parallel.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What depths holds until all parents are known. */
-#define UNKNOWN_DEPTH (NO_ROW - 1)
 
 struct open_row {
   int64_t start, end;
@@ -626,39 +623,7 @@ static enum tfprof_status second_pass(struct nesting *nesting, struct tfprof_err
   return status;
 }
 
-/* ---- depths ---- */
-
-/* Several threads may number the same row, each with the same depth. */
-static inline uint32_t depth_of(const uint32_t *depths, uint32_t row) {
-  return __atomic_load_n(&depths[row], __ATOMIC_RELAXED);
-}
-
-static inline void set_depth(uint32_t *depths, uint32_t row, uint32_t depth) {
-  __atomic_store_n(&depths[row], depth, __ATOMIC_RELAXED);
-}
-
-/* From the last row to the first: in end order a parent is always known before its children. Where it is not, as
-** beyond the segment, the path up to the first known row is gone twice, to count it and to number it, so that this is
-** linear in any order. */
-static void number_segment(void *context, size_t i, unsigned worker) {
-  const struct nesting *nesting = context;
-  const struct segment *segment = nesting->profile->tables[TABLE_ops].segments[i];
-  const uint32_t *parents = nesting->parents;
-  uint32_t *depths = nesting->depths, first = (uint32_t)segment->first_row;
-  (void)worker;
-  for (uint32_t next = first + segment->rows; next-- > first;) {
-    uint32_t row = parents[next], length = 1, known = NO_ROW;
-    if (depth_of(depths, next) != UNKNOWN_DEPTH) continue;
-    for (; row != NO_ROW && (known = depth_of(depths, row)) == UNKNOWN_DEPTH; row = parents[row]) length++;
-    uint32_t depth = row == NO_ROW ? length - 1 : known + length;
-    set_depth(depths, next, depth);
-    for (row = parents[next]; length > 1; row = parents[row], length--) set_depth(depths, row, --depth);
-  }
-}
-
-static void number_depths(struct nesting *nesting) {
-  derive_parallel(nesting->rows, nesting->profile->tables[TABLE_ops].segment_count, number_segment, nesting);
-}
+/* ---- the columns ---- */
 
 static enum tfprof_status set_depths(const struct nesting *nesting, struct tfprof_error *error) {
   /* NO_ROW means NULL for references, which is what it means here. */
@@ -680,7 +645,7 @@ static enum tfprof_status nest(struct nesting *nesting, struct tfprof_error *err
   fill_gaps(nesting);
   enum tfprof_status status = first_pass(nesting, error);
   if (!status) status = second_pass(nesting, error);
-  if (!status) number_depths(nesting);
+  if (!status) derive_number_depths(nesting->parents, nesting->depths, nesting->rows);
   if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_parent_id, nesting->parents, error);
   if (!status) status = set_depths(nesting, error);
   if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_self_ns, nesting->selves, error);

@@ -3,6 +3,7 @@
 ** Ranges that the program marked, modules and Python frames are not what is looked for: they enclose whole steps.  The
 ** way up from each op is walked once, so that it is linear.
 */
+#include "derive/ancestors.h"
 #include "derive/passes.h"
 #include "derive/rows.h"
 #include "store/scratch.h"

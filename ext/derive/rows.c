@@ -15,7 +15,6 @@
 
 enum {
   SERIAL_ROWS = 1 << 15,      /* so few are not worth a thread */
-  INHERIT_BLOCK = 1 << 14,    /* rows that derive_inherit() gives a thread at a time */
   MADE_SEGMENT_ROWS = 1 << 14 /* what a core holds in its cache while it fills all columns of a table */
 };
 
@@ -251,40 +250,6 @@ enum tfprof_status derive_all_row_numbers(const struct profile *profile, unsigne
   }
   *values = all;
   return TFPROF_OK;
-}
-
-bool derive_may_have_circles(const struct profile *profile) {
-  const struct profile_table *ops = &profile->tables[TABLE_ops];
-  return ops->segment_count && column_set_has(&ops->segments[0]->is_raw, COLUMN_ops_parent_id);
-}
-
-/* Every row is passed once: the way up from a row ends at one that was passed before, and if that was on the same way,
-** it closes a circle. */
-static bool cut_circles(uint32_t *parents, uint32_t rows) {
-  uint32_t *passed_from = scratch_allocate_zeroed((size_t)rows + 1, sizeof *passed_from); /* 1 + row; 0: not passed */
-  if (!passed_from) return false;
-  for (uint32_t i = 0; i < rows; i++) {
-    uint32_t row = i, last = NO_ROW;
-    for (; row != NO_ROW && !passed_from[row]; row = parents[row]) {
-      passed_from[row] = i + 1;
-      last = row;
-    }
-    if (row != NO_ROW && last != NO_ROW && passed_from[row] == i + 1) parents[last] = NO_ROW;
-  }
-  scratch_free(passed_from);
-  return true;
-}
-
-enum tfprof_status derive_all_op_parents(const struct profile *profile, uint32_t **parents,
-                                         struct tfprof_error *error) {
-  uint32_t *all = NULL;
-  enum tfprof_status status = derive_all_references(profile, TABLE_ops, COLUMN_ops_parent_id, &all, error);
-  if (!status && derive_may_have_circles(profile) && !cut_circles(all, (uint32_t)profile->tables[TABLE_ops].rows)) {
-    scratch_free(all);
-    return error_no_memory(error);
-  }
-  *parents = all;
-  return status;
 }
 
 /* The values of one segment, of whichever kind the caller has. */
@@ -560,50 +525,6 @@ enum tfprof_status derive_fill_table(struct profile *profile, unsigned table, co
   const struct profile_table *content = &profile->tables[table];
   derive_parallel(content->rows, content->segment_count, fill_segment, &filling);
   return derive_failure(atomic_load(&filling.failure), error);
-}
-
-/* No ancestor has a value: kept apart from NO_ROW, so that no path is gone again. */
-#define NOTHING (NO_ROW - 1)
-
-struct inheritance {
-  const uint32_t *parents;
-  uint32_t *values, rows;
-};
-
-/* Several threads may find the value of the same row, each the same one. */
-static inline uint32_t value_of(const uint32_t *values, uint32_t row) {
-  return __atomic_load_n(&values[row], __ATOMIC_RELAXED);
-}
-
-static inline void set_value(uint32_t *values, uint32_t row, uint32_t value) {
-  __atomic_store_n(&values[row], value, __ATOMIC_RELAXED);
-}
-
-/* The last rows first, for parents mostly come after their children. */
-static void inherit_in_block(void *context, size_t i, unsigned worker) {
-  const struct inheritance *inheritance = context;
-  const uint32_t *parents = inheritance->parents;
-  uint32_t *values = inheritance->values, last = (inheritance->rows - 1) / INHERIT_BLOCK - (uint32_t)i;
-  uint32_t first = last * INHERIT_BLOCK, left = inheritance->rows - first;
-  (void)worker;
-  for (uint32_t next = first + (left < INHERIT_BLOCK ? left : INHERIT_BLOCK); next-- > first;) {
-    uint32_t row = parents[next], value = NOTHING;
-    if (value_of(values, next) != NO_ROW) continue;
-    for (; row != NO_ROW; row = parents[row]) {
-      value = value_of(values, row);
-      if (value != NO_ROW) break;
-    }
-    if (row == NO_ROW) value = NOTHING;
-    set_value(values, next, value);
-    for (row = parents[next]; row != NO_ROW && value_of(values, row) == NO_ROW; row = parents[row])
-      set_value(values, row, value);
-  }
-}
-
-void derive_inherit(const uint32_t *parents, uint32_t *values, uint32_t rows) {
-  struct inheritance inheritance = {parents, values, rows};
-  derive_parallel(rows, ((size_t)rows + INHERIT_BLOCK - 1) / INHERIT_BLOCK, inherit_in_block, &inheritance);
-  for (uint32_t i = 0; i < rows; i++) values[i] = values[i] == NOTHING ? NO_ROW : values[i];
 }
 
 string_id derive_known_text(const struct profile *profile, const char *text) {

@@ -83,11 +83,6 @@ enum tfprof_status derive_all_references(const struct profile *profile, unsigned
 enum tfprof_status derive_all_row_numbers(const struct profile *profile, unsigned table, unsigned column,
                                           unsigned target, uint32_t **values, struct tfprof_error *error);
 
-/* The same for ops.parent_id, where ways up that lead round in a circle, as only a damaged file has them, are cut. */
-enum tfprof_status derive_all_op_parents(const struct profile *profile, uint32_t **parents, struct tfprof_error *error);
-/* Whether that is needed: false when the parents were derived, which makes no circles. */
-bool derive_may_have_circles(const struct profile *profile);
-
 /* Makes a column of every segment from values by row number; NO_VALUE, NO_ROW and text 0 become NULL. */
 enum tfprof_status derive_set_integers(struct profile *profile, unsigned table, unsigned column, const int64_t *values,
                                        struct tfprof_error *error);
@@ -122,10 +117,6 @@ struct made_column {
 ** together in memory once more. */
 enum tfprof_status derive_fill_table(struct profile *profile, unsigned table, const struct made_column *columns,
                                      unsigned count, const void *context, struct tfprof_error *error);
-
-/* Gives each row whose value is NO_ROW that of its nearest ancestor that has one; NO_ROW stays where none has. Linear,
-** and one step for each row where parents come after their children. Values must be below NO_ROW - 1. */
-void derive_inherit(const uint32_t *parents, uint32_t *values, uint32_t rows);
 
 /* The id of a text that the pool may hold, else an id that no column has. */
 string_id derive_known_text(const struct profile *profile, const char *text);

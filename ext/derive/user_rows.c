@@ -3,6 +3,7 @@
 ** Rows stay in the order of ops, so that a refresh, which only adds ops at the end, does not renumber them.  The
 ** nearest one around each is found by going up the tree of ops, past no op twice.
 */
+#include "derive/ancestors.h"
 #include "derive/user_rows.h"
 
 #include <stdlib.h>
