@@ -4,11 +4,11 @@ import copy
 
 TRAINABLE_VARIABLES = "_trainable_variables"
 
-_THRESHOLDS = ("bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros",
-               "params", "float_ops", "occurrence")
+_THRESHOLDS = ("bytes", "micros", "params", "float_ops", "occurrence")
 
 
 def _options(**changes):
+    """The keys are those of TensorFlow's dictionaries; what they lack is 0."""
     options = dict.fromkeys(("min_" + name for name in _THRESHOLDS), 0)
     options.update(
         max_depth=10000,

@@ -138,6 +138,12 @@ def __getattr__(name):
     for part, names in _PARTS.items():
         if name in names:
             return getattr(_load_beside(part), name)
+    if name == "OpLogProto":  # goes with a graph of TensorFlow, and is TensorFlow's own
+        try:
+            from tensorflow.core.profiler.tfprof_log_pb2 import OpLogProto
+        except ImportError:
+            raise AttributeError("tfprof.OpLogProto is that of TensorFlow, which cannot be imported here") from None
+        return OpLogProto
     raise AttributeError("module 'tfprof' has no attribute %r" % name)
 
 

@@ -32,6 +32,34 @@ def model():
     return train, {images: [[[[0.5] * 3] * 8] * 8] * 4, labels: [0, 1, 2, 3]}
 
 
+def check_options():
+    """Ready-made options, and those of each method of the builder, are TensorFlow's dictionaries."""
+    original_builder = tf1.profiler.ProfileOptionBuilder
+    limits = dict(min_micros=3, min_bytes=7, min_accelerator_micros=1, min_cpu_micros=2, min_peak_bytes=4,
+                  min_residual_bytes=5, min_output_bytes=6)
+    for preset, arguments in (("trainable_variables_parameter", {}), ("float_operation", {}), ("time_and_memory", {}),
+                              ("time_and_memory", limits)):
+        ours, theirs = (getattr(kind, preset)(**arguments) for kind in (tfprof.ProfileOptionBuilder, original_builder))
+        assert ours == theirs, (preset, ours, theirs)
+    methods = {
+        "with_max_depth": (3,), "with_min_memory": (1, 2, 3, 4), "with_min_execution_time": (1, 2, 3),
+        "with_min_parameters": (5,), "with_min_occurrence": (6,), "with_min_float_operations": (7,),
+        "with_accounted_types": (["a", "b"],), "with_node_names": (["a"], ["b"], ["c"], ["d"]),
+        "account_displayed_op_only": (True,), "with_empty_output": (), "with_stdout_output": (),
+        "with_file_output": ("f",), "with_timeline_output": ("t",), "with_pprof_output": ("p",),
+        "order_by": ("micros",), "select": (["micros", "bytes"],), "with_step": (4,),
+    }
+    presets = {"trainable_variables_parameter", "float_operation", "time_and_memory"}
+    assert {name for name in dir(original_builder) if name[0] != "_"} == {"build", *presets, *methods}
+    for method, arguments in methods.items():
+        ours, theirs = (getattr(kind(), method)(*arguments).build()
+                        for kind in (tfprof.ProfileOptionBuilder, original_builder))
+        assert ours == theirs, (method, ours, theirs)
+    names = {name for name in dir(tf1.profiler) if name[0] != "_"}
+    assert all(hasattr(tfprof, name) for name in names), names
+    assert tfprof.OpLogProto is tf1.profiler.OpLogProto
+
+
 def fields(message):
     """Of a message of theirs or of ours, by the names of the fields; children that are
     equal in order may stand in any."""
@@ -76,6 +104,7 @@ def check(name, ours, theirs):
 
 
 def main():
+    check_options()
     train, feed = model()
     builder = tfprof.ProfileOptionBuilder
     # Time and memory, quick start: one step.
