@@ -24,20 +24,13 @@ VECTOR_CLONES struct column *pack_values(const int64_t *values, uint32_t rows, b
     }
   }
   /* Elements of NULL rows hold anything. */
-  uint64_t base = (uint64_t)minimum;
   if (is_real) {
     memcpy(builder.elements, values, (size_t)rows * 8);
     for (uint32_t i = 0; has_nulls && i < rows; i++) {
       if (values[i] == ROW_NULL) ((int64_t *)builder.elements)[i] = 0;
     }
-  } else if (builder.column->width == 1) {
-    for (uint32_t i = 0; i < rows; i++) ((uint8_t *)builder.elements)[i] = (uint8_t)((uint64_t)values[i] - base);
-  } else if (builder.column->width == 2) {
-    for (uint32_t i = 0; i < rows; i++) ((uint16_t *)builder.elements)[i] = (uint16_t)((uint64_t)values[i] - base);
-  } else if (builder.column->width == 4) {
-    for (uint32_t i = 0; i < rows; i++) ((uint32_t *)builder.elements)[i] = (uint32_t)((uint64_t)values[i] - base);
-  } else if (builder.column->width == 8) {
-    for (uint32_t i = 0; i < rows; i++) ((uint64_t *)builder.elements)[i] = (uint64_t)values[i] - base;
+  } else {
+    column_builder_put_all(&builder, 0, values, rows);
   }
   return column_builder_done(&builder);
 }

@@ -1,6 +1,8 @@
 /* column.c: see column.h. */
 #include "store/column.h"
 
+#include "dump/vectors.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,26 +109,27 @@ void column_builder_cancel(struct column_builder *builder) {
   *builder = (struct column_builder){0};
 }
 
-void column_builder_put_all(struct column_builder *builder, uint32_t row, const int64_t *values, uint32_t count) {
-  uint64_t base = (uint64_t)builder->column->base;
-  switch (builder->column->width) {
+VECTOR_CLONES void column_set_elements(void *elements, unsigned width, uint32_t row, const int64_t *values,
+                                       uint32_t count, uint64_t base) {
+  switch (width) {
     case 0: break;
     case 1:
-      for (uint32_t i = 0; i < count; i++)
-        ((uint8_t *)builder->elements)[row + i] = (uint8_t)((uint64_t)values[i] - base);
+      for (uint32_t i = 0; i < count; i++) ((uint8_t *)elements)[row + i] = (uint8_t)((uint64_t)values[i] - base);
       break;
     case 2:
-      for (uint32_t i = 0; i < count; i++)
-        ((uint16_t *)builder->elements)[row + i] = (uint16_t)((uint64_t)values[i] - base);
+      for (uint32_t i = 0; i < count; i++) ((uint16_t *)elements)[row + i] = (uint16_t)((uint64_t)values[i] - base);
       break;
     case 4:
-      for (uint32_t i = 0; i < count; i++)
-        ((uint32_t *)builder->elements)[row + i] = (uint32_t)((uint64_t)values[i] - base);
+      for (uint32_t i = 0; i < count; i++) ((uint32_t *)elements)[row + i] = (uint32_t)((uint64_t)values[i] - base);
       break;
     default:
-      for (uint32_t i = 0; i < count; i++) ((uint64_t *)builder->elements)[row + i] = (uint64_t)values[i] - base;
+      for (uint32_t i = 0; i < count; i++) ((uint64_t *)elements)[row + i] = (uint64_t)values[i] - base;
       break;
   }
+}
+
+void column_builder_put_all(struct column_builder *builder, uint32_t row, const int64_t *values, uint32_t count) {
+  column_set_elements(builder->elements, builder->column->width, row, values, count, (uint64_t)builder->column->base);
 }
 
 struct column *column_builder_done(struct column_builder *builder) {
@@ -204,7 +207,7 @@ struct column *column_from_reals(const double *values, const uint64_t *nulls, ui
   return column_builder_done(&builder);
 }
 
-static void read_array(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
+VECTOR_CLONES static void read_array(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
   uint64_t base = (uint64_t)column->base;
   const void *elements = column->elements;
   switch (column->width) {
@@ -223,6 +226,8 @@ static void read_array(const struct column *column, uint32_t first, uint32_t cou
   }
 }
 
+enum { BLOCK = 256 };
+
 static void read_values(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
   switch ((enum column_form)column->form) {
     case COLUMN_ABSENT: memset(values, 0, count * sizeof *values); break;
@@ -230,10 +235,14 @@ static void read_values(const struct column *column, uint32_t first, uint32_t co
       for (uint32_t i = 0; i < count; i++) values[i] = column->base;
       break;
     case COLUMN_ARRAY: read_array(column, first, count, values); break;
-    case COLUMN_SUM: /* seldom anything but two arrays */
+    case COLUMN_SUM:
       read_values(column->left, first, count, values);
-      for (uint32_t i = 0; i < count; i++) {
-        values[i] = (int64_t)((uint64_t)values[i] + (uint64_t)column_integer(column->right, first + i));
+      for (uint32_t done = 0; done < count; done += BLOCK) {
+        uint32_t rows = count - done < BLOCK ? count - done : BLOCK;
+        int64_t others[BLOCK];
+        read_values(column->right, first + done, rows, others);
+        for (uint32_t i = 0; i < rows; i++)
+          values[done + i] = (int64_t)((uint64_t)values[done + i] + (uint64_t)others[i]);
       }
       break;
   }

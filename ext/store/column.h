@@ -59,6 +59,9 @@ static inline void column_builder_put_real(struct column_builder *builder, uint3
 static inline void column_builder_put_null(struct column_builder *builder, uint32_t row);
 /* Many at once, into rows from `row` on. */
 void column_builder_put_all(struct column_builder *builder, uint32_t row, const int64_t *values, uint32_t count);
+/* Writes values - base into elements of `width` bytes from element `row` on; width 0: there are none. */
+void column_set_elements(void *elements, unsigned width, uint32_t row, const int64_t *values, uint32_t count,
+                         uint64_t base);
 /* Allocates the null bitmap later, when nulls turn up unexpectedly (not from several threads). */
 enum tfprof_status column_builder_allow_nulls(struct column_builder *builder);
 /* Drops an all-zero null bitmap; a column of NULLs only becomes absent. */

@@ -1,6 +1,8 @@
 /* column_appender.c: see column_appender.h. */
 #include "store/column_appender.h"
 
+#include "dump/vectors.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +78,25 @@ bool column_appender_put_slow(struct column_appender *appender, uint32_t row, in
   bool fits = (uint64_t)value - appender->base <= appender->largest;
   if (fits ? !grow(appender, row) : !widen(appender, row, value)) return false;
   column_appender_set_element(appender, row, (uint64_t)value - appender->base);
+  return true;
+}
+
+/* All bits that elements of the values would have: none is larger than these together. */
+VECTOR_CLONES static uint64_t bits_of_elements(const int64_t *values, uint32_t count, uint64_t base) {
+  uint64_t bits = 0;
+  for (uint32_t i = 0; i < count; i++) bits |= (uint64_t)values[i] - base;
+  return bits;
+}
+
+bool column_appender_put_all(struct column_appender *appender, uint32_t row, const int64_t *values, uint32_t count) {
+  if (appender->has_value && (uint64_t)row + count <= appender->capacity &&
+      bits_of_elements(values, count, appender->base) <= appender->largest) {
+    column_set_elements(appender->elements, appender->width, row, values, count, appender->base);
+    return true;
+  }
+  for (uint32_t i = 0; i < count; i++) {
+    if (!column_appender_put(appender, row + i, values[i])) return false;
+  }
   return true;
 }
 

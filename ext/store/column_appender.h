@@ -44,6 +44,8 @@ static inline bool column_appender_put(struct column_appender *appender, uint32_
   column_appender_set_element(appender, row, element);
   return true;
 }
+/* Many at once, into rows from `row` on: as column_appender_put for each, and faster. */
+bool column_appender_put_all(struct column_appender *appender, uint32_t row, const int64_t *values, uint32_t count);
 bool column_appender_put_null(struct column_appender *appender, uint32_t row);
 /* The column of all `rows` rows, which takes the memory of the appender; NULL: no memory. */
 struct column *column_appender_done(struct column_appender *appender, uint32_t rows);

@@ -1,7 +1,8 @@
 /* pool.c: see pool.h.
 **
-** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, and the
-** bytes themselves in blocks that are never moved.  The hash is keyed with random bits, so that no file can be made
+** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, for each of
+** its slots a byte of the hash, which say most of what is asked and are few enough to stay in the processor's cache, and
+** the bytes themselves in blocks that are never moved.  The hash is keyed with random bits, so that no file can be made
 ** whose strings all collide.
 */
 #include "store/pool.h"
@@ -39,6 +40,7 @@ struct pool {
   uint32_t capacity;     /* of entries, with [0] */
   uint32_t *slots;       /* ids, 0: free; twice as many as there can be entries before it grows */
   uint32_t slot_count;   /* a power of two */
+  uint8_t *tags;         /* of slots: some bits of the hash, 0: free */
   struct block *blocks;  /* the first one is being filled */
   uint64_t block_bytes;
   uint64_t seed;
@@ -56,7 +58,8 @@ struct pool *pool_create(void) {
   pool->slot_count = SMALLEST_TABLE;
   pool->entries = calloc(pool->capacity, sizeof *pool->entries);
   pool->slots = calloc(pool->slot_count, sizeof *pool->slots);
-  if (!pool->entries || !pool->slots) {
+  pool->tags = calloc(pool->slot_count, sizeof *pool->tags);
+  if (!pool->entries || !pool->slots || !pool->tags) {
     pool_free(pool);
     return NULL;
   }
@@ -72,6 +75,7 @@ void pool_free(struct pool *pool) {
   }
   free(pool->entries);
   free(pool->slots);
+  free(pool->tags);
   free(pool);
 }
 
@@ -100,13 +104,16 @@ static uint32_t hash_text(uint64_t seed, const char *text, size_t length) {
   return (uint32_t)(state ^ state >> 32);
 }
 
+/* Of the hash's highest bits, which hardly say where the slot is. Never 0. */
+static uint8_t tag_of(uint32_t hash) { return (uint8_t)(hash >> 25 | 0x80); }
+
 /* The slot that holds the text, or the free one where it belongs. */
 static uint32_t find_slot(const struct pool *pool, const char *text, size_t length, uint32_t hash) {
   uint32_t mask = pool->slot_count - 1;
   for (uint32_t slot = hash & mask;; slot = (slot + 1) & mask) {
-    uint32_t id = pool->slots[slot];
-    if (id == 0) return slot;
-    const struct entry *entry = &pool->entries[id];
+    if (pool->tags[slot] == 0) return slot;
+    if (pool->tags[slot] != tag_of(hash)) continue;
+    const struct entry *entry = &pool->entries[pool->slots[slot]];
     if (entry->hash == hash && entry->length_and_nul >> 1 == length && memcmp(entry->text, text, length) == 0)
       return slot;
   }
@@ -119,16 +126,24 @@ static enum tfprof_status grow(struct pool *pool) {
   if (!entries) return TFPROF_NO_MEMORY;
   pool->entries = entries;
   uint32_t *slots = calloc(capacity * 2, sizeof *slots);
-  if (!slots) return TFPROF_NO_MEMORY;
+  uint8_t *tags = calloc(capacity * 2, sizeof *tags);
+  if (!slots || !tags) {
+    free(slots);
+    free(tags);
+    return TFPROF_NO_MEMORY;
+  }
   uint32_t mask = (uint32_t)(capacity * 2 - 1);
   for (uint32_t id = 1; id <= pool->count; id++) {
     if (id + AHEAD <= pool->count) __builtin_prefetch(&slots[entries[id + AHEAD].hash & mask], 1);
     uint32_t slot = entries[id].hash & mask;
-    while (slots[slot]) slot = (slot + 1) & mask;
+    while (tags[slot]) slot = (slot + 1) & mask;
     slots[slot] = id;
+    tags[slot] = tag_of(entries[id].hash);
   }
   free(pool->slots);
+  free(pool->tags);
   pool->slots = slots;
+  pool->tags = tags;
   pool->slot_count = mask + 1;
   pool->capacity = (uint32_t)capacity;
   return TFPROF_OK;
@@ -164,7 +179,7 @@ static char *reserve(struct pool *pool, size_t size) {
 
 static enum tfprof_status intern(struct pool *pool, const char *text, size_t length, uint32_t hash, string_id *id) {
   uint32_t slot = find_slot(pool, text, length, hash);
-  if (pool->slots[slot]) {
+  if (pool->tags[slot]) {
     *id = pool->slots[slot];
     return TFPROF_OK;
   }
@@ -181,6 +196,7 @@ static enum tfprof_status intern(struct pool *pool, const char *text, size_t len
   struct entry *entry = &pool->entries[++pool->count];
   *entry = (struct entry){.text = bytes, .hash = hash, .length_and_nul = (uint32_t)length << 1 | has_nul};
   *id = pool->slots[slot] = pool->count;
+  pool->tags[slot] = tag_of(hash);
   return TFPROF_OK;
 }
 
@@ -224,7 +240,9 @@ enum tfprof_status pool_intern_many(struct pool *pool, const struct pool_text *t
       if (!texts[i].bytes) continue;
       if (texts[i].length > MAXIMUM_LENGTH) status = TFPROF_LIMIT;
       else hashes[i - first] = hash_text(pool->seed, texts[i].bytes, texts[i].length);
-      if (!status) __builtin_prefetch(&pool->slots[hashes[i - first] & (pool->slot_count - 1)], 1);
+      if (status) continue;
+      __builtin_prefetch(&pool->tags[hashes[i - first] & (pool->slot_count - 1)], 1);
+      __builtin_prefetch(&pool->slots[hashes[i - first] & (pool->slot_count - 1)], 1);
     }
     for (size_t i = first; i < end && !status; i++) {
       if (texts[i].bytes) __builtin_prefetch(&pool->entries[pool->slots[hashes[i - first] & (pool->slot_count - 1)]]);
@@ -274,7 +292,8 @@ static uint64_t prefix_of(const struct pool *pool, string_id id) {
   return prefix;
 }
 
-/* Merge sort, bottom up; returns whichever of the two arrays holds the result. */
+/* Merge sort, bottom up; returns whichever of the two arrays holds the result. Names mostly come in an order of their
+** own, so that many runs only have to be put one behind the other. */
 static struct sort_item *sort_items(const struct pool *pool, struct sort_item *items, struct sort_item *other,
                                     size_t count) {
   for (size_t width = 1; width < count; width *= 2) {
@@ -282,11 +301,13 @@ static struct sort_item *sort_items(const struct pool *pool, struct sort_item *i
       size_t middle = begin + width < count ? begin + width : count;
       size_t end = begin + 2 * width < count ? begin + 2 * width : count;
       size_t left = begin, right = middle, to = begin;
-      while (left < middle && right < end) {
-        other[to++] = is_before(pool, &items[right], &items[left]) ? items[right++] : items[left++];
+      if (middle < end && is_before(pool, &items[middle], &items[middle - 1])) {
+        while (left < middle && right < end) {
+          other[to++] = is_before(pool, &items[right], &items[left]) ? items[right++] : items[left++];
+        }
       }
-      while (left < middle) other[to++] = items[left++];
-      while (right < end) other[to++] = items[right++];
+      memcpy(&other[to], &items[left], (middle - left) * sizeof *items);
+      memcpy(&other[to + (middle - left)], &items[right], (end - right) * sizeof *items);
     }
     struct sort_item *swap = items;
     items = other;
@@ -327,5 +348,5 @@ enum tfprof_status pool_merge(struct pool *pool, const struct pool *from, string
 
 uint64_t pool_bytes(const struct pool *pool) {
   return sizeof *pool + pool->block_bytes + pool->capacity * sizeof *pool->entries +
-         pool->slot_count * sizeof *pool->slots;
+         pool->slot_count * (sizeof *pool->slots + sizeof *pool->tags);
 }

@@ -214,12 +214,16 @@ static void test_builder(void) {
   column_builder_cancel(&builder);
 }
 
-/* Rows of an appender, every `null_every`th of them NULL (0: none). */
-static void append_and_compare(const char *what, const int64_t *values, uint32_t null_every, unsigned most_width) {
+/* Rows of an appender, every `null_every`th of them NULL (0: none); the others one by one or, where none is NULL, `at_once`
+** together. */
+static void append_and_compare(const char *what, const int64_t *values, uint32_t null_every, uint32_t at_once,
+                               unsigned most_width) {
   uint64_t nulls[(ROWS + 63) / 64] = {0};
   struct column_appender appender = {0};
   bool ok = true;
-  for (uint32_t row = 0; row < ROWS; row++) {
+  for (uint32_t row = 0; at_once && ok && row < ROWS; row += at_once)
+    ok = column_appender_put_all(&appender, row, values + row, ROWS - row < at_once ? ROWS - row : at_once);
+  for (uint32_t row = 0; !at_once && row < ROWS; row++) {
     bool is_null = null_every && row % null_every == 0;
     if (is_null) nulls[row >> 6] |= (uint64_t)1 << (row & 63);
     ok = ok && (is_null ? column_appender_put_null(&appender, row) : column_appender_put(&appender, row, values[row]));
@@ -254,13 +258,16 @@ static void test_appender(void) {
   int64_t values[ROWS];
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     for (uint32_t row = 0; row < ROWS; row++) values[row] = (int64_t)((uint64_t)cases[c].first + row * cases[c].step);
-    append_and_compare(cases[c].what, values, 0, cases[c].width);
+    append_and_compare(cases[c].what, values, 0, 0, cases[c].width);
+    append_and_compare(cases[c].what, values, 0, 1, cases[c].width);
+    append_and_compare(cases[c].what, values, 0, 100, cases[c].width);
     for (uint32_t row = 0; row < ROWS; row++) values[row] = values[row - row % 3]; /* so that NULLs hide nothing */
-    append_and_compare(cases[c].what, values, 3, cases[c].width);
+    append_and_compare(cases[c].what, values, 3, 0, cases[c].width);
   }
   for (uint32_t row = 0; row < ROWS; row++) values[row] = row < 900 ? 4 : row < 950 ? 260 : -70000;
-  append_and_compare("a late change", values, 0, 4);
-  append_and_compare("a late change", values, 7, 4);
+  append_and_compare("a late change", values, 0, 0, 4);
+  append_and_compare("a late change", values, 0, 60, 4);
+  append_and_compare("a late change", values, 7, 0, 4);
 
   struct column_appender appender = {0};
   bool ok = true;
