@@ -70,6 +70,13 @@ static inline unsigned varint_length(uint64_t value) {
   return ((unsigned)(63 - __builtin_clzll(value | 1)) * 9 + 73) / 64;
 }
 
+/* The number in a varint of eight bytes, of which only the low seven bits of each may be set. */
+static inline uint64_t varint_join(uint64_t bytes) {
+  bytes = (bytes & 0x7f007f007f007f00u) >> 1 | (bytes & 0x007f007f007f007fu);
+  bytes = (bytes & 0x3fff00003fff0000u) >> 2 | (bytes & 0x00003fff00003fffu);
+  return (bytes & 0x0fffffff00000000u) >> 4 | (bytes & 0x000000000fffffffu);
+}
+
 /* Reads a varint and returns the byte after it, or NULL when the bytes end too soon or it does not fit in 64 bits. */
 static inline const uint8_t *varint_read(const uint8_t *at, const uint8_t *end, uint64_t *value) {
   uint64_t result = 0;
@@ -91,10 +98,7 @@ static inline const uint8_t *varint_read(const uint8_t *at, const uint8_t *end, 
 static inline const uint8_t *varint_read_ahead(const uint8_t *at, uint64_t *value) {
   uint64_t bytes = load_u64(at), ends = ~bytes & 0x8080808080808080u;
   if (!ends) return NULL;
-  bytes &= ends ^ (ends - 1); /* up to the first byte that ends a varint */
-  bytes = (bytes & 0x7f007f007f007f00u) >> 1 | (bytes & 0x007f007f007f007fu);
-  bytes = (bytes & 0x3fff00003fff0000u) >> 2 | (bytes & 0x00003fff00003fffu);
-  *value = (bytes & 0x0fffffff00000000u) >> 4 | (bytes & 0x000000000fffffffu);
+  *value = varint_join(bytes & (ends ^ (ends - 1))); /* up to the first byte that ends a varint */
   return at + (__builtin_ctzll(ends) >> 3) + 1;
 }
 

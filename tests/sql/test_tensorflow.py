@@ -124,17 +124,21 @@ def test_unusual_forms(engine):
             numbers = [(1, start), (1, micros)] if is_single else [(1, together)]
             return (1, say(*numbers))
 
-        execs = []
-        for step in (0, 1):
-            start = 1700000000000000 + 1000 * step
-            cost = [(1, 2), (2, start), (3, start + 90),
-                    (4, entry("gpu:0/stream:all", say(time(start + 9, 20), time(start + 40, 22)))),
-                    (5, entry("/device:gpu:0", say(time(start, 7)))), (6, "/device:gpu:0"),
-                    (7, say((1, start + 90), (6, 4096), (7, 300), (8, -200), (9, 5000000000), (10, 77),
-                            (11, b"\x08\x01")))]
-            execs.append((12, entry(step, say(*(cost[::-1] if is_turned else cost)))))
-        node = say((1, "n"), (6, "/device:gpu:0"), (9, "Add"), *execs)
-        return say((1, entry(1, node)))
+        def node(number, device):
+            execs = []
+            for step in range(4):
+                start = 1700000000000000 + 1000 * step + 10000 * number
+                cost = [(1, 2), (2, start), (3, start + 90),
+                        (4, entry(device + "/stream:all",
+                                  say(time(start + 9, 20), time(start + 40, 22 + 300 * (step == 3))))),
+                        (5, entry("/device:" + device, say(time(start, 7 + step)))), (6, "/device:" + device),
+                        (7, say((1, start + 90), (6, 4096), (7, 300 + step), (8, -200 - step), (9, 5000000000), (10, 77),
+                                (11, b"\x08\x01"))),
+                        (11, say((1, start + 2), (2, 512))), (11, say((1, start + 3), (2, -512)))]
+                execs.append((12, entry(step, say(*(cost[::-1] if is_turned else cost)))))
+            return (1, entry(number, say((1, f"n{number}"), (6, "/device:" + device), (9, "Add"), *execs)))
+
+        return say(node(1, "gpu:0"), node(2, "gpu:1"), (4, entry(1, "no text")))
 
     expected = None
     for form in ((0, False, False), (1, False, False), (7, True, False), (0, True, True), (2, False, True)):
@@ -144,13 +148,24 @@ def test_unusual_forms(engine):
                 file.write(profile(*form))
             connection = opened(engine, "profile_path", path)
             told = [[list(row) for row in connection.values(sql)] for sql in (
-                COSTS, "SELECT start_ns, dur_ns FROM kernels ORDER BY 1, 2",
-                "SELECT start_ns, dur_ns FROM ops ORDER BY 1, 2",
-                "SELECT time_ns, value FROM counters ORDER BY 1", "SELECT reason, count FROM diagnostics")]
+                COSTS,
+                "SELECT start_ns, dur_ns, threads.name FROM kernels JOIN threads ON threads.id = thread_id ORDER BY 1, 2",
+                "SELECT start_ns, dur_ns FROM ops ORDER BY 1, 2", "SELECT time_ns, value FROM counters ORDER BY 1",
+                "SELECT allocated_ns, released_ns, bytes FROM allocations ORDER BY 1",
+                "SELECT reason, count FROM diagnostics")]
             expected = expected or told
             assert told == expected, (form, told, expected)
-    assert expected[0][1] == ["n", 1, 2, 49000, 42000, 7000, 4096, 300, -200, 5000000000], expected[0]
-    assert [row[1] for row in expected[1]] == [20000, 22000, 20000, 22000] and not expected[4], expected
+    costs, kernels, ops, counters, allocations, diagnostics = expected
+    longer = [300000 * (step == 3) for step in range(4)]
+    assert costs == [[f"n{number}", step, 2, 49000 + 1000 * step + longer[step], 42000 + longer[step], 7000 + 1000 * step,
+                      4096, 300 + step, -200 - step, 5000000000] for number in (1, 2) for step in range(4)], costs
+    starts = [1700000000000000000 + 1000000 * step + 10000000 * number for number in (1, 2) for step in range(4)]
+    assert kernels == [[start + after, micros, f"gpu:{i // 4}/stream:all"] for i, start in enumerate(starts)
+                       for after, micros in ((9000, 20000), (40000, 22000 + longer[i % 4]))], kernels
+    assert ops == [[start, 7000 + 1000 * (i % 4)] for i, start in enumerate(starts)], ops
+    assert counters == [[start + 90000, 77.0] for start in starts], counters
+    assert allocations == [[start + 2000, start + 3000, 512] for start in starts], allocations
+    assert not diagnostics, diagnostics
 
 
 def test_steps_in_any_order(engine):

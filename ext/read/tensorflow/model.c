@@ -27,19 +27,21 @@ void tf_model_free(struct tf_model *model) {
   tf_steps_free(&model->steps);
   tf_execs_free(&model->execs);
   for (int i = 0; i < TF_COST_count; i++) column_appender_free(&model->costs.columns[i]);
+  free(model->costs.rows);
   tf_allocations_free(&model->allocations);
-  free(model->memory_points.bytes);
+  tf_packed_free(&model->memory_points);
   free(model->named);
   tf_transfers_free(&model->transfers);
-  free(model->runs.bytes);
+  tf_packed_free(&model->runs);
   tf_lanes_free(&model->lanes);
   tf_frames_free(&model->frames);
   tf_traces_free(&model->traces);
-  tf_rows_of_free(&model->codes_traces);
-  tf_rows_of_free(&model->code_frames_rows);
+  tf_rows_of_free(&model->codes.rows);
+  tf_rows_of_free(&model->code_frames.rows);
   tf_node_parts_free(model->node_parts);
-  pool_free(model->codes);
-  pool_free(model->code_frames);
+  tf_exec_forms_free(model->exec_forms);
+  pool_free(model->codes.pool);
+  pool_free(model->code_frames.pool);
   free(model->scratch);
   free(model->device_names);
   free(model->lane_devices);
@@ -253,12 +255,37 @@ bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec) {
   return true;
 }
 
+/* Puts the rows of costs that are not yet in the columns there. */
+static bool end_cost_rows(struct tf_model *model) {
+  struct tf_cost_rows *rows = model->costs.rows;
+  bool ok = true;
+  if (!rows) return true;
+  uint32_t first = model->costs.count - rows->count;
+  for (int i = 0; ok && i < TF_COST_count; i++) {
+    struct column_appender *column = &model->costs.columns[i];
+    if (!rows->has_untimed || (i != TF_COST_start && i != TF_COST_length)) {
+      ok = column_appender_put_all(column, first, rows->values[i], rows->count);
+      continue;
+    }
+    for (uint32_t k = 0; ok && k < rows->count; k++) {
+      ok = rows->is_untimed[k] ? column_appender_put_null(column, first + k)
+                               : column_appender_put(column, first + k, rows->values[i][k]);
+    }
+  }
+  rows->count = 0;
+  rows->has_untimed = false;
+  return ok ? true : tf_no_memory(model);
+}
+
 static bool end_exec(struct tf_model *model, const struct tf_exec *exec) {
-  struct column_appender *columns = model->costs.columns;
+  struct tf_costs *costs = &model->costs;
   struct tf_step *step = &model->steps.items[model->step];
-  uint32_t row = model->costs.count++;
-  bool is_timed = exec->start_micros > 0, ok = true;
-#define PUT(cost, value) ok = ok && column_appender_put(&columns[TF_COST_##cost], row, value)
+  bool is_timed = exec->start_micros > 0;
+  if (!costs->rows && !(costs->rows = calloc(1, sizeof *costs->rows))) return tf_no_memory(model);
+  if (costs->rows->count == TF_COST_ROWS && !end_cost_rows(model)) return false;
+  uint32_t row = costs->rows->count++;
+  costs->count++;
+#define PUT(cost, value) costs->rows->values[TF_COST_##cost][row] = (value)
   PUT(node, exec->node);
   PUT(step, model->step);
   PUT(run_count, exec->run_count);
@@ -268,17 +295,15 @@ static bool end_exec(struct tf_model *model, const struct tf_exec *exec) {
   PUT(peak, exec->peak_bytes);
   PUT(residual, exec->residual_bytes);
   PUT(output, exec->output_bytes);
-  if (is_timed) {
-    PUT(start, exec->start_micros * 1000);
-    PUT(length, (exec->end_micros - exec->start_micros) * 1000);
-    if (!step->start_micros || exec->start_micros < step->start_micros) step->start_micros = exec->start_micros;
-    if (exec->end_micros > step->end_micros) step->end_micros = exec->end_micros;
-  } else {
-    ok = ok && column_appender_put_null(&columns[TF_COST_start], row) &&
-         column_appender_put_null(&columns[TF_COST_length], row);
-  }
+  PUT(start, exec->start_micros * 1000);
+  PUT(length, (exec->end_micros - exec->start_micros) * 1000);
 #undef PUT
-  return ok ? true : tf_no_memory(model);
+  costs->rows->is_untimed[row] = !is_timed;
+  costs->rows->has_untimed |= !is_timed;
+  if (!is_timed) return true;
+  if (!step->start_micros || exec->start_micros < step->start_micros) step->start_micros = exec->start_micros;
+  if (exec->end_micros > step->end_micros) step->end_micros = exec->end_micros;
+  return true;
 }
 
 bool tf_end_execs(struct tf_model *model) {
@@ -287,6 +312,8 @@ bool tf_end_execs(struct tf_model *model) {
   model->execs.count = 0;
   return ok;
 }
+
+bool tf_end_costs(struct tf_model *model) { return tf_end_execs(model) && end_cost_rows(model); }
 
 bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lower, int64_t thread, bool is_accelerator,
                  uint32_t *lane) {
@@ -300,24 +327,32 @@ bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lowe
   return tf_map_put(model, &model->lane_map, device, (uint64_t)thread, *lane);
 }
 
-/* Room for four varints more, and for as many that are read ahead of the last one. NULL: no memory. */
-static uint8_t *packed_room(struct tf_model *model, struct tf_packed *packed) {
-  enum { ROOM = 8 * VARINT_MAXIMUM_BYTES };
-  if (packed->count >= INT32_MAX) {
-    tf_no_memory(model);
-    return NULL;
+/* ---- runs and memory points ---- */
+
+void tf_packed_free(struct tf_packed *packed) {
+  for (struct tf_packed_block *block = packed->first, *next; block; block = next) {
+    next = block->next;
+    free(block);
   }
-  if (packed->length + ROOM > packed->capacity) {
-    size_t capacity = packed->capacity * 2 + 4096;
-    uint8_t *bytes = realloc(packed->bytes, capacity);
-    if (!bytes) {
-      tf_no_memory(model);
-      return NULL;
-    }
-    packed->bytes = bytes;
-    packed->capacity = capacity;
-  }
-  return packed->bytes + packed->length;
+  *packed = (struct tf_packed){0};
+}
+
+static bool add_packed_block(struct tf_model *model, struct tf_packed *packed) {
+  struct tf_packed_block *block = packed->count < INT32_MAX ? malloc(sizeof *block) : NULL;
+  if (!block) return tf_no_memory(model);
+  block->next = NULL;
+  block->end = block->bytes;
+  if (packed->last) packed->last->next = block;
+  else packed->first = block;
+  packed->last = block;
+  return true;
+}
+
+/* Room for an item, the end of which is to be set then. NULL: no memory. */
+static inline uint8_t *packed_room(struct tf_model *model, struct tf_packed *packed) {
+  const struct tf_packed_block *last = packed->last;
+  bool has_room = last && last->bytes + TF_PACKED_BLOCK - last->end >= TF_PACKED_ITEM;
+  return has_room || add_packed_block(model, packed) ? packed->last->end : NULL;
 }
 
 bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros) {
@@ -327,7 +362,7 @@ bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t st
   at = varint_write(at, lane);
   at = varint_write(at, zigzag(start_micros - model->last_run.start_micros));
   at = varint_write(at, (uint64_t)micros);
-  model->runs.length = (size_t)(at - model->runs.bytes);
+  model->runs.last->end = at;
   model->runs.count++;
   model->last_run = (struct tf_run){start_micros, micros, exec, lane};
   if (start_micros > 0 && start_micros < model->start_micros) model->start_micros = start_micros;
@@ -374,7 +409,7 @@ bool tf_add_memory_point(struct tf_model *model, const struct tf_exec *exec, int
   at = varint_write(at, zigzag((int64_t)row - (int64_t)model->last_point.exec));
   at = varint_write(at, zigzag(micros - model->last_point.micros));
   at = varint_write(at, zigzag(bytes - model->last_point.bytes)); /* neither is below 0 */
-  model->memory_points.length = (size_t)(at - model->memory_points.bytes);
+  model->memory_points.last->end = at;
   model->memory_points.count++;
   model->last_point = (struct tf_memory_point){micros, bytes, row};
   return true;

@@ -72,9 +72,16 @@ enum tf_cost {
   TF_COST_node, TF_COST_step, TF_COST_run_count, TF_COST_start, TF_COST_length, TF_COST_accelerator, TF_COST_cpu,
   TF_COST_requested, TF_COST_peak, TF_COST_residual, TF_COST_output, TF_COST_count
 };
+enum { TF_COST_ROWS = 256 };
 struct tf_costs {
   struct column_appender columns[TF_COST_count];
-  uint32_t count;
+  uint32_t count; /* with the last rows, which are not yet in the columns: */
+  struct tf_cost_rows {
+    uint32_t count;
+    bool has_untimed;
+    int64_t values[TF_COST_count][TF_COST_ROWS];
+    bool is_untimed[TF_COST_ROWS]; /* start and length are NULL */
+  } *rows;
 };
 
 /* One run of a node on one device: a row of ops (canonical devices) or of kernels (stream:all). */
@@ -108,24 +115,37 @@ struct tf_transfer {
 /* Runs or memory points as they were added, as varints: of a run the differences of exec and start to the run before,
 ** lane, micros; of a point the differences of exec, micros and bytes.  There are more of them than of anything else,
 ** and they are seldom looked at. */
+enum { TF_PACKED_ITEM = 4 * VARINT_MAXIMUM_BYTES, TF_PACKED_BLOCK = (256 << 10) - 64 };
 struct tf_packed {
-  uint8_t *bytes;
-  size_t length, capacity, count;
+  struct tf_packed_block {
+    struct tf_packed_block *next;
+    uint8_t *end; /* of the items in it, which are whole */
+    uint8_t bytes[TF_PACKED_BLOCK];
+  } *first, *last;
+  size_t count;
 };
-/* Read from the beginning, struct tf_run_reader reader = {packed->bytes}, packed->count times. */
+/* Read from the beginning, struct tf_run_reader reader = {packed->first}, packed->count times. */
 struct tf_run_reader {
-  const uint8_t *at;
+  const struct tf_packed_block *block;
+  const uint8_t *at; /* NULL: its beginning */
   struct tf_run run;
 };
 struct tf_point_reader {
+  const struct tf_packed_block *block;
   const uint8_t *at;
   struct tf_memory_point point;
 };
+/* Where the next item is. */
+static inline const uint8_t *tf_next_packed(const struct tf_packed_block **block, const uint8_t *at) {
+  if (at == (*block)->end) *block = (*block)->next;
+  else if (at) return at;
+  return (*block)->bytes;
+}
 static inline const struct tf_run *tf_next_run(struct tf_run_reader *reader) {
   uint64_t exec = 0, lane = 0, start = 0, micros = 0;
-  const uint8_t *all = reader->at + 4 * VARINT_MAXIMUM_BYTES; /* there is as much room behind the last one */
+  const uint8_t *at = tf_next_packed(&reader->block, reader->at), *end = reader->block->end;
   reader->at =
-      varint_read(varint_read(varint_read(varint_read(reader->at, all, &exec), all, &lane), all, &start), all, &micros);
+      varint_read(varint_read(varint_read(varint_read(at, end, &exec), end, &lane), end, &start), end, &micros);
   reader->run.exec += (uint32_t)(int32_t)unzigzag(exec);
   reader->run.lane = (uint32_t)lane;
   reader->run.start_micros += unzigzag(start);
@@ -134,13 +154,14 @@ static inline const struct tf_run *tf_next_run(struct tf_run_reader *reader) {
 }
 static inline const struct tf_memory_point *tf_next_point(struct tf_point_reader *reader) {
   uint64_t exec = 0, micros = 0, bytes = 0;
-  const uint8_t *all = reader->at + 4 * VARINT_MAXIMUM_BYTES;
-  reader->at = varint_read(varint_read(varint_read(reader->at, all, &exec), all, &micros), all, &bytes);
+  const uint8_t *at = tf_next_packed(&reader->block, reader->at), *end = reader->block->end;
+  reader->at = varint_read(varint_read(varint_read(at, end, &exec), end, &micros), end, &bytes);
   reader->point.exec += (uint32_t)(int32_t)unzigzag(exec);
   reader->point.micros += unzigzag(micros);
   reader->point.bytes += unzigzag(bytes);
   return &reader->point;
 }
+void tf_packed_free(struct tf_packed *packed);
 
 /* A device, or one thread or stream of it. */
 struct tf_lane {
@@ -225,15 +246,13 @@ struct tf_model {
   size_t named_count;
   string_id recent[256]; /* texts that were interned a moment ago: see tf_intern */
   /* Whole call stacks, and frames, as the bytes that stand for them: most nodes share theirs with others. */
-  struct pool *codes, *code_frames;
-  struct tf_rows_of codes_traces, code_frames_rows; /* by id in the pool: row of traces + 1, row of frames */
+  struct tf_known_bytes {
+    struct pool *pool;
+    struct tf_rows_of rows; /* by id in the pool: row + 1 of traces or frames, 0: none */
+    string_id last;         /* which was found last, 0: none */
+  } codes, code_frames;
   struct node_parts *node_parts; /* profile_proto.c's own */
-  /* Of host and accelerators: most runs are on the same lane as the one before. */
-  struct tf_last_lane {
-    const char *name; /* NULL: none yet */
-    size_t length;
-    uint32_t lane;
-  } last_lanes[2];
+  struct exec_forms *exec_forms; /* profile_execs.c's own */
   string_id *device_names;          /* of the rows of devices, in lower case; made by publish_steps.c */
   size_t device_count;
   int64_t *lane_devices; /* the row in devices of each lane, INT64_MIN: none */
@@ -282,6 +301,8 @@ static inline uint32_t tf_exec_row(const struct tf_model *model, const struct tf
 }
 /* Puts what was read of a step behind what was read before. */
 bool tf_end_execs(struct tf_model *model);
+/* The same, and all of them are in the columns. */
+bool tf_end_costs(struct tf_model *model);
 bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lower, int64_t thread, bool is_accelerator,
                  uint32_t *lane);
 bool tf_add_run(struct tf_model *model, uint32_t exec, uint32_t lane, int64_t start_micros, int64_t micros);
@@ -294,6 +315,7 @@ bool tf_add_memory_point(struct tf_model *model, const struct tf_exec *exec, int
 /* The trace that continues `parent` (row + 1, 0: none) with a frame; *trace is its row + 1. */
 bool tf_push_frame(struct tf_model *model, uint32_t parent, uint32_t frame, uint32_t *trace);
 void tf_node_parts_free(struct node_parts *parts);
+void tf_exec_forms_free(struct exec_forms *forms);
 /* id_to_string. */
 bool tf_add_string(struct tf_model *model, int64_t key, const char *text, size_t length);
 

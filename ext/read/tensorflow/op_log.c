@@ -31,24 +31,27 @@ static bool read_frame(struct tf_model *model, struct wire_reader *reader, struc
   return true;
 }
 
-/* Finds bytes that were read before; *row is where their row is kept, 0 for new ones. False: no memory. */
-static bool find_bytes(struct tf_model *model, struct pool **pool, struct tf_rows_of *rows, const uint8_t *bytes,
-                       size_t length, uint32_t **row) {
-  string_id id;
-  if (!*pool && !(*pool = pool_create())) return tf_no_memory(model);
-  if (pool_intern(*pool, (const char *)bytes, length, &id)) return tf_no_memory(model);
-  while (rows->count <= id) {
-    if (!tf_rows_of_add(rows)) return tf_no_memory(model);
+/* Finds bytes that were read before, mostly those of the last time; *row is where their row is kept, 0 for new ones.
+** False: no memory. */
+static bool find_bytes(struct tf_model *model, struct tf_known_bytes *known, const uint8_t *bytes, size_t length,
+                       uint32_t **row) {
+  if (!known->pool && !(known->pool = pool_create())) return tf_no_memory(model);
+  string_id id = known->last;
+  if (!id || pool_length(known->pool, id) != length || memcmp(pool_text(known->pool, id), bytes, length) != 0) {
+    if (pool_intern(known->pool, (const char *)bytes, length, &id)) return tf_no_memory(model);
+    known->last = id;
   }
-  *row = &rows->items[id];
+  while (known->rows.count <= id) {
+    if (!tf_rows_of_add(&known->rows)) return tf_no_memory(model);
+  }
+  *row = &known->rows.items[id];
   return true;
 }
 
 bool tf_read_code(struct tf_model *model, struct wire_reader *code, uint32_t *trace) {
   struct wire_field field;
   uint32_t *known, *frame;
-  if (!find_bytes(model, &model->codes, &model->codes_traces, code->at, (size_t)(code->end - code->at), &known))
-    return false;
+  if (!find_bytes(model, &model->codes, code->at, (size_t)(code->end - code->at), &known)) return false;
   if (*known) {
     *trace = *known;
     return true;
@@ -57,8 +60,7 @@ bool tf_read_code(struct tf_model *model, struct wire_reader *code, uint32_t *tr
   *trace = 0;
   while (wire_next(code, &field)) {
     if (field.number != 1 || field.type != WIRE_BYTES) continue;
-    if (!find_bytes(model, &model->code_frames, &model->code_frames_rows, field.bytes, field.length, &frame))
-      return false;
+    if (!find_bytes(model, &model->code_frames, field.bytes, field.length, &frame)) return false;
     if (!*frame) {
       struct wire_reader child = wire_enter(code, &field);
       struct tf_frame read;

@@ -76,7 +76,7 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
   data->checkpoint = checkpoint;
   enum tfprof_status status = store_add_profile(model->store, run_number, source, data, profile, model->error);
   if (status) return status;
-  bool ok = tf_end_execs(model) && tf_order_nodes(model, &order) && tf_publish_devices(model, *profile) &&
+  bool ok = tf_end_costs(model) && tf_order_nodes(model, &order) && tf_publish_devices(model, *profile) &&
             tf_publish_nodes(model, *profile, &order) && tf_publish_inputs(model, *profile, &order) &&
             tf_publish_types(model, *profile, &order) && tf_publish_traces(model, *profile) &&
             tf_publish_steps(model, *profile, &order) &&

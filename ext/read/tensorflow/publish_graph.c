@@ -400,7 +400,10 @@ bool tf_publish_types(struct tf_model *model, struct profile *profile, const str
   }
   for (size_t first = 0, last; first < count; first = last) {
     for (last = first + 1; last < count && types[last].node == types[first].node;) last++;
-    if (last - first > 1) qsort_r(types + first, last - first, sizeof *types, compare_types, model->pool);
+    bool is_sorted = true;
+    for (size_t i = first + 1; i < last && is_sorted; i++)
+      is_sorted = compare_types(&types[i - 1], &types[i], model->pool) <= 0;
+    if (!is_sorted) qsort_r(types + first, last - first, sizeof *types, compare_types, model->pool);
     for (size_t i = first; i < last; i++) {
       if (i == first || types[i].type != types[i - 1].type) types[kept++] = types[i];
     }

@@ -86,7 +86,7 @@ static size_t make_pieces(struct tf_model *model, struct piece *pieces) {
 /* The row in ops of each run; -1: it is none. NULL: no memory. */
 static int64_t *op_rows(const struct tf_model *model) {
   int64_t *rows = malloc((model->runs.count + 1) * sizeof *rows), row = 0;
-  struct tf_run_reader reader = {.at = model->runs.bytes};
+  struct tf_run_reader reader = {.block = model->runs.first};
   for (size_t i = 0; rows && i < model->runs.count; i++)
     rows[i] = model->lanes.items[tf_next_run(&reader)->lane].is_accelerator ? -1 : row++;
   return rows;
@@ -191,7 +191,7 @@ static bool make_counters(const struct segment *segment, struct counters *counte
   int64_t *values = counters->values = malloc(((size_t)segment->rows + 1) * sizeof *values);
   double *reals = counters->reals = malloc(((size_t)segment->rows + 1) * sizeof *reals);
   if (!points || !values || !reals) return false;
-  struct tf_point_reader reader = {.at = source->memory_points.bytes};
+  struct tf_point_reader reader = {.block = source->memory_points.first};
   for (uint32_t i = 0; i < segment->rows; i++) points[i] = *tf_next_point(&reader);
   points = sort_points(points, points + segment->rows, segment->rows);
   for (uint32_t i = 0; i < segment->rows; i++) values[i] = tf_value_at(devices, tf_value_at(nodes, points[i].exec));

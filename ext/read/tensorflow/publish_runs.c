@@ -126,7 +126,7 @@ static struct column *make_column(const struct segment *segment, enum kind kind)
                                                  : NULL;
   int64_t *values = malloc(((size_t)segment->rows + 1) * sizeof *values);
   uint64_t *nulls = calloc((size_t)segment->rows / 64 + 1, sizeof *nulls);
-  struct tf_run_reader reader = {.at = source->runs.bytes};
+  struct tf_run_reader reader = {.block = source->runs.first};
   uint32_t row = 0;
   for (size_t i = 0; values && nulls && i < source->runs.count && row < segment->rows; i++) {
     const struct tf_run *run = tf_next_run(&reader);

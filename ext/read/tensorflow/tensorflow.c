@@ -13,8 +13,8 @@
 static void free_profile(struct profile *profile) {
   struct tf_source *source = profile->source_data;
   tf_checkpoint_free(source->checkpoint);
-  free(source->runs.bytes);
-  free(source->memory_points.bytes);
+  tf_packed_free(&source->runs);
+  tf_packed_free(&source->memory_points);
   free(source->devices);
   free(source->is_accelerator);
   free(source);

@@ -154,8 +154,13 @@ static void add_separator(struct tf_text *text) {
 
 static void add_dtype(struct tf_text *text, int64_t number) {
   const char *name = number > 0 && number < 200 ? tf_dtype_name((int)number) : NULL;
-  if (name) tf_text_print(text, "\"%s\"", name);
-  else tf_text_print(text, "%lld", (long long)number);
+  if (!name) {
+    tf_text_print(text, "%lld", (long long)number);
+    return;
+  }
+  tf_text_add(text, "\"", 1);
+  tf_text_add(text, name, strlen(name));
+  tf_text_add(text, "\"", 1);
 }
 
 static void add_packed(struct tf_text *text, const struct wire_field *field, enum wire_type type) {
