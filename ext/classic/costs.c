@@ -119,24 +119,60 @@ static void find_nodes(const struct classic_costs *costs, const struct cost_segm
   }
 }
 
+/* Rows [first, end) of a block, which are of one node. */
+struct stretch {
+  uint32_t node, first, end;
+};
+
+/* Those of a block that count; a source mostly has all that it knows of a node in one place. */
+static uint32_t find_stretches(const struct block *block, uint32_t count, struct stretch *stretches) {
+  uint32_t found = 0;
+  for (uint32_t first = 0, end; first < count; first = end) {
+    uint32_t node = block->nodes[first];
+    for (end = first + 1; end < count && block->nodes[end] == node;) end++;
+    if (node != UINT32_MAX) stretches[found++] = (struct stretch){node, first, end};
+  }
+  return found;
+}
+
+static void to_whole_micros(int64_t *values, uint32_t count, bool is_short) {
+  for (uint32_t i = 0; is_short && i < count; i++) values[i] = (int64_t)((uint32_t)values[i] / 1000);
+  for (uint32_t i = 0; !is_short && i < count; i++) values[i] /= 1000;
+}
+
+/* Adds the block's values to those of a metric. */
+static void add_values(struct block *block, uint32_t count, unsigned metric, bool has_nulls,
+                       const struct stretch *stretches, uint32_t stretch_count, struct classic_values *values) {
+  uint64_t bits = 0;
+  for (uint32_t i = 0; has_nulls && i < count; i++) {
+    if (is_null(block, i)) block->values[i] = 0;
+  }
+  for (uint32_t i = 0; i < count; i++) bits |= (uint64_t)block->values[i];
+  if (metric >= METRIC_micros && metric <= METRIC_cpu_micros) to_whole_micros(block->values, count, bits <= UINT32_MAX);
+  for (uint32_t s = 0; s < stretch_count; s++) {
+    const struct stretch *stretch = &stretches[s];
+    int64_t *to = &values[stretch->node].of[metric], all = 0;
+    if (bits <= INT64_MAX / BLOCK) { /* none is below 0, and no sum of a block too large */
+      for (uint32_t i = stretch->first; i < stretch->end; i++) all += block->values[i];
+      *to = sum(*to, all);
+    } else {
+      for (uint32_t i = stretch->first; i < stretch->end; i++) *to = sum(*to, block->values[i]);
+    }
+  }
+}
+
 static void add_rows(const struct classic_costs *costs, const struct cost_segment *segment, const struct wanted *wanted,
                      struct classic_values *values, uint32_t *runs, struct block *block) {
+  struct stretch stretches[BLOCK];
   for (uint32_t first = 0, count; segment->node && first < segment->rows; first += count) {
     count = segment->rows - first < BLOCK ? segment->rows - first : BLOCK;
     find_nodes(costs, segment, wanted, first, count, block);
-    for (uint32_t i = 0; i < count; i++) {
-      if (block->nodes[i] != UINT32_MAX) runs[block->nodes[i]]++;
-    }
-    for (unsigned k = 0; k < COST_COUNT; k++) {
-      unsigned metric = cost_columns[k].metric;
-      bool is_time = metric >= METRIC_micros && metric <= METRIC_cpu_micros;
+    uint32_t stretch_count = find_stretches(block, count, stretches);
+    for (uint32_t s = 0; s < stretch_count; s++) runs[stretches[s].node] += stretches[s].end - stretches[s].first;
+    for (unsigned k = 0; k < COST_COUNT && stretch_count; k++) {
       if (!segment->costs[k]) continue;
       bool has_nulls = column_read(segment->costs[k], first, count, block->values, block->nulls);
-      for (uint32_t i = 0; i < count; i++) {
-        if (block->nodes[i] == UINT32_MAX || (has_nulls && is_null(block, i))) continue;
-        int64_t *to = &values[block->nodes[i]].of[metric];
-        *to = sum(*to, is_time ? block->values[i] / 1000 : block->values[i]);
-      }
+      add_values(block, count, cost_columns[k].metric, has_nulls, stretches, stretch_count, values);
     }
   }
 }
@@ -167,22 +203,27 @@ static void sum_up_execs(const struct classic_model *model, int64_t step, struct
   }
 }
 
-/* Sums become averages, each by itself and rounded down; then what does not depend on the step. */
+/* What does not depend on the step. */
+static void begin(const struct classic_model *model, struct classic_values *values) {
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    values[i].of[METRIC_params] = model->nodes[i].parameters;
+    values[i].of[METRIC_float_ops] = model->nodes[i].flops;
+    values[i].of[METRIC_defined] = 1;
+  }
+}
+
+/* Sums become averages, each by itself and rounded down; flops are those of all runs where there are any. */
 static void finish(const struct classic_model *model, int64_t step, struct classic_values *values, const uint32_t *runs,
                    const uint32_t *ran) {
   for (uint32_t i = 0; i < model->node_count; i++) {
-    const struct classic_node *node = &model->nodes[i];
-    int64_t *of = values[i].of;
+    int64_t *of = values[i].of, flops = of[METRIC_float_ops];
     if (step < 0 && runs[i] > 1) {
       for (int m = 0; m <= METRIC_cpu_micros; m++) of[m] /= runs[i];
       of[METRIC_occurrence] /= runs[i];
     }
     if (model->is_in_nanoseconds) to_micros(of);
-    of[METRIC_params] = node->parameters;
-    of[METRIC_float_ops] = node->flops;
-    if (ran[i] && __builtin_mul_overflow(node->flops, of[METRIC_occurrence], &of[METRIC_float_ops]))
+    if (ran[i] && __builtin_mul_overflow(flops, of[METRIC_occurrence], &of[METRIC_float_ops]))
       of[METRIC_float_ops] = INT64_MAX;
-    of[METRIC_defined] = 1;
   }
 }
 
@@ -210,6 +251,7 @@ static bool sum_up(const struct classic_model *model, int64_t step, struct class
   bool ok = runs && ran && is_step && block;
   struct wanted wanted = {step < 0 ? NULL : is_step, model->step_count};
   for (uint32_t i = 0; ok && i < model->step_count; i++) is_step[i] = model->steps[i] == step;
+  if (ok) begin(model, values);
   for (size_t i = 0; ok && i < costs->segment_count; i++)
     add_rows(costs, &costs->segments[i], &wanted, values, runs, block);
   if (ok && step < 0) memcpy(ran, runs, nodes * sizeof *ran);

@@ -8,41 +8,43 @@
 
 /* ---- numbers ---- */
 
+/* Room for a number with its unit; what writes one returns where its text ends. */
+enum { NUMBER_SIZE = 40 };
+
+static char *printed(char *to, int length) { return to + (length > 0 ? length : 0); }
+
 /* Most numbers are small; printf would take longer than everything else. */
-static void small_text(int64_t value, const char *unit, char *to, size_t size) {
-  if (value < 0 || value > 999 || size < 8) {
-    snprintf(to, size, "%lld%s", (long long)value, unit);
-    return;
-  }
+static char *small_text(int64_t value, const char *unit, char *to) {
+  if (value < 0 || value > 999) return printed(to, snprintf(to, NUMBER_SIZE, "%lld%s", (long long)value, unit));
   if (value > 99) *to++ = (char)('0' + value / 100);
   if (value > 9) *to++ = (char)('0' + value / 10 % 10);
   *to++ = (char)('0' + value % 10);
-  strcpy(to, unit);
+  return stpcpy(to, unit);
 }
 
-static void number_text(int64_t value, char *to, size_t size) {
-  if (value < 1000) small_text(value, "", to, size);
-  else if (value < 1000000) snprintf(to, size, "%.2fk", (double)value / 1e3);
-  else if (value < 1000000000) snprintf(to, size, "%.2fm", (double)value / 1e6);
-  else snprintf(to, size, "%.2fb", (double)value / 1e9);
+static char *scaled_text(double value, const char *unit, char *to) {
+  return printed(to, snprintf(to, NUMBER_SIZE, "%.2f%s", value, unit));
 }
 
-static void time_text(int64_t micros, char *to, size_t size) {
-  if (micros < 1000) small_text(micros, "us", to, size);
-  else if (micros < 1000000) snprintf(to, size, "%.2fms", (double)micros / 1e3);
-  else snprintf(to, size, "%.2fsec", (double)micros / 1e6);
+static char *number_text(int64_t value, char *to) {
+  if (value < 1000) return small_text(value, "", to);
+  if (value < 1000000) return scaled_text((double)value / 1e3, "k", to);
+  return value < 1000000000 ? scaled_text((double)value / 1e6, "m", to) : scaled_text((double)value / 1e9, "b", to);
 }
 
-static void bytes_text(int64_t bytes, char *to, size_t size) {
-  if (bytes < 1000) small_text(bytes, "B", to, size);
-  else if (bytes < 1000000) snprintf(to, size, "%.2fKB", (double)bytes / 1e3);
-  else snprintf(to, size, "%.2fMB", (double)bytes / 1e6);
+static char *time_text(int64_t micros, char *to) {
+  if (micros < 1000) return small_text(micros, "us", to);
+  return micros < 1000000 ? scaled_text((double)micros / 1e3, "ms", to) : scaled_text((double)micros / 1e6, "sec", to);
 }
 
-static void metric_text(int metric, int64_t value, char *to, size_t size) {
-  if (metric <= METRIC_output_bytes) bytes_text(value, to, size);
-  else if (metric <= METRIC_cpu_micros) time_text(value, to, size);
-  else number_text(value, to, size);
+static char *bytes_text(int64_t bytes, char *to) {
+  if (bytes < 1000) return small_text(bytes, "B", to);
+  return bytes < 1000000 ? scaled_text((double)bytes / 1e3, "KB", to) : scaled_text((double)bytes / 1e6, "MB", to);
+}
+
+static char *metric_text(int metric, int64_t value, char *to) {
+  if (metric <= METRIC_output_bytes) return bytes_text(value, to);
+  return metric <= METRIC_cpu_micros ? time_text(value, to) : number_text(value, to);
 }
 
 /* ---- what is selected, in the order in which it is written ---- */
@@ -262,25 +264,25 @@ void classic_write_members(const struct classic_result *result, uint32_t item, F
 /* ---- lines of scope, graph and code ---- */
 
 static void write_pair(const struct classic_result *result, uint32_t item, int metric, const char *unit, FILE *file) {
-  char own[40] = "--", total[40];
+  char text[2 * NUMBER_SIZE + 1], *at = text;
   /* In older generations the root was accounted, too, where everything is. */
   bool is_root = item == result->item_count;
   bool is_accounted = is_root ? generation_of(result) != GENERATION_2 &&
                                     strcmp(result->options.texts[OPTION_account_type_regexes], ".*") == 0
                               : result->accounted[item];
-  if (is_accounted) metric_text(metric, is_root ? 0 : result->own[item].of[metric], own, sizeof own);
-  metric_text(metric, result->total[item].of[metric], total, sizeof total);
-  fputs(own, file);
-  fputc('/', file);
-  fputs(total, file);
-  fputs(unit, file);
+  if (is_accounted) at = metric_text(metric, is_root ? 0 : result->own[item].of[metric], at);
+  else at = stpcpy(at, "--");
+  *at++ = '/';
+  at = metric_text(metric, result->total[item].of[metric], at);
+  fwrite(text, 1, (size_t)(at - text), file);
+  if (*unit) fputs(unit, file);
 }
 
 static void write_occurrence(const struct classic_result *result, uint32_t item, FILE *file) {
-  char defined[40];
+  char defined[NUMBER_SIZE];
   bool is_accounted = item != result->item_count && result->accounted[item];
   write_pair(result, item, METRIC_occurrence, "|", file);
-  number_text(result->total[item].of[METRIC_defined], defined, sizeof defined);
+  number_text(result->total[item].of[METRIC_defined], defined);
   fprintf(file, "%s/%s", is_accounted ? "1" : "--", defined);
 }
 
@@ -345,7 +347,7 @@ static void write_tree_line(const struct classic_result *result, size_t row, FIL
       classic_write_shape(result, item, file);
       joint = ", ";
     }
-    fputs(joint, file);
+    if (*joint) fputs(joint, file);
     write_fact(result, item, *select, file);
     joint = ", ";
   }
@@ -358,13 +360,13 @@ static void write_share(const struct classic_result *result, uint32_t item, int 
   int64_t own = result->own[item].of[metric], total = result->total[item].of[metric];
   int64_t all = result->total[result->item_count].of[metric];
   double total_percent = 0, own_percent = 0;
-  char value[40], text[120];
+  char value[NUMBER_SIZE], text[120];
   /* Of memory nothing is said where the row itself has none. */
   if ((metric <= METRIC_output_bytes ? own : total) > 0) {
     total_percent = 100.0 * (double)total / (double)all;
     own_percent = 100.0 * (double)own / (double)all;
   }
-  metric_text(metric, own, value, sizeof value);
+  metric_text(metric, own, value);
   snprintf(text, sizeof text, "%s%s (%.2f%%, %.2f%%)", value, unit, total_percent, own_percent);
   fprintf(file, "%30s", text);
 }
@@ -418,8 +420,8 @@ static void write_signatures(const struct classic_result *result, uint32_t item,
   qsort(list, kept, sizeof *list, compare_runs);
   fputc('\n', file);
   for (uint32_t i = 0; i < kept; i++) {
-    char micros[40];
-    time_text(list[i].micros, micros, sizeof micros);
+    char micros[NUMBER_SIZE];
+    time_text(list[i].micros, micros);
     fprintf(file, "input_type: %s\t(run*%lld|defined*%lld)\texec_time: %s\n", list[i].text, (long long)list[i].runs,
             (long long)list[i].defined, micros);
     free(list[i].text);

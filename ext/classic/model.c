@@ -39,6 +39,40 @@ static int64_t integer(const struct segment *segment, unsigned column, uint32_t 
   return !c || column_is_null(c, row) ? otherwise : column_integer(c, row);
 }
 
+/* Tables with a row for each node or more are read a column of a block at a time. */
+enum { BLOCK = 1024 };
+struct block {
+  const struct segment *segment;
+  uint32_t first, count;
+  int64_t values[BLOCK]; /* of the column that was read last */
+};
+
+/* The next block of a table; at first all of *block is 0. */
+static bool next_block(const struct profile_table *table, size_t *segment, struct block *block) {
+  block->first += block->count;
+  if (block->segment && block->first == block->segment->rows) {
+    block->segment = NULL;
+    block->first = 0;
+    ++*segment;
+  }
+  for (; *segment < table->segment_count && table->segments[*segment]->rows == 0; ++*segment) continue;
+  if (*segment == table->segment_count) return false;
+  block->segment = table->segments[*segment];
+  uint32_t left = block->segment->rows - block->first;
+  block->count = left < BLOCK ? left : BLOCK;
+  return true;
+}
+
+static void read_block(struct block *block, unsigned column, int64_t otherwise) {
+  const struct column *c = block->segment->columns[column];
+  uint64_t nulls[BLOCK / 64];
+  bool has_nulls = c && column_read(c, block->first, block->count, block->values, nulls);
+  for (uint32_t i = 0; !c && i < block->count; i++) block->values[i] = otherwise;
+  for (uint32_t i = 0; has_nulls && i < block->count; i++) {
+    if (nulls[i >> 6] >> (i & 63) & 1) block->values[i] = otherwise;
+  }
+}
+
 static enum tfprof_status require(struct loading *loading, unsigned table, const uint16_t *columns, size_t count) {
   struct column_set set = {{0, 0}};
   for (size_t i = 0; i < count; i++) column_set_add(&set, columns[i]);
@@ -75,20 +109,26 @@ static int compare_names(const void *left, const void *right, void *context) {
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static void fill_node(struct classic_node *node, const struct segment *s, uint32_t row, uint64_t number,
-                      const struct pool *pool) {
-  node->row = (int64_t)number;
-  node->name = (string_id)integer(s, COLUMN_nodes_name, row, 0);
-  node->op = (string_id)integer(s, COLUMN_nodes_op_type, row, 0);
-  node->device = (string_id)integer(s, COLUMN_nodes_canonical_device, row, 0);
-  node->shape = (string_id)integer(s, COLUMN_nodes_shape, row, 0);
-  node->output_shapes = (string_id)integer(s, COLUMN_nodes_output_shapes, row, 0);
-  node->is_scope = integer(s, COLUMN_nodes_is_scope, row, 0) != 0;
-  node->flops = integer(s, COLUMN_nodes_flops, row, 0);
-  node->parameters =
-      node->shape ? shape_elements(pool_text(pool, node->shape)) : integer(s, COLUMN_nodes_param_count, row, 0);
-  if (node->parameters < 0) node->parameters = 0;
-  node->trace = (uint32_t)integer(s, COLUMN_nodes_code_trace_id, row, UINT32_MAX);
+static void fill_nodes(struct classic_node *nodes, struct block *block, const struct pool *pool) {
+#define FILL(member, type, column, otherwise)          \
+  read_block(block, COLUMN_nodes_##column, otherwise); \
+  for (uint32_t i = 0; i < block->count; i++) nodes[i].member = (type)block->values[i];
+  FILL(name, string_id, name, 0)
+  FILL(op, string_id, op_type, 0)
+  FILL(device, string_id, canonical_device, 0)
+  FILL(shape, string_id, shape, 0)
+  FILL(output_shapes, string_id, output_shapes, 0)
+  FILL(is_scope, bool, is_scope, 0)
+  FILL(flops, int64_t, flops, 0)
+  FILL(trace, uint32_t, code_trace_id, UINT32_MAX)
+  FILL(parent, uint32_t, parent_id, UINT32_MAX)
+  FILL(parameters, int64_t, param_count, 0)
+#undef FILL
+  for (uint32_t i = 0; i < block->count; i++) {
+    nodes[i].row = (int64_t)(block->segment->first_row + block->first + i);
+    if (nodes[i].shape) nodes[i].parameters = shape_elements(pool_text(pool, nodes[i].shape));
+    if (nodes[i].parameters < 0) nodes[i].parameters = 0;
+  }
 }
 
 static enum tfprof_status load_nodes(struct loading *loading) {
@@ -108,18 +148,15 @@ static enum tfprof_status load_nodes(struct loading *loading) {
   loading->rank = malloc((table->rows + 1) * sizeof *loading->rank);
   if (!model->nodes || !loading->rank) return error_no_memory(loading->error);
   memset(loading->rank, 0xff, (table->rows + 1) * sizeof *loading->rank);
-  struct scan scan = {table, 0, 0};
-  const struct segment *segment;
-  uint32_t row;
-  uint64_t number;
-  bool is_sorted = true;
-  while ((segment = scan_next(&scan, &row, &number))) {
-    struct classic_node *node = &model->nodes[model->node_count++];
-    fill_node(node, segment, row, number, model->pool);
-    node->parent = (uint32_t)integer(segment, COLUMN_nodes_parent_id, row, UINT32_MAX);
-    if (model->node_count > 1 && is_sorted)
-      is_sorted = compare_names(node - 1, node, (void *)(uintptr_t)model->pool) < 0;
+  struct block block = {0};
+  size_t segment = 0;
+  while (next_block(table, &segment, &block)) {
+    fill_nodes(model->nodes + model->node_count, &block, model->pool);
+    model->node_count += block.count;
   }
+  bool is_sorted = true;
+  for (uint32_t i = 1; i < model->node_count && is_sorted; i++)
+    is_sorted = compare_names(&model->nodes[i - 1], &model->nodes[i], (void *)(uintptr_t)model->pool) < 0;
   if (!is_sorted)
     qsort_r(model->nodes, model->node_count, sizeof *model->nodes, compare_names, (void *)(uintptr_t)model->pool);
   for (uint32_t i = 0; i < model->node_count; i++) loading->rank[model->nodes[i].row] = i;
@@ -157,9 +194,9 @@ static enum tfprof_status group_by_node(struct loading *loading, unsigned table_
                                         size_t first_offset, size_t item_size, void **items, uint32_t **positions) {
   struct classic_model *model = loading->model;
   const struct profile_table *table = &loading->profile->tables[table_id];
-  uint64_t count = 0, place = 0, number;
-  uint32_t row;
-  const struct segment *segment;
+  uint64_t count = 0, place = 0;
+  struct block block = {0};
+  size_t segment = 0;
   for (size_t i = 0; i < table->segment_count; i++) count += table->segments[i]->rows;
   if (count >= INT32_MAX)
     return error_set(loading->error, TFPROF_LIMIT, "more than 2^31 rows of %s", schema_tables[table_id].name);
@@ -169,10 +206,13 @@ static enum tfprof_status group_by_node(struct loading *loading, unsigned table_
     free(next);
     return error_no_memory(loading->error);
   }
-  for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
-    int64_t node = integer(segment, column, row, -1);
-    position[place] = node >= 0 && (uint64_t)node < loading->node_rows ? loading->rank[node] : UINT32_MAX;
-    if (position[place] != UINT32_MAX) next[position[place] + 1]++;
+  while (next_block(table, &segment, &block)) {
+    read_block(&block, column, -1);
+    for (uint32_t i = 0; i < block.count; i++, place++) {
+      int64_t node = block.values[i];
+      position[place] = node >= 0 && (uint64_t)node < loading->node_rows ? loading->rank[node] : UINT32_MAX;
+      if (position[place] != UINT32_MAX) next[position[place] + 1]++;
+    }
   }
   for (uint32_t i = 0; i < model->node_count; i++) next[i + 1] += next[i];
   for (uint32_t i = 0; i <= model->node_count; i++)
@@ -196,12 +236,13 @@ static enum tfprof_status load_types(struct loading *loading) {
   uint32_t *positions = NULL;
   if (!status) status = GROUP(loading, TABLE_node_types, COLUMN_node_types_node_id, first_type, types, &positions);
   if (!status) {
-    const struct segment *segment;
-    uint32_t row;
-    uint64_t number, place = 0;
-    for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
-      if (positions[place] != UINT32_MAX)
-        model->types[positions[place]] = (string_id)integer(segment, COLUMN_node_types_type, row, 0);
+    const uint32_t *position = positions;
+    struct block block = {0};
+    for (size_t segment = 0; next_block(table, &segment, &block); position += block.count) {
+      read_block(&block, COLUMN_node_types_type, 0);
+      for (uint32_t i = 0; i < block.count; i++) {
+        if (position[i] != UINT32_MAX) model->types[position[i]] = (string_id)block.values[i];
+      }
     }
   }
   free(positions);
@@ -211,6 +252,26 @@ static enum tfprof_status load_types(struct loading *loading) {
 static int compare_inputs(const void *left, const void *right) {
   const struct classic_input *a = left, *b = right;
   return a->position < b->position ? -1 : a->position > b->position;
+}
+
+static void fill_inputs(struct loading *loading, const uint32_t *position, struct block *block) {
+  struct classic_input *inputs = loading->model->inputs;
+#define FILL(member, type, column, otherwise)                                           \
+  read_block(block, COLUMN_node_inputs_##column, otherwise);                            \
+  for (uint32_t i = 0; i < block->count; i++) {                                         \
+    if (position[i] != UINT32_MAX) inputs[position[i]].member = (type)block->values[i]; \
+  }
+  FILL(position, int32_t, position, 0)
+  FILL(source_output, int32_t, source_output, 0)
+  FILL(shape, string_id, shape, 0)
+  FILL(is_control, bool, is_control, 0)
+#undef FILL
+  read_block(block, COLUMN_node_inputs_source_node_id, -1);
+  for (uint32_t i = 0; i < block->count; i++) {
+    uint64_t source = (uint64_t)block->values[i];
+    if (position[i] == UINT32_MAX) continue;
+    inputs[position[i]].source = source < loading->node_rows ? loading->rank[source] : UINT32_MAX;
+  }
 }
 
 static enum tfprof_status load_inputs(struct loading *loading) {
@@ -223,19 +284,10 @@ static enum tfprof_status load_inputs(struct loading *loading) {
   uint32_t *positions = NULL;
   if (!status) status = GROUP(loading, TABLE_node_inputs, COLUMN_node_inputs_node_id, first_input, inputs, &positions);
   if (!status) {
-    const struct segment *segment;
-    uint32_t row;
-    uint64_t number, place = 0;
-    for (struct scan scan = {table, 0, 0}; (segment = scan_next(&scan, &row, &number)); place++) {
-      if (positions[place] == UINT32_MAX) continue;
-      int64_t source = integer(segment, COLUMN_node_inputs_source_node_id, row, -1);
-      model->inputs[positions[place]] = (struct classic_input){
-          .position = (int32_t)integer(segment, COLUMN_node_inputs_position, row, 0),
-          .source_output = (int32_t)integer(segment, COLUMN_node_inputs_source_output, row, 0),
-          .source = source >= 0 && (uint64_t)source < loading->node_rows ? loading->rank[source] : UINT32_MAX,
-          .shape = (string_id)integer(segment, COLUMN_node_inputs_shape, row, 0),
-          .is_control = integer(segment, COLUMN_node_inputs_is_control, row, 0) != 0};
-    }
+    const uint32_t *position = positions;
+    struct block block = {0};
+    for (size_t segment = 0; next_block(table, &segment, &block); position += block.count)
+      fill_inputs(loading, position, &block);
     for (uint32_t i = 0; i < model->node_count; i++) {
       struct classic_input *first = model->inputs + model->nodes[i].first_input;
       uint32_t count = model->nodes[i + 1].first_input - model->nodes[i].first_input;

@@ -248,6 +248,7 @@ static enum session_result write_file(struct classic_cached **models, size_t cou
     fprintf(stderr, "error: cannot write %s: %s\n", options->output_file, strerror(errno));
     return SESSION_ERROR;
   }
+  setvbuf(file, NULL, _IOFBF, 1 << 16); /* else there is a call for each block of the file system */
   enum session_result result = write_reports(models, count, view, options, file);
   if (fclose(file) != 0 && result == SESSION_OK) {
     fprintf(stderr, "error: cannot write %s: %s\n", options->output_file, strerror(errno));
