@@ -241,6 +241,9 @@ def compare(seed, folder, views):
     as_text = seed % 5 == 4
     opening = ["'graph_path'", "'%s'" % write("graph", str(graph).encode() if as_text else graph.SerializeToString()),
                "'op_log_path'", "'%s'" % write("log", log.SerializeToString())]
+    if steps and seed % 7 == 3:
+        # Steps alone: what ran makes the graph.
+        graph, log, opening = graph_pb2.GraphDef(), tfprof_log_pb2.OpLogProto(), []
     engine.NewProfiler(graph.SerializeToString(), log.SerializeToString())
     for step, meta in zip(steps, metas):
         opening += ["'run_meta_path'", "'%s'" % write("meta%d" % step, meta.SerializeToString()), "'step'", str(step)]

@@ -412,6 +412,14 @@ def test_expensive_lines():
     assert (lines(50, 5), lines(50, 5, "--compat")) == ([""], ["", ""])
 
 
+def test_shares_are_rounded_as_in_tensorflow():
+    path = os.path.join(tempfile.mkdtemp(prefix="tfprof-test-"), "run_meta")
+    with open(path, "w") as file:
+        file.write(run_meta_text(("/device:CPU:0", "a", 1000, 14), ("/device:CPU:0", "b", 1000, 306)))
+    status, out, _ = tfprof("--run_meta_path=" + path, "advise -checkers ExpensiveOperationChecker")
+    assert status == 0 and re.findall(r"total: (.*)\)", out) == ["306us (95.62%", "14us (4.37%"], out
+
+
 def test_advise_with_mistakes():
     for words, wrong in (("-checkers NoChecker", "there is no checker 'NoChecker'; the checkers are Accelerator"),
                          ("-no_option 3", "no option -no_option; the options are -checkers"),
@@ -457,6 +465,12 @@ def test_files_with_nothing_in_them():
             out = works("scope", GRAPH[0], f"--{option}={path}", *(["-step", "0"] if option == "run_meta_path" else []))
             assert "DW" in out or "_TFProfRoot (--/0us" in out, (option, content, out)
             assert tfprof(path, "scope")[0] == 3, (option, content)
+    # By themselves, without anything that ran, they make no view.
+    for content in files["run_meta_path"][:3]:
+        with open(path, "wb") as file:
+            file.write(content)
+        status, out, error = tfprof("scope", "--run_meta_path=" + path)
+        assert (status, out) == (1, "") and "--graph_path opens a graph" in error, (content, out, error)
     # A message of another kind that shows none is still refused.
     for option, content in (("graph_path", b"\n\x04\x08\x01\x12\0"), ("op_log_path", b"\x1a\x01x"),
                             ("run_meta_path", name)):
