@@ -113,22 +113,27 @@ bool thread_has_open_ops(struct capture_thread *thread) {
   return false;
 }
 
-void thread_recycle(struct capture_thread *thread) {
-  atomic_store(&thread->depth, 0);
-  atomic_store(&thread->is_shared, 0);
-  thread->chunk = NULL;
-  thread->position = 0;
+/* What the thread has entered becomes unknown, so that it is entered anew. */
+static void forget_entries(struct capture_thread *thread) {
+  thread->arena.used = 0;
   thread->stack_depth = 0;
   thread->generation++;
   thread->op_seed++;
-  atomic_store(&thread->first_chunk, NULL);
-  thread->arena.used = 0;
   intern_forget(&thread->schemas);
   intern_forget(&thread->names);
   intern_forget(&thread->inputs);
   intern_forget(&thread->codes);
   intern_forget(&thread->modules);
   intern_forget(&thread->nodes);
+}
+
+void thread_recycle(struct capture_thread *thread) {
+  atomic_store(&thread->depth, 0);
+  atomic_store(&thread->is_shared, 0);
+  thread->chunk = NULL;
+  thread->position = 0;
+  atomic_store(&thread->first_chunk, NULL);
+  forget_entries(thread);
   atomic_store_explicit(&thread->state, THREAD_FREE, memory_order_release);
 }
 
@@ -245,16 +250,7 @@ bool thread_forget(struct capture_thread *thread) {
   memset(item, 0, 16);
   *item = (struct item){ITEM_FORGET, 0, 1, 0};
   thread_commit(thread, 16);
-  thread->arena.used = 0;
-  thread->stack_depth = 0;
-  thread->generation++;
-  thread->op_seed++;
   thread->forgets++;
-  intern_forget(&thread->schemas);
-  intern_forget(&thread->names);
-  intern_forget(&thread->inputs);
-  intern_forget(&thread->codes);
-  intern_forget(&thread->modules);
-  intern_forget(&thread->nodes);
+  forget_entries(thread);
   return true;
 }

@@ -40,7 +40,7 @@ static enum tfprof_status add_op_times(struct ops_graph *graph) {
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     const struct segment *segment = ops->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       int64_t self[ROWS_BLOCK], device[ROWS_BLOCK], flops[ROWS_BLOCK], runs[ROWS_BLOCK];
       derive_integers(segment->columns[COLUMN_ops_self_ns], first, count, self);
       derive_integers(segment->columns[COLUMN_ops_device_self_ns], first, count, device);

@@ -23,7 +23,7 @@ enum tfprof_status ops_graph_texts(struct ops_graph *graph, unsigned table, unsi
   for (size_t s = 0; s < content->segment_count; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       derive_texts(segment->columns[column], first, count, all + segment->first_row + first);
     }
   }

@@ -51,7 +51,7 @@ static enum tfprof_status collect(struct profile *profile, struct work *w, uint3
   for (size_t s = 0; s < content->segment_count && !status; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       int64_t times[ROWS_BLOCK], bytes[ROWS_BLOCK], addresses[ROWS_BLOCK];
       uint32_t device[ROWS_BLOCK], thread[ROWS_BLOCK];
       string_id kinds[ROWS_BLOCK], allocators[ROWS_BLOCK], regions[ROWS_BLOCK];

@@ -35,7 +35,7 @@ static enum tfprof_status by_number(struct search *s, uint32_t op_count, struct 
   for (size_t i = 0; i < calls->segment_count && !status; i++) {
     const struct segment *segment = calls->segments[i];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t rows = derive_block_rows(segment, first);
       int64_t numbers[ROWS_BLOCK], times[ROWS_BLOCK];
       uint32_t threads[ROWS_BLOCK], row = (uint32_t)segment->first_row + first;
       derive_integers(segment->columns[COLUMN_api_calls_op_correlation], first, rows, numbers);

@@ -87,7 +87,7 @@ static enum tfprof_status set_called_modules(struct profile *profile, const uint
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     const struct segment *segment = ops->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       derive_texts(segment->columns[COLUMN_ops_module_path], first, count, paths + segment->first_row + first);
     }
   }

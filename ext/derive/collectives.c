@@ -181,7 +181,7 @@ static enum tfprof_status find_exchange_kernels(struct profile *profile, struct 
   for (size_t s = 0; s < kernels->segment_count && !status; s++) {
     const struct segment *segment = kernels->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       string_id names[ROWS_BLOCK];
       derive_texts(segment->columns[COLUMN_kernels_name], first, count, names);
       for (uint32_t i = 0; i < count && !status; i++) {

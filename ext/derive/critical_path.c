@@ -169,7 +169,7 @@ static void read_block(const struct work *w, enum source source, const struct se
                        struct block *b) {
   const struct source_columns *c = &sources[source];
   b->row = (uint32_t)segment->first_row + first;
-  b->count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+  b->count = derive_block_rows(segment, first);
   derive_integers(segment->columns[c->start], first, b->count, b->starts);
   derive_integers(segment->columns[c->end], first, b->count, b->ends);
   derive_references(segment->columns[c->thread], first, b->count, w->thread_count, b->threads);

@@ -41,7 +41,7 @@ static enum tfprof_status collect(struct work *w, const uint8_t *is_stream, stru
     for (size_t s = 0; s < content->segment_count && !status; s++) {
       const struct segment *segment = content->segments[s];
       for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-        uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+        uint32_t count = derive_block_rows(segment, first);
         int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
         uint32_t threads[ROWS_BLOCK];
         derive_integers(segment->columns[p->start], first, count, starts);

@@ -103,7 +103,7 @@ static enum tfprof_status link_rows(struct profile *profile, const struct link_c
   for (size_t s = 0; s < content->segment_count && !status; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       status = link_block(profile, c, segment, first, count, from, &l, error);
       if (!status) status = derive_poll(profile, error);
     }

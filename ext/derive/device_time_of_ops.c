@@ -16,7 +16,7 @@ static enum tfprof_status add_durations(struct profile *profile, unsigned table,
   for (size_t s = 0; s < content->segment_count; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       int64_t durations[ROWS_BLOCK];
       uint32_t ops[ROWS_BLOCK];
       derive_integers(segment->columns[dur_column], first, count, durations);

@@ -127,7 +127,7 @@ static bool make_arrays(struct counting *c) {
 static enum tfprof_status count_segment(struct counting *c, struct segment *segment, struct tfprof_error *error) {
   int64_t too_large = 0;
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-    uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t rows = derive_block_rows(segment, first);
     string_id types[ROWS_BLOCK], inputs[ROWS_BLOCK], outputs[ROWS_BLOCK], values[ROWS_BLOCK], categories[ROWS_BLOCK],
         errors[ROWS_BLOCK];
     enum tfprof_status status = derive_poll(c->profile, error);

@@ -37,7 +37,7 @@ enum tfprof_status graph_launches_find_calls(struct profile *profile, uint8_t **
   for (size_t s = 0; s < calls->segment_count && !status; s++) {
     const struct segment *segment = calls->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       string_id names[ROWS_BLOCK];
       derive_texts(segment->columns[COLUMN_api_calls_name], first, count, names);
       for (uint32_t i = 0; i < count; i++) {
@@ -96,7 +96,7 @@ static enum tfprof_status add_kernels(struct profile *profile, struct launches *
   for (size_t s = 0; s < kernels->segment_count && !status; s++) {
     const struct segment *segment = kernels->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       uint32_t calls[ROWS_BLOCK];
       derive_references(segment->columns[COLUMN_kernels_api_call_id], first, count, call_count, calls);
       for (uint32_t i = 0; i < count; i++) {

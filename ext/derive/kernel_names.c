@@ -138,7 +138,7 @@ static enum tfprof_status find_eligible_ops(struct profile *profile, uint8_t **e
   for (size_t s = 0; s < ops->segment_count; s++) {
     const struct segment *segment = ops->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       string_id ids[ROWS_BLOCK];
       derive_texts(segment->columns[COLUMN_ops_name], first, count, ids);
       for (uint32_t i = 0; i < count; i++) {
@@ -169,7 +169,7 @@ static enum tfprof_status fill(struct profile *profile, struct names *names, str
   for (size_t s = 0; s < kernels->segment_count && !status; s++) {
     const struct segment *segment = kernels->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       string_id ids[ROWS_BLOCK];
       uint32_t ops[ROWS_BLOCK];
       derive_texts(segment->columns[COLUMN_kernels_name], first, count, ids);

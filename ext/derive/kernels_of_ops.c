@@ -31,7 +31,7 @@ static enum tfprof_status collect(struct work *w, struct tfprof_error *error) {
   for (size_t s = 0; s < content->segment_count && !status; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       int64_t launches[ROWS_BLOCK], counts[ROWS_BLOCK];
       uint32_t op[ROWS_BLOCK], kernel[ROWS_BLOCK];
       derive_integers(segment->columns[order], first, count, launches);

@@ -17,7 +17,7 @@ static int64_t find_last_start(const struct profile *profile) {
   for (size_t s = 0; s < steps->segment_count; s++) {
     const struct segment *segment = steps->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       string_id origins[ROWS_BLOCK], names[ROWS_BLOCK];
       int64_t starts[ROWS_BLOCK];
       derive_texts(segment->columns[COLUMN_steps_origin], first, count, origins);
@@ -63,7 +63,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
       break;
     }
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       if (is_told) derive_integers(launches, first, count, values + first);
       else estimate_launches(segment, first, count, step_starts, step_count, values + first);
       for (uint32_t i = first; i < first + count; i++)

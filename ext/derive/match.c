@@ -84,7 +84,7 @@ static void each_row(struct making *m, const struct profile_table *content, unsi
     const struct segment *segment = content->segments[s];
     if (segment->columns[column]->form == COLUMN_ABSENT) continue;
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t rows = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t rows = derive_block_rows(segment, first);
       derive_integers(segment->columns[column], first, rows, values);
       if (round == MEASURE) measure(m, values, rows);
       if (round == COUNT) count_buckets(m, values, rows);

@@ -19,7 +19,7 @@ static enum tfprof_status find_steps(const struct profile *profile, uint8_t **is
   for (size_t s = 0; s < steps->segment_count; s++) {
     const struct segment *segment = steps->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       int64_t warmup[ROWS_BLOCK], recorded[ROWS_BLOCK];
       derive_integers(segment->columns[COLUMN_steps_is_warmup], first, count, warmup);
       derive_integers(segment->columns[COLUMN_steps_ops_recorded], first, count, recorded);
@@ -40,7 +40,7 @@ static enum tfprof_status set_segment(struct segment *segment, const uint8_t *is
   if (column_builder_start(&builder, segment->rows, 0, 1, false, false)) return error_no_memory(error);
   uint32_t measured = 0;
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t count = derive_block_rows(segment, first);
     uint32_t steps[ROWS_BLOCK];
     int64_t values[ROWS_BLOCK];
     derive_references(step_ids, first, count, step_count, steps);

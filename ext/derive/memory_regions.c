@@ -55,7 +55,7 @@ static enum tfprof_status look_at_ops(struct profile *profile, struct work *w, s
   for (size_t s = 0; s < ops->segment_count && !status; s++) {
     const struct segment *segment = ops->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       string_id names[ROWS_BLOCK], categories[ROWS_BLOCK], last = 0;
       uint8_t kind = MARK_NONE;
       derive_texts(segment->columns[COLUMN_ops_name], first, count, names);

@@ -18,7 +18,7 @@ static void leave_out_ranges(struct profile *profile, uint32_t *of_op) {
   for (size_t s = 0; s < ops->segment_count; s++) {
     const struct segment *segment = ops->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       string_id categories[ROWS_BLOCK];
       derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
       for (uint32_t i = 0; i < count; i++)
@@ -48,7 +48,7 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   for (size_t s = 0; s < content->segment_count && !status; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       uint32_t traces[ROWS_BLOCK], ops[ROWS_BLOCK], allocations[ROWS_BLOCK];
       string_id kinds[ROWS_BLOCK];
       derive_references(segment->columns[COLUMN_memory_events_recorded_code_trace], first, count, trace_count, traces);

@@ -22,7 +22,7 @@ static void copy_segment(struct copying *copying, struct segment *segment) {
   int failure = names ? atomic_load(&copying->failure) : TFPROF_NO_MEMORY;
   size_t hint = 0;
   for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
-    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t count = derive_block_rows(segment, first);
     uint32_t ops[ROWS_BLOCK];
     derive_references(segment->columns[copying->op_column], first, count, copying->op_count, ops);
     for (uint32_t i = 0; i < count; i++) {

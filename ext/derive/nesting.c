@@ -243,7 +243,7 @@ static void nest_segment(void *context, size_t i, unsigned worker) {
   if (!*part_of) *part_of = scratch_allocate_zeroed((size_t)nesting->lane_count + 1, sizeof **part_of);
   int failure = *part_of ? atomic_load(&nesting->failure) : TFPROF_NO_MEMORY;
   for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
-    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t count = derive_block_rows(segment, first);
     if (store_interrupted(nesting->profile->store)) failure = TFPROF_INTERRUPTED;
     else if (!nest_block(nesting, segment, list, *part_of, first, count)) failure = TFPROF_NO_MEMORY;
   }
@@ -552,7 +552,7 @@ static void collect_segment(void *context, size_t i, unsigned worker) {
     if (is_to_nest_again(&nesting->lanes[list->items[k].thread])) part_of[list->items[k].thread] = k + 1;
   }
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t count = derive_block_rows(segment, first);
     uint32_t threads[ROWS_BLOCK], row = (uint32_t)segment->first_row + first;
     int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
     string_id categories[ROWS_BLOCK];

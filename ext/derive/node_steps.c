@@ -49,7 +49,7 @@ static enum tfprof_status add_ops(struct profile *profile, uint32_t nodes, uint3
     const struct segment *segment = ops->segments[s];
     struct column *const *columns = segment->columns;
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       uint32_t node[ROWS_BLOCK], step[ROWS_BLOCK];
       int64_t start[ROWS_BLOCK], end[ROWS_BLOCK], self[ROWS_BLOCK], device[ROWS_BLOCK], bytes[ROWS_BLOCK];
       derive_references(columns[COLUMN_ops_node_id], first, count, nodes, node);

@@ -38,7 +38,7 @@ static enum tfprof_status weigh(struct segment *segment, const double *weights, 
   double *values = scratch_allocate(((size_t)segment->rows + 1) * sizeof *values);
   if (!values) return error_no_memory(error);
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t count = derive_block_rows(segment, first);
     uint32_t steps[ROWS_BLOCK];
     string_id categories[ROWS_BLOCK];
     derive_references(segment->columns[COLUMN_ops_step_id], first, count, step_count, steps);

@@ -45,7 +45,7 @@ static enum tfprof_status choose_rows(struct work *w, struct tfprof_error *error
   for (size_t s = 0; s < activities->segment_count && !status; s++) {
     const struct segment *segment = activities->segments[s];
     for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       string_id kinds[ROWS_BLOCK];
       derive_texts(segment->columns[COLUMN_device_activities_kind], first, count, kinds);
       for (uint32_t i = 0; i < count; i++) {

@@ -200,7 +200,7 @@ enum tfprof_status derive_all_integers(const struct profile *profile, unsigned t
     uint32_t first_row = (uint32_t)segment->first_row;
     for (; filled < first_row; filled++) all[filled] = NO_VALUE;
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       derive_integers(segment->columns[column], first, count, all + first_row + first);
     }
     filled = first_row + segment->rows;
@@ -223,7 +223,7 @@ static void unpack_segment(void *context, size_t i, unsigned worker) {
   uint32_t *out = unpacking->all + segment->first_row;
   (void)worker;
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t count = derive_block_rows(segment, first);
     derive_references(segment->columns[unpacking->column], first, count, unpacking->limit, out + first);
   }
 }
@@ -500,7 +500,7 @@ static void fill_segment(void *context, size_t s, unsigned worker) {
   int failure = room ? atomic_load(&filling->failure) : TFPROF_NO_MEMORY;
   (void)worker;
   for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
-    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t count = derive_block_rows(segment, first);
     for (unsigned k = 0; k < filling->count; k++) {
       const struct made_column *made = &filling->columns[k];
       int64_t *values = room_of(filling, room, segment->rows, k);

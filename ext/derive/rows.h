@@ -19,6 +19,11 @@ enum { ROWS_BLOCK = 2048 };
 /* What derive_integers() writes for NULL and what derive_set_integers() takes as NULL. */
 #define NO_VALUE INT64_MIN
 
+/* How many rows the block has that begins at row `first` of a segment. */
+static inline uint32_t derive_block_rows(const struct segment *segment, uint32_t first) {
+  return segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+}
+
 /* out[i] = the value of row first + i, NO_VALUE for NULL. count is at most ROWS_BLOCK. */
 void derive_integers(const struct column *column, uint32_t first, uint32_t count, int64_t *out);
 /* The same for references to a table of `limit` rows; NO_ROW for NULL and for what is outside the table. */

@@ -137,7 +137,7 @@ static enum tfprof_status extend_steps(struct work *w, struct tfprof_error *erro
       for (size_t s = 0; s < content->segment_count && !status; s++) {
         const struct segment *segment = content->segments[s];
         for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-          uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+          uint32_t count = derive_block_rows(segment, first);
           int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
           uint32_t calls[ROWS_BLOCK];
           derive_integers(segment->columns[tables[t].start], first, count, starts);
@@ -232,7 +232,7 @@ static void collect(void *context, size_t source, unsigned worker) {
   for (size_t s = 0; s < content->segment_count && !failure; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
       string_id texts[ROWS_BLOCK];
       derive_integers(segment->columns[c->start], first, count, starts);

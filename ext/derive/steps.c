@@ -186,7 +186,7 @@ static enum tfprof_status drop_empty_last(struct profile *profile, struct mark_l
   for (size_t s = 0; s < ops->segment_count; s++) {
     const struct segment *segment = ops->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       uint32_t threads[ROWS_BLOCK];
       string_id categories[ROWS_BLOCK];
       int64_t starts[ROWS_BLOCK], earliest, latest;
@@ -353,7 +353,7 @@ static enum tfprof_status find_outermost(struct profile *profile, uint32_t threa
     const struct column *start = segment->columns[COLUMN_ops_start_ns];
     if (start->form == COLUMN_ARRAY && start->base > limit) continue; /* most segments: all of it is later */
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+      uint32_t count = derive_block_rows(segment, first);
       uint32_t threads[ROWS_BLOCK];
       int64_t depths[ROWS_BLOCK], starts[ROWS_BLOCK], ends[ROWS_BLOCK], earliest, latest;
       string_id names[ROWS_BLOCK];

@@ -36,7 +36,7 @@ static void search_segment(struct search *search, struct segment *segment) {
   uint32_t *steps = scratch_allocate(segment->rows * sizeof *steps);
   if (!steps) atomic_store(&search->failure, TFPROF_NO_MEMORY);
   for (uint32_t first = 0; first < segment->rows && !atomic_load(&search->failure); first += ROWS_BLOCK) {
-    uint32_t count = segment->rows - first < ROWS_BLOCK ? segment->rows - first : ROWS_BLOCK;
+    uint32_t count = derive_block_rows(segment, first);
     int64_t times[ROWS_BLOCK];
     derive_integers(segment->columns[search->time_column], first, count, times);
     for (uint32_t i = 0; i < count; i += FEW) {
