@@ -12,7 +12,7 @@
 ** what nine of ten differences stay under, counted from the median.
 **
 ** An offset is applied only where the hosts are not known to be the same and it is more than three times the error (and
-** 10 us): else the clocks agree as far as can be told.  Only traces of PyTorch are aligned; recordings of our own say
+** 10 us): else the clocks agree as far as can be told, but may be off by the offset besides.  Only traces of PyTorch are aligned; recordings of our own say
 ** themselves how their clocks relate.
 */
 #include "read/clock_alignment.h"
@@ -213,10 +213,12 @@ static void align(struct profile *reference, struct profile *other) {
     fit.count = 0;
   }
   if (!fit.count) return;
-  other->clock_error_ns = fit.error;
   bool is_same_host = reference->host && reference->host == other->host;
   int64_t size = llabs(fit.offset);
-  if (!is_same_host && size > SMALLEST_OFFSET && size / 3 > fit.error) other->clock_offset_ns = fit.offset;
+  other->clock_error_ns = fit.error;
+  if (is_same_host) return;
+  if (size > SMALLEST_OFFSET && size / 3 > fit.error) other->clock_offset_ns = fit.offset;
+  else other->clock_error_ns += size; /* times are below 2^62 */
 }
 
 /* "2, 5, 7" of the ranks below `world_size` that no profile has. */

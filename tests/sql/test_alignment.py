@@ -145,6 +145,19 @@ def test_stragglers_on_hosts(engine):
         assert rows == [(1, 2, round(250 / 900, 4), 500_000, 2), (0, 0, 0.0, 0, 2)], rows
 
 
+def test_small_offsets(engine):
+    """A skew that is too small to be told from what ranks differ by stays, and is part of the error."""
+    kept = dict(SKEWS)
+    SKEWS.update({1: 8_000, 3: -25_000})
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        for jitter in (10, 20_000):
+            found = offsets(opened(engine, directory, jitter=jitter))
+            assert found[1][0] == 0 and 8_000 - jitter <= found[1][1] <= 8_000 + 3 * jitter, (jitter, found)
+            assert abs(found[3][0] - 25_000) + found[3][1] <= 25_000 + 3 * jitter, (jitter, found)
+            assert all(abs(offset + SKEWS[rank]) <= error + jitter for rank, (offset, error) in found.items()), (jitter, found)
+    SKEWS.update(kept)
+
+
 def test_one_host(engine):
     """Ranks of one host have one clock: what differs is theirs."""
     with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
