@@ -6,17 +6,23 @@
 --   count, total_bytes                how often; the bytes of all of them
 --   sum_ns, mean_ns, min_ns, max_ns   of the durations; the shortest is the closest to what the exchange itself takes,
 --                                     as others contain waiting for a slower rank
+--   transfer_ns, mean_transfer_ns     what the exchange itself took, told by the other ranks (collective_waits), in all
+--                                     and each time; the rest of sum_ns is waiting; NULL where no other rank is open
 --   bytes_per_second                  total_bytes by sum_ns
 --   bus_bytes_per_second              the same per link, as NCCL's tests define it: all_reduce moves 2 (n - 1) / n of
 --                                     the data, all_gather, reduce_scatter and all_to_all (n - 1) / n, others all of it
--- Cost: one pass over collectives.  Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
+-- Cost: one pass over collectives, and collective_waits.
+-- Example: SELECT name, bytes, count, bus_bytes_per_second FROM collective_summary;
 WITH sums AS (
-  SELECT profile_id, name, process_group, group_size, dtype, bytes, count(*) AS count,
-    CAST(sum(1.0 * bytes) AS INTEGER) AS total_bytes,
-    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
-  FROM temp.collectives
-  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
-  GROUP BY profile_id, name, process_group, group_size, dtype, bytes
+  SELECT collectives.profile_id AS profile_id, collectives.name AS name, process_group, group_size, dtype, bytes,
+    count(*) AS count, CAST(sum(1.0 * bytes) AS INTEGER) AS total_bytes,
+    CAST(sum(1.0 * collectives.dur_ns) AS INTEGER) AS sum_ns, min(collectives.dur_ns) AS min_ns,
+    max(collectives.dur_ns) AS max_ns, sum(1.0 * waits.transfer_ns) AS transfer_ns,
+    avg(waits.transfer_ns) AS mean_transfer_ns
+  FROM temp.collectives AS collectives
+  LEFT JOIN temp.collective_waits AS waits ON waits.collective_id = collectives.id
+  WHERE collectives.step_id IS NULL OR collectives.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  GROUP BY collectives.profile_id, collectives.name, process_group, group_size, dtype, bytes
 )
 SELECT
   sums.profile_id AS profile_id,
@@ -32,6 +38,8 @@ SELECT
   sums.sum_ns / sums.count AS mean_ns,
   sums.min_ns AS min_ns,
   sums.max_ns AS max_ns,
+  CAST(sums.transfer_ns AS INTEGER) AS transfer_ns,
+  CAST(sums.mean_transfer_ns AS INTEGER) AS mean_transfer_ns,
   1e9 * sums.total_bytes / nullif(sums.sum_ns, 0) AS bytes_per_second,
   1e9 * sums.total_bytes / nullif(sums.sum_ns, 0) * CASE
     WHEN replace(lower(sums.name), '_', '') GLOB 'allreduce*' THEN 2.0 * (sums.group_size - 1) / sums.group_size

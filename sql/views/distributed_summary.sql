@@ -15,8 +15,12 @@
 --   computation_error_ns, communication_error_ns   standard errors of computation_ns and communication_ns where only
 --                                some steps stand for all; 0 where all count, NULL where fewer than two were recorded
 --                                (sampling_summary)
+--   transfer_ns, waiting_ns      of overlap_ns and communication_ns together, mean time of a step in which data were
+--                                exchanged, and the rest, in which this rank waited for others (collective_waits); NULL
+--                                where no other rank is open
 --   collective_count, bytes      collectives in all; the data of all of them
--- Cost: one pass over kernels, step_segments and collectives, where the host exchanges the data over ops too.
+-- Cost: one pass over kernels, step_segments and collectives, and collective_waits; where the host exchanges the data
+-- over ops too.
 -- Example: SELECT rank, overlap_ns FROM distributed_summary;
 WITH marked AS (
   SELECT collectives.profile_id AS profile_id, collectives.start_ns AS start_ns, collectives.end_ns AS end_ns,
@@ -85,6 +89,18 @@ WITH marked AS (
   JOIN temp.sampling_summary AS sampling ON sampling.profile_id = together.profile_id
   WHERE cut_steps.is_warmup = 0
   GROUP BY together.profile_id
+), transfers AS ( -- the end of each collective: before it not all ranks were there
+  SELECT cut_steps.profile_id AS profile_id, cut_steps.weight AS weight,
+    union_ns(max(collectives.end_ns - waits.transfer_ns, cut_steps.start_ns), min(collectives.end_ns, cut_steps.end_ns))
+      AS transfer_ns
+  FROM temp.collective_waits AS waits
+  CROSS JOIN temp.collectives AS collectives ON collectives.id = waits.collective_id
+  CROSS JOIN cut_steps ON cut_steps.id = collectives.step_id
+  WHERE waits.transfer_ns IS NOT NULL AND collectives.end_ns > cut_steps.start_ns
+    AND collectives.end_ns - waits.transfer_ns < cut_steps.end_ns
+  GROUP BY cut_steps.id
+), transferred AS (
+  SELECT profile_id, sum(weight * transfer_ns) AS transfer_ns FROM transfers GROUP BY profile_id
 ), exchanged AS (
   SELECT profile_id, count(*) AS collective_count, CAST(sum(1.0 * bytes) AS INTEGER) AS bytes
     FROM temp.collectives GROUP BY profile_id
@@ -102,12 +118,15 @@ SELECT
     AS computation_error_ns,
   CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.alone_ns / spans.step_count AS INTEGER) ELSE 0 END
     AS communication_error_ns,
+  CAST(transferred.transfer_ns / spans.step_count AS INTEGER) AS transfer_ns,
+  CAST(max(0, covered.communication_ns - transferred.transfer_ns) / spans.step_count AS INTEGER) AS waiting_ns,
   coalesce(exchanged.collective_count, 0) AS collective_count,
   exchanged.bytes AS bytes
 FROM spans
 JOIN covered ON covered.profile_id = spans.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = spans.profile_id
 LEFT JOIN errors ON errors.profile_id = spans.profile_id
+LEFT JOIN transferred ON transferred.profile_id = spans.profile_id
 LEFT JOIN exchanged ON exchanged.profile_id = spans.profile_id
 WHERE covered.communication_ns > 0
 ORDER BY profile_id

@@ -116,6 +116,42 @@ def test_stragglers(engine):
         assert all(row[1] == 0 and row[3] < 1 for row in rows[1:]), rows
 
 
+def test_waits(engine):
+    """What a rank waits in a collective is how much longer it is in it than the one that is in it shortest; of one rank
+    alone that is not known."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-ranks-") as directory:
+        connection = opened(engine, directory, slow=3, has_broadcasts=True)
+        spans, least = {}, {}
+        for one, rank, step, start, dur, name in connection.values(
+                "SELECT c.id, p.rank, s.number, c.start_ns, c.dur_ns, c.name FROM collectives AS c "
+                "JOIN profiles AS p ON p.id = c.profile_id LEFT JOIN steps AS s ON s.id = c.step_id ORDER BY c.start_ns"):
+            spans.setdefault((rank, step, name), []).append((one, dur))
+        for (_, step, name), found in spans.items():
+            for place, (_, dur) in enumerate(found):
+                key = step, name, place
+                least[key] = min(dur, least.get(key, dur))
+        wanted = sorted((one, dur, least[step, name, place], dur - least[step, name, place])
+                        for (_, step, name), found in spans.items() if name != "send" for place, (one, dur) in enumerate(found))
+        rows = connection.values(
+            "SELECT collective_id, dur_ns, transfer_ns, waiting_ns FROM collective_waits WHERE name <> 'send' ORDER BY 1")
+        assert len(rows) > 100 and rows == wanted, (rows[:4], wanted[:4])
+        assert connection.values("SELECT count(*), count(waiting_ns) FROM collective_waits WHERE name = 'send'") == [(48, 0)]
+        # Of four collectives a step of 99 ms, each 6 ms after the last rank comes; the others come 12 ms earlier.
+        for rank, transfer, waiting in connection.values(
+                "SELECT rank, sum(transfer_ns) / 32e6, (sum(sum_ns) - sum(transfer_ns)) / 32e6 FROM collective_summary "
+                "WHERE name = 'allreduce' GROUP BY 1"):
+            assert abs(transfer - 6) < 0.1 and abs(waiting - (0 if rank == 3 else 12)) < 0.1, (rank, transfer, waiting)
+        for rank, both, parts, waiting in connection.values(
+                "SELECT rank, overlap_ns + communication_ns, transfer_ns + waiting_ns, waiting_ns FROM distributed_summary"):
+            assert abs(both - parts) <= 3 and (waiting < 25e6 if rank == 3 else waiting > 40e6), (rank, both, parts, waiting)
+        alone = engine()
+        alone.values(f"SELECT tfprof_open('{directory}/rank0.json')")
+        rows = alone.values("SELECT count(*), count(transfer_ns), count(waiting_ns), max(rank_count) FROM collective_waits")
+        assert rows == [(72, 0, 0, 1)], rows
+        rows = alone.values("SELECT communication_ns > 0, transfer_ns, waiting_ns FROM distributed_summary")
+        assert rows == [(1, None, None)], rows
+
+
 def trace_of_host(rank, pause):
     """Two steps; two all_reduces queued at once, after a pause of rank 1, then a send to it and a step of its own."""
     def mark(name, start, end):

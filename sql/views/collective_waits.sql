@@ -1,0 +1,45 @@
+-- Collectives one by one: how long each rank took part, and how much of that it waited for the others.
+--
+-- One row for each collective.  All ranks leave a collective together, so the rank that is in it for the shortest time
+-- entered it last, and its time is what the exchange itself took; what another rank was in it for longer it waited.
+-- The same collective on two ranks is that of the same process group, name and place within the step of the same
+-- number.  Where the host exchanges the data (Gloo, MPI, UCC) an operation begins when those queued before it end.
+--   profile_id, rank, collective_id, step_id, name   the collective, and joins collectives.id and steps.id
+--   dur_ns                   how long this rank took part
+--   rank_count               ranks that are open and took part
+--   transfer_ns, waiting_ns  what the exchange took, and the rest of dur_ns; NULL where no other rank is open, and for
+--                            sends and receipts, in which not all ranks wait for each other
+-- Cost: two sorts of collectives.
+-- Example: SELECT rank, name, waiting_ns FROM collective_waits ORDER BY waiting_ns DESC LIMIT 5;
+WITH begun AS (
+  SELECT profile_id, id, step_id, name, process_group, end_ns,
+    max(start_ns, CASE WHEN kernel_id IS NULL THEN coalesce(max(end_ns) OVER (PARTITION BY profile_id, kernel_id IS NULL
+      ORDER BY start_ns, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns) ELSE start_ns END) AS start_ns
+  FROM temp.collectives
+), numbered AS (
+  SELECT begun.profile_id AS profile_id, begun.id AS id, begun.step_id AS step_id, begun.name AS name,
+    begun.process_group AS process_group, profiles.run_id AS run_id, profiles.rank AS rank, steps.number AS number,
+    max(0, begun.end_ns - begun.start_ns) AS dur_ns,
+    row_number() OVER (PARTITION BY begun.profile_id, begun.step_id, begun.process_group, begun.name
+      ORDER BY begun.start_ns, begun.id) AS place
+  FROM begun
+  JOIN temp.profiles AS profiles ON profiles.id = begun.profile_id
+  LEFT JOIN temp.steps AS steps ON steps.id = begun.step_id
+), together AS (
+  SELECT numbered.*, count(*) OVER same AS rank_count,
+    CASE WHEN count(*) OVER same > 1 AND lower(name) NOT GLOB '*send*' AND lower(name) NOT GLOB '*recv*'
+      THEN min(dur_ns) OVER same END AS transfer_ns
+  FROM numbered WINDOW same AS (PARTITION BY run_id, number, process_group, name, place)
+)
+SELECT
+  together.profile_id AS profile_id,
+  together.rank AS rank,
+  together.id AS collective_id,
+  together.step_id AS step_id,
+  together.name AS name,
+  together.dur_ns AS dur_ns,
+  together.rank_count AS rank_count,
+  together.transfer_ns AS transfer_ns,
+  together.dur_ns - together.transfer_ns AS waiting_ns
+FROM together
+ORDER BY profile_id, collective_id
