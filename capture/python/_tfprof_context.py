@@ -308,37 +308,68 @@ class TorchRecorder:
 
 
 class PythonRecorder:
-    """Calls of Python functions on this thread, as events of a trace; tfprof's own are left out."""
+    """Calls of Python functions on this thread, as events of a trace, each with the lines that it was called from;
+    tfprof's own are left out."""
 
     def __init__(self):
-        self.events, self.open = [], []
-        self.start = time.time_ns()
+        self.events, self.open, self.stacks = [], [], {}
+        self.directory = os.path.dirname(os.path.abspath(__file__))
+        self.outer = self.stack_of(sys._getframe())
         self.former = sys.getprofile()
+        self.start = time.time_ns()
         sys.setprofile(self.see)
 
     def see(self, frame, event, argument):
         if event == "call":
-            self.open.append((time.time_ns(), frame.f_code))
+            stack = self.stack_of(frame.f_back)
+            self.open.append((time.time_ns(), frame.f_code, stack))
         elif event == "return" and self.open:
-            start, code = self.open.pop()
-            self.add(start, code)
+            self.add(*self.open.pop(), time.time_ns())
 
-    def add(self, start, code):
-        directory = os.path.dirname(os.path.abspath(__file__))
-        if os.path.dirname(os.path.abspath(code.co_filename)) == directory:
-            return
-        name = "%s:%d:%s" % (os.path.basename(code.co_filename), code.co_firstlineno,
-                             getattr(code, "co_qualname", code.co_name))
+    def is_own(self, code):
+        return os.path.dirname(os.path.abspath(code.co_filename)) == self.directory
+
+    def stack_of(self, caller):
+        """As torch.profiler writes it: "file(line): function" of the caller, and behind ";" what is around it."""
+        if not self.open:
+            frames = []
+            while caller is not None:
+                if not self.is_own(caller.f_code):
+                    frames.append(place_of(caller))
+                caller = caller.f_back
+            return ";".join(frames)
+        around = self.open[-1][2]
+        if caller is None:
+            return around
+        key = caller.f_code, caller.f_lineno, around
+        if key not in self.stacks:
+            frames = [] if self.is_own(caller.f_code) else [place_of(caller)]
+            self.stacks[key] = ";".join(frames + ([around] if around else []))
+        return self.stacks[key]
+
+    def add(self, start, code, stack, end):
+        if not self.is_own(code):
+            name = "%s:%d:%s" % (os.path.basename(code.co_filename), code.co_firstlineno, name_of(code))
+            self.add_event(name, start, stack, end)
+
+    def add_event(self, name, start, stack, end):
         self.events.append({"ph": "X", "cat": "cpu_op", "name": name, "pid": os.getpid(),
                             "tid": threading.get_ident() & 0x7FFFFFFF,
-                            "ts": start / 1000, "dur": (time.time_ns() - start) / 1000})
+                            "ts": (start - self.start) / 1000, "dur": (end - start) / 1000,
+                            "args": {"Call stack": stack}})
 
     def stop(self):
         sys.setprofile(self.former)
+        end = time.time_ns()
         while self.open:
-            start, code = self.open.pop()
-            self.add(start, code)
-        identity = {"pid": os.getpid(), "tid": threading.get_ident() & 0x7FFFFFFF}
-        self.events.append(dict(identity, ph="X", cat="cpu_op", name="<loop>", ts=self.start / 1000,
-                                dur=(time.time_ns() - self.start) / 1000))
-        return {"schemaVersion": 1, "baseTimeNanoseconds": 0, "traceEvents": self.events}
+            self.add(*self.open.pop(), end)
+        self.add_event("<loop>", self.start, self.outer, end)
+        return {"schemaVersion": 1, "baseTimeNanoseconds": self.start, "traceEvents": self.events}
+
+
+def name_of(code):
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def place_of(frame):
+    return "%s(%d): %s" % (frame.f_code.co_filename, frame.f_lineno, name_of(frame.f_code))

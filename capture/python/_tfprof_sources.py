@@ -121,6 +121,9 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
 
 class GraphSource(Source):
     def __init__(self, graph, op_log=None):
+        if graph is not None and not hasattr(graph, "as_graph_def"):
+            raise TypeError("graph is %s, not a tf.Graph; of PyTorch give None and add steps, and for the parameters of "
+                            "its modules record the program with tfprof-capture" % type(graph).__name__)
         super().__init__()
         self.graph, self.op_log, self.run_metas, self.ran = graph, op_log, [], set()
         self.profile = None

@@ -104,6 +104,14 @@ while ops.children:
     names[ops.name.split(":")[-1]] = ops
 assert sum(node.run_count for node in names["inner"].graph_nodes) == 5 and names["inner"].exec_micros > 0, names
 assert not [name for name in names if "step_begins" in name or "see" == name], names
+# The lines that called: those of <module>, of work, and of what a comprehension is in some releases.
+code = context.profiler.profile_python(dict(silent, order_by="micros", show_name_regexes=["<string>.*"]))
+way = [code]
+while way[-1].children:
+    way.append(way[-1].children[0])
+assert way[1].name == "<string>:18:<module>" and way[2].name == "<string>:9:work", [one.name for one in way]
+assert [node.name.split(":")[-1] for node in way[-1].graph_nodes] == ["inner"], way[-1]
+assert code.total_exec_micros == some.total_exec_micros, (code, some)
 with tfprof.ProfileContext(sys.argv[2], enabled=False) as context:
     context.trace_next_step()
     assert context.profiler is None
