@@ -38,7 +38,8 @@ record() {
         skipped=$((skipped + 1)); printf '  skipped  %s: %s\n' "$1" "$reason"
       fi ;;
     *)
-      failed=$((failed + 1)); failures+=("$1"); printf '  FAILED   %s (exit status %s, %s s), the end of %s:\n' "$1" "$2" "$4" "$3"
+      failed=$((failed + 1)); failures+=("$1")
+      printf '  FAILED   %s (exit status %s, %s s), the end of %s:\n' "$1" "$2" "$4" "$3"
       tail -n 25 "$3" | sed 's/^/           /' ;;
   esac
 }
@@ -96,7 +97,8 @@ need_test_python() {
       PYTHON=$PWD/.venv/bin/python
     fi
     if ! "$PYTHON" -m pip install -q apsw coverage numpy py-spy; then
-      [ -z "${CI:-}" ] || fail "apsw, coverage, NumPy and py-spy could not be installed, and nothing may be left out for want of them"
+      [ -z "${CI:-}" ] ||
+        fail "apsw, coverage, NumPy and py-spy could not be installed, and nothing may be left out for want of them"
       echo "apsw, coverage, NumPy and py-spy could not be installed; tests that need them are skipped"
     fi
   fi
@@ -126,7 +128,8 @@ fi
 if wants tsan; then # ThreadSanitizer
   cmake --preset tsan >/dev/null
   if cmake --build --preset tsan -j "$(nproc)" >"$logs/tsan-build.log" 2>&1; then
-    # Only those that use threads.  Recent kernels place mappings where the runtime of older compilers does not expect them.
+    # Only those that use threads.  Recent kernels place mappings where the runtime of older compilers does not expect
+    # them.
     run_ctest build-tsan tsan 'capture|parallel|store|read|threads|derive' setarch "$(uname -m)" -R
   else
     record tsan/build 1 "$logs/tsan-build.log" -

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
 # dependencies.sh: what tfprof needs from the system, named once.  Sourced by examples/quickstart.sh and tests/run.sh.
 #
-#   need_packages PURPOSE PACKAGE...   installs what is missing with apt-get (as root, or through sudo); where that cannot
-#                                      be, names it and ends
+#   need_packages PURPOSE PACKAGE...   installs what is missing with apt-get (as root, or through sudo); where that
+#                                      cannot be, names it and ends
 #   need_python_environment            sets PYTHON to a Python with PyTorch: the one in PATH when it has it, else one in
 #                                      .venv made here
 #   build_release                      configures and builds into build/
 #
 # Nothing is ever installed into the system's Python.
 
-build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1g-dev libdeflate-dev libisal-dev libprotobuf-c-dev
-  protobuf-c-compiler libreadline-dev libpcre2-dev libsnappy-dev)
+build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1g-dev libdeflate-dev libisal-dev
+  libprotobuf-c-dev protobuf-c-compiler libreadline-dev libpcre2-dev libsnappy-dev)
 python_packages=(python3 python3-venv ca-certificates)
 # python3-dev: torch.compile builds what includes Python.h.
 # shellcheck disable=SC2034  # used by tests/run.sh
@@ -33,7 +33,9 @@ need_packages() {
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     # Another system: only complain about what is really not there.
     local absent=() program
-    for program in gcc cmake make sqlite3 protoc-c python3; do command -v "$program" >/dev/null || absent+=("$program"); done
+    for program in gcc cmake make sqlite3 protoc-c python3; do
+      command -v "$program" >/dev/null || absent+=("$program")
+    done
     [ ${#absent[@]} -eq 0 ] && return 0
     fail "this is not a Debian or Ubuntu system; please install what $purpose needs (Debian's names): $*"
   fi
@@ -48,7 +50,8 @@ need_packages() {
   fi
   say "Installing ${missing[*]}"
   "${as_root[@]}" apt-get update -q >/dev/null || fail "apt-get update failed; missing packages: ${missing[*]}"
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" >/dev/null ||
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${missing[@]}" >/dev/null ||
     fail "apt-get could not install: ${missing[*]}"
 }
 
@@ -71,7 +74,8 @@ build_release() {
     { tail -n 40 build/build.log >&2; fail "the build failed; the whole log is build/build.log"; }
 }
 
-install_pytorch() { # into .venv; the small CPU build where its own index can be reached, else what the configured index has
+# Into .venv: the small CPU build where its own index can be reached, else what the configured index has.
+install_pytorch() {
   .venv/bin/python -m pip install -q --retries 0 --timeout 10 --index-url https://download.pytorch.org/whl/cpu \
     "torch==$pytorch_release" numpy >/dev/null 2>&1 ||
     .venv/bin/python -m pip install -q "torch==$pytorch_release" numpy ||

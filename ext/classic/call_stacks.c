@@ -10,9 +10,9 @@
 ** Of a capture a location is a line and the function that it is in, which is what pprof -list shows, from the outermost
 ** on; and as lines there run ops as well as call functions that do, no node of a displayed line is left out.
 **
-** With -compat it is as in TensorFlow's profiler where that is mistaken: of functions of one name that one line calls, but
-** that stand in several files, each is taken for the first of them; and the nodes of a line that calls others have no
-** samples even where these others are hidden.
+** With -compat it is as in TensorFlow's profiler where that is mistaken: of functions of one name that one line calls,
+** but that stand in several files, each is taken for the first of them; and the nodes of a line that calls others have
+** no samples even where these others are hidden.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,8 @@ static char *function_name(const struct classic_model *model, uint32_t frame) {
   return length < 0 ? NULL : name;
 }
 
-/* What tells a location from others in TensorFlow's profiler: the line that calls, and the bare name of what it calls. */
+/* What tells a location from others in TensorFlow's profiler: the line that calls, and the bare name of what it
+** calls. */
 static enum tfprof_status find_call(struct stacks *stacks, uint32_t caller, uint32_t frame, string_id *call) {
   const struct classic_model *model = stacks->result->model;
   const struct classic_frame *from = &model->frames[caller / 2];

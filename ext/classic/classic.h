@@ -150,15 +150,16 @@ void classic_model_free(struct classic_model *model);
 struct classic_user_type {
   char *pattern, *type;
 };
-/* What a frame of a capture that has no file is called; *name is NULL for those that have one, and for TensorFlow's. The
-** object that a method belongs to is left out, since it is another one each time: "<built-in method add_>" of "<built-in
-** method add_ of Tensor object at 0x7f23a5177ed0>".  The caller frees it. False: no memory. */
+/* What a frame of a capture that has no file is called; *name is NULL for those that have one, and for TensorFlow's.
+** The object that a method belongs to is left out, since it is another one each time: "<built-in method add_>" of
+** "<built-in method add_ of Tensor object at 0x7f23a5177ed0>".  The caller frees it. False: no memory. */
 bool classic_name_without_file(const struct classic_model *model, const struct classic_frame *frame, bool is_gradient,
                                char **name);
 /* Once for a model. */
 enum tfprof_status classic_model_add_types(struct classic_model *model, const struct classic_user_type *types,
                                            size_t count, struct tfprof_error *error);
-/* TFPROF_NOT_FOUND: there is no such step, and the message lists those that there are; or no traces for the code view. */
+/* TFPROF_NOT_FOUND: there is no such step, and the message lists those that there are; or no traces for the code
+** view. */
 enum tfprof_status classic_check(const struct classic_model *model, enum classic_view view,
                                  const struct classic_options *options, struct tfprof_error *error);
 /* Of each node, and one more that is 0: own values in a step, or on average. Shared with others; to be put back. NULL:

@@ -13,8 +13,8 @@
 ** op allocated itself, so that totals along the way count everything once.
 **
 ** Inputs (graph view): an op takes the ops that it called, the parameters of its module whose shapes its inputs have
-** (which makes its line theirs in the code view), and, in the gradient, the forward op; and by a control edge the op before it on its thread, as the order in which
-** they were first seen.  So there are no circles.
+** (which makes its line theirs in the code view), and, in the gradient, the forward op; and by a control edge the op
+** before it on its thread, as the order in which they were first seen.  So there are no circles.
 */
 #ifndef TFPROF_CLASSIC_OPS_GRAPH_H
 #define TFPROF_CLASSIC_OPS_GRAPH_H

@@ -479,8 +479,8 @@ static enum tfprof_status connect(struct ops_graph *graph, bool is_around, uint8
 }
 
 /* The ops that a module calls itself take its parameters, and then those of the modules within it that they use without
-** calling them, as MultiheadAttention its out_proj: each the first op that has an input of its shape.  The place of that
-** op in the program is the parameter's. */
+** calling them, as MultiheadAttention its out_proj: each the first op that has an input of its shape.  The place of
+** that op in the program is the parameter's. */
 static enum tfprof_status connect_parameters(struct ops_graph *graph) {
   uint8_t *is_taken = calloc((size_t)graph->count + 1, 1);
   enum tfprof_status status = is_taken ? connect(graph, false, is_taken) : error_no_memory(graph->error);

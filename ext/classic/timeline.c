@@ -504,8 +504,8 @@ static bool has_points(const struct classic_runs *runs, string_id device) {
   return false;
 }
 
-/* Points that are far enough from the last; of TensorFlow's profiles those that displayed nodes read. The names of the processes come with the runs, before all counters, so that
-** this is called twice. */
+/* Points that are far enough from the last; of TensorFlow's profiles those that displayed nodes read. The names of the
+** processes come with the runs, before all counters, so that this is called twice. */
 static bool write_memory(struct graph *graph, bool names, FILE *messages) {
   const struct classic_model *model = graph->result->model;
   const struct classic_runs *runs = graph->runs;

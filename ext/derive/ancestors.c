@@ -1,4 +1,4 @@
-/* ancestors.c: see ancestors.h. Of each block the last row comes first, for parents mostly come after their children. */
+/* ancestors.c: see ancestors.h. The last row of a block comes first, for parents mostly come after their children. */
 #include "derive/ancestors.h"
 
 enum { BLOCK_ROWS = 1 << 14 /* what a thread is given at a time */ };

@@ -8,9 +8,9 @@
 ** All arguments are texts, as tables and users have them, and may hold anything: what cannot be understood makes the
 ** answer FLOPS_UNKNOWN. Shapes: a JSON list of shapes, each a list of sizes, a text such as "32x3x3", or null; for an
 ** input that is a list of tensors a list of shapes.  One shape alone may be written without the outer list as 32x3x3.
-** Attributes: a JSON object by name (strides, padding, data_format, transpose_a, ksize, equation ...; of convolutions in
-** PyTorch stride, padding, dilation, transposed, output_mask) or a JSON list by position, where the elements may be texts
-** of values, as in ops.input_values: ["","","[1, 1]","False"].
+** Attributes: a JSON object by name (strides, padding, data_format, transpose_a, ksize, equation ...; of convolutions
+** in PyTorch stride, padding, dilation, transposed, output_mask) or a JSON list by position, where the elements may be
+** texts of values, as in ops.input_values: ["","","[1, 1]","False"].
 */
 #ifndef TFPROF_FLOPS_H
 #define TFPROF_FLOPS_H

@@ -2,8 +2,8 @@
 **
 ** The profiler stops within its last step, whose work on devices may be cut off.  So what was launched from the start
 ** of that step on does not count, where the profiler marked two steps or more; neither does what no recorded call
-** launched.  A trace that holds no launching call at all, of which HTA would leave out everything, tells less: there the
-** step of the op that an activity names counts, and of what names none the start of the activity itself.
+** launched.  A trace that holds no launching call at all, of which HTA would leave out everything, tells less: there
+** the step of the op that an activity names counts, and of what names none the start of the activity itself.
 */
 #include "derive/passes.h"
 #include "derive/rows.h"

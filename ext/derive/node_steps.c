@@ -2,7 +2,7 @@
 ** that each module ran itself cost in each step.
 **
 ** Of a module's row run_count is the number of those ops, exec_ns their self times and the times of the kernels that
-** they launched, requested_bytes what they allocated; nothing is counted twice, so that sums over modules are right. 
+** they launched, requested_bytes what they allocated; nothing is counted twice, so that sums over modules are right.
 ** Ops outside all steps make a row without a step.  The classic views go further, to single ops (classic/ops_graph.h).
 */
 #include "derive/passes.h"

@@ -110,8 +110,8 @@ enum tfprof_status derive_set_few_references(struct profile *profile, unsigned t
 ** rows, no segment. */
 enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,
                                      struct tfprof_error *error);
-/* How to compute a column of a made table: out[i] is the value of row first + i, an int64_t, uint32_t or string_id, with
-** NULL as above. Or (MADE_SUM, without `fill`) of which columns that come before it in the list it is the sum. */
+/* How to compute a column of a made table: out[i] is the value of row first + i, an int64_t, uint32_t or string_id,
+** with NULL as above. Or (MADE_SUM, without `fill`) of which columns that come before it in the list it is the sum. */
 struct made_column {
   uint16_t column;
   enum { MADE_INTEGERS, MADE_REFERENCES, MADE_TEXTS, MADE_SUM } kind;

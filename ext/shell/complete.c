@@ -218,7 +218,9 @@ static void add_argument(const char *command) {
   if (strcasecmp(command, "help") == 0) {
     for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) add_choice(topics[i]);
   }
-  for (int i = 0; i < OUTPUT_FORMAT_COUNT && strcasecmp(command, "format") == 0; i++) add_choice(output_format_names[i]);
+  if (strcasecmp(command, "format") == 0) {
+    for (int i = 0; i < OUTPUT_FORMAT_COUNT; i++) add_choice(output_format_names[i]);
+  }
 }
 
 static char **complete(const char *text, int start, int end) {

@@ -19,8 +19,8 @@ void pool_free(struct pool *pool);
 /* Interns a copy of the bytes. *id is 0 for text == NULL. TFPROF_NO_MEMORY, or TFPROF_LIMIT beyond 2^32-2 strings or
 ** 1 GB texts. */
 enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t length, string_id *id);
-/* The same of a text from a file, which may be anything: for each byte that is not UTF-8 it has U+FFFD, and *mended (may
-** be NULL) counts such texts. SQLite takes any bytes for text, but many who read from it do not. */
+/* The same of a text from a file, which may be anything: for each byte that is not UTF-8 it has U+FFFD, and *mended
+** (may be NULL) counts such texts. SQLite takes any bytes for text, but many who read from it do not. */
 enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id,
                                       uint64_t *mended);
 #define NOT_UTF8_MESSAGE "texts with bytes that are not UTF-8 have U+FFFD in their place"

@@ -14,8 +14,8 @@ struct classic_cached {
   struct classic_cached *next;
 };
 
-/* The table temp.node_type_patterns: types that the user gives to nodes. Made with the stored views; a plain TEMP table,
-** so that only its name, title and columns mean anything here. */
+/* The table temp.node_type_patterns: types that the user gives to nodes. Made with the stored views; a plain TEMP
+** table, so that only its name, title and columns mean anything here. */
 extern const struct table_spec classic_types_table;
 extern const char classic_types_sql[];
 /* Its rows; -1: it is not there. */
@@ -26,9 +26,9 @@ sqlite3_int64 classic_types_count(struct connection *connection);
 enum tfprof_status classic_cache_get(struct connection *connection, const char *selection,
                                      struct classic_cached ***models, size_t *count, struct tfprof_error *error);
 void classic_cache_put_back(struct classic_cached *cached);
-/* Of several profiles only some may have the step, or code traces: the processes that load data have none of the training
-** loop's steps.  The others are put back and taken out of the array.  Fails, and leaves the array as it is, where all are
-** others; else `error` says why the first one is, if its status is not TFPROF_OK. */
+/* Of several profiles only some may have the step, or code traces: the processes that load data have none of the
+** training loop's steps.  The others are put back and taken out of the array.  Fails, and leaves the array as it is,
+** where all are others; else `error` says why the first one is, if its status is not TFPROF_OK. */
 enum tfprof_status classic_cache_keep_answering(struct classic_cached **models, size_t *count, enum classic_view view,
                                                 const struct classic_options *options, struct tfprof_error *error);
 /* Forgets everything that nobody uses. */

@@ -1,6 +1,6 @@
 /* view_function.c: a stored SELECT with :parameters becomes an eponymous virtual table: op_diff('a', 'b').
 **
-** Its visible columns are those of the SELECT, its hidden ones the parameters in the order in which they first appear. 
+** Its visible columns are those of the SELECT, its hidden ones the parameters in the order in which they first appear.
 ** All must be given, by = (or as arguments), because a SELECT without its parameter would answer another question: what
 ** is missing is an error, and what the order of joined tables cannot supply yet makes SQLite look for another order.
 */

@@ -10,6 +10,7 @@ while read -r path; do
     echo "README.md names $path, which does not exist"
     missing=1
   fi
-done < <(grep -oE '\]\([A-Za-z][A-Za-z0-9_./-]*\)|`(ext|proto|capture|sql|tests|examples|tools)/[A-Za-z0-9_./-]*`' README.md |
-  sed -E 's/^\]\(//; s/\)$//; s/`//g' | sort -u)
+done < <(
+  grep -oE '\]\([A-Za-z][A-Za-z0-9_./-]*\)|`(ext|proto|capture|sql|tests|examples|tools)/[A-Za-z0-9_./-]*`' README.md |
+    sed -E 's/^\]\(//; s/\)$//; s/`//g' | sort -u)
 exit $missing

@@ -36,8 +36,8 @@ for target in "${targets[@]}"; do
   if [ -d "tests/fuzz/corpus/${target#fuzz_}" ]; then kept=("tests/fuzz/corpus/${target#fuzz_}"); fi
   echo "== $target, $seconds s"
   status=0
-  "build-fuzz/tests/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 \
-    -artifact_prefix=build-fuzz/ "$corpus" "${kept[@]}" 2>"build-fuzz/$target.log" || status=$?
+  "build-fuzz/tests/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=65536 \
+    -print_final_stats=1 -artifact_prefix=build-fuzz/ "$corpus" "${kept[@]}" 2>"build-fuzz/$target.log" || status=$?
   grep -E 'ERROR|SUMMARY|runtime error|number_of_executed_units|new_units_added' "build-fuzz/$target.log" || true
   if [ $status -ne 0 ]; then
     tail -n 40 "build-fuzz/$target.log"

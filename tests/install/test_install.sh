@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test_install.sh: `cmake --install` into a folder of its own: every part is there, finds the others, and works from there.
+# test_install.sh: `cmake --install` into a folder of its own: every part is there, finds the others, and works from
+# there.
 set -eu
 build=$(realpath "${TFPROF_BUILD:-build}")
 prefix=$(mktemp -d)
@@ -40,7 +41,10 @@ cd "$prefix"
 # shellcheck disable=SC2016  # the program expands them
 bin/tfprof-capture -o run -- sh -c 'echo "$TFPROF_LIBRARY"; echo "$PYTHONPATH"' >out 2>/dev/null
 [ "$(sed -n 1p out)" = "$(realpath "$library")" ] || fail "TFPROF_LIBRARY is $(sed -n 1p out)"
-case $(sed -n 2p out) in "$(realpath "$(dirname "$library")")/python"*) ;; *) fail "PYTHONPATH is $(sed -n 2p out)" ;; esac
+case $(sed -n 2p out) in
+  "$(realpath "$(dirname "$library")")/python"*) ;;
+  *) fail "PYTHONPATH is $(sed -n 2p out)" ;;
+esac
 
 # An installation that lacks a part says which.
 rm "$library"

@@ -112,7 +112,8 @@ def test_bombs_once(_engine):
         # A gzip file in a gzip file is no trace; one that begins with many empty members is.
         inner = gzip.compress(gzip.compress(("[" + OP % ("op", 1, "") + "]").encode()))
         assert "no profile" in ask(written(directory, inner, "twice.json.gz"), COUNTS)[1]
-        members = gzip.compress(b"") * 100_000 + gzip.compress(b" \n" * 100_000) + gzip.compress(("[" + OP % ("op", 1, "") + "]").encode())
+        members = (gzip.compress(b"") * 100_000 + gzip.compress(b" \n" * 100_000)
+                   + gzip.compress(("[" + OP % ("op", 1, "") + "]").encode()))
         lines, error, _ = ask(written(directory, members, "members.json.gz"), COUNTS)
         assert not error and "op" in lines[0], (error, lines)
 
@@ -162,9 +163,11 @@ def test_not_utf8(engine):
         assert connection.values("SELECT attributes FROM ops WHERE name GLOB 'a*'") == [('{"note":"\ufffd"}',)]
         assert connection.values("SELECT function, file FROM code_frames") == [("g\ufffd\ufffd\ufffd", "f\ufffd.py")]
         assert connection.values("SELECT name FROM threads") == [("t\ufffd",)]
-        rows = connection.values("SELECT table_name, count, offset FROM diagnostics WHERE reason = 'not_utf8' ORDER BY 1")
+        told = "SELECT table_name, count, offset FROM diagnostics WHERE reason = 'not_utf8' ORDER BY 1"
+        rows = connection.values(told)
         assert len(rows) == 2 and rows[0][1] >= 3 and bad[rows[0][2]:].startswith(b"a\xff"), rows
-        assert rows[1][:2] == ("ops", 1) and bad[rows[1][2]:].startswith(b'{"ph":"X","cat":"cpu_op","name":"a\xff'), rows
+        assert rows[1][:2] == ("ops", 1), rows
+        assert bad[rows[1][2]:].startswith(b'{"ph":"X","cat":"cpu_op","name":"a\xff'), rows
         for name, sql in (("op_summary", "SELECT * FROM op_summary"), ("code_summary", "SELECT * FROM code_summary")):
             assert connection.values(sql), name
     connection.close()
@@ -175,7 +178,7 @@ def test_not_utf8_elsewhere(engine):
     trace = [{"action": "alloc", "addr": 1, "size": 512, "stream": 0, "time_us": 1,
               "frames": [{"filename": "f.py", "line": 1, "name": "gQ"}]}]
     files = {
-        "snapshot.pickle": (pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4).replace(b"gQ", b"g\xff"),
+        "snapshot.pickle": (pickle.dumps({"segments": [], "device_traces": [trace]}, 4).replace(b"gQ", b"g\xff"),
                             "SELECT function FROM code_frames", "g\ufffd"),
         "graph.pbtxt": (b'node { name: "a\\377b" op: "NoOp" }', "SELECT name FROM nodes", "a\ufffdb"),
         "chrome.json": (b'[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"args":{"text":"\xff"}}]',

@@ -407,10 +407,11 @@ def check_classic():
         profile.add("devices", id=5, profile_id=1, kind="gpu", ordinal=0, name="GPU 0")
         for number, step in enumerate(profile.steps(4)):
             begin = number * 100 * MS
-            profile.add("step_segments", profile_id=1, step_id=step, category="cpu", start_ns=begin, end_ns=begin + 100 * MS,
-                        dur_ns=100 * MS)
+            profile.add("step_segments", profile_id=1, step_id=step, category="cpu", start_ns=begin,
+                        end_ns=begin + 100 * MS, dur_ns=100 * MS)
         begin, end = 100 * MS, 100 * MS + 4 * busy_ms * MS
-        profile.add("kernels", profile_id=1, name="gemm", kind="compute", device_id=5, start_ns=begin, end_ns=end, dur_ns=end - begin)
+        profile.add("kernels", profile_id=1, name="gemm", kind="compute", device_id=5, start_ns=begin, end_ns=end,
+                    dur_ns=end - begin)
         expect(f"a kernel of {4 * busy_ms} ms", profile, accelerator_utilization=None)
         check(severities == {"accelerator_utilization": severity}, f"{busy_ms}: {severities}")
     # Where nothing is marked the ops themselves are the evidence.
@@ -468,7 +469,8 @@ def check_classic():
     profile.add("counters", profile_id=1, name="process_cpu", unit="ratio", value=1.5)
     profile.add("counters", profile_id=1, name="host_cpu", unit="ratio", value=0.99)
     for dur_ns, rate in ((3 * MS, 1.0), (MS, 5.0)):  # the mean is by time, as that of the bytes
-        profile.add("collectives", profile_id=1, name="broadcast", step_id=1, dur_ns=dur_ns, bytes=10**9, bus_bytes_per_second=rate)
+        profile.add("collectives", profile_id=1, name="broadcast", step_id=1, dur_ns=dur_ns, bytes=10**9,
+                    bus_bytes_per_second=rate)
     profile.connection.create_function("format", -1, lambda template, *values: template)
     check(any("links 2.0 B/s" in message for _, message in said(profile, "job")), said(profile, "job"))
     profile.connection.execute("DELETE FROM temp.collectives WHERE name = 'broadcast'")

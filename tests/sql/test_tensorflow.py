@@ -132,7 +132,8 @@ def test_unusual_forms(engine):
                         (4, entry(device + "/stream:all",
                                   say(time(start + 9, 20), time(start + 40, 22 + 300 * (step == 3))))),
                         (5, entry("/device:" + device, say(time(start, 7 + step)))), (6, "/device:" + device),
-                        (7, say((1, start + 90), (6, 4096), (7, 300 + step), (8, -200 - step), (9, 5000000000), (10, 77),
+                        (7, say((1, start + 90), (6, 4096), (7, 300 + step), (8, -200 - step), (9, 5000000000),
+                                (10, 77),
                                 (11, b"\x08\x01"))),
                         (11, say((1, start + 2), (2, 512))), (11, say((1, start + 3), (2, -512)))]
                 execs.append((12, entry(step, say(*(cost[::-1] if is_turned else cost)))))
@@ -149,7 +150,8 @@ def test_unusual_forms(engine):
             connection = opened(engine, "profile_path", path)
             told = [[list(row) for row in connection.values(sql)] for sql in (
                 COSTS,
-                "SELECT start_ns, dur_ns, threads.name FROM kernels JOIN threads ON threads.id = thread_id ORDER BY 1, 2",
+                "SELECT start_ns, dur_ns, threads.name FROM kernels JOIN threads ON threads.id = thread_id "
+                "ORDER BY 1, 2",
                 "SELECT start_ns, dur_ns FROM ops ORDER BY 1, 2", "SELECT time_ns, value FROM counters ORDER BY 1",
                 "SELECT allocated_ns, released_ns, bytes FROM allocations ORDER BY 1",
                 "SELECT reason, count FROM diagnostics")]
@@ -157,8 +159,8 @@ def test_unusual_forms(engine):
             assert told == expected, (form, told, expected)
     costs, kernels, ops, counters, allocations, diagnostics = expected
     longer = [300000 * (step == 3) for step in range(4)]
-    assert costs == [[f"n{number}", step, 2, 49000 + 1000 * step + longer[step], 42000 + longer[step], 7000 + 1000 * step,
-                      4096, 300 + step, -200 - step, 5000000000] for number in (1, 2) for step in range(4)], costs
+    assert costs == [[f"n{number}", step, 2, 49000 + 1000 * step + longer[step], 42000 + longer[step],
+                      7000 + 1000 * step, 4096, 300 + step, -200 - step, 5000000000] for number in (1, 2) for step in range(4)], costs
     starts = [1700000000000000000 + 1000000 * step + 10000000 * number for number in (1, 2) for step in range(4)]
     assert kernels == [[start + after, micros, f"gpu:{i // 4}/stream:all"] for i, start in enumerate(starts)
                        for after, micros in ((9000, 20000), (40000, 22000 + longer[i % 4]))], kernels

@@ -148,8 +148,8 @@ static void test_jobs(void) {
   }
 }
 
-/* The job changes; K follows within a hundred steps. Where steps vary by more than recording one costs, K is 2 or, where
-** that seems to cost up to twice as much, 4. */
+/* The job changes; K follows within a hundred steps. Where steps vary by more than recording one costs, K is 2 or,
+** where that seems to cost up to twice as much, 4. */
 static void test_change(void) {
   struct job slow = launch_bound;
   slow.step_ns = 100e6;

@@ -214,8 +214,8 @@ static void test_builder(void) {
   column_builder_cancel(&builder);
 }
 
-/* Rows of an appender, every `null_every`th of them NULL (0: none); the others one by one or, where none is NULL, `at_once`
-** together. */
+/* Rows of an appender, every `null_every`th of them NULL (0: none); the others one by one or, where none is NULL,
+** `at_once` together. */
 static void append_and_compare(const char *what, const int64_t *values, uint32_t null_every, uint32_t at_once,
                                unsigned most_width) {
   uint64_t nulls[(ROWS + 63) / 64] = {0};

@@ -2,7 +2,7 @@
 **
 ** The file is cut into chunks that end where an event seems to end.  Each of several workers takes the next chunk
 ** (reading it, and inflating it, one at a time), parses it as if the cut were right, waits for its turn, and
-** publishes.  The turn tells whether it was right: the chunk before must have ended between two events of the array. 
+** publishes.  The turn tells whether it was right: the chunk before must have ended between two events of the array.
 ** If not - a list of objects among an event's arguments looked like events, a string held braces - the rest of the
 ** chunk before and this one are parsed again together.  So the outcome is that of reading the file from start to end,
 ** and a wrong guess costs time only.

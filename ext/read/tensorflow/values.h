@@ -14,8 +14,8 @@ struct tf_text {
 void tf_text_free(struct tf_text *text);
 void tf_text_add(struct tf_text *text, const char *bytes, size_t length);
 void tf_text_print(struct tf_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* As a JSON number of so many digits. JSON has no infinities: 9e999 is one to SQLite and to all who read numbers as doubles;
-** what is not a number is null. */
+/* As a JSON number of so many digits. JSON has no infinities: 9e999 is one to SQLite and to all who read numbers as
+** doubles; what is not a number is null. */
 void tf_text_real(struct tf_text *text, int digits, double value);
 /* As a JSON string, with its quotes. Bytes that are no UTF-8 become U+FFFD. */
 void tf_text_quote(struct tf_text *text, const char *bytes, size_t length);
