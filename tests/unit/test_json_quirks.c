@@ -1,4 +1,5 @@
 /* test_json_quirks.c: what real traces have that readers trip over, one small file each (tests/fixtures/kineto). */
+#include "read/json/probe.h"
 #include "unit/json_test.h"
 
 static void test_times(void) {
@@ -257,6 +258,36 @@ static void test_odd_texts(void) {
   close_opened(&o);
 }
 
+/* What torch.profiler writes of names and of add_metadata() that hold quotes: such a text costs itself at most. */
+static void test_quotes(void) {
+  static const char text[] =
+      "{\n  \"schemaVersion\": 1,\n  \"my key\": \"val /\"q/\"\",\n  \"other\": \"a\" b\",\n  \"ke\"y\": \"lost\",\n"
+      "  \"baseTimeNanoseconds\": 1000000000000,\n  \"traceEvents\": [\n"
+      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 1\n  },\n"
+      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"{\"ph\":\"X\"},{\"ph\":\"X\"}\", \"pid\": 1, \"tid\": 1, \"ts\": 3, "
+      "\"dur\": 1\n  },\n"
+      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"], \"traceEvents\": [\", \"pid\": 1, \"tid\": 1, \"ts\": 5, "
+      "\"dur\": 1\n  },\n"
+      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": 7, \"dur\": 1\n  }\n"
+      "  ],\n  \"traceName\": \"/tmp/a.json\"\n}";
+  CHECK(json_probe(temporary(text, sizeof text - 1), (const uint8_t *)text, 100) > 0);
+  for (size_t chunk = 0; chunk < 300; chunk += 100) {
+    struct opened o = open_bytes(text, sizeof text - 1, chunk);
+    CHECK(!o.status && store_profile_at(o.store, 0)->complete);
+    ROWS(ops, 3);
+    TEXT(ops, name, 0, "a");
+    INTEGER(ops, start_ns, 0, 1000000001000);
+    TEXT(ops, name, 1, "], \"traceEvents\": [");
+    TEXT(ops, name, 2, "b");
+    const char *attributes = pool_text(store_pool(o.store), store_profile_at(o.store, 0)->attributes);
+    CHECK(attributes && strcmp(attributes,
+                               "{\"my key\":\"val /\\\"q/\\\"\",\"other\":\"a\\\" b\","
+                               "\"traceName\":\"/tmp/a.json\"}") == 0);
+    CHECK(diagnosed(&o, "unescaped_quote") == 4 && diagnosed(&o, "malformed_json") == 2);
+    close_opened(&o);
+  }
+}
+
 /* An event whose args are no object must not change how those of the events after it are read. */
 static void test_odd_args(void) {
   static const char *const odd[] = {"0", "null", "[]", "\"none\"", "[{\"External id\": 5}]", "{}"};
@@ -410,6 +441,7 @@ static void test_arguments_of_others(void) {
 
 int main(void) {
   test_arguments_of_others();
+  test_quotes();
   test_phases();
   test_counters();
   test_without_names();

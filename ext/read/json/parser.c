@@ -274,12 +274,17 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
       }
       if (stop == STOP_ELEMENT) {
         p = scan_value(s.value, end, &ignored);
-        if (p >= end) return done;
-        worker_problem(w, PROBLEM_NOT_OBJECT, s.value);
-        if (p == s.value) p++;
-        done = p;
-        at = 0, level = 0, last = NULL;
-        continue;
+        const char *next = scan_space(p);
+        if (next >= end && !w->is_last) return done;
+        /* Otherwise it is what is left of an event whose quotes have confused the parser. */
+        if (next >= end || *next == ',' || *next == ']') {
+          if (p >= end) return done;
+          worker_problem(w, PROBLEM_NOT_OBJECT, s.value);
+          done = p;
+          at = 0, level = 0, last = NULL;
+          continue;
+        }
+        stop = STOP_ERROR;
       }
       if (stop == STOP_ERROR) {
         p = recover(s.value, end);
@@ -304,6 +309,74 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
   }
 }
 
+/* ---- beside the events ---- */
+
+/* Where one of the members begins that libkineto writes, or the events: where to go on behind what is no JSON. NULL:
+** nowhere in the data. */
+static const char *find_member(const char *p, const char *end) {
+  static const char *const names[] = {"traceEvents",         "deviceProperties", "distributedInfo", "displayTimeUnit",
+                                      "baseTimeNanoseconds", "schemaVersion",    "host_name",       "traceName"};
+  for (; (p = memchr(p, '"', (size_t)(end - p))) != NULL; p++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+      size_t length = strlen(names[i]);
+      if ((size_t)(end - p) < length + 2 || memcmp(p + 1, names[i], length) != 0 || p[length + 1] != '"') continue;
+      const char *colon = scan_space(p + length + 2);
+      if (colon < end && *colon == ':') return p;
+    }
+  }
+  return NULL;
+}
+
+/* torch.profiler writes what add_metadata() was given without escapes: a text may end early, as those of events do.
+** Returns the end of the value; NULL: it cannot be told before there is more data. */
+static const char *end_of_member(struct worker *w, const char *p, const char *end, struct field *value) {
+  const char *next = scan_space(p);
+  if (next >= end) return w->is_last ? p : NULL;
+  if (value->kind != FIELD_TEXT || *next == ',' || *next == '}') return p;
+  if (end - next < REPAIR_BYTES && !w->is_last) return NULL;
+  const char *repaired = extend_text(p, end, value);
+  if (repaired) worker_problem(w, PROBLEM_QUOTE, value->text);
+  return repaired ? repaired : p;
+}
+
+/* The value as it stands in the file, but with the quotes of a text escaped. */
+static size_t copy_value(const struct field *value, const char *from, size_t length, char *to) {
+  if (value->kind != FIELD_TEXT) {
+    memcpy(to, from, length);
+    return length;
+  }
+  char *out = to;
+  *out++ = '"';
+  for (uint32_t i = 0; i < value->length; i++) {
+    if (value->text[i] == '"') *out++ = '\\';
+    else if (value->text[i] == '\\' && i + 1 < value->length) *out++ = value->text[i++];
+    *out++ = value->text[i];
+  }
+  *out++ = '"';
+  return (size_t)(out - to);
+}
+
+static bool add_member(struct worker *w, const struct field *key, const struct field *value, const char *from,
+                       const char *to) {
+  size_t length = (size_t)(to - from), room = value->kind == FIELD_TEXT ? 2 * length : length;
+  struct member *member = list_add(&w->members, sizeof *member);
+  char *copy = malloc(room + SCAN_PADDING + key->length + 1);
+  if (!member || !copy) {
+    if (member) w->members.count--;
+    free(copy);
+    return false;
+  }
+  member->value = copy;
+  member->value_length = copy_value(value, from, length, copy);
+  memset(copy + member->value_length, '"', SCAN_PADDING);
+  member->key = copy + member->value_length + SCAN_PADDING;
+  memcpy(member->key, key->text, key->length);
+  member->key[key->length] = '\0';
+  member->key_length = key->length;
+  member->offset = w->file_offset + (uint64_t)(key->text - 1 - w->data);
+  return true;
+}
+
 /* Members of the top-level object from p on, up to the events. */
 static const char *parse_object(struct worker *w, const char *p, enum parse_state *state) {
   const char *end = w->end;
@@ -321,9 +394,13 @@ static const char *parse_object(struct worker *w, const char *p, enum parse_stat
     if (q) q = scan_space(q);
     if (q && q >= end) return start;
     if (!q || *q != ':') {
-      worker_problem(w, PROBLEM_LEVEL, p);
-      *state = PARSE_END;
-      return p;
+      const char *next = find_member(p, end);
+      if (!next && !w->is_last) return start;
+      worker_problem(w, next ? PROBLEM_MALFORMED : PROBLEM_LEVEL, p);
+      if (!next) *state = PARSE_END;
+      if (!next) return p;
+      p = next;
+      continue;
     }
     q = scan_space(q + 1);
     if (q >= end) return start;
@@ -334,23 +411,9 @@ static const char *parse_object(struct worker *w, const char *p, enum parse_stat
     }
     p = scan_value(q, end, &value);
     if (p >= end) return start;
-    struct member *member = list_add(&w->members, sizeof *member);
-    char *copy = malloc((size_t)(p - q) + SCAN_PADDING + key.length + 1);
-    if (!member || !copy) {
-      w->no_memory = true;
-      if (member) w->members.count--;
-      free(copy);
-      continue;
-    }
-    member->value_length = (size_t)(p - q);
-    member->value = copy;
-    memcpy(copy, q, member->value_length);
-    memset(copy + member->value_length, '"', SCAN_PADDING);
-    member->key = copy + member->value_length + SCAN_PADDING;
-    memcpy(member->key, key.text, key.length);
-    member->key[key.length] = '\0';
-    member->key_length = key.length;
-    member->offset = w->file_offset + (uint64_t)(key.text - 1 - w->data);
+    p = end_of_member(w, p, end, &value);
+    if (!p) return start;
+    if (!add_member(w, &key, &value, q, p)) w->no_memory = true;
   }
 }
 
