@@ -2,10 +2,7 @@
 **
 ** ProfileProto nodes=1 map, has_trace=2, steps=3, id_to_string=4 map, miss_accelerator_stream=5; ProfileNode name=1,
 ** inputs=2 map, shape=4, op_types=5, canonical_device=6, host_device=7, float_ops=8, op=9, trace=10, attrs=11 map,
-** execs=12 map, id=13, src_output_index=14 map, output_shapes=15 map; ExecProfile run_count=1, all_start_micros=2,
-** latest_end_micros=3, accelerator_execs=4 map, cpu_execs=5 map, memory_execs=7; ExecTime times=1 {int64_values=1};
-** ExecMemory memory_micros=1, accelerator_persistent_bytes=5, requested_bytes=6, peak_bytes=7, residual_bytes=8,
-** output_bytes=9, allocator_bytes_in_use=10; AllocationRecord alloc_micros=1, alloc_bytes=2.
+** execs=12 map (profile_execs.c), id=13, src_output_index=14 map, output_shapes=15 map.
 **
 ** Map entries are {key=1, value=2}.  Nodes refer to each other by number, in any order: publish.c looks the numbers up.
 ** Of an input, the file knows the number of the source's output only once for each source.
