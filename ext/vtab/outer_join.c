@@ -22,15 +22,6 @@ bool outer_join_concerns(enum term_operator operator) {
   }
 }
 
-/* Whether `word` occurs in the text, without regard to case. */
-static bool contains(const char *text, const char *word) {
-  int length = (int)strlen(word);
-  for (; *text; text++) {
-    if (sqlite3_strnicmp(text, word, length) == 0) return true;
-  }
-  return false;
-}
-
 /* ---- texts of statements ---- */
 
 /* A word, an operator of comparison, or any other character; what is quoted counts as one character. */
@@ -138,7 +129,18 @@ static bool has_outer_join(const char *text) {
 }
 
 struct view { char *name, *sql; bool is_trigger, is_seen; };
-struct views { struct view *items; size_t count, capacity; };
+struct views { struct view *items; size_t count, capacity; }; /* in the order of their names, once all are read */
+
+static int compare_names(const char *name, size_t length, const char *other) {
+  size_t other_length = strlen(other), common = length < other_length ? length : other_length;
+  int order = sqlite3_strnicmp(name, other, (int)common);
+  return order ? order : (length > other_length) - (length < other_length);
+}
+
+static int compare_views(const void *left, const void *right) {
+  const struct view *a = left, *b = right;
+  return compare_names(a->name, strlen(a->name), b->name);
+}
 
 static bool add_views(sqlite3 *db, const char *schema, struct views *views) {
   sqlite3_stmt *statement = NULL;
@@ -178,17 +180,49 @@ static bool read_views(sqlite3 *db, struct views *views) {
     is_complete = schema && add_views(db, schema, views);
   }
   if (sqlite3_finalize(statement)) is_complete = false;
-  return is_complete && (has_temp || add_views(db, "temp", views));
+  is_complete = is_complete && (has_temp || add_views(db, "temp", views));
+  if (is_complete && views->count) qsort(views->items, views->count, sizeof *views->items, compare_views);
+  return is_complete;
+}
+
+static bool reaches_outer_join(const char *text, struct views *views, bool reaches_triggers);
+
+static bool view_reaches_outer_join(struct view *view, struct views *views, bool reaches_triggers) {
+  if (view->is_seen) return false;
+  view->is_seen = true; /* once is enough, and ends the recursion */
+  return reaches_outer_join(view->sql, views, reaches_triggers);
+}
+
+/* Of the views that a word, or a text in quotes, may be the name of. */
+static bool named_reaches_outer_join(struct token token, struct views *views, bool reaches_triggers) {
+  if (strchr("'\"`[", *token.start)) token = (struct token){token.start + 1, token.length > 2 ? token.length - 2 : 0};
+  size_t low = 0, high = views->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (compare_names(token.start, (size_t)token.length, views->items[middle].name) > 0) low = middle + 1;
+    else high = middle;
+  }
+  for (; low < views->count; low++) {
+    struct view *view = &views->items[low];
+    if (compare_names(token.start, (size_t)token.length, view->name) != 0) break;
+    if (!view->is_trigger && view_reaches_outer_join(view, views, reaches_triggers)) return true;
+  }
+  return false;
 }
 
 /* The text, or a view named in it, or in that ... */
 static bool reaches_outer_join(const char *text, struct views *views, bool reaches_triggers) {
+  struct token token;
   if (has_outer_join(text)) return true;
+  while (next_token(&text, &token)) {
+    bool may_be_name = is_of_word(*token.start) || strchr("'\"`[", *token.start);
+    if (may_be_name && named_reaches_outer_join(token, views, reaches_triggers)) return true;
+  }
   for (size_t i = 0; i < views->count; i++) {
     struct view *view = &views->items[i];
-    if (view->is_seen || !(view->is_trigger ? reaches_triggers : contains(text, view->name))) continue;
-    view->is_seen = true; /* once is enough, and ends the recursion */
-    if (reaches_outer_join(view->sql, views, reaches_triggers)) return true;
+    /* A name with a quote in it is no single token where it is written. */
+    bool is_anywhere = view->is_trigger ? reaches_triggers : strpbrk(view->name, "'\"`]") != NULL;
+    if (is_anywhere && view_reaches_outer_join(view, views, reaches_triggers)) return true;
   }
   return false;
 }
