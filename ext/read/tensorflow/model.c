@@ -243,15 +243,16 @@ bool tf_begin_step(struct tf_model *model, int64_t number) {
 }
 
 bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec) {
-  uint32_t place = model->nodes.items[node].exec;
-  if (!place || place > model->execs.count || model->execs.items[place - 1].node != node) {
-    bool has_room = model->costs.count + model->execs.count < INT32_MAX;
-    struct tf_exec *item = has_room ? tf_execs_add(&model->execs) : NULL;
-    if (!item) return tf_no_memory(model);
-    item->node = node;
-    place = model->nodes.items[node].exec = (uint32_t)model->execs.count;
+  size_t count = model->execs.count, place = model->nodes.items[node].exec;
+  if (place && place <= count && model->execs.items[place - 1].node == node) {
+    *exec = &model->execs.items[place - 1];
+    return true;
   }
-  *exec = &model->execs.items[place - 1];
+  bool has_room = model->costs.count + count < INT32_MAX;
+  struct tf_exec *item = *exec = has_room ? tf_execs_add(&model->execs) : NULL;
+  if (!item) return tf_no_memory(model);
+  item->node = node;
+  model->nodes.items[node].exec = (uint32_t)count + 1;
   return true;
 }
 
