@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """tensorflow_engine.py: TensorFlow's own profiler and tfprof on the same ProfileProtos, in the same run.
 
-    tensorflow_engine.py [--python PYTHON] [--nodes N,...] [--steps N] [--profile FILE]
+    tensorflow_engine.py [--python PYTHON] [--nodes N,...] [--steps N] [--profile FILE ...]
                          [--views scope,op,graph,code,advise] [--times N]
 
 PYTHON is one with tensorflow (python3 -m venv tf && tf/bin/pip install tensorflow-cpu). For each number of nodes a
-profile is made (make_tf_profile.py), and then measured: CPU seconds and peak memory of loading and one view, written to
-a file (of TensorFlow without its import, of tfprof with the start of the process), advice likewise, of both the best of
---times (3); each further view in the same process, by the prompt's command and by SQL with the text of every line; and
-by how much time and memory grow with the nodes. Run on an idle machine.
+profile is made (make_tf_profile.py), unless there are FILEs, and then measured: CPU seconds and peak memory of loading
+and one view, written to a file (of TensorFlow without its import, of tfprof with the start of the process), advice
+likewise, of both the best of --times (3); each further view in the same process, by the prompt's command and by SQL
+with the text of every line; and, from the second size on, time and memory per node of both, which are the same where
+they grow with the nodes alone. TensorFlow is left out where it would need more memory than is free. Run on an idle
+machine.
 """
 
 import argparse
@@ -110,49 +112,84 @@ def with_sql(profile):
 
 def further_views(profile, views, times):
     """CPU milliseconds of each further view in one process."""
+    slowest = 0
     for view in views:
         one, many = (best_of_shell(profile, [command(view)] * count, times) for count in (1, 1 + FURTHER))
         if one and many:
-            print(f"    a further {view:6s} at the prompt {1000 * (many[0] - one[0]) / FURTHER:6.1f} ms")
+            taken = 1000 * (many[0] - one[0]) / FURTHER
+            slowest = max(slowest, taken)
+            print(f"    a further {view:6s} at the prompt {taken:6.1f} ms")
     db, opening = with_sql(profile)
-    if not db:
-        return
-    print(f"    by SQL, opening {opening:.0f} ms")
-    for view in views:
+    if db:
+        print(f"    by SQL, opening {opening:.0f} ms")
+    for view in views if db else ():
         for turn, order in enumerate(("name", "micros", "bytes")):
             before = used()
-            count = db.execute(f"SELECT count(displayed_text) FROM {view}_view WHERE order_by = ?",
-                               (order,)).fetchone()[0]
-            print(f"    by SQL, {'a further' if turn else 'the first'} {view:5s} by {order:6s} "
-                  f"{1000 * (used() - before):6.1f} ms, {count} lines")
+            sql = f"SELECT count(displayed_text) FROM {view}_view WHERE order_by = ?"
+            count = db.execute(sql, (order,)).fetchone()[0]
+            taken = 1000 * (used() - before)
+            slowest = max(slowest, taken if turn else 0)
+            turn_name = "a further" if turn else "the first"
+            print(f"    by SQL, {turn_name} {view:5s} by {order:6s} {taken:6.1f} ms, {count} lines")
+    print(f"    the slowest further view {slowest:.1f} ms")
 
 
-def compare(profile, views, python, times):
-    """Prints what loading and each view take; returns ours by view."""
+def memory_left():
+    with open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
+
+
+def compare(profile, views, python, times, expected):
+    """Prints what loading and each view take; returns ours and TensorFlow's by view, None where one failed or was left
+    out. expected: bytes that TensorFlow is expected to need for each view, where that is known."""
     measured = {}
     of_shell(profile, [command(views[0])])  # into the page cache
     for view in views:
-        ours = measured[view] = best_of_shell(profile, [command(view)], times)
-        theirs = best_of_tensorflow(python, profile, view, times) if python else None
+        ours, theirs = best_of_shell(profile, [command(view)], times), None
+        has_room = expected.get(view, 0) < memory_left()
+        if python and has_room:
+            theirs = best_of_tensorflow(python, profile, view, times)
+        measured[view] = ours, theirs and (theirs[0] + theirs[1], theirs[2])
         line = f"  {view:6s} "
         line += f"tfprof {ours[0]:6.3f} CPU s {ours[1] / 1e6:4.0f} MB" if ours else "tfprof failed"
         if theirs:
             line += f"   TensorFlow {theirs[0]:.2f} + {theirs[1]:.2f} CPU s {theirs[2] / 1e6:6.0f} MB"
         elif python:
-            line += "   TensorFlow crashed"
+            line += "   TensorFlow crashed" if has_room else f"   TensorFlow would need {expected[view] / 1e9:.1f} GB"
         if ours and theirs:
             line += f"   {(theirs[0] + theirs[1]) / ours[0]:.1f} times, memory {theirs[2] / ours[1]:.0f} times"
         print(line, flush=True)
-    further_views(profile, [view for view in views if view != "advise"], times)
     return measured
 
 
-def growth(few, many, factor):
-    """How time and memory grew where nodes grew by the factor; linear is at most that."""
-    for view in few:
-        if few[view] and many[view]:
-            time, peak = (after / before for before, after in zip(few[view], many[view]))
-            print(f"  {factor:.1f} times the nodes: {view:6s} {time:.1f} times the time, {peak:.1f} times the memory")
+def growth(sizes):
+    """Time and memory per node of each size, given as (nodes, measured): linear is the same for all."""
+    for view in sizes[0][1]:
+        for engine, name in enumerate(("tfprof", "TensorFlow")):
+            known = [(nodes, measured[view][engine]) for nodes, measured in sizes if measured[view][engine]]
+            if len(known) > 1:
+                told = "; ".join(f"{1e6 * facts[0] / nodes:.1f} us and {facts[1] / nodes:.0f} bytes of {nodes}"
+                                 for nodes, facts in known)
+                print(f"  per node, {view:6s} {name:10s} {told}")
+
+
+def count_nodes(profile):
+    """As tfprof counts them, scopes left out."""
+    done = subprocess.run([BUILD / "tfprof", "--format", "csv", f"--profile_path={profile}"], capture_output=True,
+                          text=True, input="SELECT count(*) FROM nodes WHERE NOT is_scope;", check=True)
+    return int(done.stdout.split()[-1])
+
+
+def measure(profile, nodes, arguments, sizes):
+    """Measures one size and adds it to those before."""
+    views = arguments.views.split(",")
+    print(f"{nodes} nodes, {os.path.getsize(profile) / 1e6:.0f} MB")
+    expected = {}
+    if sizes:
+        before, measured = sizes[-1]
+        expected = {view: theirs[1] * nodes / before for view, (_, theirs) in measured.items() if theirs}
+    sizes.append((nodes, compare(profile, views, arguments.python, arguments.times, expected)))
+    further_views(profile, [view for view in views if view != "advise"], arguments.times)
 
 
 def main():
@@ -160,26 +197,20 @@ def main():
     parser.add_argument("--python")
     parser.add_argument("--nodes", default="50000,200000")
     parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--profile")
+    parser.add_argument("--profile", action="append", default=[])
     parser.add_argument("--views", default="scope,op,graph,code,advise")
     parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
-    views = arguments.views.split(",")
-    if arguments.profile:
-        print(f"{os.path.getsize(arguments.profile) / 1e6:.0f} MB")
-        compare(arguments.profile, views, arguments.python, arguments.times)
-        return
-    earlier = None
-    for nodes in (int(number) for number in arguments.nodes.split(",")):
+    sizes = []
+    for profile in arguments.profile:
+        measure(profile, count_nodes(profile), arguments, sizes)
+    for nodes in () if arguments.profile else (int(number) for number in arguments.nodes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
             profile = os.path.join(folder, "profile")
-            subprocess.run([sys.executable, HERE / "make_tf_profile.py", profile, str(nodes), str(arguments.steps)],
-                           check=True)
-            print(f"{nodes} nodes, {arguments.steps} steps, {os.path.getsize(profile) / 1e6:.0f} MB")
-            measured = compare(profile, views, arguments.python, arguments.times)
-        if earlier:
-            growth(earlier[1], measured, nodes / earlier[0])
-        earlier = nodes, measured
+            making = [sys.executable, HERE / "make_tf_profile.py", profile, str(nodes), str(arguments.steps)]
+            subprocess.run(making, check=True)
+            measure(profile, nodes, arguments, sizes)
+    growth(sizes)
 
 
 main()
