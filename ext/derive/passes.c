@@ -50,6 +50,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_kernels_of_ops,
     &derive_device_steps,
     &derive_device_time_of_ops,
+    &derive_tensor_core_time_of_ops,
     &derive_step_segments,
     &derive_critical_path,
     &derive_node_steps,

@@ -13,6 +13,7 @@ extern const struct derive_pass derive_flops_of_ops;
 extern const struct derive_pass derive_device_activities;
 extern const struct derive_pass derive_device_steps;
 extern const struct derive_pass derive_device_time_of_ops;
+extern const struct derive_pass derive_tensor_core_time_of_ops;
 extern const struct derive_pass derive_forward_ops;
 extern const struct derive_pass derive_graph_launches;
 extern const struct derive_pass derive_input_events;

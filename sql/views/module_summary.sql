@@ -18,6 +18,7 @@
 --   backward_ns            time of the autograd nodes that answer its own forward ops, spent where backward() runs; on
 --                          autograd's own threads, where no Python runs, their self time is part of self_ns already
 --   device_self_ns         time of the kernels that its own ops launched; NULL without a device
+--   device_sum_ns          the same with the modules inside it
 --   flops, sum_flops       floating point operations of its own ops (as ops.flops counts them); with the modules inside
 --   backward_flops         those of the autograd nodes of backward_ns
 --   param_count            parameters of the module and those inside it, shared ones where they come first; NULL where
@@ -106,14 +107,14 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
       - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns
   FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
   GROUP BY in_step.profile_id, node_id, module
-), around(profile_id, node_id, module, separator, self_ns, flops, level) AS (
-  SELECT profile_id, node_id, module, separator, self_ns, flops, 0 FROM own
+), around(profile_id, node_id, module, separator, self_ns, device_self_ns, flops, level) AS (
+  SELECT profile_id, node_id, module, separator, self_ns, device_self_ns, flops, 0 FROM own
   UNION ALL
   SELECT around.profile_id, outer_nodes.id,
     CASE WHEN around.node_id IS NULL
       THEN rtrim(rtrim(around.module, replace(around.module, around.separator, '')), around.separator)
       ELSE outer_nodes.name END,
-    around.separator, around.self_ns, around.flops, around.level + 1
+    around.separator, around.self_ns, around.device_self_ns, around.flops, around.level + 1
   FROM around
   LEFT JOIN temp.nodes AS nodes ON nodes.id = around.node_id
   LEFT JOIN temp.nodes AS outer_nodes ON outer_nodes.id = nodes.parent_id
@@ -121,7 +122,8 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
     AND CASE WHEN around.node_id IS NULL THEN instr(around.module, around.separator) > 0
       ELSE outer_nodes.id IS NOT NULL END
 ), sums AS (
-  SELECT profile_id, node_id, module, separator, sum(self_ns) AS sum_ns, sum(flops) AS sum_flops
+  SELECT profile_id, node_id, module, separator, sum(self_ns) AS sum_ns, sum(device_self_ns) AS device_sum_ns,
+    sum(flops) AS sum_flops
   FROM around WHERE module <> '' GROUP BY profile_id, node_id, module, separator
 ), holders(node_id, param_count, level) AS (
   SELECT parent_id, param_count, 0 FROM temp.nodes WHERE param_count IS NOT NULL AND is_scope = 0
@@ -154,6 +156,7 @@ SELECT
   CAST(sums.sum_ns AS INTEGER) AS sum_ns,
   CAST(own.backward_ns AS INTEGER) AS backward_ns,
   CAST(own.device_self_ns AS INTEGER) AS device_self_ns,
+  CAST(sums.device_sum_ns AS INTEGER) AS device_sum_ns,
   CAST(own.flops AS INTEGER) AS flops,
   CAST(sums.sum_flops AS INTEGER) AS sum_flops,
   CAST(own.backward_flops AS INTEGER) AS backward_flops,

@@ -13,7 +13,8 @@
 --   device_self_ns, device_total_ns  time of the kernels, copies and fills that it launched itself; with the ops inside
 --                                    it
 --   tensor_core_eligible             1: tensor cores can compute it
---   tensor_core_self_ratio           share of its own kernel time that ran on tensor cores
+--   tensor_core_self_ratio, tensor_core_total_ratio   share of device_self_ns and of device_total_ns that kernels on
+--                                    tensor cores took
 -- Cost: two passes over ops, one over api_calls and one over kernels.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
 WITH sampled AS ( -- only there do calls and kernels have to be told apart by their op
@@ -31,31 +32,30 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
   UNION ALL
   SELECT profile_id, name, sum(dur_ns * weight) FROM sampled_calls GROUP BY profile_id, name
 ), same_name AS MATERIALIZED (
-  SELECT parent_id, profile_id, name, sample_weight, dur_ns, device_ns
+  SELECT parent_id, profile_id, name, sample_weight, dur_ns, device_ns, tensor_core_ns
   FROM temp.ops WHERE parent_name = name AND +category IN ('op', 'autograd')
 ), with_others AS (
   SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
   GROUP BY parent_id HAVING count(*) > 1
 ), repeated AS (
   SELECT profile_id, name, sum(sample_weight) AS count, sum(dur_ns * sample_weight) AS dur_ns,
-    sum(device_ns * sample_weight) AS device_ns
+    sum(device_ns * sample_weight) AS device_ns, sum(tensor_core_ns * sample_weight) AS tensor_core_ns
   FROM same_name WHERE parent_id NOT IN (SELECT parent_id FROM with_others)
   GROUP BY profile_id, name
 ), kernel_time AS (
   SELECT profile_id, op_name AS name, max(tensor_core_eligible) AS eligible,
-    total(CASE WHEN uses_tensor_core THEN dur_ns END) / nullif(total(dur_ns), 0) AS tensor_core_ratio
+    total(CASE WHEN uses_tensor_core THEN dur_ns END) AS tensor_core_ns
   FROM temp.kernels WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY profile_id, op_name
   UNION ALL
   SELECT kernels.profile_id, kernels.op_name, max(kernels.tensor_core_eligible),
     total(CASE WHEN kernels.uses_tensor_core THEN kernels.dur_ns * ops.sample_weight END)
-      / nullif(total(kernels.dur_ns * ops.sample_weight), 0)
   FROM temp.kernels AS kernels CROSS JOIN temp.ops AS ops ON ops.id = kernels.op_id
   WHERE kernels.profile_id IN (SELECT profile_id FROM sampled)
   GROUP BY kernels.profile_id, kernels.op_name
 ), sums AS (
   SELECT profile_id, name, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
     sum(dur_ns * sample_weight) AS dur_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
-    sum(device_ns * sample_weight) AS device_ns
+    sum(device_ns * sample_weight) AS device_ns, sum(tensor_core_ns * sample_weight) AS tensor_core_ns
   FROM temp.ops WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END GROUP BY profile_id, name
 ), in_step AS ( -- a warm-up step speaks for itself alone, and adds no error
   SELECT profile_id, name, max(weight) AS weight, sum(self_ns) AS self_ns
@@ -85,7 +85,9 @@ SELECT
   CAST(sums.device_self_ns AS INTEGER) AS device_self_ns,
   CAST(sums.device_ns - coalesce(repeated.device_ns, 0) AS INTEGER) AS device_total_ns,
   coalesce(kernel_time.eligible, 0) AS tensor_core_eligible,
-  kernel_time.tensor_core_ratio AS tensor_core_self_ratio
+  kernel_time.tensor_core_ns / nullif(sums.device_self_ns, 0) AS tensor_core_self_ratio,
+  (sums.tensor_core_ns - coalesce(repeated.tensor_core_ns, 0))
+    / nullif(sums.device_ns - coalesce(repeated.device_ns, 0), 0) AS tensor_core_total_ratio
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN repeated ON repeated.profile_id = sums.profile_id AND repeated.name = sums.name

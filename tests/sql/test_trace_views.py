@@ -517,6 +517,29 @@ def test_window(engine):
     connection.close()
 
 
+def test_tensor_cores(engine):
+    """Kernels on tensor cores, other kernels and fills of an op, of the ops and the modules around it."""
+    def module(number, name, start, dur, parent):
+        return span("python_function", f"nn.Module: {name}", start, dur,
+                    **{"Python id": number, "Python parent id": parent, "Python module id": 0})
+
+    events = [module(1, "Net_0", 0, 95_000, None), module(2, "Conv_1", 5000, 80_000, 1),
+              span("cpu_op", "aten::conv2d", 10_000, 60_000, **{"External id": 1}),
+              span("cpu_op", "aten::cudnn", 15_000, 50_000, **{"External id": 2}),
+              span("cpu_op", "aten::relu", 88_000, 5000, **{"External id": 3})]
+    for number, (begin, dur, what, name) in enumerate([
+            (20_000, 3000, kernel, "volta_h884cudnn"), (21_000, 1000, kernel, "nchw"), (22_000, 1000, copy, "Memset"),
+            (12_000, 5000, kernel, "bias"), (89_000, 2000, kernel, "relu")]):
+        events += [launch(begin, 500, number + 1), what(100_000 + begin, dur, 7, number + 1, name)]
+    connection = opened(engine, events)
+    rows = connection.values("SELECT name, device_self_ns, device_ns, tensor_core_ns FROM ops WHERE category = 'op' ORDER BY id")
+    assert rows == [("aten::conv2d", 5000, 10_000, 3000), ("aten::cudnn", 5000, 5000, 3000), ("aten::relu", 2000, 2000, 0)], rows
+    rows = connection.values("SELECT op_name, tensor_core_self_ratio, tensor_core_total_ratio FROM operator_summary ORDER BY 1")
+    assert rows == [("aten::conv2d", 0, 0.3), ("aten::cudnn", 0.6, 0.6), ("aten::relu", 0, 0)], rows
+    rows = connection.values("SELECT module, device_self_ns, device_sum_ns FROM module_summary ORDER BY 1")
+    assert rows == [("Net_0", 2000, 12_000), ("Net_0.Conv_1", 10_000, 10_000)], rows
+
+
 def test_little(engine):
     """Whatever is missing, every view answers; with each kind of row alone all tables but a few are empty."""
     for what, events in CASES.items():
