@@ -68,7 +68,7 @@ WITH RECURSIVE settings AS MATERIALIZED (
 ), found AS (
   SELECT profile_id, 1 AS part, place, 'top ' || place || ' operation type: ' || name AS what, cpu_micros,
     accelerator_micros, micros,
-    -- the whole is a little more than it is, as in TensorFlow's profiler: a half rounds down
+    -- the whole is a little more than it is, as TensorFlow has it: a half rounds down
     format(' (%.2f%%)', 100.0 * micros / (all_micros + 1e-10)) AS share,
     'SELECT name, micros FROM temp.op_view WHERE order_by = ''micros''' AS evidence
   FROM ops JOIN settings WHERE place <= count
