@@ -3,6 +3,8 @@
 
 #include "python_frames.h"
 
+#include "dump/utf8.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -89,29 +91,6 @@ bool python_read_here(const void *address, void *copy, size_t bytes) {
   return true;
 }
 
-static uint32_t put_utf8(uint8_t *out, uint32_t character) {
-  if (character < 0x80) {
-    out[0] = (uint8_t)character;
-    return 1;
-  }
-  if (character < 0x800) {
-    out[0] = (uint8_t)(0xc0 | character >> 6);
-    out[1] = (uint8_t)(0x80 | (character & 0x3f));
-    return 2;
-  }
-  if (character < 0x10000) {
-    out[0] = (uint8_t)(0xe0 | character >> 12);
-    out[1] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
-    out[2] = (uint8_t)(0x80 | (character & 0x3f));
-    return 3;
-  }
-  out[0] = (uint8_t)(0xf0 | character >> 18);
-  out[1] = (uint8_t)(0x80 | (character >> 12 & 0x3f));
-  out[2] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
-  out[3] = (uint8_t)(0x80 | (character & 0x3f));
-  return 4;
-}
-
 /* A str object (PyASCIIObject): length at 16, at 32 the state: interned 2 bits, kind 3 (bytes per character), compact
 ** 1, ascii 1. Long texts are cut. */
 static bool copy_text(python_fetch fetch, const uint8_t *object, uint8_t *out, uint32_t room, uint32_t *length) {
@@ -132,9 +111,8 @@ static bool copy_text(python_fetch fetch, const uint8_t *object, uint8_t *out, u
     uint32_t character = raw[i];
     if (kind == 2) character = (uint32_t)raw[2 * i] | (uint32_t)raw[2 * i + 1] << 8;
     if (kind == 4) memcpy(&character, raw + 4 * i, 4);
-    if (character >= 0xd800 && character < 0xe000)
-      character = 0xfffd; /* a byte of a file's name that was no character */
-    used += put_utf8(out + used, character);
+    /* A byte of a file's name that was no character is a surrogate, and becomes U+FFFD. */
+    used += (uint32_t)utf8_put((char *)out + used, character);
   }
   *length = used;
   return true;

@@ -1,6 +1,7 @@
 /* text.c: decoding of JSON texts. */
 #include <string.h>
 
+#include "dump/utf8.h"
 #include "read/json/trace.h"
 
 static int hex4(const char *p) {
@@ -15,29 +16,6 @@ static int hex4(const char *p) {
     value = value << 4 | digit;
   }
   return value;
-}
-
-static size_t put_utf8(char *to, uint32_t code) {
-  if (code < 0x80) {
-    to[0] = (char)code;
-    return 1;
-  }
-  if (code < 0x800) {
-    to[0] = (char)(0xc0 | code >> 6);
-    to[1] = (char)(0x80 | (code & 0x3f));
-    return 2;
-  }
-  if (code < 0x10000) {
-    to[0] = (char)(0xe0 | code >> 12);
-    to[1] = (char)(0x80 | (code >> 6 & 0x3f));
-    to[2] = (char)(0x80 | (code & 0x3f));
-    return 3;
-  }
-  to[0] = (char)(0xf0 | code >> 18);
-  to[1] = (char)(0x80 | (code >> 12 & 0x3f));
-  to[2] = (char)(0x80 | (code >> 6 & 0x3f));
-  to[3] = (char)(0x80 | (code & 0x3f));
-  return 4;
 }
 
 size_t text_unescape(const char *from, size_t length, char *to) {
@@ -72,8 +50,7 @@ size_t text_unescape(const char *from, size_t length, char *to) {
         p += 6;
       }
     }
-    if (full >= 0xd800 && full < 0xe000) full = 0xfffd;
-    out += put_utf8(out, full);
+    out += utf8_put(out, full); /* half a pair is U+FFFD */
   }
   return (size_t)(out - to);
 }

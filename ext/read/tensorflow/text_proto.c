@@ -4,6 +4,7 @@
 ** here (the table below); others are skipped, whatever they hold, and those that are no part of the message's
 ** definition cannot be told from those that we do not need.  Enum values are names or numbers.
 */
+#include "dump/utf8.h"
 #include "read/tensorflow/files.h"
 
 #include <ctype.h>
@@ -161,22 +162,7 @@ static int hex(char c) {
 
 static void add_unicode(struct tf_text *text, uint32_t code) {
   char bytes[4];
-  size_t length = 0;
-  if (code < 0x80) bytes[length++] = (char)code;
-  else if (code < 0x800) {
-    bytes[length++] = (char)(0xc0 | code >> 6);
-    bytes[length++] = (char)(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    bytes[length++] = (char)(0xe0 | code >> 12);
-    bytes[length++] = (char)(0x80 | (code >> 6 & 0x3f));
-    bytes[length++] = (char)(0x80 | (code & 0x3f));
-  } else {
-    bytes[length++] = (char)(0xf0 | (code >> 18 & 7));
-    bytes[length++] = (char)(0x80 | (code >> 12 & 0x3f));
-    bytes[length++] = (char)(0x80 | (code >> 6 & 0x3f));
-    bytes[length++] = (char)(0x80 | (code & 0x3f));
-  }
-  tf_text_add(text, bytes, length);
+  tf_text_add(text, bytes, utf8_put(bytes, code));
 }
 
 static bool take_escape(struct parser *parser) {
