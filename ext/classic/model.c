@@ -429,8 +429,10 @@ static enum tfprof_status check_step(const struct classic_model *model, int64_t 
   if (listed < model->step_count)
     snprintf(more, sizeof more, " and %u more, to %lld", model->step_count - listed,
              (long long)model->steps[model->step_count - 1]);
-  return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s%s", (long long)step,
-                   model->step_count ? numbers : " none", more);
+  if (model->step_count == 0)
+    return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; no step was traced", (long long)step);
+  return error_set(error, TFPROF_NOT_FOUND, "there is no step %lld; the steps are%s%s", (long long)step, numbers,
+                   more);
 }
 
 enum tfprof_status classic_check(const struct classic_model *model, enum classic_view view,

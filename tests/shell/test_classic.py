@@ -490,6 +490,8 @@ def test_mistakes_name_what_is_possible():
                          ("scope -account_displayed_op_only perhaps", "true or false")):
         status, out, error = tfprof(*GRAPH, words)
         assert status == 1 and wrong in error and "_TFProfRoot" not in out, (words, error)
+    status, _, error = tfprof(GRAPH[0], "scope -step 3")
+    assert status == 1 and "there is no step 3; no step was traced" in error, error
     status, out, error = tfprof(*GRAPH, "scope -show_name_regexes '(unclosed'")
     assert status == 0 and "'(unclosed' is no regular expression" in error and "matches nothing" in error, error
 
