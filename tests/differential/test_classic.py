@@ -226,7 +226,9 @@ def compare(seed, folder, views):
     """How many reports were compared, how many differ, and how many lines they have."""
     r = random.Random(seed)
     graph, names = make_graph(r)
-    log, steps = make_op_log(r, names), sorted(r.sample(range(9), r.randint(0, 3)))
+    # In any order; some have two files.
+    steps = [step for step in r.sample([0, 1, 2, 5, 1000000, 2**40], r.randint(0, 3)) for _ in range(r.choice([1, 1, 1, 2]))]
+    log = make_op_log(r, names)
     metas = [make_run_meta(r, names) for _ in steps]
 
     def write(name, content):
@@ -245,8 +247,9 @@ def compare(seed, folder, views):
         # Steps alone: what ran makes the graph.
         graph, log, opening = graph_pb2.GraphDef(), tfprof_log_pb2.OpLogProto(), []
     engine.NewProfiler(graph.SerializeToString(), log.SerializeToString())
-    for step, meta in zip(steps, metas):
-        opening += ["'run_meta_path'", "'%s'" % write("meta%d" % step, meta.SerializeToString()), "'step'", str(step)]
+    for number, (step, meta) in enumerate(zip(steps, metas)):
+        path = write("meta%d" % number, meta.SerializeToString())
+        opening += ["'run_meta_path'", "'%s'" % path, "'step'", str(step)]
         engine.AddStep(step, b"", meta.SerializeToString(), b"")
     if seed % 3 == 2:
         profile = write("profile", engine.SerializeToString())

@@ -70,6 +70,11 @@ def test_run_metadata(engine):
     twice = opened(engine, "graph_path", GRAPH, "run_meta_path", RUN, "step", 4, "run_meta_path", RUN, "step", 4)
     assert [list(row)[1:4] for row in twice.values(COSTS) if row[0] == CONV] == [[4, 2, 236000]]
     assert twice.values("SELECT count(*), sum(dur_ns) FROM ops WHERE name = '%s'" % CONV)[0][0] == 2
+    # Also where another step stands in between.
+    parted = opened(engine, "graph_path", GRAPH, "run_meta_path", RUN, "step", 4, "run_meta_path", RUN, "step", 5,
+                    "run_meta_path", RUN, "step", 4)
+    of_steps = [list(row)[1:4] for row in parted.values(COSTS) if row[0] == CONV]
+    assert sorted(of_steps) == [[4, 2, 236000], [5, 1, 118000]], of_steps
 
 
 def test_op_log(engine):

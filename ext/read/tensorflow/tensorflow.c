@@ -96,18 +96,42 @@ static enum tfprof_status take_step(struct opening *opening, const char *path, i
   return status;
 }
 
-static enum tfprof_status take_steps(struct opening *opening, const struct tensorflow_run_meta *run_meta,
-                                     struct tfprof_error *error) {
-  enum tfprof_status status = TFPROF_OK;
-  int64_t number = run_meta->first_step;
-  for (const char *at = run_meta->paths; at && *at && !status;) {
-    size_t length = strcspn(at, ",");
-    char *path = strndup(at, length);
-    if (!path) return error_no_memory(error);
-    if (length) status = take_step(opening, path, number++, "run_meta_path", error);
-    free(path);
-    at += length + (at[length] == ',');
+struct step_file {
+  char *path;
+  int64_t number;
+  bool is_taken;
+};
+TF_LIST(step_files, struct step_file)
+
+static bool list_step_files(const struct tensorflow_files *files, struct step_files *list) {
+  for (size_t i = 0; i < files->run_meta_count; i++) {
+    int64_t number = files->run_meta[i].first_step;
+    for (const char *at = files->run_meta[i].paths; at && *at;) {
+      size_t length = strcspn(at, ",");
+      struct step_file *file = length ? step_files_add(list) : NULL;
+      if (length && (!file || !(file->path = strndup(at, length)))) return false;
+      if (file) file->number = number++;
+      at += length + (at[length] == ',');
+    }
   }
+  return true;
+}
+
+/* The files of one step after each other, as what a node costs in a step is one row: else in the order given. */
+static enum tfprof_status take_steps(struct opening *opening, const struct tensorflow_files *files,
+                                     struct tfprof_error *error) {
+  struct step_files list = {0};
+  enum tfprof_status status = list_step_files(files, &list) ? TFPROF_OK : error_no_memory(error);
+  for (size_t i = 0; i < list.count; i++) {
+    for (size_t k = i; k < list.count && !status && !list.items[i].is_taken; k++) {
+      struct step_file *file = &list.items[k];
+      if (file->is_taken || file->number != list.items[i].number) continue;
+      if (k > i) file->is_taken = true;
+      status = take_step(opening, file->path, file->number, "run_meta_path", error);
+    }
+  }
+  for (size_t i = 0; i < list.count; i++) free(list.items[i].path);
+  step_files_free(&list);
   return status;
 }
 
@@ -135,8 +159,7 @@ static enum tfprof_status collect(struct opening *opening, const struct tensorfl
     if (!status) status = take(opening, files->graph, TF_KIND_GRAPH, tf_take_graph);
     opening->model.has_graph = true;
   }
-  for (size_t i = 0; i < files->run_meta_count && !status; i++)
-    status = take_steps(opening, &files->run_meta[i], error);
+  if (!status) status = take_steps(opening, files, error);
   if (!status && files->op_log) {
     status = check_kind("op_log_path", files->op_log, TF_KIND_OP_LOG, error);
     if (!status) status = take(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
