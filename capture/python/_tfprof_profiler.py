@@ -288,15 +288,15 @@ def _sources():
 
 
 class Profiler:
-    """Several steps of a program. graph: a tf.Graph (None: the default graph where TensorFlow is used in graph mode,
-    else no graph: then the steps are traces, of torch.profiler or ProfileContext). op_log: an OpLogProto with types of
-    one's own.
+    """Several steps of a program. graph: a tf.Graph, or a torch.nn.Module, whose parameters are known then (None: the
+    default graph where TensorFlow is used in graph mode, else no graph: then the steps are traces, of torch.profiler or
+    ProfileContext). op_log: an OpLogProto with types of one's own.
     """
 
     def __init__(self, graph=None, op_log=None):
         sources = _sources()
         graph = graph if graph is not None else sources.default_graph()
-        self._source = sources.GraphSource(graph, op_log) if graph is not None else None
+        self._source = sources.source_of(graph, op_log)
 
     def _made(self):
         if self._source is None:

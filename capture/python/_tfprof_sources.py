@@ -4,6 +4,7 @@ of PyTorch and of plain Python.
 A source hands the engine files: opening() is the SQL that opens them.
 """
 
+import gc
 import gzip
 import json
 import os
@@ -32,6 +33,14 @@ class Source:
         with open(path, "wb") as file:
             file.write(content)
         return path
+
+
+def source_of(graph, op_log=None):
+    """Of a tf.Graph or a model of PyTorch; None: of neither."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(graph, torch.nn.Module):
+        return TraceSource([graph])
+    return None if graph is None else GraphSource(graph, op_log)
 
 
 def bytes_of(message):
@@ -122,8 +131,7 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
 class GraphSource(Source):
     def __init__(self, graph, op_log=None):
         if graph is not None and not hasattr(graph, "as_graph_def"):
-            raise TypeError("graph is %s, not a tf.Graph; of PyTorch give None and add steps, and for the parameters of "
-                            "its modules record the program with tfprof-capture" % type(graph).__name__)
+            raise TypeError("graph is %s; it can be a tf.Graph or a torch.nn.Module" % type(graph).__name__)
         super().__init__()
         self.graph, self.op_log, self.run_metas, self.ran = graph, op_log, [], set()
         self.profile = None
@@ -171,15 +179,62 @@ def trace_of(recorded):
     return json.loads(content)
 
 
-class TraceSource(Source):
-    """Steps of a program without a graph: their traces in one file, each within a mark of its step."""
+def living_models():
+    """The modules of PyTorch that have parameters and are part of no other."""
+    module_class = sys.modules["torch"].nn.Module
+    modules = [one for one in gc.get_objects() if issubclass(type(one), module_class)]
+    inside = {id(child) for module in modules for child in module.children()}
+    return [module for module in modules if id(module) not in inside and next(module.parameters(), None) is not None]
 
-    def __init__(self):
+
+def rows_of_models(models):
+    """Their modules and parameters as rows of the table nodes, which the reader of traces takes from tfprofModules. Names
+    are those of a recording: of the first model those of named_parameters(), of others behind the name of the model."""
+    rows, roots, owners = [], set(), {}
+    for model in models:
+        root = base = type(model).__name__
+        while root in roots:
+            root = "%s_%d" % (base, sum(name.partition("_")[0] == base for name in roots) + 1)
+        prefix, places = root + "." if rows else "", {}
+        roots.add(root)
+        for path, module in model.named_modules():
+            places[path] = len(rows)
+            row = {"name": prefix + path if path else root, "op_type": type(module).__name__, "is_scope": 1,
+                   "depth": path.count(".") + 1 if path else 0}
+            if path:
+                row["parent_id"] = places[path.rpartition(".")[0]]
+            rows.append(row)
+            for key, parameter in module.named_parameters(recurse=False):
+                if hasattr(parameter, "materialize"):  # a lazy one, which has no shape yet
+                    continue
+                name = prefix + (path + "." if path else "") + key
+                owner = owners.setdefault(id(parameter), name)
+                count = parameter.numel() if owner == name else 0
+                row = {"name": name, "op_type": type(parameter).__name__, "is_scope": 0, "parent_id": places[path],
+                       "depth": path.count(".") + 2 if path else 1, "dtype": str(parameter.dtype).rpartition(".")[2],
+                       "canonical_device": str(parameter.device), "param_count": count,
+                       "param_bytes": count * parameter.element_size(), "trainable": int(parameter.requires_grad)}
+                if parameter.dim():
+                    row["shape"] = "x".join(map(str, parameter.shape))
+                if owner != name:
+                    row["attributes"] = json.dumps({"same_as": owner})
+                rows.append(row)
+    return rows
+
+
+class TraceSource(Source):
+    """Steps of a program without a graph: their traces in one file, each within a mark of its step. models: those whose
+    parameters are told; else what lives when steps are added."""
+
+    def __init__(self, models=None):
         super().__init__()
-        self.trace = None
+        self.trace, self.models = None, models
+        self.modules = [] if models is None else rows_of_models(models)
 
     def add_step(self, step, recorded):
         trace = trace_of(recorded)
+        if "torch" in sys.modules:
+            self.look_at_models()
         events = [event for event in trace.get("traceEvents", ())
                   if not str(event.get("name", "")).startswith("ProfilerStep")]
         # Spans of the recorder itself reach beyond what was recorded.
@@ -204,6 +259,12 @@ class TraceSource(Source):
         self.trace["traceEvents"] += [mark] + self._apart(events)
         self.steps.add(int(step))
 
+    def look_at_models(self):
+        try:
+            self.modules = rows_of_models(living_models() if self.models is None else self.models)
+        except Exception as problem:  # a module's own named_modules() may do anything, and is no reason to end a training
+            sys.stderr.write("tfprof: what parameters the models have is not known: %s\n" % problem)
+
     def _apart(self, events):
         """Links between events are numbers, which begin anew in each trace."""
         offset = len(self.steps) << 32
@@ -217,9 +278,10 @@ class TraceSource(Source):
         return events
 
     def serialize(self):
-        if self.trace is None:
+        if self.trace is None and not self.modules:
             raise ValueError("there is nothing to write: no step has been traced")
-        return gzip.compress(json.dumps(self.trace).encode(), 5)
+        trace = self.trace or {"schemaVersion": 1, "traceEvents": []}
+        return gzip.compress(json.dumps(dict(trace, tfprofModules=self.modules)).encode(), 5)
 
     def opening(self):
         return "SELECT tfprof_open(%s)" % quoted(self.write("profile", self.serialize()))

@@ -292,8 +292,11 @@ static void graph_free(struct ops_graph *graph) {
 
 bool classic_is_of_ops(const struct profile *profile) {
   const struct profile_table *accounted = &profile->tables[TABLE_node_steps];
-  bool has_work = profile->tables[TABLE_ops].segment_count || profile->tables[TABLE_kernels].segment_count;
-  return has_work && (accounted->is_made || accounted->segment_count == 0);
+  const struct profile_table *tables = profile->tables;
+  bool has_work = tables[TABLE_ops].segment_count || tables[TABLE_kernels].segment_count;
+  /* Nodes of a graph have types; modules, which ProfileContext may write before any step, have none. */
+  bool has_modules = tables[TABLE_nodes].segment_count && !tables[TABLE_node_types].segment_count;
+  return (has_work || has_modules) && (accounted->is_made || accounted->segment_count == 0);
 }
 
 enum tfprof_status classic_model_of_ops(struct classic_model *model, struct profile *profile,

@@ -120,14 +120,17 @@ static enum tfprof_status set_modules(struct profile *profile, const uint32_t *s
   status = match_make(&match, profile, TABLE_nodes, COLUMN_nodes_recorded_module, error);
   if (!status && (!nodes || !modules)) status = error_no_memory(error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_recorded_module, &numbers, error);
-  if (!status) status = derive_all_integers(profile, TABLE_nodes, COLUMN_nodes_name, &names, error);
-  for (uint32_t row = 0; row < rows && !status; row++) {
+  bool any = false; /* a trace may have modules that its ops do not name */
+  for (uint32_t row = 0; numbers && row < rows && !any; row++)
+    any = sources[row] != NO_ROW && numbers[sources[row]] != NO_VALUE;
+  if (!status && any) status = derive_all_integers(profile, TABLE_nodes, COLUMN_nodes_name, &names, error);
+  for (uint32_t row = 0; row < rows && !status && any; row++) {
     int64_t number = sources[row] == NO_ROW ? NO_VALUE : numbers[sources[row]];
     nodes[row] = number == NO_VALUE ? NO_ROW : match_find(&match, number);
     modules[row] = nodes[row] == NO_ROW || names[nodes[row]] == NO_VALUE ? 0 : (string_id)names[nodes[row]];
   }
-  if (!status) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_node_id, nodes, error);
-  if (!status) status = derive_set_texts(profile, TABLE_ops, COLUMN_ops_module, modules, error);
+  if (!status && any) status = derive_set_references(profile, TABLE_ops, COLUMN_ops_node_id, nodes, error);
+  if (!status && any) status = derive_set_texts(profile, TABLE_ops, COLUMN_ops_module, modules, error);
   match_free(&match);
   scratch_free(nodes);
   scratch_free(modules);

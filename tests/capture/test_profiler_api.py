@@ -59,6 +59,31 @@ try:
     assert False, "step 77"
 except ValueError as problem:
     assert "no step 77; the steps are 2 3 4" in str(problem), problem
+# Parameters: of all models when a step was traced, also in what was dumped; of one model without any step.
+parameters = dict(builder.trainable_variables_parameter(), output="none")
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(5, 2), nn.Linear(2, 5)
+        self.head.weight = self.words.weight
+        self.words.requires_grad_(False)
+        self.scale = nn.Parameter(torch.ones(()))
+stats = context.profiler.profile_name_scope(parameters)
+network_size = sum(one.numel() for one in network.parameters())
+assert stats.total_parameters == network_size == 58 and [one.name for one in stats.children] == ["Sequential"], stats
+other = Tied()
+stats = tfprof.profile(other, options=parameters)
+assert stats.total_parameters == 5 + 1 and stats.children[0].name == "Tied", stats
+stats = tfprof.profile(other, options=dict(parameters, account_type_regexes=["Parameter"]))
+names = {one.name: (one.parameters, [size.size for shape in one.shapes for size in shape.dim])
+         for part in stats.children[0].children for one in part.children or [part]}
+assert names == {"Tied/words/weight": (10, [5, 2]), "Tied/head/weight": (0, [5, 2]), "Tied/head/bias": (5, [5]),
+                 "Tied/scale": (1, [1])}, names
+try:
+    tfprof.profile(7, options=parameters)
+    assert False, "7 is no graph"
+except TypeError as problem:
+    assert "tf.Graph or a torch.nn.Module" in str(problem), problem
 # A torch.profiler of one's own, and what 0.12 called it.
 with torch.profiler.profile(record_shapes=True) as recorded:
     train()
@@ -187,6 +212,10 @@ def main():
             print("TensorFlow: not tried, TFPROF_TENSORFLOW_PYTHON names no Python that has it")
         capturing.need_torch()
         run(capturing.PYTHON, ["-c", TORCH], os.path.join(directory, "torch"))
+        dumped = os.path.join(directory, "torch", "profile_3")
+        rows = capturing.query(dumped, "SELECT name, param_count FROM nodes WHERE param_count > 0")
+        assert {row["name"]: row["param_count"] for row in rows} == {"0.weight": 32, "0.bias": 8, "2.weight": 16,
+                                                                     "2.bias": 2}, rows
 
 
 main()

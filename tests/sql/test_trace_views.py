@@ -376,6 +376,36 @@ def test_calls_that_wait(engine):
     assert rows == [(0.25,)], rows
 
 
+def test_modules_beside_events(engine):
+    """What ProfileContext writes of models: rows of nodes, which change nothing of what the events tell; all or none."""
+    events = [span("python_function", "nn.Module: Linear_0", 0, 100_000, **{"Python id": 1, "Python parent id": None}),
+              span("cpu_op", "aten::addmm", 10_000, 50_000, **{"External id": 1})]
+    model = {"name": "Linear", "op_type": "Linear", "is_scope": 1, "depth": 0}
+    weight = {"name": "weight", "op_type": "Parameter", "is_scope": 0, "depth": 1, "parent_id": 0, "shape": "2x3",
+              "dtype": "float32", "canonical_device": "cpu", "param_count": 6, "param_bytes": 24, "trainable": 1,
+              "attributes": '{"same_as":"x"}'}
+    columns = ("SELECT name, op_type, (SELECT name FROM nodes AS around WHERE around.id = nodes.parent_id), depth, "
+               "is_scope, shape, dtype, canonical_device, param_count, param_bytes, trainable, attributes FROM nodes")
+    answers_of_views = "SELECT (SELECT group_concat(module || count) FROM module_summary), total_params FROM scope_view"
+    connection = opened(engine, events, tfprofModules=[model, weight])
+    assert connection.values(columns) == [
+        ("Linear", "Linear", None, 0, 1, None, None, None, None, None, None, None),
+        ("weight", "Parameter", "Linear", 1, 0, "2x3", "float32", "cpu", 6, 24, 1, '{"same_as":"x"}')]
+    assert connection.values(answers_of_views)[0] == ("Linear_01", 6)
+    # Before any step.
+    connection = opened(engine, [], tfprofModules=[model, weight])
+    assert connection.values("SELECT name, total_params FROM scope_view WHERE depth < 4") == [
+        ("_TFProfRoot", 6), ("Linear", 6), ("Linear/weight", 6)]
+    odd = dict(weight, shape=7, depth=-3, param_count=1e30, dtype=None, trainable="yes", parent_id=10 ** 30)
+    connection = opened(engine, events, tfprofModules=[model, odd, {"name": "only"}])
+    assert connection.values(columns)[1][2:] == (None, None, 0, None, None, "cpu", None, 24, None, '{"same_as":"x"}')
+    for wrong in ([weight], [model, dict(weight, parent_id=1)], [{"op_type": "Linear"}], [model, 5], {"a": model}, "x"):
+        connection = opened(engine, events, tfprofModules=wrong)
+        assert connection.values("SELECT count(*) FROM nodes") == [(0,)], wrong
+        assert connection.values("SELECT 1 FROM diagnostics WHERE reason = 'malformed_modules'") == [(1,)], wrong
+        assert connection.values(answers_of_views)[0] == ("Linear_01", 0), wrong
+
+
 def test_deep_modules(engine):
     """Calls of modules nested without end: paths begin anew, and take no memory by the square."""
     events = [span("python_function", f"nn.Module: Block_{i}", i, 40_000 - 2 * i,

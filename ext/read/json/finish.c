@@ -280,6 +280,7 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   }
   free(far_places);
   if (!status) status = collectives_add(trace, profile);
+  if (!status) status = header_add_modules(trace, profile);
   if (status) {
     store_drop_profile(trace->store, profile);
     return trace->status ? trace->status : error_set(error, status, "no memory to open %s", trace->path);

@@ -2,6 +2,10 @@
 **
 ** libkineto writes them before or after the events, depending on its version (output_json.cpp).  What has no column
 ** goes into the profile's attributes; the texts of INFO, WARNING and ERROR arrays become one row of diagnostics each.
+**
+** `tfprofModules` is of tfprof's ProfileContext (capture/python/_tfprof_sources.py), since torch.profiler tells nothing
+** of parameters: the modules of the models and their parameters, each an object with the columns of nodes that it has,
+** `parent_id` the place in the array of a module that comes before.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -95,8 +99,85 @@ void header_read(struct trace *trace) {
   }
 }
 
+/* ---- modules ---- */
+
+enum { MODULE_NUMBERS = 6, MODULE_TEXTS = 6 };
+static const struct module_column {
+  const char *name;
+  uint16_t column;
+} module_numbers[MODULE_NUMBERS] = {{"parent_id", COLUMN_nodes_parent_id},     {"depth", COLUMN_nodes_depth},
+                                    {"is_scope", COLUMN_nodes_is_scope},       {"param_count", COLUMN_nodes_param_count},
+                                    {"param_bytes", COLUMN_nodes_param_bytes}, {"trainable", COLUMN_nodes_trainable}},
+  module_texts[MODULE_TEXTS] = {{"name", COLUMN_nodes_name},
+                                {"op_type", COLUMN_nodes_op_type},
+                                {"shape", COLUMN_nodes_shape},
+                                {"dtype", COLUMN_nodes_dtype},
+                                {"canonical_device", COLUMN_nodes_canonical_device},
+                                {"attributes", COLUMN_nodes_attributes}};
+
+struct module {
+  int64_t numbers[MODULE_NUMBERS], texts[MODULE_TEXTS];
+};
+
+/* False: it has no name, or lies in one that comes later. */
+static bool read_module(struct trace *trace, const struct field *object, size_t place, struct module *module) {
+  struct field key, value;
+  for (int i = 0; i < MODULE_NUMBERS; i++) module->numbers[i] = ROW_NULL;
+  for (int i = 0; i < MODULE_TEXTS; i++) module->texts[i] = ROW_NULL;
+  if (object->kind != FIELD_NESTED || object->text[0] != '{') return false;
+  for (struct member_cursor cursor = scan_members(object); scan_next(&cursor, &key, &value);) {
+    for (int i = 0; i < MODULE_NUMBERS; i++) {
+      int64_t number = scan_key_is(&key, module_numbers[i].name) ? integer_or_null(&value) : ROW_NULL;
+      if (number >= 0) module->numbers[i] = number;
+    }
+    for (int i = 0; i < MODULE_TEXTS && value.kind == FIELD_TEXT; i++) {
+      string_id text = scan_key_is(&key, module_texts[i].name) ? intern_field(trace, &value) : 0;
+      if (text) module->texts[i] = (int64_t)text;
+    }
+  }
+  int64_t parent = module->numbers[0];
+  return module->texts[0] != ROW_NULL && (parent == ROW_NULL || (uint64_t)parent < place);
+}
+
+enum tfprof_status header_add_modules(struct trace *trace, struct profile *profile) {
+  const struct member *members = trace->members.items, *member = NULL;
+  for (size_t i = 0; i < trace->members.count; i++)
+    if (is_named(&members[i], "tfprofModules")) member = &members[i];
+  struct field array = {0}, element;
+  if (member) array = value_of(member);
+  if (!member) return TFPROF_OK;
+  struct list modules = {0};
+  bool is_sound = array.kind == FIELD_NESTED && array.text[0] == '[', ok = true;
+  for (struct member_cursor cursor = scan_members(&array); ok && is_sound && scan_next(&cursor, NULL, &element);) {
+    struct module *module = list_add(&modules, sizeof *module);
+    ok = module != NULL;
+    is_sound = ok && modules.count < INT32_MAX && read_module(trace, &element, modules.count - 1, module);
+  }
+  if (ok && !is_sound)
+    profile_diagnose(profile, "warning", "malformed_modules", 1, (int64_t)member->offset, -1,
+                     "tfprofModules is no array, or holds what has no name or lies in a module that comes later; all of "
+                     "it is left out");
+  const struct module *all = modules.items;
+  if (ok && is_sound && modules.count) {
+    struct maker maker;
+    maker_start(&maker, profile, TABLE_nodes, (uint32_t)modules.count, 0);
+    for (int column = 0; column < MODULE_NUMBERS + MODULE_TEXTS && !maker.status; column++) {
+      bool is_number = column < MODULE_NUMBERS;
+      int which = is_number ? column : column - MODULE_NUMBERS;
+      for (uint32_t i = 0; i < maker.rows; i++)
+        maker.values[i] = is_number ? all[i].numbers[which] : all[i].texts[which];
+      maker_set(&maker, is_number ? module_numbers[which].column : module_texts[which].column);
+    }
+    ok = maker_finish(&maker) == TFPROF_OK;
+  }
+  list_free(&modules);
+  return ok ? TFPROF_OK : TFPROF_NO_MEMORY;
+}
+
+/* ---- what is left ---- */
+
 static const char *const known[] = {"deviceProperties", "baseTimeNanoseconds", "host_name", "pytorch_version",
-                                    "schemaVersion"};
+                                    "schemaVersion",    "tfprofModules"};
 
 static void diagnose_messages(struct profile *profile, const struct member *member, const struct field *array) {
   bool is_error = is_named(member, "ERROR"), is_warning = is_named(member, "WARNING");

@@ -99,6 +99,8 @@ size_t text_compact(const char *from, size_t length, char *to);
 
 /* Reads the members of the top-level object. */
 void header_read(struct trace *trace);
+/* The modules that ProfileContext writes become rows of nodes. */
+enum tfprof_status header_add_modules(struct trace *trace, struct profile *profile);
 /* Members that have no place become attributes of the profile, messages of the profiler diagnostics. */
 void header_describe(struct trace *trace, struct profile *profile);
 
