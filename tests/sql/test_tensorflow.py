@@ -77,6 +77,24 @@ def test_run_metadata(engine):
     assert sorted(of_steps) == [[4, 2, 236000], [5, 1, 118000]], of_steps
 
 
+def test_copies_on_devices(engine):
+    """A copy that is told of a device itself, and not of a lane of its own, leaves the device's ops to be ops."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
+        path = os.path.join(directory, "run_meta.pbtxt")
+        with open(path, "w") as file:
+            runs = (("", "MEMCPYHtoD", 10), ("", "a", 20), ("/memcpy", "MEMCPYDtoH", 30))
+            file.write("step_stats { " + "".join(
+                'dev_stats { device: "/device:GPU:0%s" node_stats { node_name: "%s" all_start_micros: %d '
+                "op_end_rel_micros: 5 } } " % run for run in runs) + "}")
+        profile = opened(engine, path)
+    assert [row[0] for row in profile.values("SELECT name FROM ops")] == ["a"]
+    assert [row[0] for row in profile.values("SELECT name FROM kernels")] == []
+    copies = profile.values("SELECT transfers.name, lanes.kind, lanes.name FROM transfers "
+                            "JOIN threads AS lanes ON lanes.id = thread_id ORDER BY 1")
+    assert [list(row) for row in copies] == [["MEMCPYDtoH", "stream", "/device:GPU:0/memcpy"],
+                                             ["MEMCPYHtoD", "host", "/device:GPU:0"]], copies
+
+
 def test_op_log(engine):
     alone = opened(engine, LOG)
     frames = alone.values("SELECT file, function, line, text FROM code_frames WHERE file = 'a.py'")

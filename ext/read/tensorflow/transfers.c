@@ -59,7 +59,10 @@ bool tf_add_transfer(struct tf_model *model, const struct tf_moved *moved) {
     tf_text_free(&text);
     if (!ok) return false;
   }
-  /* A tensor that comes over the network keeps no lane of a device busy. */
+  /* A tensor that comes over the network keeps no lane of a device busy. A copy does; where it is said of the device
+  ** itself, the lane is that of the ops which are scheduled there, else a stream. */
+  const char *device = pool_text(model->pool, moved->device_lower);
+  bool is_stream = !device || !tf_is_canonical_device(device, pool_length(model->pool, moved->device_lower));
   return transfer->is_receive ||
-         tf_get_lane(model, moved->device, moved->device_lower, TF_NONE, true, &transfer->lane);
+         tf_get_lane(model, moved->device, moved->device_lower, TF_NONE, is_stream, &transfer->lane);
 }
