@@ -1,4 +1,5 @@
-/* memory_of_ops.c: ops.allocated_bytes, released_bytes and allocated_self_bytes, from the events of memory in them.
+/* memory_of_ops.c: ops.allocated_bytes, allocation_count, released_bytes and allocated_self_bytes, from the events of
+** memory in them.
 **
 ** Each event counts for the innermost op around it and for all ops around that one. Where a profile has events of
 ** memory at all an op without any has 0; where it has none nothing is known.  Events of all devices count together.
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 
 struct sums {
-  int64_t *allocated, *released, *self; /* by op */
+  int64_t *allocated, *count, *released, *self; /* by op */
 };
 
 static enum tfprof_status sum_events(struct profile *profile, const struct sums *sums, uint32_t op_count,
@@ -29,9 +30,10 @@ static enum tfprof_status sum_events(struct profile *profile, const struct sums 
       derive_texts(segment->columns[COLUMN_memory_events_kind], first, count, kinds);
       for (uint32_t i = 0; i < count; i++) {
         if (ops[i] == NO_ROW || bytes[i] == NO_VALUE) continue;
-        if (kinds[i] == allocate)
+        if (kinds[i] == allocate) {
           sums->self[ops[i]] = (int64_t)((uint64_t)sums->self[ops[i]] + (uint64_t)bytes[i]);
-        else if (kinds[i] == release)
+          sums->count[ops[i]]++;
+        } else if (kinds[i] == release)
           sums->released[ops[i]] = (int64_t)((uint64_t)sums->released[ops[i]] - (uint64_t)bytes[i]);
       }
       enum tfprof_status status = derive_poll(profile, error);
@@ -51,6 +53,7 @@ static void add_up(const struct sums *sums, const uint32_t *parents, uint32_t *w
     for (uint32_t at = op, up; (up = parents[at]) != NO_ROW; at = up) {
       sums->allocated[up] = (int64_t)((uint64_t)sums->allocated[up] + (uint64_t)sums->allocated[at]);
       sums->released[up] = (int64_t)((uint64_t)sums->released[up] + (uint64_t)sums->released[at]);
+      sums->count[up] += sums->count[at];
       if (--waiting[up]) break;
       waiting[up] = UINT32_MAX;
     }
@@ -66,20 +69,24 @@ static enum tfprof_status run(struct profile *profile, struct tfprof_error *erro
   status = derive_all_op_parents(profile, &parents, error);
   waiting = scratch_allocate_zeroed(ops, sizeof *waiting);
   sums.allocated = scratch_allocate((size_t)ops * sizeof *sums.allocated);
+  sums.count = scratch_allocate_zeroed(ops, sizeof *sums.count);
   sums.released = scratch_allocate_zeroed(ops, sizeof *sums.released);
   sums.self = scratch_allocate_zeroed(ops, sizeof *sums.self);
-  if (!status && (!waiting || !sums.allocated || !sums.released || !sums.self)) status = error_no_memory(error);
+  if (!status && (!waiting || !sums.allocated || !sums.count || !sums.released || !sums.self))
+    status = error_no_memory(error);
   if (!status) status = sum_events(profile, &sums, ops, error);
   if (!status) {
     for (uint32_t op = 0; op < ops; op++) sums.allocated[op] = sums.self[op];
     add_up(&sums, parents, waiting, ops);
     status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_allocated_bytes, sums.allocated, error);
   }
+  if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_allocation_count, sums.count, error);
   if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_released_bytes, sums.released, error);
   if (!status) status = derive_set_integers(profile, TABLE_ops, COLUMN_ops_allocated_self_bytes, sums.self, error);
   scratch_free(parents);
   scratch_free(waiting);
   scratch_free(sums.allocated);
+  scratch_free(sums.count);
   scratch_free(sums.released);
   scratch_free(sums.self);
   return status;
@@ -94,6 +101,7 @@ const struct derive_pass derive_memory_of_ops = {
               {TABLE_memory_events, COLUMN_memory_events_op_id},
               {TABLE_ops, COLUMN_ops_parent_id}},
     .writes = {{TABLE_ops, COLUMN_ops_allocated_bytes},
+               {TABLE_ops, COLUMN_ops_allocation_count},
                {TABLE_ops, COLUMN_ops_released_bytes},
                {TABLE_ops, COLUMN_ops_allocated_self_bytes}},
     .run = run,

@@ -68,6 +68,8 @@ def test_sampled():
             "SELECT step_count, warmup_count, round(ops_per_step, 6) FROM step_summary",
             "SELECT name, round(per_step_count, 6) FROM op_summary ORDER BY 1",
             "SELECT op_name, count FROM operator_summary ORDER BY 1",
+            """SELECT op_name, count, allocation_count, allocated_bytes, allocated_self_bytes FROM operator_memory
+            ORDER BY 1""",
             """SELECT round(ops_in_steps_ratio, 9), round(ops_with_stack_ratio, 9), round(ops_with_shapes_ratio, 9),
             round(backward_linked_ratio, 9) FROM coverage""",
             "SELECT count(*), sum(bytes) FROM allocations",
@@ -123,6 +125,11 @@ STATED = (
     (
         "SELECT op_name, host_self_error_ns FROM operator_summary",
         "SELECT name, step_id, self_ns FROM {ops} AND category IN ('op', 'autograd')",
+    ),
+    (
+        "SELECT op_name, allocated_error_bytes FROM operator_memory",
+        """SELECT name, step_id, allocated_bytes FROM {ops} AND category IN ('op', 'autograd') AND parent_name IS NOT name
+        AND allocated_bytes > 0""",
     ),
     (
         "SELECT name, bytes_error FROM memory_by_op",

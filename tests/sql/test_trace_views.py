@@ -570,6 +570,46 @@ def test_tensor_cores(engine):
     assert rows == [("Net_0", 2000, 12_000), ("Net_0.Conv_1", 10_000, 10_000)], rows
 
 
+def test_memory_of_operators(engine):
+    """operator_memory against each event added to the ops around it; an op that calls one of its own name only is one call."""
+    for seed in range(4):
+        randomly, events, spans, address = random.Random(seed), [], [], 0
+        for number in range(40):
+            begin, dur = number * 100_000, 90_000
+            for depth in range(randomly.randrange(1, 5)):
+                name = randomly.choice(("aten::a", "aten::b", "aten::c"))
+                spans.append((begin + 1000 * depth, begin + dur - 1000 * depth, name))
+                events.append(span("cpu_op", name, spans[-1][0], spans[-1][1] - spans[-1][0], **{"External id": len(spans)}))
+        changes, held = [], []
+        for at in sorted(randomly.sample(range(500, 4_000_000, 1000), 400)):
+            if held and randomly.random() < 0.4:
+                where, size = held.pop(randomly.randrange(len(held)))
+                changes.append((at, -size))
+            else:
+                address += 1 << 20
+                where, size = address, randomly.randrange(1, 999)
+                held.append((where, size))
+                changes.append((at, size))
+            events.append({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": at / 1000,
+                           "args": {"Addr": where, "Bytes": changes[-1][1], "Device Type": 0, "Device Id": -1}})
+        wanted = {}
+        for i, (begin, end, name) in enumerate(spans):
+            is_repeated = i > 0 and spans[i - 1][2] == name and spans[i - 1][0] < begin < spans[i - 1][1]
+            inside = [size for at, size in changes if begin <= at < end]
+            deeper = spans[i + 1][:2] if i + 1 < len(spans) and spans[i + 1][0] < end else (0, 0)
+            own = [size for at, size in changes if begin <= at < end and not deeper[0] <= at < deeper[1]]
+            row = wanted.setdefault(name, [0] * 7)
+            whole = not is_repeated
+            grown, grown_own = ([size for size in sizes if size > 0] for sizes in (inside, own))
+            for place, value in enumerate((whole, whole * sum(inside), sum(own), whole * len(grown), len(grown_own),
+                                           whole * sum(grown), sum(grown_own))):
+                row[place] += value
+        rows = opened(engine, events).values(
+            "SELECT op_name, count, increase_bytes, increase_self_bytes, allocation_count, allocation_self_count, allocated_bytes, "
+            "allocated_self_bytes FROM operator_memory ORDER BY 1")
+        assert rows == [(name, *row) for name, row in sorted(wanted.items())], (seed, rows, wanted)
+
+
 def test_little(engine):
     """Whatever is missing, every view answers; with each kind of row alone all tables but a few are empty."""
     for what, events in CASES.items():

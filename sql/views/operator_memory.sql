@@ -1,0 +1,73 @@
+-- Memory of operators, as the memory page of the PyTorch TensorBoard plugin has it.
+--
+-- One row for each profile and name of an op in which memory was allocated or released, memory of all devices together;
+-- memory_by_op tells devices apart.  What counts as an op, and as the same call of one, is as in operator_summary; all
+-- steps count, warm-up too.  Where a capture recorded ops only in some steps all is weighed by ops.sample_weight.
+--   profile_id, rank, op_name
+--   count                          calls (weighed)
+--   increase_bytes                 memory allocated less memory released in it, with the ops inside it
+--   increase_self_bytes            the same without the ops inside it
+--   allocation_count, allocation_self_count   pieces allocated, with and without the ops inside it
+--   allocated_bytes, allocated_self_bytes     their sizes
+--   allocated_error_bytes          standard error of allocated_bytes where only some steps were recorded; 0 where all
+--                                  were, NULL where fewer than two were (sampling_summary)
+-- Cost: two passes over ops, one over memory_events with a look-up of an op for each op that has some.
+-- Example: SELECT op_name, allocation_count, increase_bytes FROM operator_memory LIMIT 10;
+WITH own AS (
+  SELECT op_id, sum(1.0 * bytes) AS increase_bytes, count(*) FILTER (WHERE kind = 'allocate') AS allocation_count
+  FROM temp.memory_events WHERE op_id IS NOT NULL AND +kind IN ('allocate', 'release') GROUP BY op_id
+), own_sums AS MATERIALIZED (
+  SELECT ops.profile_id AS profile_id, ops.name AS name, sum(own.increase_bytes * ops.sample_weight) AS increase_bytes,
+    sum(own.allocation_count * ops.sample_weight) AS allocation_count
+  FROM own CROSS JOIN temp.ops AS ops ON ops.id = own.op_id
+  WHERE ops.category IN ('op', 'autograd')
+  GROUP BY ops.profile_id, ops.name
+), same_name AS MATERIALIZED (
+  SELECT parent_id, profile_id, name, sample_weight, allocation_count, allocated_bytes, released_bytes
+  FROM temp.ops WHERE parent_name = name AND +category IN ('op', 'autograd')
+), with_others AS (
+  SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
+  GROUP BY parent_id HAVING count(*) > 1
+), repeated AS (
+  SELECT profile_id, name, sum(sample_weight) AS count, sum(allocation_count * sample_weight) AS allocation_count,
+    sum(allocated_bytes * sample_weight) AS allocated_bytes, sum(released_bytes * sample_weight) AS released_bytes
+  FROM same_name WHERE parent_id NOT IN (SELECT parent_id FROM with_others)
+  GROUP BY profile_id, name
+), sums AS (
+  SELECT profile_id, name, sum(sample_weight) AS count, sum(allocation_count * sample_weight) AS allocation_count,
+    sum(allocated_bytes * sample_weight) AS allocated_bytes, sum(released_bytes * sample_weight) AS released_bytes,
+    sum(allocated_self_bytes * sample_weight) AS allocated_self_bytes
+  FROM temp.ops WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END GROUP BY profile_id, name
+), in_step AS ( -- outermost of its name, so that nothing counts twice
+  SELECT profile_id, name, max(sample_weight) AS weight, sum(1.0 * allocated_bytes) AS bytes
+  FROM temp.ops
+  WHERE +category IN ('op', 'autograd') AND parent_name IS NOT name AND is_measured = 1
+    AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  GROUP BY profile_id, name, step_id
+), errors AS (
+  SELECT in_step.profile_id AS profile_id, name,
+    sqrt(max(0, sampling.error_factor * (sum(weight * bytes * bytes)
+      - sum(weight * bytes) * sum(weight * bytes) / sampling.step_count))) AS bytes
+  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+  GROUP BY in_step.profile_id, name
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.name AS op_name,
+  CAST(round(sums.count - coalesce(repeated.count, 0)) AS INTEGER) AS count,
+  CAST(round(sums.allocated_bytes - coalesce(repeated.allocated_bytes, 0)
+    - (sums.released_bytes - coalesce(repeated.released_bytes, 0))) AS INTEGER) AS increase_bytes,
+  CAST(round(coalesce(own_sums.increase_bytes, 0)) AS INTEGER) AS increase_self_bytes,
+  CAST(round(sums.allocation_count - coalesce(repeated.allocation_count, 0)) AS INTEGER) AS allocation_count,
+  CAST(round(coalesce(own_sums.allocation_count, 0)) AS INTEGER) AS allocation_self_count,
+  CAST(round(sums.allocated_bytes - coalesce(repeated.allocated_bytes, 0)) AS INTEGER) AS allocated_bytes,
+  CAST(round(sums.allocated_self_bytes) AS INTEGER) AS allocated_self_bytes,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(round(errors.bytes) AS INTEGER) ELSE 0 END AS allocated_error_bytes
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN own_sums ON own_sums.profile_id = sums.profile_id AND own_sums.name = sums.name
+LEFT JOIN repeated ON repeated.profile_id = sums.profile_id AND repeated.name = sums.name
+LEFT JOIN errors ON errors.profile_id = sums.profile_id AND errors.name = sums.name
+WHERE sums.allocated_bytes > 0 OR sums.released_bytes > 0
+ORDER BY increase_bytes DESC, allocated_bytes DESC, profile_id, op_name
