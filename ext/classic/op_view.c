@@ -6,34 +6,50 @@
 #include "classic/tree.h"
 
 static int compare_ops(const void *left, const void *right, void *context) {
-  const struct classic_model *model = context;
-  string_id a = model->nodes[*(const uint32_t *)left].op, b = model->nodes[*(const uint32_t *)right].op;
-  if (a != b) {
-    const char *x = a ? pool_text(model->pool, a) : "", *y = b ? pool_text(model->pool, b) : "";
-    int order = strcmp(x, y);
-    if (order) return order;
-    return a < b ? -1 : 1;
+  const struct pool *pool = context;
+  string_id a = *(const string_id *)left, b = *(const string_id *)right;
+  const char *x = a ? pool_text(pool, a) : "", *y = b ? pool_text(pool, b) : "";
+  int order = a == b ? 0 : strcmp(x, y);
+  return order ? order : (a > b) - (a < b);
+}
+
+/* The ops of the nodes that are no scopes, each once and by name; places[op] is where one is. */
+static void find_ops(struct classic_result *result, uint32_t *places) {
+  const struct classic_model *model = result->model;
+  for (uint32_t i = 0; i < model->node_count; i++) {
+    string_id op = model->nodes[i].op;
+    if (model->nodes[i].is_scope || places[op]) continue;
+    places[op] = 1;
+    result->names[result->item_count++] = op;
   }
-  return *(const uint32_t *)left < *(const uint32_t *)right ? -1 : 1;
+  qsort_r(result->names, result->item_count, sizeof *result->names, compare_ops, (void *)(uintptr_t)model->pool);
+  for (uint32_t i = 0; i < result->item_count; i++) places[result->names[i]] = i;
 }
 
 static bool list_ops(struct classic_result *result) {
   const struct classic_model *model = result->model;
   uint32_t count = 0;
+  uint32_t *places = calloc((size_t)pool_count(model->pool) + 1, sizeof *places);
   uint32_t *members = result->members = malloc(((size_t)model->node_count + 1) * sizeof *members);
+  uint32_t *first = result->member_first = calloc((size_t)model->node_count + 2, sizeof *first);
   result->names = malloc(((size_t)model->node_count + 1) * sizeof *result->names);
-  result->member_first = malloc(((size_t)model->node_count + 2) * sizeof *result->member_first);
-  if (!members || !result->names || !result->member_first) return false;
+  if (!places || !members || !result->names || !first) {
+    free(places);
+    return false;
+  }
+  find_ops(result, places);
   for (uint32_t i = 0; i < model->node_count; i++) {
-    if (!model->nodes[i].is_scope) members[count++] = i;
+    if (model->nodes[i].is_scope) continue;
+    first[places[model->nodes[i].op] + 1]++;
+    count++;
   }
-  qsort_r(members, count, sizeof *members, compare_ops, (void *)(uintptr_t)model);
-  for (uint32_t i = 0; i < count; i++) {
-    string_id op = model->nodes[members[i]].op;
-    if (i > 0 && model->nodes[members[i - 1]].op == op) continue;
-    result->member_first[result->item_count] = i;
-    result->names[result->item_count++] = op;
+  for (uint32_t i = 0; i < result->item_count; i++) first[i + 1] += first[i];
+  for (uint32_t i = 0; i < model->node_count; i++) { /* first[op] moves on to where the next op begins */
+    if (!model->nodes[i].is_scope) members[first[places[model->nodes[i].op]]++] = i;
   }
+  memmove(first + 1, first, result->item_count * sizeof *first);
+  first[0] = 0;
+  free(places);
   result->member_first[result->item_count] = count;
   size_t items = (size_t)result->item_count + 1;
   result->own = result->own_made = calloc(items, sizeof *result->own_made);

@@ -337,6 +337,15 @@ static int prepare_pattern(struct filter *filter, sqlite3_value *value) {
   return filter->statement ? sqlite3_bind_value(filter->statement, 1, filter->pattern) : SQLITE_OK;
 }
 
+/* Whether the value is the text that the filter has found in the pool. */
+static bool is_text_of_pool(const struct filter *filter, sqlite3_value *value) {
+  if (!filter->text) return false;
+  const unsigned char *text = sqlite3_value_text(value);
+  int length = sqlite3_value_bytes(value);
+  return text && length == (int)pool_length(filter->pool, filter->text) &&
+         memcmp(text, pool_text(filter->pool, filter->text), (size_t)length) == 0;
+}
+
 static int prepare_text(struct filter *filter, sqlite3_value *value) {
   enum term_operator operator = (enum term_operator)filter->operator;
   bool is_negation = operator == TERM_NOT_EQUAL || operator == TERM_IS_NOT;
@@ -344,12 +353,16 @@ static int prepare_text(struct filter *filter, sqlite3_value *value) {
   if (operator >= TERM_LIKE) return prepare_pattern(filter, value);
   filter->kind = FILTER_EVERYTHING; /* how a text compares with a number depends on where that comes from */
   if (type != SQLITE_TEXT) return SQLITE_OK;
-  empty_texts(&filter->texts);
-  if (add_text(&filter->texts, value)) return SQLITE_NOMEM;
   if (operator == TERM_EQUAL || operator == TERM_IS || is_negation) {
     filter->kind = is_negation ? FILTER_TEXT_NOT : FILTER_TEXT_EQUAL;
+    /* In the inner loop of a join it often is the same one again. */
+    if (is_text_of_pool(filter, value)) return SQLITE_OK;
     filter->text = 0;
     filter->pool_count_seen = UINT32_MAX;
+  }
+  empty_texts(&filter->texts);
+  if (add_text(&filter->texts, value)) return SQLITE_NOMEM;
+  if (filter->kind != FILTER_EVERYTHING) {
     filter_look_again(filter);
   } else {
     filter->kind = FILTER_TEXT_MEMO;
@@ -394,6 +407,7 @@ int filter_prepare(struct filter *filter, const struct table_spec *spec, const s
                    sqlite3_value *value, struct pool *pool) {
   filter->operator = term->operator;
   filter->column = term->column;
+  if (filter->pool != pool) filter->text = 0;
   filter->pool = pool;
   filter->null_matches = false;
   enum term_operator operator = (enum term_operator)term->operator;
