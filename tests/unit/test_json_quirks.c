@@ -267,8 +267,9 @@ static void test_quotes(void) {
       "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"{\"ph\":\"X\"},{\"ph\":\"X\"}\", \"pid\": 1, \"tid\": 1, \"ts\": 3, "
       "\"dur\": 1\n  },\n"
       "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"], \"traceEvents\": [\", \"pid\": 1, \"tid\": 1, \"ts\": 5, "
-      "\"dur\": 1\n  },\n"
-      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": 7, \"dur\": 1\n  }\n"
+      "\"dur\": 1, \"args\": {\"External id\": 5, \"Ev Idx\": 5}\n  },\n"
+      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": 7, "
+      "\"dur\": 1, \"args\": {\"Ev Idx\": 7}\n  }\n"
       "  ],\n  \"traceName\": \"/tmp/a.json\"\n}";
   CHECK(json_probe(temporary(text, sizeof text - 1), (const uint8_t *)text, 100) > 0);
   for (size_t chunk = 0; chunk < 300; chunk += 100) {
@@ -283,9 +284,29 @@ static void test_quotes(void) {
     CHECK(attributes && strcmp(attributes,
                                "{\"my key\":\"val /\\\"q/\\\"\",\"other\":\"a\\\" b\","
                                "\"traceName\":\"/tmp/a.json\"}") == 0);
+    TEXT(ops, attributes, 1, "{\"Ev Idx\":5}");
+    TEXT(ops, attributes, 2, "{\"Ev Idx\":7}");
     CHECK(diagnosed(&o, "unescaped_quote") == 4 && diagnosed(&o, "malformed_json") == 2);
     close_opened(&o);
   }
+}
+
+/* Attributes are JSON whatever stands in the file; what is null is as if it were not there. */
+static void test_odd_values(void) {
+  struct opened o = open_text(
+      "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": null, \"args\": "
+      "{\"x\": [NaN, -Infinity, 1e-5, -2.5E+3, true, N/A, {\"y\": \"a\tb\\\"c\"}], \"z\": inf}},\n"
+      "{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"CopyDeviceToHost\", \"pid\": 0, \"tid\": 7, \"ts\": 2, \"dur\": 1, "
+      "\"args\": {\"device\": 0, \"stream\": 7}},\n"
+      "{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"copy\", \"pid\": 0, \"tid\": 7, \"ts\": 4, \"dur\": 1, "
+      "\"args\": {\"device\": 0, \"stream\": 7, \"kind\": \"HostToDevice\"}}]");
+  INTEGER(ops, dur_ns, 0, 0);
+  TEXT(ops, attributes, 0,
+       "{\"x\":[\"NaN\",\"-Infinity\",1e-5,-2.5E+3,true,\"N/A\",{\"y\":\"a\\u0009b\\\"c\"}],\"z\":\"inf\"}");
+  TEXT(transfers, direction, 0, "DtoH");
+  TEXT(transfers, direction, 1, "HtoD");
+  IS_NULL(transfers, attributes, 1);
+  close_opened(&o);
 }
 
 /* An event whose args are no object must not change how those of the events after it are read. */
@@ -442,6 +463,7 @@ static void test_arguments_of_others(void) {
 int main(void) {
   test_arguments_of_others();
   test_quotes();
+  test_odd_values();
   test_phases();
   test_counters();
   test_without_names();

@@ -69,7 +69,7 @@ static void put_member(struct writer *w, const struct field *key, const struct f
   if (value->kind == FIELD_TEXT) {
     put_string(w, value->text, value->length);
   } else if (value->kind == FIELD_NESTED) {
-    char *copy = malloc(value->length);
+    char *copy = malloc(text_compact_room(value->text, value->length));
     if (copy) put(w, copy, text_compact(value->text, value->length, copy));
     else w->failed = true;
     free(copy);
@@ -153,20 +153,80 @@ static enum tfprof_status load_row(struct loading_rows *l, uint32_t row, const c
   return TFPROF_OK;
 }
 
+/* Copies an event to to[2 * (end - p)] with the quotes escaped that its writer did not escape: the texts end where the
+** parser took them to end. Returns its length; 0: it does not end before `end`. */
+static size_t copy_event(const char *p, const char *end, char *to) {
+  char *out = to;
+  struct field key = {0}, value;
+  unsigned level = 0;
+  bool is_value = false;
+  while (p < end) {
+    char c = *p;
+    bool is_args = level == 1 && scan_key_is(&key, "args");
+    if (c == '}' || (c == '{' && (level == 0 || (is_value && is_args)))) {
+      *out++ = *p++;
+      level = c == '{' ? level + 1 : level - 1;
+      if (level == 0) return (size_t)(out - to);
+      is_value = false;
+      continue;
+    }
+    if (c != '"' && !(is_value && (c == '[' || c == '{'))) {
+      if (c == ':' || c == ',') is_value = c == ':';
+      *out++ = *p++;
+      continue;
+    }
+    const char *start = p, *quoted;
+    p = scan_value(p, end, &value);
+    if (p >= end) return 0;
+    const char *next = scan_space(p);
+    bool is_cut = is_value && c == '"' && *next != ',' && *next != '}';
+    const char *repaired = is_cut ? parse_extend_text(p, end, &value) : NULL;
+    if (!is_value) key = value;
+    if (!repaired) {
+      memcpy(out, start, (size_t)(p - start));
+      out += p - start;
+      continue;
+    }
+    *out++ = '"';
+    for (const char *from = value.text, *stop = from + value.length; from < stop; from = quoted) {
+      quoted = memchr(from, '"', (size_t)(stop - from));
+      if (!quoted) quoted = stop;
+      memcpy(out, from, (size_t)(quoted - from));
+      out += quoted - from;
+      if (quoted == stop) break;
+      if (quoted == from || quoted[-1] != '\\') *out++ = '\\';
+      *out++ = *quoted++;
+    }
+    *out++ = '"';
+    p = repaired;
+  }
+  return 0;
+}
+
 /* Rows whose events lie in one stretch of the file. */
 static enum tfprof_status load_near(struct loading_rows *l, struct tfprof_error *error) {
   size_t size = (size_t)l->text->length;
   char *buffer = malloc(size + SCAN_PADDING);
-  if (!buffer) return error_no_memory(error);
+  char *copy = l->text->has_quotes ? malloc(2 * size + SCAN_PADDING) : NULL;
+  if (!buffer || (l->text->has_quotes && !copy)) {
+    free(buffer);
+    return error_no_memory(error);
+  }
   enum tfprof_status status = source_range(l->profile->source_data, l->text->offset, size, buffer, error);
   memset(buffer + size, '"', SCAN_PADDING);
   for (uint32_t row = 0; row < l->segment->rows && !status; row++) {
     if (l->text->offsets[row] >= size) continue;
     const char *event = buffer + l->text->offsets[row];
-    const char *close = *event == '{' ? scan_nested(event, buffer + size) : NULL;
+    size_t copied = copy && *event == '{' ? copy_event(event, buffer + size, copy) : 0;
+    if (copied) {
+      memset(copy + copied, '"', SCAN_PADDING);
+      event = copy;
+    }
+    const char *close = *event == '{' ? scan_nested(event, copied ? copy + copied : buffer + size) : NULL;
     if (close) status = load_row(l, row, event, (size_t)(close - event), error);
     if (!status && (row & 4095) == 0) status = interrupted(l, error);
   }
+  free(copy);
   free(buffer);
   return status;
 }

@@ -53,7 +53,7 @@ static string_id configured_ranks(struct trace *trace, string_id group) {
         }
         if (!is_it || ranks.kind != FIELD_NESTED) continue;
         string_id id = 0;
-        char *copy = malloc(ranks.length);
+        char *copy = malloc(text_compact_room(ranks.text, ranks.length));
         if (copy) pool_intern_mended(trace->pool, copy, text_compact(ranks.text, ranks.length, copy), &id, NULL);
         free(copy);
         return id;
@@ -72,7 +72,7 @@ static int64_t ranks_json(struct trace *trace, const struct collective *c) {
       length == 2) {
     id = configured_ranks(trace, c->group);
   } else {
-    char *copy = malloc(length);
+    char *copy = malloc(text_compact_room(text, length));
     if (copy) pool_intern(trace->pool, copy, text_compact(text, length, copy), &id);
     free(copy);
   }

@@ -225,16 +225,17 @@ static void emit_kernel(struct worker *w, enum device_kind kind) {
   if (has(w, KEY_COLLECTIVE)) emit_collective(w, true, row, start, duration);
 }
 
-/* "Memcpy HtoD (Pageable -> Device)": direction and memories. Anything that is not found stays NULL. */
+/* "Memcpy HtoD (Pageable -> Device)", of ROCm "CopyHostToDevice": direction and memories. Anything that is not found
+** stays NULL. */
 static int64_t find_direction(const char *text, size_t length) {
-  static const struct { char text[5]; int literal;
-  } known[] = {{"HtoD", LITERAL_HtoD},
-               {"DtoH", LITERAL_DtoH},
-               {"DtoD", LITERAL_DtoD},
-               {"PtoP", LITERAL_PtoP},
-               {"HtoH", LITERAL_HtoH}};
+  static const struct {
+    const char *text;
+    int literal;
+  } known[] = {{"HtoD", LITERAL_HtoD},         {"DtoH", LITERAL_DtoH},           {"DtoD", LITERAL_DtoD},
+               {"PtoP", LITERAL_PtoP},         {"HtoH", LITERAL_HtoH},           {"HostToDevice", LITERAL_HtoD},
+               {"DeviceToHost", LITERAL_DtoH}, {"DeviceToDevice", LITERAL_DtoD}, {"HostToHost", LITERAL_HtoH}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    if (memmem(text, length, known[i].text, 4)) return known[i].literal;
+    if (memmem(text, length, known[i].text, strlen(known[i].text))) return known[i].literal;
   }
   return ROW_NULL;
 }
@@ -280,7 +281,7 @@ static void emit_transfer(struct worker *w, bool is_copy) {
   if (has(w, KEY_KIND) && kind->kind == FIELD_TEXT) { /* ROCm tells it apart from the name */
     int64_t told = find_direction(kind->text, kind->length);
     if (direction == ROW_NULL) direction = told;
-    if (told != ROW_NULL && kind->length == 4) taken(w, KEY_KIND);
+    if (told != ROW_NULL && told == direction) taken(w, KEY_KIND);
   }
   SET(transfers_direction, direction);
   const char *open = has(w, KEY_NAME) ? memchr(name->text, '(', name->length) : NULL;

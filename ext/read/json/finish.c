@@ -137,8 +137,12 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
       free(far_places);
       return TFPROF_NO_MEMORY;
     }
-    *text =
-        (struct segment_text){chunk->offset, chunk->length, far_places ? NULL : t->offsets, far_places, (int)table};
+    *text = (struct segment_text){.offset = chunk->offset,
+                                  .length = chunk->length,
+                                  .offsets = far_places ? NULL : t->offsets,
+                                  .far_places = far_places,
+                                  .row_table = (int)table,
+                                  .has_quotes = trace->problems[PROBLEM_QUOTE].count != 0};
     if (!far_places) t->offsets = NULL;
     column_set_add(&raw, schema_tables[schema_table].column_count - 1u);
   } else {

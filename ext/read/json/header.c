@@ -224,7 +224,7 @@ void header_describe(struct trace *trace, struct profile *profile) {
       diagnose_messages(profile, member, &value);
       continue;
     }
-    char *compact = malloc(member->value_length + 1);
+    char *compact = malloc(text_compact_room(member->value, member->value_length));
     ok = compact && put(&text, &length, &capacity, length ? ",\"" : "{\"", 2) &&
          put(&text, &length, &capacity, member->key, member->key_length) && put(&text, &length, &capacity, "\":", 2) &&
          put(&text, &length, &capacity, compact, text_compact(member->value, member->value_length, compact));

@@ -219,7 +219,9 @@ static inline bool take_span(struct worker *w, int64_t *start, int64_t *duration
   if (!take_time(w, start)) return false;
   *duration = 0;
   if (has(w, KEY_DUR)) {
-    if (!number_nanoseconds(&w->fields[KEY_DUR], duration)) {
+    bool is_number = number_nanoseconds(&w->fields[KEY_DUR], duration);
+    if (!is_number && scan_key_is(&w->fields[KEY_DUR], "null")) *duration = 0;
+    else if (!is_number) {
       worker_problem(w, PROBLEM_TIME_RANGE, w->event);
       return false;
     }

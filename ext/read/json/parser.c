@@ -173,12 +173,11 @@ size_t parse_find_cut(const char *data, size_t length) {
   return 0;
 }
 
-/* libkineto escapes quotes in names only since 2026: a text may end early. p is behind the closing quote, where neither
-** ',' nor '}' follows; the real closing quote is the first that is followed by '}' or by ',' and a quote. NULL: none
-** near. */
+/* Neither ',' nor '}' follows the quote; the real closing quote is the first that is followed by '}' or by ',' and a
+** quote. */
 enum { REPAIR_BYTES = 4096 };
 
-static const char *extend_text(const char *p, const char *end, struct field *field) {
+const char *parse_extend_text(const char *p, const char *end, struct field *field) {
   if (end - p > REPAIR_BYTES) end = p + REPAIR_BYTES;
   for (;;) {
     const char *quote = memchr(p, '"', (size_t)(end - p));
@@ -256,7 +255,7 @@ static const char *parse_events(struct worker *w, const char *p, enum parse_stat
       if (stop == STOP_ERROR && end - s.value < REPAIR_BYTES && !w->is_last)
         return s.end ? finish_event(w, &s, &quote) : done;
       if (stop == STOP_ERROR && level && !s.end && last && last->kind == FIELD_TEXT && is_next(p, s.value)) {
-        const char *q = extend_text(p, end, last);
+        const char *q = parse_extend_text(p, end, last);
         if (q) {
           if (!quote) quote = last->text;
           p = q;
@@ -334,7 +333,7 @@ static const char *end_of_member(struct worker *w, const char *p, const char *en
   if (next >= end) return w->is_last ? p : NULL;
   if (value->kind != FIELD_TEXT || *next == ',' || *next == '}') return p;
   if (end - next < REPAIR_BYTES && !w->is_last) return NULL;
-  const char *repaired = extend_text(p, end, value);
+  const char *repaired = parse_extend_text(p, end, value);
   if (repaired) worker_problem(w, PROBLEM_QUOTE, value->text);
   return repaired ? repaired : p;
 }

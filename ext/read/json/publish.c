@@ -40,9 +40,10 @@ static bool publish_text(struct trace *trace, struct text *text) {
   size_t length = text->length;
   bool is_stack = text->form == TEXT_STACK || text->form == TEXT_STACK_ESCAPED;
   if (text->form != TEXT_PLAIN && text->form != TEXT_STACK) {
-    char *decoded = scratch(trace, length + 8);
+    bool is_json = text->form == TEXT_JSON;
+    char *decoded = scratch(trace, is_json ? text_compact_room(bytes, length) : length + 8);
     if (!decoded) return false;
-    length = text->form == TEXT_JSON ? text_compact(bytes, length, decoded) : text_unescape(bytes, length, decoded);
+    length = is_json ? text_compact(bytes, length, decoded) : text_unescape(bytes, length, decoded);
     bytes = decoded;
   }
   if (is_stack) {

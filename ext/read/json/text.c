@@ -55,17 +55,57 @@ size_t text_unescape(const char *from, size_t length, char *to) {
   return (size_t)(out - to);
 }
 
+size_t text_compact_room(const char *from, size_t length) {
+  size_t controls = 0;
+  for (size_t i = 0; i < length; i++) controls += (unsigned char)from[i] < 0x20;
+  return 2 * length + 2 + 5 * controls; /* "[a,a]" becomes "["a","a"]" */
+}
+
+static inline bool is_structure(char c) {
+  char folded = c | 0x20; /* '{' is '[' | 0x20 and '}' is ']' | 0x20 */
+  return c == ',' || c == ':' || folded == '{' || folded == '}';
+}
+
+/* Whether what begins with neither digit nor quote is JSON; NaN, Infinity, N/A and the like are not. */
+static bool is_json_word(const char *word, size_t length, bool is_behind_digit) {
+  struct field field = {.text = word, .length = (uint32_t)length};
+  if (is_behind_digit) return true; /* the exponent of a number */
+  if (*word == '-') return length > 1 && word[1] >= '0' && word[1] <= '9';
+  return scan_key_is(&field, "true") || scan_key_is(&field, "false") || scan_key_is(&field, "null");
+}
+
+static char *put_control(char *out, char c) {
+  static const char digits[] = "0123456789abcdef";
+  memcpy(out, "\\u00", 4);
+  out[4] = digits[(unsigned char)c >> 4];
+  out[5] = digits[c & 15];
+  return out + 6;
+}
+
 size_t text_compact(const char *from, size_t length, char *to) {
   char *out = to;
-  bool in_string = false;
-  for (const char *p = from, *end = from + length; p < end; p++) {
-    if (in_string) {
-      *out++ = *p;
-      if (*p == '\\' && p + 1 < end) *out++ = *++p;
-      else if (*p == '"') in_string = false;
-    } else if (!scan_is_space(*p)) {
-      in_string = *p == '"';
-      *out++ = *p;
+  for (const char *p = from, *end = from + length; p < end;) {
+    if (*p == '"') {
+      *out++ = *p++;
+      for (; p < end && *p != '"'; p++) {
+        if ((unsigned char)*p < 0x20) out = put_control(out, *p);
+        else if (*p == '\\' && p + 1 < end && (unsigned char)p[1] >= 0x20) *out++ = *p++, *out++ = *p;
+        else *out++ = *p;
+      }
+      if (p < end) *out++ = *p++;
+    } else if ((*p >= '0' && *p <= '9') || *p == '.' || is_structure(*p)) {
+      *out++ = *p++;
+    } else if (scan_is_space(*p)) {
+      p++;
+    } else {
+      const char *word = p;
+      bool is_behind_digit = out > to && ((out[-1] >= '0' && out[-1] <= '9') || out[-1] == '.');
+      while (p < end && !scan_is_space(*p) && *p != '"' && !is_structure(*p)) p++;
+      bool is_quoted = !is_json_word(word, (size_t)(p - word), is_behind_digit);
+      if (is_quoted) *out++ = '"';
+      memcpy(out, word, (size_t)(p - word));
+      out += p - word;
+      if (is_quoted) *out++ = '"';
     }
   }
   return (size_t)(out - to);

@@ -92,8 +92,11 @@ uint32_t stack_push(struct trace *trace, uint32_t parent, const char *frame, siz
 /* A JSON string without its quotes, decoded to UTF-8; to[length] suffices. Lone surrogates become U+FFFD, unknown
 ** escapes stay as they are. */
 size_t text_unescape(const char *from, size_t length, char *to);
-/* JSON without the white space between its parts; to[length] suffices. */
+/* JSON without the white space between its parts, made valid where a writer left control characters in texts, or what is
+** no JSON (NaN, Infinity), which becomes a text. */
 size_t text_compact(const char *from, size_t length, char *to);
+/* How many bytes that takes at most. */
+size_t text_compact_room(const char *from, size_t length);
 
 /* ---- header.c ---- */
 
@@ -144,6 +147,7 @@ struct segment_text { /* source_data of a segment */
   uint32_t *offsets;       /* in the chunk */
   struct far_place *far_places; /* or in the file */
   int row_table;
+  bool has_quotes;              /* events of the file hold quotes that are not escaped */
 };
 enum tfprof_status attributes_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
                                    unsigned count, struct column **out, struct tfprof_error *error);

@@ -202,6 +202,9 @@ enum parse_state {
 ** with: fewer than `length` when the rest is an element that does not end within the data; *state holds there. */
 size_t parse_chunk(struct worker *worker, const char *data, size_t length, uint64_t file_offset,
                    enum parse_state *state);
+/* Where a text really ends in whose middle a quote stands without an escape, as libkineto wrote them until 2026: p is
+** behind that quote. Sets the field's length. NULL: nowhere near. */
+const char *parse_extend_text(const char *p, const char *end, struct field *field);
 /* Behind the last place in data[0, length) that looks as if one event ended there and another begins: just behind the
 ** first one's brace. 0: none. */
 size_t parse_find_cut(const char *data, size_t length);
