@@ -18,7 +18,8 @@
 ** taken as run by the thread of the step, which waits for them.  Events without length are left out.  A profile
 ** without steps has one path over everything.
 **
-** What goes into the graphs is sorted by step once (counting sort); then steps are independent, and done side by side.
+** What goes into the graphs is sorted by step once (counting sort of row numbers); then steps are independent, and done
+** side by side, each with what it needs of its rows unpacked anew.
 */
 #include "derive/longest_path.h"
 #include "derive/match.h"
@@ -48,10 +49,14 @@ static const struct source_columns sources[SOURCES] = {
     {TABLE_transfers, COLUMN_transfers_start_ns, COLUMN_transfers_end_ns, COLUMN_transfers_thread_id,
      COLUMN_transfers_kind, 0, COLUMN_transfers_api_call_id}};
 
-/* Events of the host, or of devices, by step: those of a step are first_of_step[step] ... first_of_step[step + 1]. */
-struct list {
+/* Numbers of events of the host, or of devices, by step: those of a step are first_of_step[step] ...
+** first_of_step[step + 1]. */
+struct list { uint32_t *events, *first_of_step; };
+
+/* The events of one step. */
+struct spans {
   struct lane_span *items; /* lane: row of threads; row: number of the event */
-  uint32_t *first_of_step;
+  uint32_t capacity;
 };
 
 struct call { int64_t start; uint32_t step, start_node, end_node; }; /* step NO_ROW: not an event */
@@ -73,6 +78,7 @@ struct path_worker {
   struct edge_info *infos;
   uint32_t edge_count, edge_capacity, node_count;
   uint32_t *stack, stack_capacity, *path, path_capacity;
+  struct spans host, device;
   uint32_t *lanes; /* first items of host threads, then of streams */
   struct path_search search;
   struct edge_info *rows; /* of all its steps */
@@ -88,6 +94,7 @@ struct work {
   uint32_t autograd, waiting; /* threads; NO_ROW: they cannot be told */
   uint8_t *is_waiting;        /* by text: 1 a call of that name only waits, 2 it does not, 0 not known yet */
   struct list host, device;
+  uint32_t *op_steps; /* NO_ROW: not an event */
   struct call *calls;
   struct work_of_device *works; /* kernels, then transfers */
   uint8_t *is_communication;    /* by row of kernels */
@@ -203,6 +210,7 @@ static void count_block(struct work *w, enum source source, const struct block *
   for (uint32_t i = 0; i < b->count; i++) {
     uint32_t row = b->row + i;
     uint32_t step = source <= CALL ? step_of_host(w, source, b, i) : step_of_device(w, b, i);
+    if (source == OP) w->op_steps[row] = step;
     if (source == OP && b->threads[i] != NO_ROW) {
       if (b->texts[i] == w->wanted[1]) backwards[b->threads[i]]++;
       else if (b->texts[i] == w->wanted[0]) others[b->threads[i]]++;
@@ -218,26 +226,27 @@ static void count_block(struct work *w, enum source source, const struct block *
 }
 
 /* The second round: into their places. */
-static void place_block(struct work *w, enum source source, const struct block *b) {
+static void place(struct work *w, enum source source) {
   struct list *list = source <= CALL ? &w->host : &w->device;
-  for (uint32_t i = 0; i < b->count; i++) {
-    uint32_t step = source <= CALL ? step_of_host(w, source, b, i) : step_of_device(w, b, i);
-    if (step == NO_ROW) continue;
-    uint32_t thread = source <= CALL && b->threads[i] == w->autograd ? w->waiting : b->threads[i];
-    list->items[list->first_of_step[step]++] =
-        (struct lane_span){b->starts[i], b->ends[i], thread, w->first_event[source] + b->row + i};
+  uint32_t first = w->first_event[source], rows = w->first_event[source + 1] - first;
+  const struct work_of_device *works = w->works + (source >= KERNEL ? first - w->first_event[KERNEL] : 0);
+  for (uint32_t row = 0; row < rows; row++) {
+    uint32_t step = NO_ROW;
+    if (source == OP) step = w->op_steps[row];
+    else if (source == CALL) step = w->calls[row].step;
+    else if (works[row].call != NO_ROW) step = w->calls[works[row].call].step;
+    if (step != NO_ROW) list->events[list->first_of_step[step]++] = first + row;
   }
 }
 
-static enum tfprof_status for_each_block(struct work *w, enum source source, struct block *b, uint32_t *backwards,
-                                         uint32_t *others, struct tfprof_error *error) {
+static enum tfprof_status count_events(struct work *w, enum source source, struct block *b, uint32_t *backwards,
+                                       uint32_t *others, struct tfprof_error *error) {
   const struct profile_table *content = &w->profile->tables[sources[source].table];
   enum tfprof_status status = TFPROF_OK;
   for (size_t s = 0; s < content->segment_count && !status; s++) {
     for (uint32_t first = 0; first < content->segments[s]->rows && !status; first += ROWS_BLOCK) {
       read_block(w, source, content->segments[s], first, b);
-      if (backwards) count_block(w, source, b, backwards, others);
-      else place_block(w, source, b);
+      count_block(w, source, b, backwards, others);
       status = derive_poll(w->profile, error);
     }
   }
@@ -251,8 +260,8 @@ static uint32_t sum_up(uint32_t *first_of_step, uint32_t steps) {
 }
 
 static bool make_list(struct list *list, uint32_t steps) {
-  list->items = scratch_allocate(((size_t)sum_up(list->first_of_step, steps) + 1) * sizeof *list->items);
-  return list->items;
+  list->events = scratch_allocate(((size_t)sum_up(list->first_of_step, steps) + 1) * sizeof *list->events);
+  return list->events;
 }
 
 /* Having placed all, each step's beginning is that of the next. */
@@ -266,12 +275,11 @@ static enum tfprof_status collect(struct work *w, struct tfprof_error *error) {
   uint32_t *counts = scratch_allocate_zeroed((size_t)w->thread_count * 2, sizeof *counts);
   enum tfprof_status status = b && counts ? TFPROF_OK : error_no_memory(error);
   for (int source = OP; source < SOURCES && !status; source++)
-    status = for_each_block(w, (enum source)source, b, counts, counts + w->thread_count, error);
+    status = count_events(w, (enum source)source, b, counts, counts + w->thread_count, error);
   if (!status) find_autograd(w, counts, counts + w->thread_count);
   if (!status && (!make_list(&w->host, w->step_count) || !make_list(&w->device, w->step_count)))
     status = error_no_memory(error);
-  for (int source = OP; source < SOURCES && !status; source++)
-    status = for_each_block(w, (enum source)source, b, NULL, NULL, error);
+  for (int source = OP; source < SOURCES && !status; source++) place(w, (enum source)source);
   mend_list(&w->host, w->step_count);
   mend_list(&w->device, w->step_count);
   scratch_free(b);
@@ -288,7 +296,7 @@ static struct call *call_of_work(const struct work *w, uint32_t event) {
 /* One host thread: items first ... end - 1, sorted so that what encloses comes first. */
 static bool add_host_lane(struct work *w, struct path_worker *p, uint32_t first, uint32_t end) {
   uint32_t depth = 0, last = NO_ROW, *stack = p->stack;
-  const struct lane_span *items = w->host.items;
+  const struct lane_span *items = p->host.items;
   int64_t last_time = 0;
   for (uint32_t i = first; i <= end; i++) {
     while (depth && (i == end || items[stack[depth - 1]].end <= items[i].start)) {
@@ -319,7 +327,7 @@ static bool add_host_lane(struct work *w, struct path_worker *p, uint32_t first,
 /* One stream. */
 static bool add_device_lane(struct work *w, struct path_worker *p, uint32_t first, uint32_t end) {
   for (uint32_t i = first; i < end; i++) {
-    const struct lane_span *span = &w->device.items[i], *before = i > first ? span - 1 : NULL;
+    const struct lane_span *span = &p->device.items[i], *before = i > first ? span - 1 : NULL;
     const struct lane_span *next = i + 1 < end ? span + 1 : NULL;
     struct work_of_device *work = &w->works[span->row - w->first_event[KERNEL]];
     const struct call *call = &w->calls[work->call];
@@ -341,10 +349,11 @@ static bool add_device_lane(struct work *w, struct path_worker *p, uint32_t firs
 
 /* The item of a lane that was launched last before the moment, counted from 1 beyond `first`; launches of a stream
 ** come in the order of its work. */
-static uint32_t launched_before(const struct work *w, uint32_t first, uint32_t end, int64_t moment) {
+static uint32_t launched_before(const struct work *w, const struct path_worker *p, uint32_t first, uint32_t end,
+                                int64_t moment) {
   while (first < end) {
     uint32_t middle = first + (end - first) / 2;
-    if (call_of_work(w, w->device.items[middle].row)->start < moment) first = middle + 1;
+    if (call_of_work(w, p->device.items[middle].row)->start < moment) first = middle + 1;
     else end = middle;
   }
   return first;
@@ -363,18 +372,18 @@ static bool add_syncs(struct work *w, struct path_worker *p, uint32_t step, cons
       for (uint32_t t = 0; t < w->thread_count; t++) {
         if (first[t] == first[t + 1] || (s->kinds[row] == s->stream && t != thread)) continue;
         if (s->kinds[row] != s->stream && s->devices[row] != NO_ROW && s->lane_devices[t] != s->devices[row]) continue;
-        uint32_t after = launched_before(w, first[t], first[t + 1], call->start);
+        uint32_t after = launched_before(w, p, first[t], first[t + 1], call->start);
         if (after == first[t]) continue;
-        const struct lane_span *span = &w->device.items[after - 1];
+        const struct lane_span *span = &p->device.items[after - 1];
         uint32_t from = w->works[span->row - w->first_event[KERNEL]].end_node;
         if (!add_edge(p, from, call->end_node, false, span->end, span->end, event, SYNC)) return false;
       }
     } else if (s->kinds[row] == s->event && is_of_step) {
       if (!add_edge(p, kernel->end_node, call->end_node, false, call->start, call->start, event, SYNC)) return false;
     } else if (s->kinds[row] == s->wait && is_of_step && thread != NO_ROW) {
-      uint32_t next = launched_before(w, first[thread], first[thread + 1], call->start);
+      uint32_t next = launched_before(w, p, first[thread], first[thread + 1], call->start);
       if (next == first[thread + 1]) continue;
-      const struct work_of_device *work = &w->works[w->device.items[next].row - w->first_event[KERNEL]];
+      const struct work_of_device *work = &w->works[p->device.items[next].row - w->first_event[KERNEL]];
       if (work != kernel &&
           !add_edge(p, kernel->end_node, work->start_node, false, call->start, call->start, event, SYNC))
         return false;
@@ -385,16 +394,56 @@ static bool add_syncs(struct work *w, struct path_worker *p, uint32_t step, cons
 
 /* ---- paths ---- */
 
-/* Sorts the events of a step by thread and start. first[thread], and one more, become where each thread's are. */
-static bool find_lanes(const struct list *list, uint32_t step, uint32_t threads, uint32_t *first) {
-  struct tfprof_error error = {0};
-  uint32_t at = list->first_of_step[step], end = list->first_of_step[step + 1];
-  if (lane_span_sort(list->items + at, end - at, &error)) return false;
-  for (uint32_t thread = 0; thread < threads; thread++) {
-    first[thread] = at;
-    while (at < end && list->items[at].lane == thread) at++;
+static enum source source_of(const struct work *w, uint32_t event) {
+  if (event < w->first_event[KERNEL]) return event < w->first_event[CALL] ? OP : CALL;
+  return event < w->first_event[TRANSFER] ? KERNEL : TRANSFER;
+}
+
+/* Unpacks `count` events that follow each other in a segment. */
+static void unpack_spans(const struct work *w, enum source source, const struct segment *segment, uint32_t first,
+                         uint32_t count, struct lane_span *out) {
+  const struct source_columns *c = &sources[source];
+  int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+  uint32_t threads[ROWS_BLOCK], event = w->first_event[source] + (uint32_t)segment->first_row + first;
+  derive_integers(segment->columns[c->start], first, count, starts);
+  derive_integers(segment->columns[c->end], first, count, ends);
+  derive_references(segment->columns[c->thread], first, count, w->thread_count, threads);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t thread = source <= CALL && threads[i] == w->autograd ? w->waiting : threads[i];
+    out[i] = (struct lane_span){starts[i], ends[i], thread, event + i};
   }
-  first[threads] = end;
+}
+
+/* The events of a step, sorted by thread and start. first[thread], and one more, become where each thread's are. */
+static bool find_lanes(const struct work *w, const struct list *list, uint32_t step, struct spans *spans,
+                       uint32_t *first) {
+  struct tfprof_error error = {0};
+  const uint32_t *events = list->events + list->first_of_step[step];
+  uint32_t count = list->first_of_step[step + 1] - list->first_of_step[step], at = 0;
+  size_t hints[SOURCES] = {0};
+  if (count > spans->capacity || !spans->items) {
+    scratch_free(spans->items);
+    spans->capacity = count + count / 2 + 1;
+    spans->items = scratch_allocate((size_t)spans->capacity * sizeof *spans->items);
+    if (!spans->items) return false;
+  }
+  for (uint32_t i = 0, run; i < count; i += run) {
+    enum source source = source_of(w, events[i]);
+    uint32_t row = events[i] - w->first_event[source];
+    const struct segment *segment = derive_segment_of(&w->profile->tables[sources[source].table], row, &hints[source]);
+    if (!segment) return false;
+    uint32_t in_segment = row - (uint32_t)segment->first_row, most = segment->rows - in_segment;
+    if (most > count - i) most = count - i;
+    if (most > ROWS_BLOCK) most = ROWS_BLOCK;
+    for (run = 1; run < most && events[i + run] == events[i] + run;) run++;
+    unpack_spans(w, source, segment, in_segment, run, spans->items + i);
+  }
+  if (lane_span_sort(spans->items, count, &error)) return false;
+  for (uint32_t thread = 0; thread < w->thread_count; thread++) {
+    first[thread] = at;
+    while (at < count && spans->items[at].lane == thread) at++;
+  }
+  first[w->thread_count] = count;
   return true;
 }
 
@@ -413,7 +462,8 @@ static bool make_graph(struct work *w, struct path_worker *p, uint32_t step) {
   if (!p->lanes || !reserve(&p->stack, &p->stack_capacity, hosts)) return false;
   uint32_t *streams = p->lanes + threads + 1;
   p->edge_count = p->node_count = 0;
-  if (!find_lanes(&w->host, step, threads, p->lanes) || !find_lanes(&w->device, step, threads, streams)) return false;
+  if (!find_lanes(w, &w->host, step, &p->host, p->lanes)) return false;
+  if (!find_lanes(w, &w->device, step, &p->device, streams)) return false;
   for (uint32_t thread = 0; thread < threads; thread++) {
     if (!add_host_lane(w, p, p->lanes[thread], p->lanes[thread + 1])) return false;
   }
@@ -448,11 +498,6 @@ static void find_path(void *context, size_t step, unsigned worker) {
 }
 
 /* ---- rows ---- */
-
-static enum source source_of(const struct work *w, uint32_t event) {
-  if (event < w->first_event[KERNEL]) return event < w->first_event[CALL] ? OP : CALL;
-  return event < w->first_event[TRANSFER] ? KERNEL : TRANSFER;
-}
 
 static enum kind kind_of(const struct work *w, const struct edge_info *row) {
   if (row->type == LAUNCH_DELAY) return GPU_LAUNCH;
@@ -600,8 +645,10 @@ static enum tfprof_status begin(struct work *w, struct tfprof_error *error) {
   size_t calls = w->first_event[KERNEL] - w->first_event[CALL], works = events - w->first_event[KERNEL];
   w->calls = scratch_allocate((calls + 1) * sizeof *w->calls);
   w->works = scratch_allocate((works + 1) * sizeof *w->works);
+  w->op_steps = scratch_allocate(((size_t)w->first_event[CALL] + 1) * sizeof *w->op_steps);
   for (size_t i = 0; i < calls && w->calls; i++) w->calls[i].step = NO_ROW;
   for (size_t i = 0; i < works && w->works; i++) w->works[i].call = NO_ROW;
+  for (size_t i = 0; i < w->first_event[CALL] && w->op_steps; i++) w->op_steps[i] = NO_ROW;
   w->is_waiting = scratch_allocate_zeroed((size_t)pool_count(store_pool(w->profile->store)) + 1, 1);
   w->is_waiting_call = scratch_allocate_zeroed(calls + 1, 1);
   w->is_communication = scratch_allocate_zeroed(works + 1, 1);
@@ -609,20 +656,20 @@ static enum tfprof_status begin(struct work *w, struct tfprof_error *error) {
   w->device.first_of_step = scratch_allocate_zeroed((size_t)w->step_count + 1, sizeof *w->device.first_of_step);
   w->paths = scratch_allocate_zeroed((size_t)w->step_count + 1, sizeof *w->paths);
   w->first_row = scratch_allocate(((size_t)w->step_count + 1) * sizeof *w->first_row);
-  bool has_all = w->calls && w->works && w->is_waiting && w->is_waiting_call && w->is_communication && w->paths;
-  return has_all && w->host.first_of_step && w->device.first_of_step && w->first_row ? TFPROF_OK
-                                                                                     : error_no_memory(error);
+  bool has_all = w->op_steps && w->calls && w->works && w->is_waiting && w->is_waiting_call && w->is_communication;
+  has_all = has_all && w->paths && w->host.first_of_step && w->device.first_of_step && w->first_row;
+  return has_all ? TFPROF_OK : error_no_memory(error);
 }
 
 static void end(struct work *w) {
-  void *pieces[] = {w->calls, w->works, w->is_waiting, w->is_waiting_call, w->is_communication, w->host.items,
-                    w->host.first_of_step, w->device.items, w->device.first_of_step, w->paths, w->first_row,
+  void *pieces[] = {w->op_steps, w->calls, w->works, w->is_waiting, w->is_waiting_call, w->is_communication,
+                    w->host.events, w->host.first_of_step, w->device.events, w->device.first_of_step, w->paths, w->first_row,
                     w->call_ops, w->kernel_ops, w->transfer_ops, w->syncs.calls, w->syncs.threads, w->syncs.kernels,
                     w->syncs.devices, w->syncs.lane_devices, w->syncs.kinds, w->syncs.order, w->syncs.first_of_step};
   for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) scratch_free(pieces[i]);
   for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) {
     struct path_worker *p = &w->workers[i];
-    void *of_worker[] = {p->edges, p->infos, p->stack, p->path, p->lanes, p->rows};
+    void *of_worker[] = {p->edges, p->infos, p->stack, p->path, p->lanes, p->rows, p->host.items, p->device.items};
     for (size_t k = 0; k < sizeof of_worker / sizeof *of_worker; k++) scratch_free(of_worker[k]);
     path_search_free(&p->search);
   }

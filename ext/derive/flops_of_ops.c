@@ -124,6 +124,9 @@ static bool make_arrays(struct counting *c) {
   return true;
 }
 
+static const char *const too_large_texts[] = {
+    "warning", "flops_too_large", "ops.flops is NULL where the shapes of the inputs make it more than 2^63 - 1", NULL};
+
 static enum tfprof_status count_segment(struct counting *c, struct segment *segment, struct tfprof_error *error) {
   int64_t too_large = 0;
   for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
@@ -173,8 +176,8 @@ static enum tfprof_status count_segment(struct counting *c, struct segment *segm
     }
   }
   if (too_large) {
-    segment_diagnose(segment, COLUMN_ops_flops, "warning", "flops_too_large", too_large, -1,
-                     "ops.flops is NULL where the shapes of the inputs make it more than 2^63 - 1");
+    segment_diagnose(segment, COLUMN_ops_flops, too_large_texts[0], too_large_texts[1], too_large, -1, "%s",
+                     too_large_texts[2]);
     column_set_add(&segment->is_told, COLUMN_ops_flops);
   }
   return TFPROF_OK;
@@ -240,5 +243,5 @@ const struct derive_pass derive_flops_of_ops = {
               {TABLE_ops, COLUMN_ops_parent_id}},
     .writes = {{TABLE_ops, COLUMN_ops_flops}},
     .run = run,
-    .is_alone = true,
+    .texts = too_large_texts,
 };

@@ -1,7 +1,7 @@
 /* passes.c: the list of derive passes.
 **
-** The order says nothing about the order in which they run (the store goes by what they read and write), only which
-** one writes a column that several could: the first.
+** The store goes by what they read and write; of those that can run next it takes the first, and of those that could
+** write a column the first one does.
 */
 #include "derive/passes.h"
 
@@ -15,7 +15,6 @@ const struct derive_pass *const derive_passes[] = {
     &derive_steps_of_instants,
     &derive_steps_of_node_changes,
     &derive_forward_ops,
-    &derive_flops_of_ops,
     &derive_module_paths,
     &derive_code_traces,
     &derive_nested_ranges,
@@ -42,6 +41,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_op_names_of_ops,
     &derive_op_names_of_kernels,
     &derive_op_names_of_api_calls,
+    &derive_critical_path, /* the longest to run first */
+    &derive_step_segments,
     &derive_device_activities,
     &derive_last_steps,
     &derive_queue_events,
@@ -51,8 +52,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_device_steps,
     &derive_device_time_of_ops,
     &derive_tensor_core_time_of_ops,
-    &derive_step_segments,
-    &derive_critical_path,
+    &derive_flops_of_ops,
     &derive_node_steps,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

@@ -302,28 +302,34 @@ static int by_step_and_start(const void *left, const void *right) {
   return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* From moment to moment at which an interval begins or ends. `next` is that moment of each category, at[] which of its
-** intervals it belongs to; of those that are `inside` one the lowest bit counts. */
+/* From moment to moment at which an interval begins or ends, of the categories that have any: `next` is that moment of
+** each of them, at[] which of its intervals it belongs to; of those that are `inside` one the lowest bit counts. */
 static enum tfprof_status sweep(struct work *w, struct tfprof_error *error) {
+  enum category present[CATEGORIES];
   int64_t next[CATEGORIES], since = 0;
   size_t at[CATEGORIES] = {0};
   uint32_t step = 0, inside = 0, rounds = 0;
+  unsigned count = 0;
   enum tfprof_status status = TFPROF_OK;
-  for (unsigned c = 0; c < CATEGORIES; c++) next[c] = w->sets[c].count ? w->sets[c].items[0].start : INT64_MAX;
+  for (unsigned c = 0; c < CATEGORIES; c++) {
+    if (!w->sets[c].count) continue;
+    next[count] = w->sets[c].items[0].start;
+    present[count++] = (enum category)c;
+  }
   while (!status) {
-    int64_t moment = next[0];
-    for (unsigned c = 1; c < CATEGORIES; c++) moment = next[c] < moment ? next[c] : moment;
+    int64_t moment = INT64_MAX;
+    for (unsigned i = 0; i < count; i++) moment = next[i] < moment ? next[i] : moment;
     if (moment == INT64_MAX) break;
     uint32_t before = inside;
-    for (unsigned c = 0; c < CATEGORIES; c++) {
-      if (next[c] != moment) continue;
-      const struct intervals *set = &w->sets[c];
-      inside ^= (uint32_t)1 << c;
-      if (inside >> c & 1) next[c] = set->items[at[c]].end;
-      else next[c] = ++at[c] < set->count ? set->items[at[c]].start : INT64_MAX;
+    for (unsigned i = 0; i < count; i++) {
+      if (next[i] != moment) continue;
+      const struct intervals *set = &w->sets[present[i]];
+      inside ^= (uint32_t)1 << i;
+      if (inside >> i & 1) next[i] = set->items[at[i]].end;
+      else next[i] = ++at[i] < set->count ? set->items[at[i]].start : INT64_MAX;
     }
     if ((before & -before) == (inside & -inside)) continue;
-    if (before && !emit(w, since, moment, (enum category)__builtin_ctz(before), &step)) status = error_no_memory(error);
+    if (before && !emit(w, since, moment, present[__builtin_ctz(before)], &step)) status = error_no_memory(error);
     since = moment;
     if (!status && ++rounds % ROWS_BLOCK == 0) status = derive_poll(w->profile, error);
   }

@@ -7,7 +7,8 @@
 #include "store/private.h"
 #include "store/scratch.h"
 
-#include <stdlib.h>
+#include <pthread.h>
+#include <string.h>
 
 /* ---- loading ---- */
 
@@ -39,6 +40,7 @@ static enum tfprof_status load_missing(struct segment *segment, const struct col
   uint16_t columns[SCHEMA_MAXIMUM_COLUMNS];
   struct column *loaded[SCHEMA_MAXIMUM_COLUMNS];
   unsigned count = 0;
+  if (!wanted->words[0] && !wanted->words[1]) return TFPROF_OK;
   for (unsigned column = 2; column < schema_tables[segment->table].column_count; column++) {
     bool is_missing = column_set_has(wanted, column) && !segment->columns[column];
     if (is_missing && column_set_has(&segment->is_raw, column)) columns[count++] = (uint16_t)column;
@@ -317,73 +319,115 @@ static bool is_runnable(const struct request *request, unsigned number) {
   return needs.passes == 0 && needs.passes_here == 0;
 }
 
-struct group { /* of passes that run side by side */
-  const struct request *request;
-  unsigned count;
-  unsigned numbers[64];
-  enum tfprof_status status[64];
-  struct tfprof_error errors[64];
+/* Threads that run the passes of a request: each takes the next one that can run.  The lock is held for everything but
+** what passes do themselves. */
+struct crew {
+  struct request *request;
+  uint64_t running;
+  bool runs_alone; /* one of them, and no other may begin meanwhile */
+  enum tfprof_status status;
+  struct tfprof_error *error; /* of the first that failed */
+  pthread_mutex_t lock;
+  pthread_cond_t is_done; /* a pass */
 };
 
-static void run_of_group(void *context, size_t i, unsigned worker) {
-  struct group *group = context;
-  struct profile *profile = group->request->profile;
-  unsigned number = group->numbers[i];
-  (void)worker;
-  group->status[i] =
-      call_pass(profile, profile->store->passes[number], segment_of(group->request, number), &group->errors[i]);
+/* Whether a pass that runs now writes one of the columns. */
+static bool are_being_written(const struct crew *crew, const struct table_column *reads) {
+  const struct profile *profile = crew->request->profile;
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&reads[i]); i++) {
+    int writer = pass_that_writes(profile->store, reads[i].table, reads[i].column);
+    if (writer >= 0 && crew->running >> writer & 1) return true;
+  }
+  return false;
 }
 
-/* Takes those that can run now into a group, and runs those of them at once that run alone. */
-static enum tfprof_status find_group(struct request *request, struct group *group, bool *is_done,
-                                     struct tfprof_error *error) {
-  struct profile *profile = request->profile;
-  enum tfprof_status status = TFPROF_OK;
-  uint64_t left = request->passes & ~(profile->passes_done | profile->passes_running);
-  *group = (struct group){.request = request};
-  *is_done = true;
-  for (unsigned number = 0; number < profile->store->pass_count && !status; number++) {
+/* The first pass that can run now, -1: none. */
+static int next_pass(const struct crew *crew) {
+  const struct profile *profile = crew->request->profile;
+  uint64_t left = crew->request->passes & ~(profile->passes_done | profile->passes_running);
+  if (crew->status || crew->runs_alone) return -1;
+  for (unsigned number = 0; number < profile->store->pass_count; number++) {
     const struct derive_pass *pass = profile->store->passes[number];
-    if (!(left >> number & 1) || !is_runnable(request, number)) continue;
-    *is_done = false;
-    request->passes &= ~((uint64_t)1 << number);
-    if (pass->is_alone) {
-      status = run_pass(profile, number, error);
-    } else {
-      status = prepare(profile, pass, segment_of(request, number), error);
-      group->numbers[group->count++] = number;
+    if (!(left >> number & 1) || (pass->is_alone && crew->running)) continue;
+    if (!are_being_written(crew, pass->reads_here) && is_runnable(crew->request, number)) return (int)number;
+  }
+  return -1;
+}
+
+static void crew_failed(struct crew *crew, enum tfprof_status status, const struct tfprof_error *error) {
+  if (!status || crew->status) return;
+  crew->status = status;
+  if (crew->error) *crew->error = *error;
+}
+
+/* With the lock, which is given back while the pass runs. */
+static void run_of_crew(struct crew *crew, unsigned number, bool tells_progress) {
+  struct profile *profile = crew->request->profile;
+  const struct derive_pass *pass = profile->store->passes[number];
+  struct segment *segment = segment_of(crew->request, number);
+  struct tfprof_error error = {0};
+  uint64_t bit = (uint64_t)1 << number;
+  crew->request->passes &= ~bit;
+  enum tfprof_status status = prepare(profile, pass, segment, &error);
+  if (!status && store_interrupted(profile->store)) status = error_interrupted(&error);
+  if (status) {
+    crew_failed(crew, status, &error);
+    return;
+  }
+  if (tells_progress) store_progress(profile->store, pass->name, 0);
+  crew->running |= bit;
+  crew->runs_alone = pass->is_alone;
+  profile->passes_running |= bit;
+  pthread_mutex_unlock(&crew->lock);
+  status = call_pass(profile, pass, segment, &error);
+  pthread_mutex_lock(&crew->lock);
+  profile->passes_running &= ~bit;
+  crew->running &= ~bit;
+  crew->runs_alone = false;
+  if (!segment) status = finish_pass(profile, number, status, &error);
+  else if (!status) status = finish_segment(pass, segment, &error);
+  crew_failed(crew, status, &error);
+  pthread_cond_broadcast(&crew->is_done);
+}
+
+static void work_in_crew(void *context, size_t i, unsigned worker) {
+  struct crew *crew = context;
+  (void)i;
+  pthread_mutex_lock(&crew->lock);
+  for (;;) {
+    int number = next_pass(crew);
+    if (number >= 0) run_of_crew(crew, (unsigned)number, worker == 0);
+    else if (crew->running) pthread_cond_wait(&crew->is_done, &crew->lock);
+    else break;
+  }
+  pthread_mutex_unlock(&crew->lock);
+}
+
+/* Puts the texts that the passes need into the pool, which may not change while one runs. */
+static enum tfprof_status intern_texts(const struct request *request, struct tfprof_error *error) {
+  const struct store *store = request->profile->store;
+  for (unsigned number = 0; number < store->pass_count; number++) {
+    const char *const *text = request->passes >> number & 1 ? store->passes[number]->texts : NULL;
+    string_id id;
+    for (; text && *text; text++) {
+      if (pool_intern(store->pool, *text, strlen(*text), &id)) return error_no_memory(error);
     }
   }
-  return status;
+  return TFPROF_OK;
 }
 
-/* Runs those of the passes side by side that can be: each time all that have what they read. The others are left to
+/* Runs those of the passes side by side that can be, each as soon as it has what it reads. What then is left is for
 ** run_pass(), one by one. */
 static enum tfprof_status run_side_by_side(struct request *request, struct tfprof_error *error) {
-  struct profile *profile = request->profile;
-  enum tfprof_status status = TFPROF_OK;
-  struct group *group = malloc(sizeof *group);
-  if (!group) return error_no_memory(error);
-  for (bool is_done = false; !is_done && !status;) {
-    uint64_t before = profile->passes_running;
-    status = find_group(request, group, &is_done, error);
-    if (!status && store_interrupted(profile->store)) status = error_interrupted(error);
-    if (status || group->count == 0) continue;
-    store_progress(profile->store, profile->store->passes[group->numbers[0]]->name, 0);
-    for (unsigned i = 0; i < group->count; i++) profile->passes_running |= (uint64_t)1 << group->numbers[i];
-    parallel_for(group->count, run_of_group, group);
-    profile->passes_running = before;
-    for (unsigned i = 0; i < group->count; i++) {
-      struct segment *segment = segment_of(request, group->numbers[i]);
-      enum tfprof_status one = group->status[i];
-      if (!segment) one = finish_pass(profile, group->numbers[i], one, &group->errors[i]);
-      else if (!one) one = finish_segment(profile->store->passes[group->numbers[i]], segment, &group->errors[i]);
-      if (!status && one && error) *error = group->errors[i];
-      if (!status) status = one;
-    }
-  }
-  free(group);
-  return status;
+  struct crew crew = {.request = request,
+                      .error = error,
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .is_done = PTHREAD_COND_INITIALIZER};
+  enum tfprof_status status = intern_texts(request, error);
+  if (status) return status;
+  uint64_t passes = request->passes & ~(request->profile->passes_done | request->profile->passes_running);
+  parallel_for((size_t)__builtin_popcountll(passes), work_in_crew, &crew);
+  return crew.status;
 }
 
 /* Loads, all columns of a segment at once, for then they are decoded side by side: `columns` in all segments of the

@@ -1,6 +1,7 @@
 /* profile.c: one version of a profile: its segments, its diagnostics, and values as SQL sees them. */
 #include "store/private.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,6 +283,7 @@ static string_id intern_or_none(struct profile *profile, const char *text, bool 
 
 static void diagnose(struct profile *profile, uint64_t key, const char *severity, const char *reason, int64_t count,
                      int64_t offset, int table, const char *message) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* passes that run side by side may come here */
   bool failed = false;
   struct diagnostic diagnostic = {.severity = intern_or_none(profile, severity, &failed),
                                   .reason = intern_or_none(profile, reason, &failed),
@@ -291,6 +293,7 @@ static void diagnose(struct profile *profile, uint64_t key, const char *severity
                                   .offset = offset,
                                   .table = table,
                                   .key = key};
+  pthread_mutex_lock(&lock);
   profile->store->diagnostic_changes++;
   if (profile->diagnostic_count == profile->diagnostic_capacity && !failed) {
     size_t capacity = profile->diagnostic_capacity ? profile->diagnostic_capacity * 2 : 8;
@@ -304,6 +307,7 @@ static void diagnose(struct profile *profile, uint64_t key, const char *severity
   }
   if (failed) profile->diagnostics_lost++;
   else profile->diagnostics[profile->diagnostic_count++] = diagnostic;
+  pthread_mutex_unlock(&lock);
 }
 
 void profile_diagnose(struct profile *profile, const char *severity, const char *reason, int64_t count, int64_t offset,

@@ -158,7 +158,8 @@ struct derive_pass {
   ** run() needs them in all. */
   enum tfprof_status (*run_segment)(struct profile *profile, struct segment *segment, struct tfprof_error *error);
   struct table_column reads_here[DERIVE_MAXIMUM_COLUMNS]; /* of the table it writes to; {0,0} ends */
-  bool is_alone; /* run() makes texts or diagnostics or retains columns, so that no other pass may run meanwhile */
+  bool is_alone; /* run() makes texts, diagnostics with other texts than `texts`, or retains columns, so that no other
+                 ** pass may run meanwhile */
   const char *const *texts; /* that run() needs in the pool: they are put there before; NULL ends, may be NULL */
   /* Whether what is in memory already shows that run() would find nothing to do: then nothing is read for it, and it is
   ** not called. May be NULL. */
