@@ -7,6 +7,7 @@
 
 const struct derive_pass *const derive_passes[] = {
     &derive_nesting,
+    &derive_calling_ops,
     &derive_steps,
     &derive_step_marks,
     &derive_steps_of_ops,
@@ -25,7 +26,6 @@ const struct derive_pass *const derive_passes[] = {
     &derive_defaults,
     &derive_op_weights,
     &derive_measured_ops,
-    &derive_calling_ops,
     &derive_device_links,
     &derive_graph_launches,
     &derive_allocations,
