@@ -287,9 +287,11 @@ static void need_column(const struct profile *profile, const struct segment *seg
   const struct profile_table *list = &profile->tables[table];
   need_pass(profile, NULL, pass_to_make(profile, table), needs);
   if (segment && segment->columns[column]) return;
-  if (list->segment_count && column_set_has(&list->segments[0]->is_raw, column)) {
+  /* The segments of a made table are not looked at: a pass that runs may be adding them. */
+  bool has_raw = !list->is_made && list->segment_count;
+  if (has_raw && column_set_has(&list->segments[0]->is_raw, column)) {
     column_set_add(segment ? &needs->raw_here : &needs->raw[table], column);
-  } else if (list->segment_count || list->is_made) {
+  } else if (list->is_made || list->segment_count) {
     need_pass(profile, segment, pass_that_writes(profile->store, table, column), needs);
   }
 }
@@ -377,11 +379,11 @@ static void run_of_crew(struct crew *crew, unsigned number, bool tells_progress)
   if (tells_progress) store_progress(profile->store, pass->name, 0);
   crew->running |= bit;
   crew->runs_alone = pass->is_alone;
-  profile->passes_running |= bit;
+  __atomic_fetch_or(&profile->passes_running, bit, __ATOMIC_RELAXED); /* passes read it without the lock */
   pthread_mutex_unlock(&crew->lock);
   status = call_pass(profile, pass, segment, &error);
   pthread_mutex_lock(&crew->lock);
-  profile->passes_running &= ~bit;
+  __atomic_fetch_and(&profile->passes_running, ~bit, __ATOMIC_RELAXED);
   crew->running &= ~bit;
   crew->runs_alone = false;
   if (!segment) status = finish_pass(profile, number, status, &error);
@@ -444,7 +446,7 @@ static enum tfprof_status load_needs(struct profile *profile, unsigned table, st
   }
   for (unsigned other = 0; other < TABLE_count && !status; other++) {
     const struct profile_table *list = &profile->tables[other];
-    for (size_t i = 0; i < list->segment_count && !list->is_made && !status; i++) {
+    for (size_t i = 0; !list->is_made && i < list->segment_count && !status; i++) {
       struct column_set wanted = needs.raw[other];
       if (other == table && (!segment || segment == list->segments[i])) {
         for (unsigned word = 0; word < 2; word++)

@@ -117,7 +117,7 @@ enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, 
     status = error_set(error, TFPROF_LIMIT, "table %s has more rows than ids can number", schema_tables[table].name);
   } else if (first_row < list->rows) {
     status = error_set(error, TFPROF_USAGE, "rows of table %s overlap", schema_tables[table].name);
-  } else if (profile->passes_running && !list->is_made) {
+  } else if (!list->is_made && __atomic_load_n(&profile->passes_running, __ATOMIC_RELAXED)) {
     status =
         error_set(error, TFPROF_USAGE, "a pass adds rows to table %s, which the source has", schema_tables[table].name);
   }
