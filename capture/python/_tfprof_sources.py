@@ -188,8 +188,9 @@ def living_models():
 
 
 def rows_of_models(models):
-    """Their modules and parameters as rows of the table nodes, which the reader of traces takes from tfprofModules. Names
-    are those of a recording: of the first model those of named_parameters(), of others behind the name of the model."""
+    """Their modules and parameters as rows of the table nodes, which the reader of traces takes from tfprofModules.
+    Names are those of a recording: of the first model those of named_parameters(), of others behind the name of the
+    model."""
     rows, roots, owners = [], set(), {}
     for model in models:
         root = base = type(model).__name__

@@ -12,8 +12,8 @@
 ** what nine of ten differences stay under, counted from the median.
 **
 ** An offset is applied only where the hosts are not known to be the same and it is more than three times the error (and
-** 10 us): else the clocks agree as far as can be told, but may be off by the offset besides.  Only traces of PyTorch are aligned; recordings of our own say
-** themselves how their clocks relate.
+** 10 us): else the clocks agree as far as can be told, but may be off by the offset besides.  Only traces of PyTorch
+** are aligned; recordings of our own say themselves how their clocks relate.
 */
 #include "read/clock_alignment.h"
 

@@ -227,7 +227,8 @@ def compare(seed, folder, views):
     r = random.Random(seed)
     graph, names = make_graph(r)
     # In any order; some have two files.
-    steps = [step for step in r.sample([0, 1, 2, 5, 1000000, 2**40], r.randint(0, 3)) for _ in range(r.choice([1, 1, 1, 2]))]
+    steps = [step for step in r.sample([0, 1, 2, 5, 1000000, 2**40], r.randint(0, 3))
+             for _ in range(r.choice([1, 1, 1, 2]))]
     log = make_op_log(r, names)
     metas = [make_run_meta(r, names) for _ in steps]
 

@@ -183,7 +183,8 @@ def test_unusual_forms(engine):
     costs, kernels, ops, counters, allocations, diagnostics = expected
     longer = [300000 * (step == 3) for step in range(4)]
     assert costs == [[f"n{number}", step, 2, 49000 + 1000 * step + longer[step], 42000 + longer[step],
-                      7000 + 1000 * step, 4096, 300 + step, -200 - step, 5000000000] for number in (1, 2) for step in range(4)], costs
+                      7000 + 1000 * step, 4096, 300 + step, -200 - step, 5000000000] for number in (1, 2)
+                     for step in range(4)], costs
     starts = [1700000000000000000 + 1000000 * step + 10000000 * number for number in (1, 2) for step in range(4)]
     assert kernels == [[start + after, micros, f"gpu:{i // 4}/stream:all"] for i, start in enumerate(starts)
                        for after, micros in ((9000, 20000), (40000, 22000 + longer[i % 4]))], kernels

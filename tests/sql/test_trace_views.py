@@ -377,7 +377,8 @@ def test_calls_that_wait(engine):
 
 
 def test_modules_beside_events(engine):
-    """What ProfileContext writes of models: rows of nodes, which change nothing of what the events tell; all or none."""
+    """What ProfileContext writes of models: rows of nodes, which change nothing of what
+    the events tell; all or none."""
     events = [span("python_function", "nn.Module: Linear_0", 0, 100_000, **{"Python id": 1, "Python parent id": None}),
               span("cpu_op", "aten::addmm", 10_000, 50_000, **{"External id": 1})]
     model = {"name": "Linear", "op_type": "Linear", "is_scope": 1, "depth": 0}
@@ -562,16 +563,20 @@ def test_tensor_cores(engine):
             (12_000, 5000, kernel, "bias"), (89_000, 2000, kernel, "relu")]):
         events += [launch(begin, 500, number + 1), what(100_000 + begin, dur, 7, number + 1, name)]
     connection = opened(engine, events)
-    rows = connection.values("SELECT name, device_self_ns, device_ns, tensor_core_ns FROM ops WHERE category = 'op' ORDER BY id")
-    assert rows == [("aten::conv2d", 5000, 10_000, 3000), ("aten::cudnn", 5000, 5000, 3000), ("aten::relu", 2000, 2000, 0)], rows
-    rows = connection.values("SELECT op_name, tensor_core_self_ratio, tensor_core_total_ratio FROM operator_summary ORDER BY 1")
+    rows = connection.values("SELECT name, device_self_ns, device_ns, tensor_core_ns FROM ops WHERE category = 'op' "
+                             "ORDER BY id")
+    assert rows == [("aten::conv2d", 5000, 10_000, 3000), ("aten::cudnn", 5000, 5000, 3000),
+                    ("aten::relu", 2000, 2000, 0)], rows
+    rows = connection.values("SELECT op_name, tensor_core_self_ratio, tensor_core_total_ratio FROM operator_summary "
+                             "ORDER BY 1")
     assert rows == [("aten::conv2d", 0, 0.3), ("aten::cudnn", 0.6, 0.6), ("aten::relu", 0, 0)], rows
     rows = connection.values("SELECT module, device_self_ns, device_sum_ns FROM module_summary ORDER BY 1")
     assert rows == [("Net_0", 2000, 12_000), ("Net_0.Conv_1", 10_000, 10_000)], rows
 
 
 def test_memory_of_operators(engine):
-    """operator_memory against each event added to the ops around it; an op that calls one of its own name only is one call."""
+    """operator_memory against each event added to the ops around it; an op that calls one of
+    its own name only is one call."""
     for seed in range(4):
         randomly, events, spans, address = random.Random(seed), [], [], 0
         for number in range(40):
@@ -579,7 +584,8 @@ def test_memory_of_operators(engine):
             for depth in range(randomly.randrange(1, 5)):
                 name = randomly.choice(("aten::a", "aten::b", "aten::c"))
                 spans.append((begin + 1000 * depth, begin + dur - 1000 * depth, name))
-                events.append(span("cpu_op", name, spans[-1][0], spans[-1][1] - spans[-1][0], **{"External id": len(spans)}))
+                events.append(span("cpu_op", name, spans[-1][0], spans[-1][1] - spans[-1][0],
+                                   **{"External id": len(spans)}))
         changes, held = [], []
         for at in sorted(randomly.sample(range(500, 4_000_000, 1000), 400)):
             if held and randomly.random() < 0.4:
@@ -590,7 +596,8 @@ def test_memory_of_operators(engine):
                 where, size = address, randomly.randrange(1, 999)
                 held.append((where, size))
                 changes.append((at, size))
-            events.append({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": at / 1000,
+            events.append({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1,
+                           "ts": at / 1000,
                            "args": {"Addr": where, "Bytes": changes[-1][1], "Device Type": 0, "Device Id": -1}})
         wanted = {}
         for i, (begin, end, name) in enumerate(spans):
@@ -605,8 +612,8 @@ def test_memory_of_operators(engine):
                                            whole * sum(grown), sum(grown_own))):
                 row[place] += value
         rows = opened(engine, events).values(
-            "SELECT op_name, count, increase_bytes, increase_self_bytes, allocation_count, allocation_self_count, allocated_bytes, "
-            "allocated_self_bytes FROM operator_memory ORDER BY 1")
+            "SELECT op_name, count, increase_bytes, increase_self_bytes, allocation_count, allocation_self_count, "
+            "allocated_bytes, allocated_self_bytes FROM operator_memory ORDER BY 1")
         assert rows == [(name, *row) for name, row in sorted(wanted.items())], (seed, rows, wanted)
 
 
