@@ -201,6 +201,7 @@ static enum tfprof_status take_runs(struct taking *taking, int which) {
                               .device = taking->lanes[thread],
                               .launcher = is_launched ? taking->op_runs[op] : NO_NODE,
                               .is_scheduling = which == OF_OPS,
+                              .place = (uint32_t)place,
                               .start_ns = time_of(taking, segment, from->start, row),
                               .dur_ns = integer(segment, from->dur, row, 0)};
     if (which == OF_OPS) taking->op_runs[place] = taking->runs->count;

@@ -12,6 +12,7 @@ struct classic_run {
   string_id mark;        /* of a capture: what the program marked, a step or a range; 0: it is a run of the node */
   uint32_t launcher;     /* of a capture: the run of the op that launched it; UINT32_MAX: none */
   bool is_scheduling;    /* on the device itself; else on a stream of it */
+  uint32_t place;        /* row of the table that it comes from: their order in the source */
   int64_t start_ns, dur_ns;
 };
 static inline int64_t classic_run_end(const struct classic_run *run) {

@@ -467,34 +467,74 @@ static string_id *memory_devices(const struct graph *graph, uint32_t *count) {
 struct reading {
   string_id device;
   int64_t time_ns;
+  uint32_t place, row; /* row: that of the displayed node + 1; 0: it is not displayed */
+  bool is_sure;        /* a run of no length counts as one of a microsecond: its end may be its start */
 };
 
 static int compare_readings(const void *left, const void *right) {
   const struct reading *a = left, *b = right;
   if (a->device != b->device) return a->device < b->device ? -1 : 1;
-  return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+  if (a->time_ns != b->time_ns) return a->time_ns < b->time_ns ? -1 : 1;
+  return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* The readings of the displayed nodes, sorted; NULL: no memory. */
+/* The readings of the step by device, time and place in the source; NULL: no memory. */
 static struct reading *find_readings(const struct graph *graph, size_t *count) {
   const struct classic_result *result = graph->result;
   const struct classic_runs *runs = graph->runs;
-  struct reading *readings = malloc((2 * (size_t)runs->count + 1) * sizeof *readings);
+  uint32_t *rows = calloc((size_t)result->model->node_count + 1, sizeof *rows);
+  struct reading *readings = rows ? malloc((2 * (size_t)runs->count + 1) * sizeof *readings) : NULL;
   *count = 0;
-  for (size_t i = 0; readings && i < result->row_count; i++) {
-    uint32_t item = result->rows[i].item, node = item == result->item_count ? NONE : result->nodes[item];
-    if (node == NONE || !is_traced(graph, node)) continue;
-    for (uint32_t k = runs->first[node]; k < runs->first[node + 1]; k++) {
-      const struct classic_run *run = &runs->runs[k];
-      string_id device = result->model->nodes[node].device;
-      if (!run->is_scheduling) continue;
-      readings[(*count)++] = (struct reading){device, classic_run_end(run)};
-      /* A run of no length counts as one of a microsecond. */
-      if (run->dur_ns == 1000) readings[(*count)++] = (struct reading){device, run->start_ns};
-    }
+  for (uint32_t i = 0; readings && i < result->row_count; i++) {
+    uint32_t item = result->rows[i].item;
+    if (item != result->item_count && result->nodes[item] != NONE) rows[result->nodes[item]] = i + 1;
   }
+  for (uint32_t k = 0; readings && k < runs->count; k++) {
+    const struct classic_run *run = &runs->runs[k];
+    if (!run->is_scheduling || run->mark || !is_traced(graph, run->node)) continue;
+    struct reading reading = {result->model->nodes[run->node].device, classic_run_end(run), run->place,
+                              rows[run->node], run->dur_ns != 1000};
+    readings[(*count)++] = reading;
+    reading.time_ns = run->start_ns;
+    if (!reading.is_sure) readings[(*count)++] = reading;
+  }
+  free(rows);
   if (*count > 1) qsort(readings, *count, sizeof *readings, compare_readings);
   return readings;
+}
+
+/* Of several points of one device and moment the one that the last displayed node read; NULL: none did. Points and
+** readings come in the order of the source; where their numbers differ, which is whose is not known, and the last
+** counts. */
+static const struct classic_memory_point *last_read(const struct reading *readings, size_t count,
+                                                    const struct classic_memory_point *points, uint32_t point_count) {
+  size_t first = 0, end = count, sure = 0;
+  uint32_t row = 0, taken = 0;
+  while (first < end) {
+    size_t middle = first + (end - first) / 2;
+    const struct reading *reading = &readings[middle];
+    bool is_before = reading->device != points->device ? reading->device < points->device
+                                                       : reading->time_ns < points->time_ns;
+    if (is_before) first = middle + 1;
+    else end = middle;
+  }
+  for (; end < count && readings[end].device == points->device && readings[end].time_ns == points->time_ns; end++) {
+    sure += readings[end].is_sure;
+    if (readings[end].row > row) row = readings[end].row;
+  }
+  bool are_all = end - first == point_count;
+  if (!row) return NULL;
+  if (point_count == 1 || (!are_all && sure != point_count)) return &points[point_count - 1];
+  const struct classic_memory_point *last = NULL;
+  row = 0;
+  for (size_t i = first; i < end; i++) {
+    if (!are_all && !readings[i].is_sure) continue;
+    const struct classic_memory_point *point = &points[taken++];
+    if (!readings[i].row || readings[i].row < row) continue;
+    row = readings[i].row;
+    last = point;
+  }
+  return last;
 }
 
 static bool has_points(const struct classic_runs *runs, string_id device) {
@@ -525,13 +565,14 @@ static bool write_memory(struct graph *graph, bool names, FILE *messages) {
       write_process_name(&graph->events, process + 1, "mem usage on:", name, " allocations");
       continue;
     }
-    for (uint32_t i = 0; i < runs->point_count; i++) {
+    for (uint32_t i = 0, next; i < runs->point_count; i = next) {
       const struct classic_memory_point *point = &runs->points[i];
+      for (next = i + 1; next < runs->point_count; next++) {
+        if (runs->points[next].device != point->device || runs->points[next].time_ns != point->time_ns) break;
+      }
       if (point->device != devices[d] || point->time_ns < 1000) continue;
-      struct reading reading = {point->device, point->time_ns};
-      if (!is_capture(graph) && !bsearch(&reading, readings, reading_count, sizeof reading, compare_readings)) continue;
-      /* Of one moment the last reading counts. */
-      if (i + 1 < runs->point_count && point[1].device == point->device && point[1].time_ns == point->time_ns) continue;
+      point = is_capture(graph) ? &runs->points[next - 1] : last_read(readings, reading_count, point, next - i);
+      if (!point) continue;
       if (point->bytes > peak) peak = point->bytes;
       if (last >= 0 && point->time_ns - last < DENSEST_NS) continue;
       last = point->time_ns;

@@ -131,8 +131,7 @@ def make_run_meta(r, names):
                     memory = node.memory.add(allocator_name=r.choice(["cpu", "GPU_0_bfc"]),
                                              total_bytes=r.choice([0, 4, 5000]),
                                              peak_bytes=r.choice([0, 8, 2000000]), live_bytes=r.choice([0, 16]))
-                    # Readings of one moment agree.
-                    memory.allocator_bytes_in_use = (node.all_start_micros + node.op_end_rel_micros) % 4 * 20000000
+                    memory.allocator_bytes_in_use = r.choice([0, 20000000, 40000000, 60000000])
                     for _ in range(r.choice([0, 0, 1, 3])):
                         memory.allocation_records.add(alloc_micros=r.choice([4, 50, 900, 1200]),
                                                       alloc_bytes=r.choice([-4096, 4096, 60000000]))
