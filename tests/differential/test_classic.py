@@ -248,7 +248,7 @@ def compare(seed, folder, views):
         graph, log, opening = graph_pb2.GraphDef(), tfprof_log_pb2.OpLogProto(), []
     engine.NewProfiler(graph.SerializeToString(), log.SerializeToString())
     for number, (step, meta) in enumerate(zip(steps, metas)):
-        path = write("meta%d" % number, meta.SerializeToString())
+        path = write("meta%d" % number, str(meta).encode() if as_text and str(meta) else meta.SerializeToString())
         opening += ["'run_meta_path'", "'%s'" % path, "'step'", str(step)]
         engine.AddStep(step, b"", meta.SerializeToString(), b"")
     if seed % 3 == 2:

@@ -366,17 +366,20 @@ def test_documented_or_compat():
 
 
 def test_memory_read_twice_at_once():
-    """Of several readings of one moment that of the node which is displayed last counts, as in TensorFlow's profiler."""
+    """Of several readings of one moment that of the last displayed node counts, as in TensorFlow's profiler."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     run_meta, path = os.path.join(directory, "run_meta"), os.path.join(directory, "timeline")
-    node = ('node_stats { node_name: "%s" all_start_micros: %d op_end_rel_micros: %d '
-            'memory { allocator_name: "GPU_0_bfc" allocator_bytes_in_use: %d } } ')
+    node = ('node_stats { node_name: "%s" all_start_micros: %d op_end_rel_micros: %d memory { '
+            'allocator_name: "GPU_0_bfc" allocator_bytes_in_use: %d %s } } ')
+    kept = "allocation_records { alloc_micros: 1000 alloc_bytes: 700000 }"
     with open(run_meta, "w") as file:
-        file.write('step_stats { dev_stats { device: "/device:GPU:0" ' + node % ("c", 1100, 100, 3000000) +
-                   node % ("b", 1000, 200, 2000000) + node % ("a", 1190, 10, 1000000) + "} }")
+        file.write('step_stats { dev_stats { device: "/device:GPU:0" ' + node % ("c", 1100, 100, 3000000, "") +
+                   node % ("b", 1000, 200, 2000000, kept) + node % ("a", 1190, 10, 1000000, "") + "} }")
     for words, megabytes in (([], 3), (["-hide_name_regexes", "c"], 2), (["-hide_name_regexes", "b,c"], 1)):
         out = works("graph", "--run_meta_path=" + run_meta, "-step", "0", *words, "-output", "timeline:outfile=" + path)
         assert "peak memory: %.2f MB" % megabytes in out, (words, out)
+        with open(path + "_0") as file:
+            assert ("0.7 MB from b" in file.read()) == (megabytes > 1), words
 
 
 # ---- advise ----
