@@ -2,10 +2,10 @@
 --
 -- One row for each step, cut as the overview of the PyTorch TensorBoard plugin cuts it (see the table step_segments): a
 -- step reaches to the end of its work on devices, and of all that goes on at a moment only the first of kernel, memcpy,
--- memset, communication, runtime, data_loader and cpu counts.  Communication is all of NCCL's kernels and all ops nccl:*
--- and gloo:*; the plugin knows broadcast, reduce, all_reduce, all_gather and reduce_scatter only.  Steps at the end
--- whose work was not recorded to its end are left out; warm-up counts.  Of a capture's steps whose ops were not recorded
--- it is not known what the host did: cpu_ns and rest_ns, and the same under other names, are NULL.
+-- memset, communication, runtime, data_loader and cpu counts.  Communication is all of NCCL's kernels and all ops
+-- nccl:* and gloo:*; the plugin knows broadcast, reduce, all_reduce, all_gather and reduce_scatter only.  Steps at the
+-- end whose work was not recorded to its end are left out; warm-up counts.  Of a capture's steps whose ops were not
+-- recorded it is not known what the host did: cpu_ns and rest_ns, and the same under other names, are NULL.
 --   profile_id, rank, step_id, number, name, dur_ns
 --   kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns   the parts
 --   device_compute_ns, device_to_device_ns, device_collectives_ns   kernels and fills; copies within and between
