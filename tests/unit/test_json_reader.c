@@ -305,6 +305,18 @@ static void test_oversized(void) {
   free(big);
 }
 
+/* What looks like the array of events in the middle of a text does not count, however the file is cut. */
+static void test_wrong_guess(void) {
+  size_t length;
+  char *bytes = read_fixture("events-in-a-wrong-guess", &length);
+  for (size_t chunk = 150; chunk < 300; chunk++) {
+    struct opened o = open_bytes(bytes, length, chunk);
+    CHECK(o.status == TFPROF_WRONG_KIND);
+    close_opened(&o);
+  }
+  free(bytes);
+}
+
 static void test_hostile(void) {
   struct opened o = open_text("");
   CHECK(o.status);
@@ -397,6 +409,7 @@ int main(void) {
   }
   test_gzip();
   test_reading_again();
+  test_wrong_guess();
   test_hostile();
   test_many();
   return json_test_result();

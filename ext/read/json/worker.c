@@ -85,6 +85,7 @@ void worker_clear(struct worker *w) {
   w->lane_names.count = w->halves.count = w->collectives.count = w->python_frames.count = w->members.count = 0;
   memset(w->problems, 0, sizeof w->problems);
   w->event_count = w->tensorflow_count = 0;
+  w->has_events = false;
 }
 
 void worker_forget(struct worker *w) {

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "read/pickle/snapshot_rows.h"
+#include "write/json_text.h"
 
 /* Read, not mapped: a file that is cut while it is looked at must not end the process. */
 static enum tfprof_status read_whole(const char *path, uint8_t **bytes, uint64_t *length, struct tfprof_error *error) {
@@ -31,6 +34,83 @@ static enum tfprof_status read_whole(const char *path, uint8_t **bytes, uint64_t
     *length += (uint64_t)count;
   }
   close(fd);
+  return status;
+}
+
+/* ---- what the snapshot has beside segments and traces ---- */
+
+enum { MAXIMUM_VALUES = 1000, MAXIMUM_DEPTH = 4, MAXIMUM_TEXT = 4096 }; /* of a member that becomes an attribute */
+
+static void put(void *user, const void *bytes, size_t length) { fwrite(bytes, 1, length, user); }
+
+/* A value as JSON. False: it is larger than attributes should be. */
+static bool write_value(FILE *out, const struct pickle_value *value, unsigned depth, unsigned *values) {
+  if (depth > MAXIMUM_DEPTH || ++*values > MAXIMUM_VALUES) return false;
+  switch ((enum pickle_kind)value->kind) {
+    case PICKLE_NONE:
+    case PICKLE_HUGE: fputs("null", out); return true;
+    case PICKLE_BOOL: fputs(value->integer ? "true" : "false", out); return true;
+    case PICKLE_INTEGER: fprintf(out, "%lld", (long long)value->integer); return true;
+    case PICKLE_REAL: fprintf(out, isfinite(value->real) ? "%.17g" : "null", value->real); return true;
+    case PICKLE_TEXT:
+      if (value->length > MAXIMUM_TEXT) return false;
+      json_text_write(value->text, value->length, put, out);
+      return true;
+    case PICKLE_LIST:
+    case PICKLE_DICT: break;
+  }
+  bool is_dict = value->kind == PICKLE_DICT;
+  const struct pickle_container *container = value->container;
+  putc(is_dict ? '{' : '[', out);
+  for (uint64_t i = 0; i < container->count; i++) {
+    bool is_key = is_dict && i % 2 == 0;
+    if (i) putc(is_dict && !is_key ? ':' : ',', out);
+    if (is_key && container->items[i].kind != PICKLE_TEXT) return false;
+    if (!write_value(out, &container->items[i], depth + 1, values)) return false;
+  }
+  putc(is_dict ? '}' : ']', out);
+  return true;
+}
+
+/* Members such as the settings of the allocator become attributes of the profile; those that are too large for that are
+** told. */
+static enum tfprof_status describe(struct profile *profile, const struct pickle_value *root, struct pool *pool) {
+  static const char *const known[] = {"segments", "device_traces"};
+  struct {
+    char *bytes;
+    size_t length;
+  } all = {NULL, 0}, one = {NULL, 0};
+  if (root->kind != PICKLE_DICT) return TFPROF_OK;
+  FILE *out = open_memstream(&all.bytes, &all.length);
+  if (!out) return TFPROF_NO_MEMORY;
+  bool is_first = true, ok = true;
+  const struct pickle_container *members = root->container;
+  uint64_t count = members->count < 2 * MAXIMUM_VALUES ? members->count : 2 * MAXIMUM_VALUES;
+  for (uint64_t i = 0; i + 1 < count && ok; i += 2) {
+    const struct pickle_value *key = &members->items[i];
+    if (pickle_is_text(key, known[0]) || pickle_is_text(key, known[1]) || key->kind != PICKLE_TEXT) continue;
+    unsigned values = 0;
+    FILE *member = open_memstream(&one.bytes, &one.length);
+    if (!(ok = member != NULL)) break;
+    bool is_small = write_value(member, key, 0, &values);
+    putc(':', member);
+    is_small = is_small && write_value(member, &members->items[i + 1], 0, &values);
+    ok = fclose(member) == 0;
+    if (ok && is_small) {
+      putc(is_first ? '{' : ',', out);
+      fwrite(one.bytes, 1, one.length, out);
+      is_first = false;
+    } else if (ok) {
+      profile_diagnose(profile, "info", "unused_member", 1, -1, -1, "%.*s of the snapshot was left out",
+                       (int)(key->length < 100 ? key->length : 100), key->text);
+    }
+    free(one.bytes);
+  }
+  if (!is_first) putc('}', out);
+  ok = fclose(out) == 0 && ok;
+  enum tfprof_status status = ok ? TFPROF_OK : TFPROF_NO_MEMORY;
+  if (!status && !is_first) status = pool_intern_mended(pool, all.bytes, all.length, &profile->attributes, NULL);
+  free(all.bytes);
   return status;
 }
 
@@ -79,6 +159,7 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
     status = pool_intern_mended(pool, path, strlen(path), &profile->path, NULL);
     if (!status) status = pool_intern(pool, "pytorch", 7, &profile->framework);
     if (!status) status = pool_intern(pool, "realtime", 8, &profile->clock_domain);
+    if (!status) status = describe(profile, &pickle->root, pool);
     if (status) error_no_memory(error);
   }
   if (!status) {
@@ -121,11 +202,12 @@ static enum tfprof_status snapshot_open(struct store *store, uint32_t run_number
   return status;
 }
 
-/* The first key of the dict stands right at the beginning. */
+/* The first key of the dict stands right at the beginning; torch.cuda.memory_snapshot() gives its list of segments. */
 static int snapshot_probe(const char *path, const uint8_t *head, size_t length) {
   (void)path;
   if (length < 2 || head[0] != 0x80 || head[1] < 2 || head[1] > 5) return 0;
-  return memmem(head, length, "segments", 8) || memmem(head, length, "device_traces", 13) ? 90 : 0;
+  bool is_list = memmem(head, length, "segment_type", 12) && memmem(head, length, "total_size", 10);
+  return is_list || memmem(head, length, "segments", 8) || memmem(head, length, "device_traces", 13) ? 90 : 0;
 }
 
 const struct read_format read_format_memory_snapshot = {
