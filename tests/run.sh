@@ -6,7 +6,8 @@
 #
 # A test is a program: exit status 0 is passed, 77 skipped (its last line says why), anything else failed.  C tests are
 # run by ctest; every tests/DIRECTORY/test_*.py and test_*.sh is run with these variables set:
-#   TFPROF_BUILD    the build directory         TFPROF_PYTHON   a Python with PyTorch, NumPy and apsw (the newest SQLite)
+#   TFPROF_BUILD    the build directory
+#   TFPROF_PYTHON   a Python with PyTorch, NumPy and apsw (the newest SQLite)
 #   TFPROF_SHARED   the folder of large real traces beside the clone, or empty: tests that use it skip without it
 # TFPROF_TENSORFLOW_PYTHON may name a Python with TensorFlow: then its profiler's tutorials run, and random graphs are
 # compared with it.  A program that did one part and had to leave another out exits 77, too.  Output goes to

@@ -263,7 +263,7 @@ class TraceSource(Source):
     def look_at_models(self):
         try:
             self.modules = rows_of_models(living_models() if self.models is None else self.models)
-        except Exception as problem:  # a module's own named_modules() may do anything, and is no reason to end a training
+        except Exception as problem:  # a module's own named_modules() may do anything: no reason to end a training
             sys.stderr.write("tfprof: what parameters the models have is not known: %s\n" % problem)
 
     def _apart(self, events):

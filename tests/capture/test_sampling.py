@@ -128,8 +128,8 @@ STATED = (
     ),
     (
         "SELECT op_name, allocated_error_bytes FROM operator_memory",
-        """SELECT name, step_id, allocated_bytes FROM {ops} AND category IN ('op', 'autograd') AND parent_name IS NOT name
-        AND allocated_bytes > 0""",
+        """SELECT name, step_id, allocated_bytes FROM {ops} AND category IN ('op', 'autograd')
+        AND parent_name IS NOT name AND allocated_bytes > 0""",
     ),
     (
         "SELECT name, bytes_error FROM memory_by_op",

@@ -109,7 +109,10 @@ def test_documented(engine):
 
 
 def test_columns_of_the_plugin(engine):
-    """What sql/README.md names beside the pages of the TensorBoard plugin is there: `table`: `column`, ... or `table.column`."""
+    """What sql/README.md names beside the pages of the TensorBoard plugin is there.
+
+    It is named `table`: `column`, ... or `table.column`.
+    """
     connection = engine()
     columns = {}
     for table, column in connection.values("SELECT table_name, column_name FROM tfprof_columns"):

@@ -205,10 +205,12 @@ def check_accounts(connection, allocators, skipped):
 def test_other_members(engine):
     """What is too large for attributes, or goes round, is told; the list of segments alone opens as well."""
     content, _ = snapshot()
-    content["external_annotations"] = [{"name": "forward", "device": 0, "stage": "START", "time_us": i} for i in range(1000)]
+    content["external_annotations"] = [
+        {"name": "forward", "device": 0, "stage": "START", "time_us": i} for i in range(1000)]
     content["round"] = content
     connection, error = opened(engine, pickle.dumps(content, 4))
-    assert not error and json.loads(connection.values("SELECT attributes FROM profiles")[0][0]).keys() == {"allocator_settings"}
+    assert not error, error
+    assert json.loads(connection.values("SELECT attributes FROM profiles")[0][0]).keys() == {"allocator_settings"}
     told = connection.values("SELECT message FROM diagnostics WHERE reason = 'unused_member' ORDER BY 1")
     assert [row[0].split()[0] for row in told] == ["external_annotations", "round"], told
     rows = connection.values("SELECT count(*) FROM memory_segments WHERE released_ns IS NULL")
@@ -228,7 +230,8 @@ def test_accounts(engine):
             profiles = connection.values("SELECT format, framework, complete FROM profiles")
             assert profiles == [("memory_snapshot", "pytorch", 1)]
             attributes = json.loads(connection.values("SELECT attributes FROM profiles")[0][0])
-            assert attributes == {name: content[name] for name in ("allocator_settings", "external_annotations")}, attributes
+            wanted = {name: content[name] for name in ("allocator_settings", "external_annotations")}
+            assert attributes == wanted, attributes
             assert connection.values("SELECT severity, reason FROM diagnostics") == [("info", "free_requested")]
             connection.close()
 

@@ -105,9 +105,12 @@ enum { MODULE_NUMBERS = 6, MODULE_TEXTS = 6 };
 static const struct module_column {
   const char *name;
   uint16_t column;
-} module_numbers[MODULE_NUMBERS] = {{"parent_id", COLUMN_nodes_parent_id},     {"depth", COLUMN_nodes_depth},
-                                    {"is_scope", COLUMN_nodes_is_scope},       {"param_count", COLUMN_nodes_param_count},
-                                    {"param_bytes", COLUMN_nodes_param_bytes}, {"trainable", COLUMN_nodes_trainable}},
+} module_numbers[MODULE_NUMBERS] = {{"parent_id", COLUMN_nodes_parent_id},
+                                    {"depth", COLUMN_nodes_depth},
+                                    {"is_scope", COLUMN_nodes_is_scope},
+                                    {"param_count", COLUMN_nodes_param_count},
+                                    {"param_bytes", COLUMN_nodes_param_bytes},
+                                    {"trainable", COLUMN_nodes_trainable}},
   module_texts[MODULE_TEXTS] = {{"name", COLUMN_nodes_name},
                                 {"op_type", COLUMN_nodes_op_type},
                                 {"shape", COLUMN_nodes_shape},
@@ -155,8 +158,8 @@ enum tfprof_status header_add_modules(struct trace *trace, struct profile *profi
   }
   if (ok && !is_sound)
     profile_diagnose(profile, "warning", "malformed_modules", 1, (int64_t)member->offset, -1,
-                     "tfprofModules is no array, or holds what has no name or lies in a module that comes later; all of "
-                     "it is left out");
+                     "tfprofModules is no array, or holds what has no name or lies in a module that comes later; all "
+                     "of it is left out");
   const struct module *all = modules.items;
   if (ok && is_sound && modules.count) {
     struct maker maker;

@@ -47,7 +47,7 @@ static enum verdict look_at_object(const char *p, const char *end) {
     if (p >= end) return otherwise;
     struct field key, value;
     const char *q = scan_key(p, end, &key);
-    if (!q) return otherwise == VERDICT_PROBABLY ? otherwise : VERDICT_NO; /* what libkineto writes is not always JSON */
+    if (!q) return otherwise == VERDICT_PROBABLY ? otherwise : VERDICT_NO; /* libkineto does not always write JSON */
     if (q >= end) return otherwise;
     bool is_events = *q == '[' && scan_key_is(&key, "traceEvents");
     if (is_events) return VERDICT_TRACE; /* perhaps cut */

@@ -92,8 +92,8 @@ uint32_t stack_push(struct trace *trace, uint32_t parent, const char *frame, siz
 /* A JSON string without its quotes, decoded to UTF-8; to[length] suffices. Lone surrogates become U+FFFD, unknown
 ** escapes stay as they are. */
 size_t text_unescape(const char *from, size_t length, char *to);
-/* JSON without the white space between its parts, made valid where a writer left control characters in texts, or what is
-** no JSON (NaN, Infinity), which becomes a text. */
+/* JSON without the white space between its parts, made valid where a writer left control characters in texts, or what
+** is no JSON (NaN, Infinity), which becomes a text. */
 size_t text_compact(const char *from, size_t length, char *to);
 /* How many bytes that takes at most. */
 size_t text_compact_room(const char *from, size_t length);
