@@ -11,6 +11,7 @@ enum {
   READING_TRIES = 100,
   MAXIMUM_PIECES = 1 << 18, /* three days of one piece a second: 6 MB */
   JUMP_NS = 1000000,        /* a clock that is this far ahead has jumped: no slope should make up for it */
+  BASELINE_NS = 1000000000, /* slopes that were measured over this time or more are equally good */
 };
 
 bool clock_is_counter;
@@ -81,6 +82,8 @@ void clock_begin(void) {
   clock_read(&first_reading);
 }
 
+static double capped_baseline(double ns) { return ns < BASELINE_NS ? ns : BASELINE_NS; }
+
 bool clock_map_begin(struct clock_map *map) {
   memset(map, 0, sizeof *map);
   map->capacity = 1024;
@@ -98,6 +101,7 @@ bool clock_map_begin(struct clock_map *map) {
     rate = (double)(now.monotonic_ns - first_reading.monotonic_ns) / (double)(now.ticks - first_reading.ticks);
   }
   map->pieces[0] = (struct clock_piece){now.ticks, now.monotonic_ns, rate};
+  map->baseline_ns = capped_baseline(now.monotonic_ns - first_reading.monotonic_ns);
   map->count = 1;
   map->last = now;
   return true;
@@ -145,9 +149,15 @@ void clock_map_steer(struct clock_map *map, const struct clock_reading *reading)
     value += error;
     error = 0;
   }
-  /* The mean of the old and the measured slope steadies it against noise of single readings. */
-  double rate = has_jumped ? old->rate : (old->rate + measured) / 2;
-  double steered = rate + (double)error / elapsed;
+  /* Both slopes count by the time that they were measured over: a reading soon after another tells little of the slope,
+  ** and of two that stand a second apart the mean steadies it against noise of single readings.  What the map is off by
+  ** is made up for in a second, after which the next reading comes. */
+  double baseline = capped_baseline((double)(reading->monotonic_ns - map->last.monotonic_ns));
+  double share = has_jumped ? 0 : baseline / (baseline + map->baseline_ns);
+  double rate = old->rate + (measured - old->rate) * share;
+  if (!has_jumped) map->baseline_ns = capped_baseline(map->baseline_ns + baseline);
+  double next = BASELINE_NS / rate;
+  double steered = rate + (double)error / (elapsed > next ? elapsed : next);
   if (steered < rate / 2) steered = rate / 2;
   if (steered > rate * 2) steered = rate * 2;
   map->pieces[map->count++] = (struct clock_piece){reading->ticks, value, steered};

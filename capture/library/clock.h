@@ -66,6 +66,7 @@ struct clock_map {
   struct clock_piece *pieces;
   size_t count, capacity;
   struct clock_reading last;
+  double baseline_ns; /* the time that the slope of the last piece was measured over, a second at most */
 };
 
 /* Begins with the reading of clock_begin, so that the first slope rests on all the time since the library was loaded.

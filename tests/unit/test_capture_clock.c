@@ -79,6 +79,22 @@ static void test_jumps(void) {
   clock_map_end(&map);
 }
 
+/* A reading that follows another within a millisecond tells nothing of the slope: the next second rests on the first. */
+static void test_early_reading(void) {
+  for (int off = -200; off <= 200; off += 100) {
+    struct clock_map map = {.capacity = 4, .baseline_ns = 1e9};
+    map.pieces = malloc(map.capacity * sizeof *map.pieces);
+    map.pieces[0] = (struct clock_piece){1000, 5000, 1};
+    map.count = 1;
+    map.last = (struct clock_reading){.ticks = 1000, .monotonic_ns = 5000};
+    clock_map_steer(&map, &(struct clock_reading){.ticks = 801000, .monotonic_ns = 805000 + off});
+    int64_t error = clock_map_ns(&map, 1000801000) - 1000805000;
+    CHECK(llabs(error) <= 500, "a reading that is off by %d ns puts the map off by %lld ns a second later", off,
+          (long long)error);
+    clock_map_end(&map);
+  }
+}
+
 static void test_this_machine(void) {
   struct clock_map map;
   CHECK(clock_map_begin(&map), "no memory");
@@ -96,6 +112,7 @@ int main(void) {
   clock_begin();
   test_wandering_counter();
   test_jumps();
+  test_early_reading();
   test_this_machine();
   return failures != 0;
 }
