@@ -3,12 +3,12 @@
 -- One row for each GPU that nodes of a graph ran on: the time that its nodes spent on it (node_steps.accelerator_ns),
 -- over the time from the first start to the last end of these nodes, in the last step in which any of them ran; at most
 -- 1, since nodes may overlap on several streams.  GPUs of runs without such nodes: the time in which any kernel ran,
--- over that of all steps, or of the kernels where there are no steps (device_utilization).
+-- over that of all steps, or of the kernels where there are no steps, as in device_utilization.
 -- With tfprof_set('compat', 1) each node counts in the last step that has it itself, timed or not, as in TensorFlow's
 -- profiler, where the ratio falls to 0 when these are several steps; and a GPU of a graph counts only with such nodes.
 -- Setting: low_ratio (0.5), below which it is a warning: then more than half of the device's time is lost.
 -- Columns: those of every check, see sql/README.md; value is the idle share.  Cost: one pass over the
--- node_steps of one step, or device_utilization.
+-- node_steps of one step, or over kernels, and one look at the step_segments.
 -- Example: SELECT message FROM advise WHERE check_name = 'accelerator_utilization';
 WITH settings AS MATERIALIZED (
   SELECT tfprof_setting('compat', 0) AS is_compat
@@ -32,6 +32,13 @@ WITH settings AS MATERIALIZED (
     AND (NOT (SELECT is_compat FROM settings)
       OR profile_id NOT IN (SELECT id FROM temp.profiles WHERE framework = 'tensorflow'))
     AND profile_id NOT IN (SELECT profile_id FROM last_step WHERE step_id IS NOT NULL)
+), windows AS MATERIALIZED ( -- the same as in device_utilization, which works out more than is asked for here
+  SELECT id AS profile_id,
+    coalesce((SELECT min(start_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
+      (SELECT min(start_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS start_ns,
+    coalesce((SELECT max(end_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
+      (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
+  FROM temp.profiles AS profiles WHERE id IN (SELECT profile_id FROM other_devices)
 ), measured AS MATERIALIZED ( -- of each device by itself: to group all rows takes longer than the rest
   SELECT last_step.profile_id AS profile_id, last_step.device AS device, (
       SELECT sum(1.0 * accelerator_ns) FROM temp.node_steps AS node_steps
@@ -54,14 +61,18 @@ WITH settings AS MATERIALIZED (
   WHERE nodes.canonical_device LIKE '%gpu:%'
   GROUP BY 1, 2
   UNION ALL
-  SELECT other_devices.profile_id, other_devices.name, 1.0 * used.busy_ns, 1.0 * used.span_ns,
-    'SELECT name, dur_ns FROM temp.kernels'
-  FROM other_devices JOIN temp.device_utilization AS used ON used.device_id = other_devices.id
+  SELECT other_devices.profile_id, other_devices.name, (
+      SELECT CASE WHEN count(*) > 0
+        THEN 1.0 * union_ns(max(start_ns, windows.start_ns), min(end_ns, windows.end_ns)) END
+      FROM temp.kernels AS kernels
+      WHERE kernels.device_id = other_devices.id AND start_ns < windows.end_ns AND end_ns > windows.start_ns),
+    1.0 * (windows.end_ns - windows.start_ns), 'SELECT name, dur_ns FROM temp.kernels'
+  FROM other_devices JOIN windows ON windows.profile_id = other_devices.profile_id
 ), ratios AS (
   SELECT profile_id, device, evidence,
     CASE WHEN tfprof_setting('compat', 0) THEN busy_ns / span_ns ELSE min(1.0, busy_ns / span_ns) END AS ratio,
     tfprof_setting('accelerator_utilization.low_ratio', 0.5) AS low_ratio
-  FROM measured WHERE span_ns > 0
+  FROM measured WHERE span_ns > 0 AND busy_ns IS NOT NULL
 )
 SELECT
   'accelerator_utilization' AS check_name,

@@ -11,16 +11,13 @@
 --   kernel_count, kernel_ns            kernels in that time; their durations
 -- Cost: one pass over kernels, and one look at those that reach beyond that time, which is taken off.
 -- Example: SELECT device, utilization_ratio, sm_efficiency_ratio FROM device_utilization;
-WITH spans AS (
-  SELECT steps.profile_id AS profile_id, min(segments.start_ns) AS start_ns, max(segments.end_ns) AS end_ns
-  FROM temp.step_segments AS segments JOIN temp.steps AS steps ON steps.id = segments.step_id
-  GROUP BY steps.profile_id
-), without_steps AS (
-  SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-  FROM temp.kernels
-  WHERE profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM spans)) GROUP BY profile_id
-), windows AS MATERIALIZED (
-  SELECT profile_id, start_ns, end_ns FROM spans UNION ALL SELECT profile_id, start_ns, end_ns FROM without_steps
+WITH windows AS MATERIALIZED (
+  SELECT id AS profile_id,
+    coalesce((SELECT min(start_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
+      (SELECT min(start_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS start_ns,
+    coalesce((SELECT max(end_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
+      (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
+  FROM temp.profiles AS profiles
 ), whole AS ( -- of all kernels, which come in the order that they are grouped in
   SELECT profile_id, device_id, union_ns(start_ns, end_ns) AS busy_ns,
     capped_ns(start_ns, end_ns, blocks_per_multiprocessor, 1) AS filled_ns,

@@ -32,6 +32,8 @@ WITH marked AS (
   FROM (SELECT DISTINCT profile_id FROM marked) AS exchanging
   WHERE NOT EXISTS (
     SELECT 1 FROM temp.kernels WHERE kernels.profile_id = exchanging.profile_id AND kernels.kind = 'communication')
+), communicating AS ( -- the others have no row here, and their steps and kernels need not be read
+  SELECT profile_id FROM temp.kernels WHERE kind = 'communication' UNION SELECT profile_id FROM hosts
 ), sampled AS (
   SELECT profile_id FROM temp.sampling_summary WHERE profile_id IN (SELECT profile_id FROM hosts)
 ), cut_steps AS (
@@ -40,7 +42,8 @@ WITH marked AS (
     CASE WHEN steps.profile_id IN (SELECT profile_id FROM sampled) THEN steps.sample_weight ELSE 1.0 END AS weight,
     max(steps.is_warmup) AS is_warmup
   FROM temp.step_segments AS segments JOIN temp.steps AS steps ON steps.id = segments.step_id
-  WHERE steps.ops_recorded = 1 OR steps.profile_id NOT IN (SELECT profile_id FROM hosts)
+  WHERE segments.profile_id IN (SELECT profile_id FROM communicating)
+    AND (steps.ops_recorded = 1 OR steps.profile_id NOT IN (SELECT profile_id FROM hosts))
   GROUP BY steps.profile_id, steps.id
 ), spans AS (
   SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns, sum(weight) AS step_count,

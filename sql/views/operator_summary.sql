@@ -15,7 +15,7 @@
 --   tensor_core_eligible             1: tensor cores can compute it
 --   tensor_core_self_ratio, tensor_core_total_ratio   share of device_self_ns and of device_total_ns that kernels on
 --                                    tensor cores took
--- Cost: two passes over ops, one over api_calls and one over kernels.
+-- Cost: one pass over ops, one over api_calls and one over kernels.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
 WITH sampled AS ( -- only there do calls and kernels have to be told apart by their op
   SELECT profile_id FROM temp.sampling_summary
@@ -31,9 +31,13 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
   FROM temp.api_calls WHERE profile_id IN (SELECT profile_id FROM whole) GROUP BY profile_id, op_name
   UNION ALL
   SELECT profile_id, name, sum(dur_ns * weight) FROM sampled_calls GROUP BY profile_id, name
+), callers AS MATERIALIZED ( -- few pairs of names, so that not every op has to be compared with its caller
+  SELECT DISTINCT name, parent_name FROM temp.ops
 ), same_name AS MATERIALIZED (
   SELECT parent_id, profile_id, name, sample_weight, dur_ns, device_ns, tensor_core_ns
-  FROM temp.ops WHERE parent_name = name AND +category IN ('op', 'autograd')
+  FROM temp.ops
+  WHERE parent_name IN (SELECT name FROM callers WHERE parent_name = name) AND parent_name = name
+    AND +category IN ('op', 'autograd')
 ), with_others AS (
   SELECT parent_id FROM temp.ops WHERE parent_id IN (SELECT parent_id FROM same_name)
   GROUP BY parent_id HAVING count(*) > 1
@@ -52,11 +56,19 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
   FROM temp.kernels AS kernels CROSS JOIN temp.ops AS ops ON ops.id = kernels.op_id
   WHERE kernels.profile_id IN (SELECT profile_id FROM sampled)
   GROUP BY kernels.profile_id, kernels.op_name
-), sums AS (
-  SELECT profile_id, name, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
-    sum(dur_ns * sample_weight) AS dur_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
-    sum(device_ns * sample_weight) AS device_ns, sum(tensor_core_ns * sample_weight) AS tensor_core_ns
-  FROM temp.ops WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END GROUP BY profile_id, name
+), called AS MATERIALIZED ( -- calls that speak for themselves alone, which most or all do, need not be weighed
+  SELECT profile_id, name, category, count(*) AS count, sum(1.0 * self_ns) AS self_ns, sum(1.0 * dur_ns) AS dur_ns,
+    sum(1.0 * device_self_ns) AS device_self_ns, sum(1.0 * device_ns) AS device_ns,
+    sum(1.0 * tensor_core_ns) AS tensor_core_ns
+  FROM temp.ops WHERE sample_weight = 1 GROUP BY profile_id, name, category
+  UNION ALL
+  SELECT profile_id, name, category, sum(sample_weight), sum(self_ns * sample_weight), sum(dur_ns * sample_weight),
+    sum(device_self_ns * sample_weight), sum(device_ns * sample_weight), sum(tensor_core_ns * sample_weight)
+  FROM temp.ops WHERE sample_weight <> 1 GROUP BY profile_id, name, category
+), sums AS ( -- to tell categories apart here takes less than to ask for each op which it has
+  SELECT profile_id, name, sum(count) AS count, sum(self_ns) AS self_ns, sum(dur_ns) AS dur_ns,
+    sum(device_self_ns) AS device_self_ns, sum(device_ns) AS device_ns, sum(tensor_core_ns) AS tensor_core_ns
+  FROM called WHERE category IN ('op', 'autograd') GROUP BY profile_id, name
 ), in_step AS ( -- a warm-up step speaks for itself alone, and adds no error
   SELECT profile_id, name, max(weight) AS weight, sum(self_ns) AS self_ns
   FROM (

@@ -65,7 +65,16 @@ def answers(connection, what, views=None):
             if column.endswith("_ratio"):
                 odd = [row[i] for row in found[name] if row[i] is not None and not -1e-9 <= row[i] <= 1 + 1e-9]
                 assert not odd, (what, name, column, odd)
+    check_busy(connection, what)
     return found
+
+
+def check_busy(connection, what):
+    """The advice works out by itself for how long devices were busy, and says the same."""
+    told = connection.values("SELECT value FROM temp.accelerator_utilization ORDER BY 1")
+    busy = connection.values("SELECT 1 - utilization_ratio FROM temp.device_utilization JOIN temp.devices "
+                             "ON devices.id = device_id WHERE kind = 'gpu' AND span_ns > 0 ORDER BY 1")
+    assert told == busy, (what, told, busy)
 
 
 def test_order_once(_engine):
@@ -545,6 +554,7 @@ def test_window(engine):
                              "tensor_core_ratio, kernel_count, kernel_ns FROM device_utilization")
     filled = 2000 * 0.25 + 2000 * 0.5 + 1000 * 0.5 + 1000 * 1.0  # two run together at the end
     assert rows == [(1, 20_000, 6000, filled / 20_000, (1000 + 2000 + 2000 + 1000) / 7000, 4000 / 7000, 4, 7000)], rows
+    check_busy(connection, "kernels outside of all steps")
     connection.close()
 
 
