@@ -1,5 +1,5 @@
-/* runs.c: see runs.h.  Ops and kernels that belong to a node, from the tables ops and kernels; what they did to memory
-** from allocations (by their op), memory_events and counters.
+/* runs.c: see runs.h.  Ops and kernels that belong to a node, from the tables ops and kernels; which nodes ran at all
+** from node_steps; what they did to memory from allocations (by their op), memory_events and counters.
 **
 ** The device of a run is what TensorFlow calls its lane, in lower case.  Of a capture each thread and each stream is
 ** one: "/device:cpu:0/thread:17 (python)", "/device:gpu:0/stream:7".
@@ -28,7 +28,7 @@ struct taking {
   uint64_t lane_count, device_count;
   uint32_t *op_nodes, *op_runs; /* of each row of ops: its node, its run */
   uint64_t op_count;
-  size_t capacity;
+  size_t capacity, other_capacity;
 };
 
 static int64_t integer(const struct segment *segment, unsigned column, uint32_t row, int64_t otherwise) {
@@ -132,17 +132,21 @@ static enum tfprof_status name_lanes(struct taking *taking) {
 
 /* ---- runs ---- */
 
-static enum tfprof_status add_run(struct taking *taking, const struct classic_run *run) {
-  struct classic_runs *runs = taking->runs;
-  if (runs->count == taking->capacity) {
-    size_t capacity = taking->capacity * 2 + 256;
-    struct classic_run *grown = capacity < INT32_MAX ? realloc(runs->runs, capacity * sizeof *grown) : NULL;
+static enum tfprof_status append(struct taking *taking, struct classic_run **runs, uint32_t *count, size_t *capacity,
+                                 const struct classic_run *run) {
+  if (*count == *capacity) {
+    size_t more = *capacity * 2 + 256;
+    struct classic_run *grown = more < INT32_MAX ? realloc(*runs, more * sizeof *grown) : NULL;
     if (!grown) return error_no_memory(taking->error);
-    runs->runs = grown;
-    taking->capacity = capacity;
+    *runs = grown;
+    *capacity = more;
   }
-  runs->runs[runs->count++] = *run;
+  (*runs)[(*count)++] = *run;
   return TFPROF_OK;
+}
+
+static enum tfprof_status add_run(struct taking *taking, const struct classic_run *run) {
+  return append(taking, &taking->runs->runs, &taking->runs->count, &taking->capacity, run);
 }
 
 static uint32_t node_at(const struct taking *taking, int64_t row) {
@@ -334,6 +338,25 @@ static enum tfprof_status order_runs(struct taking *taking) {
   return ok ? TFPROF_OK : error_no_memory(taking->error);
 }
 
+/* Which nodes ran: TensorFlow's stats of "/host:CPU" or of a single stream give no run, but a start in node_steps. */
+static enum tfprof_status find_nodes_that_ran(struct taking *taking) {
+  struct classic_runs *runs = taking->runs;
+  enum tfprof_status status = REQUIRE(taking, TABLE_node_steps, COLUMN_node_steps_node_id, COLUMN_node_steps_step_id,
+                                      COLUMN_node_steps_start_ns);
+  if (status) return status;
+  runs->has_run = calloc((size_t)taking->model->node_count + 1, sizeof *runs->has_run);
+  if (!runs->has_run) return error_no_memory(taking->error);
+  for (uint32_t i = 0; i < runs->count; i++) runs->has_run[runs->runs[i].node] = 1;
+  EACH_ROW(taking, TABLE_node_steps) {
+    const struct column *starts = segment->columns[COLUMN_node_steps_start_ns];
+    uint32_t node = node_at(taking, integer(segment, COLUMN_node_steps_node_id, row, -1));
+    bool is_timed = starts && !column_is_null(starts, row);
+    if (node == NO_NODE || !is_timed || integer(segment, COLUMN_node_steps_step_id, row, -1) != taking->step) continue;
+    runs->has_run[node] = 1;
+  }
+  return TFPROF_OK;
+}
+
 /* ---- memory ---- */
 
 static int compare_allocations(const void *left, const void *right) {
@@ -381,7 +404,31 @@ static enum tfprof_status take_allocations(struct taking *taking) {
 static int compare_points(const void *left, const void *right) {
   const struct classic_memory_point *a = left, *b = right;
   if (a->device != b->device) return a->device < b->device ? -1 : 1;
-  return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+  if (a->time_ns != b->time_ns) return a->time_ns < b->time_ns ? -1 : 1;
+  return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* From the first to the last moment of the step; first after last: nothing ran. */
+struct span {
+  int64_t first, last;
+};
+
+static struct span find_span(const struct classic_runs *runs) {
+  struct span span = {INT64_MAX, INT64_MIN};
+  for (uint32_t i = 0; i < runs->count; i++) {
+    const struct classic_run *run = &runs->runs[i];
+    if (run->start_ns < span.first) span.first = run->start_ns;
+    if (classic_run_end(run) > span.last) span.last = classic_run_end(run);
+  }
+  return span;
+}
+
+static void add_point(struct taking *taking, int64_t device, int64_t time, int64_t bytes, const struct span *span) {
+  struct classic_runs *runs = taking->runs;
+  if (device < 0 || (uint64_t)device >= taking->device_count || time < span->first || time > span->last) return;
+  runs->points[runs->point_count] =
+      (struct classic_memory_point){taking->devices[device], time, bytes, runs->point_count};
+  runs->point_count++;
 }
 
 /* What was in use, between the first and the last run of the step. */
@@ -394,12 +441,7 @@ static enum tfprof_status take_points(struct taking *taking) {
                      COLUMN_memory_events_in_use_bytes);
   if (status) return status;
   string_id name = pool_find(taking->model->pool, CLASSIC_MEMORY_COUNTER, sizeof CLASSIC_MEMORY_COUNTER - 1);
-  int64_t first = INT64_MAX, last = INT64_MIN;
-  for (uint32_t i = 0; i < runs->count; i++) {
-    const struct classic_run *run = &runs->runs[i];
-    if (run->start_ns < first) first = run->start_ns;
-    if (classic_run_end(run) > last) last = classic_run_end(run);
-  }
+  struct span span = find_span(runs);
   uint64_t rows = 0;
   EACH_ROW(taking, TABLE_counters) rows++;
   EACH_ROW(taking, TABLE_memory_events) rows++;
@@ -407,23 +449,44 @@ static enum tfprof_status take_points(struct taking *taking) {
   runs->points = malloc((rows + 1) * sizeof *runs->points);
   if (!runs->points) return error_no_memory(taking->error);
   EACH_ROW(taking, TABLE_counters) {
-    int64_t device = integer(segment, COLUMN_counters_device_id, row, -1);
-    int64_t time = time_of(taking, segment, COLUMN_counters_time_ns, row);
     if (!name || (string_id)integer(segment, COLUMN_counters_name, row, 0) != name) continue;
-    if (device < 0 || (uint64_t)device >= taking->device_count || time < first || time > last) continue;
-    runs->points[runs->point_count++] = (struct classic_memory_point){
-        taking->devices[device], time, (int64_t)real(segment, COLUMN_counters_value, row)};
+    add_point(taking, integer(segment, COLUMN_counters_device_id, row, -1),
+              time_of(taking, segment, COLUMN_counters_time_ns, row),
+              (int64_t)real(segment, COLUMN_counters_value, row), &span);
   }
   EACH_ROW(taking, TABLE_memory_events) {
-    int64_t device = integer(segment, COLUMN_memory_events_device_id, row, -1);
-    int64_t time = time_of(taking, segment, COLUMN_memory_events_time_ns, row);
     int64_t bytes = integer(segment, COLUMN_memory_events_in_use_bytes, row, -1);
-    if (bytes < 0 || device < 0 || (uint64_t)device >= taking->device_count || time < first || time > last)
-      continue;
-    runs->points[runs->point_count++] = (struct classic_memory_point){taking->devices[device], time, bytes};
+    if (bytes < 0) continue;
+    add_point(taking, integer(segment, COLUMN_memory_events_device_id, row, -1),
+              time_of(taking, segment, COLUMN_memory_events_time_ns, row), bytes, &span);
   }
   qsort(runs->points, runs->point_count, sizeof *runs->points, compare_points);
   return TFPROF_OK;
+}
+
+/* Points do not say which step read them: where two of them meet, the runs of steps at the same time do. */
+static enum tfprof_status take_others(struct taking *taking) {
+  struct classic_runs *runs = taking->runs;
+  struct span span = find_span(runs);
+  bool do_meet = false;
+  for (uint32_t i = 1; i < runs->point_count && !do_meet; i++)
+    do_meet = runs->points[i].device == runs->points[i - 1].device &&
+              runs->points[i].time_ns == runs->points[i - 1].time_ns;
+  if (!do_meet || taking->model->op_nodes) return TFPROF_OK;
+  enum tfprof_status status = TFPROF_OK;
+  EACH_ROW(taking, TABLE_ops) {
+    uint64_t place = segment->first_row + row;
+    struct classic_run run = {.node = taking->op_nodes[place],
+                              .launcher = NO_NODE,
+                              .is_scheduling = true,
+                              .place = (uint32_t)place,
+                              .start_ns = time_of(taking, segment, COLUMN_ops_start_ns, row),
+                              .dur_ns = integer(segment, COLUMN_ops_dur_ns, row, 0)};
+    bool is_other = run.node != NO_NODE && integer(segment, COLUMN_ops_step_id, row, taking->step) != taking->step;
+    if (status || !is_other || run.start_ns > span.last || classic_run_end(&run) < span.first) continue;
+    status = append(taking, &runs->others, &runs->other_count, &taking->other_capacity, &run);
+  }
+  return status;
 }
 
 /* ---- life ---- */
@@ -443,8 +506,10 @@ static enum tfprof_status take(struct taking *taking) {
   for (int which = 0; which < RUN_TABLES && !status; which++) status = take_runs(taking, which);
   if (!status) status = take_marks(taking);
   if (!status) status = order_runs(taking);
+  if (!status) status = find_nodes_that_ran(taking);
   if (!status) status = take_allocations(taking);
-  return status ? status : take_points(taking);
+  if (!status) status = take_points(taking);
+  return status ? status : take_others(taking);
 }
 
 struct classic_runs *classic_runs_create(const struct classic_model *model, int64_t step, struct tfprof_error *error) {
@@ -476,7 +541,9 @@ void classic_runs_free(struct classic_runs *runs) {
   free(runs->devices);
   free(runs->runs);
   free(runs->first);
+  free(runs->has_run);
   free(runs->allocations);
   free(runs->points);
+  free(runs->others);
   free(runs);
 }

@@ -30,6 +30,7 @@ struct classic_allocation {
 struct classic_memory_point {
   string_id device; /* as in the nodes of the model */
   int64_t time_ns, bytes;
+  uint32_t place; /* their order in the source */
 };
 
 struct classic_runs {
@@ -38,10 +39,13 @@ struct classic_runs {
   struct classic_run *runs; /* by node, then device, then as the source has them; marks come last */
   uint32_t count;
   uint32_t *first;                        /* of each node, of the marks, and one more */
+  uint8_t *has_run;                       /* of each node: 1: in the step, be it where no runs come from: "/host:CPU" */
   struct classic_allocation *allocations; /* by node, then time */
   uint32_t allocation_count;
-  struct classic_memory_point *points; /* by device, then time */
+  struct classic_memory_point *points; /* by device, then time, then place */
   uint32_t point_count;
+  struct classic_run *others; /* where two points meet: what ran meanwhile in other steps; not of captures */
+  uint32_t other_count;
 };
 
 /* NULL: *error says why. */

@@ -4,8 +4,8 @@
 ** D" for what was scheduled on it, "Op execution threads: D" for what ran on its streams; overlapping runs lie in lanes
 ** of their own.  Arrows lead from a run to the runs of the nodes that take its result on another device.  For each
 ** accelerator there are two counters: the memory in use, and the ten nodes that hold most of it, at most every 100
-** microseconds.  Runs that begin in the same microsecond on one device are shown once, the first of them, as in
-** TensorFlow's profiler.
+** microseconds.  Of runs that begin in the same microsecond on one device the first is shown, and arrows that would
+** lead from the others, hidden nodes' runs among them, lead from it, as in TensorFlow's profiler.
 **
 ** Of a capture each thread and each stream is a process of its own, with all its runs, an op above those that it calls,
 ** and above them the step and the ranges that the program marked, whatever is displayed; arrows lead from ops to what
@@ -171,7 +171,8 @@ struct graph {
   const struct classic_result *result;
   struct classic_runs *runs;
   struct events events;
-  uint32_t *items;         /* of each displayed node: its item; of the others NONE */
+  uint8_t *is_displayed;   /* of each node */
+  uint8_t *is_accounted;   /* of each node, displayed or not */
   int64_t *processes;      /* number in the trace of each device; -1: it has none */
   uint32_t *shown_of;      /* of each run: its shown one; NONE */
   struct shown_run *shown; /* by device, then start */
@@ -182,8 +183,9 @@ struct graph {
   int64_t process_count;
 };
 
+/* It ran in the step and belongs to a device, though it may have run on lanes alone that are not shown. */
 static bool is_traced(const struct graph *graph, uint32_t node) {
-  return graph->result->model->nodes[node].device && graph->runs->first[node + 1] > graph->runs->first[node];
+  return graph->result->model->nodes[node].device && graph->runs->has_run[node];
 }
 
 static bool is_capture(const struct graph *graph) { return graph->result->model->op_nodes != NULL; }
@@ -270,6 +272,17 @@ static bool connect_launches(struct graph *graph) {
   return ok;
 }
 
+/* The shown run of that device and start, which stands for all of them, even of nodes that are not displayed; NONE. */
+static uint32_t find_shown(const struct graph *graph, const struct classic_run *run) {
+  uint32_t first = graph->device_first[run->device], end = graph->device_first[run->device + 1], last = end;
+  while (first < end) {
+    uint32_t middle = first + (end - first) / 2;
+    if (graph->runs->runs[graph->shown[middle].run].start_ns < run->start_ns) first = middle + 1;
+    else end = middle;
+  }
+  return first < last && graph->runs->runs[graph->shown[first].run].start_ns == run->start_ns ? first : NONE;
+}
+
 /* To each shown run on a device itself from those of its inputs on other devices. */
 static bool connect(struct graph *graph) {
   const struct classic_model *model = graph->result->model;
@@ -280,13 +293,12 @@ static bool connect(struct graph *graph) {
     const struct classic_node *node = &model->nodes[to->node];
     for (uint32_t k = node->first_input; to->is_scheduling && k < node[1].first_input; k++) {
       uint32_t source = model->inputs[k].source;
-      if (source == UINT32_MAX || graph->items[source] == NONE || !graph->result->accounted[graph->items[source]])
-        continue;
-      if (!is_traced(graph, source)) continue;
+      if (source == UINT32_MAX || !graph->is_accounted[source] || !is_traced(graph, source)) continue;
       for (uint32_t r = runs->first[source]; r < runs->first[source + 1]; r++) {
         const struct classic_run *from = &runs->runs[r];
-        if (!from->is_scheduling || from->device == to->device || graph->shown_of[r] == NONE) continue;
-        if (!add_arrow(graph, graph->shown_of[r], i)) return false;
+        if (!from->is_scheduling || from->device == to->device) continue;
+        uint32_t shown = find_shown(graph, from);
+        if (shown != NONE && !add_arrow(graph, shown, i)) return false;
       }
     }
   }
@@ -388,7 +400,7 @@ static uint32_t find_holders(const struct graph *graph, string_id device, int64_
     int64_t held = 0;
     for (last = i; last < runs->allocation_count && runs->allocations[last].node == node; last++)
       held += runs->allocations[last].time_ns < time_ns ? runs->allocations[last].bytes : 0;
-    if (held > 0 && model->nodes[node].device == device && graph->items[node] != NONE && is_traced(graph, node))
+    if (held > 0 && model->nodes[node].device == device && graph->is_displayed[node] && is_traced(graph, node))
       holders[count++] = (struct holder){node, held};
   }
   if (count) qsort(holders, count, sizeof *holders, compare_holders);
@@ -478,12 +490,22 @@ static int compare_readings(const void *left, const void *right) {
   return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* The readings of the step by device, time and place in the source; NULL: no memory. */
+static void add_reading(const struct graph *graph, const struct classic_run *run, uint32_t row,
+                        struct reading *readings, size_t *count) {
+  string_id device = graph->result->model->nodes[run->node].device;
+  bool is_sure = run->dur_ns != 1000;
+  readings[(*count)++] = (struct reading){device, classic_run_end(run), run->place, row, is_sure};
+  if (!is_sure) readings[(*count)++] = (struct reading){device, run->start_ns, run->place, row, is_sure};
+}
+
+/* The readings of the step, and those of other steps that may be taken for them, by device, time and place in the
+** source; NULL: no memory. */
 static struct reading *find_readings(const struct graph *graph, size_t *count) {
   const struct classic_result *result = graph->result;
   const struct classic_runs *runs = graph->runs;
   uint32_t *rows = calloc((size_t)result->model->node_count + 1, sizeof *rows);
-  struct reading *readings = rows ? malloc((2 * (size_t)runs->count + 1) * sizeof *readings) : NULL;
+  size_t most = 2 * ((size_t)runs->count + runs->other_count);
+  struct reading *readings = rows ? malloc((most + 1) * sizeof *readings) : NULL;
   *count = 0;
   for (uint32_t i = 0; readings && i < result->row_count; i++) {
     uint32_t item = result->rows[i].item;
@@ -491,13 +513,10 @@ static struct reading *find_readings(const struct graph *graph, size_t *count) {
   }
   for (uint32_t k = 0; readings && k < runs->count; k++) {
     const struct classic_run *run = &runs->runs[k];
-    if (!run->is_scheduling || run->mark || !is_traced(graph, run->node)) continue;
-    struct reading reading = {result->model->nodes[run->node].device, classic_run_end(run), run->place,
-                              rows[run->node], run->dur_ns != 1000};
-    readings[(*count)++] = reading;
-    reading.time_ns = run->start_ns;
-    if (!reading.is_sure) readings[(*count)++] = reading;
+    if (run->is_scheduling && !run->mark && is_traced(graph, run->node))
+      add_reading(graph, run, rows[run->node], readings, count);
   }
+  for (uint32_t k = 0; readings && k < runs->other_count; k++) add_reading(graph, &runs->others[k], 0, readings, count);
   free(rows);
   if (*count > 1) qsort(readings, *count, sizeof *readings, compare_readings);
   return readings;
@@ -617,25 +636,30 @@ static enum tfprof_status graph_timeline(const struct classic_result *result, in
   if (!graph.runs) return error->status;
   graph.events.base_ns = base_of(&graph);
   size_t runs = (size_t)graph.runs->count + 1, nodes = (size_t)result->model->node_count + 1;
-  graph.items = malloc(nodes * sizeof *graph.items);
+  graph.is_displayed = calloc(nodes, 1);
+  graph.is_accounted = calloc(nodes, 1);
   graph.processes = malloc(((size_t)graph.runs->device_count + 1) * sizeof *graph.processes);
   graph.shown_of = malloc(runs * sizeof *graph.shown_of);
   graph.last_arrow = malloc(runs * sizeof *graph.last_arrow);
   graph.shown = malloc(runs * sizeof *graph.shown);
   graph.device_first = calloc((size_t)graph.runs->device_count + 2, sizeof *graph.device_first);
-  bool ok = graph.items && graph.processes && graph.shown_of && graph.last_arrow && graph.shown && graph.device_first;
+  bool ok = graph.is_displayed && graph.is_accounted && graph.processes && graph.shown_of && graph.last_arrow &&
+            graph.shown && graph.device_first;
   if (ok) {
-    memset(graph.items, 0xff, nodes * sizeof *graph.items);
     memset(graph.processes, 0xff, ((size_t)graph.runs->device_count + 1) * sizeof *graph.processes);
     memset(graph.shown_of, 0xff, runs * sizeof *graph.shown_of);
     for (size_t i = 0; i < result->row_count; i++) {
       uint32_t item = result->rows[i].item;
-      if (item != result->item_count && result->nodes[item] != NONE) graph.items[result->nodes[item]] = item;
+      if (item != result->item_count && result->nodes[item] != NONE) graph.is_displayed[result->nodes[item]] = 1;
+    }
+    for (uint32_t item = 0; item < result->item_count; item++) {
+      if (result->nodes[item] != NONE) graph.is_accounted[result->nodes[item]] = result->accounted[item];
     }
     ok = collect(&graph) && connect(&graph) && allocate_lanes(&graph) && write_graph(&graph, messages);
   }
   *events = graph.events;
-  free(graph.items);
+  free(graph.is_displayed);
+  free(graph.is_accounted);
   free(graph.processes);
   free(graph.shown_of);
   free(graph.last_arrow);

@@ -382,6 +382,49 @@ def test_memory_read_twice_at_once():
             assert ("0.7 MB from b" in file.read()) == (megabytes > 1), words
 
 
+def timeline_of(directory, files, *words):
+    """The graph view's timeline of files {"graph.pbtxt": text, "run_0": text, ...}, and what was printed."""
+    for name, text in files.items():
+        with open(os.path.join(directory, name), "w") as file:
+            file.write(text)
+    runs = ",".join(os.path.join(directory, name) for name in files if name.startswith("run"))
+    graph = ["--graph_path=" + os.path.join(directory, "graph.pbtxt")] if "graph.pbtxt" in files else []
+    path = os.path.join(directory, "timeline")
+    out = works("graph", *graph, "--run_meta_path=" + runs, *words, "-output", "timeline:outfile=" + path)
+    with open(path + "_" + words[words.index("-step") + 1]) as file:
+        return file.read(), out
+
+
+def test_memory_read_in_two_steps_at_once():
+    """Steps of several threads: what the other one read is none of this step's."""
+    memory = ('node_stats { node_name: "%s" all_start_micros: %d op_end_rel_micros: %d memory { '
+              'allocator_name: "GPU_0_bfc" allocator_bytes_in_use: %d } } ')
+    run = 'step_stats { dev_stats { device: "/device:GPU:0" %s } }'
+    files = {"run_0": run % (memory % ("a", 1000, 200, 1000000) + memory % ("b", 1100, 0, 2000000)),
+             "run_1": run % (memory % ("c", 1000, 100, 5000000))}
+    for step, megabytes in (("0", 2), ("1", 5)):
+        _, out = timeline_of(tempfile.mkdtemp(prefix="tfprof-test-"), files, "-step", step)
+        assert "peak memory: %d.00 MB" % megabytes in out, (step, out)
+
+
+def test_timeline_of_what_ran_elsewhere():
+    """A node that ran on a lane of no known form alone still belongs to its device, whose memory is shown."""
+    files = {"run_0": run_meta_text(("/device:GPU:0", "a", 1000, 10)),
+             "run_1": run_meta_text(("/host:CPU", "a", 5000, 10))}
+    text, _ = timeline_of(tempfile.mkdtemp(prefix="tfprof-test-"), files, "-step", "1")
+    assert "mem usage on:/device:gpu:0" in text and '"ph":"X"' not in text, text
+
+
+def test_arrows_of_same_starts():
+    """The shown run of a moment stands for the others that began then, those of hidden nodes too."""
+    files = {"graph.pbtxt": 'node { name: "shown" op: "Add" } node { name: "hidden" op: "Add" } '
+                            'node { name: "taker" op: "Add" input: "hidden" }',
+             "run": run_meta_text(("/device:CPU:0", "shown", 1000, 10), ("/device:CPU:0", "hidden", 1000, 20),
+                                  ("/device:GPU:0", "taker", 1100, 10))}
+    text, _ = timeline_of(tempfile.mkdtemp(prefix="tfprof-test-"), files, "-step", "0", "-hide_name_regexes", "hidden")
+    assert '"name":"shown_flow","ph":"s"' in text and '"name":"hidden"' not in text, text
+
+
 # ---- advise ----
 
 
