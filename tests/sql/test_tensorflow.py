@@ -105,6 +105,14 @@ def test_op_log(engine):
         JOIN code_frames ON code_frames.id = leaf_frame_id ORDER BY level DESC""" % VARIABLE)
     assert [row[0] for row in traced][:2] == ["<module>", "main"], traced
     assert [row[0] for row in alone.values("SELECT trainable FROM nodes WHERE name = '%s'" % VARIABLE)] == [1]
+    # Without a graph the nodes are those that ran; of others the op log tells nothing.
+    nodes = "SELECT name FROM nodes WHERE NOT is_scope ORDER BY 1"
+    logged, ran = [[row[0] for row in profile.values(nodes)]
+                   for profile in (alone, opened(engine, "run_meta_path", RUN))]
+    both = opened(engine, "run_meta_path", RUN, "op_log_path", LOG)
+    assert set(logged) - set(ran) and [row[0] for row in both.values(nodes)] == ran, (logged, ran)
+    assert [row[0] for row in both.values("SELECT trainable FROM nodes WHERE name = '%s'" % VARIABLE)] == [1]
+    assert both.values("SELECT count(*) FROM diagnostics WHERE reason = 'unknown_node'")[0][0]
 
 
 def test_profile(engine):

@@ -102,7 +102,8 @@ static bool read_entry(struct tf_model *model, struct wire_reader *entry) {
   tf_check(model, entry);
   uint32_t row = tf_find_node(model, name);
   if (row == UINT32_MAX) {
-    if (model->has_graph) {
+    /* By itself an op log tells which nodes there are; what ran does, too. */
+    if (model->has_graph || model->steps.count) {
       tf_trouble(model, TF_TROUBLE_OP_LOG, wire_offset(&whole));
       return true;
     }
