@@ -14,6 +14,7 @@ import contextlib
 import glob
 import importlib.util
 import io
+import mmap
 import os
 import random
 import subprocess
@@ -30,7 +31,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 from tensorflow.core.framework import graph_pb2  # noqa: E402
 from tensorflow.core.profiler import tfprof_log_pb2, tfprof_options_pb2, tfprof_output_pb2  # noqa: E402
 from tensorflow.core.protobuf import config_pb2  # noqa: E402
-from tensorflow.python.util import _pywrap_tfprof as engine  # noqa: E402
+from tensorflow.python.util import _pywrap_tfprof  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [os.path.join(HERE, ".."), os.path.join(HERE, "..", "golden")]
@@ -53,6 +54,24 @@ LANES = [*DEVICES, DEVICES[1] + "/stream:all", DEVICES[1] + "/stream:3", "/job:a
 PATTERNS = [".*", "a.*", ".*b.*", "net/.*", "MatMul|Add", "Const", "VariableV2", ".*W", "heavy", ".*gpu:0",
             "gradients.*", "f.py.*", "[bad",
             ".*:7:.*", ".*:Op", "f/.*", "_TFProfRoot", "a|b", "(net|a)/.*", ".*cpu:0", ".*W{1,2}", ""]
+
+
+class Engine:
+    """TensorFlow's engine.  is_running tells the parent process who crashed."""
+
+    def __init__(self):
+        self.is_running = mmap.mmap(-1, 1)
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.is_running[0] = 1
+            result = getattr(_pywrap_tfprof, name)(*arguments)
+            self.is_running[0] = 0
+            return result
+        return call
+
+
+engine = Engine()
 
 
 def shape(message, sizes):
@@ -118,6 +137,7 @@ def make_op_log(r, names):
 
 def make_run_meta(r, names):
     meta = config_pb2.RunMetadata()
+    meta.step_stats.SetInParent()  # the engine ends where a message is empty
     for device in r.sample(LANES[:4] if r.random() < 0.6 else LANES, r.randint(0 if r.random() < 0.1 else 1, 4)):
         stats = meta.step_stats.dev_stats.add(device=device)
         others = ["unknown", "RecvTensor", "_SOURCE", "MEMCPYHtoD", "f/a", "f/a/b:Mul", "_arg_x_0_0", "edge_3_MEMCPY"]
@@ -243,22 +263,24 @@ def compare(seed, folder, views):
     as_text = seed % 5 == 4
     opening = ["'graph_path'", "'%s'" % write("graph", str(graph).encode() if as_text else graph.SerializeToString()),
                "'op_log_path'", "'%s'" % write("log", log.SerializeToString())]
-    if steps and seed % 7 == 3:
-        # Steps alone: what ran makes the graph.
-        graph, log, opening = graph_pb2.GraphDef(), tfprof_log_pb2.OpLogProto(), []
-    engine.NewProfiler(graph.SerializeToString(), log.SerializeToString())
+    ran = {node.node_name.partition(":")[0] for meta in metas for stats in meta.step_stats.dev_stats
+           for node in stats.node_stats}
+    is_without_graph = seed % 7 == 3 and ran & set(names)
+    if is_without_graph:
+        # What ran makes the graph, of which the op log tells more.
+        graph, opening = graph_pb2.GraphDef(), opening[2:]
+    engine.NewProfiler(graph.SerializeToString(), b"" if is_without_graph else log.SerializeToString())
     for number, (step, meta) in enumerate(zip(steps, metas)):
         path = write("meta%d" % number, str(meta).encode() if as_text and str(meta) else meta.SerializeToString())
         opening += ["'run_meta_path'", "'%s'" % path, "'step'", str(step)]
-        engine.AddStep(step, b"", meta.SerializeToString(), b"")
+        has_log = is_without_graph and number == len(steps) - 1
+        engine.AddStep(step, b"", meta.SerializeToString(), log.SerializeToString() if has_log else b"")
     if seed % 3 == 2:
         profile = write("profile", engine.SerializeToString())
         engine.DeleteProfiler()
         engine.ProfilerFromFile(profile.encode())
         opening = ["'profile_path'", "'%s'" % profile]
     opening = "SELECT tfprof_open(%s)" % ", ".join(opening)
-    # In timelines a node that also ran on a device of no known form gives the engine lanes that are empty.
-    has_timeline = steps and {stats.device for meta in metas for stats in meta.step_stats.dev_stats} <= set(LANES[:3])
     cases, differ, lines = [], 0, 0
     for number in range(views):
         view, options = make_options(r, steps)
@@ -272,7 +294,7 @@ def compare(seed, folder, views):
         form = "file"
         if number % 4 == 1 and view == "code":
             form = "pprof"
-        elif number % 4 == 1 and view != "op" and has_timeline:
+        elif number % 4 == 1 and view != "op" and steps:
             form = "timeline"
         if form == "pprof":
             options["select"] = [r.choice(METRICS[:-1])]
@@ -316,8 +338,11 @@ def compare_apart(seed, folder, views):
     os.close(ends[0])
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
-        print("seed %d: TensorFlow's engine crashed" % seed)
-        return 0, 0, 0
+        was_engine = engine.is_running[0]
+        engine.is_running[0] = 0
+        print("seed %d: %s ended by signal %d" %
+              (seed, "TensorFlow's engine" if was_engine else "tfprof", os.WTERMSIG(status)))
+        return (0, 0, 0) if was_engine else (1, 1, 0)
     assert status == 0 and answer, "seed %d failed" % seed
     return tuple(map(int, answer.split()))
 
