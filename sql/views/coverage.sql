@@ -19,17 +19,19 @@
 --   ops_with_flops_ratio      self time of ops whose flops are known, among the self time of all
 --   rows_dropped              rows that were lost while recording or reading
 --   complete                  1: the file was closed in order
--- Cost: three passes over ops, one over kernels.  Example: SELECT * FROM coverage;
-WITH op_shares AS (
-  SELECT profile_id, sum(sample_weight) AS row_count,
-    total(sample_weight) FILTER (WHERE step_id IS NOT NULL) AS in_steps,
+-- Cost: two passes over ops, one over kernels.  Example: SELECT * FROM coverage;
+WITH counted AS MATERIALIZED ( -- by what tells below which of them count: a check for each op would cost twice the time
+  SELECT profile_id, category, sample_weight, count(*) AS row_count, count(step_id) AS in_steps,
+    count(code_trace_id) AS with_stack, count(input_shapes) AS with_shapes, total(self_ns) AS self_ns
+  FROM temp.ops GROUP BY profile_id, category, sample_weight
+), op_shares AS (
+  SELECT profile_id, sum(row_count * sample_weight) AS row_count, sum(in_steps * sample_weight) AS in_steps,
     sum(self_ns * sample_weight) AS self_ns
-  FROM temp.ops GROUP BY profile_id
+  FROM counted GROUP BY profile_id
 ), call_shares AS ( -- without ranges and Python frames
-  SELECT profile_id, sum(sample_weight) AS op_count,
-    total(sample_weight) FILTER (WHERE code_trace_id IS NOT NULL) AS with_stack,
-    total(sample_weight) FILTER (WHERE input_shapes IS NOT NULL) AS with_shapes
-  FROM temp.ops WHERE category <> 'user' AND category <> 'python' AND category <> 'module' GROUP BY profile_id
+  SELECT profile_id, sum(row_count * sample_weight) AS op_count, sum(with_stack * sample_weight) AS with_stack,
+    sum(with_shapes * sample_weight) AS with_shapes
+  FROM counted WHERE category NOT IN ('user', 'python', 'module') GROUP BY profile_id
 ), flops_shares AS (
   SELECT profile_id, sum(self_ns * sample_weight) AS self_ns
   FROM temp.ops WHERE flops IS NOT NULL GROUP BY profile_id
@@ -42,15 +44,15 @@ WITH op_shares AS (
   SELECT profile_id, count(*) AS step_count, sum(ops_recorded) AS recorded_count,
     sum(CASE WHEN is_warmup = 0 AND ops_recorded = 1 THEN dur_ns * coalesce(sample_weight, 1) ELSE 0 END) AS step_ns
   FROM temp.steps GROUP BY profile_id
-), backward_threads AS (
-  SELECT thread_id FROM temp.ops WHERE category = 'autograd'
-  UNION SELECT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
+), backward_threads AS MATERIALIZED (
+  SELECT DISTINCT thread_id FROM temp.ops WHERE category = 'autograd'
+  UNION SELECT DISTINCT thread_id FROM temp.ops WHERE forward_op_id IS NOT NULL
 ), in_ops AS (
   SELECT profile_id, sum(coalesce(sample_weight, 1) * (
       SELECT CASE WHEN count(*) THEN union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) END
       FROM temp.ops AS ops
       WHERE ops.step_id = steps.id AND ops.outermost_id > 0 -- no range, module or Python frame
-        AND (ops.thread_id = steps.thread_id OR ops.thread_id IN (SELECT thread_id FROM backward_threads))
+        AND ops.thread_id IN (SELECT steps.thread_id UNION SELECT thread_id FROM backward_threads)
     )) AS op_ns
   FROM temp.steps AS steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id
 ), kernel_shares AS (

@@ -26,12 +26,13 @@
 --   node_id                the module in nodes
 --   call_count, call_ns    how often it was called, and the time from start to end of these calls, in all; NULL where
 --                          the source does not record calls of modules
--- Cost: one pass over ops, then traces times their depth.
+-- Cost: one pass over ops with a module or a stack, then traces times their depth.
 -- Example: SELECT module, self_ns FROM module_summary LIMIT 10;
 WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   SELECT traces.id, traces.id, '' FROM temp.code_traces AS traces
-  WHERE traces.id IN (SELECT code_trace_id FROM temp.ops
-    WHERE module IS NULL AND category <> 'user' AND category <> 'python' AND category <> 'module')
+  WHERE traces.id IN (SELECT DISTINCT code_trace_id FROM temp.ops
+    WHERE module IS NULL AND code_trace_id IS NOT NULL
+      AND category <> 'user' AND category <> 'python' AND category <> 'module')
   UNION ALL
   SELECT walked.trace_id, traces.parent_id,
     CASE WHEN frames.function GLOB '?*.forward'
@@ -40,16 +41,25 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   JOIN temp.code_traces AS traces ON traces.id = walked.at_trace_id
   JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
 ), has_modules AS MATERIALIZED (
-  SELECT DISTINCT profile_id FROM temp.nodes WHERE is_scope = 1 AND id IN (SELECT node_id FROM temp.ops)
+  SELECT DISTINCT profile_id FROM temp.nodes
+  WHERE is_scope = 1 AND id IN (SELECT DISTINCT node_id FROM temp.ops WHERE node_id IS NOT NULL)
 ), module_of_trace AS MATERIALIZED (
   SELECT trace_id, substr(module, 2) AS module FROM walked WHERE at_trace_id IS NULL AND module <> ''
-), forward_ops AS (
-  SELECT profile_id, node_id, module, code_trace_id, sum(sample_weight) AS count,
-    sum(self_ns * sample_weight) AS self_ns, sum(device_self_ns * sample_weight) AS device_self_ns,
-    sum(flops * sample_weight) AS flops
+), forward_ops AS ( -- those of which a module may be known; weighed when added up, as few weights differ
+  SELECT profile_id, node_id, module, NULL AS code_trace_id, count(*) * sample_weight AS count,
+    sum(1.0 * self_ns) * sample_weight AS self_ns, sum(1.0 * device_self_ns) * sample_weight AS device_self_ns,
+    sum(1.0 * flops) * sample_weight AS flops
   FROM temp.ops
-  WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
-  GROUP BY profile_id, node_id, module, code_trace_id
+  WHERE module IS NOT NULL AND is_measured = 1
+    AND category <> 'user' AND category <> 'python' AND category <> 'module'
+  GROUP BY profile_id, node_id, module, sample_weight
+  UNION ALL
+  SELECT profile_id, node_id, NULL, code_trace_id, count(*) * sample_weight, sum(1.0 * self_ns) * sample_weight,
+    sum(1.0 * device_self_ns) * sample_weight, sum(1.0 * flops) * sample_weight
+  FROM temp.ops
+  WHERE module IS NULL AND code_trace_id IS NOT NULL AND is_measured = 1
+    AND category <> 'user' AND category <> 'python' AND category <> 'module'
+  GROUP BY profile_id, node_id, code_trace_id, sample_weight
 ), backward_nodes AS MATERIALIZED (
   SELECT backward.id AS id, forward.profile_id AS profile_id, forward.node_id AS node_id, forward.module AS module,
     forward.code_trace_id AS code_trace_id, backward.dur_ns AS dur_ns, backward.sample_weight AS sample_weight
