@@ -77,7 +77,8 @@ static bool grow_slots(struct text_table *table) {
 }
 
 uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t length, enum text_form form) {
-  uint64_t hash = hash_bytes(bytes, length) + form;
+  uint64_t bits = hash_bytes(bytes, length) + form;
+  uint32_t hash = (uint32_t)(bits ^ bits >> 32);
   uint64_t at = hash & table->mask;
   for (; table->slots[at].index; at = (at + 1) & table->mask) {
     if (table->slots[at].hash != hash) continue;

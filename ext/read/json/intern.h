@@ -43,7 +43,7 @@ struct text {
 };
 
 struct text_slot {
-  uint64_t hash;
+  uint32_t hash;
   uint32_t index; /* + 1; 0: free */
 };
 
