@@ -39,18 +39,17 @@ WITH settings AS MATERIALIZED (
     coalesce((SELECT max(end_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles WHERE id IN (SELECT profile_id FROM other_devices)
-), measured AS MATERIALIZED ( -- of each device by itself: to group all rows takes longer than the rest
+), in_last_step AS MATERIALIZED ( -- of each device by itself, [busy_ns, span_ns]: to group all rows takes longer
   SELECT last_step.profile_id AS profile_id, last_step.device AS device, (
-      SELECT sum(1.0 * accelerator_ns) FROM temp.node_steps AS node_steps
-      CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
+      SELECT json_array(sum(1.0 * accelerator_ns), 1.0 * max(end_ns) - min(start_ns))
+      FROM temp.node_steps AS node_steps CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
       WHERE node_steps.step_id = last_step.step_id AND start_ns IS NOT NULL
-        AND nodes.canonical_device = last_step.device) AS busy_ns, (
-      SELECT 1.0 * max(end_ns) - min(start_ns) FROM temp.node_steps AS node_steps
-      CROSS JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
-      WHERE node_steps.step_id = last_step.step_id AND start_ns IS NOT NULL
-        AND nodes.canonical_device = last_step.device) AS span_ns,
-    'SELECT node_id, accelerator_ns FROM temp.node_steps' AS evidence
+        AND nodes.canonical_device = last_step.device) AS times
   FROM settings CROSS JOIN last_step WHERE NOT is_compat
+), measured AS MATERIALIZED (
+  SELECT profile_id, device, json_extract(times, '$[0]') AS busy_ns, json_extract(times, '$[1]') AS span_ns,
+    'SELECT node_id, accelerator_ns FROM temp.node_steps' AS evidence
+  FROM in_last_step
   UNION ALL
   SELECT nodes.profile_id, nodes.canonical_device, sum(1.0 * accelerator_ns), 1.0 * max(end_ns) - min(start_ns),
     'SELECT node_id, accelerator_ns FROM temp.node_steps'
