@@ -245,11 +245,9 @@ class TraceSource(Source):
         start = min(event["ts"] for event in timed)
         end = max(event["ts"] + event.get("dur", 0) for event in timed)
         host = min((e for e in timed if e.get("cat") in ("cpu_op", "python_function", "user_annotation")),
-                   key=lambda e: e["ts"],
-                   default=timed[0])
+                   key=lambda e: e["ts"], default=timed[0])
         mark = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d" % step, "pid": host["pid"],
-                "tid": host["tid"],
-                "ts": start, "dur": end - start}
+                "tid": host["tid"], "ts": start, "dur": end - start}
         if self.trace is None:
             self.trace = dict(trace, traceEvents=[])
         else:

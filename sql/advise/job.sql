@@ -16,8 +16,8 @@
 -- counters.
 -- Example: SELECT message FROM advise WHERE check_name = 'job';
 WITH settings AS MATERIALIZED (
-  SELECT tfprof_setting('job.slow_bytes_per_second', 100e6) AS slow, tfprof_setting('job.time_ratio', 0.1)
-    AS time_ratio,
+  SELECT tfprof_setting('job.slow_bytes_per_second', 100e6) AS slow,
+    tfprof_setting('job.time_ratio', 0.1) AS time_ratio,
     tfprof_setting('job.busy_ratio', 0.95) AS busy_ratio, tfprof_setting('job.left_ratio', 0.05) AS left_ratio
 ), step_time AS MATERIALIZED (
   SELECT profile_id, sum(1.0 * dur_ns) AS all_ns FROM temp.steps GROUP BY 1

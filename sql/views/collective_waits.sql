@@ -9,7 +9,7 @@
 --   rank_count               ranks that are open and took part
 --   transfer_ns, waiting_ns  what the exchange took, and the rest of dur_ns; NULL where no other rank is open, and for
 --                            sends and receipts, in which not all ranks wait for each other
--- Cost: two sorts of collectives.
+-- Cost: four sorts of collectives.
 -- Example: SELECT rank, name, waiting_ns FROM collective_waits ORDER BY waiting_ns DESC LIMIT 5;
 WITH begun AS (
   SELECT profile_id, id, step_id, name, process_group, end_ns,

@@ -11,7 +11,8 @@
 --   allocated_bytes, allocated_self_bytes     their sizes
 --   allocated_error_bytes          standard error of allocated_bytes where only some steps were recorded; 0 where all
 --                                  were, NULL where fewer than two were (sampling_summary)
--- Cost: two passes over ops, one over memory_events with a look-up of an op for each op that has some.
+-- Cost: two passes over ops (three where only some steps were recorded), one over memory_events with a look-up of an op
+-- for each op that has some.
 -- Example: SELECT op_name, allocation_count, increase_bytes FROM operator_memory LIMIT 10;
 WITH own AS (
   SELECT op_id, sum(1.0 * bytes) AS increase_bytes, count(*) FILTER (WHERE kind = 'allocate') AS allocation_count

@@ -15,7 +15,7 @@
 --   tensor_core_eligible             1: tensor cores can compute it
 --   tensor_core_self_ratio, tensor_core_total_ratio   share of device_self_ns and of device_total_ns that kernels on
 --                                    tensor cores took
--- Cost: one pass over ops, one over api_calls and one over kernels.
+-- Cost: two passes over ops (three where only some steps were recorded), one over api_calls and one over kernels.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
 WITH sampled AS ( -- only there do calls and kernels have to be told apart by their op
   SELECT profile_id FROM temp.sampling_summary

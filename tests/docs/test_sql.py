@@ -122,7 +122,7 @@ def test_columns_of_the_plugin(engine):
     rows = re.findall(r"^\| (?:overview|operator|kernel|memory|module|distributed|trace|diff)\b[^|]*\| (.*) \|$",
                       read("sql", "README.md"), re.M)
     named = 0
-    for part in (part for row in rows for part in re.split("; ", row)):
+    for part in (part for row in rows for part in row.split("; ")):
         table, *others = re.findall(r"`([^`]*)`", part)
         table, _, column = table.partition(".")
         if not re.match(r"[^`]*`[^`]*`:", part):  # tables beside each other
