@@ -28,7 +28,6 @@ static void find_ops(struct classic_result *result, uint32_t *places) {
 
 static bool list_ops(struct classic_result *result) {
   const struct classic_model *model = result->model;
-  uint32_t count = 0;
   uint32_t *places = calloc((size_t)pool_count(model->pool) + 1, sizeof *places);
   uint32_t *members = result->members = malloc(((size_t)model->node_count + 1) * sizeof *members);
   uint32_t *first = result->member_first = calloc((size_t)model->node_count + 2, sizeof *first);
@@ -39,9 +38,7 @@ static bool list_ops(struct classic_result *result) {
   }
   find_ops(result, places);
   for (uint32_t i = 0; i < model->node_count; i++) {
-    if (model->nodes[i].is_scope) continue;
-    first[places[model->nodes[i].op] + 1]++;
-    count++;
+    if (!model->nodes[i].is_scope) first[places[model->nodes[i].op] + 1]++;
   }
   for (uint32_t i = 0; i < result->item_count; i++) first[i + 1] += first[i];
   for (uint32_t i = 0; i < model->node_count; i++) { /* first[op] moves on to where the next op begins */
@@ -50,7 +47,6 @@ static bool list_ops(struct classic_result *result) {
   memmove(first + 1, first, result->item_count * sizeof *first);
   first[0] = 0;
   free(places);
-  result->member_first[result->item_count] = count;
   size_t items = (size_t)result->item_count + 1;
   result->own = result->own_made = calloc(items, sizeof *result->own_made);
   result->total = calloc(items, sizeof *result->total);

@@ -291,8 +291,7 @@ static void graph_free(struct ops_graph *graph) {
 }
 
 bool classic_is_of_ops(const struct profile *profile) {
-  const struct profile_table *accounted = &profile->tables[TABLE_node_steps];
-  const struct profile_table *tables = profile->tables;
+  const struct profile_table *tables = profile->tables, *accounted = &tables[TABLE_node_steps];
   bool has_work = tables[TABLE_ops].segment_count || tables[TABLE_kernels].segment_count;
   /* Nodes of a graph have types; modules, which ProfileContext may write before any step, have none. */
   bool has_modules = tables[TABLE_nodes].segment_count && !tables[TABLE_node_types].segment_count;

@@ -72,13 +72,10 @@ static void inherit_in_block(void *context, size_t i, unsigned worker) {
   uint32_t *values = blocks->values, first, next = rows_of_block(blocks, i, &first);
   (void)worker;
   while (next-- > first) {
-    uint32_t row = parents[next], value = NOTHING;
+    uint32_t row, value = NO_ROW;
     if (value_of(values, next) != NO_ROW) continue;
-    for (; row != NO_ROW; row = parents[row]) {
-      value = value_of(values, row);
-      if (value != NO_ROW) break;
-    }
-    if (row == NO_ROW) value = NOTHING;
+    for (row = parents[next]; row != NO_ROW && value == NO_ROW; row = parents[row]) value = value_of(values, row);
+    if (value == NO_ROW) value = NOTHING;
     set_value(values, next, value);
     for (row = parents[next]; row != NO_ROW && value_of(values, row) == NO_ROW; row = parents[row])
       set_value(values, row, value);

@@ -8,8 +8,6 @@
 #include "derive/passes.h"
 #include "derive/rows.h"
 
-#include <stdlib.h>
-
 struct source {
   unsigned table, op, dur; /* columns */
 };

@@ -8,8 +8,6 @@
 #include "derive/passes.h"
 #include "derive/rows.h"
 
-#include <stdlib.h>
-
 struct sums {
   int64_t *allocated, *count, *released, *self; /* by op */
 };
@@ -33,8 +31,9 @@ static enum tfprof_status sum_events(struct profile *profile, const struct sums 
         if (kinds[i] == allocate) {
           sums->self[ops[i]] = (int64_t)((uint64_t)sums->self[ops[i]] + (uint64_t)bytes[i]);
           sums->count[ops[i]]++;
-        } else if (kinds[i] == release)
+        } else if (kinds[i] == release) {
           sums->released[ops[i]] = (int64_t)((uint64_t)sums->released[ops[i]] - (uint64_t)bytes[i]);
+        }
       }
       enum tfprof_status status = derive_poll(profile, error);
       if (status) return status;
