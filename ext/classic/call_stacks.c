@@ -85,8 +85,7 @@ static char *function_name(const struct classic_model *model, uint32_t frame) {
   return length < 0 ? NULL : name;
 }
 
-/* What tells a location from others in TensorFlow's profiler: the line that calls, and the bare name of what it
-** calls. */
+/* What tells a location from others in TensorFlow's profiler: the calling line, and the bare name of what it calls. */
 static enum tfprof_status find_call(struct stacks *stacks, uint32_t caller, uint32_t frame, string_id *call) {
   const struct classic_model *model = stacks->result->model;
   const struct classic_frame *from = &model->frames[caller / 2];

@@ -146,15 +146,15 @@ struct classic_model {
 enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **model,
                                         struct tfprof_error *error);
 void classic_model_free(struct classic_model *model);
-/* A type for all nodes whose whole names an expression matches. */
-struct classic_user_type {
-  char *pattern, *type;
-};
 /* What a frame of a capture that has no file is called; *name is NULL for those that have one, and for TensorFlow's.
 ** The object that a method belongs to is left out, since it is another one each time: "<built-in method add_>" of
 ** "<built-in method add_ of Tensor object at 0x7f23a5177ed0>".  The caller frees it. False: no memory. */
 bool classic_name_without_file(const struct classic_model *model, const struct classic_frame *frame, bool is_gradient,
                                char **name);
+/* A type for all nodes whose whole names an expression matches. */
+struct classic_user_type {
+  char *pattern, *type;
+};
 /* Once for a model. */
 enum tfprof_status classic_model_add_types(struct classic_model *model, const struct classic_user_type *types,
                                            size_t count, struct tfprof_error *error);

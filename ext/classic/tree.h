@@ -25,7 +25,7 @@ void classic_children_free(struct classic_children *children);
 /* tensors.c: the values of the checkpoint. */
 enum tfprof_status classic_take_tensors(struct classic_result *result, struct tfprof_error *error);
 
-/* Whether the thresholds and name patterns let an item be shown.. */
+/* Whether the thresholds and name patterns let an item be shown. */
 bool classic_is_shown(const struct classic_result *result, uint32_t item, int64_t depth, struct classic_patterns *show,
                       struct classic_patterns *hide);
 /* Puts items into the order of -order_by; ties stay as they are. False: no memory. */

@@ -664,8 +664,9 @@ static enum tfprof_status begin(struct work *w, struct tfprof_error *error) {
 static void end(struct work *w) {
   void *pieces[] = {w->op_steps, w->calls, w->works, w->is_waiting, w->is_waiting_call, w->is_communication,
                     w->host.events, w->host.first_of_step, w->device.events, w->device.first_of_step, w->paths,
-                    w->first_row, w->call_ops, w->kernel_ops, w->transfer_ops, w->syncs.calls, w->syncs.threads, w->syncs.kernels,
-                    w->syncs.devices, w->syncs.lane_devices, w->syncs.kinds, w->syncs.order, w->syncs.first_of_step};
+                    w->first_row, w->call_ops, w->kernel_ops, w->transfer_ops, w->syncs.calls, w->syncs.threads,
+                    w->syncs.kernels, w->syncs.devices, w->syncs.lane_devices, w->syncs.kinds, w->syncs.order,
+                    w->syncs.first_of_step};
   for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) scratch_free(pieces[i]);
   for (unsigned i = 0; i < PARALLEL_MAXIMUM_WORKERS; i++) {
     struct path_worker *p = &w->workers[i];
