@@ -2,7 +2,8 @@
 #include "dump/utf8.h"
 
 #include <stdbool.h>
-#include <string.h>
+
+#include "dump/bytes.h"
 
 size_t utf8_character(const char *text, size_t left) {
   const unsigned char *p = (const unsigned char *)text;
@@ -33,9 +34,8 @@ size_t utf8_put(char *to, uint32_t character) {
 size_t utf8_valid(const char *text, size_t length) {
   size_t at = 0;
   while (at < length) {
-    uint64_t eight;
-    if (length - at >= sizeof eight && (memcpy(&eight, text + at, sizeof eight), !(eight & 0x8080808080808080u))) {
-      at += sizeof eight;
+    if (length - at >= 8 && !(load_u64(text + at) & 0x8080808080808080u)) {
+      at += 8;
       continue;
     }
     size_t character = utf8_character(text + at, length - at);
