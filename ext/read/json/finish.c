@@ -237,9 +237,8 @@ static void diagnose(struct trace *trace, struct profile *profile) {
   for (unsigned i = 0; i < PROBLEM_COUNT; i++) {
     const struct problem_tally *tally = &trace->problems[i];
     if (!tally->count || !problem_texts[i].reason) continue;
-    const char *more = "";
-    if (i == PROBLEM_FLOW && trace->is_kineto)
-      more = "; ids of the tables link the same rows, by the events' own numbers";
+    bool has_links = i == PROBLEM_FLOW && trace->is_kineto;
+    const char *more = has_links ? "; ids of the tables link the same rows, by the events' own numbers" : "";
     profile_diagnose(profile, problem_texts[i].severity, problem_texts[i].reason, (int64_t)tally->count,
                      (int64_t)tally->offset, -1, "%s%s", problem_texts[i].message, more);
   }

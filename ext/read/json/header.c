@@ -146,9 +146,8 @@ enum tfprof_status header_add_modules(struct trace *trace, struct profile *profi
   const struct member *members = trace->members.items, *member = NULL;
   for (size_t i = 0; i < trace->members.count; i++)
     if (is_named(&members[i], "tfprofModules")) member = &members[i];
-  struct field array = {0}, element;
-  if (member) array = value_of(member);
   if (!member) return TFPROF_OK;
+  struct field array = value_of(member), element;
   struct list modules = {0};
   bool is_sound = array.kind == FIELD_NESTED && array.text[0] == '[', ok = true;
   for (struct member_cursor cursor = scan_members(&array); ok && is_sound && scan_next(&cursor, NULL, &element);) {

@@ -219,11 +219,12 @@ static inline bool take_span(struct worker *w, int64_t *start, int64_t *duration
   if (!take_time(w, start)) return false;
   *duration = 0;
   if (has(w, KEY_DUR)) {
-    bool is_number = number_nanoseconds(&w->fields[KEY_DUR], duration);
-    if (!is_number && scan_key_is(&w->fields[KEY_DUR], "null")) *duration = 0;
-    else if (!is_number) {
-      worker_problem(w, PROBLEM_TIME_RANGE, w->event);
-      return false;
+    if (!number_nanoseconds(&w->fields[KEY_DUR], duration)) {
+      *duration = 0;
+      if (!scan_key_is(&w->fields[KEY_DUR], "null")) {
+        worker_problem(w, PROBLEM_TIME_RANGE, w->event);
+        return false;
+      }
     }
     if (*duration < 0) { /* no length: the number stays in attributes */
       worker_problem(w, PROBLEM_NEGATIVE, w->event);

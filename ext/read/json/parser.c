@@ -396,8 +396,10 @@ static const char *parse_object(struct worker *w, const char *p, enum parse_stat
       const char *next = find_member(p, end);
       if (!next && !w->is_last) return start;
       worker_problem(w, next ? PROBLEM_MALFORMED : PROBLEM_LEVEL, p);
-      if (!next) *state = PARSE_END;
-      if (!next) return p;
+      if (!next) {
+        *state = PARSE_END;
+        return p;
+      }
       p = next;
       continue;
     }

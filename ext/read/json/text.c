@@ -88,9 +88,12 @@ size_t text_compact(const char *from, size_t length, char *to) {
     if (*p == '"') {
       *out++ = *p++;
       for (; p < end && *p != '"'; p++) {
-        if ((unsigned char)*p < 0x20) out = put_control(out, *p);
-        else if (*p == '\\' && p + 1 < end && (unsigned char)p[1] >= 0x20) *out++ = *p++, *out++ = *p;
-        else *out++ = *p;
+        if ((unsigned char)*p < 0x20) {
+          out = put_control(out, *p);
+          continue;
+        }
+        if (*p == '\\' && p + 1 < end && (unsigned char)p[1] >= 0x20) *out++ = *p++;
+        *out++ = *p;
       }
       if (p < end) *out++ = *p++;
     } else if ((*p >= '0' && *p <= '9') || *p == '.' || is_structure(*p)) {
