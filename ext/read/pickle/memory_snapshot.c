@@ -75,7 +75,6 @@ static bool write_value(FILE *out, const struct pickle_value *value, unsigned de
 /* Members such as the settings of the allocator become attributes of the profile; those that are too large for that are
 ** told. */
 static enum tfprof_status describe(struct profile *profile, const struct pickle_value *root, struct pool *pool) {
-  static const char *const known[] = {"segments", "device_traces"};
   struct {
     char *bytes;
     size_t length;
@@ -88,7 +87,8 @@ static enum tfprof_status describe(struct profile *profile, const struct pickle_
   uint64_t count = members->count < 2 * MAXIMUM_VALUES ? members->count : 2 * MAXIMUM_VALUES;
   for (uint64_t i = 0; i + 1 < count && ok; i += 2) {
     const struct pickle_value *key = &members->items[i];
-    if (pickle_is_text(key, known[0]) || pickle_is_text(key, known[1]) || key->kind != PICKLE_TEXT) continue;
+    bool is_read = pickle_is_text(key, "segments") || pickle_is_text(key, "device_traces"); /* snapshot_rows.c */
+    if (is_read || key->kind != PICKLE_TEXT) continue;
     unsigned values = 0;
     FILE *member = open_memstream(&one.bytes, &one.length);
     if (!(ok = member != NULL)) break;

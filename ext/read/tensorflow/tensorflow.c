@@ -123,10 +123,10 @@ static enum tfprof_status take_steps(struct opening *opening, const struct tenso
   struct step_files list = {0};
   enum tfprof_status status = list_step_files(files, &list) ? TFPROF_OK : error_no_memory(error);
   for (size_t i = 0; i < list.count; i++) {
-    for (size_t k = i; k < list.count && !status && !list.items[i].is_taken; k++) {
+    for (size_t k = i; k < list.count && !status; k++) {
       struct step_file *file = &list.items[k];
       if (file->is_taken || file->number != list.items[i].number) continue;
-      if (k > i) file->is_taken = true;
+      file->is_taken = true;
       status = take_step(opening, file->path, file->number, "run_meta_path", error);
     }
   }
