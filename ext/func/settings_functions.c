@@ -1,8 +1,8 @@
 /* settings_functions.c: settings of this connection (vtab/settings.h).
 **
 **   tfprof_setting(name, default)   the number that was set for the name, else the default; for stored SELECTs
-**   tfprof_set(name, value)         sets it; NULL: back to the default.  Returns the name.  One that there is no
-**                                   such setting of is an error that lists them all
+**   tfprof_set(name, value)         sets it; NULL: back to the default.  Returns the name.  A name that no setting
+**                                   has is an error that lists them all
 */
 #include "func/functions.h"
 #include "vtab/settings.h"
