@@ -74,8 +74,8 @@ class Distinct:
         self.index += 1
         return self.event(
             '  {\n    "ph": "X", "cat": "cpu_op", "name": "%s", "pid": %d, "tid": %d,\n    "ts": %s, "dur": %s,\n'
-            '    "args": {\n      "External id": %d,"Record function id": 0, %s"Concrete Inputs": [%s], "Input type": '
-            '[%s], "Input Strides": [%s], "Input Dims": [%s], "Ev Idx": %d\n    }\n  }'
+            '    "args": {\n      "External id": %d,"Record function id": 0, %s"Concrete Inputs": [%s], '
+            '"Input type": [%s], "Input Strides": [%s], "Input Dims": [%s], "Ev Idx": %d\n    }\n  }'
             % (name, PID, MAIN, microseconds(self.now), microseconds(duration), self.external, extra,
                ", ".join('"%s"' % c for c in concrete), ", ".join('"%s"' % t for t in types),
                ", ".join(self.strides(d) for d in dims), ", ".join("[" + ", ".join(map(str, d)) + "]" for d in dims),
@@ -95,25 +95,27 @@ class Distinct:
         self.now += self.random.randrange(3000, 6000)
         self.gpu = max(self.gpu + 500, self.now + 1000)
         yield self.event(
-            '  {\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": %d, "tid": %d,\n    "ts": '
-            '%s, "dur": %s,\n    "args": {\n      "External id": %d, "cbid": 211, "correlation": %d\n    }\n  }'
+            '  {\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": %d, "tid": %d,\n'
+            '    "ts": %s, "dur": %s,\n'
+            '    "args": {\n      "External id": %d, "cbid": 211, "correlation": %d\n    }\n  }'
             % (PID, MAIN, microseconds(start), microseconds(self.now - start - 200), self.external, self.correlation))
         yield self.event(
             '  {\n    "ph": "s", "id": %d, "pid": %d, "tid": %d, "ts": %s,\n    "cat": "ac2g", "name": "ac2g"\n  }'
             % (self.correlation, PID, MAIN, microseconds(start)))
         yield self.event(
             '  {\n    "ph": "X", "cat": "kernel", "name": "%s", "pid": 0, "tid": 7,\n    "ts": %s, "dur": %s,\n'
-            '    "args": {\n      "External id": %d, "queued": 0, "device": 0, "context": 1,\n      "stream": 7, '
-            '"correlation": %d,\n      "registers per thread": %d,\n      "shared memory": %d,\n      "blocks per SM": '
-            '%f,\n      "warps per SM": %f,\n      "grid": [%d, %d, %d],\n      "block": [%d, %d, %d],\n'
+            '    "args": {\n      "External id": %d, "queued": 0, "device": 0, "context": 1,\n'
+            '      "stream": 7, "correlation": %d,\n      "registers per thread": %d,\n      "shared memory": %d,\n'
+            '      "blocks per SM": %f,\n      "warps per SM": %f,\n'
+            '      "grid": [%d, %d, %d],\n      "block": [%d, %d, %d],\n'
             '      "est. achieved occupancy %%": %d\n    }\n  }'
             % (kernel, microseconds(self.gpu), microseconds(duration), self.external, self.correlation, registers,
                shared,
                grid[0] * grid[1] * grid[2] / 132, grid[0] * grid[1] * grid[2] * block[0] / 32 / 132, *grid, *block,
                self.random.randrange(101)))
         yield self.event(
-            '  {\n    "ph": "f", "id": %d, "pid": 0, "tid": 7, "ts": %s,\n    "cat": "ac2g", "name": "ac2g", "bp": '
-            '"e"\n  }'
+            '  {\n    "ph": "f", "id": %d, "pid": 0, "tid": 7, "ts": %s,\n'
+            '    "cat": "ac2g", "name": "ac2g", "bp": "e"\n  }'
             % (self.correlation, microseconds(self.gpu)))
         self.gpu += duration
 
@@ -168,15 +170,16 @@ class Distinct:
                                            r.randrange(1500, 90000))
         self.external += 1
         yield self.event(
-            '  {\n    "ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d", "pid": %d, "tid": %d,\n    "ts": '
-            '%s, "dur": %s,\n    "args": {\n      "External id": %d,"Record function id": 0, "Ev Idx": %d\n    }\n  }'
+            '  {\n    "ph": "X", "cat": "user_annotation", "name": "ProfilerStep#%d", "pid": %d, "tid": %d,\n'
+            '    "ts": %s, "dur": %s,\n'
+            '    "args": {\n      "External id": %d,"Record function id": 0, "Ev Idx": %d\n    }\n  }'
             % (number, PID, MAIN, microseconds(begin), microseconds(self.now - begin), self.external, self.index))
         self.now += 20000
 
     def metadata(self):
         for thread in (MAIN, BACKWARD):
-            yield self.event('  {\n    "name": "thread_name", "ph": "M", "ts": %s, "pid": %d, "tid": %d,\n    "args": '
-                             '{\n      "name": "thread %d (python)"\n    }\n  }'
+            yield self.event('  {\n    "name": "thread_name", "ph": "M", "ts": %s, "pid": %d, "tid": %d,\n'
+                             '    "args": {\n      "name": "thread %d (python)"\n    }\n  }'
                              % (microseconds(self.now), PID, thread, thread))
 
 

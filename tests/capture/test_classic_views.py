@@ -70,8 +70,8 @@ def check_types(run):
     """Types of one's own, for ops and modules alike."""
     define = "INSERT INTO node_type_patterns VALUES ('.*/head(/.*)?', 'head'), ('gradients/.*', 'backward')"
     rows = json.loads(subprocess.run([SHELL, run, "--format", "json", define,
-                                      "SELECT name, op_types FROM scope_view WHERE is_accounted AND "
-                                      "account_type_regexes = 'head' AND " + EVERY], capture_output=True, text=True,
+                                      "SELECT name, op_types FROM scope_view WHERE is_accounted "
+                                      "AND account_type_regexes = 'head' AND " + EVERY], capture_output=True, text=True,
                                      check=True).stdout)
     types = {row["name"]: row["op_types"].split("|") for row in rows}
     assert "Linear" in types["Network/head"] and "Parameter" in types["Network/head/weight"], types
@@ -124,8 +124,8 @@ def check_views(run):
     # The average leaves the warm-up out, where the network allocates what it keeps.
     steps = capturing.query(run, "SELECT number, is_warmup FROM steps")
     assert [row["is_warmup"] for row in steps] == [1, 1, 1, 0, 0, 0, 0], steps
-    total = ("SELECT total_micros AS micros, total_defined AS nodes FROM scope_view WHERE name = 'Network' AND step = "
-             "%d AND " + EVERY)
+    total = ("SELECT total_micros AS micros, total_defined AS nodes FROM scope_view WHERE name = 'Network' "
+             "AND step = %d AND " + EVERY)
     measured = [one(run, total % step)["micros"] for step in (3, 4, 5, 6)]
     average = one(run, total % -1)
     assert abs(average["micros"] - sum(measured) / 4) <= average["nodes"], (average, measured)
@@ -275,12 +275,12 @@ def check_advice(run):
 def check_node_steps(run):
     rows = capturing.query(run,
                            "SELECT nodes.name AS name, sum(run_count) AS runs, sum(exec_ns) AS exec, "
-                           "sum(requested_bytes) AS bytes FROM node_steps JOIN nodes ON nodes.id = node_id GROUP BY "
-                           "nodes.id ORDER BY nodes.id")
+                           "sum(requested_bytes) AS bytes FROM node_steps JOIN nodes ON nodes.id = node_id "
+                           "GROUP BY nodes.id ORDER BY nodes.id")
     ops = capturing.query(run,
                           "SELECT nodes.name AS name, count(*) AS runs, sum(self_ns) AS exec, "
-                          "sum(allocated_self_bytes) AS bytes FROM ops JOIN nodes ON nodes.id = ops.node_id GROUP BY "
-                          "nodes.id ORDER BY nodes.id")
+                          "sum(allocated_self_bytes) AS bytes FROM ops JOIN nodes ON nodes.id = ops.node_id "
+                          "GROUP BY nodes.id ORDER BY nodes.id")
     assert rows == ops and len(rows) >= 8, (rows, ops)
 
 

@@ -214,8 +214,8 @@ def check_kill():
         by_line = {row["line"]: (row["live_count"], row["live_bytes"]) for row in live}
         assert all(row["peak_bytes"] == row["live_bytes"] for row in live), live  # it died at its peak
         timeline = query(path,
-                         "SELECT sum(bytes) AS bytes, count(*) AS count, max(device_bytes) AS peak FROM "
-                         "memory_timeline")
+                         "SELECT sum(bytes) AS bytes, count(*) AS count, max(device_bytes) AS peak "
+                         "FROM memory_timeline")
         assert timeline[0]["peak"] == query(path,
                                             "SELECT max(in_use_bytes) AS peak FROM memory_events")[0]["peak"], timeline
         # The last one was asked for 0.15 s before the end: growth like this is written at once.

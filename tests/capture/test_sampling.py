@@ -172,8 +172,8 @@ def test_errors_of_samples():
     program = PROGRAM.replace("        with record", "        for _ in range(step % 7): x.add(1)\n        with record")
     # A model is known some 20 ms after its first op: in the warm-up there is time for that.
     program = program.replace("import sys, torch", "import sys, time, torch") + "    if step == 1: time.sleep(0.5)\n"
-    columns = ("SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error FROM "
-               "step_summary")
+    columns = ("SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error "
+               "FROM step_summary")
     with capturing.Directory() as everything, capturing.Directory() as sampled:
         capturing.run(everything, ["-c", program, "30", "1"], ops="all")
         assert query(everything, columns)[0][2:] == (0, 0, 0), query(everything, columns)

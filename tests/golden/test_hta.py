@@ -325,8 +325,8 @@ def test_kernel_launch_stats(trace, db):
     if theirs is None:
         return
     ours = db.values(f"SELECT correlation, cpu_ns / 1e3, gpu_ns / 1e3, launch_delay_ns / 1e3, is_short_kernel, "
-                     f"is_slow_launch, is_long_delay FROM kernel_launch_stats WHERE api_name IN {HTA_LAUNCHES} ORDER "
-                     f"BY 1, 3, 4")
+                     f"is_slow_launch, is_long_delay FROM kernel_launch_stats WHERE api_name IN {HTA_LAUNCHES} "
+                     f"ORDER BY 1, 3, 4")
     theirs = sorted((row["correlation"], row["gpu_duration"], row["launch_delay"], row["cpu_duration"])
                     for row in theirs)
     check(len(ours) == len(theirs), trace, "kernel_launch_stats", len(ours), len(theirs))
@@ -335,8 +335,8 @@ def test_kernel_launch_stats(trace, db):
               cpu, gpu, delay)
         check(mine[4:] == (int(gpu < cpu), int(cpu > 50), int(delay > 100)), trace, "flags", mine)
     count, cpu, gpu, short = first(db,
-                                   "SELECT count(*), sum(cpu_ns), sum(gpu_ns), sum(is_short_kernel) FROM "
-                                   "kernel_launch_stats")
+                                   "SELECT count(*), sum(cpu_ns), sum(gpu_ns), sum(is_short_kernel) "
+                                   "FROM kernel_launch_stats")
     summary = db.values("SELECT count, cpu_ns, gpu_ns, short_count FROM launch_summary")
     check(summary == ([(count, cpu, gpu, short)] if count else []), trace, summary, count)
 

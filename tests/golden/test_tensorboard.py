@@ -70,8 +70,8 @@ def test_operators(engine):
 
 def test_recommendations(engine):
     """The plugin recommends to load data in the background."""
-    rows = opened(engine).values("SELECT suggestion LIKE '%num_workers%' FROM advise WHERE check_name = "
-                                 "'input_loading'")
+    rows = opened(engine).values("SELECT suggestion LIKE '%num_workers%' FROM advise "
+                                 "WHERE check_name = 'input_loading'")
     assert rows == [(1,)], rows
 
 
@@ -80,8 +80,8 @@ def test_nothing_is_left_over(engine):
     connection = opened(engine)
     rows = connection.values(
         "WITH pieces AS (SELECT step_id, start_ns, lag(end_ns) OVER (PARTITION BY step_id ORDER BY start_ns) AS "
-        "before_ns FROM step_segments) SELECT count(*) FROM pieces WHERE before_ns IS NOT NULL AND before_ns <> "
-        "start_ns")
+        "before_ns FROM step_segments) SELECT count(*) FROM pieces WHERE before_ns IS NOT NULL "
+        "AND before_ns <> start_ns")
     assert rows == [(0,)], rows
     rows = connection.values("SELECT max(busy_ns <= dur_ns), min(busy_ns > 0), count(*) FROM device_steps")
     assert rows == [(1, 1, 6)], rows

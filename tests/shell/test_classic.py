@@ -183,10 +183,10 @@ def test_several_profiles():
 
 def test_types_by_patterns():
     """node_type_patterns gives types to nodes as an OpLog does; the pattern is one expression for the whole name."""
-    count = ("SELECT count(*), group_concat(name) FROM %s WHERE account_type_regexes = 'mine' AND max_depth = 99 AND "
-             "is_accounted")
-    names = ("SELECT count(*), group_concat(name) FROM nodes WHERE is_scope = 0 AND "
-             "regexp_full_match('conv/.{1,9}|dense.*', name)")
+    count = ("SELECT count(*), group_concat(name) FROM %s WHERE account_type_regexes = 'mine' AND max_depth = 99 "
+             "AND is_accounted")
+    names = ("SELECT count(*), group_concat(name) FROM nodes WHERE is_scope = 0 "
+             "AND regexp_full_match('conv/.{1,9}|dense.*', name)")
     define = "INSERT INTO node_type_patterns VALUES ('conv/.{1,9}|dense.*', 'mine')"
     csv = ["--format", "csv", *GRAPH]
     nodes = works(*csv, names)

@@ -83,8 +83,8 @@ def test_collectives(engine):
         check_offsets(offsets(connection))
         # Times are read on the common clock.
         rows = connection.values(
-            "SELECT max(end_ns) - min(end_ns) FROM (SELECT end_ns, row_number() OVER (PARTITION BY profile_id ORDER BY "
-            "end_ns) AS place FROM collectives) GROUP BY place")
+            "SELECT max(end_ns) - min(end_ns) FROM (SELECT end_ns, row_number() OVER (PARTITION BY profile_id "
+            "ORDER BY end_ns) AS place FROM collectives) GROUP BY place")
         assert len(rows) == 32 and max(rows)[0] < 10000, rows
         missing = connection.values("SELECT count, message FROM diagnostics WHERE reason = 'missing_ranks'")
         assert missing == [(1, "of the 4 ranks of the job 1 are not open: 2")], missing

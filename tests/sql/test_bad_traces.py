@@ -139,8 +139,8 @@ def test_duplicates_once(_engine):
                 file.write(OP % ("op", 2 * i, '"External id":5,"Sequence number":1') + ",\n")
             file.write(",\n".join(frame % i for i in range(op_count // 10)) + "]")
         sql = ("SELECT count(*), count(api_call_id), count(op_id), (SELECT count(*) FROM ops), (SELECT count(op_id) "
-               "FROM api_calls), (SELECT count(*) FROM queue_length), (SELECT count(*) FROM operator_summary), (SELECT "
-               "count(*) > 0 FROM code_summary) FROM kernels")
+               "FROM api_calls), (SELECT count(*) FROM queue_length), "
+               "(SELECT count(*) FROM operator_summary), (SELECT count(*) > 0 FROM code_summary) FROM kernels")
         lines, error, _ = ask(path, sql)
         assert (not error and lines[0].split(",")[:2] == [str(count)] * 2
                 and lines[0].split(",")[3] == str(op_count + op_count // 10)), (error, lines)
@@ -270,8 +270,8 @@ def test_recognition(engine):
 def test_cut_once(_engine):
     """Cut behind the first event, which has no category: it is a range, and the cut is told."""
     event = '{"ph":"X","name":"a","ts":1,"dur":2,"pid":1,"tid":1}'
-    sql = (f"SELECT name, start_ns, dur_ns, ({REASONS}), (SELECT complete FROM profiles), (SELECT offset FROM "
-           f"diagnostics) FROM ranges")
+    sql = (f"SELECT name, start_ns, dur_ns, ({REASONS}), (SELECT complete FROM profiles), "
+           f"(SELECT offset FROM diagnostics) FROM ranges")
     with tempfile.TemporaryDirectory() as directory:
         for head in ("[", '{"traceEvents":['):
             for tail in ("", ",", ',{"ph":', ',{"ph":"X","name":"b","ts":4,"dur":1'):

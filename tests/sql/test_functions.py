@@ -56,8 +56,8 @@ def test_path_sums(engine):
     assert one(connection, "(SELECT path_sums(id, id, id, id) FROM ops)") is None
     assert one(connection,
                "(SELECT value FROM (SELECT path_sums(1, NULL, 5, -9e999) AS sums), json_each(sums))") == -math.inf
-    deep = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT path_sums(i, i - "
-            "1, i % 2, 1) FROM n")
+    deep = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) "
+            "SELECT path_sums(i, i - 1, i % 2, 1) FROM n")
     assert json.loads(one(connection, f"({deep})")) == {"0": 199_999, "1": 200_000}
     for call in ("path_sums('a', 1, 1, 1)", "path_sums(1, 'a', 1, 1)", "path_sums(1, 1, 0.5, 1)",
                  "path_sums(1, 1, 1, x'00')", "path_sums(NULL, 1, 1, 1)"):

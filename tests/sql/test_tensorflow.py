@@ -18,8 +18,8 @@ GRAPH, TEXT, RUN, RUN_TEXT, LOG, PROFILE = (
     os.path.join(FILES, name) for name in ("graph.pb", "graph.pbtxt", "run_meta", "run_meta.pbtxt", "op_log",
                                            "profile"))
 CONV, VARIABLE = "net/block_1/unit_1/conv", "net/block_1/unit_1/DW"
-NODES = ("SELECT name, op_type, shape, param_count, param_bytes, output_shapes FROM nodes WHERE NOT is_scope ORDER BY "
-         "name")
+NODES = ("SELECT name, op_type, shape, param_count, param_bytes, output_shapes FROM nodes WHERE NOT is_scope "
+         "ORDER BY name")
 COSTS = """SELECT nodes.name, number, run_count, exec_ns, accelerator_ns, cpu_ns, requested_bytes, peak_bytes,
     residual_bytes, output_bytes
     FROM node_steps JOIN nodes ON nodes.id = node_id JOIN steps ON steps.id = step_id ORDER BY 1, 2"""

@@ -90,8 +90,8 @@ def test_order_once(_engine):
     for path in traces:
         run = connection.values(f"SELECT tfprof_open('{path}')")[0][0]
         plain = answers(connection, path)
-        sql = dict(connection.values("SELECT name, sql FROM tfprof_views WHERE kind IN ('view', 'check') AND name <> "
-                                     "'advise'"))
+        sql = dict(connection.values("SELECT name, sql FROM tfprof_views WHERE kind IN ('view', 'check') "
+                                     "AND name <> 'advise'"))
         connection.values("PRAGMA reverse_unordered_selects = ON")
         for name in sql:
             rows = plain[name]
@@ -121,8 +121,8 @@ def test_overlaps(engine):
         events, spans = [], {7: [], 9: []}
         for i in range(120):
             stream = chance.choice((7, 9))
-            start, dur = chance.randrange(0, 2_000_000,
-                                          1000), chance.choice((0, 1000, 20_000, 400_000 if i % 40 == 0 else 3000))
+            start, dur = (chance.randrange(0, 2_000_000, 1000),
+                          chance.choice((0, 1000, 20_000, 400_000 if i % 40 == 0 else 3000)))
             events.append(kernel(start, dur, stream, i + 1))
             events.append(launch(max(0, start - chance.randrange(0, 50_000, 1000)), 2000, i + 1))
             spans[stream].append((start, start + dur))
@@ -230,8 +230,8 @@ def test_columns_for_views(engine):
         assert before == [(1, 5, 6), (2, 6, 6)], before
         wrong = connection.values(
             "SELECT a.id FROM device_activities AS a LEFT JOIN kernels ON kernels.id = kernel_id LEFT JOIN ops ON "
-            "ops.id = a.op_id WHERE a.short_name IS NOT coalesce(kernels.short_name, a.name) OR outermost_op_id IS NOT "
-            "outermost_id")
+            "ops.id = a.op_id WHERE a.short_name IS NOT coalesce(kernels.short_name, a.name) "
+            "OR outermost_op_id IS NOT outermost_id")
         assert not wrong, wrong
         for table in ("kernels", "api_calls"):
             names = connection.values(f"SELECT op_name, count(*) FROM {table} GROUP BY 1 ORDER BY 1")
@@ -282,15 +282,15 @@ def test_backward_and_modules(engine):
         span("cpu_op", "aten::randn", 0, 1_000_000, tid=3, **{"External id": 7}),  # what else runs meanwhile
     ]
     connection = opened(engine, events)
-    modules = connection.values("SELECT name, module, count(*) FROM ops WHERE module IS NOT NULL GROUP BY 1, 2 ORDER "
-                                "BY 1, 2")
+    modules = connection.values("SELECT name, module, count(*) FROM ops WHERE module IS NOT NULL GROUP BY 1, 2 "
+                                "ORDER BY 1, 2")
     assert modules == [
         ("aten::addmm", "Net_0.Linear_1", 2), ("aten::mm", "Net_0.Linear_1", 1), ("aten::sum", "Net_0", 1),
         ("autograd::engine::evaluate_function: AddmmBackward0", "Net_0.Linear_1", 1),
         ("nn.Module: Linear_1", "Net_0.Linear_1", 2),
         ("nn.Module: Net_0", "Net_0", 1)], modules
-    rows = connection.values("SELECT module, class, depth, count, self_ns, sum_ns, call_count, call_ns FROM "
-                             "module_summary")
+    rows = connection.values("SELECT module, class, depth, count, self_ns, sum_ns, call_count, call_ns "
+                             "FROM module_summary")
     assert rows == [("Net_0.Linear_1", "Linear", 1, 4, 430_000, 430_000, 2, 200_000),
                     ("Net_0", "Net", 0, 1, 20_000, 450_000, 1, 300_000)], rows
     # 80 + 50 + 20 + 50 on the step's thread and 300 of the backward pass, of 1000 microseconds.
@@ -348,8 +348,8 @@ def test_collectives_of_kernels(engine):
                            **{"Collective name": name, "dtype": "Float", "Group size": 2}))
     connection = opened(engine, events)
     assert connection.values("SELECT name FROM collectives") == [("allreduce",)]
-    kept = connection.values("SELECT attributes ->> 'Collective name' FROM ops WHERE name = 'record_param_comms' ORDER "
-                             "BY id")
+    kept = connection.values("SELECT attributes ->> 'Collective name' FROM ops WHERE name = 'record_param_comms' "
+                             "ORDER BY id")
     assert kept == [(None,), ("wait",), ("init",)], kept
 
 
@@ -466,8 +466,8 @@ def test_kernels_of_ops(engine):
                                   "kernel_delay_ns, kernel_ns FROM op_kernels")
         assert len(found) > 5 and found == wanted, (seed, found, wanted)
         alike = connection.values("SELECT count(*) FROM device_activities AS a JOIN ops AS first ON first.id = "
-                                  "like_op_id JOIN ops ON ops.id = a.op_id WHERE first.name <> ops.name OR first.id > "
-                                  "ops.id")
+                                  "like_op_id JOIN ops ON ops.id = a.op_id WHERE first.name <> ops.name "
+                                  "OR first.id > ops.id")
         assert alike == [(0,)], (seed, alike)
         connection.close()
 
@@ -503,8 +503,8 @@ def test_without_calls(engine):
         """SELECT sum(is_before_last_step = (start_ns < s.last_ns)), sum(start_ns >= s.last_ns)
         FROM device_activities, (SELECT max(start_ns) AS last_ns FROM steps) AS s""")[0]
     assert before == 116 and of_last_step > 30, (before, of_last_step)
-    assert kernels.values("SELECT sum(idle_ns) > 0, sum(iif(idle_category = 'host_wait', count, 0)) FROM "
-                          "idle_breakdown") == [(1, 0)]
+    assert kernels.values("SELECT sum(idle_ns) > 0, sum(iif(idle_category = 'host_wait', count, 0)) "
+                          "FROM idle_breakdown") == [(1, 0)]
     ratios = "SELECT kernels_with_op_ratio, kernels_with_call_ratio FROM coverage"
     assert [one.values(ratios) for one in (whole, stripped, kernels)] == [[(1, 1)], [(1, 0)], [(0, 0)]]
 
@@ -642,8 +642,8 @@ def test_what_there_is(engine):
     assert connection.values("SELECT count(*) FROM kernel_launch_stats") == [(0,)]
     connection = opened(engine, CASES["a graph of kernels"])
     assert connection.values("SELECT kernel_count, graph FROM graph_launches") == [(3, 3)]
-    assert connection.values("SELECT count(*), count(DISTINCT api_call_id) FROM kernels WHERE graph_launch_id IS NOT "
-                             "NULL") == [(3, 1)]
+    assert connection.values("SELECT count(*), count(DISTINCT api_call_id) FROM kernels "
+                             "WHERE graph_launch_id IS NOT NULL") == [(3, 1)]
     connection = opened(engine, CASES["copies only"])
     (times,) = connection.values("SELECT idle_ns, compute_ns, non_compute_ns, kernel_ns FROM temporal_breakdown")
     assert times == (1000, 0, 1500, 2500), times
