@@ -110,9 +110,8 @@ class Distinct:
             '      "grid": [%d, %d, %d],\n      "block": [%d, %d, %d],\n'
             '      "est. achieved occupancy %%": %d\n    }\n  }'
             % (kernel, microseconds(self.gpu), microseconds(duration), self.external, self.correlation, registers,
-               shared,
-               grid[0] * grid[1] * grid[2] / 132, grid[0] * grid[1] * grid[2] * block[0] / 32 / 132, *grid, *block,
-               self.random.randrange(101)))
+               shared, grid[0] * grid[1] * grid[2] / 132, grid[0] * grid[1] * grid[2] * block[0] / 32 / 132,
+               *grid, *block, self.random.randrange(101)))
         yield self.event(
             '  {\n    "ph": "f", "id": %d, "pid": 0, "tid": 7, "ts": %s,\n'
             '    "cat": "ac2g", "name": "ac2g", "bp": "e"\n  }'

@@ -57,9 +57,8 @@ def check_parameters(run):
     assert classes["Network/encoder/0/weight"] == "Parameter", classes
     assert classes["Network/encoder/0/bias"] == "Parameter|_trainable_variables", classes
     rows = capturing.query(run,
-                           "SELECT scope_view.name AS path, nodes.name AS name FROM scope_view JOIN nodes ON nodes.id "
-                           "= node_id WHERE "
-                           + EVERY)
+                           "SELECT scope_view.name AS path, nodes.name AS name FROM scope_view "
+                           "JOIN nodes ON nodes.id = node_id WHERE " + EVERY)
     # In nodes one of the two models bears its class in all its names; here both do.
     names = {row["path"]: row["name"] for row in rows}
     assert len(rows) == 28, rows

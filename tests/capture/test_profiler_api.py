@@ -199,9 +199,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         run(sys.executable, ["-c", PLAIN], os.path.join(directory, "plain"))
         dumped = os.path.join(directory, "plain", "profile_3")
-        report = subprocess.run([os.path.join(capturing.BUILD, "tfprof"), "op", "--profile_path=" + dumped, "-step",
-                                 "3"],
-                                capture_output=True, text=True)
+        report = subprocess.run([os.path.join(capturing.BUILD, "tfprof"), "op", "--profile_path=" + dumped,
+                                 "-step", "3"], capture_output=True, text=True)
         assert report.returncode == 0 and ":inner" in report.stdout, report
         tensorflow = os.environ.get("TFPROF_TENSORFLOW_PYTHON")
         if tensorflow:

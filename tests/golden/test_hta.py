@@ -391,8 +391,8 @@ def test_frequent_sequences(trace, db):
             for i, column in enumerate(("count", "GPU kernel duration (us)", "CPU op duration (us)")):
                 total[i] += float(row[column])
     ours = {(op, pattern): [count, kernel_ns / 1e3, op_ns / 1e3] for op, pattern, count, kernel_ns, op_ns in db.values(
-        "SELECT op_name, pattern, count, kernel_ns, op_ns FROM frequent_sequences WHERE op_name LIKE "
-        "'%autograd::engine%'")}
+        "SELECT op_name, pattern, count, kernel_ns, op_ns FROM frequent_sequences "
+        "WHERE op_name LIKE '%autograd::engine%'")}
     check(theirs and ours.keys() == theirs.keys(), trace, "sequences", len(ours), len(theirs),
           list(ours.keys() ^ theirs.keys())[:4])
     for key, row in theirs.items():

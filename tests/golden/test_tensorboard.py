@@ -79,8 +79,8 @@ def test_nothing_is_left_over(engine):
     """The pieces of a step follow each other without gaps and cover it."""
     connection = opened(engine)
     rows = connection.values(
-        "WITH pieces AS (SELECT step_id, start_ns, lag(end_ns) OVER (PARTITION BY step_id ORDER BY start_ns) AS "
-        "before_ns FROM step_segments) SELECT count(*) FROM pieces WHERE before_ns IS NOT NULL "
+        "WITH pieces AS (SELECT step_id, start_ns, lag(end_ns) OVER (PARTITION BY step_id ORDER BY start_ns) "
+        "AS before_ns FROM step_segments) SELECT count(*) FROM pieces WHERE before_ns IS NOT NULL "
         "AND before_ns <> start_ns")
     assert rows == [(0,)], rows
     rows = connection.values("SELECT max(busy_ns <= dur_ns), min(busy_ns > 0), count(*) FROM device_steps")

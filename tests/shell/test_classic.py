@@ -329,8 +329,7 @@ def test_nodes_of_lines_by_name():
 def run_meta_text(*runs):
     """A RunMetadata: (device, node, start, micros)."""
     return "step_stats { " + "".join('dev_stats { device: "%s" node_stats { node_name: "%s" all_start_micros: %d '
-                                     'op_end_rel_micros: %d } } '
-                                     % run for run in runs) + "}\n"
+                                     'op_end_rel_micros: %d } } ' % run for run in runs) + "}\n"
 
 
 def test_documented_or_compat():
@@ -579,8 +578,8 @@ def test_functions_of_a_graph():
     text, binary = os.path.join(directory, "graph.pbtxt"), os.path.join(directory, "graph.pb")
     with open(text, "w") as file:
         file.write('node { name: "call" op: "PartitionedCall" } library { function { signature { name: "f" } '
-                   'node_def { name: "in f" op: "MatMul" } node_def { name: "too" op: "Add" } } } versions { producer: '
-                   '3 }\n')
+                   'node_def { name: "in f" op: "MatMul" } node_def { name: "too" op: "Add" } } } '
+                   'versions { producer: 3 }\n')
     call, nodes = b"\n\x04call\x12\x0fPartitionedCall", [b"\n\x04in f\x12\x06MatMul", b"\n\x03too\x12\x03Add"]
     function = b"\n\x03\n\x01f" + b"".join(b"\x1a" + bytes([len(node)]) + node for node in nodes)
     library = b"\n" + bytes([len(function)]) + function

@@ -229,8 +229,8 @@ def test_columns_for_views(engine):
             "SELECT profile_id, sum(is_before_last_step), count(*) FROM device_activities GROUP BY 1 ORDER BY 1")
         assert before == [(1, 5, 6), (2, 6, 6)], before
         wrong = connection.values(
-            "SELECT a.id FROM device_activities AS a LEFT JOIN kernels ON kernels.id = kernel_id LEFT JOIN ops ON "
-            "ops.id = a.op_id WHERE a.short_name IS NOT coalesce(kernels.short_name, a.name) "
+            "SELECT a.id FROM device_activities AS a LEFT JOIN kernels ON kernels.id = kernel_id "
+            "LEFT JOIN ops ON ops.id = a.op_id WHERE a.short_name IS NOT coalesce(kernels.short_name, a.name) "
             "OR outermost_op_id IS NOT outermost_id")
         assert not wrong, wrong
         for table in ("kernels", "api_calls"):
@@ -465,9 +465,9 @@ def test_kernels_of_ops(engine):
         found = connection.values("SELECT op_name, kernel_sequence, count, kernel_count, launch_delay_ns, "
                                   "kernel_delay_ns, kernel_ns FROM op_kernels")
         assert len(found) > 5 and found == wanted, (seed, found, wanted)
-        alike = connection.values("SELECT count(*) FROM device_activities AS a JOIN ops AS first ON first.id = "
-                                  "like_op_id JOIN ops ON ops.id = a.op_id WHERE first.name <> ops.name "
-                                  "OR first.id > ops.id")
+        alike = connection.values("SELECT count(*) FROM device_activities AS a "
+                                  "JOIN ops AS first ON first.id = like_op_id JOIN ops ON ops.id = a.op_id "
+                                  "WHERE first.name <> ops.name OR first.id > ops.id")
         assert alike == [(0,)], (seed, alike)
         connection.close()
 
