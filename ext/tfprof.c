@@ -7,8 +7,9 @@
 **     sqlite> SELECT * FROM tfprof_tables;
 **
 ** The path needs a slash, so that the system does not look for it elsewhere.  The environment variable TFPROF_OPEN
-** names what is opened on loading, several paths separated by colons; when one of them cannot be opened loading fails
-** and says so.  Loading a second time into the same connection changes nothing; two connections share nothing.
+** names what is opened on loading, several paths separated by colons; what of them cannot be opened is told in the table
+** diagnostics and in SQLite's log, and loading fails when none can.  Loading a second time into the same connection
+** changes nothing; two connections share nothing.
 **
 ** TABLES
 **
@@ -17,6 +18,7 @@
 **
 **   tfprof_tables(name, rows, title)                                    what there is
 **   tfprof_columns(table_name, column_name, type, unit, description)    what it means
+**   tfprof_formats(name, description)                                   the kinds of files that can be opened
 **   tfprof_views(name, kind, title, parameters, sql, message)           the stored SELECTs, and if they work
 **
 **   id joins with xs.id: kernels.op_id = ops.id.  Ids are unique over everything open and say nothing else.  _ns are
@@ -25,7 +27,7 @@
 **   Every table takes a hidden argument that selects among what is open: the id of a profile, the path of a file or of
 **   a run in any spelling, the last part of such a path, or a glob over them, as in SELECT count(*) FROM
 **   kernels('*rank3*') or ... WHERE profile = 3.  What fits nothing is an error that says what is open (see
-**   store/selection.c).  Only = is understood, and NULL selects nothing.
+**   store/selection.c).  Only = is understood; NULL is an error.
 **
 **   =, <>, <, <=, >, >=, BETWEEN, IS, IN, LIKE, GLOB, REGEXP, ORDER BY, GROUP BY and DISTINCT are done by the tables
 **   themselves; EXPLAIN QUERY PLAN shows how (vtab/plan.h explains the words).  With the environment variable
@@ -38,7 +40,8 @@
 **                               of a directory that is opened become part of its run
 **   tfprof_open(key, value, …)  opens TensorFlow's files of one program together, by the options of the classic tfprof:
 **                               profile_path, graph_path, run_meta_path, step, op_log_path, checkpoint_path
-**   tfprof_close(run_id)        closes a run; queries that are reading it finish undisturbed
+**   tfprof_close(run)           closes a run, named by its id, its path or the last part of that; queries that are
+**                               reading it finish undisturbed; its id
 **   tfprof_refresh()            reads what was recorded since, by processes that began later too; the number of new
 **                               rows.  A file that is gone or was cut is a row in diagnostics: what had been read of it
 **                               stays, the rest is NULL until a refresh finds it again.  A recording that another one
@@ -51,7 +54,7 @@
 **                               writes call stacks for `go tool pprof`; the number of samples
 **   tfprof_views_create()       makes the views that are missing (see below); how many
 **   tfprof_set(name, value)     a setting of this connection, such as where a check of the advisor begins to speak
-**                               (sql/README.md), or compat (README.md); NULL: back to the default; its name
+**                               (sql/README.md), or compat (ext/classic/README.md); NULL: back to the default; its name
 **
 **   These eight have effects and cannot be used in views and triggers of a database.  The others are pure:
 **
@@ -67,10 +70,13 @@
 **                               aggregate: the texts in the order of the key
 **   path_sums(id, parent, key, value)
 **                               aggregate: a JSON object with the sum for each key over the nodes of trees below it
+**   raise_error(message)        ends the query with that error, in views that must not answer; NULL of NULL
 **   is_library_file(path)       1: of an installed package or Python's library, 0: of a program, NULL: no file
+**   source_kind(path)           whose code it is: program, generated, library, framework or python; NULL: no file
 **   percentile(x, p)            aggregate, p is 0 ... 100; only where SQLite has none
 **   median(x)                   aggregate; only where SQLite has none
 **   stddev(x)                   aggregate: standard deviation of a sample
+**   sample_error(x, ...)        aggregate: the error of an estimate from the recorded steps (view sampled_steps)
 **   flops(op_type, input_shapes, output_shape, attributes)
 **                               floating point operations of a call; NULL where that cannot be told
 **   flops_formula(op_type)      how flops() counts this type
@@ -95,57 +101,86 @@
 ** VIEWS
 **
 **   The SELECTs of sql/views and sql/advise are TEMP views: op_summary, step_summary, ... and advise, which is all
-**   findings together.  One with :parameters is a function instead: SELECT * FROM op_diff('runA', 'runB').  When
-**   loading could not make the views, because of PRAGMA query_only or because the transaction in which it happened was
-**   rolled back, SELECT tfprof_views_create() does; so it does after PRAGMA temp_store = ..., with which SQLite throws
-**   away all that is TEMP.  A view of your own with the same name is left alone.
+**   findings together, from tfprof_findings; a check that fails is one of them, and takes no other down.  One with
+**   :parameters is a function instead: SELECT * FROM op_diff('runA', 'runB').  When loading could not make the views,
+**   because of PRAGMA query_only or because the transaction in which it happened was rolled back, SELECT
+**   tfprof_views_create() does; so it does after PRAGMA temp_store = ..., with which SQLite throws away all that is
+**   TEMP.  A view of your own with the same name is left alone.
 **
 ** TRUST
 **
 **   Tables show what is open and nothing else, so they may be used in views of a database that is not trusted.  Only
 **   the functions with effects reach the file system.
+**
+**   A program that runs the SQL of strangers, such as Datasette, loads tfprof without these functions, by another entry
+**   point:
+**
+**     $ TFPROF_OPEN=run datasette --load-extension=tfprof:sqlite3_tfprof_noaccess_init
+**     sqlite> .load ./tfprof sqlite3_tfprof_noaccess_init
+**
+**   What TFPROF_OPEN names is open then on every connection, and what the SQL says can open, close, read and write
+**   nothing else, nor change a setting.  A load by the usual entry point, which only the program itself can do, adds
+**   them.
 */
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "func/functions.h"
+#include "read/path_list.h"
 #include "read/read.h"
 #include "vtab/classic_views.h"
 #include "vtab/connection.h"
+#include "vtab/findings.h"
 #include "vtab/listing.h"
 #include "vtab/stored_views.h"
 #include "vtab/table_module.h"
 #include "vtab/view_function.h"
 
-SQLITE_EXTENSION_INIT1
+SQLITE_EXTENSION_INIT3
+
+int tfprof_init_without_views(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 enum { OLDEST_SQLITE = 3038000 }; /* sqlite3_vtab_in, sqlite3_vtab_distinct */
 
 __attribute__((visibility("default"))) int sqlite3_tfprof_init(sqlite3 *db, char **message,
                                                                const sqlite3_api_routines *api);
+__attribute__((visibility("default"))) int sqlite3_tfprof_noaccess_init(sqlite3 *db, char **message,
+                                                                        const sqlite3_api_routines *api);
 
-/* Opens what TFPROF_OPEN names. */
+/* Opens what TFPROF_OPEN names. Of several paths those that cannot be opened are diagnostics of the first profile, and
+** lines of SQLite's log; an error when nothing can be opened. */
 static int open_from_environment(struct connection *connection, char **message) {
   const char *paths = getenv("TFPROF_OPEN");
-  int result = SQLITE_OK;
-  while (paths && *paths && !result) {
+  struct path_list failures = {0}; /* messages */
+  struct tfprof_error error = {0};
+  enum tfprof_status status = TFPROF_OK;
+  connection_begin(connection);
+  while (paths && *paths && !status) {
     size_t length = strcspn(paths, ":");
-    struct tfprof_error error;
     uint32_t run;
-    char *path = sqlite3_mprintf("%.*s", (int)length, paths);
-    if (!path) return SQLITE_NOMEM;
-    connection_begin(connection);
-    if (length && read_open(connection->store, path, &run, &error)) {
+    char *path = strndup(paths, length);
+    status = !path ? error_no_memory(&error) : length ? read_open(connection->store, path, &run, &error) : TFPROF_OK;
+    if (status && status != TFPROF_NO_MEMORY && status != TFPROF_INTERRUPTED) {
       char text[2200];
       error_text(&error, text, sizeof text);
-      *message = sqlite3_mprintf("TFPROF_OPEN: %s", text);
-      result = SQLITE_ERROR;
+      status = paths_add(&failures, text, "", &error);
     }
-    connection_end(connection);
-    sqlite3_free(path);
+    free(path);
     paths += length + (paths[length] == ':');
   }
-  return result;
+  size_t open = store_profile_count(connection->store);
+  struct profile *profile = open ? store_profile_at(connection->store, 0) : NULL;
+  for (size_t i = 0; i < failures.count && profile && !status; i++) {
+    profile_diagnose(profile, "error", "unopened_file", 1, -1, -1, "TFPROF_OPEN: %s", failures.paths[i]);
+    sqlite3_log(SQLITE_WARNING, "TFPROF_OPEN: %s", failures.paths[i]);
+  }
+  bool has_failed = status || (failures.count && !profile);
+  if (has_failed) *message = sqlite3_mprintf("TFPROF_OPEN: %s", status ? error.message : failures.paths[0]);
+  connection_end(connection);
+  paths_clear(&failures);
+  return has_failed ? SQLITE_ERROR : SQLITE_OK;
 }
 
 static bool is_there(sqlite3 *db, const struct function_spec *spec) {
@@ -180,32 +215,41 @@ static int register_function(struct connection *connection, const struct functio
                                     spec->step, spec->final, destroy);
 }
 
-static int register_functions(struct connection *connection) {
+/* Those with effects, or the others. */
+static int register_functions(struct connection *connection, bool have_effects) {
   const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
                                              statistics_functions, flops_functions, format_functions,
                                              regexp_functions, pprof_functions, timeline_functions, text_functions,
                                              tree_functions, settings_functions};
   int result = SQLITE_OK;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    for (const struct function_spec *spec = all[i]; spec->name && !result; spec++)
-      result = register_function(connection, spec);
+    for (const struct function_spec *spec = all[i]; spec->name && !result; spec++) {
+      if (spec->has_effects == have_effects) result = register_function(connection, spec);
+    }
   }
+  return result;
+}
+
+static int add_effects(struct connection *connection) {
+  int result = register_functions(connection, true);
+  connection->has_effects = result == SQLITE_OK;
   return result;
 }
 
 static int register_all(struct connection *connection, char **message) {
   int result = open_from_environment(connection, message);
   if (!result) result = connection_publish(connection);
-  if (!result) result = register_functions(connection);
+  if (!result) result = register_functions(connection, false);
   if (!result) result = table_module_register(connection);
   if (!result) result = listing_register(connection);
   if (!result) result = classic_views_register(connection);
   if (!result) result = view_function_register(connection->db);
+  if (!result) result = findings_register(connection->db);
   if (result && !*message) *message = sqlite3_mprintf("tfprof: %s", sqlite3_errstr(result));
   return result;
 }
 
-static int attach(sqlite3 *db, char **message, bool with_views) {
+static int attach(sqlite3 *db, char **message, bool with_effects, bool with_views) {
   if (sqlite3_libversion_number() < OLDEST_SQLITE) {
     *message = sqlite3_mprintf("tfprof needs SQLite 3.38 or newer, this is %s", sqlite3_libversion());
     return SQLITE_ERROR;
@@ -223,6 +267,7 @@ static int attach(sqlite3 *db, char **message, bool with_views) {
     connection = connection_create(db);
     result = connection ? register_all(connection, message) : SQLITE_NOMEM;
   }
+  if (!result && with_effects && !connection->has_effects) result = add_effects(connection);
   if (!result && with_views) {
     /* Without views everything else works, and tfprof_views tells. */
     unsigned created;
@@ -234,24 +279,33 @@ static int attach(sqlite3 *db, char **message, bool with_views) {
   return result;
 }
 
-#ifdef SQLITE_CORE
-/* For the shell, which makes the views when the first SQL comes (session.c). */
-int tfprof_attach_without_views(sqlite3 *db, char **message);
-int tfprof_attach_without_views(sqlite3 *db, char **message) { return attach(db, message, false); }
-#endif
+/* SQLite is called through this pointer, which all connections of a process share. */
+static int take_api(char **message, const sqlite3_api_routines *api) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&lock);
+  if (!sqlite3_api) sqlite3_api = api; /* once: other threads read it without the lock, after they came here */
+  bool is_same = sqlite3_api == api;
+  pthread_mutex_unlock(&lock);
+  if (is_same) return SQLITE_OK;
+  *message = api->mprintf("tfprof: another SQLite library in this process has loaded it already");
+  return SQLITE_ERROR;
+}
 
-/* The entry point. The library stays in memory for good (linked with -z nodelete), so that nothing dangles when this
-** fails half-way. */
+/* For the shell, which makes the views when the first SQL comes (shell/session.c, through linked.c). */
+int tfprof_init_without_views(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+  int result = take_api(message, api);
+  return result ? result : attach(db, message, true, false);
+}
+
+/* The entry points. The library stays in memory for good (linked with -z nodelete), so that nothing dangles when one of
+** them fails half-way. */
 int sqlite3_tfprof_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
-#ifndef SQLITE_CORE
-  /* SQLite is called through this pointer, which all connections of a process share. */
-  const sqlite3_api_routines *none = NULL;
-  if (!__atomic_compare_exchange_n(&sqlite3_api, &none, api, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) && none != api) {
-    *message = api->mprintf("tfprof: another SQLite library in this process has loaded it already");
-    return SQLITE_ERROR;
-  }
-#else
-  (void)api;
-#endif
-  return attach(db, message, true);
+  int result = take_api(message, api);
+  return result ? result : attach(db, message, true, true);
+}
+
+/* For the SQL of strangers: see TRUST above. */
+int sqlite3_tfprof_noaccess_init(sqlite3 *db, char **message, const sqlite3_api_routines *api) {
+  int result = take_api(message, api);
+  return result ? result : attach(db, message, false, true);
 }

@@ -5,7 +5,7 @@
 #                                      cannot be, names it and ends
 #   need_python_environment            sets PYTHON to a Python with PyTorch: the one in PATH when it has it, else one in
 #                                      .venv made here
-#   build_release                      configures and builds into build/
+#   build_release [tests]              configures and builds into build/; with the programs of the tests
 #
 # Nothing is ever installed into the system's Python.
 
@@ -14,7 +14,7 @@ build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1
 python_packages=(python3 python3-venv ca-certificates)
 # python3-dev: torch.compile builds what includes Python.h.
 # shellcheck disable=SC2034  # used by tests/run.sh
-test_packages=(clang libclang-rt-dev procps g++ libsimdjson-dev golang-go python3-dev)
+test_packages=(clang less libclang-rt-dev procps g++ libsimdjson-dev golang-go python3-dev)
 
 # The exact release of PyTorch that captures are compared with.
 pytorch_release=2.13.0
@@ -70,7 +70,7 @@ build_release() {
   need_packages "building" "${build_packages[@]}"
   need_cmake
   cmake --preset release >/dev/null
-  cmake --build --preset release -j "$(nproc)" -- --no-print-directory >build/build.log 2>&1 ||
+  cmake --build --preset "${1:-release}" -j "$(nproc)" -- --no-print-directory >build/build.log 2>&1 ||
     { tail -n 40 build/build.log >&2; fail "the build failed; the whole log is build/build.log"; }
 }
 

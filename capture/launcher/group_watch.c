@@ -29,7 +29,7 @@ struct sighting {
 static pid_t watcher = -1;
 static int sightings = -1; /* the pipe's reading end */
 
-static int64_t now_ms(void) {
+static int64_t watch_now_ms(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
@@ -63,7 +63,7 @@ static _Noreturn void watch(pid_t parent, int report) {
   for (;;) {
     struct sighting sighting = {.number = sigwaitinfo(&all, NULL)};
     if (sighting.number < 0) continue;
-    sighting.time_ms = now_ms();
+    sighting.time_ms = watch_now_ms();
     if (write(report, &sighting, sizeof sighting) < 0 && errno == EPIPE) _exit(0);
   }
 }
@@ -94,10 +94,10 @@ void group_watch_end(void) {
 bool group_watch_saw(const siginfo_t *information) {
   static int64_t last_seen_ms[_NSIG];
   int number = information->si_signo;
-  int64_t taken = now_ms();
+  int64_t taken = watch_now_ms();
   while (sightings >= 0) {
     if (last_seen_ms[number] && last_seen_ms[number] >= taken - PATIENCE_MS) return true;
-    int64_t left = taken + PATIENCE_MS - now_ms();
+    int64_t left = taken + PATIENCE_MS - watch_now_ms();
     struct pollfd input = {.fd = sightings, .events = POLLIN};
     if (left <= 0 || poll(&input, 1, (int)left) == 0) return false;
     struct sighting sighting;

@@ -21,9 +21,10 @@
 ** supervise (start, signals, end), recording (reads what was written), report (says it).
 */
 #include "check.h"
-#include "command_line.h"
+#include "governor/sampling_agreement.h"
 #include "options.h"
 #include "program.h"
+#include "recorder/command_line.h"
 #include "report.h"
 #include "run_directory.h"
 #include "status.h"
@@ -157,6 +158,7 @@ int main(int argc, char **argv) {
 
   struct outcome outcome;
   supervise(options.command, &outcome);
+  sampling_agreement_remove_unused();
   signal(SIGPIPE, SIG_IGN); /* nobody may be reading stderr; the exit status is still owed */
   if (outcome.start_error) {
     run_directory_discard(&directory);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/nearest_name.h"
+
 enum option_kind {
   KIND_ON,   /* turns something on:  --quiet */
   KIND_OFF,  /* turns something off: --no-shapes */
@@ -35,8 +37,8 @@ struct option_spec {
 
 static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_OUTPUT] = {"output", 'o', KIND_TEXT, "DIR", "TFPROF_OUTPUT", false, "",
-                       "the run directory; made when it is missing, refused when it holds a recording. Without -o: "
-                       "tfprof-run, tfprof-run-2 ..."},
+                       "the run directory; made for you alone when it is missing, refused when it holds a recording, is a "
+                       "symbolic link or another user's. Without -o: tfprof-run, tfprof-run-2 ..."},
     [OPTION_FORCE] = {"force", 0, KIND_ON, NULL, "TFPROF_FORCE", false, "0",
                       "remove the recording that DIR holds (its *.tfprof files and nothing else) and record anew"},
     [OPTION_OPS] = {"ops", 0, KIND_WORD, "sampled|all|none", "TFPROF_OPS", true, "sampled",
@@ -63,7 +65,12 @@ static const struct option_spec specs[OPTION_COUNT] = {
                             "comes when it is full is lost, and counted"},
     [OPTION_MAX_SIZE] = {"max-size", 0, KIND_SIZE, "SIZE", "TFPROF_MAX_SIZE", true, "4G",
                          "how large the file of a process may become with ops and allocations; beyond it only steps, "
-                         "ranges and counters are recorded; 0: no limit"},
+                         "ranges, counters, and of memory what is live, peaks and sums are recorded; 0: no limit"},
+    [OPTION_MAX_RATE] = {"max-rate", 0, KIND_SIZE, "SIZE", "TFPROF_MAX_RATE", true, "20M",
+                         "by how much the file of a process may grow in an hour, after the first minutes, which may "
+                         "take as much again: allocations and releases are recorded in the steps whose ops are, of the "
+                         "others what is held, peaks and sums by line, and ops in fewer steps. Of what --ops=all records, and of a "
+                         "program without steps, nothing is left out; 0: no limit"},
     [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},
@@ -242,10 +249,11 @@ static bool set_value(struct capture_options *options, enum option option, const
     case KIND_SIZE:
       if (parse_size(value, text, OPTION_TEXT_SIZE)) {
         unsigned long long bytes = strtoull(text, NULL, 10);
-        if (bytes >= MINIMUM_BYTES || (option == OPTION_MAX_SIZE && !bytes)) return true;
+        bool may_be_zero = option == OPTION_MAX_SIZE || option == OPTION_MAX_RATE;
+        if (bytes >= MINIMUM_BYTES || (may_be_zero && !bytes)) return true;
       }
       fprintf(stderr, "tfprof-capture: %s must be a size such as 64M, and 1M at least%s, not '%s'", from,
-              option == OPTION_MAX_SIZE ? ", or 0" : "", value);
+              option == OPTION_MAX_SIZE || option == OPTION_MAX_RATE ? ", or 0" : "", value);
       return false;
     case KIND_PERCENT:
       if (is_percent(value)) break;
@@ -276,25 +284,13 @@ static bool set_from_variables(struct capture_options *options) {
 
 /* ---- The command line. */
 
-/* Letters that two words share at their beginnings; enough to guess what a mistyped option was meant to be. */
-static size_t common_prefix(const char *a, const char *b) {
-  size_t length = 0;
-  while (a[length] && a[length] == b[length]) length++;
-  return length;
-}
-
 static enum options_result unknown(const char *word) {
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+  struct nearest_name nearest = nearest_name_begin(name + strspn(name, "-"));
+  for (size_t i = 0; i < OPTION_COUNT && strncmp(word, "--", 2) == 0; i++) nearest_name_try(&nearest, specs[i].name);
   fprintf(stderr, "tfprof-capture: unknown option '%s'", word);
-  const char *nearest = NULL;
-  size_t best = 1; /* one letter more than the dashes */
-  for (size_t i = 0; i < OPTION_COUNT && strncmp(word, "--", 2) == 0; i++) {
-    size_t length = common_prefix(specs[i].name, word + 2);
-    if (length >= best) {
-      best = length + 1;
-      nearest = specs[i].name;
-    }
-  }
-  if (nearest) fprintf(stderr, "; did you mean --%s?", nearest);
+  if (nearest.name) fprintf(stderr, "; did you mean --%s?", nearest.name);
   return usage();
 }
 

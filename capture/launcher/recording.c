@@ -1,8 +1,8 @@
 /* recording.c: reads the dumps of a run directory through the dump codec, for the closing summary.
 **
-** Of each file it takes the counts of the frames' headers and decodes only the names of the ops, to count the steps of
-** the optimizers, and the small table `diagnostics`, where the capture library says which of its parts do not record
-** and why.
+** Of each file it takes the counts of the frames' headers and decodes only the names, categories and threads of the
+** ops, to count the steps of the optimizers and those of them whose ops were recorded, and the small table
+** `diagnostics`, where the capture library says which of its parts do not record and why.
 */
 #include "recording.h"
 #include "run_directory.h"
@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { MAXIMUM_THREADS = 1 << 16 }; /* that can be told apart in a process */
 
 struct strings { /* the file's strings by id */
   char **texts;
@@ -64,7 +66,7 @@ static void read_texts(struct dump_cursor *cursor, const struct dump_frame *fram
   }
 }
 
-static const char *text_of(const struct strings *strings, int64_t id) {
+static const char *recorded_text(const struct strings *strings, int64_t id) {
   return id > 0 && (uint64_t)id < strings->room && strings->texts[id] ? strings->texts[id] : "";
 }
 
@@ -78,9 +80,9 @@ static void read_diagnostics(struct dump_cursor *cursor, const struct dump_frame
     read_texts(cursor, frame, COLUMN_diagnostics_reason, values + rows, nulls);
     read_texts(cursor, frame, COLUMN_diagnostics_message, values + 2 * rows, nulls);
     for (size_t row = 0; row < rows; row++) {
-      const char *severity = text_of(strings, values[row]);
+      const char *severity = recorded_text(strings, values[row]);
       if (strcmp(severity, "warning") != 0 && strcmp(severity, "error") != 0) continue;
-      add_note(process, text_of(strings, values[rows + row]), text_of(strings, values[2 * rows + row]));
+      add_note(process, recorded_text(strings, values[rows + row]), recorded_text(strings, values[2 * rows + row]));
     }
   }
   free(values);
@@ -92,18 +94,43 @@ static bool is_optimizer_step(const char *name) {
   return strncmp(name, "Optimizer.step#", strlen("Optimizer.step#")) == 0;
 }
 
-/* Adds the frame's rows of each name to counts[id]. */
-static void count_names(struct dump_cursor *cursor, const struct dump_frame *frame, uint64_t *counts, size_t room) {
-  const struct dump_block *block = dump_frame_block(frame, schema_tables[TABLE_ops].columns[COLUMN_ops_name].dump_id);
-  int64_t *names = calloc(frame->rows, sizeof *names);
-  uint64_t *nulls = calloc((frame->rows + 63) / 64, sizeof *nulls);
-  if (block && names && nulls && block->encoding != DUMP_REAL &&
-      dump_block_decode(cursor, frame, block, names, nulls, NULL) == TFPROF_OK) {
-    for (uint32_t row = 0; row < frame->rows; row++) {
-      if (names[row] > 0 && (uint64_t)names[row] < room) counts[names[row]]++;
-    }
+/* What is counted while going through the ops. In a step that sampling leaves out a thread records ranges only. */
+struct op_counts {
+  const struct strings *strings;
+  uint64_t *steps, *steps_with_ops; /* by id of the optimizer's name */
+  bool *has_ops;                    /* by thread: since its last step */
+  size_t thread_room;
+};
+
+/* One column of whole numbers of a frame of ops. false: it is not there, or cannot be read. */
+static bool read_column(struct dump_cursor *cursor, const struct dump_frame *frame, unsigned column, int64_t *values,
+                        uint64_t *nulls) {
+  const struct dump_block *block = dump_frame_block(frame, schema_tables[TABLE_ops].columns[column].dump_id);
+  return block && block->encoding != DUMP_REAL &&
+         dump_block_decode(cursor, frame, block, values, nulls, NULL) == TFPROF_OK;
+}
+
+static void count_op(struct op_counts *counts, int64_t name, int64_t category, int64_t thread) {
+  bool is_known = thread >= 0 && (uint64_t)thread < counts->thread_room;
+  if (strcmp(recorded_text(counts->strings, category), "user") != 0) {
+    if (is_known) counts->has_ops[thread] = true;
+  } else if (is_optimizer_step(recorded_text(counts->strings, name))) {
+    counts->steps[name]++;
+    if (is_known && counts->has_ops[thread]) counts->steps_with_ops[name]++;
+    if (is_known) counts->has_ops[thread] = false;
   }
-  free(names);
+}
+
+static void count_ops(struct dump_cursor *cursor, const struct dump_frame *frame, struct op_counts *counts) {
+  size_t rows = frame->rows;
+  int64_t *values = calloc(rows * 3, sizeof *values);
+  uint64_t *nulls = calloc((rows + 63) / 64, sizeof *nulls);
+  if (values && nulls && read_column(cursor, frame, COLUMN_ops_name, values, nulls) &&
+      read_column(cursor, frame, COLUMN_ops_category, values + rows, nulls) &&
+      read_column(cursor, frame, COLUMN_ops_thread_id, values + 2 * rows, nulls)) {
+    for (size_t row = 0; row < rows; row++) count_op(counts, values[row], values[rows + row], values[2 * rows + row]);
+  }
+  free(values);
   free(nulls);
 }
 
@@ -116,11 +143,14 @@ static int64_t last_start(const struct dump_frame *frame) {
 static void read_frames(struct dump_file *file, struct process_recording *process) {
   struct strings strings = {0};
   struct dump_cursor *cursor = NULL;
-  uint64_t *counts = NULL;
+  struct op_counts counts = {.strings = &strings, .thread_room = MAXIMUM_THREADS};
   if (dump_cursor_open(file, &cursor, NULL) == TFPROF_OK &&
       dump_file_strings(file, keep_string, &strings, NULL) == TFPROF_OK) {
-    counts = calloc(strings.room + 1, sizeof *counts);
+    counts.steps = calloc(strings.room + 1, sizeof *counts.steps);
+    counts.steps_with_ops = calloc(strings.room + 1, sizeof *counts.steps_with_ops);
+    counts.has_ops = calloc(MAXIMUM_THREADS, sizeof *counts.has_ops);
   }
+  bool can_count = counts.steps && counts.steps_with_ops && counts.has_ops;
   for (size_t i = 0; i < file->frame_count; i++) {
     const struct dump_frame *frame = &file->frames[i];
     int table = schema_table_of_dump_id(frame->table_dump_id);
@@ -128,15 +158,19 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
       process->ops += frame->rows;
       int64_t last_ns = last_start(frame);
       if (last_ns > process->last_ns) process->last_ns = last_ns;
-      if (counts) count_names(cursor, frame, counts, strings.room);
-    } else if (table == TABLE_diagnostics && counts) {
+      if (can_count) count_ops(cursor, frame, &counts);
+    } else if (table == TABLE_diagnostics && can_count) {
       read_diagnostics(cursor, frame, &strings, process);
     }
   }
-  for (size_t id = 0; counts && id < strings.room; id++) {
-    if (counts[id] > process->steps && is_optimizer_step(text_of(&strings, (int64_t)id))) process->steps = counts[id];
+  for (size_t id = 0; can_count && id < strings.room; id++) {
+    if (counts.steps[id] <= process->steps) continue;
+    process->steps = counts.steps[id];
+    process->steps_with_ops = counts.steps_with_ops[id];
   }
-  free(counts);
+  free(counts.steps);
+  free(counts.steps_with_ops);
+  free(counts.has_ops);
   if (cursor) dump_cursor_close(cursor);
   free_strings(&strings);
 }
@@ -199,7 +233,10 @@ bool recording_read(const char *directory, struct recording *recording) {
     recording->process_count++;
     read_process(&processes[count]);
     recording->ops += processes[count].ops;
-    if (processes[count].steps > recording->steps) recording->steps = processes[count].steps;
+    if (processes[count].steps > recording->steps) {
+      recording->steps = processes[count].steps;
+      recording->steps_with_ops = processes[count].steps_with_ops;
+    }
     recording->dropped += processes[count].dropped;
     recording->bytes += processes[count].bytes;
   }

@@ -2,9 +2,9 @@
 **
 ** With --quiet only what is wrong is said.  Everything goes to stderr: stdout belongs to the program.
 */
-#include "report.h"
-#include "command_line.h"
+#include "recorder/command_line.h"
 #include "recording.h"
+#include "report.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -78,10 +78,13 @@ static void say_how_it_ended(const struct recording *recording, const struct out
     fputs("; what was recorded is complete but for its last second\n", stderr);
 }
 
-/* "48,331 ops in 60 optimizer steps" */
-static void say_counts(uint64_t ops, uint64_t steps) {
+/* "48,331 ops in 60 optimizer steps", or in 12 of 60 where they were recorded only in these. */
+static void say_counts(uint64_t ops, uint64_t steps, uint64_t steps_with_ops) {
   fprintf(stderr, "%s op%s", count_text(ops).bytes, plural(ops));
-  if (steps) fprintf(stderr, " in %s optimizer step%s", count_text(steps).bytes, plural(steps));
+  if (!steps) return;
+  fputs(" in ", stderr);
+  if (steps_with_ops < steps) fprintf(stderr, "%s of ", count_text(steps_with_ops).bytes);
+  fprintf(stderr, "%s optimizer step%s", count_text(steps).bytes, plural(steps));
 }
 
 /* The beginning of a command line, which may hold a program of several lines (python -c). */
@@ -99,7 +102,7 @@ static void say_process(const struct process_recording *process) {
   if (process->problem) return;
   fprintf(stderr, "  pid %-7u ", process->pid);
   if (process->rank >= 0) fprintf(stderr, "rank %d: ", process->rank);
-  say_counts(process->ops, process->steps);
+  say_counts(process->ops, process->steps, process->steps_with_ops);
   fprintf(stderr, ", %s  ", bytes_text(process->bytes).bytes);
   say_command(process->command ? process->command : "");
   fputs(process->is_alive ? "  (still running and recording)\n" : "\n", stderr);
@@ -222,7 +225,7 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
 
 static void say_what_was_recorded(const struct recording *recording, const struct run_directory *directory) {
   fputs("tfprof: recorded ", stderr);
-  say_counts(recording->ops, recording->steps);
+  say_counts(recording->ops, recording->steps, recording->steps_with_ops);
   if (recording->process_count > 1) fprintf(stderr, " of %zu processes", recording->process_count);
   fprintf(stderr, " into %s (%s)\n", directory->path, bytes_text(recording->bytes).bytes);
   for (size_t i = 0; i < recording->process_count && recording->process_count > 1; i++) {

@@ -1,11 +1,14 @@
 /* run_directory.c: makes the directory that a recording goes into, and refuses what would mix or destroy recordings.
 **
 ** A directory that holds a recording is refused; with --force its *.tfprof files are removed, and nothing else ever is.
+** So is a symbolic link, and a directory of another user (dump/directory.h).
 ** A lock on the directory keeps two recordings out of it at the same time.  Whether files can be made in it is tried,
 ** not asked for: access(2) knows nothing of read-only file systems, quotas and root.
 */
 #include "run_directory.h"
 #include "status.h"
+
+#include "dump/directory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,14 +60,14 @@ static int make_directories(const char *path, bool *is_new) {
     part[i] = '\0';
     if (mkdir(part, 0777) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES) return -1;
   }
-  if (mkdir(path, 0777) == 0) {
+  if (mkdir(path, DUMP_DIRECTORY_MODE) == 0) {
     *is_new = true;
     return 0;
   }
   return errno == EEXIST ? 0 : -1;
 }
 
-/* The first of tfprof-run, tfprof-run-2, ... that is new or empty of recordings and not in use. */
+/* The first of tfprof-run, tfprof-run-2, ... that is new or ours, empty of recordings and not in use. */
 static int open_numbered(struct run_directory *directory) {
   for (int number = 1; number <= MAXIMUM_NUMBER; number++) {
     if (number == 1)
@@ -72,19 +75,16 @@ static int open_numbered(struct run_directory *directory) {
     else
       snprintf(directory->path, sizeof directory->path, "tfprof-run-%d", number);
     struct stat facts;
-    if (stat(directory->path, &facts) == 0 && !S_ISDIR(facts.st_mode)) continue;
+    if (lstat(directory->path, &facts) == 0 && !S_ISDIR(facts.st_mode)) continue;
     if (make_directories(directory->path, &directory->is_new) != 0)
       return failed(directory->path, "cannot make the run directory");
-    if (!directory->is_new && count_recordings(directory->path, false) != 0) continue;
-    directory->lock = open(directory->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory->lock >= 0 && flock(directory->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      close(directory->lock);
-      directory->lock = -1;
-      continue;
-    }
-    return 0;
+    if (dump_directory_open(directory->path, &directory->lock, NULL) != TFPROF_OK) continue;
+    bool is_free = directory->is_new || count_recordings(directory->path, false) == 0;
+    if (is_free && (flock(directory->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)) return 0;
+    close(directory->lock);
+    directory->lock = -1;
   }
-  fprintf(stderr, "tfprof-capture: tfprof-run to tfprof-run-%d hold recordings; choose a directory with -o\n",
+  fprintf(stderr, "tfprof-capture: tfprof-run to tfprof-run-%d hold recordings or are not ours; choose a directory with -o\n",
           MAXIMUM_NUMBER);
   return STATUS_CANNOT_RECORD;
 }
@@ -104,8 +104,13 @@ static int open_named(const char *output, bool force, struct run_directory *dire
   }
   if (make_directories(directory->path, &directory->is_new) != 0)
     return failed(output, "cannot make the run directory");
-  directory->lock = open(directory->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory->lock < 0) return failed(output, "cannot open the run directory");
+  struct tfprof_error error;
+  if (dump_directory_open(directory->path, &directory->lock, &error) != TFPROF_OK) {
+    char text[2200];
+    error_text(&error, text, sizeof text);
+    fprintf(stderr, "tfprof-capture: %s; choose another directory with -o\n", text);
+    return STATUS_CANNOT_RECORD;
+  }
   if (flock(directory->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     fprintf(stderr, "tfprof-capture: another tfprof-capture is recording into %s; choose another directory with -o\n",
             output);

@@ -1,28 +1,39 @@
-/* session.c: the life of a recording (see session.h) and the entry points that the Python hook calls. */
-#include "session.h"
-
-#include "clock.h"
-#include "forks.h"
-#include "guarded_read.h"
-#include "memory_callbacks.h"
-#include "module_discovery.h"
-#include "module_facts.h"
-#include "module_rows.h"
-#include "op_callbacks.h"
-#include "process_identity.h"
-#include "python_calls.h"
-#include "python_code.h"
-#include "python_frames.h"
-#include "profiler_windows.h"
+/* session.c: the life of a recording in one process, and the entry points that the Python hook calls.
+**
+** begin: PyTorch is found, the proofs are made.  arm: the file is created, the writer thread starts, ops are recorded.
+** A forked child inherits all of it but the file and the thread (gate.h).  finish: everything is written, the file
+** closed in order.  Nothing here ever ends the program; what cannot be done is said (parts.h).
+*/
+#include "channel/thread_names.h"
+#include "governor/sampling.h"
+#include "host/process_identity.h"
+#include "python/guarded_read.h"
+#include "python/python_api.h"
+#include "python/python_calls.h"
+#include "python/python_code.h"
+#include "python/python_frames.h"
+#include "python/typed_sources.h"
+#include "recorder/clock.h"
+#include "recorder/forks.h"
+#include "recorder/gate.h"
+#include "recorder/parts.h"
+#include "recorder/source.h"
 #include "recording.h"
-#include "sampling.h"
-#include "thread_names.h"
-#include "torch_inputs.h"
-#include "torch_lock.h"
+#include "torch/memory_callbacks.h"
+#include "torch/memory_pools.h"
+#include "torch/module_discovery.h"
+#include "torch/module_facts.h"
+#include "torch/module_rows.h"
+#include "torch/module_sightings.h"
+#include "torch/noted_ranges.h"
+#include "torch/op_callbacks.h"
+#include "torch/profiler_windows.h"
+#include "torch/thread_state.h"
+#include "torch/torch_inputs.h"
+#include "torch/torch_lock.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,38 +42,12 @@
 
 enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000 };
 
-struct session_part session_parts[PART_COUNT];
-static const char *const part_names[PART_COUNT] = {"ops",   "shapes", "stacks", "modules",
-                                                   "steps", "memory", "clock",  "counters"};
-static _Atomic int state = SESSION_NONE;
 static char directory[4096];
+static uint64_t bytes_an_hour; /* 0: no limit */
 static struct sampling_options sampling_asked;
 static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty: it can */
-static bool wants_shapes, wants_stacks, wants_memory, is_quiet;
+static bool wants_shapes, wants_stacks, wants_memory;
 static bool is_armed;
-
-void session_part_text(int part, char *text, size_t size) {
-  static const char *const words[] = {"off", "degraded", "ok"};
-  const struct session_part *its = &session_parts[part];
-  snprintf(text, size, "%s: %s%s%s", part_names[part], words[its->state], its->reason[0] ? ": " : "", its->reason);
-}
-
-void session_say(const char *format, ...) {
-  if (is_quiet) return;
-  char line[3072] = "tfprof: ";
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(line + 8, sizeof line - 9, format, arguments);
-  va_end(arguments);
-  size_t used = 8 + (length < 0 ? 0 : (size_t)length < sizeof line - 9 ? (size_t)length : sizeof line - 10);
-  line[used++] = '\n';
-  if (write(STDERR_FILENO, line, used) < 0) return; /* nobody listens */
-}
-
-static void set_part(int part, enum part_state part_state, const char *reason) {
-  session_parts[part].state = part_state;
-  snprintf(session_parts[part].reason, sizeof session_parts[part].reason, "%s", reason);
-}
 
 /* ---- Begin. */
 
@@ -70,10 +55,12 @@ static bool start_recording(void) {
   struct process_identity identity;
   struct tfprof_error error;
   process_identity_get(&identity);
-  if (recording_begin(directory, &identity.profile, &error) == TFPROF_OK) return true;
+  enum tfprof_status status =
+      recording_begin(directory, &identity.profile, bytes_an_hour, sampling_asked.overhead, &error);
+  if (status == TFPROF_OK) return true;
   char text[2200];
   error_text(&error, text, sizeof text);
-  session_say(
+  capture_say(
       "nothing is recorded of process %u: %s; the program goes on. Choose another directory with tfprof-capture -o DIR",
       identity.profile.pid, text);
   return false;
@@ -81,37 +68,70 @@ static bool start_recording(void) {
 
 /* ---- fork. */
 
+static const char *why_not_recorded; /* of GATE_UNRECORDED */
+
 /* What another thread had begun when it was left behind is not gone on with: a recording that was being armed or ended
 ** is none in the child.  Nor is there one where PyTorch's lock is not known: callbacks could not be changed there,
 ** ever. */
 static void after_fork_in_child(bool is_whole) {
-  int seen = atomic_load(&state);
-  bool has_recorded = seen != SESSION_NONE && seen != SESSION_INHERITED;
+  int seen = atomic_load(&gate_state);
+  bool has_recorded = seen != GATE_NONE && seen != GATE_INHERITED;
   struct live_memory live = {0};
-  recording_after_fork_in_child(is_whole && seen == SESSION_RECORDING, &live);
+  recording_after_fork_in_child(is_whole && seen == GATE_RECORDING, &live);
   if (has_recorded || !is_whole) memory_after_fork_in_child(&live);
+  if (!is_whole && capture_parts[PART_MEMORY].state == PART_OK)
+    part_set(PART_MEMORY, PART_DEGRADED, "what was in use when the process was forked is not known");
   if (!has_recorded) return;
   capture_session++;
   thread_records_reset();
-  module_queue_reset();
-  module_discovery_reset();
-  bool has_callbacks = !without_callbacks[0], goes_on = is_armed && seen != SESSION_ENDED;
-  if (has_callbacks && !torch_lock) goes_on = false;
-  if (!goes_on) memory_disarm();
-  else if (has_callbacks) sampling_after_fork_in_child();
-  atomic_store(&state, goes_on ? SESSION_INHERITED : SESSION_ENDED);
+  for (const struct capture_source *const *source = capture_sources; *source; source++)
+    if ((*source)->reset) (*source)->reset();
+  bool has_callbacks = !without_callbacks[0], goes_on = is_armed && (!has_callbacks || torch_lock);
+  if (seen == GATE_ENDED || seen == GATE_UNRECORDED) {
+    memory_disarm();
+  } else if (!goes_on) {
+    memory_disarm();
+    why_not_recorded = is_armed ? "PyTorch's lock of its callbacks was not found"
+                                : "it was forked while the recording of its parent began";
+    atomic_store(&gate_state, GATE_UNRECORDED);
+  } else {
+    if (has_callbacks) sampling_after_fork_in_child();
+    atomic_store(&gate_state, GATE_INHERITED);
+  }
 }
 
-bool session_is_recording(void) {
-  int seen = atomic_load_explicit(&state, memory_order_acquire);
-  if (seen != SESSION_INHERITED) return seen == SESSION_RECORDING;
-  if (!atomic_compare_exchange_strong(&state, &seen, SESSION_STARTING)) return false;
-  bool is_started = start_recording();
-  atomic_store(&state, is_started ? SESSION_RECORDING : SESSION_ENDED);
-  return is_started;
+static void say_unrecorded(void) {
+  capture_say("nothing is recorded of process %ld: %s; the program goes on", (long)getpid(), why_not_recorded);
 }
 
-bool session_is_running(void) { return atomic_load_explicit(&state, memory_order_acquire) == SESSION_RECORDING; }
+/* ---- All sources. */
+
+static void enter_thread(struct capture_thread *thread) {
+  for (const struct capture_source *const *source = capture_sources; *source; source++)
+    if ((*source)->enter_thread) (*source)->enter_thread(thread);
+}
+
+static bool arm_sources(void) {
+  const struct source_wishes wishes = {wants_shapes, wants_stacks, !without_callbacks[0]};
+  bool are_armed = true;
+  for (const struct capture_source *const *source = capture_sources; *source; source++)
+    if ((*source)->arm) are_armed &= (*source)->arm(&wishes);
+  return are_armed;
+}
+
+static void disarm_sources(void) {
+  size_t count = 0;
+  while (capture_sources[count]) count++;
+  while (count--)
+    if (capture_sources[count]->disarm) capture_sources[count]->disarm();
+}
+
+static bool set_detail_of_sources(enum detail detail) {
+  bool is_set = true;
+  for (const struct capture_source *const *source = capture_sources; *source; source++)
+    if ((*source)->set_detail) is_set &= (*source)->set_detail(detail);
+  return is_set;
+}
 
 /* ---- Entry points. They return 1 for yes and 0 for no. */
 
@@ -144,26 +164,35 @@ ENTRY_POINT void tfprof_capture_name_thread(const char *name);
 ENTRY_POINT void tfprof_capture_note_thread(unsigned tid, const char *name);
 /* What the program made its default process group with. */
 ENTRY_POINT void tfprof_capture_set_rank(int rank, int world_size);
+/* Ranges that the hooks note (noted_ranges.h). */
+ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
+ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
 ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
-/* Modules: what the hook's function for them is called with (module_discovery.h); the code object to be looked for, and
-** what is then seen of the caller's stack; whether that was right. */
-ENTRY_POINT int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, const void *code);
-/* What module_facts.h needs, and what it tells of a module: a new reference. */
-ENTRY_POINT int tfprof_capture_prepare_facts(void *reference_class, void *died, void *lazy_class);
-ENTRY_POINT void *tfprof_capture_module_facts(void *reference);
-ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, unsigned room);
-ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, const char *reason);
-/* A module (address not 0) or a parameter; then what it is like (module_rows.h). 0: no memory. */
-ENTRY_POINT int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth,
-                                         const char *name, const char *type);
-ENTRY_POINT int tfprof_capture_tell_change(int64_t row, int64_t parameters, int64_t bytes, int64_t trainable,
-                                           const char *kind, const char *shape, const char *dtype, const char *device,
-                                           const char *attributes);
-ENTRY_POINT void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new_type);
-ENTRY_POINT void tfprof_capture_module_died(uint64_t address, uint64_t type);
+/* Modules: what module_discovery.h and module_facts.h need; the code object to be looked for, and what is then seen of
+** the caller's stack; whether that was right. */
+ENTRY_POINT int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, void *lazy_class,
+                                            void *no_overrides, const void *code);
+ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, unsigned room);
+ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *reason);
+/* The thread that looks at the stacks of the others: about to come (0: there is one), and come. */
+ENTRY_POINT int tfprof_capture_begin_looking(void);
+ENTRY_POINT void tfprof_capture_look_at_threads(void);
+/* What module_facts.h tells of a module and what is below, or of a model: a new reference. */
+ENTRY_POINT void *tfprof_capture_module_tree(void *module);
+ENTRY_POINT void *tfprof_capture_model_tree(unsigned model);
+/* Appends what has not been told yet to a list. */
+ENTRY_POINT void tfprof_capture_module_news(void *list, int is_last_time);
 ENTRY_POINT void tfprof_capture_modules_again(unsigned milliseconds);
-/* Appends the modules that are not known yet to a list. */
-ENTRY_POINT void tfprof_capture_unknown_modules(void *list);
+/* A module (its number not 0) or a parameter; then what it is like (module_rows.h). 0: no memory. */
+ENTRY_POINT int tfprof_capture_tell_node(unsigned module, int64_t parent, int64_t depth, const char *name,
+                                         const char *type);
+ENTRY_POINT int tfprof_capture_tell_change(int64_t row, unsigned module, int64_t parameters, int64_t bytes,
+                                           int64_t trainable, const char *kind, const char *shape, const char *dtype,
+                                           const char *device, const char *attributes);
+/* Text that lies in no file (typed_sources.h). */
+ENTRY_POINT int tfprof_capture_find_sources(void *work, void *start_thread);
+ENTRY_POINT unsigned long tfprof_capture_wanted_source(char *name, unsigned long size);
+ENTRY_POINT void tfprof_capture_tell_source(const char *name, const char *text, int cell);
 /* How long an op takes here, before recording begins: with 1 callbacks that do nothing are registered, with 0 they go,
 ** and how many ops they saw is returned. Then: what those ops took without them, and with them. */
 ENTRY_POINT int tfprof_capture_calibrate(int is_on);
@@ -197,12 +226,15 @@ static uint64_t buffer_bytes(void) {
 /* As tfprof-capture has checked them. */
 static void read_sampling_options(void) {
   const char *mode = getenv("TFPROF_OPS"), *overhead = getenv("TFPROF_OVERHEAD"), *steps = getenv("TFPROF_STEPS"),
-             *size = getenv("TFPROF_MAX_SIZE");
+             *size = getenv("TFPROF_MAX_SIZE"), *rate = getenv("TFPROF_MAX_RATE");
   sampling_asked = (struct sampling_options){.mode = OPS_ALL, .overhead = 0.02, .last_step = -1};
+  sampling_asked.seed = sampling_seed_of(process_identity_job());
+  process_identity_set_seed(sampling_asked.seed);
   if (mode && !strcmp(mode, "sampled")) sampling_asked.mode = OPS_SAMPLED;
   if (mode && !strcmp(mode, "none")) sampling_asked.mode = OPS_NONE;
   if (overhead && *overhead) sampling_asked.overhead = strtod(overhead, NULL) / 100;
   if (size && *size) sampling_asked.max_bytes = strtoull(size, NULL, 10);
+  if (rate && *rate && sampling_asked.mode != OPS_ALL) bytes_an_hour = strtoull(rate, NULL, 10);
   if (!steps || !*steps) return;
   char *end;
   sampling_asked.first_step = sampling_asked.last_step = strtoll(steps, &end, 10);
@@ -215,15 +247,20 @@ int tfprof_capture_load(void) {
   const char *path = getenv("TFPROF_RUN_DIRECTORY");
   if (!path || path[0] != '/' || strlen(path) >= sizeof directory) return 0;
   memcpy(directory, path, strlen(path) + 1);
-  is_quiet = is_set("TFPROF_QUIET", false);
+  capture_say_nothing(is_set("TFPROF_QUIET", false));
   wants_shapes = is_set("TFPROF_SHAPES", true);
   const char *mode = getenv("TFPROF_PYTHON_MODE");
   wants_stacks = !mode || strcmp(mode, "none") != 0;
   wants_memory = is_set("TFPROF_MEMORY", true);
-  if (!forks_watch(after_fork_in_child)) return 0;
+  for (const struct capture_source *const *source = capture_sources; *source; source++)
+    if ((*source)->locks) forks_add((*source)->locks);
+  if (!forks_watch((struct fork_watch){recording_before_fork, recording_after_fork_in_parent, after_fork_in_child}))
+    return 0;
+  gate_set_child(start_recording, say_unrecorded);
+  thread_tell_entry(enter_thread);
   if (wants_memory) memory_begin();
-  read_sampling_options();
   process_identity_begin();
+  read_sampling_options();
   return 1;
 }
 
@@ -231,28 +268,30 @@ int tfprof_capture_begin(const char *torch_version) {
   char reason[256];
   process_identity_set_framework(torch_version);
   bool is_memory_found = torch_memory_find(reason, sizeof reason);
-  set_part(PART_MEMORY, wants_memory ? PART_DEGRADED : PART_OFF,
+  part_set(PART_MEMORY, wants_memory ? PART_DEGRADED : PART_OFF,
            !wants_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
-  set_part(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
-  set_part(PART_MODULES, PART_OFF,
+  part_set(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
+  part_set(PART_MODULES, PART_OFF,
            wants_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
-  set_part(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --python=none");
+  part_set(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --python=none");
   if (!guarded_read_begin() || !thread_records_begin(buffer_bytes())) {
-    session_say("nothing is recorded: out of memory or file descriptors; the program goes on");
+    capture_say("nothing is recorded: out of memory or file descriptors; the program goes on");
     return 0;
   }
   if (!torch_find(reason, sizeof reason) || !torch_self_test(reason, sizeof reason)) {
     snprintf(without_callbacks, sizeof without_callbacks, "%s", reason);
     return 0;
   }
+  /* Where it fails backward passes take as long as PyTorch makes them take. */
+  sampling_asked.are_ranges_free = thread_state_prove();
   bool has_lock = torch_lock_find();
   if (!has_lock && torch_layout.has_details)
     snprintf(reason, sizeof reason, "forked processes are not recorded: PyTorch's lock of its callbacks was not found");
-  set_part(PART_OPS, torch_layout.has_details && has_lock ? PART_OK : PART_DEGRADED, reason);
-  if (sampling_asked.mode == OPS_NONE) set_part(PART_OPS, PART_OFF, "asked with --ops=none");
-  set_part(PART_STEPS, PART_OK, "");
-  set_part(PART_COUNTERS, PART_OK, "");
-  set_part(PART_CLOCK, PART_OK, clock_source());
+  part_set(PART_OPS, torch_layout.has_details && has_lock ? PART_OK : PART_DEGRADED, reason);
+  if (sampling_asked.mode == OPS_NONE) part_set(PART_OPS, PART_OFF, "asked with --ops=none");
+  part_set(PART_STEPS, PART_OK, "");
+  part_set(PART_COUNTERS, PART_OK, "");
+  part_set(PART_CLOCK, PART_OK, clock_source());
   return 1;
 }
 
@@ -260,28 +299,28 @@ int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
   process_identity_set_framework(torch_version);
   if (!without_callbacks[0]) snprintf(without_callbacks, sizeof without_callbacks, "it cannot be listened to");
   if (!is_possible || !thread_records_begin(buffer_bytes())) {
-    session_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", process_identity_framework(),
+    capture_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", process_identity_framework(),
                 without_callbacks);
     return 0;
   }
-  char text[sizeof session_parts[0].reason];
+  char text[sizeof capture_parts[0].reason];
   snprintf(text, sizeof text, "torch.profiler records three steps in fifty: %.180s", without_callbacks);
-  set_part(PART_OPS, PART_DEGRADED, text);
+  part_set(PART_OPS, PART_DEGRADED, text);
   static const char missing[] = "not recorded through torch.profiler";
-  set_part(PART_SHAPES, PART_OFF, missing);
-  set_part(PART_STACKS, PART_OFF, missing);
-  set_part(PART_MODULES, PART_OFF, missing);
-  set_part(PART_MEMORY, PART_OFF, missing);
-  set_part(PART_STEPS, PART_OK, "");
-  set_part(PART_COUNTERS, PART_OK, "");
+  part_set(PART_SHAPES, PART_OFF, missing);
+  part_set(PART_STACKS, PART_OFF, missing);
+  part_set(PART_MODULES, PART_OFF, missing);
+  part_set(PART_MEMORY, PART_OFF, missing);
+  part_set(PART_STEPS, PART_OK, "");
+  part_set(PART_COUNTERS, PART_OK, "");
   clock_is_counter = false; /* the profiler's times are nanoseconds */
-  set_part(PART_CLOCK, PART_OK, "clock_gettime");
+  part_set(PART_CLOCK, PART_OK, "clock_gettime");
   return 1;
 }
 
 int tfprof_capture_add_op(const char *name, uint64_t thread, int64_t start_ns, int64_t end_ns, int64_t sequence,
                           unsigned forward_thread, int scope) {
-  if (!session_is_recording()) return 0;
+  if (!gate_may_record()) return 0;
   return profiler_windows_add(
       &(struct profiler_op){name, thread, start_ns, end_ns, sequence, forward_thread, (uint8_t)scope});
 }
@@ -290,7 +329,7 @@ int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count) {
   char reason[256];
   if (!wants_shapes) return 0;
   bool is_proved = torch_inputs_prove_tensors(samples, count, reason, sizeof reason);
-  if (!is_proved) set_part(PART_SHAPES, PART_OFF, reason);
+  if (!is_proved) part_set(PART_SHAPES, PART_OFF, reason);
   return is_proved;
 }
 
@@ -301,7 +340,7 @@ int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b) {
 int tfprof_capture_prove_inputs(void) {
   char reason[256] = "";
   bool is_proved = torch_inputs_prove_ops(reason, sizeof reason);
-  set_part(PART_SHAPES, is_proved ? PART_OK : PART_OFF, reason);
+  part_set(PART_SHAPES, is_proved ? PART_OK : PART_OFF, reason);
   return is_proved;
 }
 
@@ -314,7 +353,7 @@ int tfprof_capture_watch_memory(void) {
 int tfprof_capture_prove_memory(const void *address, int64_t bytes) {
   char reason[256] = "";
   bool is_proved = memory_prove((uintptr_t)address, bytes, reason, sizeof reason);
-  set_part(PART_MEMORY, is_proved ? PART_OK : PART_DEGRADED, reason);
+  part_set(PART_MEMORY, is_proved ? PART_OK : PART_DEGRADED, reason);
   return is_proved;
 }
 
@@ -322,7 +361,7 @@ int tfprof_capture_find_python(unsigned version) {
   char reason[256];
   if (!guarded_read_begin()) return 0;
   if (python_find(version, reason, sizeof reason) && python_watch_code(reason, sizeof reason)) return 1;
-  set_part(PART_STACKS, PART_OFF, reason);
+  part_set(PART_STACKS, PART_OFF, reason);
   return 0;
 }
 
@@ -334,7 +373,7 @@ int tfprof_capture_code_died(const void *code) { return python_code_died(code); 
 
 void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
   python_believe(is_proved);
-  set_part(PART_STACKS, is_proved ? PART_OK : PART_OFF, reason);
+  part_set(PART_STACKS, is_proved ? PART_OK : PART_OFF, reason);
 }
 
 void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }
@@ -345,69 +384,81 @@ void tfprof_capture_note_thread(unsigned tid, const char *name) { thread_name_no
 
 void tfprof_capture_set_rank(int rank, int world_size) { process_identity_set_rank(rank, world_size); }
 
+uint64_t tfprof_capture_begin_range(void) { return noted_range_begin(); }
+
+void tfprof_capture_end_range(const char *name, uint64_t start_ticks) { noted_range_end(name, start_ticks); }
+
 int tfprof_capture_profile_thread(void) { return python_calls_profile_thread(); }
 
 void tfprof_capture_no_calls(const char *reason) {
   char text[200];
-  if (session_parts[PART_STACKS].state == PART_OFF) return; /* the reason is there already */
+  if (capture_parts[PART_STACKS].state == PART_OFF) return; /* the reason is there already */
   snprintf(text, sizeof text, "calls are not recorded: %s", reason);
-  set_part(PART_STACKS, PART_DEGRADED, text);
+  part_set(PART_STACKS, PART_DEGRADED, text);
 }
 
-int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, const void *code) {
-  if (!module_discovery_begin(work, get_objects, start_thread)) return 0;
+int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, void *lazy_class,
+                                void *no_overrides, const void *code) {
+  if (!python_api_find()) return 0;
+  module_facts_begin(lazy_class, no_overrides);
+  module_discovery_begin(work, get_objects, start_thread);
+  module_sightings_begin();
   python_module_code = (uintptr_t)code;
   return 1;
 }
 
-unsigned tfprof_capture_describe_modules(uint64_t *modules, unsigned room) {
-  return python_describe_modules(modules, room);
+unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, unsigned room) {
+  return python_describe_modules(modules, calls, room);
 }
 
-void tfprof_capture_believe_modules(int is_proved, const char *reason) {
+void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *reason) {
   if (!is_proved) python_module_code = 0;
-  set_part(PART_MODULES, is_proved ? PART_OK : PART_OFF, reason);
+  python_tells_calls = is_proved && tells_calls;
+  part_set(PART_MODULES, is_proved ? PART_OK : PART_OFF, reason);
 }
 
-int tfprof_capture_prepare_facts(void *reference_class, void *died, void *lazy_class) {
-  return module_facts_begin(reference_class, died, lazy_class);
-}
+int tfprof_capture_begin_looking(void) { return module_discovery_begin_looking(); }
 
-void *tfprof_capture_module_facts(void *reference) { return module_facts(reference); }
+void tfprof_capture_look_at_threads(void) { module_discovery_look(); }
 
-int tfprof_capture_tell_node(uint64_t address, uint64_t object_type, int64_t parent, int64_t depth, const char *name,
-                             const char *type) {
-  return module_tell(&(struct module_node){address, object_type, parent, depth, name, type});
-}
+void *tfprof_capture_module_tree(void *module) { return module_facts_tree(module); }
 
-int tfprof_capture_tell_change(int64_t row, int64_t parameters, int64_t bytes, int64_t trainable, const char *kind,
-                               const char *shape, const char *dtype, const char *device, const char *attributes) {
-  return module_tell_change(
-      &(struct module_change){row, kind, shape, dtype, device, attributes, parameters, bytes, trainable});
-}
+void *tfprof_capture_model_tree(unsigned model) { return module_facts_model(model); }
 
-void tfprof_capture_module_died(uint64_t address, uint64_t type) {
-  module_died(address, type);
-  python_object_died((const void *)(uintptr_t)address);
-}
-
-void tfprof_capture_module_changed(uint64_t address, uint64_t type, uint64_t new_type) {
-  module_changed(address, type, new_type);
-  python_object_died((const void *)(uintptr_t)address); /* the threads look at it again */
-}
+void tfprof_capture_module_news(void *list, int is_last_time) { module_discovery_take(list, is_last_time); }
 
 void tfprof_capture_modules_again(unsigned milliseconds) { module_discovery_again(milliseconds); }
 
-void tfprof_capture_unknown_modules(void *list) { module_discovery_now(list); }
+int tfprof_capture_tell_node(unsigned module, int64_t parent, int64_t depth, const char *name, const char *type) {
+  return module_tell(&(struct module_node){module, parent, depth, name, type});
+}
+
+int tfprof_capture_tell_change(int64_t row, unsigned module, int64_t parameters, int64_t bytes, int64_t trainable,
+                               const char *kind, const char *shape, const char *dtype, const char *device,
+                               const char *attributes) {
+  return module_tell_change(
+      &(struct module_change){row, kind, shape, dtype, device, attributes, parameters, bytes, trainable, module});
+}
+
+int tfprof_capture_find_sources(void *work, void *start_thread) { return typed_sources_begin(work, start_thread); }
+
+unsigned long tfprof_capture_wanted_source(char *name, unsigned long size) {
+  return typed_sources_wanted(name, size);
+}
+
+void tfprof_capture_tell_source(const char *name, const char *text, int cell) {
+  typed_sources_tell(name, text, cell);
+}
 
 /* What recording an op takes in a real step, where caches are cold and ours and PyTorch's tables with them, is so many
 ** times what calling a callback that does nothing takes in a loop: measured, see tests/bench/capture.py. A change of
-** memory takes one part in so many of that. */
+** memory while no ops are recorded takes one part in so many of that (tests/bench/bench_capture_callbacks.c: 2 ns where
+** all is in the cache). */
 #define OP_FACTOR 1.8
-#define MEMORY_PART 16
+#define MEMORY_PART 64
 
 int tfprof_capture_calibrate(int is_on) {
-  if (without_callbacks[0] || atomic_load(&state) != SESSION_NONE) return 0;
+  if (without_callbacks[0] || atomic_load(&gate_state) != GATE_NONE) return 0;
   callbacks_prepare(wants_shapes, false);
   if (is_on) return ops_arm_empty();
   ops_disarm_empty();
@@ -422,50 +473,39 @@ void tfprof_capture_calibrated(int64_t ops, int64_t plain_ns, int64_t called_ns)
 }
 
 int tfprof_capture_arm(void) {
-  int expected = SESSION_NONE;
-  if (!atomic_compare_exchange_strong(&state, &expected, SESSION_STARTING)) return 0;
+  if (!gate_move(GATE_NONE, GATE_STARTING)) return 0;
   guarded_read_end();
   if (!start_recording()) {
-    atomic_store(&state, SESSION_ENDED);
+    atomic_store(&gate_state, GATE_ENDED);
     return 0;
   }
-  atomic_store(&state, SESSION_RECORDING);
-  if (session_parts[PART_MEMORY].state == PART_OK)
-    memory_arm(wants_stacks);
-  else
-    memory_disarm();
-  is_armed = without_callbacks[0];
+  atomic_store(&gate_state, GATE_RECORDING);
+  is_armed = arm_sources();
+  if (is_armed && !without_callbacks[0]) sampling_begin(&sampling_asked, set_detail_of_sources);
   if (is_armed) return 1;
-  callbacks_prepare(wants_shapes, wants_stacks);
-  is_armed = ranges_arm();
-  if (is_armed) {
-    sampling_begin(&sampling_asked);
-    return 1;
-  }
-  session_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
+  capture_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
               process_identity_framework());
   tfprof_capture_finish();
   return 0;
 }
 
 int tfprof_capture_pause(int is_paused) {
-  if (without_callbacks[0] || atomic_load(&state) != SESSION_RECORDING) return 0;
+  if (without_callbacks[0] || atomic_load(&gate_state) != GATE_RECORDING) return 0;
   static bool was_paused;
   if (was_paused == (is_paused != 0)) return 1;
   was_paused = is_paused;
-  bool has_memory = session_parts[PART_MEMORY].state == PART_OK;
-  sampling_pause(is_paused);
   if (is_paused) {
-    ranges_disarm();
-    if (has_memory) memory_disarm();
+    sampling_pause(true);
+    disarm_sources();
     return 1;
   }
-  if (has_memory) memory_arm(wants_stacks);
-  return ranges_arm();
+  bool are_armed = arm_sources(); /* before ops are recorded again */
+  sampling_pause(false);
+  return are_armed;
 }
 
 int tfprof_capture_switch(int mode) {
-  return !without_callbacks[0] && session_is_recording() && sampling_switch(mode);
+  return !without_callbacks[0] && gate_may_record() && sampling_switch(mode);
 }
 void tfprof_capture_begin_window(void) {
   if (!without_callbacks[0]) sampling_window(1);
@@ -475,27 +515,26 @@ void tfprof_capture_end_window(void) {
 }
 
 void tfprof_capture_flush(void) {
-  if (atomic_load(&state) == SESSION_RECORDING) recording_flush(FLUSH_TIMEOUT_MS);
+  if (atomic_load(&gate_state) == GATE_RECORDING) recording_flush(FLUSH_TIMEOUT_MS);
 }
 
 void tfprof_capture_finish(void) {
-  int expected = SESSION_RECORDING;
-  if (!atomic_compare_exchange_strong(&state, &expected, SESSION_ENDED)) return;
+  if (!gate_move(GATE_RECORDING, GATE_ENDED)) return;
   sampling_end();
-  ranges_disarm();
-  memory_disarm();
-  module_discovery_stop();
+  disarm_sources();
+  for (const struct capture_source *const *source = capture_sources; *source; source++)
+    if ((*source)->stop) (*source)->stop();
   struct process_identity identity;
   process_identity_get(&identity); /* the rank may have become known since */
-  recording_finish(&identity.profile, FINISH_TIMEOUT_MS);
+  recording_finish(&identity, FINISH_TIMEOUT_MS);
 }
 
 const char *tfprof_capture_path(void) { return recording_path(); }
 
 const char *tfprof_capture_part(int number) {
-  static char text[sizeof session_parts[0].reason + 32];
+  static char text[sizeof capture_parts[0].reason + 32];
   if (number < 0 || number >= PART_COUNT) return NULL;
-  session_part_text(number, text, sizeof text);
+  part_text(number, text, sizeof text);
   return text;
 }
 

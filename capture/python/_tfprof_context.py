@@ -7,6 +7,10 @@ In TensorFlow's graph mode every Session.run is a step.  In PyTorch a step ends 
 one tfprof.step() to the next; so it does in a plain Python loop, whose function calls are then traced.  Without
 trace_steps, what is to be traced is chosen: nothing in the first ten steps; then whatever fetches something new (a
 program without fetches: the first step), and now and then another one while less than half of the graph has been seen.
+A step after which a profile is dumped is traced, too, where none has been before it: nothing else would be in it.
+
+trace_next_step() and dump_next_step() mean the next Session.run; of a loop, the step that ends next, which is traced
+from there on: called where the loop's body begins, all of it.
 """
 
 import os
@@ -65,10 +69,17 @@ class ProfileContext:
     def trace_next_step(self):
         if self._enabled:
             self._trace_next = True
+            self._look_again()
 
     def dump_next_step(self):
         if self._enabled:
             self._dump_next = True
+            self._look_again()
+
+    def _look_again(self):
+        """Whether to trace what was not to be traced when it began."""
+        if isinstance(self._driver, LoopDriver):
+            self._driver.look_again()
 
     def step(self, number=None):
         """A step of the loop begins here; the same as tfprof.step()."""
@@ -77,7 +88,8 @@ class ProfileContext:
     def _should_trace(self, step, fetches):
         if self._traced > MAX_TRACED_STEPS:
             return False
-        should = step in self._trace_steps or self._trace_next
+        is_dumped = step in self._dump_steps or self._dump_next
+        should = step in self._trace_steps or self._trace_next or (is_dumped and not self._traced)
         if not should and self._is_automatic and step > WARMUP_STEPS:
             name = fetches()
             if name not in self._fetched:
@@ -99,7 +111,7 @@ class ProfileContext:
             os.makedirs(self._directory, exist_ok=True)
             if is_traced or self.profiler._source is not None:
                 self.profiler._write_profile(os.path.join(self._directory, "profile_%d" % step))
-            else:
+            else:  # asked for by another thread than that of the steps
                 sys.stderr.write("tfprof: no step has been traced by step %d, nothing is dumped\n" % step)
         for view, options, steps in self._views:
             if step in steps:
@@ -280,6 +292,10 @@ class LoopDriver:
             self.context._traced -= 1
         self.is_marked = True
         self.start(number)
+
+    def look_again(self):
+        if threading.get_ident() == self.thread:
+            self.outside(lambda: self.number is None or self.recorder is not None or self.start(self.number))
 
     def start(self, number):
         self.number = number

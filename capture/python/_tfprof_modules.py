@@ -1,8 +1,9 @@
 """Tells the capture library what the modules of the program's models are: names, classes, parameters, their changes.
 
-The library sees modules only as addresses on the stacks of ops; those that it does not know it has found and handed to
-found(), on a thread of its own, as weak references.  What is to be known of a module it gathers in one piece
-(module_facts.h): nothing of the program is called, nothing that it can see is changed, and nothing of it is held here.
+The library sees modules only as addresses on the stacks of ops; what is to be known of those that it does not know it
+gathers in one piece, as long as they are there (module_facts.h), and hands to found(), on a thread of its own: nothing
+of the program is called, nothing that it can see is changed, and nothing of it is held here.  A module is named by a
+number, which is that of another one when the program has made a model like one that is gone.
 
 Names are those of named_parameters() and named_modules() of the first model that has parameters.  A module that is part
 of no other that is known is the root of a model; its own name is that of its class.  The names within other models
@@ -15,7 +16,6 @@ were replaced, frozen, moved or taken out since.  A model that is gone stays as 
 import json
 import os
 import time
-import weakref
 from _thread import allocate_lock
 
 LOCK_SECONDS = 2
@@ -24,20 +24,13 @@ LAZY_SECONDS = 1  # until lazy parameters are looked at again
 SHARE = 500  # of the time that passes looking again takes at most one part in so many
 
 
-class Reference(weakref.ref):
-    """To a module. The library makes them; where it lies is said here once it is known."""
-
-    __slots__ = ("address",)
-
-
 class Known:
     """A module that was told of."""
 
-    __slots__ = ("reference", "row", "depth", "path", "kind", "is_root", "is_removed", "parameters", "children")
+    __slots__ = ("row", "depth", "path", "is_root", "is_removed", "parameters", "children")
 
-    def __init__(self, reference, row, depth, path, kind, is_root):
-        self.reference, self.row, self.depth, self.path, self.is_root = reference, row, depth, path, is_root
-        self.kind = kind  # address of its class
+    def __init__(self, row, depth, path, is_root):
+        self.row, self.depth, self.path, self.is_root = row, depth, path, is_root
         self.is_removed = False  # from the module that it was seen in first
         self.parameters = {}  # Parameter by key
         self.children = {}  # Known by key
@@ -55,7 +48,6 @@ class Parameter:
 class Modules:
     def __init__(self, library, torch, say_problem):
         self.library, self.torch, self.say_problem = library, torch, say_problem
-        self.module_class = torch.nn.Module
         self.lazy_class = getattr(torch.nn.parameter, "UninitializedTensorMixin", None)
         self.begin()
         os.register_at_fork(after_in_child=self.begin)
@@ -63,168 +55,140 @@ class Modules:
     def begin(self):
         """Nothing has been told yet; also in a forked child, whose dump is another one."""
         self.lock = allocate_lock()
+        self.waiting = []  # news that were not told yet
         self.rows = 0
-        self.modules = {}  # by address: Known
+        self.modules = {}  # by number: Known
+        self.roots = {}  # by model: Known
         self.names = set()  # of roots
         self.has_main = False
         self.is_broken = False
 
     # ---- Called by the library, and at the end.
 
-    def found(self, references):
+    def found(self, is_last_time=0):
+        """Tells what module_facts.h says is new: (model, [facts]), or (number, number that is the same module). At the
+        end of the program a thread may stay where it is: what it has not told yet is in the list for the last one.
+        """
+        self.library.tfprof_capture_module_news(self.waiting, is_last_time)
         if self.is_broken or not self.lock.acquire(True, LOCK_SECONDS):
             return
         try:
             no_overrides = getattr(self.torch._C, "DisableTorchFunction", None)
             if no_overrides is None:
-                self.update(references)
+                self.update()
             else:
                 with no_overrides():
-                    self.update(references)
+                    self.update()
         except Exception as problem:
             self.is_broken = True
             self.say_problem(problem)
         finally:
             self.lock.release()
 
-    def died(self, reference):
-        address = getattr(reference, "address", None)
-        known = self.modules.get(address)
-        if known is not None and known.reference is reference:
-            del self.modules[address]
-            self.library.tfprof_capture_module_died(address, known.kind)
-
     def settle(self, flush):
         """At the end: what has been seen, initialised, added or changed since."""
         flush()
-        unknown = []
-        self.library.tfprof_capture_unknown_modules(unknown)
-        if unknown or self.rows:
-            self.found(unknown)
+        self.found(1)
 
-    def update(self, references):
+    def update(self):
         start = time.monotonic()
         self.is_settled = True
-        self.facts = {}  # by address, of this time
-        self.owners = {}  # by address of a tensor: the name under which it comes first, this time
-        for known in list(self.modules.values()):
-            if known.is_root:
-                self.look_at(known.reference)
-                self.tell_tree(known)
-        new, inside = [], set()
-        for reference in references:
-            facts = self.look_at(reference)
-            if facts is not None and facts[0] not in self.modules:
-                new.append((reference, facts))
-                inside.update(self.addresses_below(facts))
-        for reference, facts in new:
-            if facts[0] not in inside and facts[0] not in self.modules:
-                self.tell_root(reference, facts)
-        self.facts = self.owners = None
+        owners = {}
+        for model, root in list(self.roots.items()):
+            tree = self.library.tfprof_capture_model_tree(model)
+            if tree is not None:
+                self.tell_tree(root, tree, owners)
+        done = 0
+        while done < len(self.waiting):
+            first, second = self.waiting[done]
+            done += 1
+            if not isinstance(second, int):
+                self.tell_news(first, second)
+            elif first in self.modules:
+                self.change(self.modules[first].row, "made again", module=second)
+        del self.waiting[:done]
         pause = max((time.monotonic() - start) * SHARE, LOOK_AGAIN_SECONDS)
         self.library.tfprof_capture_modules_again(int(1000 * (pause if self.is_settled else LAZY_SECONDS)))
 
-    # ---- Looking.
-
-    def look_at(self, reference):
-        """(address, address of the class, class, [(key, address, reference)], [(key, address, facts)]) of a module, its
-        children and its parameters; None when it is gone, or no module.
-        """
-        facts = self.library.tfprof_capture_module_facts(reference)
-        if facts is False:
-            facts = self.look_closely(reference())
-        if facts is None:
-            return None
-        if not issubclass(facts[2], self.module_class):
-            self.library.tfprof_capture_module_died(facts[0], facts[1])  # something else lies there now
-            return None
-        self.facts[facts[0]] = facts
-        return facts
-
-    def look_closely(self, module):
-        """The same of a module whose parts are in other things than dictionaries, as those of a ScriptModule."""
-        if module is None:
-            return None
-        children = [] if not hasattr(module, "_modules") else list(module._modules.items())
-        parameters = [] if not hasattr(module, "_parameters") else list(module._parameters.items())
-        return (
-            id(module),
-            id(type(module)),
-            type(module),
-            [(key, id(child), Reference(child, self.died)) for key, child in children if child is not None],
-            [
-                (key, id(one), (type(one), one.shape, one.dtype, one.device, one.requires_grad))
-                for key, one in parameters
-                if one is not None
-            ],
-        )
-
-    def addresses_below(self, facts):
-        """Of all modules that are part of one."""
-        seen, waiting = set(), list(facts[3])
-        while waiting:
-            _, address, reference = waiting.pop()
-            if address not in seen:
-                seen.add(address)
-                below = self.facts.get(address) or self.look_at(reference)
-                waiting.extend(below[3] if below else ())
-        return seen
-
     # ---- Walking.
 
-    def tell_root(self, reference, facts):
-        name = base = class_name(facts[2], reference)
+    def tell_news(self, model, tree):
+        number = tree[0][0]
+        known = self.modules.get(number)
+        if known is None and model:
+            known = self.roots[model] = self.tell_root(tree)
+        if known is not None:
+            self.tell_tree(known, tree, {})
+
+    def tell_root(self, tree):
+        facts = tree[0]
+        name = base = class_name(facts)
         number = 1
         while name in self.names:
             number += 1
             name = "%s_%d" % (base, number)
         self.names.add(name)
         path = name
-        below = [self.facts.get(address) for address in self.addresses_below(facts)]
-        if not self.has_main and any(one and one[4] for one in [facts] + below):
+        if not self.has_main and any(one[4] is None or one[4] for one in tree):
             self.has_main = True
             path = ""
-        self.tell_tree(self.tell_module(reference, facts, None, name, path))
+        return self.tell_module(facts, None, name, path)
 
-    def tell_tree(self, root):
+    def tell_tree(self, root, tree, owners):
         """Whatever of a root's tree is not known yet, or not known so: each module once, in the order of
-        named_modules().
+        named_modules(). `owners`: by address of a tensor the name under which it comes first.
         """
-        seen, waiting = set(), [root]
+        facts = {one[0]: one for one in tree}
+        seen, waiting = set(), [(root, tree[0][0])]
         while waiting:
-            known = waiting.pop()
-            if known.row in seen:
+            known, number = waiting.pop()
+            if known.row in seen or number not in facts:
                 continue
             seen.add(known.row)
-            facts = self.facts.get(getattr(known.reference, "address", None)) or self.look_at(known.reference)
-            if facts is None:
-                continue
-            address, kind = facts[:2]
-            if known.kind != kind:
-                self.library.tfprof_capture_module_changed(address, known.kind, kind)
-                known.kind = kind
-            self.tell_parameters(known, facts[4])
-            waiting.extend(reversed(self.tell_children(known, facts[3])))
+            children, parameters = facts[number][3:]
+            if children is None:
+                children, parameters = self.look_closely(facts[number], facts)
+            self.tell_parameters(known, parameters, owners)
+            waiting.extend(reversed(self.tell_children(known, children, facts)))
 
-    def tell_children(self, known, children):
+    def look_closely(self, its, facts):
+        """The children and parameters of a module that has them in other things than dictionaries, as a ScriptModule;
+        what is below is added to the facts. Of one that is gone nothing is known.
+        """
+        module = its[2]()
+        children, parameters = [], []
+        if module is None:
+            return children, parameters
+        for key, child in list(getattr(module, "_modules", {}).items()):
+            if child is not None:
+                tree = self.library.tfprof_capture_module_tree(child)
+                for one in tree:
+                    facts.setdefault(one[0], one)
+                children.append((key, tree[0][0]))
+        for key, one in list(getattr(module, "_parameters", {}).items()):
+            if one is not None:
+                parameters.append((key, id(one), (type(one), one.shape, one.dtype, one.device, one.requires_grad)))
+        return children, parameters
+
+    def tell_children(self, known, children, facts):
+        """[(Known, number)] of them."""
         now = {}
-        for key, address, reference in children:
-            child = self.modules.get(address)
-            if child is None:
+        for key, number in children:
+            child = self.modules.get(number)
+            if child is None and number in facts:
                 path = join(known.path, key)
-                facts = self.look_at(reference)
-                if facts is None:
-                    continue
-                child = self.tell_module(reference, facts, known, path, path)
-            now[key] = child
-        for key, child in known.children.items():
-            if child not in now.values():
+                child = self.tell_module(facts[number], known, path, path)
+            if child is not None:
+                now[key] = child, number
+        present = [child for child, _ in now.values()]
+        for child in known.children.values():
+            if child not in present:
                 self.remove(child)
-        for child in now.values():
+        for child in present:
             if child.is_removed:
                 child.is_removed = False
                 self.change(child.row, "added")
-        known.children = now
+        known.children = {key: child for key, (child, _) in now.items()}
         return list(now.values())
 
     def remove(self, known):
@@ -246,7 +210,7 @@ class Modules:
             parameter.state = None
             self.change(parameter.row, "removed", "x".join(map(str, shape)), dtype, device, count=0, size=0)
 
-    def tell_parameters(self, known, parameters):
+    def tell_parameters(self, known, parameters, owners):
         now = set()
         for key, address, facts in parameters:
             now.add(key)
@@ -256,9 +220,9 @@ class Modules:
             name = join(known.path, key)
             parameter = known.parameters.get(key)
             if parameter is None:
-                row = self.tell((0, 0), known.row, known.depth + 1, name, facts[0].__name__)
+                row = self.tell(0, known.row, known.depth + 1, name, facts[0].__name__)
                 parameter = known.parameters[key] = Parameter(row)
-            owner = self.owners.setdefault(address, name)
+            owner = owners.setdefault(address, name)
             shape, trainable = tuple(map(int, facts[1])), bool(facts[4])
             dtype, same_as = str(facts[2]).rpartition(".")[2], None if owner == name else owner
             state = (shape, dtype, str(facts[3]), trainable, same_as)
@@ -287,27 +251,24 @@ class Modules:
 
     # ---- Telling.
 
-    def tell_module(self, reference, facts, parent, name, path):
-        address, kind = facts[:2]
+    def tell_module(self, facts, parent, name, path):
         depth = 0 if parent is None else parent.depth + 1
-        row = self.tell(
-            (address, kind), None if parent is None else parent.row, depth, name, class_name(facts[2], reference)
-        )
-        known = Known(reference, row, depth, path, kind, parent is None)
-        reference.address = address
-        self.modules[address] = known
+        row = self.tell(facts[0], None if parent is None else parent.row, depth, name, class_name(facts))
+        known = self.modules[facts[0]] = Known(row, depth, path, parent is None)
         return known
 
-    def tell(self, identity, parent, depth, name, kind):
+    def tell(self, module, parent, depth, name, kind):
         parent = -1 if parent is None else parent
-        if not self.library.tfprof_capture_tell_node(*identity, parent, depth, encode(name), encode(kind)):
+        if not self.library.tfprof_capture_tell_node(module, parent, depth, encode(name), encode(kind)):
             raise MemoryError("a module is not recorded")
         self.rows += 1
         return self.rows - 1
 
-    def change(self, row, kind, shape=None, dtype=None, device=None, attributes=None, count=-1, size=-1, trainable=-1):
+    def change(
+        self, row, kind, shape=None, dtype=None, device=None, attributes=None, count=-1, size=-1, trainable=-1, module=0
+    ):
         texts = map(encode, (kind, shape, dtype, device, attributes))
-        if not self.library.tfprof_capture_tell_change(row, count, size, trainable, *texts):
+        if not self.library.tfprof_capture_tell_change(row, module, count, size, trainable, *texts):
             raise MemoryError("a change of a module is not recorded")
 
 
@@ -328,9 +289,11 @@ def item_size(dtype):
     return size
 
 
-def class_name(its_class, reference):
-    """Of a ScriptModule that of the class that was scripted."""
+def class_name(facts):
+    """Of a ScriptModule that of the class that was scripted, of a lazy module that of the class it becomes."""
+    its_class = facts[1]
     if its_class.__module__.startswith("torch.jit"):
-        module = reference()
+        module = facts[2]()
         return str(getattr(module, "original_name", None) or its_class.__name__)
-    return its_class.__name__
+    becomes = getattr(its_class, "cls_to_become", None)
+    return becomes.__name__ if isinstance(becomes, type) else its_class.__name__

@@ -109,14 +109,19 @@ class ProfileOptionBuilder:
     def with_stdout_output(self):
         return self._with(output="stdout")
 
+    def _with_file(self, kind, path):
+        if not path:
+            raise ValueError("with_%s_output needs the name of a file" % kind)
+        return self._with(output="%s:outfile=%s" % (kind, path))
+
     def with_file_output(self, outfile):
-        return self._with(output="file:outfile=%s" % outfile)
+        return self._with_file("file", outfile)
 
     def with_timeline_output(self, timeline_file):
-        return self._with(output="timeline:outfile=%s" % timeline_file)
+        return self._with_file("timeline", timeline_file)
 
     def with_pprof_output(self, pprof_file):
-        return self._with(output="pprof:outfile=%s" % pprof_file)
+        return self._with_file("pprof", pprof_file)
 
     def order_by(self, attribute):
         return self._with(order_by=attribute)

@@ -30,8 +30,9 @@ def text(field, content):
 
 
 def entry(field, key, value):
-    """Of a map whose keys are numbers; `value` is its encoded second field."""
-    return message(field, integer(1, key) + value)
+    """Of a map whose keys are numbers; `value` is its encoded second field. The key is always there, as protobuf's own
+    writers have it."""
+    return message(field, varint(1 << 3) + varint(key) + value)
 
 
 def numbers(field, values):

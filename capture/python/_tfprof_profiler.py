@@ -261,9 +261,8 @@ def _reports(name, lines):
 
 
 def run_advise(opening, options):
-    words = ["advise"]
+    words = ["advise", "-checkers", "all" if options is None else ",".join(options) or "''"]
     if options is not None:
-        words += ["-checkers", ",".join(options) or "''"]
         for checker_options in options.values():
             for name, value in (checker_options or {}).items():
                 words += ["-" + name, str(value)]
@@ -370,12 +369,17 @@ def advise(graph=None, run_meta=None, options=0):
 
 
 def write_op_log(graph, log_dir, op_log=None, run_meta=None, add_trace=True):
-    """Writes log_dir/tfprof_log: op_log, and for each op of the graph floating point
-    operations, call stack and types."""
+    """Writes log_dir/tfprof_log: op_log, and for each op of the graph floating point operations, call stack and types;
+    of a model of PyTorch, which needs no TensorFlow, the parameters that training changes."""
     sources = _sources()
-    log = sources.op_log_of(graph if graph is not None else sources.default_graph(), op_log, run_meta, add_trace)
+    if sources.is_module(graph):
+        # Messages of one kind that follow each other are one message.
+        log = (sources.bytes_of(op_log) if op_log is not None else b"") + sources.op_log_of_module(graph)
+    else:
+        graph = graph if graph is not None else sources.default_graph()
+        log = sources.op_log_of(graph, op_log, run_meta, add_trace).SerializeToString()
     with open(os.path.join(log_dir, "tfprof_log"), "wb") as file:
-        file.write(log.SerializeToString())
+        file.write(log)
 
 
 def print_model_analysis(graph, run_meta=None, op_log=None, tfprof_cmd="scope", tfprof_options=0):

@@ -26,7 +26,7 @@ class Recording:
         self.library = library
         self.holding_gil = ctypes.PyDLL(os.environ["TFPROF_LIBRARY"])
         self.torch = torch
-        self.modules = None
+        self.modules = self.typed = None
 
     def begin(self):
         """Whether it records."""
@@ -49,6 +49,10 @@ class Recording:
             except Exception as problem:
                 self.believe_stacks(False, "%s: %s" % (type(problem).__name__, problem))
             try:
+                self.begin_typed()
+            except Exception as problem:
+                self.say_problem(problem)
+            try:
                 self.prove_modules()
             except Exception as problem:
                 self.believe_modules(False, "%s: %s" % (type(problem).__name__, problem))
@@ -64,7 +68,7 @@ class Recording:
             except Exception as problem:
                 reason = "%s: %s" % (type(problem).__name__, problem)
                 self.library.tfprof_capture_no_calls(reason.encode("utf-8", "replace"))
-        for watch in (self.name_threads, self.watch_ranks):
+        for watch in (self.watch_threads, self.watch_ranks, self.note_phases):
             try:
                 watch()
             except Exception as problem:
@@ -76,11 +80,13 @@ class Recording:
             watch_calls()
         return True
 
-    def name_threads(self):
+    def watch_threads(self):
         """Threads of the module threading tell their names as they start, where the module looks at their number; of
         those that were there before they are told now. Those that Python did not start keep the name that the system
-        has for them, and so does the main thread.
+        has for them, and so does the main thread.  With the first of them comes the thread that looks at their stacks
+        when they meet a new module.
         """
+        import _thread
         import functools
         import threading
 
@@ -90,6 +96,12 @@ class Recording:
         name_thread = self.holding_gil.tfprof_capture_name_thread
         note_thread = self.holding_gil.tfprof_capture_note_thread
         foreign, main = threading._DummyThread, threading.main_thread()
+        begin_looking = self.library.tfprof_capture_begin_looking
+        look_at_threads = self.holding_gil.tfprof_capture_look_at_threads
+
+        def look_from_now_on():
+            if self.modules is not None and begin_looking():
+                _thread.start_new_thread(look_at_threads, ())
 
         @functools.wraps(look_at_number)
         def look_and_tell(thread):
@@ -97,6 +109,7 @@ class Recording:
             try:
                 if not isinstance(thread, foreign):
                     name_thread(kept_of_name(thread))
+                    look_from_now_on()
             except Exception:
                 pass  # a name is not worth a line on the program's stderr for each thread
 
@@ -104,6 +117,7 @@ class Recording:
         for thread in threading.enumerate():
             if thread.native_id and thread is not main and not isinstance(thread, foreign):
                 note_thread(thread.native_id, kept_of_name(thread))
+                look_from_now_on()
 
     def watch_ranks(self):
         """The rank of a process whose launcher says nothing of it, as with torch.multiprocessing.spawn: where
@@ -127,6 +141,9 @@ class Recording:
                 pass  # no member of the group
 
         groups._update_default_pg = keep_and_tell
+
+    def note_phases(self):
+        sys.modules["_tfprof_hooks"].load_beside("_tfprof_phases").Noting(self.holding_gil, self.torch).begin()
 
     def begin_windows(self, version):
         """PyTorch cannot be listened to: torch.profiler watches some steps."""
@@ -328,6 +345,11 @@ class Recording:
             frame = frame.f_back
         return told
 
+    def begin_typed(self):
+        if self.has_stacks:
+            self.typed = load_beside("_tfprof_typed").TypedSources(self.library, self.say_problem)
+            self.typed.begin(self.holding_gil)
+
     # ---- Python calls.
 
     def prepare_calls(self):
@@ -406,44 +428,66 @@ class Recording:
             return self.believe_modules(False, "this PyTorch calls modules in another way; from 2.1 on they are known")
         ctypes, library = self.ctypes, self.holding_gil
         texts, numbers = ctypes.c_char_p, ctypes.c_int64
-        library.tfprof_capture_tell_node.argtypes = [ctypes.c_uint64] * 2 + [numbers] * 2 + [texts] * 2
-        library.tfprof_capture_tell_change.argtypes = [numbers] * 4 + [texts] * 5
-        library.tfprof_capture_module_died.argtypes = [ctypes.c_uint64] * 2
-        library.tfprof_capture_module_changed.argtypes = [ctypes.c_uint64] * 3
+        library.tfprof_capture_tell_node.argtypes = [ctypes.c_uint] + [numbers] * 2 + [texts] * 2
+        library.tfprof_capture_tell_change.argtypes = [numbers, ctypes.c_uint] + [numbers] * 3 + [texts] * 5
         library.tfprof_capture_modules_again.argtypes = [ctypes.c_uint]
-        library.tfprof_capture_unknown_modules.argtypes = [ctypes.py_object]
-        library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 3 + [ctypes.c_void_p]
-        library.tfprof_capture_prepare_facts.argtypes = [ctypes.py_object] * 3
-        library.tfprof_capture_module_facts.argtypes = [ctypes.py_object]
-        library.tfprof_capture_module_facts.restype = ctypes.py_object
+        library.tfprof_capture_module_news.argtypes = [ctypes.py_object, ctypes.c_int]
+        library.tfprof_capture_find_modules.argtypes = [ctypes.py_object] * 5 + [ctypes.c_void_p]
+        library.tfprof_capture_module_tree.argtypes = [ctypes.py_object]
+        library.tfprof_capture_module_tree.restype = ctypes.py_object
+        library.tfprof_capture_model_tree.argtypes = [ctypes.c_uint]
+        library.tfprof_capture_model_tree.restype = ctypes.py_object
         part = sys.modules["_tfprof_hooks"].load_beside("_tfprof_modules")
         modules = part.Modules(library, self.torch, self.say_problem)
-        if not library.tfprof_capture_prepare_facts(part.Reference, modules.died, modules.lazy_class):
-            return self.believe_modules(False, "this Python lacks a function")
-        if not library.tfprof_capture_find_modules(modules.found, gc.get_objects, _thread.start_new_thread, id(code)):
+        functions = (modules.found, gc.get_objects, _thread.start_new_thread)
+        classes = (modules.lazy_class, getattr(self.torch._C, "DisableTorchFunction", None))
+        if not library.tfprof_capture_find_modules(*functions, *classes, id(code)):
             return self.believe_modules(False, "this Python lacks a function")
         if not self.sees_modules():
             return self.believe_modules(False, "the locals of this Python's frames are laid out in another way")
         self.modules = modules
-        self.believe_modules(True, "")
+        tells_calls = code.co_varnames[:3] == ("self", "args", "kwargs") and not code.co_cellvars and self.sees_calls()
+        reason = "" if tells_calls else "how often they are called is not known: this Python's dictionaries have no numbers"
+        self.believe_modules(True, reason, tells_calls)
 
-    def believe_modules(self, is_proved, reason):
-        self.holding_gil.tfprof_capture_believe_modules(int(is_proved), reason.encode("utf-8", "replace"))
+    def believe_modules(self, is_proved, reason, tells_calls=False):
+        believe = self.holding_gil.tfprof_capture_believe_modules
+        believe(int(is_proved), int(tells_calls), reason.encode("utf-8", "replace"))
 
-    def sees_modules(self):
-        ctypes, describe = self.ctypes, self.holding_gil.tfprof_capture_describe_modules
-        seen = (ctypes.c_uint64 * 4)()
+    def look_twice(self):
+        """A module that calls another twice: the addresses of both, and the modules and the numbers of the calls that the
+        library saw on the stack each time, the innermost first.
+        """
+        describe, seen = self.holding_gil.tfprof_capture_describe_modules, []
 
         class Looking(self.torch.nn.Module):
-            def forward(self):
-                return describe(seen, 4)
+            def forward(self, word):
+                modules, calls = (self.numbers * 4)(), (self.numbers * 4)()
+                count = describe(modules, calls, 4)
+                seen.append((list(modules[:count]), list(calls[:count])))
 
         class Calling(self.torch.nn.Module):
             def forward(self, other):
-                return other()
+                for _ in range(2):
+                    other(word=1)
 
         outer, inner = Calling(), Looking()
-        return outer(inner) == 2 and list(seen[:2]) == [id(inner), id(outer)]
+        inner.numbers = self.ctypes.c_uint64
+        outer(inner)
+        return [id(inner), id(outer)], seen
+
+    def sees_modules(self):
+        modules, seen = self.look_twice()
+        return [one for one, _ in seen] == [modules, modules]
+
+    def sees_calls(self):
+        """Whether a call has a number that stays while it lasts and grows from call to call, with keywords and without."""
+        (first, second), (third, fourth) = ([calls for _, calls in self.look_twice()[1]] for _ in range(2))
+        return (
+            0 < first[1] < first[0] < second[0] < third[1] < third[0] < fourth[0]
+            and first[1] == second[1]
+            and third[1] == fourth[1]
+        )
 
     # ---- The end.
 
@@ -455,7 +499,11 @@ class Recording:
 
         flush, modules = self.library.tfprof_capture_flush, self.modules
 
+        typed = self.typed
+
         def finish():
+            if typed is not None:
+                typed.tell_all()
             if modules is not None:
                 modules.settle(flush)
             self.library.tfprof_capture_finish()

@@ -14,6 +14,9 @@ import tempfile
 import weakref
 
 
+load_beside = None  # set by the module tfprof
+
+
 def quoted(text):
     return "'" + str(text).replace("'", "''") + "'"
 
@@ -35,10 +38,14 @@ class Source:
         return path
 
 
+def is_module(graph):
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(graph, torch.nn.Module)
+
+
 def source_of(graph, op_log=None):
     """Of a tf.Graph or a model of PyTorch; None: of neither."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(graph, torch.nn.Module):
+    if is_module(graph):
         return TraceSource([graph])
     return None if graph is None else GraphSource(graph, op_log)
 
@@ -128,6 +135,14 @@ def op_log_of(graph, op_log=None, run_meta=None, add_trace=True, add_trainable_v
     return log
 
 
+def op_log_of_module(module):
+    """An encoded OpLogProto with a model's parameters, by the names that named_parameters() gives them: which training
+    changes."""
+    encode = load_beside("_tfprof_profile_proto")
+    return b"".join(encode.message(1, encode.text(1, name) + encode.text(3, "_trainable_variables"))
+                    for name, parameter in module.named_parameters() if parameter.requires_grad)
+
+
 class GraphSource(Source):
     def __init__(self, graph, op_log=None):
         if graph is not None and not hasattr(graph, "as_graph_def"):
@@ -163,15 +178,32 @@ class GraphSource(Source):
 # ---- Traces.
 
 
+exported = weakref.WeakKeyDictionary()  # torch.profiler writes a trace once: its compressed text, kept for the next time
+
+
+def export(profiler):
+    """The trace of a torch.profiler, compressed."""
+    if profiler not in exported:
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "trace.json")
+            try:
+                profiler.export_chrome_trace(path)
+            except RuntimeError as problem:
+                if "already saved" not in str(problem):
+                    raise
+                raise ValueError("torch.profiler has written this trace already, which it does once: "
+                                 "give the path of that file instead") from None
+            with open(path, "rb") as file:
+                exported[profiler] = gzip.compress(file.read(), 1)
+    return exported[profiler]
+
+
 def trace_of(recorded):
     """A Chrome trace as a dictionary, from a torch.profiler, a path or such a dictionary."""
     if isinstance(recorded, dict):
         return recorded
     if hasattr(recorded, "export_chrome_trace"):
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, "trace.json")
-            recorded.export_chrome_trace(path)
-            return trace_of(path)
+        return json.loads(gzip.decompress(export(recorded)))
     with open(recorded, "rb") as file:
         content = file.read()
     if content[:2] == b"\x1f\x8b":

@@ -20,7 +20,7 @@
 #include "classic/classic.h"
 #include "write/pprof.h"
 
-enum { NO_ROW = UINT32_MAX };
+enum { ITEMS_BETWEEN_LOOKS = 1024, NO_ROW = UINT32_MAX };
 
 struct stacks {
   const struct classic_result *result;
@@ -96,7 +96,7 @@ static enum tfprof_status find_call(struct stacks *stacks, uint32_t caller, uint
 }
 
 /* The place of a displayed line in the profile, below that of the displayed line around it. */
-static enum tfprof_status add_row(struct stacks *stacks, size_t row) {
+static enum tfprof_status add_stack_row(struct stacks *stacks, size_t row) {
   const struct classic_result *result = stacks->result;
   const struct classic_model *model = result->model;
   const struct classic_row *r = &result->rows[row];
@@ -148,6 +148,7 @@ static enum tfprof_status add_item(struct stacks *stacks, uint32_t item) {
 
 enum tfprof_status classic_write_pprof(const struct classic_result *result, const char *path,
                                        struct tfprof_error *error) {
+  struct store *store = result->model->store;
   struct stacks stacks = {.result = result};
   enum tfprof_status status = find_metric(result, &stacks.metric, error);
   if (status) return status;
@@ -170,10 +171,16 @@ enum tfprof_status classic_write_pprof(const struct classic_result *result, cons
   if (!stacks.rows || !stacks.stack || !stacks.is_leaf) status = error_no_memory(error);
   if (!status) {
     memset(stacks.rows, 0xff, ((size_t)result->item_count + 1) * sizeof *stacks.rows);
-    for (size_t row = 0; row < result->row_count && !status; row++) status = add_row(&stacks, row);
-    for (uint32_t item = 0; item < result->item_count && !status; item++) status = add_item(&stacks, item);
+    for (size_t row = 0; row < result->row_count && !status; row++)
+      status = row % ITEMS_BETWEEN_LOOKS == 0 && store_interrupted(store) ? TFPROF_INTERRUPTED
+                                                                          : add_stack_row(&stacks, row);
+    for (uint32_t item = 0; item < result->item_count && !status; item++)
+      status = item % ITEMS_BETWEEN_LOOKS == 0 && store_interrupted(store) ? TFPROF_INTERRUPTED
+                                                                           : add_item(&stacks, item);
     if (!status) status = pprof_comment(stacks.pprof, metrics[stacks.metric].comment);
-    if (status == TFPROF_NO_MEMORY)
+    if (status == TFPROF_INTERRUPTED)
+      error_set(error, status, "interrupted");
+    else if (status == TFPROF_NO_MEMORY)
       error_no_memory(error);
     else if (status)
       error_set(error, status, "more stacks than a profile of pprof can number");

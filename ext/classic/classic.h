@@ -83,8 +83,9 @@ bool classic_generation_has(int generation, int option);
 const char *classic_generation_standard(int generation, int option);
 /* Bits of SELECT_x. */
 uint32_t classic_generation_selects(int generation);
-/* What nobody set gets the default of the other generation, and so does a selection of what it does not know. */
-enum tfprof_status classic_set_generation(struct classic_options *options, int generation, struct tfprof_error *error);
+/* It belongs to all generations alike. */
+bool classic_generations_share(int option);
+bool classic_option_is_given(const struct classic_options *options, int option);
 /* "-max_depth                  10", a line for each option that the generation has. */
 void classic_options_print(const struct classic_options *options, FILE *file);
 
@@ -158,6 +159,11 @@ struct classic_user_type {
 /* Once for a model. */
 enum tfprof_status classic_model_add_types(struct classic_model *model, const struct classic_user_type *types,
                                            size_t count, struct tfprof_error *error);
+/* Whether the lines of the view follow a legend, "node name | ...", and have three times for micros. */
+bool classic_has_legend(const struct classic_options *options, enum classic_view view);
+/* Sets what a view of an older generation has by default and its other views have not. */
+enum tfprof_status classic_adapt_options(struct classic_options *options, enum classic_view view,
+                                         struct tfprof_error *error);
 /* TFPROF_NOT_FOUND: there is no such step, and the message lists those that there are; or no traces for the code
 ** view. */
 enum tfprof_status classic_check(const struct classic_model *model, enum classic_view view,
@@ -224,7 +230,8 @@ void classic_write_device(const struct classic_result *result, uint32_t item, FI
 void classic_write_op_types(const struct classic_result *result, uint32_t item, FILE *file);
 void classic_write_shape(const struct classic_result *result, uint32_t item, FILE *file);
 void classic_write_input_shapes(const struct classic_result *result, uint32_t item, FILE *file);
-/* code, op: the nodes of an item as a JSON list of objects: name, device, shape, input_shapes and the metrics. */
+/* code, op: the nodes of an item as a JSON list of objects: name, device, shape, input_shapes and the metrics. Of many
+** nodes an interrupt leaves a part of the list. */
 void classic_write_members(const struct classic_result *result, uint32_t item, FILE *file);
 void classic_write_tensor(const struct classic_result *result, uint32_t item, FILE *file);
 /* The tensor of an item's name, NULL: the checkpoint has none. */
@@ -250,10 +257,10 @@ enum tfprof_status classic_write_pprof(const struct classic_result *result, cons
 
 struct classic_patterns;
 /* Parted by commas. One that is no expression matches nothing; *wrong (to be freed) then says so, else NULL. NULL: no
-** memory. */
-struct classic_patterns *classic_patterns_create(const char *list, char **wrong);
+** memory. Where the store is interrupted nothing matches any more. */
+struct classic_patterns *classic_patterns_create(struct store *store, const char *list, char **wrong);
 /* The same of one expression, in which commas are commas. */
-struct classic_patterns *classic_pattern_create(const char *expression, char **wrong);
+struct classic_patterns *classic_pattern_create(struct store *store, const char *expression, char **wrong);
 void classic_patterns_free(struct classic_patterns *patterns);
 bool classic_patterns_match(struct classic_patterns *patterns, const char *text, size_t length);
 /* Which of them match: bit 0 is the first, the last bit stands for all from the 64th on. */
@@ -261,5 +268,7 @@ uint64_t classic_patterns_matching(struct classic_patterns *patterns, const char
 /* The list is ".*" alone. */
 bool classic_patterns_is_all(const struct classic_patterns *patterns);
 bool classic_patterns_is_empty(const struct classic_patterns *patterns);
+/* TFPROF_INTERRUPTED where some texts were not tried because of an interrupt. */
+enum tfprof_status classic_patterns_interrupted(const struct classic_patterns *patterns, struct tfprof_error *error);
 
 #endif

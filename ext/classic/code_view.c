@@ -59,7 +59,7 @@ static bool line_text(struct code *code, uint32_t frame, bool is_gradient, strin
   return ok;
 }
 
-static size_t slot_of(const struct code *code, uint32_t parent, string_id name) {
+static size_t slot_of_line(const struct code *code, uint32_t parent, string_id name) {
   uint64_t hash = ((uint64_t)parent << 32 | name) * UINT64_C(0x9e3779b97f4a7c15);
   return (size_t)(hash >> 24) & code->mask;
 }
@@ -72,7 +72,7 @@ static bool grow_map(struct code *code) {
   code->mask = size - 1;
   for (size_t i = 0; i < old_size; i++) {
     if (!old[i].item) continue;
-    size_t at = slot_of(code, old[i].parent, old[i].name);
+    size_t at = slot_of_line(code, old[i].parent, old[i].name);
     while (slots[at].item) at = (at + 1) & code->mask;
     slots[at] = old[i];
   }
@@ -84,7 +84,7 @@ static bool grow_map(struct code *code) {
 static bool child(struct code *code, uint32_t parent, string_id name, uint32_t frame, uint32_t *item) {
   struct classic_result *result = code->result;
   if ((!code->slots || result->item_count * 2 > code->mask) && !grow_map(code)) return false;
-  size_t at = slot_of(code, parent, name);
+  size_t at = slot_of_line(code, parent, name);
   for (; code->slots[at].item; at = (at + 1) & code->mask) {
     if (code->slots[at].parent == parent && code->slots[at].name == name) {
       *item = code->slots[at].item - 1;
@@ -242,7 +242,7 @@ static void sort_nodes(uint32_t *nodes, uint32_t count) {
   if (i < count) qsort(nodes, count, sizeof *nodes, compare_nodes);
 }
 
-static bool finish(struct code *code, struct classic_tree *tree) {
+static bool finish_code_view(struct code *code, struct classic_tree *tree) {
   struct classic_result *result = code->result;
   uint32_t count = result->item_count;
   struct classic_children *children = &tree->children;
@@ -292,7 +292,7 @@ enum tfprof_status classic_code_tree(struct classic_tree *tree, const struct cla
   if (ok) {
     memset(code.items[0], 0xff, traces * sizeof *code.items[0]);
     memset(code.items[1], 0xff, traces * sizeof *code.items[1]);
-    ok = take_nodes(&code, gradients) && finish(&code, tree);
+    ok = take_nodes(&code, gradients) && finish_code_view(&code, tree);
   }
   if (ok) {
     classic_gather_members(result, accounting);

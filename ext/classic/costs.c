@@ -32,7 +32,7 @@ struct classic_costs {
   struct classic_node_values *last;
 };
 
-static struct column *take(const struct segment *segment, unsigned column) {
+static struct column *take_cost_column(const struct segment *segment, unsigned column) {
   struct column *value = segment->columns[column];
   return value && value->form != COLUMN_ABSENT ? column_retain(value) : NULL;
 }
@@ -60,9 +60,9 @@ enum tfprof_status classic_costs_create(struct profile *profile, uint32_t *ranks
     const struct segment *segment = table->segments[i];
     struct cost_segment *to = &costs->segments[costs->segment_count++];
     to->rows = segment->rows;
-    to->node = take(segment, COLUMN_node_steps_node_id);
-    to->step = take(segment, COLUMN_node_steps_step_id);
-    for (unsigned k = 0; k < COST_COUNT; k++) to->costs[k] = take(segment, cost_columns[k].column);
+    to->node = take_cost_column(segment, COLUMN_node_steps_node_id);
+    to->step = take_cost_column(segment, COLUMN_node_steps_step_id);
+    for (unsigned k = 0; k < COST_COUNT; k++) to->costs[k] = take_cost_column(segment, cost_columns[k].column);
   }
   return TFPROF_OK;
 }
@@ -204,7 +204,7 @@ static void sum_up_execs(const struct classic_model *model, int64_t step, struct
 }
 
 /* What does not depend on the step. */
-static void begin(const struct classic_model *model, struct classic_values *values) {
+static void begin_costs(const struct classic_model *model, struct classic_values *values) {
   for (uint32_t i = 0; i < model->node_count; i++) {
     values[i].of[METRIC_params] = model->nodes[i].parameters;
     values[i].of[METRIC_float_ops] = model->nodes[i].flops;
@@ -213,8 +213,8 @@ static void begin(const struct classic_model *model, struct classic_values *valu
 }
 
 /* Sums become averages, each by itself and rounded down; flops are those of all runs where there are any. */
-static void finish(const struct classic_model *model, int64_t step, struct classic_values *values, const uint32_t *runs,
-                   const uint32_t *ran) {
+static void finish_costs(const struct classic_model *model, int64_t step, struct classic_values *values,
+                         const uint32_t *runs, const uint32_t *ran) {
   for (uint32_t i = 0; i < model->node_count; i++) {
     int64_t *of = values[i].of, flops = of[METRIC_float_ops];
     if (step < 0 && runs[i] > 1) {
@@ -251,13 +251,13 @@ static bool sum_up(const struct classic_model *model, int64_t step, struct class
   bool ok = runs && ran && is_step && block;
   struct wanted wanted = {step < 0 ? NULL : is_step, model->step_count};
   for (uint32_t i = 0; ok && i < model->step_count; i++) is_step[i] = model->steps[i] == step;
-  if (ok) begin(model, values);
+  if (ok) begin_costs(model, values);
   for (size_t i = 0; ok && i < costs->segment_count; i++)
     add_rows(costs, &costs->segments[i], &wanted, values, runs, block);
   if (ok && step < 0) memcpy(ran, runs, nodes * sizeof *ran);
   else if (ok) find_ran(costs, ran, block);
   if (ok && model->execs) sum_up_execs(model, step, values, runs, ran);
-  if (ok) finish(model, step, values, runs, ran);
+  if (ok) finish_costs(model, step, values, runs, ran);
   free(ran);
   free(runs);
   free(is_step);

@@ -7,7 +7,8 @@
 ** Their lines differ, too (lines.c): no explanations and no legend; micros is one pair of times; in 0.12 bytes are
 ** those of the outputs, and a scalar has no parameters, in 1.3 one, and in neither a shape.  A shape of one element
 ** counts as a scalar, which files written by the profiler do not tell apart.  Source lines have the text of the line
-** behind them.
+** behind them.  The op view, which 1.3 brought, is shown by its documents with every op, a legend and three times, as
+** in 2: there -account_type_regexes is .* unless it is given.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static const struct entry options_0_12[] = {{OPTION_max_depth, "4"},
                                             {OPTION_min_float_ops, "0"},
                                             {OPTION_device_regexes, ".*"},
                                             {OPTION_order_by, "name"},
-                                            {OPTION_account_type_regexes, "Variable"},
+                                            {OPTION_account_type_regexes, "Variable,VariableV2"},
                                             {OPTION_start_name_regexes, ".*"},
                                             {OPTION_trim_name_regexes, ""},
                                             {OPTION_show_name_regexes, ".*"},
@@ -68,13 +69,13 @@ static const struct entry *find_entry(int generation, int option) {
 }
 
 /* -generation and -compat are ours, and belong to all; output takes the place of dump_to_file, which all take. */
-static bool is_everywhere(int option) {
+bool classic_generations_share(int option) {
   return option == OPTION_generation || option == OPTION_compat || option == OPTION_output;
 }
 
 bool classic_generation_has(int generation, int option) {
   if (generation == GENERATION_2) return option != OPTION_device_regexes && option != OPTION_viz;
-  return is_everywhere(option) || find_entry(generation, option);
+  return classic_generations_share(option) || find_entry(generation, option);
 }
 
 const char *classic_generation_standard(int generation, int option) {
@@ -90,22 +91,13 @@ uint32_t classic_generation_selects(int generation) {
   return ((1u << SELECT_count) - 1) & ~(1u << SELECT_num_hidden_ops);
 }
 
-static bool is_given(const struct classic_options *options, int option) {
+bool classic_option_is_given(const struct classic_options *options, int option) {
   return options->given >> option & 1;
 }
 
-enum tfprof_status classic_set_generation(struct classic_options *options, int generation, struct tfprof_error *error) {
-  uint64_t given = options->given;
-  enum tfprof_status status = TFPROF_OK;
-  options->integers[OPTION_generation] = generation;
-  for (int i = 0; i < OPTION_count && !status; i++) {
-    bool is_lost = i == OPTION_select && (options->selected & ~classic_generation_selects(generation));
-    if (is_everywhere(i) || (is_given(options, i) && !is_lost)) continue;
-    if (is_lost) given &= ~(UINT64_C(1) << i);
-    status = classic_option_set(options, i, classic_generation_standard(generation, i), error);
-  }
-  options->given = given;
-  return status;
+bool classic_has_legend(const struct classic_options *options, enum classic_view view) {
+  int64_t generation = options->integers[OPTION_generation];
+  return generation == GENERATION_2 || (generation == GENERATION_1_3 && view == CLASSIC_OP);
 }
 
 static void print_option(const struct classic_options *options, int option, FILE *file) {
@@ -121,12 +113,12 @@ void classic_options_print(const struct classic_options *options, FILE *file) {
   if (generation == GENERATION_0_12)
     fprintf(file, "%-28s%s\n", "-dump_to_file", options->output_file ? options->output_file : "");
   for (int i = 0; i < OPTION_count && generation == GENERATION_2; i++) {
-    if (classic_generation_has(generation, i) && (i == OPTION_output || !is_everywhere(i)))
+    if (classic_generation_has(generation, i) && (i == OPTION_output || !classic_generations_share(i)))
       print_option(options, i, file);
   }
   /* What another generation's command set still counts. */
   for (int i = 0; i < OPTION_count; i++) {
-    if (!classic_generation_has(generation, i) && is_given(options, i)) print_option(options, i, file);
+    if (!classic_generation_has(generation, i) && classic_option_is_given(options, i)) print_option(options, i, file);
   }
   /* Ours, where they change anything. */
   if (generation != GENERATION_2) print_option(options, OPTION_generation, file);

@@ -102,7 +102,7 @@ static int metric_of(const struct classic_result *result, unsigned select) {
 /* micros brings the times of accelerators and CPUs along. */
 static bool is_selected(const struct classic_result *result, unsigned select) {
   uint32_t selected = result->options.selected;
-  if (generation_of(result) == GENERATION_2 && selected & 1u << SELECT_micros)
+  if (classic_has_legend(&result->options, result->view) && selected & 1u << SELECT_micros)
     selected |= 1u << SELECT_accelerator_micros | 1u << SELECT_cpu_micros;
   return selected & 1u << select;
 }
@@ -241,13 +241,16 @@ static void write_text_member(const struct classic_result *result, const char *k
 }
 
 void classic_write_members(const struct classic_result *result, uint32_t item, FILE *file) {
+  enum { MEMBERS_BETWEEN_LOOKS = 4096 };
   const struct classic_model *model = result->model;
   if (item == result->item_count || !result->member_first) return;
   fputc('[', file);
   for (uint32_t i = result->member_first[item]; i < result->member_first[item + 1]; i++) {
     uint32_t node = result->members[i];
     const struct classic_node *n = &model->nodes[node];
-    fprintf(file, "%s{\"position\": %u", i > result->member_first[item] ? ", " : "", i - result->member_first[item]);
+    uint32_t place = i - result->member_first[item];
+    if (place % MEMBERS_BETWEEN_LOOKS == MEMBERS_BETWEEN_LOOKS - 1 && store_interrupted(model->store)) return;
+    fprintf(file, "%s{\"position\": %u", place ? ", " : "", place);
     write_text_member(result, "name", n->name, file);
     write_text_member(result, "device", n->device, file);
     write_text_member(result, "shape", n->shape, file);
@@ -317,8 +320,13 @@ static bool has_shape(const struct classic_result *result, uint32_t item) {
   return shape && (generation_of(result) == GENERATION_2 || strcmp(pool_text(result->model->pool, shape), "1") != 0);
 }
 
+/* What is deeper stands as far in as what is that deep: of a chain of ops nearly all would be blanks, as many as the
+** square of its length. */
+enum { DEEPEST_INDENT = 2000 };
+
 static void write_blanks(int32_t count, FILE *file) {
   static const char blanks[] = "                                                                ";
+  if (count > DEEPEST_INDENT) count = DEEPEST_INDENT;
   for (; count > 0; count -= (int32_t)sizeof blanks - 1)
     fwrite(blanks, 1, count < (int32_t)sizeof blanks - 1 ? (size_t)count : sizeof blanks - 1, file);
 }
@@ -329,8 +337,10 @@ static void write_tree_line(const struct classic_result *result, size_t row, FIL
   size_t length;
   const char *name = classic_item_name(result, item, &length);
   int32_t indent = result->indents ? result->indents[row] : (result->rows[row].depth - 1) * 2;
-  if (result->hidden && result->hidden[item])
-    fprintf(file, "%*s...hidden %u...\n", indent - 2, "", result->hidden[item]);
+  if (result->hidden && result->hidden[item]) {
+    write_blanks(indent - 2, file);
+    fprintf(file, "...hidden %u...\n", result->hidden[item]);
+  }
   write_blanks(indent, file);
   fwrite(name, 1, length, file);
   if (generation_of(result) == GENERATION_0_12 && !result->options.selected) {
@@ -494,20 +504,20 @@ static const struct { uint8_t select; const char *text; } select_docs[] = {
     {SELECT_tensor_value, "tensor_value: The value in the checkpoint."},
 };
 
-static void write_head(const struct classic_result *result, FILE *file) {
+static void write_explanations(const struct classic_result *result, FILE *file) {
   fprintf(file, "\nDoc:\n%s\n", view_docs[result->view]);
   for (size_t i = 0; i < sizeof select_docs / sizeof select_docs[0]; i++) {
     if (result->options.selected & 1u << select_docs[i].select) fprintf(file, "%s\n", select_docs[i].text);
   }
   fputs("\nProfile:\n", file);
-  write_legend(result, file);
 }
 
 bool classic_write_report(const struct classic_result *result, FILE *file) {
   enum { LINES_BETWEEN_LOOKS = 256 };
   bool is_whole = true;
   int locking = __fsetlocking(file, FSETLOCKING_BYCALLER); /* not for each of the many parts of a line */
-  if (generation_of(result) == GENERATION_2) write_head(result, file);
+  if (generation_of(result) == GENERATION_2) write_explanations(result, file);
+  if (classic_has_legend(&result->options, result->view)) write_legend(result, file);
   for (size_t row = 0; is_whole && row < result->row_count; row++) {
     uint32_t item = result->rows[row].item;
     size_t length;

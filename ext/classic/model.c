@@ -63,7 +63,7 @@ static bool next_block(const struct profile_table *table, size_t *segment, struc
   return true;
 }
 
-static void read_block(struct block *block, unsigned column, int64_t otherwise) {
+static void read_model_block(struct block *block, unsigned column, int64_t otherwise) {
   const struct column *c = block->segment->columns[column];
   uint64_t nulls[BLOCK / 64];
   bool has_nulls = c && column_read(c, block->first, block->count, block->values, nulls);
@@ -96,7 +96,7 @@ static int64_t shape_elements(const char *shape) {
   return product;
 }
 
-static int compare_names(const void *left, const void *right, void *context) {
+static int compare_model_names(const void *left, const void *right, void *context) {
   const struct pool *pool = context;
   const struct classic_node *a = left, *b = right;
   if (a->name != b->name) {
@@ -111,7 +111,7 @@ static int compare_names(const void *left, const void *right, void *context) {
 
 static void fill_nodes(struct classic_node *nodes, struct block *block, const struct pool *pool) {
 #define FILL(member, type, column, otherwise)          \
-  read_block(block, COLUMN_nodes_##column, otherwise); \
+  read_model_block(block, COLUMN_nodes_##column, otherwise); \
   for (uint32_t i = 0; i < block->count; i++) nodes[i].member = (type)block->values[i];
   FILL(name, string_id, name, 0)
   FILL(op, string_id, op_type, 0)
@@ -156,9 +156,9 @@ static enum tfprof_status load_nodes(struct loading *loading) {
   }
   bool is_sorted = true;
   for (uint32_t i = 1; i < model->node_count && is_sorted; i++)
-    is_sorted = compare_names(&model->nodes[i - 1], &model->nodes[i], (void *)(uintptr_t)model->pool) < 0;
+    is_sorted = compare_model_names(&model->nodes[i - 1], &model->nodes[i], (void *)(uintptr_t)model->pool) < 0;
   if (!is_sorted)
-    qsort_r(model->nodes, model->node_count, sizeof *model->nodes, compare_names, (void *)(uintptr_t)model->pool);
+    qsort_r(model->nodes, model->node_count, sizeof *model->nodes, compare_model_names, (void *)(uintptr_t)model->pool);
   for (uint32_t i = 0; i < model->node_count; i++) loading->rank[model->nodes[i].row] = i;
   for (uint32_t i = 0; i < model->node_count; i++) {
     struct classic_node *node = &model->nodes[i];
@@ -207,7 +207,7 @@ static enum tfprof_status group_by_node(struct loading *loading, unsigned table_
     return error_no_memory(loading->error);
   }
   while (next_block(table, &segment, &block)) {
-    read_block(&block, column, -1);
+    read_model_block(&block, column, -1);
     for (uint32_t i = 0; i < block.count; i++, place++) {
       int64_t node = block.values[i];
       position[place] = node >= 0 && (uint64_t)node < loading->node_rows ? loading->rank[node] : UINT32_MAX;
@@ -239,7 +239,7 @@ static enum tfprof_status load_types(struct loading *loading) {
     const uint32_t *position = positions;
     struct block block = {0};
     for (size_t segment = 0; next_block(table, &segment, &block); position += block.count) {
-      read_block(&block, COLUMN_node_types_type, 0);
+      read_model_block(&block, COLUMN_node_types_type, 0);
       for (uint32_t i = 0; i < block.count; i++) {
         if (position[i] != UINT32_MAX) model->types[position[i]] = (string_id)block.values[i];
       }
@@ -257,7 +257,7 @@ static int compare_inputs(const void *left, const void *right) {
 static void fill_inputs(struct loading *loading, const uint32_t *position, struct block *block) {
   struct classic_input *inputs = loading->model->inputs;
 #define FILL(member, type, column, otherwise)                                           \
-  read_block(block, COLUMN_node_inputs_##column, otherwise);                            \
+  read_model_block(block, COLUMN_node_inputs_##column, otherwise);                            \
   for (uint32_t i = 0; i < block->count; i++) {                                         \
     if (position[i] != UINT32_MAX) inputs[position[i]].member = (type)block->values[i]; \
   }
@@ -266,7 +266,7 @@ static void fill_inputs(struct loading *loading, const uint32_t *position, struc
   FILL(shape, string_id, shape, 0)
   FILL(is_control, bool, is_control, 0)
 #undef FILL
-  read_block(block, COLUMN_node_inputs_source_node_id, -1);
+  read_model_block(block, COLUMN_node_inputs_source_node_id, -1);
   for (uint32_t i = 0; i < block->count; i++) {
     uint64_t source = (uint64_t)block->values[i];
     if (position[i] == UINT32_MAX) continue;

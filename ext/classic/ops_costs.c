@@ -27,7 +27,7 @@ static enum tfprof_status exec_of(struct ops_graph *graph, uint32_t node, uint32
   return TFPROF_OK;
 }
 
-static void add(int64_t *to, int64_t value) {
+static void add_cost(int64_t *to, int64_t value) {
   if (value != NO_VALUE && __builtin_add_overflow(*to, value, to)) *to = value < 0 ? INT64_MIN : INT64_MAX;
 }
 
@@ -55,9 +55,9 @@ static enum tfprof_status add_op_times(struct ops_graph *graph) {
         if (flops[i] != NO_VALUE && flops[i] > node->flops) node->flops = flops[i];
         status = exec_of(graph, graph->nodes[op], graph->steps[op], &exec);
         if (status) break;
-        add(&exec->runs, runs[i] == NO_VALUE || runs[i] < 1 ? 1 : runs[i]);
-        add(&exec->cpu_ns, self[i]);
-        add(&exec->accelerator_ns, device[i]);
+        add_cost(&exec->runs, runs[i] == NO_VALUE || runs[i] < 1 ? 1 : runs[i]);
+        add_cost(&exec->cpu_ns, self[i]);
+        add_cost(&exec->accelerator_ns, device[i]);
       }
       if (!status) status = derive_poll(graph->profile, graph->error);
     }
@@ -112,8 +112,8 @@ static enum tfprof_status add_device_work(struct ops_graph *graph, const struct 
     graph->list[node].trace = NO_ROW;
     graph->list[node].accelerator = devices[i];
     graph->list[node].is_known_placed = devices[i] != NO_ROW;
-    add(&exec->runs, 1);
-    add(&exec->accelerator_ns, durations[i]);
+    add_cost(&exec->runs, 1);
+    add_cost(&exec->accelerator_ns, durations[i]);
   }
   if (work->table == TABLE_kernels) graph->kernel_nodes = nodes;
   else graph->transfer_nodes = nodes;
@@ -145,13 +145,13 @@ static enum tfprof_status add_memory_of_op(struct ops_graph *graph, const struct
   uint32_t op = pieces->op;
   int64_t requested = 0, held = 0, peak = 0;
   for (size_t i = 0; i < count; i++) {
-    if (pieces[i].bytes > 0) add(&requested, pieces[i].bytes);
-    add(&held, pieces[i].bytes);
+    if (pieces[i].bytes > 0) add_cost(&requested, pieces[i].bytes);
+    add_cost(&held, pieces[i].bytes);
     peak = held > peak ? held : peak;
   }
   enum tfprof_status status = exec_of(graph, graph->nodes[op], graph->steps[op], &exec);
   if (status) return status;
-  add(&exec->requested_bytes, requested);
+  add_cost(&exec->requested_bytes, requested);
   /* Of several runs in a step the largest counts, as in TensorFlow. */
   exec->peak_bytes = peak > exec->peak_bytes ? peak : exec->peak_bytes;
   exec->residual_bytes = held > exec->residual_bytes ? held : exec->residual_bytes;

@@ -57,6 +57,7 @@ struct ops_graph {
   uint32_t op_count, module_rows;
   /* by row of ops */
   uint8_t *kinds; /* enum ops_kind */
+  uint32_t *nearest_kept, *nearest_module; /* itself or the nearest around it that is not left out; that is a module */
   uint32_t *parents, *modules, *traces, *forwards, *threads, *steps, *nodes;
   string_id *names, *shapes, *types;
   /* by row of nodes: the modules and parameters that the source knows; NO_ROW: none */
@@ -74,6 +75,8 @@ struct ops_graph {
   uint32_t thread_count;
   char *text; /* for names */
   size_t text_size;
+  uint64_t name_bytes; /* of all */
+  bool is_too_deep;    /* nodes stand higher up than they are, for the length of their names */
 };
 
 /* Fills list, edges and nodes. */

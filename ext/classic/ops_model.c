@@ -5,68 +5,6 @@
 #include "classic/model.h"
 #include "classic/ops_graph.h"
 
-/* ---- shapes ---- */
-
-/* The next element of a JSON list of texts, without its quotes; NULL: there is none. */
-static const char *next_text(const char *at, const char **text, size_t *length) {
-  if (!at || !(at = strchr(at, '"'))) return NULL;
-  const char *end = strchr(at + 1, '"');
-  if (!end) return NULL;
-  *text = at + 1;
-  *length = (size_t)(end - at - 1);
-  return end + 1;
-}
-
-static bool is_tensor_type(const char *type, size_t length) {
-  static const char *const others[] = {"", "Scalar", "ScalarList", "None", "Device", "String"};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (strlen(others[i]) == length && memcmp(others[i], type, length) == 0) return false;
-  return true;
-}
-
-/* One shape, from behind its bracket: "2,3]" -> "2x3". Returns where it ends. */
-static const char *shape_text(const char *at, char *to, size_t size, size_t *length) {
-  size_t used = 0;
-  for (; *at && *at != ']' && *at != '['; at++) {
-    if (*at == ' ') continue;
-    if (used + 1 < size) to[used++] = *at == ',' ? 'x' : *at;
-  }
-  if (used == 0) to[used++] = '1';
-  to[used] = '\0';
-  *length = used;
-  return at;
-}
-
-enum tfprof_status ops_graph_shapes(struct ops_graph *graph, string_id shapes, string_id types,
-                                    enum tfprof_status (*take)(void *context, int32_t place, const char *shape,
-                                                               size_t length),
-                                    void *context) {
-  const char *at = shapes ? pool_text(graph->pool, shapes) : "", *kinds = types ? pool_text(graph->pool, types) : NULL;
-  enum tfprof_status status = TFPROF_OK;
-  int32_t place = -1;
-  int depth = 0;
-  char shape[200];
-  for (; *at && !status; at++) {
-    if (*at == ']') depth--;
-    if (*at != '[') continue;
-    if (++depth == 1) continue;
-    bool is_tensor = true;
-    const char *type = NULL;
-    size_t length;
-    if (depth == 2) {
-      place++;
-      kinds = next_text(kinds, &type, &length);
-      is_tensor = kinds ? is_tensor_type(type, length) : at[1] != ']';
-    }
-    const char *end = at + 1 + strspn(at + 1, " ");
-    if (*end == '[' || !is_tensor) continue; /* a list of tensors: each of them; or none */
-    end = shape_text(at + 1, shape, sizeof shape, &length);
-    status = take(context, place, shape, length);
-    at = end - 1;
-  }
-  return status;
-}
-
 /* ---- the model ---- */
 
 struct finishing {
@@ -76,7 +14,7 @@ struct finishing {
   uint32_t input_capacity, input_count;
 };
 
-static int compare_names(const void *left, const void *right, void *context) {
+static int compare_type_names(const void *left, const void *right, void *context) {
   const struct ops_graph *graph = context;
   uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
   int order = strcmp(pool_text(graph->pool, graph->list[a].name), pool_text(graph->pool, graph->list[b].name));
@@ -283,7 +221,8 @@ static enum tfprof_status fill_steps(struct finishing *f) {
 static void graph_free(struct ops_graph *graph) {
   void *const scratch[] = {graph->parents,  graph->modules, graph->traces,
                            graph->forwards, graph->threads, graph->steps};
-  void *const parts[] = {graph->kinds,          graph->nodes,        graph->names,          graph->shapes, graph->types,
+  void *const parts[] = {graph->nearest_kept,   graph->nearest_module,
+                         graph->kinds,          graph->nodes,        graph->names,          graph->shapes, graph->types,
                          graph->node_of_module, graph->kernel_nodes, graph->transfer_nodes, graph->list,   graph->edges,
                          graph->execs,          graph->slots,        graph->previous,       graph->text};
   for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++) scratch_free(scratch[i]);
@@ -309,7 +248,7 @@ enum tfprof_status classic_model_of_ops(struct classic_model *model, struct prof
   if (!status && (!f.rank || !f.order)) status = error_no_memory(error);
   if (!status) {
     for (uint32_t i = 0; i < graph.count; i++) f.order[i] = i;
-    qsort_r(f.order, graph.count, sizeof *f.order, compare_names, &graph);
+    qsort_r(f.order, graph.count, sizeof *f.order, compare_type_names, &graph);
     for (uint32_t i = 0; i < graph.count; i++) f.rank[f.order[i]] = i;
     status = fill_nodes(&f);
   }

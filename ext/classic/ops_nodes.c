@@ -3,32 +3,7 @@
 #include <string.h>
 
 #include "classic/ops_graph.h"
-#include "derive/ancestors.h"
-
-/* ---- columns ---- */
-
-enum tfprof_status ops_graph_require(struct ops_graph *graph, unsigned table, const uint16_t *columns, size_t count) {
-  struct column_set set = {{0, 0}};
-  for (size_t i = 0; i < count; i++) column_set_add(&set, columns[i]);
-  return profile_require(graph->profile, table, &set, graph->error);
-}
-
-enum tfprof_status ops_graph_texts(struct ops_graph *graph, unsigned table, unsigned column, string_id **texts) {
-  const struct profile_table *content = &graph->profile->tables[table];
-  uint32_t rows;
-  enum tfprof_status status = derive_row_count(graph->profile, table, &rows, graph->error);
-  if (status) return status;
-  string_id *all = *texts = calloc((size_t)rows + 1, sizeof *all);
-  if (!all) return error_no_memory(graph->error);
-  for (size_t s = 0; s < content->segment_count; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      derive_texts(segment->columns[column], first, count, all + segment->first_row + first);
-    }
-  }
-  return derive_poll(graph->profile, graph->error);
-}
+#include "derive/links/ancestors.h"
 
 static enum tfprof_status load_ops(struct ops_graph *graph) {
   struct profile *profile = graph->profile;
@@ -82,14 +57,14 @@ static enum tfprof_status find_kinds(struct ops_graph *graph) {
 
 /* ---- nodes ---- */
 
-static uint32_t slot_of(const struct ops_graph *graph, const struct ops_slot *wanted) {
+static uint32_t slot_of_op(const struct ops_graph *graph, const struct ops_slot *wanted) {
   uint64_t hash = ((uint64_t)wanted->parent << 32 | wanted->name) * UINT64_C(0x9e3779b97f4a7c15);
   hash = (hash ^ hash >> 29 ^ ((uint64_t)wanted->trace << 32 | wanted->shapes)) * UINT64_C(0xbf58476d1ce4e5b9);
   return (uint32_t)(hash >> 32) & graph->mask;
 }
 
-static struct ops_slot *find_slot(struct ops_graph *graph, const struct ops_slot *wanted) {
-  for (uint32_t at = slot_of(graph, wanted);; at = (at + 1) & graph->mask) {
+static struct ops_slot *find_op_slot(struct ops_graph *graph, const struct ops_slot *wanted) {
+  for (uint32_t at = slot_of_op(graph, wanted);; at = (at + 1) & graph->mask) {
     struct ops_slot *slot = &graph->slots[at];
     if (!slot->node || (slot->parent == wanted->parent && slot->name == wanted->name && slot->trace == wanted->trace &&
                         slot->shapes == wanted->shapes))
@@ -108,9 +83,38 @@ static bool grow_slots(struct ops_graph *graph) {
   }
   graph->mask = (former ? former * 2 : 1024) - 1;
   for (uint32_t i = 0; i < former; i++)
-    if (old[i].node) *find_slot(graph, &old[i]) = old[i];
+    if (old[i].node) *find_op_slot(graph, &old[i]) = old[i];
   free(old);
   return true;
+}
+
+/* A name is the way to a node, so that names of ops nested a thousand deep would be longer than all else that there is.
+** Those that would be longer than this, or than the lesser length once all of them have taken enough, belong to nodes
+** that stand higher up. */
+enum { MAXIMUM_NAME = 4096, LESSER_NAME = 256, FREE_NAME_BYTES = 64 << 20, NAME_BYTES_OF_AN_OP = 128 };
+
+static size_t most_name_bytes(const struct ops_graph *graph) {
+  bool is_much = graph->name_bytes > FREE_NAME_BYTES + NAME_BYTES_OF_AN_OP * (uint64_t)graph->op_count;
+  return is_much ? LESSER_NAME : MAXIMUM_NAME;
+}
+
+/* Of a text that is longer than a name may be, its beginning: whole characters of UTF-8. */
+static size_t own_name_length(const struct ops_graph *graph, string_id name) {
+  size_t length = pool_length(graph->pool, name), most = most_name_bytes(graph) / 2;
+  const char *text = pool_text(graph->pool, name);
+  if (length <= most) return length;
+  while (most && ((unsigned char)text[most] & 0xc0) == 0x80) most--;
+  return most;
+}
+
+/* The parent, or the innermost of those around it in which a node of this name is not too long. */
+static uint32_t parent_with_room(struct ops_graph *graph, uint32_t parent, string_id name) {
+  size_t own = own_name_length(graph, name), most = most_name_bytes(graph);
+  while (parent != NO_ROW && pool_length(graph->pool, graph->list[parent].name) + 1 + own > most) {
+    graph->is_too_deep = true;
+    parent = graph->list[parent].parent;
+  }
+  return parent;
 }
 
 /* The full name: that of the parent, this one, and a number behind it from the second of the same name on. */
@@ -118,7 +122,7 @@ static enum tfprof_status name_node(struct ops_graph *graph, uint32_t parent, st
                                     string_id *full) {
   const char *above = parent != NO_ROW ? pool_text(graph->pool, graph->list[parent].name) : "";
   size_t above_length = parent != NO_ROW ? pool_length(graph->pool, graph->list[parent].name) : 0;
-  size_t size = above_length + pool_length(graph->pool, name) + 20;
+  size_t own_length = own_name_length(graph, name), size = above_length + own_length + 20;
   if (size > graph->text_size) {
     char *text = realloc(graph->text, size * 2);
     if (!text) return error_no_memory(graph->error);
@@ -126,8 +130,10 @@ static enum tfprof_status name_node(struct ops_graph *graph, uint32_t parent, st
     graph->text_size = size * 2;
   }
   int length =
-      snprintf(graph->text, graph->text_size, "%s%s%s", above, above_length ? "/" : "", pool_text(graph->pool, name));
+      snprintf(graph->text, graph->text_size, "%s%s%.*s", above, above_length ? "/" : "", (int)own_length,
+               pool_text(graph->pool, name));
   if (number) length += snprintf(graph->text + length, graph->text_size - (size_t)length, "_%u", number);
+  graph->name_bytes += (uint64_t)length;
   if (pool_intern(graph->pool, graph->text, (size_t)length, full)) return error_no_memory(graph->error);
   return TFPROF_OK;
 }
@@ -137,17 +143,18 @@ enum { COUNTER = NO_ROW - 1 };
 
 enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, string_id name, uint32_t trace,
                                   string_id shapes, bool is_scope, uint32_t *node) {
+  parent = parent_with_room(graph, parent, name);
   struct ops_slot key = {.parent = parent, .name = name, .trace = trace, .shapes = is_scope ? UINT32_MAX : shapes};
   while (!graph->slots || graph->slot_count + 2 > graph->mask / 2) {
     if (!grow_slots(graph)) return error_no_memory(graph->error);
   }
-  struct ops_slot *slot = find_slot(graph, &key);
+  struct ops_slot *slot = find_op_slot(graph, &key);
   if (slot->node) {
     *node = slot->node - 1;
     return TFPROF_OK;
   }
   struct ops_slot counter = {.parent = parent, .name = name, .trace = COUNTER, .shapes = is_scope};
-  struct ops_slot *counted = find_slot(graph, &counter);
+  struct ops_slot *counted = find_op_slot(graph, &counter);
   string_id full;
   enum tfprof_status status = name_node(graph, parent, name, counted->node, &full);
   if (status) return status;
@@ -164,7 +171,7 @@ enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, stri
   if (!counted->node) {
     *counted = counter;
     graph->slot_count++;
-    slot = find_slot(graph, &key); /* the place of the counter may have been its */
+    slot = find_op_slot(graph, &key); /* the place of the counter may have been its */
   }
   counted->node++;
   *slot = key;
@@ -302,11 +309,19 @@ static enum tfprof_status load_modules(struct ops_graph *graph) {
 
 /* ---- ops ---- */
 
-/* The nearest op around it that is of a kind at least; NO_ROW: none. */
-static uint32_t around(const struct ops_graph *graph, uint32_t op, enum ops_kind least, enum ops_kind most) {
-  do op = graph->parents[op];
-  while (op != NO_ROW && (graph->kinds[op] < least || graph->kinds[op] > most));
-  return op;
+/* By row of ops: itself, or else the nearest op around it that is of a kind from `least` to `most`; NO_ROW: none. */
+static uint32_t *nearest_of_kinds(struct ops_graph *graph, enum ops_kind least, enum ops_kind most) {
+  uint32_t *nearest = malloc(((size_t)graph->op_count + 1) * sizeof *nearest);
+  if (!nearest) return NULL;
+  for (uint32_t op = 0; op < graph->op_count; op++)
+    nearest[op] = graph->kinds[op] >= least && graph->kinds[op] <= most ? op : NO_ROW;
+  derive_inherit(graph->parents, nearest, graph->op_count);
+  return nearest;
+}
+
+/* The nearest around an op, not itself. */
+static uint32_t around(const struct ops_graph *graph, uint32_t op, const uint32_t *nearest) {
+  return graph->parents[op] == NO_ROW ? NO_ROW : nearest[graph->parents[op]];
 }
 
 static uint32_t module_of(const struct ops_graph *graph, uint32_t op) {
@@ -348,7 +363,7 @@ static bool is_of_gradient(const struct ops_graph *graph, uint32_t op) {
 
 /* Where an op stands. *is_called: the parent is an op that called it. */
 static enum tfprof_status place_op(struct ops_graph *graph, uint32_t op, uint32_t *parent, bool *is_called) {
-  uint32_t enclosing = around(graph, op, OPS_SCOPE, OPS_OP), module = module_of(graph, op);
+  uint32_t enclosing = around(graph, op, graph->nearest_kept), module = module_of(graph, op);
   uint32_t forward = graph->forwards[op];
   bool is_in_op = enclosing != NO_ROW && graph->kinds[enclosing] == OPS_OP;
   *is_called = is_in_op && (module == NO_ROW || module == module_of(graph, enclosing));
@@ -364,7 +379,7 @@ static enum tfprof_status place_op(struct ops_graph *graph, uint32_t op, uint32_
 
 static enum tfprof_status add_scope(struct ops_graph *graph, uint32_t op) {
   bool is_module = graph->kinds[op] == OPS_MODULE;
-  uint32_t enclosing = around(graph, op, is_module ? OPS_MODULE : OPS_SCOPE, is_module ? OPS_MODULE : OPS_OP);
+  uint32_t enclosing = around(graph, op, is_module ? graph->nearest_module : graph->nearest_kept);
   uint32_t parent = enclosing == NO_ROW ? NO_ROW : graph->nodes[enclosing], module = module_of(graph, op);
   if (module != NO_ROW && module != module_of(graph, enclosing)) parent = module;
   const char *name = pool_text(graph->pool, graph->names[op]);
@@ -407,7 +422,7 @@ static enum tfprof_status add_op(struct ops_graph *graph, uint32_t op) {
 
 /* An op comes after all that are around it, and one of the gradient after its forward op: that comes first in time, but
 ** may come later in the table where it is of another thread. `ways` has room for a way up for each of both. */
-static enum tfprof_status add_row(struct ops_graph *graph, uint32_t row, bool is_forward, uint32_t *ways) {
+static enum tfprof_status add_op_row(struct ops_graph *graph, uint32_t row, bool is_forward, uint32_t *ways) {
   uint32_t *way = ways + (is_forward ? graph->op_count : 0), length = 0;
   enum tfprof_status status = TFPROF_OK;
   for (uint32_t at = row; at != NO_ROW && graph->nodes[at] == NO_ROW; at = graph->parents[at])
@@ -415,7 +430,7 @@ static enum tfprof_status add_row(struct ops_graph *graph, uint32_t row, bool is
   while (length && !status) {
     uint32_t at = way[--length], forward = graph->forwards[at];
     if (!is_forward && forward != NO_ROW && graph->nodes[forward] == NO_ROW)
-      status = add_row(graph, forward, true, ways);
+      status = add_op_row(graph, forward, true, ways);
     if (!status && graph->nodes[at] == NO_ROW)
       status = graph->kinds[at] == OPS_OP ? add_op(graph, at) : add_scope(graph, at);
   }
@@ -424,25 +439,60 @@ static enum tfprof_status add_row(struct ops_graph *graph, uint32_t row, bool is
 
 /* ---- parameters as inputs ---- */
 
+/* A parameter that ops of a module may take. */
+struct takeable {
+  uint32_t module;
+  string_id shape;
+  uint32_t node;
+};
+struct takeables {
+  struct takeable *items; /* by module, shape and node */
+  uint32_t *taken;        /* at the first of a module and a shape: how many of these were looked at */
+  uint32_t count;
+};
+
+static int compare_takeables(const void *left, const void *right) {
+  const struct takeable *a = left, *b = right;
+  if (a->module != b->module) return a->module < b->module ? -1 : 1;
+  if (a->shape != b->shape) return a->shape < b->shape ? -1 : 1;
+  return (a->node > b->node) - (a->node < b->node);
+}
+
+/* The first that is not before (module, shape). */
+static uint32_t find_takeable(const struct takeables *all, uint32_t module, string_id shape) {
+  uint32_t low = 0, high = all->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    const struct takeable *at = &all->items[middle];
+    if (at->module < module || (at->module == module && at->shape < shape)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 struct taking {
   struct ops_graph *graph;
-  uint32_t node, count;
-  const uint32_t *parameters; /* those that it may take */
-  uint8_t *is_taken;          /* by node */
+  uint32_t node;
+  const struct takeables *all;
+  uint8_t *is_taken; /* by node */
 };
 
 static enum tfprof_status take_parameter(void *context, int32_t place, const char *shape, size_t length) {
   struct taking *taking = context;
   struct ops_graph *graph = taking->graph;
+  const struct takeables *all = taking->all;
+  uint32_t module = graph->list[taking->node].parent;
+  string_id text = pool_find(graph->pool, shape, length);
+  uint32_t first = text ? find_takeable(all, module, text) : all->count, i = first;
   (void)place;
-  for (uint32_t i = 0; i < taking->count; i++) {
-    struct ops_node *parameter = &graph->list[taking->parameters[i]];
-    if (taking->is_taken[taking->parameters[i]] || pool_length(graph->pool, parameter->shape) != length ||
-        memcmp(pool_text(graph->pool, parameter->shape), shape, length) != 0)
-      continue;
-    taking->is_taken[taking->parameters[i]] = 1;
-    parameter->trace = graph->list[taking->node].trace;
-    return add_edge(graph, taking->node, taking->parameters[i], false);
+  if (first < all->count) i += all->taken[first];
+  for (; i < all->count && all->items[i].module == module && all->items[i].shape == text; i++) {
+    uint32_t parameter = all->items[i].node;
+    all->taken[first] = i + 1 - first;
+    if (taking->is_taken[parameter]) continue;
+    taking->is_taken[parameter] = 1;
+    graph->list[parameter].trace = graph->list[taking->node].trace;
+    return add_edge(graph, taking->node, parameter, false);
   }
   return TFPROF_OK;
 }
@@ -453,28 +503,33 @@ static uint32_t taker_of(const struct ops_graph *graph, uint32_t node, bool is_a
   return module != NO_ROW && is_around ? graph->list[module].parent : module;
 }
 
-static enum tfprof_status connect(struct ops_graph *graph, bool is_around, uint8_t *is_taken) {
-  uint32_t count = graph->count, *first = calloc((size_t)count + 2, sizeof *first);
-  uint32_t *parameters = malloc(((size_t)count + 1) * sizeof *parameters);
-  enum tfprof_status status = first && parameters ? TFPROF_OK : error_no_memory(graph->error);
-  if (!status) {
-    for (uint32_t i = 0; i < count; i++)
-      if (taker_of(graph, i, is_around) != NO_ROW) first[taker_of(graph, i, is_around) + 1]++;
-    for (uint32_t i = 0; i < count; i++) first[i + 1] += first[i];
-    first[count + 1] = first[count];
-    for (uint32_t i = count; i-- > 0;)
-      if (taker_of(graph, i, is_around) != NO_ROW) parameters[--first[taker_of(graph, i, is_around) + 1]] = i;
-    /* By now those that the ops of p may take begin at first[p + 1]. */
+static enum tfprof_status find_takeables(struct ops_graph *graph, bool is_around, struct takeables *all) {
+  all->items = malloc(((size_t)graph->count + 1) * sizeof *all->items);
+  all->taken = calloc((size_t)graph->count + 1, sizeof *all->taken);
+  if (!all->items || !all->taken) return error_no_memory(graph->error);
+  for (uint32_t i = 0; i < graph->count; i++) {
+    uint32_t module = taker_of(graph, i, is_around);
+    if (module != NO_ROW) all->items[all->count++] = (struct takeable){module, graph->list[i].shape, i};
   }
+  qsort(all->items, all->count, sizeof *all->items, compare_takeables);
+  return TFPROF_OK;
+}
+
+static enum tfprof_status connect(struct ops_graph *graph, bool is_around, uint8_t *is_taken) {
+  struct takeables all = {0};
+  enum tfprof_status status = find_takeables(graph, is_around, &all);
+  uint32_t count = graph->count;
   for (uint32_t i = 0; i < count && !status; i++) {
     const struct ops_node *node = &graph->list[i];
-    if (node->is_scope || node->shape || node->parent == NO_ROW || !node->shapes) continue;
-    uint32_t begin = first[node->parent + 1], end = first[node->parent + 2];
-    struct taking taking = {graph, i, end - begin, parameters + begin, is_taken};
-    if (end > begin) status = ops_graph_shapes(graph, node->shapes, node->types, take_parameter, &taking);
+    if (i % ROWS_BLOCK == 0) status = derive_poll(graph->profile, graph->error);
+    if (status || node->is_scope || node->shape || node->parent == NO_ROW || !node->shapes) continue;
+    uint32_t first = find_takeable(&all, node->parent, 0);
+    if (first == all.count || all.items[first].module != node->parent) continue;
+    struct taking taking = {graph, i, &all, is_taken};
+    status = ops_graph_shapes(graph, node->shapes, node->types, take_parameter, &taking);
   }
-  free(first);
-  free(parameters);
+  free(all.items);
+  free(all.taken);
   return status;
 }
 
@@ -492,6 +547,11 @@ static enum tfprof_status connect_parameters(struct ops_graph *graph) {
 enum tfprof_status ops_graph_find_nodes(struct ops_graph *graph) {
   enum tfprof_status status = load_ops(graph);
   if (!status) status = find_kinds(graph);
+  if (!status) {
+    graph->nearest_kept = nearest_of_kinds(graph, OPS_SCOPE, OPS_OP);
+    graph->nearest_module = nearest_of_kinds(graph, OPS_MODULE, OPS_MODULE);
+    if (!graph->nearest_kept || !graph->nearest_module) status = error_no_memory(graph->error);
+  }
   if (!status) status = load_modules(graph);
   size_t rows = (size_t)graph->op_count + 1;
   uint32_t *ways = malloc(2 * rows * sizeof *ways);
@@ -504,9 +564,13 @@ enum tfprof_status ops_graph_find_nodes(struct ops_graph *graph) {
   }
   for (uint32_t row = 0; row < graph->op_count && !status; row++) {
     if (row % ROWS_BLOCK == 0) status = derive_poll(graph->profile, graph->error);
-    if (!status) status = add_row(graph, row, false, ways);
+    if (!status) status = add_op_row(graph, row, false, ways);
   }
   if (!status) status = connect_parameters(graph);
+  if (!status && graph->is_too_deep)
+    profile_diagnose_once(graph->profile, "info", "deep_names",
+                          "ops lie so deep within each other that their names would be too long for the classic views: "
+                          "they stand in those further out there");
   free(ways);
   return status;
 }

@@ -6,39 +6,10 @@
 #include <strings.h>
 
 #include "classic/classic.h"
-
-const char *const classic_view_names[CLASSIC_VIEW_count] = {"scope", "graph", "code", "op"};
-
-const struct classic_option_spec classic_option_specs[OPTION_count] = {
-#define OPTION(name, type, standard, doc) {#name, OPTION_##type, standard, doc},
-#include "classic/options.def"
-};
-
-const char *const classic_select_names[SELECT_count] = {
-    "bytes", "micros", "params", "float_ops", "tensor_value", "device", "op_types", "occurrence", "input_shapes",
-    "accelerator_micros", "cpu_micros", "peak_bytes", "residual_bytes", "output_bytes", "num_hidden_ops"};
-
-const char *const classic_metric_names[METRIC_count] = {
-    "bytes", "peak_bytes", "residual_bytes", "output_bytes", "micros", "accelerator_micros", "cpu_micros", "params",
-    "float_ops", "occurrence", "defined"};
+#include "schema/nearest_name.h"
 
 static const struct { const char *name; const char *keys; } outputs[] = {
     {"file", "outfile"}, {"none", ""}, {"pprof", "outfile"}, {"stdout", ""}, {"timeline", "outfile"}};
-
-int classic_find_view(const char *name) {
-  for (int i = 0; i < CLASSIC_VIEW_count; i++) {
-    if (strcasecmp(classic_view_names[i], name) == 0) return i;
-  }
-  return -1;
-}
-
-int classic_find_option(const char *name) {
-  while (*name == '-') name++;
-  for (int i = 0; i < OPTION_count; i++) {
-    if (strcmp(classic_option_specs[i].name, name) == 0) return i;
-  }
-  return -1;
-}
 
 /* ---- life ---- */
 
@@ -122,7 +93,8 @@ static void list_names(const char *const *names, size_t count, char *to, size_t 
 
 static enum tfprof_status set_order(struct classic_options *options, const char *value, struct tfprof_error *error) {
   char names[400];
-  if (strcmp(value, "name") == 0) {
+  /* Items that are ordered stand at one depth: what the documents call order by depth is that by name. */
+  if (strcmp(value, "name") == 0 || strcmp(value, "depth") == 0) {
     options->order = -1;
     return TFPROF_OK;
   }
@@ -133,7 +105,7 @@ static enum tfprof_status set_order(struct classic_options *options, const char 
     }
   }
   list_names(classic_metric_names, METRIC_defined, names, sizeof names);
-  return error_set(error, TFPROF_USAGE, "-order_by cannot be '%s'; it is name, %s", value, names);
+  return error_set(error, TFPROF_USAGE, "-order_by cannot be '%s'; it is name, depth, %s", value, names);
 }
 
 static enum tfprof_status set_select(struct classic_options *options, const char *value, struct tfprof_error *error) {
@@ -164,11 +136,26 @@ static enum tfprof_status set_select(struct classic_options *options, const char
   return TFPROF_OK;
 }
 
+/* What nobody set gets the default of the other generation, and so does a selection of what it does not know. */
+static enum tfprof_status adopt_generation(struct classic_options *options, int generation, struct tfprof_error *error) {
+  uint64_t given = options->given;
+  enum tfprof_status status = TFPROF_OK;
+  options->integers[OPTION_generation] = generation;
+  for (int i = 0; i < OPTION_count && !status; i++) {
+    bool is_lost = i == OPTION_select && (options->selected & ~classic_generation_selects(generation));
+    if (classic_generations_share(i) || (classic_option_is_given(options, i) && !is_lost)) continue;
+    if (is_lost) given &= ~(UINT64_C(1) << i);
+    status = classic_option_set(options, i, classic_generation_standard(generation, i), error);
+  }
+  options->given = given;
+  return status;
+}
+
 static enum tfprof_status set_generation(struct classic_options *options, const char *value,
                                          struct tfprof_error *error) {
   char names[60];
   for (int i = 0; i < GENERATION_count; i++) {
-    if (strcmp(classic_generation_names[i], value) == 0) return classic_set_generation(options, i, error);
+    if (strcmp(classic_generation_names[i], value) == 0) return adopt_generation(options, i, error);
   }
   list_names(classic_generation_names, GENERATION_count, names, sizeof names);
   return error_set(error, TFPROF_USAGE, "-generation cannot be '%s'; it is %s", value, names);
@@ -299,8 +286,14 @@ static enum tfprof_status parse_generation(struct classic_options *options, cons
 }
 
 static enum tfprof_status fail_option(int generation, const char *name, struct tfprof_error *error) {
+  struct nearest_name nearest = nearest_name_begin(name + strspn(name, "-"));
   char known[1000] = "";
   size_t length = 0;
+  for (int i = 0; i < OPTION_count; i++) {
+    if (classic_generation_has(generation, i)) nearest_name_try(&nearest, classic_option_specs[i].name);
+  }
+  if (nearest.name)
+    return error_set(error, TFPROF_USAGE, "there is no option '%s'; did you mean -%s?", name, nearest.name);
   for (int i = 0; i < OPTION_count && length < sizeof known; i++) {
     if (classic_generation_has(generation, i))
       length += (size_t)snprintf(known + length, sizeof known - length, "%s-%s", length ? ", " : "",
@@ -356,4 +349,11 @@ enum tfprof_status classic_options_parse(struct classic_options *options, const 
     free(value);
   }
   return status;
+}
+
+enum tfprof_status classic_adapt_options(struct classic_options *options, enum classic_view view,
+                                         struct tfprof_error *error) {
+  bool counts_all = options->integers[OPTION_generation] == GENERATION_1_3 && view == CLASSIC_OP;
+  if (!counts_all || classic_option_is_given(options, OPTION_account_type_regexes)) return TFPROF_OK;
+  return classic_option_set(options, OPTION_account_type_regexes, ".*", error);
 }

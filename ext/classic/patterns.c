@@ -1,5 +1,7 @@
-/* patterns.c: lists of regular expressions, by PCRE2, with RE2's full match.  Matching is bounded in time and memory;
-** what would take longer does not match. */
+/* patterns.c: lists of regular expressions, by PCRE2, with RE2's full match.  Matching is bounded in memory, and
+** in time by the length of the name, as in func/regexp_functions.c; what would take longer does not match.  As there
+** may be as many names as a file is long, matching looks now and then whether it is to go on; once it is not, nothing
+** matches any more, so that whoever goes through the names is done soon and asks classic_patterns_interrupted(). */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>
@@ -7,19 +9,28 @@
 
 #include "classic/classic.h"
 
-enum { MAXIMUM_STEPS = 2000000, MAXIMUM_KIBIBYTES = 64 * 1024, MAXIMUM_PATTERN = 32 * 1024 };
+enum {
+  MAXIMUM_STEPS = 2000000,
+  FREE_STEPS = 10000, /* for each name, and more for each of its bytes: */
+  STEPS_OF_A_BYTE = 200,
+  MAXIMUM_KIBIBYTES = 64 * 1024,
+  STEPS_BETWEEN_LOOKS = 8000000,
+  MAXIMUM_PATTERN = 32 * 1024
+};
 
 struct classic_patterns {
   pcre2_code **codes; /* NULL: matches everything */
   size_t count;
-  bool is_all, is_empty;
+  bool is_all, is_empty, is_interrupted;
+  struct store *store; /* that can be interrupted */
+  uint32_t steps; /* that matching may have taken since it looked */
   pcre2_match_context *context;
   pcre2_match_data *data;
 };
 
 /* One expression. False: no memory. */
-static bool add(struct classic_patterns *patterns, pcre2_compile_context *context, const char *text, size_t length,
-                char **wrong) {
+static bool add_pattern(struct classic_patterns *patterns, pcre2_compile_context *context, const char *text,
+                        size_t length, char **wrong) {
   int code;
   size_t offset;
   unsigned char reason[200];
@@ -54,12 +65,13 @@ static bool is_of_repetition(const char *list, const char *at) {
 }
 
 /* The expressions in a list, which `comma` parts. */
-static struct classic_patterns *create(const char *list, const char *comma, char **wrong) {
+static struct classic_patterns *create(struct store *store, const char *list, const char *comma, char **wrong) {
   struct classic_patterns *patterns = calloc(1, sizeof *patterns);
   pcre2_compile_context *context = pcre2_compile_context_create(NULL);
   *wrong = NULL;
   bool ok = patterns && context;
   if (ok) {
+    patterns->store = store;
     patterns->is_all = strcmp(list, ".*") == 0;
     patterns->is_empty = list[strspn(list, ",")] == '\0';
     patterns->context = pcre2_match_context_create(NULL);
@@ -69,13 +81,12 @@ static struct classic_patterns *create(const char *list, const char *comma, char
   if (ok) {
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pcre2_set_max_pattern_length(context, MAXIMUM_PATTERN);
-    pcre2_set_match_limit(patterns->context, MAXIMUM_STEPS);
     pcre2_set_heap_limit(patterns->context, MAXIMUM_KIBIBYTES);
   }
   for (const char *at = list; ok && *at;) {
     size_t length = strcspn(at, comma);
     while (at[length] && is_of_repetition(at, at + length)) length += 1 + strcspn(at + length + 1, comma);
-    if (length) ok = add(patterns, context, at, length, wrong);
+    if (length) ok = add_pattern(patterns, context, at, length, wrong);
     at += length + (at[length] != '\0');
   }
   pcre2_compile_context_free(context);
@@ -86,10 +97,12 @@ static struct classic_patterns *create(const char *list, const char *comma, char
   return NULL;
 }
 
-struct classic_patterns *classic_patterns_create(const char *list, char **wrong) { return create(list, ",", wrong); }
+struct classic_patterns *classic_patterns_create(struct store *store, const char *list, char **wrong) {
+  return create(store, list, ",", wrong);
+}
 
-struct classic_patterns *classic_pattern_create(const char *expression, char **wrong) {
-  return create(expression, "", wrong);
+struct classic_patterns *classic_pattern_create(struct store *store, const char *expression, char **wrong) {
+  return create(store, expression, "", wrong);
 }
 
 void classic_patterns_free(struct classic_patterns *patterns) {
@@ -102,8 +115,17 @@ void classic_patterns_free(struct classic_patterns *patterns) {
 }
 
 static bool matches(struct classic_patterns *patterns, size_t i, const char *text, size_t length) {
-  return !patterns->codes[i] ||
-         pcre2_match(patterns->codes[i], (PCRE2_SPTR)text, length, 0, 0, patterns->data, patterns->context) >= 0;
+  if (!patterns->codes[i]) return true;
+  if (patterns->is_interrupted) return false;
+  bool is_long = length > (MAXIMUM_STEPS - FREE_STEPS) / STEPS_OF_A_BYTE;
+  uint32_t steps = is_long ? MAXIMUM_STEPS : FREE_STEPS + STEPS_OF_A_BYTE * (uint32_t)length;
+  patterns->steps += steps;
+  if (patterns->steps >= STEPS_BETWEEN_LOOKS) {
+    patterns->is_interrupted = store_interrupted(patterns->store);
+    patterns->steps = 0;
+  }
+  pcre2_set_match_limit(patterns->context, steps);
+  return pcre2_match(patterns->codes[i], (PCRE2_SPTR)text, length, 0, 0, patterns->data, patterns->context) >= 0;
 }
 
 bool classic_patterns_match(struct classic_patterns *patterns, const char *text, size_t length) {
@@ -123,3 +145,7 @@ uint64_t classic_patterns_matching(struct classic_patterns *patterns, const char
 
 bool classic_patterns_is_all(const struct classic_patterns *patterns) { return patterns->is_all; }
 bool classic_patterns_is_empty(const struct classic_patterns *patterns) { return patterns->is_empty; }
+
+enum tfprof_status classic_patterns_interrupted(const struct classic_patterns *patterns, struct tfprof_error *error) {
+  return patterns->is_interrupted ? error_set(error, TFPROF_INTERRUPTED, "interrupted") : TFPROF_OK;
+}

@@ -132,8 +132,8 @@ static enum tfprof_status name_lanes(struct taking *taking) {
 
 /* ---- runs ---- */
 
-static enum tfprof_status append(struct taking *taking, struct classic_run **runs, uint32_t *count, size_t *capacity,
-                                 const struct classic_run *run) {
+static enum tfprof_status append_run(struct taking *taking, struct classic_run **runs, uint32_t *count,
+                                     size_t *capacity, const struct classic_run *run) {
   if (*count == *capacity) {
     size_t more = *capacity * 2 + 256;
     struct classic_run *grown = more < INT32_MAX ? realloc(*runs, more * sizeof *grown) : NULL;
@@ -146,7 +146,7 @@ static enum tfprof_status append(struct taking *taking, struct classic_run **run
 }
 
 static enum tfprof_status add_run(struct taking *taking, const struct classic_run *run) {
-  return append(taking, &taking->runs->runs, &taking->runs->count, &taking->capacity, run);
+  return append_run(taking, &taking->runs->runs, &taking->runs->count, &taking->capacity, run);
 }
 
 static uint32_t node_at(const struct taking *taking, int64_t row) {
@@ -271,7 +271,7 @@ static enum tfprof_status take_marks(struct taking *taking) {
   return status;
 }
 
-static int compare_names(const void *left, const void *right, void *context) {
+static int compare_run_texts(const void *left, const void *right, void *context) {
   const struct pool *pool = context;
   return strcmp(pool_text(pool, *(const string_id *)left), pool_text(pool, *(const string_id *)right));
 }
@@ -287,7 +287,7 @@ static enum tfprof_status order_runs(struct taking *taking) {
   for (size_t i = 0; i < lanes; i++) {
     if (taking->lanes[i]) names[count++] = taking->lanes[i];
   }
-  if (count > 1) qsort_r(names, count, sizeof *names, compare_names, (void *)(uintptr_t)pool);
+  if (count > 1) qsort_r(names, count, sizeof *names, compare_run_texts, (void *)(uintptr_t)pool);
   runs->devices = calloc(count + 1, sizeof *runs->devices);
   runs->first = calloc(nodes + 2, sizeof *runs->first);
   uint32_t *number = calloc((size_t)pool_count(pool) + 1, sizeof *number),
@@ -484,14 +484,14 @@ static enum tfprof_status take_others(struct taking *taking) {
                               .dur_ns = integer(segment, COLUMN_ops_dur_ns, row, 0)};
     bool is_other = run.node != NO_NODE && integer(segment, COLUMN_ops_step_id, row, taking->step) != taking->step;
     if (status || !is_other || run.start_ns > span.last || classic_run_end(&run) < span.first) continue;
-    status = append(taking, &runs->others, &runs->other_count, &taking->other_capacity, &run);
+    status = append_run(taking, &runs->others, &runs->other_count, &taking->other_capacity, &run);
   }
   return status;
 }
 
 /* ---- life ---- */
 
-static enum tfprof_status take(struct taking *taking) {
+static enum tfprof_status take_all_runs(struct taking *taking) {
   const struct classic_model *model = taking->model;
   taking->rank_count = taking->profile->tables[TABLE_nodes].rows;
   taking->rank = malloc((taking->rank_count + 1) * sizeof *taking->rank);
@@ -524,7 +524,7 @@ struct classic_runs *classic_runs_create(const struct classic_model *model, int6
   for (uint32_t i = 0; i < model->step_count; i++) {
     if (model->steps[i] == step) taking.step = i;
   }
-  if (!status) status = take(&taking);
+  if (!status) status = take_all_runs(&taking);
   free(taking.rank);
   free(taking.lanes);
   free(taking.made_devices);

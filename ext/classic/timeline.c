@@ -25,12 +25,14 @@
 #include "classic/runs.h"
 #include "write/output_file.h"
 
-enum { DENSEST_NS = 100000, MOST_HOLDERS = 10, NONE = UINT32_MAX };
+enum { DENSEST_NS = 100000, MOST_HOLDERS = 10, TURNS_BETWEEN_LOOKS = 256, NONE = UINT32_MAX };
 
 struct events {
   struct output_file *file;
   int64_t base_ns; /* what times are counted from; 0: since 1970 */
-  bool has_any;
+  bool has_any, is_interrupted;
+  struct store *store; /* that can be interrupted */
+  uint32_t turns;
 };
 
 static void begin_list(struct events *events) {
@@ -39,7 +41,7 @@ static void begin_list(struct events *events) {
   output_text(events->file, "\"traceEvents\":[");
 }
 
-static void begin(struct events *events) {
+static void begin_timeline_event(struct events *events) {
   if (events->has_any) output_text(events->file, ",");
   else begin_list(events);
   events->has_any = true;
@@ -48,7 +50,7 @@ static void begin(struct events *events) {
 static void write_process_name(struct events *events, int64_t process, const char *prefix, const char *name,
                                const char *suffix) {
   char *text;
-  begin(events);
+  begin_timeline_event(events);
   int length = asprintf(&text, "%s%s%s", prefix, name, suffix);
   output_text(events->file, "{\"args\":{\"name\":");
   output_json_text(events->file, length < 0 ? name : text, length < 0 ? strlen(name) : (size_t)length);
@@ -66,7 +68,7 @@ static void write_time(struct events *events, int64_t time_ns) { write_micros(ev
 
 static void write_region(struct events *events, const char *category, const char *name, size_t length, bool has_op,
                          int64_t process, uint32_t lane, int64_t start_ns, int64_t dur_ns) {
-  begin(events);
+  begin_timeline_event(events);
   output_text(events->file, "{\"args\":{\"name\":");
   output_json_text(events->file, name, length);
   if (has_op) {
@@ -82,7 +84,15 @@ static void write_region(struct events *events, const char *category, const char
   output_text(events->file, "}");
 }
 
-static enum tfprof_status finish(struct events *events, enum tfprof_status status, struct tfprof_error *error) {
+/* For each turn of a loop that writes: false ends it, because of an interrupt. */
+static bool timeline_goes_on(struct events *events) {
+  if (++events->turns % TURNS_BETWEEN_LOOKS == 0) events->is_interrupted |= store_interrupted(events->store);
+  return !events->is_interrupted;
+}
+
+static enum tfprof_status finish_timeline(struct events *events, enum tfprof_status status,
+                                          struct tfprof_error *error) {
+  if (!status && events->is_interrupted) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
   if (status) {
     output_abandon(events->file);
     return status;
@@ -104,7 +114,7 @@ static enum tfprof_status write_tree(const struct classic_result *result, struct
     free(is_named);
     return error_no_memory(error);
   }
-  for (size_t i = 0; i < result->row_count; i++) {
+  for (size_t i = 0; i < result->row_count && timeline_goes_on(events); i++) {
     const struct classic_row *row = &result->rows[i];
     int64_t ns, depth = row->depth - 1, start = 0;
     if (__builtin_mul_overflow(result->total[row->item].of[METRIC_micros], 1000, &ns)) ns = INT64_MAX / 1000 * 1000;
@@ -218,7 +228,7 @@ static void show_runs(struct graph *graph, uint32_t first, uint32_t last) {
 }
 
 /* The runs of displayed nodes, in the order of the rows, and the marks. */
-static bool collect(struct graph *graph) {
+static bool collect_graph_events(struct graph *graph) {
   const struct classic_result *result = graph->result;
   const struct classic_runs *runs = graph->runs;
   for (size_t i = 0; i < result->row_count; i++) {
@@ -331,7 +341,7 @@ static void write_arrow(struct graph *graph, const char *phase, int64_t number, 
   const char *name = node_name(graph, graph->runs->runs[from->run].node, &length);
   char *text;
   int text_length = asprintf(&text, "%.*s_flow", (int)length, name);
-  begin(&graph->events);
+  begin_timeline_event(&graph->events);
   output_format(graph->events.file, "{\"cat\":\"DataFlow\",\"id\":%lld,\"name\":", (long long)number);
   output_json_text(graph->events.file, text_length < 0 ? name : text, text_length < 0 ? length : (size_t)text_length);
   output_format(graph->events.file, ",\"ph\":\"%s\",\"pid\":%lld,\"tid\":%u,\"ts\":", phase,
@@ -356,7 +366,7 @@ static int compare_places(const void *left, const void *right) {
 /* By process, lane and start: the runs (arrows: false), or what leads from them. */
 static void write_runs(struct graph *graph, const struct place *places, bool arrows) {
   int64_t number = 1;
-  for (uint32_t i = 0; i < graph->shown_count; i++) {
+  for (uint32_t i = 0; i < graph->shown_count && timeline_goes_on(&graph->events); i++) {
     const struct shown_run *shown = &graph->shown[places[i].shown];
     const struct classic_run *run = &graph->runs->runs[shown->run];
     if (!arrows) {
@@ -367,7 +377,8 @@ static void write_runs(struct graph *graph, const struct place *places, bool arr
                    run->start_ns, run->dur_ns);
       continue;
     }
-    for (uint32_t at = shown->arrow; at != NONE; at = graph->arrows[at].next, number++) {
+    uint32_t at = shown->arrow;
+    for (; at != NONE && timeline_goes_on(&graph->events); at = graph->arrows[at].next, number++) {
       const struct shown_run *to = &graph->shown[graph->arrows[at].to];
       /* A launch leaves its op while that runs, the result of a node when it has run. */
       write_arrow(graph, "s", number, shown, shown, is_capture(graph) ? run->start_ns : classic_run_end(run));
@@ -410,7 +421,7 @@ static uint32_t find_holders(const struct graph *graph, string_id device, int64_
 static void write_point(struct graph *graph, int64_t process, int64_t time_ns, int64_t bytes,
                         const struct holder *holders, uint32_t count) {
   struct output_file *file = graph->events.file;
-  begin(&graph->events);
+  begin_timeline_event(&graph->events);
   output_format(
       file, "{\"args\":{\"Allocator Bytes in Use\":%lld},\"cat\":\"Memory\",\"name\":\"Allocated Bytes\",\"ph\":\"C\",",
       (long long)bytes);
@@ -425,7 +436,7 @@ static void write_point(struct graph *graph, int64_t process, int64_t time_ns, i
     shown[shown_count++] = holders[i];
     rest -= holders[i].bytes;
   }
-  begin(&graph->events);
+  begin_timeline_event(&graph->events);
   output_format(file, "{\"args\":{\"Not Displayed\":\"%.2f MB\"", (double)rest / 1e6);
   for (uint32_t i = 0; i < MOST_HOLDERS; i++) {
     char *text;
@@ -584,7 +595,7 @@ static bool write_memory(struct graph *graph, bool names, FILE *messages) {
       write_process_name(&graph->events, process + 1, "mem usage on:", name, " allocations");
       continue;
     }
-    for (uint32_t i = 0, next; i < runs->point_count; i = next) {
+    for (uint32_t i = 0, next; i < runs->point_count && timeline_goes_on(&graph->events); i = next) {
       const struct classic_memory_point *point = &runs->points[i];
       for (next = i + 1; next < runs->point_count; next++) {
         if (runs->points[next].device != point->device || runs->points[next].time_ns != point->time_ns) break;
@@ -655,7 +666,7 @@ static enum tfprof_status graph_timeline(const struct classic_result *result, in
     for (uint32_t item = 0; item < result->item_count; item++) {
       if (result->nodes[item] != NONE) graph.is_accounted[result->nodes[item]] = result->accounted[item];
     }
-    ok = collect(&graph) && connect(&graph) && allocate_lanes(&graph) && write_graph(&graph, messages);
+    ok = collect_graph_events(&graph) && connect(&graph) && allocate_lanes(&graph) && write_graph(&graph, messages);
   }
   *events = graph.events;
   free(graph.is_displayed);
@@ -672,12 +683,12 @@ static enum tfprof_status graph_timeline(const struct classic_result *result, in
 
 enum tfprof_status classic_write_timeline(const struct classic_result *result, int64_t step, const char *path,
                                           FILE *messages, struct tfprof_error *error) {
-  struct events events = {0};
+  struct events events = {.store = result->model->store};
   if (result->view == CLASSIC_OP)
     return error_set(error, TFPROF_USAGE, "the op view has no timeline; scope, graph and code have one");
   enum tfprof_status status = output_open(&events.file, path, false, error);
   if (status) return status;
   status = result->view == CLASSIC_GRAPH ? graph_timeline(result, step, &events, messages, error)
                                          : write_tree(result, &events, error);
-  return finish(&events, status, error);
+  return finish_timeline(&events, status, error);
 }

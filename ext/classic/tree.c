@@ -87,10 +87,12 @@ void classic_children_free(struct classic_children *children) {
   free(children->items);
 }
 
-void classic_add_values(struct classic_values *to, const struct classic_values *values) {
-  for (int i = 0; i < METRIC_count; i++) {
-    if (__builtin_add_overflow(to->of[i], values->of[i], &to->of[i])) to->of[i] = INT64_MAX;
-  }
+enum { TURNS_BETWEEN_LOOKS = 4096 };
+
+/* For each turn of a loop over items: false ends it, because of an interrupt. */
+static bool tree_goes_on(struct classic_tree *tree) {
+  if (++tree->turns % TURNS_BETWEEN_LOOKS == 0) tree->is_interrupted |= store_interrupted(tree->result->model->store);
+  return !tree->is_interrupted;
 }
 
 /* ---- 1. accounting ---- */
@@ -103,7 +105,7 @@ static bool account(struct classic_tree *tree, struct found *kept) {
   struct list pending = {0};
   bool ok = visited && list_add(&pending, NULL, 0) &&
             push(&stack, (struct frame){.item = root, .next = tree->children.first[root]});
-  while (ok && stack.count) {
+  while (ok && stack.count && tree_goes_on(tree)) {
     struct frame *frame = &stack.frames[stack.count - 1];
     uint32_t item = frame->item;
     if (frame->next < tree->children.first[item + 1]) {
@@ -157,7 +159,7 @@ static bool search_start(struct classic_tree *tree, struct found *kept) {
   /* Those to look at lie on a stack, the next one on top. */
   for (uint32_t i = kept->count[root]; i-- > 0 && ok;)
     ok = list_add(&todo, &kept->items.items[kept->first[root] + i], 1);
-  while (ok && todo.count) {
+  while (ok && todo.count && tree_goes_on(tree)) {
     uint32_t item = todo.items[--todo.count];
     if (is_match(result, tree->start, item)) {
       ok = list_add(&starts, &item, 1);
@@ -267,7 +269,7 @@ static bool display(struct classic_tree *tree, const struct found *kept, struct 
   struct frame first = {.item = result->item_count, .depth = 1};
   enter(tree, &first);
   bool ok = list_add(&pending, NULL, 0) && push(&stack, first);
-  while (ok && stack.count) {
+  while (ok && stack.count && tree_goes_on(tree)) {
     struct frame *frame = &stack.frames[stack.count - 1];
     uint32_t item = frame->item;
     if (frame->descends && frame->next < kept->count[item]) {
@@ -300,7 +302,8 @@ static bool display(struct classic_tree *tree, const struct found *kept, struct 
   return ok;
 }
 
-static bool add_row(struct classic_result *result, size_t *capacity, uint32_t item, int32_t depth, int64_t parent) {
+static bool add_tree_row(struct classic_result *result, size_t *capacity, uint32_t item, int32_t depth,
+                         int64_t parent) {
   if (result->row_count == *capacity) {
     size_t more = *capacity * 2 + 64;
     struct classic_row *rows = realloc(result->rows, more * sizeof *rows);
@@ -318,10 +321,10 @@ static bool list_rows(struct classic_tree *tree, const struct found *shown) {
   struct stack stack = {0};
   size_t capacity = 0;
   bool ok = push(&stack, (struct frame){.item = result->item_count, .depth = 1, .mark = SIZE_MAX});
-  while (ok && stack.count) {
+  while (ok && stack.count && tree_goes_on(tree)) {
     struct frame frame = stack.frames[--stack.count];
     size_t row = result->row_count;
-    ok = add_row(result, &capacity, frame.item, frame.depth, frame.mark == SIZE_MAX ? -1 : (int64_t)frame.mark);
+    ok = add_tree_row(result, &capacity, frame.item, frame.depth, frame.mark == SIZE_MAX ? -1 : (int64_t)frame.mark);
     for (uint32_t i = shown->count[frame.item]; i-- > 0 && ok;) {
       uint32_t child = shown->items.items[shown->first[frame.item] + i];
       ok = push(&stack, (struct frame){.item = child, .depth = frame.depth + 1, .mark = row});
@@ -340,5 +343,6 @@ enum tfprof_status classic_tree_compute(struct classic_tree *tree, struct tfprof
   ok = ok && display(tree, &kept, &shown) && list_rows(tree, &shown);
   found_free(&kept);
   found_free(&shown);
+  if (tree->is_interrupted) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
   return ok ? TFPROF_OK : error_no_memory(error);
 }

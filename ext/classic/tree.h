@@ -16,6 +16,8 @@ struct classic_tree {
   /* Items may be reached on several ways, the first counts; what is not accounted gives way to its children. */
   bool is_graph;
   struct classic_patterns *start, *trim, *show, *hide;
+  uint32_t turns; /* of loops over items, and whether one of them was interrupted */
+  bool is_interrupted;
 };
 
 /* Fills total, rows. */

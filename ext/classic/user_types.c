@@ -10,7 +10,7 @@ struct labelling {
   size_t count, capacity;
 };
 
-static bool add(struct labelling *labelling, string_id type) {
+static bool add_labelled_type(struct labelling *labelling, string_id type) {
   if (labelling->count == labelling->capacity) {
     size_t capacity = labelling->capacity * 2 + 1024;
     string_id *types = capacity < INT32_MAX ? realloc(labelling->types, capacity * sizeof *types) : NULL;
@@ -30,13 +30,13 @@ static bool label(struct labelling *labelling, uint32_t number, struct classic_p
   uint32_t first = node->first_type, last = node[1].first_type;
   bool ok = true;
   node->first_type = (uint32_t)labelling->count;
-  for (uint32_t i = first; ok && i < last; i++) ok = add(labelling, model->types[i]);
+  for (uint32_t i = first; ok && i < last; i++) ok = add_labelled_type(labelling, model->types[i]);
   /* What is a scope and nothing else is no node of the graph. */
   if (node->is_scope && !node->op) return ok;
   const char *name = node->name ? pool_text(model->pool, node->name) : "";
   size_t length = node->name ? pool_length(model->pool, node->name) : 0;
   for (size_t k = 0; ok && k < count; k++) {
-    if (patterns[k] && classic_patterns_match(patterns[k], name, length)) ok = add(labelling, types[k]);
+    if (patterns[k] && classic_patterns_match(patterns[k], name, length)) ok = add_labelled_type(labelling, types[k]);
   }
   return ok;
 }
@@ -50,18 +50,20 @@ enum tfprof_status classic_model_add_types(struct classic_model *model, const st
   bool ok = patterns && types;
   for (size_t k = 0; ok && k < count; k++) {
     char *wrong;
-    patterns[k] = classic_pattern_create(given[k].pattern, &wrong);
+    patterns[k] = classic_pattern_create(model->store, given[k].pattern, &wrong);
     ok = patterns[k] &&
          pool_intern(store_pool(model->store), given[k].type, strlen(given[k].type), &types[k]) == TFPROF_OK;
     free(wrong);
   }
   for (uint32_t i = 0; ok && i < model->node_count; i++) ok = label(&labelling, i, patterns, types, count);
+  enum tfprof_status status = ok ? TFPROF_OK : error_no_memory(error);
+  for (size_t k = 0; k < count && !status; k++) status = classic_patterns_interrupted(patterns[k], error);
   for (size_t k = 0; patterns && k < count; k++) classic_patterns_free(patterns[k]);
   free(patterns);
   free(types);
-  if (!ok) {
+  if (status) {
     free(labelling.types);
-    return error_no_memory(error);
+    return status;
   }
   model->nodes[model->node_count].first_type = (uint32_t)labelling.count;
   free(model->types);

@@ -5,21 +5,13 @@
 
 #include "classic/tree.h"
 
-const char *classic_item_name(const struct classic_result *result, uint32_t item, size_t *length) {
-  string_id id = item == result->item_count ? 0
-                 : result->nodes            ? result->model->nodes[result->nodes[item]].name
-                                            : result->names[item];
-  const char *text = item == result->item_count ? "_TFProfRoot" : id ? pool_text(result->model->pool, id) : "";
-  *length = item == result->item_count ? 11 : id ? pool_length(result->model->pool, id) : 0;
-  return text;
-}
-
 /* ---- patterns and types ---- */
 
 /* The patterns of an option; what is wrong with them goes to stderr. NULL: no memory. */
-static struct classic_patterns *take_patterns(const struct classic_options *options, int option) {
+static struct classic_patterns *take_patterns(const struct classic_result *result, int option) {
   char *wrong;
-  struct classic_patterns *patterns = classic_patterns_create(options->texts[option], &wrong);
+  struct classic_patterns *patterns =
+      classic_patterns_create(result->model->store, result->options.texts[option], &wrong);
   if (wrong) fprintf(stderr, "-%s: %s\n", classic_option_specs[option].name, wrong);
   free(wrong);
   return patterns;
@@ -82,41 +74,17 @@ static uint8_t *find_accounted_nodes(const struct classic_model *model, struct c
   return NULL;
 }
 
-/* False: no memory. */
-static bool account(const struct classic_result *result, struct classic_accounting *accounting) {
+static enum tfprof_status account(const struct classic_result *result, struct classic_accounting *accounting,
+                                  struct tfprof_error *error) {
   bool is_of_lists = result->view == CLASSIC_OP || result->view == CLASSIC_CODE;
-  struct classic_patterns *patterns = take_patterns(&result->options, OPTION_account_type_regexes);
+  struct classic_patterns *patterns = take_patterns(result, OPTION_account_type_regexes);
   if (patterns) accounting->nodes = find_accounted_nodes(result->model, patterns);
   bool ok = accounting->nodes != NULL;
   if (ok && is_of_lists && result->options.integers[OPTION_compat] && !classic_patterns_is_all(patterns))
     ok = (accounting->expressions = find_expressions(result->model, patterns)) != NULL;
+  enum tfprof_status status = ok ? classic_patterns_interrupted(patterns, error) : error_no_memory(error);
   classic_patterns_free(patterns);
-  return ok;
-}
-
-/* What the node cost, for each expression but the first. */
-static void add_again(struct classic_result *result, uint32_t item, uint32_t node, uint64_t expressions) {
-  struct classic_values values = result->node_values[node];
-  values.of[METRIC_occurrence] = values.of[METRIC_defined] = 0;
-  for (uint64_t more = expressions & (expressions - 1); more; more &= more - 1)
-    classic_add_values(&result->own_made[item], &values);
-}
-
-void classic_gather_members(struct classic_result *result, const struct classic_accounting *accounting) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < result->item_count; i++) {
-    uint32_t first = result->member_first[i], last = result->member_first[i + 1];
-    result->member_first[i] = kept;
-    for (uint32_t k = first; k < last; k++) {
-      uint32_t node = result->members[k];
-      if (!accounting->nodes[node]) continue;
-      result->members[kept++] = node;
-      classic_add_values(&result->own_made[i], &result->node_values[node]);
-      if (accounting->expressions) add_again(result, i, node, accounting->expressions[node]);
-    }
-    result->accounted[i] = kept > result->member_first[i];
-  }
-  result->member_first[result->item_count] = kept;
+  return status;
 }
 
 /* ---- scope and graph ---- */
@@ -211,13 +179,13 @@ static enum tfprof_status graph_tree(struct classic_tree *tree, const uint8_t *a
 /* ---- older generations ---- */
 
 /* -device_regexes, and scalars, which had no parameters in 0.12. */
-static bool apply_generation(struct classic_result *result) {
+static enum tfprof_status apply_generation(struct classic_result *result, struct tfprof_error *error) {
   const struct classic_model *model = result->model;
   const struct classic_options *options = &result->options;
   if (options->integers[OPTION_generation] == GENERATION_0_12) {
     size_t size = ((size_t)model->node_count + 1) * sizeof *result->old_values;
     result->old_values = malloc(size);
-    if (!result->old_values) return false;
+    if (!result->old_values) return error_no_memory(error);
     memcpy(result->old_values, result->node_values, size - sizeof *result->old_values);
     for (uint32_t i = 0; i < model->node_count; i++) {
       string_id shape = model->nodes[i].shape;
@@ -225,8 +193,8 @@ static bool apply_generation(struct classic_result *result) {
     }
     result->node_values = result->old_values;
   }
-  struct classic_patterns *devices = take_patterns(options, OPTION_device_regexes);
-  if (!devices) return false;
+  struct classic_patterns *devices = take_patterns(result, OPTION_device_regexes);
+  if (!devices) return error_no_memory(error);
   if (!classic_patterns_is_all(devices)) result->on_devices = calloc((size_t)model->node_count + 1, 1);
   bool ok = classic_patterns_is_all(devices) || result->on_devices;
   for (uint32_t i = 0; result->on_devices && i < model->node_count; i++) {
@@ -234,8 +202,9 @@ static bool apply_generation(struct classic_result *result) {
     const char *text = device ? pool_text(model->pool, device) : "";
     result->on_devices[i] = classic_patterns_match(devices, text, strlen(text));
   }
+  enum tfprof_status status = ok ? classic_patterns_interrupted(devices, error) : error_no_memory(error);
   classic_patterns_free(devices);
-  return ok;
+  return status;
 }
 
 /* Where ops are hidden between an item and the one that is shown above it, a line of its own says how many. */
@@ -264,17 +233,24 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   }
   result->model = model;
   result->view = view;
+  status = classic_adapt_options(&result->options, view, error);
+  if (status) {
+    classic_result_free(result);
+    return status;
+  }
   result->shared_values = classic_own_values(model, options->integers[OPTION_step]);
   result->node_values = result->shared_values ? result->shared_values->values : NULL;
   struct classic_accounting accounting = {0};
-  bool is_accounted = account(result, &accounting);
-  tree.start = take_patterns(options, OPTION_start_name_regexes);
-  tree.trim = take_patterns(options, OPTION_trim_name_regexes);
-  tree.show = take_patterns(options, OPTION_show_name_regexes);
-  tree.hide = take_patterns(options, OPTION_hide_name_regexes);
-  bool has_patterns = tree.start && tree.trim && tree.show && tree.hide;
-  if (!result->node_values || !apply_generation(result) || !is_accounted || !has_patterns)
-    status = error_no_memory(error);
+  status = account(result, &accounting, error);
+  tree.start = take_patterns(result, OPTION_start_name_regexes);
+  tree.trim = take_patterns(result, OPTION_trim_name_regexes);
+  tree.show = take_patterns(result, OPTION_show_name_regexes);
+  tree.hide = take_patterns(result, OPTION_hide_name_regexes);
+  const struct classic_patterns *const of_names[] = {tree.start, tree.trim, tree.show, tree.hide};
+  enum { OF_NAMES = sizeof of_names / sizeof of_names[0] };
+  for (size_t i = 0; i < OF_NAMES && !status; i++) status = of_names[i] ? TFPROF_OK : error_no_memory(error);
+  if (!status && !result->node_values) status = error_no_memory(error);
+  if (!status) status = apply_generation(result, error);
   if (!status) {
     switch (view) {
       case CLASSIC_SCOPE: status = scope_tree(&tree, accounting.nodes, error); break;
@@ -287,6 +263,7 @@ enum tfprof_status classic_compute(const struct classic_model *model, enum class
   if (!status && counts_hidden && !(result->hidden = calloc((size_t)result->item_count + 1, sizeof *result->hidden)))
     status = error_no_memory(error);
   if (!status && view != CLASSIC_OP) status = classic_tree_compute(&tree, error);
+  for (size_t i = 0; i < OF_NAMES && !status; i++) status = classic_patterns_interrupted(of_names[i], error);
   if (!status && result->nodes && (options->selected & 1u << SELECT_tensor_value))
     status = classic_take_tensors(result, error);
   if (!status && counts_hidden && !indent_rows(result)) status = error_no_memory(error);

@@ -1,12 +1,13 @@
 /* match.c: see match.h. */
 #include "derive/match.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { ROWS_IN_BUCKET = 2, MOST_IN_BUCKET = 64 };
 
 /* The highest bits of the product: numbers with equal gaps fall evenly between each other. */
-static uint64_t place_of(const struct match *match, int64_t key) {
+static uint64_t place_of_key(const struct match *match, int64_t key) {
   return (uint64_t)key * UINT64_C(0x9e3779b97f4a7c15) >> match->shift;
 }
 
@@ -19,7 +20,7 @@ uint32_t match_search(const struct match *match, int64_t key) {
     }
   }
   if (match->form != MATCH_TABLE) return NO_ROW;
-  for (uint64_t at = place_of(match, key); match->slots[at].row; at = (at + 1) & mask) {
+  for (uint64_t at = place_of_key(match, key); match->slots[at].row; at = (at + 1) & mask) {
     if (match->slots[at].key == key) return match->slots[at].row - 1;
   }
   return NO_ROW;
@@ -43,7 +44,7 @@ struct making {
   uint32_t largest; /* bucket */
 };
 
-static void measure(struct making *m, const int64_t *values, uint32_t rows) {
+static void measure_keys(struct making *m, const int64_t *values, uint32_t rows) {
   for (uint32_t i = 0; i < rows; i++) {
     if (values[i] == NO_VALUE || values[i] == 0) continue;
     m->count++;
@@ -62,15 +63,16 @@ static void count_buckets(struct making *m, const int64_t *values, uint32_t rows
   }
 }
 
-static void put(struct match *match, int64_t key, uint32_t row) {
+static void put_key(struct match *match, int64_t key, uint32_t row) {
   uint64_t offset = (uint64_t)key - (uint64_t)match->base;
   if (match->form == MATCH_ARRAY) {
+    assert(offset < match->range);
     if (!match->rows[offset]) match->rows[offset] = row + 1;
   } else if (match->form == MATCH_BUCKETS) {
     match->entries[match->first_of_bucket[(offset >> match->shift) + 1]++] =
         (struct match_entry){(uint32_t)offset, row};
   } else {
-    uint64_t at = place_of(match, key), mask = UINT64_MAX >> match->shift;
+    uint64_t at = place_of_key(match, key), mask = UINT64_MAX >> match->shift;
     for (; match->slots[at].row; at = (at + 1) & mask) {
       if (match->slots[at].key == key) return;
     }
@@ -86,11 +88,11 @@ static void each_row(struct making *m, const struct profile_table *content, unsi
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
       uint32_t rows = derive_block_rows(segment, first);
       derive_integers(segment->columns[column], first, rows, values);
-      if (round == MEASURE) measure(m, values, rows);
+      if (round == MEASURE) measure_keys(m, values, rows);
       if (round == COUNT) count_buckets(m, values, rows);
       for (uint32_t i = 0; i < rows && round == PUT; i++) {
         if (values[i] == NO_VALUE || values[i] == 0) continue;
-        put(m->match, values[i], (uint32_t)segment->first_row + first + i);
+        put_key(m->match, values[i], (uint32_t)segment->first_row + first + i);
       }
     }
   }
@@ -195,6 +197,39 @@ static bool group_by_lane(struct lane_span *spans, size_t count, struct lane_spa
   return true;
 }
 
+/* Of spans that lie within each other or apart, by lane and each behind those inside it, as a recording writes them
+** when they end: each one's place is that of the first inside it, and one further for each span around it.  Spans that
+** are not so come out in any order.  Lanes whose ends do not ascend stay as they are. */
+static bool order_nested(const struct lane_span *spans, size_t count, struct lane_span *to) {
+  uint32_t *sizes = count < UINT32_MAX ? scratch_allocate(count * sizeof *sizes) : NULL, *open = NULL;
+  if (sizes) open = scratch_allocate(count * sizeof *open);
+  for (size_t begin = 0, end; open && begin < count; begin = end) {
+    const struct lane_span *lane = spans + begin;
+    bool ascends = true;
+    for (end = begin + 1; end < count && spans[end].lane == lane->lane; end++)
+      ascends &= spans[end].end >= spans[end - 1].end;
+    uint32_t length = (uint32_t)(end - begin), depth = 0;
+    if (!ascends) {
+      memcpy(to + begin, lane, length * sizeof *to);
+      continue;
+    }
+    for (uint32_t i = 0; i < length; i++) {
+      sizes[i] = 1;
+      while (depth && lane[open[depth - 1]].start >= lane[i].start) sizes[i] += sizes[open[--depth]];
+      open[depth++] = i;
+    }
+    depth = 0;
+    for (uint32_t i = length; i-- > 0; open[depth++] = i) {
+      while (depth && open[depth - 1] - sizes[open[depth - 1]] + 1 > i) depth--;
+      to[begin + i - sizes[i] + 1 + depth] = lane[i];
+    }
+  }
+  bool is_done = open;
+  scratch_free(sizes);
+  scratch_free(open);
+  return is_done;
+}
+
 enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct tfprof_error *error) {
   enum { FEW_RUNS = 8 };
   size_t *ends, runs = find_runs(spans, count, FEW_RUNS, &ends);
@@ -205,6 +240,10 @@ enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct 
     if (group_by_lane(spans, count, other)) {
       from = other;
       to = spans;
+      if (order_nested(other, count, spans)) {
+        from = spans;
+        to = other;
+      }
     }
     runs = find_runs(from, count, SIZE_MAX, &ends);
   }
@@ -227,6 +266,7 @@ enum tfprof_status lane_span_sort(struct lane_span *spans, size_t count, struct 
     to = swap;
   }
   if (from != spans) memcpy(spans, from, count * sizeof *spans);
+  for (size_t i = 1; i < count; i++) assert(!in_order(&spans[i], &spans[i - 1]));
   scratch_free(other);
   scratch_free(ends);
   return TFPROF_OK;

@@ -9,6 +9,8 @@
 #include "dump/vectors.h"
 #include "store/parallel.h"
 
+#include <assert.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +71,7 @@ static bool may_be_null(const struct column *column) {
 }
 
 VECTOR_CLONES void derive_integers(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
+  assert(count <= ROWS_BLOCK && first <= column->rows && count <= column->rows - first);
   switch (column->form) {
     case COLUMN_CONSTANT:
       for (uint32_t i = 0; i < count; i++) out[i] = column->base;
@@ -117,6 +120,7 @@ static VECTOR_INLINE bool unpack_narrow(const struct column *column, uint32_t fi
 
 VECTOR_CLONES void derive_references(const struct column *column, uint32_t first, uint32_t count, uint32_t limit,
                                      uint32_t *out) {
+  assert(count <= ROWS_BLOCK && first <= column->rows && count <= column->rows - first);
   if (unpack_narrow(column, first, count, out)) {
     for (uint32_t i = 0; i < count; i++) out[i] = out[i] < limit ? out[i] : NO_ROW;
     if (column->nulls) FOR_NULLS(column->nulls, first, count, out[i] = NO_ROW)
@@ -128,6 +132,7 @@ VECTOR_CLONES void derive_references(const struct column *column, uint32_t first
 }
 
 VECTOR_CLONES void derive_texts(const struct column *column, uint32_t first, uint32_t count, string_id *out) {
+  assert(count <= ROWS_BLOCK && first <= column->rows && count <= column->rows - first);
   if (unpack_narrow(column, first, count, out)) {
     if (column->nulls) FOR_NULLS(column->nulls, first, count, out[i] = 0)
     return;
@@ -190,22 +195,18 @@ enum tfprof_status derive_row_count(const struct profile *profile, unsigned tabl
 enum tfprof_status derive_all_integers(const struct profile *profile, unsigned table, unsigned column, int64_t **values,
                                        struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
-  uint32_t rows = 0, filled = 0;
+  uint32_t rows = 0;
   enum tfprof_status status = derive_row_count(profile, table, &rows, error);
   if (status) return status;
   int64_t *all = scratch_allocate(((size_t)rows + 1) * sizeof *all);
   if (!all) return error_no_memory(error);
   for (size_t s = 0; s < content->segment_count; s++) {
     const struct segment *segment = content->segments[s];
-    uint32_t first_row = (uint32_t)segment->first_row;
-    for (; filled < first_row; filled++) all[filled] = NO_VALUE;
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
       uint32_t count = derive_block_rows(segment, first);
-      derive_integers(segment->columns[column], first, count, all + first_row + first);
+      derive_integers(segment->columns[column], first, count, all + segment->first_row + first);
     }
-    filled = first_row + segment->rows;
   }
-  for (; filled < rows; filled++) all[filled] = NO_VALUE;
   *values = all;
   return TFPROF_OK;
 }
@@ -230,24 +231,15 @@ static void unpack_segment(void *context, size_t i, unsigned worker) {
 
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
                                          uint32_t **values, struct tfprof_error *error) {
-  return derive_all_row_numbers(profile, table, column, schema_tables[table].columns[column].target, values, error);
-}
-
-enum tfprof_status derive_all_row_numbers(const struct profile *profile, unsigned table, unsigned column,
-                                          unsigned target, uint32_t **values, struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
-  uint32_t rows = 0, limit = 0, row = 0;
+  uint32_t rows = 0, limit = 0;
   enum tfprof_status status = derive_row_count(profile, table, &rows, error);
-  if (!status) status = derive_row_count(profile, target, &limit, error);
+  if (!status) status = derive_row_count(profile, schema_tables[table].columns[column].target, &limit, error);
   if (status) return status;
   uint32_t *all = scratch_allocate(((size_t)rows + 1) * sizeof *all);
   if (!all) return error_no_memory(error);
   struct unpacking unpacking = {content, column, limit, all};
   derive_parallel(rows, content->segment_count, unpack_segment, &unpacking);
-  for (size_t s = 0; s < content->segment_count; s++) { /* the gaps between them */
-    for (; row < content->segments[s]->first_row; row++) all[row] = NO_ROW;
-    row += content->segments[s]->rows;
-  }
   *values = all;
   return TFPROF_OK;
 }
@@ -454,7 +446,28 @@ enum tfprof_status derive_set_few_references(struct profile *profile, unsigned t
                                              const struct row_value *values, uint32_t count,
                                              struct tfprof_error *error) {
   struct packing packing = {.profile = profile, .table = table, .column = column, .few = values, .few_count = count};
+  for (uint32_t i = 1; i < count; i++) assert(values[i - 1].row < values[i].row);
   return set_column(&packing, error);
+}
+
+enum tfprof_status derive_set_reals(struct profile *profile, unsigned table, unsigned column, const double *values,
+                                    struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[table];
+  for (size_t s = 0; s < content->segment_count; s++) {
+    struct segment *segment = content->segments[s];
+    const double *own = values + segment->first_row;
+    uint64_t *nulls = scratch_allocate_zeroed(segment->rows / 64 + 1, sizeof *nulls);
+    struct column *made = NULL;
+    bool has_value = false;
+    for (uint32_t i = 0; nulls && i < segment->rows; i++) {
+      if (isnan(own[i])) nulls[i / 64] |= (uint64_t)1 << i % 64;
+      else has_value = true;
+    }
+    if (nulls) made = has_value ? column_from_reals(own, nulls, segment->rows) : column_absent(segment->rows);
+    scratch_free(nulls);
+    if (segment_set_column(segment, column, made)) return error_no_memory(error);
+  }
+  return TFPROF_OK;
 }
 
 enum tfprof_status derive_make_table(struct profile *profile, unsigned table, uint32_t rows,

@@ -63,8 +63,7 @@ static inline const struct segment *derive_segment_of(const struct profile_table
     }
     *hint = low;
   }
-  bool is_there = row >= segments[low]->first_row && row - segments[low]->first_row < segments[low]->rows;
-  return is_there ? segments[low] : NULL;
+  return row - segments[low]->first_row < segments[low]->rows ? segments[low] : NULL;
 }
 
 /* The first row from `row` on that has this text, or the number of rows. Passes over rows of a rare text quickly. */
@@ -78,15 +77,11 @@ bool derive_has_value(const struct profile *profile, unsigned table, unsigned co
 /* The number after the last row number of the table; TFPROF_LIMIT when it does not fit. */
 enum tfprof_status derive_row_count(const struct profile *profile, unsigned table, uint32_t *rows,
                                     struct tfprof_error *error);
-/* A whole column, indexed by row number, scratch memory of the caller's. Rows that no segment holds get NO_VALUE or
-** NO_ROW. */
+/* A whole column, indexed by row number, scratch memory of the caller's. */
 enum tfprof_status derive_all_integers(const struct profile *profile, unsigned table, unsigned column, int64_t **values,
                                        struct tfprof_error *error);
 enum tfprof_status derive_all_references(const struct profile *profile, unsigned table, unsigned column,
                                          uint32_t **values, struct tfprof_error *error);
-/* The same for a column of integers that are numbers of rows of the table `target`. */
-enum tfprof_status derive_all_row_numbers(const struct profile *profile, unsigned table, unsigned column,
-                                          unsigned target, uint32_t **values, struct tfprof_error *error);
 
 /* Makes a column of every segment from values by row number; NO_VALUE, NO_ROW and text 0 become NULL. */
 enum tfprof_status derive_set_integers(struct profile *profile, unsigned table, unsigned column, const int64_t *values,
@@ -94,6 +89,9 @@ enum tfprof_status derive_set_integers(struct profile *profile, unsigned table, 
 enum tfprof_status derive_set_references(struct profile *profile, unsigned table, unsigned column,
                                          const uint32_t *values, struct tfprof_error *error);
 enum tfprof_status derive_set_texts(struct profile *profile, unsigned table, unsigned column, const string_id *values,
+                                    struct tfprof_error *error);
+/* The same for real numbers; NAN becomes NULL. */
+enum tfprof_status derive_set_reals(struct profile *profile, unsigned table, unsigned column, const double *values,
                                     struct tfprof_error *error);
 /* The same for one segment, whose rows have values[0 ...], references or texts, where NO_ROW is NULL: for tasks that
 ** each work on one. */

@@ -39,7 +39,7 @@ struct sweep {
   bool is_broken;
 };
 
-static bool add(struct points *points, int64_t time, double weight) {
+static bool add_depth_change(struct points *points, int64_t time, double weight) {
   if (points->count == points->capacity) {
     uint64_t capacity = points->capacity ? points->capacity * 2 : 64;
     struct point *items = sqlite3_realloc64(points->items, capacity * sizeof *items);
@@ -82,13 +82,13 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values, in
   if (limit >= 0) sweep->limit = sqlite3_value_double(values[limit]);
   if (needs_length && end <= start) return;
   double of_row = weight >= 0 ? sqlite3_value_double(values[weight]) : 1;
-  if (!add(&sweep->starts, start, of_row) || !add(&sweep->ends, end, of_row)) {
+  if (!add_depth_change(&sweep->starts, start, of_row) || !add_depth_change(&sweep->ends, end, of_row)) {
     sweep->is_broken = true;
     sqlite3_result_error_nomem(context);
   }
 }
 
-static void finish(struct sweep *sweep) {
+static void finish_sweep(struct sweep *sweep) {
   sqlite3_free(sweep->starts.items);
   sqlite3_free(sweep->ends.items);
   memset(sweep, 0, sizeof *sweep);
@@ -136,7 +136,7 @@ static void depth_final(sqlite3_context *context) {
     depth += is_start ? 1 : -1;
     last = point.time;
   }
-  finish(sweep);
+  finish_sweep(sweep);
   if (length > INT64_MAX) sqlite3_result_error(context, "integer overflow", -1);
   else sqlite3_result_int64(context, (int64_t)length);
 }
@@ -147,12 +147,12 @@ static void summary_step(sqlite3_context *context, int count, sqlite3_value **va
   step(context, count, values, -1, -1, false);
 }
 
-static int by_value(const void *left, const void *right) {
+static int by_depth(const void *left, const void *right) {
   int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
   return (a > b) - (a < b);
 }
 
-static double quantile(const int64_t *sorted, uint64_t count, double q) {
+static double quantile_of_depths(const int64_t *sorted, uint64_t count, double q) {
   double at = q * (double)(count - 1);
   uint64_t low = (uint64_t)at, high = low + 1 < count ? low + 1 : low;
   return (double)sorted[low] + (at - (double)low) * (double)(sorted[high] - sorted[low]);
@@ -161,13 +161,13 @@ static double quantile(const int64_t *sorted, uint64_t count, double q) {
 static void summary_final(sqlite3_context *context) {
   struct sweep *sweep = sqlite3_aggregate_context(context, 0);
   if (!sweep || !sweep->starts.count || sweep->is_broken) {
-    if (sweep) finish(sweep);
+    if (sweep) finish_sweep(sweep);
     return;
   }
   uint64_t count = sweep->starts.count * 2, made = 0, start = 0, end = 0;
   int64_t *depths = sqlite3_malloc64(count * sizeof *depths), depth = 0;
   if (!depths) {
-    finish(sweep);
+    finish_sweep(sweep);
     sqlite3_result_error_nomem(context);
     return;
   }
@@ -181,15 +181,15 @@ static void summary_final(sqlite3_context *context) {
     depths[made++] = depth;
     sum += (double)depth;
   }
-  finish(sweep);
+  finish_sweep(sweep);
   double mean = sum / (double)made;
   for (uint64_t i = 0; i < made; i++) squares += ((double)depths[i] - mean) * ((double)depths[i] - mean);
-  qsort(depths, made, sizeof *depths, by_value);
+  qsort(depths, made, sizeof *depths, by_depth);
   char *text = sqlite3_mprintf("{\"count\":%lld,\"mean\":%!.16g,\"stddev\":%!.16g,\"min\":%lld,\"p25\":%!.16g,"
                                "\"p50\":%!.16g,\"p75\":%!.16g,\"max\":%lld}",
                                (sqlite3_int64)made, mean, sqrt(squares / (double)(made - 1)), (sqlite3_int64)depths[0],
-                               quantile(depths, made, 0.25), quantile(depths, made, 0.5),
-                               quantile(depths, made, 0.75), (sqlite3_int64)depths[made - 1]);
+                               quantile_of_depths(depths, made, 0.25), quantile_of_depths(depths, made, 0.5),
+                               quantile_of_depths(depths, made, 0.75), (sqlite3_int64)depths[made - 1]);
   sqlite3_free(depths);
   if (text) sqlite3_result_text(context, text, -1, sqlite3_free);
   else sqlite3_result_error_nomem(context);
@@ -219,7 +219,7 @@ static void capped_final(sqlite3_context *context) {
       last = point.time;
     }
   }
-  if (sweep) finish(sweep);
+  if (sweep) finish_sweep(sweep);
   sqlite3_result_double(context, area);
 }
 

@@ -1,4 +1,4 @@
-/* flops_functions.c: floating point operations, by the table of derive/flops.def.
+/* flops_functions.c: floating point operations, by the table of derive/flops/flops.def.
 **
 **   flops(op_type, input_shapes, output_shape, attributes)
 **                           of one call; the last one or two may be left out, or be NULL.  input_shapes is a JSON list
@@ -10,12 +10,12 @@
 **                           missing, unknown or no shape, and when the number is beyond 2^63 - 1
 **   flops_formula(op_type)  the formula as text, NULL when there is none
 */
-#include "derive/flops.h"
+#include "derive/flops/flops.h"
 #include "func/functions.h"
 
 SQLITE_EXTENSION_INIT3
 
-static struct flops_text text_of(sqlite3_value *value) {
+static struct flops_text flops_text_of_value(sqlite3_value *value) {
   if (sqlite3_value_type(value) == SQLITE_NULL) return (struct flops_text){0};
   const char *bytes = (const char *)sqlite3_value_text(value);
   return (struct flops_text){bytes, bytes ? (size_t)sqlite3_value_bytes(value) : 0};
@@ -29,14 +29,14 @@ static void flops_function(sqlite3_context *context, int count, sqlite3_value **
     sqlite3_result_error(context, "flops: takes op_type, input_shapes and, if known, output_shape and attributes", -1);
     return;
   }
-  for (int i = 0; i < count; i++) texts[i] = text_of(values[i]);
+  for (int i = 0; i < count; i++) texts[i] = flops_text_of_value(values[i]);
   int64_t flops;
   if (flops_count(sqlite3_user_data(context), texts[0], texts[1], texts[2], texts[3], &flops) == FLOPS_KNOWN)
     sqlite3_result_int64(context, flops);
 }
 
 static void formula_function(sqlite3_context *context, int count, sqlite3_value **values) {
-  struct flops_text type = text_of(values[0]);
+  struct flops_text type = flops_text_of_value(values[0]);
   const struct flops_formula *formula = type.bytes ? flops_find(type.bytes, type.length) : NULL;
   (void)count;
   if (formula) sqlite3_result_text(context, formula->text, -1, SQLITE_STATIC);

@@ -7,48 +7,34 @@
 **
 ** NULL and what is not a number give NULL.
 */
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "func/functions.h"
+#include "write/scaled_text.h"
 
 SQLITE_EXTENSION_INIT3
 
-static void format_scaled(sqlite3_context *context, sqlite3_value *value, double step, const char *const *units) {
+static void format_scaled(sqlite3_context *context, sqlite3_value *value, size_t (*write)(double, char *)) {
   int type = sqlite3_value_numeric_type(value);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;
-  double number = sqlite3_value_double(value), size = fabs(number);
-  /* What would be rounded to a whole step is given in the next unit. */
-  double limit = step == 1000 ? 999.5 : 1023.5;
-  int unit = 0, digits = 0;
-  char text[400]; /* 1e308 has 309 digits */
-  while (size >= limit && units[unit + 1]) {
-    size /= step;
-    number /= step;
-    unit++;
-  }
-  if (unit > 0 || size != floor(size)) digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
-  snprintf(text, sizeof text, "%.*f%s%s", digits, number, units[unit][0] ? " " : "", units[unit]);
-  sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+  char text[SCALED_TEXT_BYTES];
+  size_t length = write(sqlite3_value_double(value), text);
+  sqlite3_result_text(context, text, (int)length, SQLITE_TRANSIENT);
 }
 
 static void format_ns(sqlite3_context *context, int count, sqlite3_value **values) {
-  static const char *const units[] = {"ns", "µs", "ms", "s", NULL};
   (void)count;
-  format_scaled(context, values[0], 1000, units);
+  format_scaled(context, values[0], scaled_text_ns);
 }
 
 static void format_bytes(sqlite3_context *context, int count, sqlite3_value **values) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", NULL};
   (void)count;
-  format_scaled(context, values[0], 1024, units);
+  format_scaled(context, values[0], scaled_text_bytes);
 }
 
 static void format_count(sqlite3_context *context, int count, sqlite3_value **values) {
-  static const char *const units[] = {"", "k", "M", "G", "T", "P", "E", NULL};
   (void)count;
-  format_scaled(context, values[0], 1000, units);
+  format_scaled(context, values[0], scaled_text_count);
 }
 
 static void format_micros(sqlite3_context *context, int count, sqlite3_value **values) {

@@ -24,7 +24,7 @@ struct interval_list {
   bool is_unordered;
 };
 
-static bool append(struct interval_list *list, int64_t start, int64_t end) {
+static bool append_interval(struct interval_list *list, int64_t start, int64_t end) {
   if (list->count) {
     struct interval *last = &list->items[list->count - 1];
     if (start >= last->start && start <= last->end) {
@@ -58,7 +58,7 @@ static void union_step(sqlite3_context *context, int count, sqlite3_value **valu
     return;
   }
   int64_t start = sqlite3_value_int64(values[0]), end = sqlite3_value_int64(values[1]);
-  if (end > start && !append(list, start, end)) sqlite3_result_error_nomem(context);
+  if (end > start && !append_interval(list, start, end)) sqlite3_result_error_nomem(context);
 }
 
 static int compare_starts(const void *left, const void *right) {

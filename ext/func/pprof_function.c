@@ -210,7 +210,7 @@ static int base_node(struct export *export, const struct op *op, uint32_t *node)
   return trace ? trace_node(export, trace, false, node) : SQLITE_OK;
 }
 
-static void add(struct export *export, uint32_t node, enum metric metric, int64_t value) {
+static void add_metric(struct export *export, uint32_t node, enum metric metric, int64_t value) {
   if (export->types[metric] >= 0) pprof_add(export->pprof, node, (unsigned)export->types[metric], value);
 }
 
@@ -246,13 +246,13 @@ static int take_kernel(struct export *export, sqlite3_stmt *statement) {
   if (pprof_location(export->pprof, text_or(statement, 1, "(unnamed)"), NULL, 0, 0, &location) ||
       pprof_node(export->pprof, op ? op->node : PPROF_ROOT, location, &node))
     return SQLITE_NOMEM;
-  add(export, node, KERNEL, weighed(sqlite3_column_int64(statement, 2), weight));
-  add(export, node, COUNT, weighed(1, weight));
+  add_metric(export, node, KERNEL, weighed(sqlite3_column_int64(statement, 2), weight));
+  add_metric(export, node, COUNT, weighed(1, weight));
   return SQLITE_OK;
 }
 
 /* Everything into export->pprof. */
-static int collect(struct export *export) {
+static int collect_samples(struct export *export) {
   static const char measured[] =
       "WITH measured AS MATERIALIZED ("
       "SELECT profile_id, id FROM temp.steps%s WHERE is_warmup = 0 AND ops_recorded = 1) ";
@@ -279,7 +279,7 @@ static int collect(struct export *export) {
     struct op *op = &export->ops[i];
     if (!op->node) result = op_node(export, op);
     for (int metric = 0; metric < METRIC_COUNT && with_ops && !result; metric++)
-      add(export, op->node, (enum metric)metric, op->values[metric]);
+      add_metric(export, op->node, (enum metric)metric, op->values[metric]);
   }
   if (!result && export->types[KERNEL] >= 0) result = each_row(export, kernels, take_kernel);
   if (!result)
@@ -348,7 +348,7 @@ static void pprof_function(sqlite3_context *context, int count, sqlite3_value **
     sqlite3_result_error_nomem(context);
     return;
   }
-  int result = collect(&export);
+  int result = collect_samples(&export);
   if (result == SQLITE_NOMEM) {
     sqlite3_result_error_nomem(context);
   } else if (result) {

@@ -9,7 +9,8 @@
 **                              step (the number of the first of them, 0 where it is not given), op_log_path and
 **                              checkpoint_path; run_meta_path may come several times, a step goes with the one before
 **                              or, at the beginning, after it
-**   tfprof_close(run_id)       closes a run; returns its id
+**   tfprof_close(run)          closes a run, named by its id, by its path however that is spelled, or by the last part
+**                              of the path where one run alone has it; returns its id
 **   tfprof_refresh()           reads what was recorded since; returns how many rows that are
 **   tfprof_save(path)          writes everything that is open as dumps; returns how many profiles that are;
 **                              the path must be new, or an empty directory
@@ -153,16 +154,30 @@ static void open_function(sqlite3_context *context, int count, sqlite3_value **v
   }
 }
 
+/* The run that the value names; 0: none, then the function's error is set. */
+static uint32_t run_argument(sqlite3_context *context, sqlite3_value *value) {
+  struct connection *connection = sqlite3_user_data(context);
+  struct tfprof_error error;
+  sqlite3_int64 number = sqlite3_value_int64(value);
+  if (sqlite3_value_type(value) == SQLITE_TEXT && sqlite3_value_numeric_type(value) != SQLITE_INTEGER) {
+    const char *path = path_argument(context, value, "tfprof_close");
+    uint32_t run = 0;
+    if (path && store_name_run(connection->store, path, &run, &error)) connection_result_error(context, &error);
+    return run;
+  }
+  if (sqlite3_value_numeric_type(value) == SQLITE_INTEGER && number > 0 && number <= (sqlite3_int64)UINT32_MAX)
+    return (uint32_t)number;
+  sqlite3_result_error(context, "tfprof_close takes the id or the path of a run, see the table runs", -1);
+  return 0;
+}
+
 static void close_function(sqlite3_context *context, int count, sqlite3_value **values) {
   struct connection *connection = sqlite3_user_data(context);
   struct tfprof_error error;
+  uint32_t run = run_argument(context, values[0]);
   (void)count;
-  sqlite3_int64 run = sqlite3_value_int64(values[0]);
-  if (sqlite3_value_numeric_type(values[0]) != SQLITE_INTEGER || run < 0 || run > (sqlite3_int64)UINT32_MAX) {
-    sqlite3_result_error(context, "tfprof_close takes the id of a run, see the table runs", -1);
-    return;
-  }
-  if (store_close_run(connection->store, (uint32_t)run, &error)) {
+  if (!run) return;
+  if (store_close_run(connection->store, run, &error)) {
     connection_result_error(context, &error);
   } else {
     sqlite3_result_int64(context, run);

@@ -4,8 +4,9 @@
 **                                      work. Registered only where there is none: the sqlite3 shell has its own.
 **   regexp_full_match(pattern, text)   1 when it matches the whole text
 **
-** NULL in, NULL out.  A pattern that is no expression is an error.  Matching is bounded in time and memory: a pattern
-** that backtracks without end is an error too, not a hang.
+** NULL in, NULL out.  A pattern that is no expression is an error.  Matching is bounded in memory, and in time by the
+** length of the text, so that all texts of a file together take no longer than their size allows: a pattern that
+** backtracks without end is an error too, not a hang.
 */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -20,6 +21,8 @@ SQLITE_EXTENSION_INIT3
 enum {
   KEPT_PATTERNS = 4,
   MAXIMUM_STEPS = 2000000,       /* some tens of milliseconds */
+  FREE_STEPS = 10000,            /* for each text, and more for each of its bytes: */
+  STEPS_OF_A_BYTE = 200,
   MAXIMUM_KIBIBYTES = 64 * 1024,
   MAXIMUM_PATTERN = 32 * 1024,
 };
@@ -59,12 +62,11 @@ static void *make_patterns(void) {
   }
   pcre2_set_newline(patterns->compile_context, PCRE2_NEWLINE_LF);
   pcre2_set_max_pattern_length(patterns->compile_context, MAXIMUM_PATTERN);
-  pcre2_set_match_limit(patterns->match_context, MAXIMUM_STEPS);
   pcre2_set_heap_limit(patterns->match_context, MAXIMUM_KIBIBYTES);
   return patterns;
 }
 
-static void fail(sqlite3_context *context, const char *what, const char *pattern, int code) {
+static void fail_regexp(sqlite3_context *context, const char *what, const char *pattern, int code) {
   unsigned char reason[256];
   pcre2_get_error_message(code, reason, sizeof reason);
   char *message = sqlite3_mprintf("%s '%.200s': %s", what, pattern, (const char *)reason);
@@ -88,7 +90,7 @@ static struct kept *compile(sqlite3_context *context, struct patterns *patterns,
                     options | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C,
                     &code, &offset, patterns->compile_context);
   if (!kept->code) {
-    fail(context, "not a regular expression:", text, code);
+    fail_regexp(context, "not a regular expression:", text, code);
     return NULL;
   }
   kept->match_data = pcre2_match_data_create_from_pattern(kept->code, NULL);
@@ -113,9 +115,12 @@ static void match(sqlite3_context *context, sqlite3_value **values, uint32_t opt
   if (!pattern || !text) return;
   struct kept *kept = compile(context, patterns, pattern, pattern_length, options);
   if (!kept) return;
+  bool is_long = length > (MAXIMUM_STEPS - FREE_STEPS) / STEPS_OF_A_BYTE;
+  uint32_t steps = is_long ? MAXIMUM_STEPS : FREE_STEPS + STEPS_OF_A_BYTE * (uint32_t)length;
+  pcre2_set_match_limit(patterns->match_context, steps);
   int code = pcre2_match(kept->code, (PCRE2_SPTR)text, length, 0, 0, kept->match_data, patterns->match_context);
   if (code < 0 && code != PCRE2_ERROR_NOMATCH) {
-    fail(context, "cannot match", pattern, code);
+    fail_regexp(context, "cannot match", pattern, code);
   } else {
     sqlite3_result_int(context, code >= 0);
   }

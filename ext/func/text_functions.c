@@ -1,15 +1,22 @@
-/* text_functions.c: texts put together in a certain order, and what the path of a source file tells.
+/* text_functions.c: texts put together in a certain order, what the path of a source file tells, and errors with a text
+** of the view's own.
 **
 **   is_library_file(path)    1: the file belongs to an installed package or to Python's own library, 0: to a program,
-**                            NULL: there is no file (functions written in C)
+**                            or generated while it ran, NULL: there is no file (functions written in C)
+**   source_kind(path)        whose code it is: program, generated (exec() of texts, inductor's files, graphs of
+**                            torch.fx), library, framework (PyTorch and what only hands on to it), python; NULL
 **   ordered_concat(text, separator, key)   aggregate: the texts with the separator between them, in the order of the
 **                                          integer key, those of the same key by the text itself; NULL texts are left
 **                                          out, NULL without any.  group_concat() promises no order before SQLite 3.44.
+**   raise_error(message)     ends the query with the message as its error, for SELECTs whose parameters name what is
+**                            not there; NULL for a NULL.  SQLite's own RAISE() is for triggers.  Never computed
+**                            beforehand, so that a CASE or a WHERE around it decides.
 */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "derive/code/source_kinds.h"
 #include "func/functions.h"
 
 SQLITE_EXTENSION_INIT3
@@ -33,7 +40,7 @@ static void release(struct pieces *pieces) {
   memset(pieces, 0, sizeof *pieces);
 }
 
-static bool add(struct pieces *pieces, const char *text, size_t length, int64_t key) {
+static bool add_text_piece(struct pieces *pieces, const char *text, size_t length, int64_t key) {
   if (!pieces->items) {
     pieces->items = pieces->few;
     pieces->capacity = sizeof pieces->few / sizeof *pieces->few;
@@ -74,13 +81,13 @@ static void concat_step(sqlite3_context *context, int count, sqlite3_value **val
     pieces->separator = sqlite3_mprintf("%s", separator ? separator : "");
   }
   if ((!pieces->separator && pieces->count) ||
-      !add(pieces, text, (size_t)sqlite3_value_bytes(values[0]), sqlite3_value_int64(values[2])))
+      !add_text_piece(pieces, text, (size_t)sqlite3_value_bytes(values[0]), sqlite3_value_int64(values[2])))
     sqlite3_result_error_nomem(context);
 }
 
 /* Places in the text cannot be compared without it, so that insertion keeps to merging; the lists are short or nearly
 ** sorted. */
-static int compare(const struct pieces *pieces, const struct piece *a, const struct piece *b) {
+static int compare_piece_texts(const struct pieces *pieces, const struct piece *a, const struct piece *b) {
   if (a->key != b->key) return a->key < b->key ? -1 : 1;
   size_t shorter = a->length < b->length ? a->length : b->length;
   int order = shorter ? memcmp(pieces->text + a->offset, pieces->text + b->offset, shorter) : 0;
@@ -90,7 +97,7 @@ static int compare(const struct pieces *pieces, const struct piece *a, const str
 static bool sort(struct pieces *pieces) {
   bool is_sorted = true;
   for (uint64_t i = 1; i < pieces->count && is_sorted; i++)
-    is_sorted = compare(pieces, &pieces->items[i - 1], &pieces->items[i]) <= 0;
+    is_sorted = compare_piece_texts(pieces, &pieces->items[i - 1], &pieces->items[i]) <= 0;
   if (is_sorted) return true;
   struct piece *other = sqlite3_malloc64(pieces->count * sizeof *other), *from = pieces->items, *to = other;
   if (!other) return false;
@@ -100,7 +107,8 @@ static bool sort(struct pieces *pieces) {
       uint64_t end = middle + width < pieces->count ? middle + width : pieces->count;
       uint64_t a = begin, b = middle;
       for (uint64_t i = begin; i < end; i++)
-        to[i] = b == end || (a < middle && compare(pieces, &from[a], &from[b]) <= 0) ? from[a++] : from[b++];
+        to[i] =
+            b == end || (a < middle && compare_piece_texts(pieces, &from[a], &from[b]) <= 0) ? from[a++] : from[b++];
     }
     struct piece *swap = from;
     from = to;
@@ -138,46 +146,31 @@ static void concat_final(sqlite3_context *context) {
   release(pieces);
 }
 
-/* ---- files of libraries ---- */
+/* ---- source files ---- */
 
-/* Traces of PyTorch have paths without the folder of sys.path that the file lies in (torch/csrc/autograd/
-** profiler_python.cpp): of these the first part is all there is to tell packages from programs. */
-static const char *const packages[] = {
-    "torch",       "torchvision", "torchaudio",   "functorch", "triton",    "numpy",       "PIL",
-    "accelerate",  "apex",        "deepspeed",    "lightning", "megatron",  "transformers", "pytorch_lightning",
-    "asyncio",     "collections", "concurrent",   "ctypes",    "importlib", "json",        "logging",
-    "multiprocessing", "re",      "unittest",     "xml",       NULL};
-static const char *const modules[] = {"_weakrefset.py", "abc.py",    "ast.py",       "bdb.py",        "codecs.py",
-                                      "contextlib.py",  "copy.py",   "copyreg.py",   "dataclasses.py", "enum.py",
-                                      "functools.py",   "inspect.py", "pickle.py",   "queue.py",      "runpy.py",
-                                      "selectors.py",   "socket.py", "subprocess.py", "tempfile.py",  "threading.py",
-                                      "traceback.py",   "typing.py", "warnings.py",  "weakref.py",    NULL};
-
-static bool is_in(const char *const *names, const char *text, size_t length) {
-  for (; *names; names++) {
-    if (strlen(*names) == length && memcmp(*names, text, length) == 0) return true;
-  }
-  return false;
-}
-
-static bool is_library(const char *path) {
-  if (strncmp(path, "<frozen ", 8) == 0) return true;
-  if (strstr(path, "/site-packages/") || strstr(path, "/dist-packages/")) return true;
-  for (const char *at = path; (at = strstr(at, "/lib/python")) != NULL; at += 11) {
-    if (at[11] >= '0' && at[11] <= '9' && strchr(at + 11, '/')) return true;
-  }
-  const char *slash = strchr(path, '/');
-  return slash ? is_in(packages, path, (size_t)(slash - path)) : is_in(modules, path, strlen(path));
+static void source_kind(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count;
+  const char *path = (const char *)sqlite3_value_text(values[0]);
+  if (path) sqlite3_result_text(context, source_kind_names[source_kind_of(path)], -1, SQLITE_STATIC);
 }
 
 static void is_library_file(sqlite3_context *context, int count, sqlite3_value **values) {
   (void)count;
   const char *path = (const char *)sqlite3_value_text(values[0]);
-  if (path) sqlite3_result_int(context, is_library(path));
+  enum source_kind kind = path ? source_kind_of(path) : SOURCE_PROGRAM;
+  if (path) sqlite3_result_int(context, kind != SOURCE_PROGRAM && kind != SOURCE_GENERATED);
+}
+
+static void raise_error(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count;
+  const char *message = (const char *)sqlite3_value_text(values[0]);
+  if (message) sqlite3_result_error(context, message, sqlite3_value_bytes(values[0]));
 }
 
 const struct function_spec text_functions[] = {
+    {.name = "raise_error", .argument_count = 1, .is_volatile = true, .function = raise_error},
     {.name = "is_library_file", .argument_count = 1, .function = is_library_file},
+    {.name = "source_kind", .argument_count = 1, .function = source_kind},
     {.name = "ordered_concat", .argument_count = 3, .step = concat_step, .final = concat_final},
     {0},
 };

@@ -36,12 +36,19 @@ enum shape {
 };
 
 static const char json_mark[] = ":json";
+/* The number of a device of the process, or of the process itself. */
+#define PROCESS \
+  "CASE WHEN devices.kind <> 'cpu' AND ordinal IS NOT NULL THEN ordinal + 1000 * place ELSE processes.number END"
+#define DEVICE "CASE WHEN devices.kind <> 'cpu' THEN ordinal END"
 /* What comes from a damaged file must not make the whole trace unreadable. */
 #define VALID_JSON(column) " CASE WHEN json_valid(" column ") THEN " column " END"
 
 /* clang-format off: SQL is laid out as in sql/.  In each SELECT, %s is the profile argument of a table. */
 
-/* Before each of the others: where a row is drawn. */
+/* Before each of the others: where a row is drawn.
+**
+** SQLite 3.40 takes what windows lie one above the other in for a single row, and looks for it through no index: so
+** a device is looked up in its table, and CROSS JOIN says in which order the tables are read. */
 static const char lanes_sql[] =
   " WITH numbered AS MATERIALIZED ("
   "   SELECT id, pid, rank, host, command, framework, row_number() OVER (ORDER BY id) - 1 AS place,"
@@ -55,10 +62,9 @@ static const char lanes_sql[] =
   "   WHERE devices.kind <> 'cpu' AND ordinal IS NOT NULL"
   " ), lanes AS MATERIALIZED ("
   "   SELECT threads.id, threads.name, threads.kind, stream, threads.profile_id,"
-  "     coalesce(processors.number, processes.number) AS pid, coalesce(stream, tid, threads.id) AS tid"
-  "   FROM temp.threads%s AS threads"
-  "   JOIN processes ON processes.id = threads.profile_id"
-  "   LEFT JOIN processors ON processors.id = threads.device_id"
+  "     " PROCESS " AS pid, coalesce(stream, tid, threads.id) AS tid"
+  "   FROM processes CROSS JOIN temp.threads%s AS threads ON threads.profile_id = processes.id"
+  "   LEFT JOIN temp.devices AS devices ON devices.id = threads.device_id"
   " )";
 
 static const struct {
@@ -95,63 +101,64 @@ static const struct {
    VALID_JSON("input_types") " AS \"Input type:json\","
    VALID_JSON("input_values") " AS \"Concrete Inputs:json\","
    "   module AS \"Module Hierarchy\", flops AS flops, file || ':' || line AS \"called from\", error AS error"
-   " FROM temp.ops%s AS ops JOIN lanes ON lanes.id = thread_id"
+   " FROM lanes CROSS JOIN temp.ops%s AS ops ON lanes.id = thread_id"
    " LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = code_trace_id"
    " LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = leaf_frame_id"},
   {SPAN,
    " SELECT kernels.name, 'kernel', lanes.pid, lanes.tid, kernels.start_ns, kernels.dur_ns,"
-   "   processors.ordinal AS device, lanes.stream AS stream, kernels.correlation AS correlation,"
+   "   " DEVICE " AS device, lanes.stream AS stream, kernels.correlation AS correlation,"
    "   ops.correlation AS \"External id\","
    "   json_array(grid_x, grid_y, grid_z) AS \"grid:json\", json_array(block_x, block_y, block_z) AS \"block:json\","
    "   registers_per_thread AS \"registers per thread\","
    "   coalesce(static_shared_bytes, 0) + dynamic_shared_bytes AS \"shared memory\","
    "   100 * occupancy_ratio AS \"est. achieved occupancy %%\""
-   " FROM temp.kernels%s AS kernels JOIN lanes ON lanes.id = kernels.thread_id"
-   " LEFT JOIN processors ON processors.id = kernels.device_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+   " FROM lanes CROSS JOIN temp.kernels%s AS kernels ON lanes.id = kernels.thread_id"
+   " LEFT JOIN temp.devices AS devices ON devices.id = kernels.device_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
   {SPAN,
    " SELECT transfers.name, CASE transfers.kind WHEN 'memset' THEN 'gpu_memset' ELSE 'gpu_memcpy' END,"
    "   lanes.pid, lanes.tid, transfers.start_ns, transfers.dur_ns,"
-   "   processors.ordinal AS device, lanes.stream AS stream, transfers.correlation AS correlation,"
+   "   " DEVICE " AS device, lanes.stream AS stream, transfers.correlation AS correlation,"
    "   ops.correlation AS \"External id\", bytes AS bytes, bytes_per_second / 1e9 AS \"memory bandwidth (GB/s)\""
-   " FROM temp.transfers%s AS transfers JOIN lanes ON lanes.id = transfers.thread_id"
-   " LEFT JOIN processors ON processors.id = transfers.device_id LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
+   " FROM lanes CROSS JOIN temp.transfers%s AS transfers ON lanes.id = transfers.thread_id"
+   " LEFT JOIN temp.devices AS devices ON devices.id = transfers.device_id"
+   " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
   {SPAN,
    " SELECT api_calls.name, 'cuda_' || domain, lanes.pid, lanes.tid, api_calls.start_ns, api_calls.dur_ns,"
    "   api_calls.correlation AS correlation, ops.correlation AS \"External id\""
-   " FROM temp.api_calls%s AS api_calls JOIN lanes ON lanes.id = api_calls.thread_id"
+   " FROM lanes CROSS JOIN temp.api_calls%s AS api_calls ON lanes.id = api_calls.thread_id"
    " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
   /* Ranges that torch marked are ops of category user already. */
   {SPAN,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
    "   domain AS domain, category AS category, payload AS payload"
-   " FROM temp.ranges%s AS ranges JOIN lanes ON lanes.id = thread_id"
+   " FROM lanes CROSS JOIN temp.ranges%s AS ranges ON lanes.id = thread_id"
    " WHERE is_process_wide IS NOT 1 AND domain IS NOT 'torch'"},
   {ASYNC,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
    "   domain AS domain, category AS category, payload AS payload"
-   " FROM temp.ranges%s AS ranges JOIN lanes ON lanes.id = thread_id WHERE is_process_wide = 1"},
+   " FROM lanes CROSS JOIN temp.ranges%s AS ranges ON lanes.id = thread_id WHERE is_process_wide = 1"},
   {INSTANT,
    " SELECT instants.name, 'instant', lanes.pid, lanes.tid, time_ns, domain AS domain, payload AS payload"
-   " FROM temp.instants%s AS instants JOIN lanes ON lanes.id = thread_id"},
+   " FROM lanes CROSS JOIN temp.instants%s AS instants ON lanes.id = thread_id"},
   {COUNTER,
-   " SELECT counters.name, 'counter', coalesce(processors.number, processes.number), 0, time_ns, value AS value"
+   " SELECT counters.name, 'counter', " PROCESS ", 0, time_ns, value AS value"
    " FROM temp.counters%s AS counters JOIN processes ON processes.id = counters.profile_id"
-   " LEFT JOIN processors ON processors.id = device_id WHERE value IS NOT NULL"},
+   " LEFT JOIN temp.devices AS devices ON devices.id = device_id WHERE value IS NOT NULL"},
   {COUNTER,
-   " SELECT 'memory in use', 'memory', coalesce(processors.number, processes.number), 0, time_ns,"
+   " SELECT 'memory in use', 'memory', " PROCESS ", 0, time_ns,"
    "   in_use_bytes AS bytes, reserved_bytes AS reserved"
    " FROM temp.memory_events%s AS memory_events JOIN processes ON processes.id = memory_events.profile_id"
-   " LEFT JOIN processors ON processors.id = device_id WHERE in_use_bytes IS NOT NULL"},
+   " LEFT JOIN temp.devices AS devices ON devices.id = device_id WHERE in_use_bytes IS NOT NULL"},
   {ARROW,
    " SELECT 'launch', 'ac2g', caller.pid, caller.tid, api_calls.start_ns, lanes.pid, lanes.tid, kernels.start_ns"
-   " FROM temp.kernels%s AS kernels JOIN lanes ON lanes.id = kernels.thread_id"
-   " JOIN temp.api_calls AS api_calls ON api_calls.id = api_call_id"
-   " JOIN lanes AS caller ON caller.id = api_calls.thread_id"},
+   " FROM lanes CROSS JOIN temp.kernels%s AS kernels ON lanes.id = kernels.thread_id"
+   " CROSS JOIN temp.api_calls AS api_calls ON api_calls.id = api_call_id"
+   " CROSS JOIN lanes AS caller ON caller.id = api_calls.thread_id"},
   {ARROW,
    " SELECT 'backward', 'fwdbwd', lanes.pid, lanes.tid, forward.start_ns, other.pid, other.tid, ops.start_ns"
-   " FROM temp.ops%s AS ops JOIN temp.ops AS forward ON forward.id = ops.forward_op_id"
+   " FROM temp.ops%s AS ops CROSS JOIN temp.ops AS forward ON forward.id = ops.forward_op_id"
    " LEFT JOIN temp.ops AS parent ON parent.id = ops.parent_id"
-   " JOIN lanes ON lanes.id = forward.thread_id JOIN lanes AS other ON other.id = ops.thread_id"
+   " CROSS JOIN lanes ON lanes.id = forward.thread_id CROSS JOIN lanes AS other ON other.id = ops.thread_id"
    " WHERE ops.forward_op_id IS NOT NULL AND parent.forward_op_id IS NULL"},
 };
 

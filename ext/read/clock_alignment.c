@@ -21,17 +21,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/rows/hash.h"
+
 struct mark { uint64_t key; int64_t end; };
 struct marks {
   struct mark *items; /* by key */
   size_t count;
 };
 enum { FEWEST_COLLECTIVES = 3, FEWEST_STEPS = 2, SMALLEST_OFFSET = 10000 };
-
-static uint64_t mix(uint64_t hash, uint64_t value) {
-  hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-  return hash ^ hash >> 29;
-}
 
 static int by_key(const void *left, const void *right) {
   const struct mark *a = left, *b = right;
@@ -46,7 +43,7 @@ static void number_repeated(struct marks *marks) {
   for (size_t i = 0; i < marks->count; i++) {
     place = i && marks->items[i].key == key ? place + 1 : 0;
     key = marks->items[i].key;
-    marks->items[i].key = mix(key, place + 1);
+    marks->items[i].key = hash_pair(key, place + 1);
   }
   qsort(marks->items, marks->count, sizeof *marks->items, by_key);
 }
@@ -85,7 +82,7 @@ static void collect_steps(struct profile *profile, struct marks *marks) {
     for (uint32_t row = 0; row < segment->rows; row++) {
       uint64_t number = (uint64_t)integer_at(segment, COLUMN_steps_number, row, -1);
       int64_t end = integer_at(segment, COLUMN_steps_end_ns, row, INT64_MIN);
-      if (end != INT64_MIN) marks->items[marks->count++] = (struct mark){mix(TABLE_steps, number), end};
+      if (end != INT64_MIN) marks->items[marks->count++] = (struct mark){hash_pair(TABLE_steps, number), end};
     }
   }
   if (marks->items) number_repeated(marks);
@@ -149,12 +146,12 @@ static void collect_collectives(struct profile *profile, struct marks *marks) {
       if (name != known_name) is_known_together = keeps_ranks_together(pool_text(pool, name));
       known_name = name;
       if (!is_known_together || end == INT64_MIN) continue;
-      uint64_t key = mix(mix(TABLE_collectives, name), (uint64_t)number);
-      key = mix(key, (uint64_t)integer_at(segment, COLUMN_collectives_process_group, row, 0));
+      uint64_t key = hash_pair(hash_pair(TABLE_collectives, name), (uint64_t)number);
+      key = hash_pair(key, (uint64_t)integer_at(segment, COLUMN_collectives_process_group, row, 0));
       if (number < 0 && steps) {
         int64_t step = integer_at(segment, COLUMN_collectives_step_id, row, -1);
         if (step < 0 || (size_t)step >= step_count) continue; /* between steps places may differ from rank to rank */
-        key = mix(key, (uint64_t)steps[step]);
+        key = hash_pair(key, (uint64_t)steps[step]);
       }
       marks->items[marks->count++] = (struct mark){key, end};
     }

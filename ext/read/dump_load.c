@@ -2,7 +2,7 @@
 **
 ** Each column wanted is a job; its array is allocated first, as narrow as the directory's minima and maxima allow,
 ** and then all frames of all jobs are decoded side by side, straight into the arrays.  What the file says is checked
-** on the way, once: strings must exist, references must lie within the table they point to, booleans are 0 or 1,
+** on the way, once: strings must exist, references must name a row that is there (dump_numbers.c), booleans are 0 or 1,
 ** times are this side of the year 2116.  What does not pass, or cannot be decoded at all, is NULL and becomes a
 ** diagnostic.  When the file is gone or has been replaced, all that was asked for is NULL, until a refresh.
 **
@@ -26,7 +26,8 @@ struct job {
   enum job_kind kind;
   unsigned column;
   uint16_t dump_id;
-  int64_t minimum, maximum; /* what values may be; of text: the file's ids */
+  int64_t minimum, maximum; /* what values may be; of text and references: the file's numbers */
+  int renumbered;           /* the table whose rows have other numbers here than the values say, or -1 */
   bool is_parent;           /* values must lie below their own row */
   bool has_lost_texts;
   int duration_job;      /* JOB_START: the job that wants the durations decoded on the way, or -1 */
@@ -62,51 +63,7 @@ struct loading {
 };
 
 static uint32_t row_of_frame(const struct loading *loading, const struct dump_frame *frame) {
-  return (uint32_t)(frame->first_row - loading->segment->first_row);
-}
-
-/* ---- telling ---- */
-
-const char *dump_damage_text(const struct tfprof_error *reason) {
-  const char *colon = strstr(reason->message, ": ");
-  return colon ? colon + 2 : reason->message;
-}
-
-void dump_tell_damage(struct segment *segment, unsigned column, const struct dump_frame *frame,
-                      enum tfprof_status status, uint64_t offset, const char *text) {
-  const struct table_spec *spec = &schema_tables[segment->table];
-  if (status == TFPROF_IO) { /* the file was cut: told once for all its columns */
-    struct tfprof_error reason;
-    error_set(&reason, TFPROF_IO, "%s", text);
-    segment_lose(segment, column, &reason);
-    return;
-  }
-  segment_diagnose(segment, column, "error", status == TFPROF_VERSION ? "unknown_encoding" : "damaged_column",
-                   frame->rows, offset <= INT64_MAX ? (int64_t)offset : -1, "%s.%s is NULL where it cannot be read: %s",
-                   spec->name, spec->columns[column].name, text);
-}
-
-void dump_tell_refused(struct segment *segment, unsigned column, int64_t count) {
-  const struct table_spec *spec = &schema_tables[segment->table];
-  const char *name = spec->columns[column].name;
-  switch ((enum column_type)spec->columns[column].type) {
-    case TYPE_REFERENCE:
-      segment_diagnose(segment, column, "warning", "dangling_reference", count, -1,
-                       "%s.%s is NULL where it names no row of %s that the file has", spec->name, name,
-                       schema_tables[spec->columns[column].target].name);
-      /* It may have once there are more rows. */
-      column_set_add(&segment->is_unsettled, column);
-      break;
-    case TYPE_TEXT:
-    case TYPE_JSON:
-      segment_diagnose(segment, column, "error", "lost_text", count, -1,
-                       "%s.%s is NULL where its text is in a damaged part of the file", spec->name, name);
-      column_set_add(&segment->is_unsettled, column); /* a file that was cut may be whole again */
-      break;
-    default:
-      segment_diagnose(segment, column, "warning", "impossible_value", count, -1,
-                       "%s.%s is NULL where the file has a value that cannot be", spec->name, name);
-  }
+  return dump_row_in_segment(loading->source, loading->segment, frame);
 }
 
 /* ---- writing into arrays ---- */
@@ -195,6 +152,22 @@ static uint32_t map_texts(const string_id *strings, bool has_lost, uint32_t rows
   return lost;
 }
 
+/* The file's numbers of rows to those that they have here; how many were lost. */
+static uint32_t map_rows(const struct dump_source *source, unsigned table, uint32_t rows, int64_t *values,
+                         uint64_t *nulls) {
+  uint32_t lost = 0;
+  for (uint32_t row = 0; row < rows; row++) {
+    uint64_t found;
+    if (has_null(nulls, row)) continue;
+    if (!dump_row(source, table, (uint64_t)values[row], &found)) {
+      lost++;
+      set_null(nulls, row);
+    }
+    values[row] = (int64_t)found;
+  }
+  return lost;
+}
+
 /* ---- decoding: on any thread ---- */
 
 static enum tfprof_status prepare_worker(const struct loading *loading, struct worker *worker) {
@@ -242,7 +215,7 @@ static enum tfprof_status decode_plain(const struct loading *loading, struct wor
   }
   is_checked = is_doubtful(job, frame, block);
   bool is_constant = block->encoding == DUMP_CONSTANT && block->minimum == block->maximum && block->stored_bytes == 0;
-  if (is_constant && !block->has_nulls && !is_checked && job->kind == JOB_INTEGER) {
+  if (is_constant && !block->has_nulls && !is_checked && job->kind == JOB_INTEGER && job->renumbered < 0) {
     put_constant(&job->builder, first, frame->rows, block->minimum);
     return TFPROF_OK;
   }
@@ -256,6 +229,10 @@ static enum tfprof_status decode_plain(const struct loading *loading, struct wor
     return trouble->text ? TFPROF_OK : error_no_memory(&worker->error);
   }
   if (is_checked) trouble->refused = refuse(job, frame, worker->values, worker->nulls);
+  if (job->renumbered >= 0) {
+    trouble->refused +=
+        map_rows(loading->source, (unsigned)job->renumbered, frame->rows, worker->values, worker->nulls);
+  }
   if (job->kind == JOB_TEXT) {
     trouble->refused +=
         map_texts(loading->source->strings, job->has_lost_texts, frame->rows, worker->values, worker->nulls);
@@ -338,15 +315,18 @@ static void set_limits(const struct loading *loading, struct job *job) {
       break;
     case TYPE_TIME:
     case TYPE_DURATION:
-      job->minimum = -DUMP_TIME_LIMIT;
-      job->maximum = DUMP_TIME_LIMIT;
+      job->minimum = -STORE_TIME_LIMIT;
+      job->maximum = STORE_TIME_LIMIT;
       if ((int)job->column == loading->spec->dur_column) job->minimum = 0;
       break;
     case TYPE_REFERENCE: {
       const struct profile_table *target = &loading->profile->tables[spec->target];
       job->minimum = 0;
       /* Rows that a pass will make cannot be known to the file. */
-      job->maximum = target->is_made ? -1 : (int64_t)target->rows - 1;
+      job->maximum = -1;
+      if (target->is_made || !target->rows) break;
+      job->maximum = (int64_t)dump_number(loading->source, spec->target, target->rows - 1);
+      if (dump_numbers_differ(loading->source, spec->target)) job->renumbered = spec->target;
       job->is_parent = loading->segment->table == TABLE_code_traces && spec->target == TABLE_code_traces;
       break;
     }
@@ -392,6 +372,15 @@ static void extend_by_frame(const struct loading *loading, const struct job *job
   if (block->encoding == DUMP_REAL) return;
   int64_t minimum = block->minimum > job->minimum ? block->minimum : job->minimum;
   int64_t maximum = block->maximum < job->maximum ? block->maximum : job->maximum;
+  if (job->renumbered >= 0 && minimum <= maximum) {
+    uint64_t low, high;
+    dump_row(loading->source, (unsigned)job->renumbered, (uint64_t)minimum, &low);
+    bool is_there = dump_row(loading->source, (unsigned)job->renumbered, (uint64_t)maximum, &high);
+    /* Fewer rows than numbers: some of those in between are lost. */
+    extent->may_have_nulls |= !is_there || (int64_t)(high - low) != maximum - minimum;
+    minimum = (int64_t)low;
+    maximum = (int64_t)high - !is_there;
+  }
   extend(extent, minimum, maximum);
 }
 
@@ -426,6 +415,7 @@ static enum tfprof_status add_job(struct loading *loading, unsigned column, stru
                                                         : JOB_INTEGER,
                       .column = column,
                       .dump_id = spec->dump_id,
+                      .renumbered = -1,
                       .duration_job = -1};
   if ((int)column == loading->spec->start_column) job->kind = JOB_START;
   set_limits(loading, job);

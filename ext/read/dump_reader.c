@@ -1,8 +1,7 @@
 /* dump_reader.c: the source of profiles that tfprof-capture or tfprof_save wrote.
 **
-** Opening turns the frames that the codec (proto/dump/reader.h) found into segments: runs of frames of one table
-** without a gap between their rows, short enough that a query with a LIMIT need not decode everything.  Nothing is
-** decoded here.
+** Opening turns the frames that the codec (proto/dump/reader.h) found into segments: frames of one table one after the
+** other, few enough that a query with a LIMIT need not decode everything.  Nothing is decoded here.
 */
 #include "read/dump_reader.h"
 
@@ -79,14 +78,14 @@ static enum tfprof_status flush(struct scan *scan, unsigned table, struct tfprof
   return status;
 }
 
-/* Begins with the last segment of the table where that is not full and the frame continues it. */
-static void take_up_last(struct scan *scan, unsigned table, const struct dump_frame *frame) {
+/* Begins with the last segment of the table where that is not full. */
+static void take_up_last(struct scan *scan, unsigned table) {
   struct gathering *gathering = &scan->tables[table];
   const struct profile_table *list = &scan->profile->tables[table];
-  gathering->first_row = frame->first_row;
+  gathering->first_row = list->rows;
   gathering->rows = 0;
   gathering->raw = (struct column_set){{0, 0}};
-  if (list->segment_count == 0 || list->rows != frame->first_row) return;
+  if (list->segment_count == 0) return;
   const struct segment *last = list->segments[list->segment_count - 1];
   const struct dump_segment *frames = last->source_data;
   if (frames->frame_count >= SEGMENT_FRAMES || last->rows >= SEGMENT_ROWS) return;
@@ -123,13 +122,11 @@ static enum tfprof_status add_frame(struct scan *scan, uint32_t index, struct tf
     return TFPROF_OK;
   }
   struct gathering *gathering = &scan->tables[table];
-  bool is_full = gathering->frame_count == SEGMENT_FRAMES || gathering->rows >= SEGMENT_ROWS;
-  bool is_after_gap = frame->first_row != gathering->first_row + gathering->rows;
-  if (gathering->frame_count && (is_full || is_after_gap)) {
+  if (gathering->frame_count == SEGMENT_FRAMES || gathering->rows >= SEGMENT_ROWS) {
     enum tfprof_status status = flush(scan, (unsigned)table, error);
     if (status) return status;
   }
-  if (gathering->frame_count == 0) take_up_last(scan, (unsigned)table, frame);
+  if (gathering->frame_count == 0) take_up_last(scan, (unsigned)table);
   gathering->frames[gathering->frame_count++] = index;
   gathering->rows += frame->rows;
   add_columns(scan, (unsigned)table, frame);
@@ -138,9 +135,9 @@ static enum tfprof_status add_frame(struct scan *scan, uint32_t index, struct tf
 
 /* Makes segments of the frames that this version has not seen. */
 static enum tfprof_status add_frames(struct profile *profile, struct tfprof_error *error) {
-  const struct dump_source *source = profile->source_data;
+  struct dump_source *source = profile->source_data;
   struct scan *scan = calloc(1, sizeof *scan);
-  enum tfprof_status status = TFPROF_OK;
+  enum tfprof_status status = dump_number_rows(source, error);
   if (!scan || !(scan->tables = calloc(TABLE_count, sizeof *scan->tables))) {
     free(scan);
     return error_no_memory(error);
@@ -190,6 +187,8 @@ static enum tfprof_status set_attributes(struct profile *profile, const struct d
     sprintf(digits + 2 * i, "%02x", from->boot_id[i]);
   }
   if (known) append_json(json, sizeof json, "boot_id", digits);
+  snprintf(digits, sizeof digits, "%016llx", (unsigned long long)from->sampling_seed);
+  if (from->sampling_seed) append_json(json, sizeof json, "sampling_seed", digits);
   if (from->created_realtime_ns > 0) {
     size_t length = strlen(json);
     snprintf(json + length, sizeof json - length, "%s\"created_ns\":%lld", length > 1 ? "," : "",
@@ -221,7 +220,7 @@ static void set_clock(struct profile *profile, const struct dump_file *file) {
     if (clock->uncertainty_ns > uncertainty) uncertainty = clock->uncertainty_ns;
     if (is_common) continue;
     bool is_wrong = __builtin_sub_overflow(clock->realtime_ns, clock->monotonic_ns, &difference) ||
-                    difference > DUMP_TIME_LIMIT || difference < -DUMP_TIME_LIMIT;
+                    difference > STORE_TIME_LIMIT || difference < -STORE_TIME_LIMIT;
     if (is_wrong) {
       profile_diagnose_source(profile, "warning", "impossible_clock", 1, -1, -1,
                               "a reading of the clocks is impossible and was left out");
@@ -234,21 +233,6 @@ static void set_clock(struct profile *profile, const struct dump_file *file) {
   }
   profile->clock_offset_ns = offset;
   profile->clock_error_ns = largest + uncertainty;
-}
-
-static void tell_problem(struct profile *profile, const struct dump_problem *problem) {
-  int64_t offset = problem->offset <= INT64_MAX ? (int64_t)problem->offset : -1;
-  int64_t count = problem->count <= INT64_MAX ? (int64_t)problem->count : INT64_MAX;
-  int table = problem->table_dump_id ? schema_table_of_dump_id(problem->table_dump_id) : -1;
-  profile_diagnose_source(profile, problem->severity, problem->reason, count, offset, table, "%s", problem->message);
-}
-
-void dump_tell_problems(struct profile *profile) {
-  struct dump_source *source = profile->source_data;
-  const struct dump_file *file = source->file;
-  for (; source->problems_told < file->problem_count; source->problems_told++) {
-    tell_problem(profile, &file->problems[source->problems_told]);
-  }
 }
 
 /* Everything that is said about the profile as a whole; after a refresh once more. */
@@ -347,8 +331,12 @@ static bool is_tame(const struct dump_block *block) {
   return is_dump_time(block->minimum) && is_dump_time(block->maximum);
 }
 
-/* The directory tells the least and the greatest of a block; where it does not tell enough the block is decoded,
-** which is seldom. */
+/* Whether the directory tells the least and the greatest time of a block: not of one that may be NULL in all rows. */
+static bool tells_span(const struct dump_block *block) {
+  return is_tame(block) && !(block->encoding == DUMP_CONSTANT && block->has_nulls);
+}
+
+/* Where the directory does not tell enough the block is decoded, which is seldom. */
 static enum tfprof_status widen(struct span *span, const struct dump_frame *frame, const struct table_spec *spec,
                                 struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
@@ -356,7 +344,7 @@ static enum tfprof_status widen(struct span *span, const struct dump_frame *fram
     const struct dump_block *block = &frame->blocks[i];
     int column = schema_column_of_dump_id(spec, block->dump_id);
     if (column < 0 || block->encoding == DUMP_REAL || spec->columns[column].type != TYPE_TIME) continue;
-    if (!is_tame(block)) {
+    if (!tells_span(block)) {
       status = look_closely(span, frame, block, NULL, 0, error);
     } else {
       if (block->minimum < span->start) span->start = block->minimum;
@@ -379,8 +367,15 @@ static enum tfprof_status widen(struct span *span, const struct dump_frame *fram
 static enum tfprof_status find_span(struct profile *profile, int64_t *start, int64_t *end, struct tfprof_error *error) {
   struct span span = {.source = profile->source_data, .start = *start, .end = *end};
   const struct dump_file *file = span.source->file;
+  const struct dump_profile *told = &file->profile;
   struct tfprof_error reason;
   enum tfprof_status status = TFPROF_OK;
+  if (told->span_ns_plus_one && told->span_ns_plus_one <= STORE_TIME_LIMIT && is_dump_time(told->span_start_ns) &&
+      is_dump_time(told->span_start_ns + (int64_t)told->span_ns_plus_one)) {
+    *start = told->span_start_ns;
+    *end = *start + (int64_t)told->span_ns_plus_one - 1;
+    return TFPROF_OK;
+  }
   for (size_t i = 0; i < profile->source_mark && !status; i++) {
     int table = schema_table_of_dump_id(file->frames[i].table_dump_id);
     if (table < 0 || table == TABLE_runs || table == TABLE_profiles) continue;
@@ -426,6 +421,7 @@ static enum tfprof_status verify(struct profile *profile, struct tfprof_error *e
 static void free_profile(struct profile *profile) {
   struct dump_source *source = profile->source_data;
   dump_file_close(source->file);
+  dump_numbers_free(source);
   free(source->strings);
   free(source->ranges);
   free(source->pending_strings);
@@ -438,6 +434,7 @@ static const struct profile_source dump_profile_source = {
     .refresh = refresh,
     .verify = verify,
     .span = find_span,
+    .adopt = dump_adopt_strings,
     .free_segment = free,
     .free_profile = free_profile,
 };
@@ -461,15 +458,19 @@ static enum tfprof_status open_dump(struct store *store, uint32_t run_number, co
   return status;
 }
 
-static int probe(const char *path, const uint8_t *head, size_t length) {
-  static const uint8_t magic[8] = {0x89, 'T', 'F', 'P', 'R', 'O', 'F', '\n'};
-  (void)path;
-  return length >= sizeof magic && memcmp(head, magic, sizeof magic) == 0 ? 100 : 0;
-}
 
 const struct read_format dump_read_format = {
     .name = "tfprof",
     .description = "dump written by tfprof-capture or tfprof_save",
-    .probe = probe,
     .open = open_dump,
 };
+
+static struct recognised probe(const char *path, const uint8_t *head, size_t length) {
+  static const uint8_t magic[8] = {0x89, 'T', 'F', 'P', 'R', 'O', 'F', '\n'};
+  (void)path;
+  bool is_dump = length >= sizeof magic && memcmp(head, magic, sizeof magic) == 0;
+  return (struct recognised){is_dump ? &dump_read_format : NULL, 100};
+}
+
+static const struct read_format *const formats[] = {&dump_read_format, NULL};
+const struct reader dump_reader = {.formats = formats, .probe = probe};

@@ -4,6 +4,7 @@
 
 #include "read/read.h"
 
+extern const struct reader dump_reader;
 extern const struct read_format dump_read_format;
 
 #endif

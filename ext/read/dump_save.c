@@ -6,6 +6,7 @@
 */
 #include "read/dump_save.h"
 
+#include "dump/directory.h"
 #include "dump/writer.h"
 
 #include <dirent.h>
@@ -120,31 +121,38 @@ static void choose_span(struct saving *saving, const struct table_spec *spec, ui
 
 /* ---- tables ---- */
 
-/* What a reader has again by looking at another table: the name of an op beside its number, and what counts. */
-static bool is_repetition(unsigned table, unsigned column) {
+/* What a reader has again by looking at another table, as it was had here: the name of an op beside its number, and
+** what counts. */
+static bool is_repetition(const struct segment *segment, unsigned column) {
   static const struct table_column repetitions[] = {{TABLE_ops, COLUMN_ops_parent_name},
                                                     {TABLE_ops, COLUMN_ops_is_measured},
                                                     {TABLE_kernels, COLUMN_kernels_op_name},
                                                     {TABLE_api_calls, COLUMN_api_calls_op_name}};
   for (size_t i = 0; i < sizeof repetitions / sizeof *repetitions; i++) {
-    if (repetitions[i].table == table && repetitions[i].column == column) return true;
+    if (repetitions[i].table == segment->table && repetitions[i].column == column)
+      return !column_set_has(&segment->is_raw, column);
   }
   return false;
 }
 
+/* is_first: of the table. */
 static enum tfprof_status save_rows(struct saving *saving, const struct segment *segment, uint32_t first, uint32_t rows,
-                                    struct tfprof_error *error) {
+                                    bool is_first, struct tfprof_error *error) {
   const struct table_spec *spec = &schema_tables[segment->table];
   struct dump_column_data written[SCHEMA_MAXIMUM_COLUMNS];
   unsigned count = 0;
   for (unsigned column = 2; column < spec->column_count; column++) {
     saving->columns[column].dump_id = 0;
-    if (segment->columns[column]->form == COLUMN_ABSENT || is_repetition(segment->table, column)) {
+    bool is_left_out = is_repetition(segment, column);
+    /* What is NULL throughout would else be derived by a reader, who has more to derive it from. */
+    bool is_kept = is_first && !is_left_out && store_derives(saving->store, segment->table, column);
+    if (is_left_out || (segment->columns[column]->form == COLUMN_ABSENT && !is_kept)) {
       memset(saving->nulls[column], 0xff, sizeof saving->nulls[column]);
       continue;
     }
     enum tfprof_status status = take_column(saving, segment, column, first, rows, error);
     if (status) return status;
+    saving->columns[column].is_kept = is_kept;
   }
   choose_span(saving, spec, rows);
   for (unsigned column = 2; column < spec->column_count; column++) {
@@ -153,19 +161,13 @@ static enum tfprof_status save_rows(struct saving *saving, const struct segment 
   return dump_writer_rows(saving->writer, spec->dump_id, rows, written, count, error);
 }
 
-/* Writes a segment; `keeps_numbers`: its rows keep their numbers, by leaving the gap before them. */
-static enum tfprof_status save_segment(struct saving *saving, const struct segment *segment, bool keeps_numbers,
+static enum tfprof_status save_segment(struct saving *saving, const struct segment *segment,
                                        struct tfprof_error *error) {
-  uint16_t table = schema_tables[segment->table].dump_id;
-  uint64_t written = dump_writer_rows_written(saving->writer, table);
-  if (keeps_numbers && segment->first_row > written) {
-    enum tfprof_status status = dump_writer_skip(saving->writer, table, segment->first_row - written, error);
-    if (status) return status;
-  }
   for (uint32_t first = 0; first < segment->rows; first += DUMP_FRAME_ROWS) {
     uint32_t rows = segment->rows - first < DUMP_FRAME_ROWS ? segment->rows - first : DUMP_FRAME_ROWS;
     if (store_interrupted(saving->store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
-    enum tfprof_status status = save_rows(saving, segment, first, rows, error);
+    bool is_first = dump_writer_rows_written(saving->writer, schema_tables[segment->table].dump_id) == 0;
+    enum tfprof_status status = save_rows(saving, segment, first, rows, is_first, error);
     if (status) return status;
   }
   return TFPROF_OK;
@@ -181,7 +183,7 @@ static enum tfprof_status save_table(struct saving *saving, unsigned table, stru
   add_all_columns(&all, table);
   enum tfprof_status status = profile_require(saving->profile, table, &all, error);
   for (size_t i = 0; i < list->segment_count && !status; i++) {
-    status = save_segment(saving, list->segments[i], true, error);
+    status = save_segment(saving, list->segments[i], error);
   }
   return status;
 }
@@ -198,8 +200,7 @@ static enum tfprof_status save_diagnostics(struct saving *saving, struct tfprof_
   add_all_columns(&all, TABLE_diagnostics);
   status = snapshot_require(snapshot, &all, error);
   for (size_t i = 0; i < snapshot->segment_count && !status; i++) {
-    const struct segment *segment = snapshot->segments[i];
-    status = save_segment(saving, segment, segment->first_row < DIAGNOSTIC_FIRST_ROW, error);
+    status = save_segment(saving, snapshot->segments[i], error);
   }
   snapshot_release(snapshot);
   return status;
@@ -210,7 +211,8 @@ static enum tfprof_status save_tables(struct saving *saving, struct tfprof_error
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_of_store = table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
     bool is_made_again = (table == TABLE_device_activities || table == TABLE_queue_events ||
-                          table == TABLE_step_segments || table == TABLE_critical_path) &&
+                          table == TABLE_step_segments || table == TABLE_step_phases ||
+                          table == TABLE_critical_path) &&
                          saving->profile->tables[table].is_made;
     is_wanted[table] = !is_of_store && !is_made_again;
   }
@@ -229,10 +231,18 @@ static const char *text_of(const struct saving *saving, string_id id) {
   return pool_text(store_pool(saving->store), id);
 }
 
+/* Whether the times of the profile count from 1970 as they are shown, and so are written like that. */
+static bool is_common_clock(const struct saving *saving) {
+  const char *domain = text_of(saving, saving->profile->clock_domain);
+  return !domain || strcmp(domain, "realtime") == 0;
+}
+
 static struct dump_profile describe(const struct saving *saving) {
   const struct profile *profile = saving->profile;
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
+  bool has_span = profile->start_ns <= profile->end_ns;
+  int64_t moved = is_common_clock(saving) ? profile->clock_offset_ns : 0;
   return (struct dump_profile){
       .host = text_of(saving, profile->host),
       .job = text_of(saving, profile->job),
@@ -248,15 +258,16 @@ static struct dump_profile describe(const struct saving *saving) {
       .world_size = profile->world_size > 0 && profile->world_size <= UINT32_MAX ? (uint32_t)profile->world_size : 0,
       .created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
       .attributes = text_of(saving, profile->attributes),
-      .event_count_plus_one = (uint64_t)profile_event_count(profile) + 1};
+      .event_count_plus_one = (uint64_t)profile_event_count(profile) + 1,
+      .span_start_ns = has_span ? profile->start_ns + moved : 0,
+      .span_ns_plus_one = has_span ? (uint64_t)(profile->end_ns - profile->start_ns) + 1 : 0};
 }
 
 /* A reading of the clocks that gives the profile the offset it has, and a second one where its error is too large
 ** for the uncertainty of the first. Times of a clock that is the common one already are written as they are shown. */
 static enum tfprof_status save_clock(struct saving *saving, struct tfprof_error *error) {
   const struct profile *profile = saving->profile;
-  const char *domain = text_of(saving, profile->clock_domain);
-  bool is_common = !domain || strcmp(domain, "realtime") == 0;
+  bool is_common = is_common_clock(saving);
   int64_t uncertainty = profile->clock_error_ns < 0 ? 0 : profile->clock_error_ns;
   struct dump_clock clock = {.realtime_ns = profile->clock_offset_ns};
   if (is_common) {
@@ -279,8 +290,9 @@ static enum tfprof_status save_profile(struct store *store, struct profile *prof
   saving->profile = profile;
   saving->values = malloc(SCHEMA_MAXIMUM_COLUMNS * sizeof *saving->values);
   saving->nulls = malloc(SCHEMA_MAXIMUM_COLUMNS * sizeof *saving->nulls);
-  struct dump_profile description = describe(saving);
   enum tfprof_status status = saving->values && saving->nulls ? TFPROF_OK : error_no_memory(error);
+  if (!status) status = profile_find_span(profile, error);
+  struct dump_profile description = describe(saving);
   if (!status) status = dump_writer_create(path, false, &description, &saving->writer, error);
   if (!status) {
     status = save_clock(saving, error);
@@ -352,6 +364,7 @@ static enum tfprof_status refuse_place(const struct store *store, size_t count, 
   if (lstat(path, &info) == 0 && !is_directory(path))
     return error_set(error, TFPROF_USAGE,
                      "%s: there is a file of this name, which is not overwritten; choose another name", path);
+  if (is_directory(path) && dump_directory_open(path, NULL, error)) return TFPROF_USAGE;
   if (is_directory(path) && !is_empty_directory(path))
     return error_set(error, TFPROF_USAGE, "%s: the directory is not empty; what is saved needs a new or empty one",
                      path);
@@ -374,7 +387,7 @@ enum tfprof_status dump_save(struct store *store, const char *path, struct tfpro
   enum tfprof_status status = TFPROF_OK;
   if (!name) return error_no_memory(error);
   if (!is_directory(path)) {
-    is_new = mkdir(path, 0777) == 0;
+    is_new = mkdir(path, DUMP_DIRECTORY_MODE) == 0;
     if (!is_new) status = error_io(error, path, "cannot make the directory");
   }
   size_t saved = 0;

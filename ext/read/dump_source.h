@@ -1,28 +1,34 @@
-/* dump_source.h: what the parts of the dump reader share: dump_reader.c (files), dump_strings.c (texts), dump_load.c
-** (columns), dump_span.c (times that need more care). */
+/* dump_source.h: what the parts of the dump reader share: dump_reader.c (files), dump_numbers.c (rows), dump_strings.c
+** (texts), dump_load.c (columns), dump_span.c (times that need more care), dump_damage.c (what is wrong). */
 #ifndef TFPROF_DUMP_SOURCE_H
 #define TFPROF_DUMP_SOURCE_H
 
 #include "dump/reader.h"
 #include "store/store.h"
 
-/* A segment is a run of frames without a gap. */
+/* A segment is some frames that follow each other, whether rows between them were lost or not. */
 enum { SEGMENT_FRAMES = 64, SEGMENT_ROWS = 1 << 18 };
-
-/* Times beyond this (the year 2116) are taken for damage, so that sums of two of them and an offset stay in 64 bits. */
-#define DUMP_TIME_LIMIT (((int64_t)1 << 62) - 1)
 
 struct string_range {
   string_id minimum, maximum;
 };
 
+struct row_numbers { /* of one table */
+  struct row_run *runs;
+  size_t count, capacity;
+  uint64_t rows; /* in all of them */
+};
+
 struct dump_source { /* source_data of a profile, shared by its versions */
   struct dump_file *file;
+  struct row_numbers numbers[TABLE_count];
+  size_t frames_numbered;
   /* The pool's id of each of the file's string ids, [0] for NULL; and the least and greatest of blocks of them, so that
   ** the width of a column of texts is found without looking at all. */
   string_id *strings;
-  uint32_t string_count, string_capacity; /* with [0] */
+  uint32_t string_count; /* with [0] */
   struct string_range *ranges;
+  size_t string_capacity, range_capacity;
   struct pending_strings *pending_strings; /* NULL, or texts that found no memory */
   size_t problems_told;
 };
@@ -32,15 +38,24 @@ struct dump_segment { /* source_data of a segment */
   uint32_t frames[]; /* indexes of file->frames */
 };
 
-static inline bool is_dump_time(int64_t value) { return value >= -DUMP_TIME_LIMIT && value <= DUMP_TIME_LIMIT; }
+static inline bool is_dump_time(int64_t value) { return value >= -STORE_TIME_LIMIT && value <= STORE_TIME_LIMIT; }
 
-/* ---- dump_reader.c ---- */
-/* Tells the problems of the file that were not told yet. */
-void dump_tell_problems(struct profile *profile);
+/* ---- dump_numbers.c ---- */
+/* Takes in the frames that the file has got. */
+enum tfprof_status dump_number_rows(struct dump_source *source, struct tfprof_error *error);
+/* Whether rows of the table have other numbers in the file than here: some were lost. */
+bool dump_numbers_differ(const struct dump_source *source, unsigned table);
+/* The row of a number in the file; false: it was lost or never there, and *row is the next one that is there. */
+bool dump_row(const struct dump_source *source, unsigned table, uint64_t number, uint64_t *row);
+/* The number in the file of a row that is there. */
+uint64_t dump_number(const struct dump_source *source, unsigned table, uint64_t row);
+void dump_numbers_free(struct dump_source *source);
 
 /* ---- dump_strings.c ---- */
 /* Publishes the file's strings that are not in the pool yet, and tells what was wrong with them. */
 enum tfprof_status dump_load_strings(struct profile *profile, struct tfprof_error *error);
+/* As source->adopt. */
+void dump_adopt_strings(struct profile *profile, const string_id *map);
 /* The least and greatest pool id of the file's ids minimum ... maximum, which must be below string_count. A least of 0:
 ** some of these texts were lost. */
 struct string_range dump_string_range(const struct dump_source *source, uint32_t minimum, uint32_t maximum);
@@ -52,6 +67,13 @@ static inline const struct dump_frame *dump_segment_frame(const struct dump_sour
                                                           const struct segment *segment, size_t i) {
   return &source->file->frames[((const struct dump_segment *)segment->source_data)->frames[i]];
 }
+/* The place of a frame's first row within the segment. */
+static inline uint32_t dump_row_in_segment(const struct dump_source *source, const struct segment *segment,
+                                           const struct dump_frame *frame) {
+  uint64_t row;
+  dump_row(source, segment->table, frame->first_row, &row);
+  return (uint32_t)(row - segment->first_row);
+}
 /* Whether decoding failed for what the file holds and not for want of memory or of the file. */
 static inline bool dump_is_damage(enum tfprof_status status) {
   return status == TFPROF_CORRUPT || status == TFPROF_VERSION || status == TFPROF_IO;
@@ -60,11 +82,14 @@ static inline bool dump_is_damage(enum tfprof_status status) {
 static inline bool dump_is_lost(enum tfprof_status status) {
   return status == TFPROF_NOT_FOUND || status == TFPROF_REPLACED || status == TFPROF_IO;
 }
+/* ---- dump_damage.c ---- */
 /* What dump_block_decode says is wrong, without the numbers of column and table, of which we tell the names. */
 const char *dump_damage_text(const struct tfprof_error *reason);
 void dump_tell_damage(struct segment *segment, unsigned column, const struct dump_frame *frame,
                       enum tfprof_status status, uint64_t offset, const char *text);
 void dump_tell_refused(struct segment *segment, unsigned column, int64_t count);
+/* Tells the problems of the file that were not told yet. */
+void dump_tell_problems(struct profile *profile);
 
 /* ---- dump_span.c ---- */
 struct span_blocks { /* of one frame, NULL: it has none */

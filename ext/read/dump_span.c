@@ -18,20 +18,20 @@ struct span_blocks dump_span_blocks(const struct table_spec *spec, const struct 
 
 static bool is_tame(const struct dump_block *block, int64_t minimum) {
   return block->encoding < DUMP_ENCODING_COUNT && block->encoding != DUMP_REAL && block->minimum >= minimum &&
-         block->maximum <= DUMP_TIME_LIMIT;
+         block->maximum <= STORE_TIME_LIMIT;
 }
 
 static bool is_even_frame(const struct span_blocks *blocks) {
   const struct dump_block *dur = blocks->dur;
   if (dur && !is_tame(dur, 0)) return false;
   if (blocks->start) {
-    if (blocks->end || !is_tame(blocks->start, -DUMP_TIME_LIMIT)) return false;
-    return !dur || blocks->start->maximum + dur->maximum <= DUMP_TIME_LIMIT;
+    if (blocks->end || !is_tame(blocks->start, -STORE_TIME_LIMIT)) return false;
+    return !dur || blocks->start->maximum + dur->maximum <= STORE_TIME_LIMIT;
   }
   if (!blocks->end) return true;
   /* A row with an end alone has no place in start and duration. */
-  if (!dur || dur->has_nulls || !is_tame(blocks->end, -DUMP_TIME_LIMIT)) return false;
-  return blocks->end->minimum - dur->maximum >= -DUMP_TIME_LIMIT;
+  if (!dur || dur->has_nulls || !is_tame(blocks->end, -STORE_TIME_LIMIT)) return false;
+  return blocks->end->minimum - dur->maximum >= -STORE_TIME_LIMIT;
 }
 
 bool dump_span_is_even(const struct dump_source *source, const struct segment *segment) {
@@ -176,7 +176,7 @@ enum tfprof_status dump_load_odd_span(struct profile *profile, struct segment *s
   for (size_t i = 0; i < frames->frame_count && !status; i++) {
     const struct dump_frame *frame = dump_segment_frame(source, segment, i);
     struct span_blocks blocks = dump_span_blocks(&schema_tables[segment->table], frame);
-    uint32_t first = (uint32_t)(frame->first_row - segment->first_row);
+    uint32_t first = dump_row_in_segment(source, segment, frame);
     status = decode_part(&span, START, frame, blocks.start, error);
     if (!status) status = decode_part(&span, END, frame, blocks.end, error);
     if (!status) status = decode_part(&span, DURATION, frame, blocks.dur, error);

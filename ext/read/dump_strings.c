@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "dump/utf8.h"
+#include "read/rows/list.h"
 
 enum {
   STRING_BLOCK = 1024,
@@ -27,24 +28,25 @@ struct pending_strings {
 };
 
 static enum tfprof_status reserve_strings(struct dump_source *source, unsigned count) {
-  if (count <= source->string_capacity - source->string_count) return TFPROF_OK;
-  uint32_t capacity = source->string_capacity ? source->string_capacity * 2 : STRING_BLOCK;
-  string_id *strings = realloc(source->strings, capacity * sizeof *strings);
-  if (!strings) return TFPROF_NO_MEMORY;
-  source->strings = strings;
-  struct string_range *ranges = realloc(source->ranges, capacity / STRING_BLOCK * sizeof *ranges);
-  if (!ranges) return TFPROF_NO_MEMORY;
-  source->ranges = ranges;
-  source->string_capacity = capacity;
-  return TFPROF_OK;
+  size_t needed = (size_t)source->string_count + count;
+  bool has_room = array_reserve(source->strings, source->string_capacity, needed) &&
+                  array_reserve(source->ranges, source->range_capacity, (needed + STRING_BLOCK - 1) / STRING_BLOCK);
+  return has_room ? TFPROF_OK : TFPROF_NO_MEMORY;
 }
 
-static void append_string(struct dump_source *source, string_id id) {
-  struct string_range *range = &source->ranges[source->string_count / STRING_BLOCK];
-  if (source->string_count % STRING_BLOCK == 0) *range = (struct string_range){id, id};
+static void set_string(struct dump_source *source, uint32_t file_id, string_id id) {
+  struct string_range *range = &source->ranges[file_id / STRING_BLOCK];
+  if (file_id % STRING_BLOCK == 0) *range = (struct string_range){id, id};
   if (id < range->minimum) range->minimum = id;
   if (id > range->maximum) range->maximum = id;
-  source->strings[source->string_count++] = id;
+  source->strings[file_id] = id;
+}
+
+static void append_string(struct dump_source *source, string_id id) { set_string(source, source->string_count++, id); }
+
+void dump_adopt_strings(struct profile *profile, const string_id *map) {
+  struct dump_source *source = profile->source_data;
+  for (uint32_t i = 0; i < source->string_count; i++) set_string(source, i, map[source->strings[i]]);
 }
 
 /* At most BATCH_STRINGS texts: all of them, or none and an error. */

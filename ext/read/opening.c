@@ -1,9 +1,8 @@
 /* opening.c: one file, or several at the same time.
 **
-** Files of a format that says so (read_format.may_be_read_apart) are read on all processors, each file into a store of
-** its own, and taken over in the order of the list as they are done: what the store holds then, down to the numbers of
-** profiles and strings, does not depend on the number of threads.  While fewer files are left than there are
-** processors, each may use several.
+** Several files are read on all processors, each into a store of its own, and taken over in the order of the list as
+** they are done: what the store holds then, down to the numbers of profiles and strings, does not depend on the number
+** of threads.  While fewer files are left than there are processors, each may use several.
 */
 #include "read/opening.h"
 
@@ -62,14 +61,17 @@ struct candidate {
   const char *path;
 };
 
-/* Without a format the file could not be read; what can be read after all waits for a refresh. */
+/* Without a format the file could not be read or recognised; what can be after all waits for a refresh. */
 static enum tfprof_status open_candidate(struct opening *opening, const struct candidate *candidate,
                                          struct file_head *head) {
   struct tfprof_error reason;
-  if (opening_find(opening->store, candidate->path)) return TFPROF_OK; /* by another name, a moment ago */
-  enum tfprof_status status = candidate->format ? opening_file(opening, candidate->format, candidate->path, &reason)
-                                                : recognise_read(candidate->path, head, &reason);
-  return note(opening, candidate->path, status, &reason);
+  const char *path = candidate->path;
+  if (opening_find(opening->store, path)) return TFPROF_OK; /* by another name, a moment ago */
+  enum tfprof_status status = candidate->format ? opening_file(opening, candidate->format, path, &reason)
+                                                : recognise_read(path, head, &reason);
+  bool is_recognised = status || candidate->format || recognise_format(path, head);
+  if (!is_recognised) status = recognise_refuse(path, head, &reason);
+  return note(opening, path, status, &reason);
 }
 
 /* ---- several at the same time ---- */
@@ -157,11 +159,14 @@ static bool is_file(const char *path) {
   return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
+static bool is_named_as_dump(const char *path) {
+  size_t length = strlen(path);
+  return length > 7 && strcmp(path + length - 7, ".tfprof") == 0;
+}
+
 /* Where a run has dumps, other files are left alone. */
 static bool may_be_dump(const struct candidate *candidate) {
-  size_t length = strlen(candidate->path);
-  return candidate->format ? candidate->format == &dump_read_format
-                           : length > 7 && strcmp(candidate->path + length - 7, ".tfprof") == 0;
+  return candidate->format ? candidate->format == &dump_read_format : is_named_as_dump(candidate->path);
 }
 
 /* The files that are not open and may be profiles. */
@@ -174,9 +179,12 @@ static enum tfprof_status choose(struct opening *opening, const struct path_list
     if (opening_find(opening->store, path)) continue;
     bool is_readable = recognise_read(path, head, NULL) == TFPROF_OK;
     const struct read_format *format = is_readable ? recognise_format(path, head) : NULL;
-    if (!format && (is_readable || !is_file(path))) continue; /* no profile */
+    /* A file that says to be a dump and is none has lost its beginning, or has not begun. */
+    bool is_lost = !format && is_readable && head->length && is_named_as_dump(path);
+    if (!format && !is_lost && (is_readable || !is_file(path))) continue; /* no profile */
     candidates[*count] = (struct candidate){format, path};
-    has_dumps |= may_be_dump(&candidates[(*count)++]);
+    has_dumps |= !is_lost && may_be_dump(&candidates[*count]);
+    ++*count;
   }
   size_t kept = 0;
   for (size_t i = 0; i < *count; i++) {
@@ -184,10 +192,6 @@ static enum tfprof_status choose(struct opening *opening, const struct path_list
   }
   *count = kept;
   return TFPROF_OK;
-}
-
-static bool may_be_read_apart(const struct candidate *candidate) {
-  return candidate->format && candidate->format->may_be_read_apart;
 }
 
 enum tfprof_status opening_several(struct opening *opening, const struct path_list *list, struct tfprof_error *error) {
@@ -198,7 +202,7 @@ enum tfprof_status opening_several(struct opening *opening, const struct path_li
   if (!status) status = choose(opening, list, head, candidates, &count, error);
   for (size_t i = 0, together; i < count && !status; i += together) {
     store_progress(opening->store, "opening", (double)i / (double)count);
-    for (together = 0; i + together < count && may_be_read_apart(&candidates[i + together]);) together++;
+    for (together = 0; i + together < count && candidates[i + together].format;) together++;
     if (store_interrupted(opening->store)) {
       status = error_set(&opening->first_failure, TFPROF_INTERRUPTED, "interrupted");
     } else if (together > 1) {

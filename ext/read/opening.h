@@ -2,15 +2,8 @@
 #ifndef TFPROF_OPENING_H
 #define TFPROF_OPENING_H
 
+#include "read/path_list.h"
 #include "read/read.h"
-
-struct path_list {
-  char **paths; /* owned */
-  size_t count, capacity;
-};
-enum tfprof_status paths_add(struct path_list *list, const char *directory, const char *name,
-                             struct tfprof_error *error);
-void paths_clear(struct path_list *list);
 
 struct opening {
   struct store *store;

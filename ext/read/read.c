@@ -14,12 +14,8 @@
 
 #include "read/clock_alignment.h"
 #include "read/dump_reader.h"
-#include "read/json/json.h"
-#include "read/json/memory_timeline.h"
 #include "read/opening.h"
-#include "read/pickle/memory_snapshot.h"
 #include "read/recognise.h"
-#include "read/tensorflow/tensorflow.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -28,36 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-const struct read_format *const read_formats[] = {
-    &dump_read_format,       &read_format_json,     &read_format_memory_snapshot, &read_format_memory_timeline,
-    &read_format_tf_profile, &read_format_tf_graph, &read_format_tf_run_metadata, &read_format_tf_op_log,
-    &read_format_tf_checkpoint,
-};
-const unsigned read_format_count = sizeof read_formats / sizeof read_formats[0];
-
-void paths_clear(struct path_list *list) {
-  for (size_t i = 0; i < list->count; i++) free(list->paths[i]);
-  free(list->paths);
-}
-
-enum tfprof_status paths_add(struct path_list *list, const char *directory, const char *name,
-                             struct tfprof_error *error) {
-  if (list->count == list->capacity) {
-    size_t capacity = list->capacity ? list->capacity * 2 : 16;
-    char **paths = realloc(list->paths, capacity * sizeof *paths);
-    if (!paths) return error_no_memory(error);
-    list->paths = paths;
-    list->capacity = capacity;
-  }
-  size_t length = strlen(directory), size = length + strlen(name) + 2;
-  char *path = malloc(size);
-  if (!path) return error_no_memory(error);
-  bool needs_slash = *name && length && directory[length - 1] != '/';
-  snprintf(path, size, "%s%s%s", directory, needs_slash ? "/" : "", name);
-  list->paths[list->count++] = path;
-  return TFPROF_OK;
-}
 
 /* Numbers in names count as numbers, so that rank 2 comes before rank 10. */
 static int compare_paths(const void *left, const void *right) {

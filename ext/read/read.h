@@ -1,8 +1,8 @@
 /* read.h: opens any profile, whatever wrote it.
 **
-** One reader per source format; each recognises its files by content and fills the store through the functions of
-** store.h.  read_open() looks at what a path names (file, run directory, glob), asks each reader of read_formats[]
-** and adds one run with a profile per file.
+** One reader per family of formats; each recognises its files by content and fills the store through the functions of
+** store.h.  read_open() looks at what a path names (file, run directory, glob), asks each of readers[] once about
+** each file, and adds one run with a profile per file.
 */
 #ifndef TFPROF_READ_H
 #define TFPROF_READ_H
@@ -12,17 +12,25 @@
 struct read_format {
   const char *name;        /* as in profiles.format */
   const char *description; /* "dump written by tfprof-capture or tfprof_save" */
-  /* 0: not this format; higher: surer. `head` is the file's first bytes (at most 4096, fewer when it is shorter),
-  ** already decompressed when gzip; where they do not tell it may look into the file, which is bounded. */
-  int (*probe)(const char *path, const uint8_t *head, size_t length);
-  /* Adds one profile to the unpublished run. */
+  /* Adds one profile to the unpublished run. Runs on any thread: several files are read at the same time, each into a
+  ** store of its own (opening.c). */
   enum tfprof_status (*open)(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error);
-  /* open() reads the whole file, runs on any thread, and its profile may be handed on by store_adopt(): several files
-  ** are read at the same time. */
-  bool may_be_read_apart;
+  bool may_be_gzip; /* open() unpacks a gzip file */
 };
-extern const struct read_format *const read_formats[];
-extern const unsigned read_format_count;
+
+/* What a reader takes a file for. */
+struct recognised {
+  const struct read_format *format; /* NULL: none of the reader's */
+  int certainty;                    /* 1 to 100; of the readers that take a file, the one that is surest has it */
+};
+
+struct reader {
+  const struct read_format *const *formats; /* all that it reads; NULL ends */
+  /* `head` is the file's first bytes (at most 4096, fewer when it is shorter), already decompressed when gzip; where
+  ** they do not tell it may look into the file, which is bounded. */
+  struct recognised (*probe)(const char *path, const uint8_t *head, size_t length);
+};
+extern const struct reader *const readers[]; /* NULL ends */
 
 /* Opens `path`: a file; a directory (every dump in it; other profiles if it has no dump); a glob. *run_number is the
 ** new run, or where all that the path names is open already the run that has it (its first file), refreshed. Fails with

@@ -56,16 +56,19 @@ enum tfprof_status recognise_read(const char *path, struct file_head *head, stru
   return status;
 }
 
-const struct read_format *recognise_format(const char *path, const struct file_head *head) {
-  const struct read_format *best = NULL;
-  int surest = 0;
-  for (unsigned i = 0; i < read_format_count; i++) {
-    int sure = read_formats[i]->probe(path, head->bytes, head->length);
-    if (sure <= surest) continue;
-    surest = sure;
-    best = read_formats[i];
+/* The surest of those that take the file as it is, or, `when_unpacked`, would take what the gzip file holds. */
+static const struct read_format *find_format(const char *path, const struct file_head *head, bool when_unpacked) {
+  struct recognised best = {NULL, 0};
+  for (const struct reader *const *reader = readers; *reader; reader++) {
+    struct recognised found = (*reader)->probe(path, head->bytes, head->length);
+    if (!found.format || found.certainty <= best.certainty) continue;
+    if (!head->is_gzip || found.format->may_be_gzip != when_unpacked) best = found;
   }
-  return best;
+  return best.format;
+}
+
+const struct read_format *recognise_format(const char *path, const struct file_head *head) {
+  return find_format(path, head, false);
 }
 
 /* ---- what it is instead ---- */
@@ -79,7 +82,7 @@ static const struct {
      "ELF",
      4, "a program or library (ELF)"},
     {"SQLite format 3", 16, "an SQLite database"},
-    {"PK\x03\x04", 4, "a zip archive"},
+    {"PK\x03\x04", 4, "a zip archive; unpack it first"},
     {"\x1f\x8b", 2, "a gzip file that is damaged, or holds nothing in its first 16 MB"},
     {"\x28\xb5\x2f\xfd", 4, "a file compressed with zstd; unpack it first"},
     {"\xfd"
@@ -99,6 +102,12 @@ static const struct {
     {"QDSTRM", 6, "a raw recording of Nsight Systems; export it to SQLite first"},
     {"PERFILE2", 8, "a recording of perf"},
 };
+
+/* POSIX tar has its mark behind the first member's name, mode, size and the like. */
+static bool is_tar(const struct file_head *head) {
+  enum { MARK = 257 };
+  return head->length >= MARK + 5 && memcmp(head->bytes + MARK, "ustar", 5) == 0;
+}
 
 static bool looks_like_text(const struct file_head *head) {
   for (size_t i = 0; i < head->length; i++) {
@@ -153,20 +162,28 @@ static void describe(const struct file_head *head, char *to, size_t size) {
   }
 }
 
+/* With what to do about it, where something can be done. */
+static void describe_packed(const char *path, const struct file_head *head, char *to, size_t size) {
+  const struct read_format *inside = head->is_gzip ? find_format(path, head, true) : NULL;
+  if (is_tar(head)) {
+    snprintf(to, size, "a%s tar archive; unpack it (tar xf) and open what was in it", head->is_gzip ? " gzipped" : "");
+  } else if (inside) {
+    snprintf(to, size, "a gzipped one (%s); unpack it first (gunzip)", inside->description);
+  } else {
+    size_t length = (size_t)snprintf(to, size, "%s", head->is_gzip ? "(within gzip) " : "");
+    describe(head, to + length, size - length);
+  }
+}
+
 enum tfprof_status recognise_refuse(const char *path, const struct file_head *head, struct tfprof_error *error) {
-  char description[128], known[1024] = "";
-  size_t length = 0;
+  char description[256];
   if (head->length == 0) {
     error_at(error, TFPROF_WRONG_KIND, path, 0,
              "the file is empty; the program that should write it may not have begun");
   } else {
-    describe(head, description, sizeof description);
-    for (unsigned i = 0; i < read_format_count && length < sizeof known; i++) {
-      length +=
-          (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? "; " : "", read_formats[i]->description);
-    }
-    error_at(error, TFPROF_WRONG_KIND, path, 0, "this is no profile but %s%s; what can be opened: a run directory; %s",
-             head->is_gzip ? "(within gzip) " : "", description, known);
+    describe_packed(path, head, description, sizeof description);
+    error_at(error, TFPROF_WRONG_KIND, path, 0,
+             "this is no profile but %s; SELECT * FROM tfprof_formats lists what can be opened", description);
   }
   if (error) error->has_offset = false;
   return TFPROF_WRONG_KIND;

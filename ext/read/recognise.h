@@ -17,7 +17,7 @@ struct file_head {
 enum tfprof_status recognise_read(const char *path, struct file_head *head, struct tfprof_error *error);
 /* The format that is surest that the file is its own, or NULL. */
 const struct read_format *recognise_format(const char *path, const struct file_head *head);
-/* The error for a file that no format knows: says what the bytes look like and what can be opened. */
+/* The error for a file that no format knows: says what the bytes look like, and what to do. */
 enum tfprof_status recognise_refuse(const char *path, const struct file_head *head, struct tfprof_error *error);
 
 #endif

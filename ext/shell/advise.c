@@ -1,9 +1,10 @@
 /* advise.c: see advise.h.
 **
-** The check accelerator_utilization of sql/advise is called AcceleratorUtilizationChecker here.  Those of TensorFlow's
-** profiler come first, with a heading even where they find nothing; the others where they find something, with what to
-** do below each finding.  Unless it is named, one that repeats what another has said is left out.  With -format csv,
-** json and so on the rows of the checks are shown instead.
+** By itself it shows the view `advise` (finding_list.h).  With -checkers, or with --compat for the four of TensorFlow,
+** it has the layout of TensorFlow's profiler: the check accelerator_utilization of sql/advise is called
+** AcceleratorUtilizationChecker.  Those of TensorFlow come first, with a heading even where they find nothing; the
+** others where they find something, with what to do below each finding.  In the formats csv, json and so on the rows
+** are shown.
 */
 #include "advise.h"
 
@@ -13,7 +14,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "advise_options.h"
 #include "classic.h"
+#include "finding_list.h"
 #include "vtab/settings.h"
 #include "vtab/stored_select.h"
 
@@ -23,19 +26,22 @@ enum { MAXIMUM_CHECKS = 64, LONGEST_NAME = 80, MAXIMUM_CHANGES = 64 };
 static const char *const always_headed[] = {"accelerator_utilization", "expensive_operation", "operation"};
 static const char *const first_checks[] = {"accelerator_utilization", "expensive_operation", "job", "operation"};
 
+struct change {
+  char name[LONGEST_NAME];
+  double value;
+  bool was_set;
+  double former;
+};
+
 struct advising {
   struct session *session;
   struct connection *connection;
   const struct stored_select *checks[MAXIMUM_CHECKS]; /* in the order in which they are shown */
   bool is_chosen[MAXIMUM_CHECKS];
   int check_count;
-  bool is_every; /* no -checkers */
-  struct {
-    char name[LONGEST_NAME];
-    double value;
-    bool was_set;
-    double former;
-  } changes[MAXIMUM_CHANGES];
+  bool is_classic;   /* in the layout of TensorFlow's profiler */
+  bool has_checkers; /* -checkers named those that are chosen */
+  struct change changes[MAXIMUM_CHANGES];
   int change_count;
 };
 
@@ -47,10 +53,11 @@ static bool is_one_of(const char *name, const char *const *names, size_t count) 
 }
 
 /* job -> JobChecker */
-static void checker_name(const char *check, char *to) {
+static void checker_name(const struct stored_select *check, char *to) {
   size_t length = 0;
   bool begins = true;
-  for (const char *at = check; *at && length + 9 < LONGEST_NAME; at++) {
+  const char *end = check->name + stored_check_name_length(check);
+  for (const char *at = check->name; at < end && length + 9 < LONGEST_NAME; at++) {
     if (*at == '_')
       begins = true;
     else {
@@ -78,28 +85,9 @@ void advise_each_checker(void (*take)(void *user, const char *name), void *user)
   char name[LONGEST_NAME];
   list_checks(&advising);
   for (int i = 0; i < advising.check_count; i++) {
-    checker_name(advising.checks[i]->name, name);
+    checker_name(advising.checks[i], name);
     take(user, name);
   }
-}
-
-struct each_option {
-  void (*take)(void *user, const char *name, const char *standard);
-  void *user;
-};
-
-static void take_option(void *user, const char *name, const char *standard) {
-  const struct each_option *each = user;
-  char option[LONGEST_NAME + 1];
-  if (strcmp(name, "compat") == 0) return;
-  snprintf(option, sizeof option, "-%s", name);
-  each->take(each->user, option, standard);
-}
-
-void advise_each_option(void (*take)(void *user, const char *name, const char *standard), void *user) {
-  struct each_option each = {take, user};
-  take(user, "-checkers", "all");
-  settings_each(NULL, take_option, &each);
 }
 
 /* ---- the command line ---- */
@@ -111,26 +99,35 @@ static bool fail_checkers(const char *name, size_t length) {
   if (length) fprintf(stderr, "error: there is no checker '%.*s'; the checkers are ", (int)length, name);
   else fputs("error: -checkers needs names, parted by commas; the checkers are ", stderr);
   for (int i = 0; i < all.check_count; i++) {
-    checker_name(all.checks[i]->name, known);
+    checker_name(all.checks[i], known);
     fprintf(stderr, "%s%s", i ? i + 1 == all.check_count ? " and " : ", " : "", known);
   }
   fputc('\n', stderr);
   return false;
 }
 
-/* "JobChecker,operation". */
+static void choose_first(struct advising *advising) {
+  for (int i = 0; i < advising->check_count; i++) {
+    const char *name = advising->checks[i]->name;
+    advising->is_chosen[i] = is_one_of(name, first_checks, sizeof first_checks / sizeof first_checks[0]);
+  }
+}
+
+/* "JobChecker,operation", or "all". */
 static bool choose(struct advising *advising, const char *list) {
-  advising->is_every = false;
-  for (int i = 0; i < advising->check_count; i++) advising->is_chosen[i] = false;
+  bool is_all = strcasecmp(list, "all") == 0;
+  advising->is_classic = advising->has_checkers = true;
+  for (int i = 0; i < advising->check_count; i++) advising->is_chosen[i] = is_all;
+  if (is_all) return true;
   for (const char *at = list; *at;) {
     size_t length = strcspn(at, ", ");
     bool is_known = length == 0;
     for (int i = 0; i < advising->check_count; i++) {
       char name[LONGEST_NAME];
-      const char *check = advising->checks[i]->name;
+      const struct stored_select *check = advising->checks[i];
       checker_name(check, name);
       bool is_same = (strlen(name) == length && strncasecmp(name, at, length) == 0) ||
-                     (strlen(check) == length && strncasecmp(check, at, length) == 0);
+                     (stored_check_name_length(check) == length && strncasecmp(check->name, at, length) == 0);
       if (!is_same) continue;
       advising->is_chosen[i] = is_known = true;
     }
@@ -161,19 +158,26 @@ static void print_option(void *user, const char *name, const char *standard) {
   *(int *)user = 1;
 }
 
+static void print_options(void) {
+  int written = 0;
+  fputs("; the options are ", stderr);
+  advise_each_option(print_option, &written);
+}
+
 static bool change(struct advising *advising, const char *name, const char *value) {
   struct search search = {.wanted = name + strspn(name, "-")};
   char *end;
   double number = strtod(value, &end);
   settings_each(NULL, search_setting, &search);
   if (search.count != 1) {
-    int written = 0;
-    fprintf(stderr,
-            search.count ? "error: %s is an option of several checkers; the options are "
-                         : "error: advise has no option %s; the options are ",
-            name);
-    advise_each_option(print_option, &written);
+    struct vocabulary known = {0};
+    if (!search.count) advise_add_options(&known);
+    const char *nearest = vocabulary_nearest(&known, search.wanted);
+    fprintf(stderr, search.count ? "error: %s is an option of several checkers" : "error: advise has no option %s", name);
+    if (nearest) fprintf(stderr, "; did you mean -%s?", nearest);
+    else print_options();
     fputc('\n', stderr);
+    vocabulary_free(&known);
     return false;
   }
   if (!*value || *end) {
@@ -184,6 +188,23 @@ static bool change(struct advising *advising, const char *name, const char *valu
   int i = advising->change_count++;
   snprintf(advising->changes[i].name, LONGEST_NAME, "%s", search.found);
   advising->changes[i].value = number;
+  return true;
+}
+
+/* -compat: TensorFlow's four, as with --compat on the command line; false: all, as without. */
+static bool choose_compat(struct advising *advising, const char *value) {
+  bool is_on = !*value || strcasecmp(value, "true") == 0 || strcmp(value, "1") == 0;
+  if (!is_on && strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0) {
+    fprintf(stderr, "error: -compat is true or false, not '%s'\n", value);
+    return false;
+  }
+  if (advising->change_count == MAXIMUM_CHANGES) return false;
+  struct change *change = &advising->changes[advising->change_count++];
+  snprintf(change->name, LONGEST_NAME, "compat");
+  change->value = is_on;
+  if (advising->has_checkers) return true;
+  advising->is_classic = is_on;
+  if (is_on) choose_first(advising);
   return true;
 }
 
@@ -206,9 +227,12 @@ static bool take_words(struct advising *advising, const char *line) {
     if (!quote && *line == '-' && !isdigit((unsigned char)line[1])) length = 0;
     snprintf(value, sizeof value, "%.*s", (int)length, line);
     line += length + (quote && line[length] == quote);
-    bool is_checkers = strcmp(name + strspn(name, "-"), "checkers") == 0;
+    bool is_checkers = strcmp(name + hyphens, "checkers") == 0, is_compat = strcmp(name + hyphens, "compat") == 0;
     if (is_checkers && !length && !quote) return fail_checkers("", 0);
-    if (!(is_checkers ? choose(advising, value) : change(advising, name, value))) return false;
+    bool is_taken = is_checkers ? choose(advising, value)
+                    : is_compat ? choose_compat(advising, value)
+                                : change(advising, name, value);
+    if (!is_taken) return false;
   }
   return true;
 }
@@ -242,17 +266,6 @@ static bool is_true(sqlite3 *db, const char *sql) {
   return result;
 }
 
-/* Of what TensorFlow ran, ExpensiveOperationChecker shows the lines already. */
-static void leave_out_repeated(struct advising *advising) {
-  if (!advising->is_every ||
-      !is_true(advising->session->db,
-               "SELECT NOT EXISTS (SELECT 1 FROM temp.profiles WHERE framework IS NOT 'tensorflow')"))
-    return;
-  for (int i = 0; i < advising->check_count; i++) {
-    if (strcmp(advising->checks[i]->name, "slowest_source_line") == 0) advising->is_chosen[i] = false;
-  }
-}
-
 /* What the graph's checker has nothing to go by, and which of TensorFlow's files would bring it. */
 static void tell_missing(struct advising *advising) {
   sqlite3 *db = advising->session->db;
@@ -272,23 +285,21 @@ static void tell_missing(struct advising *advising) {
 }
 
 /* The findings of one check. */
-static enum session_result show(struct advising *advising, const struct stored_select *check, bool with_subject) {
+static enum session_result show(struct advising *advising, const struct stored_select *check) {
   bool is_first = is_one_of(check->name, first_checks, sizeof first_checks / sizeof first_checks[0]);
   bool is_headed = is_one_of(check->name, always_headed, sizeof always_headed / sizeof always_headed[0]);
   char name[LONGEST_NAME];
   sqlite3_stmt *statement = NULL;
-  checker_name(check->name, name);
+  checker_name(check, name);
   if (is_headed) printf("\n%s:\n", name);
-  char *sql = sqlite3_mprintf("SELECT subject, message, suggestion FROM temp.\"%w\"", check->name);
+  char *sql = sqlite3_mprintf("SELECT message, suggestion FROM temp.\"%w\"", check->name);
   int code = sql ? sqlite3_prepare_v2(advising->session->db, sql, -1, &statement, NULL) : SQLITE_NOMEM;
   while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
-    const char *subject = (const char *)sqlite3_column_text(statement, 0);
-    const char *message = (const char *)sqlite3_column_text(statement, 1);
-    const char *suggestion = (const char *)sqlite3_column_text(statement, 2);
+    const char *message = (const char *)sqlite3_column_text(statement, 0);
+    const char *suggestion = (const char *)sqlite3_column_text(statement, 1);
     if (!is_headed) printf("\n%s:\n", name);
     is_headed = true;
-    printf("%s%s%s\n", with_subject && subject ? subject : "", with_subject && subject ? ": " : "",
-           message ? message : "");
+    puts(message ? message : "");
     if (!is_first && suggestion) printf("  %s\n", suggestion);
     code = SQLITE_OK;
   }
@@ -303,14 +314,15 @@ static enum session_result show(struct advising *advising, const struct stored_s
 /* The rows of the chosen checks, in the format that was chosen. */
 static enum session_result show_rows(struct advising *advising) {
   sqlite3_str *sql = sqlite3_str_new(advising->session->db);
-  const char *joint = "SELECT * FROM temp.advise WHERE check_name IN (";
-  for (int i = 0; i < advising->check_count; i++) {
+  sqlite3_str_appendall(sql, "SELECT * FROM temp.advise");
+  const char *joint = " WHERE check_name IN ('',";
+  for (int i = 0; i < advising->check_count && advising->is_classic; i++) {
+    const struct stored_select *check = advising->checks[i];
     if (!advising->is_chosen[i]) continue;
-    sqlite3_str_appendf(sql, "%s%Q", joint, advising->checks[i]->name);
-    joint = ", ";
+    sqlite3_str_appendf(sql, "%s '%.*q'", joint, (int)stored_check_name_length(check), check->name);
+    joint = ",";
   }
-  if (!sqlite3_str_length(sql)) sqlite3_str_appendall(sql, "SELECT * FROM temp.advise WHERE check_name IN (''");
-  sqlite3_str_appendall(sql, ")");
+  if (advising->is_classic) sqlite3_str_appendall(sql, *joint == ',' ? ")" : " WHERE 0");
   char *text = sqlite3_str_finish(sql);
   enum session_result result = text ? session_run(advising->session, text, NULL) : SESSION_ERROR;
   sqlite3_free(text);
@@ -318,24 +330,28 @@ static enum session_result show_rows(struct advising *advising) {
 }
 
 enum session_result advise_run(struct session *session, const char *line) {
-  struct advising advising = {.session = session, .is_every = true};
+  struct advising advising = {.session = session};
   bool is_of_other_build;
   session_make_views(session);
   advising.connection = connection_find(session->db, &is_of_other_build);
   list_checks(&advising);
+  if (!advising.connection) return SESSION_ERROR;
+  if (settings_get(advising.connection, "compat", 0) != 0) {
+    advising.is_classic = true;
+    choose_first(&advising);
+  }
+  if (!take_words(&advising, classic_advise_words(session)) || !take_words(&advising, line)) return SESSION_ERROR;
   /* Who asks for the checkers of TensorFlow's profiler gets them for any source. */
-  change(&advising, "expensive_operation.every_source", "1");
-  if (!advising.connection || !take_words(&advising, classic_advise_words(session)) || !take_words(&advising, line))
-    return SESSION_ERROR;
-  leave_out_repeated(&advising);
+  if (advising.is_classic) change(&advising, "expensive_operation.every_source", "1");
   enum session_result result = SESSION_OK;
   apply(&advising, false);
   if (session->style.format != OUTPUT_BOX) {
     result = show_rows(&advising);
+  } else if (!advising.is_classic) {
+    result = finding_list_print(session);
   } else {
-    bool with_subject = is_true(session->db, "SELECT count(*) > 1 FROM temp.profiles");
     for (int i = 0; i < advising.check_count && result == SESSION_OK; i++) {
-      if (advising.is_chosen[i]) result = show(&advising, advising.checks[i], with_subject);
+      if (advising.is_chosen[i]) result = show(&advising, advising.checks[i]);
     }
     tell_missing(&advising);
   }
@@ -355,10 +371,12 @@ void advise_explain(void) {
   struct advising advising = {0};
   char name[LONGEST_NAME];
   list_checks(&advising);
-  puts("advise [-checkers NAME,...] [-option value]...\n\nThe checkers:\n");
+  puts("advise [-checkers NAME,...] [-compat] [-option value]...\n\n"
+       "What SELECT * FROM advise says; with -checkers, those named or all, in the layout of\n"
+       "the TensorFlow profiler; with -compat its four, as it does.  The checkers:\n");
   for (int i = 0; i < advising.check_count; i++) {
     const char *title = advising.checks[i]->title;
-    checker_name(advising.checks[i]->name, name);
+    checker_name(advising.checks[i], name);
     printf("  %-30s  %s\n", name, strncmp(title, "Advice: ", 8) == 0 ? title + 8 : title);
   }
   puts("\nThe options, with their defaults; the part before the dot may be left out:\n");

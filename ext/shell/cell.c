@@ -1,6 +1,7 @@
 /* cell.c: the texts in a box: printable copies of values, their widths, and breaking them into lines. */
 #include "cell.h"
 #include "display_width.h"
+#include "write/scaled_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,9 +70,14 @@ static size_t round_real(double value, char *text, size_t size) {
   return length;
 }
 
-bool cell_make(sqlite3_stmt *statement, int column, struct cell *cell) {
+bool cell_make(sqlite3_stmt *statement, int column, enum quantity quantity, struct cell *cell) {
   cell->type = (uint8_t)sqlite3_column_type(statement, column);
   if (cell->type == SQLITE_NULL) return cell_make_text("NULL", 4, cell);
+  if (cell->type == SQLITE_INTEGER || cell->type == SQLITE_FLOAT) {
+    char text[SCALED_TEXT_BYTES];
+    size_t length = quantity_text(quantity, sqlite3_column_double(statement, column), text);
+    if (length) return cell_make_text(text, length, cell);
+  }
   if (cell->type == SQLITE_FLOAT) {
     char real[512];
     return cell_make_text(real, round_real(sqlite3_column_double(statement, column), real, sizeof real), cell);

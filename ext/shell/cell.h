@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "quantity.h"
+
 struct cell {
   char *text; /* printable UTF-8, NUL-terminated; the line feeds of the value are still in it */
   uint32_t length;
@@ -15,8 +17,8 @@ struct cell {
 
 /* A copy with nothing in it that a terminal would act on, except line feeds. false: no memory. */
 bool cell_make_text(const char *text, size_t length, struct cell *cell);
-/* The statement's present value; a real is rounded to six digits. */
-bool cell_make(sqlite3_stmt *statement, int column, struct cell *cell);
+/* The statement's present value; a real is rounded to six digits, a number of some quantity has its unit. */
+bool cell_make(sqlite3_stmt *statement, int column, enum quantity quantity, struct cell *cell);
 
 /* Appends a character as it is shown (at most 3 bytes or `size`); returns the new end. */
 char *cell_append(char *end, uint32_t character, const char *text, size_t size);

@@ -6,14 +6,15 @@
 */
 #include "classic.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "advise.h"
+#include "advise_options.h"
+#include "damage.h"
 #include "vtab/classic_cache.h"
 #include "vtab/settings.h"
+#include "write/output_file.h"
 
 struct classic_settings *classic_settings_create(void) {
   struct classic_settings *settings = calloc(1, sizeof *settings);
@@ -31,7 +32,7 @@ void classic_settings_free(struct classic_settings *settings) {
   free(settings);
 }
 
-static enum session_result fail(const struct tfprof_error *error) {
+static enum session_result fail_classic(const struct tfprof_error *error) {
   char text[2200];
   error_text(error, text, sizeof text);
   fflush(stdout);
@@ -167,15 +168,14 @@ int classic_take_argument(struct session *session, char **argv, int *i) {
   return 1;
 }
 
-/* Files that are damaged: what is shown of them is not all, and a view by itself would not tell. */
-static void tell_damage(struct session *session) {
-  sqlite3_stmt *statement = NULL;
-  if (sqlite3_prepare_v2(session->db, "SELECT message FROM temp.diagnostics WHERE severity = 'error'", -1, &statement,
-                         NULL) == SQLITE_OK) {
-    while (sqlite3_step(statement) == SQLITE_ROW)
-      fprintf(stderr, "tfprof: %s\n", (const char *)sqlite3_column_text(statement, 0));
+void classic_each_option(const struct session *session, bool with_files, void (*take)(void *user, const char *name),
+                         void *user) {
+  int generation = (int)session->classic->options.integers[OPTION_generation];
+  for (int i = 0; i < OPTION_count; i++) {
+    if (classic_generation_has(generation, i)) take(user, classic_option_specs[i].name);
   }
-  sqlite3_finalize(statement);
+  take(user, "dump_to_file");
+  for (size_t i = 0; with_files && i < sizeof file_keys / sizeof file_keys[0]; i++) take(user, file_keys[i]);
 }
 
 enum session_result classic_open_files(struct session *session) {
@@ -196,7 +196,7 @@ enum session_result classic_open_files(struct session *session) {
   if (code != SQLITE_ROW) fprintf(stderr, "tfprof: %s\n", sqlite3_errmsg(session->db));
   sqlite3_finalize(statement);
   sqlite3_free(text);
-  if (code == SQLITE_ROW) tell_damage(session);
+  if (code == SQLITE_ROW) damage_tell(session);
   return code == SQLITE_ROW ? SESSION_OK : code == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
 }
 
@@ -225,7 +225,7 @@ static enum session_result write_reports(struct classic_cached **models, size_t 
   for (size_t i = 0; i < count; i++) {
     struct classic_result *result;
     struct tfprof_error error;
-    if (classic_compute(models[i]->model, view, options, &result, &error)) return fail(&error);
+    if (classic_compute(models[i]->model, view, options, &result, &error)) return fail_classic(&error);
     if (file && count > 1) {
       fputs(options->integers[OPTION_generation] == GENERATION_2 ? "\n" : i ? "\n" : "", file);
       write_profile(models[i]->model, file);
@@ -235,33 +235,58 @@ static enum session_result write_reports(struct classic_cached **models, size_t 
     classic_result_free(result);
     if (!is_whole) {
       error_set(&error, TFPROF_INTERRUPTED, "interrupted");
-      return fail(&error);
+      return fail_classic(&error);
     }
   }
   return SESSION_OK;
 }
 
-static enum session_result write_file(struct classic_cached **models, size_t count, enum classic_view view,
-                                      const struct classic_options *options) {
-  FILE *file = fopen(options->output_file, "we");
-  if (!file) {
-    fprintf(stderr, "error: cannot write %s: %s\n", options->output_file, strerror(errno));
-    return SESSION_ERROR;
+/* What TensorFlow's profiler says before a report where a step ran on an accelerator whose streams it knows nothing of;
+** with --compat only, since it is a row of diagnostics, too. */
+static void tell_missing_streams(struct session *session, struct classic_cached **models, size_t count, FILE *file) {
+  for (size_t i = 0; i < count; i++) {
+    char *sql = sqlite3_mprintf("SELECT 1 FROM temp.diagnostics WHERE profile_id = %u AND reason = 'missing_streams'",
+                                models[i]->model->profile_number);
+    sqlite3_stmt *statement = NULL;
+    bool is_missing = sql && sqlite3_prepare_v2(session->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+                      sqlite3_step(statement) == SQLITE_ROW;
+    sqlite3_finalize(statement);
+    sqlite3_free(sql);
+    if (!is_missing) continue;
+    fputs("\n\nFound accelerator operation but misses accelerator stream stats!\n\n"
+          "It's likely a gpu tracing issue rather than tf-profiler issue.\n"
+          "If you found your operation missing accelerator time, consider to post to discuss@tensorflow.org!\n\n", file);
+    return;
   }
-  setvbuf(file, NULL, _IOFBF, 1 << 16); /* else there is a call for each block of the file system */
-  enum session_result result = write_reports(models, count, view, options, file);
-  if (fclose(file) != 0 && result == SESSION_OK) {
-    fprintf(stderr, "error: cannot write %s: %s\n", options->output_file, strerror(errno));
-    result = SESSION_ERROR;
-  }
-  return result;
 }
 
-static enum session_result write_stdout(struct classic_cached **models, size_t count, enum classic_view view,
-                                        const struct classic_options *options) {
+static enum session_result write_file(struct session *session, struct classic_cached **models, size_t count,
+                                      enum classic_view view, const struct classic_options *options) {
+  struct output_file *file;
+  struct tfprof_error error;
+  if (output_open(&file, options->output_file, false, &error)) return fail_classic(&error);
+  FILE *stream = output_stream(file);
+  if (!stream) {
+    output_abandon(file);
+    error_no_memory(&error);
+    return fail_classic(&error);
+  }
+  bool is_now = options->integers[OPTION_generation] == GENERATION_2;
+  if (is_now && options->integers[OPTION_compat]) tell_missing_streams(session, models, count, stream);
+  enum session_result result = write_reports(models, count, view, options, stream);
+  fclose(stream);
+  if (result != SESSION_OK) {
+    output_abandon(file);
+    return result;
+  }
+  return output_commit(file, &error) ? fail_classic(&error) : SESSION_OK;
+}
+
+static enum session_result write_stdout(struct session *session, struct classic_cached **models, size_t count,
+                                        enum classic_view view, const struct classic_options *options) {
   bool is_framed = options->integers[OPTION_generation] == GENERATION_2;
   /* All that -viz did in what was released. */
-  if (view == CLASSIC_GRAPH && options->integers[OPTION_viz]) puts("Visualizing feature disabled...");
+  if (options->integers[OPTION_viz]) puts("Visualizing feature disabled...");
   if (!is_framed) {
     enum session_result result = write_reports(models, count, view, options, stdout);
     fflush(stdout);
@@ -270,6 +295,7 @@ static enum session_result write_stdout(struct classic_cached **models, size_t c
   fputs("\n=========================Options=============================\n", stdout);
   classic_options_print(options, stdout);
   fputs("\n==================Model Analysis Report======================\n", stdout);
+  if (options->integers[OPTION_compat]) tell_missing_streams(session, models, count, stdout);
   enum session_result result = write_reports(models, count, view, options, stdout);
   fputs("\n======================End of Report==========================\n", stdout);
   fflush(stdout);
@@ -302,7 +328,7 @@ static enum session_result write_timeline(struct classic_cached *cached, enum cl
   if (!status) printf("Timeline written to %s; ui.perfetto.dev and chrome://tracing open it.\n", path);
   fflush(stdout);
   free(path);
-  return status ? fail(&error) : SESSION_OK;
+  return status ? fail_classic(&error) : SESSION_OK;
 }
 
 /* Of a capture there may be steps in which nothing was recorded. */
@@ -357,7 +383,7 @@ static enum session_result write_pprofs(struct classic_cached **models, size_t c
     free(path);
   }
   fflush(stdout);
-  return status ? fail(&error) : SESSION_OK;
+  return status ? fail_classic(&error) : SESSION_OK;
 }
 
 static enum session_result run_view(struct session *session, enum classic_view view,
@@ -373,20 +399,20 @@ static enum session_result run_view(struct session *session, enum classic_view v
   enum tfprof_status status = classic_cache_get(connection, NULL, &models, &count, &error);
   if (status) {
     connection_end(connection);
-    return fail(&error);
+    return fail_classic(&error);
   }
   if (keep_answering(models, &count, view, options, &error)) {
-    result = fail(&error);
+    result = fail_classic(&error);
   } else if (count == 0) {
     fputs("error: nothing that is open has nodes, ops or kernels; --profile_path or --graph_path opens a graph\n",
           stderr);
     result = SESSION_ERROR;
   } else if (strcmp(options->output_type, "file") == 0) {
-    result = write_file(models, count, view, options);
+    result = write_file(session, models, count, view, options);
   } else if (strcmp(options->output_type, "none") == 0) {
     result = write_reports(models, count, view, options, NULL);
   } else if (strcmp(options->output_type, "stdout") == 0) {
-    result = write_stdout(models, count, view, options);
+    result = write_stdout(session, models, count, view, options);
   } else if (strcmp(options->output_type, "timeline") == 0) {
     result = write_timelines(models, count, view, options);
   } else {
@@ -404,11 +430,11 @@ enum session_result classic_run(struct session *session, const char *command, co
   struct tfprof_error error;
   if (!classic_options_copy(&options, &settings->options)) {
     error_no_memory(&error);
-    return fail(&error);
+    return fail_classic(&error);
   }
   enum session_result result = SESSION_OK;
   if (classic_options_parse(&options, line, &error)) {
-    result = fail(&error);
+    result = fail_classic(&error);
   } else if (strcasecmp(command, "set") == 0) {
     struct classic_options former = settings->options;
     settings->options = options;

@@ -1,7 +1,13 @@
-/* commands.c: the few commands of the prompt. Each but `read` and `format` is a SELECT on the tables that describe. */
+/* commands.c: the few commands of the prompt. Most are SELECTs on the tables that describe.
+**
+** Who comes from sqlite3 or psql may type what they know: .tables, .schema ops, .mode csv, .output FILE, \d ops, \dt,
+** \dv, \i FILE, \o FILE, \q, \? and ?.
+*/
 #include "commands.h"
+#include "damage.h"
 #include "advise.h"
 #include "classic.h"
+#include "vocabulary.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,10 +23,13 @@ static const char help_text[] =
     "  views          the stored views\n"
     "  columns NAME   the columns of a table or view\n"
     "  advise [-checkers NAME,...] [-option value]...\n"
-    "                 what to improve first, checker by checker\n"
+    "                 what to improve first; of checkers, as TensorFlow does\n"
     "  read FILE      run the SQL in a file\n"
-    "  format NAME    show results as box, csv, json, jsonl or markdown\n"
-    "  help [COMMAND] this text, or the options of scope, graph, code, op or advise\n"
+    "  output [FILE]  write results to a file, or to the terminal again\n"
+    "  format NAME    show results as box, csv, tsv, json, jsonl or markdown\n"
+    "  raw [on|off]   in boxes, show times and bytes as plain numbers, or with units\n"
+    "  help [TOPIC]   this text; the options of scope, graph, code, op or advise; or\n"
+    "                 formats: the kinds of files that can be opened\n"
     "  quit           leave, as Ctrl-D does\n"
     "\n"
     "  scope, graph, code, op [-option value]...\n"
@@ -37,36 +46,44 @@ static const char help_text[] =
     "  SELECT * FROM step_summary;\n"
     "  SELECT * FROM op_summary LIMIT 10;\n"
     "  SELECT * FROM code_summary LIMIT 10;\n"
-    "  SELECT name, count(*), sum(self_ns) FROM ops GROUP BY name ORDER BY 3 DESC LIMIT 10;\n"
     "\n"
     "Another run:       SELECT tfprof_open('other-run');\n"
     "One run of many:   SELECT * FROM steps('other-run*');\n"
     "A growing run:     SELECT tfprof_refresh();\n"
     "\n"
-    "Tab completes names. Ctrl-C stops a query and leaves the prompt as it is.\n";
+    "Tab completes names. Ctrl-C stops a query and leaves the prompt as it is.\n"
+    "Results longer than the screen go through less, or what PAGER names (--no-pager:\n"
+    "not). Ids and points in time are always whole numbers.\n";
 
 /* Those that hold something come first. A title is "Name: sentence". */
 static const char tables_sql[] =
     "SELECT name, rows, substr(title, instr(title, ': ') + 2) AS holds FROM tfprof_tables ORDER BY rows = 0";
 
-enum command { HELP, TABLES, VIEWS, COLUMNS, ADVISE, READ, FORMAT, QUIT, CLASSIC, UNKNOWN };
+enum command { HELP, TABLES, VIEWS, COLUMNS, ADVISE, READ, OUTPUT, FORMAT, RAW, QUIT, CLASSIC, UNKNOWN };
+
+/* The mark before a word: none may stand before any of them, and must before some. */
+enum mark { PLAIN, DOT, BACKSLASH };
 
 static const struct {
   const char *word;
   enum command command;
+  enum mark mark; /* PLAIN: with and without a dot, as in sqlite3; else only with this one */
 } words[] = {
-    {"help", HELP},      {"tables", TABLES}, {"views", VIEWS}, {"columns", COLUMNS},
-    {"schema", COLUMNS}, {"advise", ADVISE}, {"read", READ},   {"format", FORMAT},
-    {"mode", FORMAT},    {"quit", QUIT},     {"exit", QUIT},   {"scope", CLASSIC},
-    {"graph", CLASSIC},  {"code", CLASSIC},  {"op", CLASSIC},  {"set", CLASSIC},
+    {"help", HELP, PLAIN},      {"tables", TABLES, PLAIN}, {"views", VIEWS, PLAIN},   {"columns", COLUMNS, PLAIN},
+    {"schema", COLUMNS, PLAIN}, {"advise", ADVISE, PLAIN}, {"read", READ, PLAIN},     {"output", OUTPUT, PLAIN},
+    {"format", FORMAT, PLAIN},  {"mode", FORMAT, DOT},     {"raw", RAW, PLAIN},       {"quit", QUIT, PLAIN},
+    {"exit", QUIT, PLAIN},      {"scope", CLASSIC, PLAIN}, {"graph", CLASSIC, PLAIN}, {"code", CLASSIC, PLAIN},
+    {"op", CLASSIC, PLAIN},     {"set", CLASSIC, PLAIN},   {"?", HELP, PLAIN},        {"?", HELP, BACKSLASH},
+    {"h", HELP, BACKSLASH},     {"d", COLUMNS, BACKSLASH}, {"dt", TABLES, BACKSLASH}, {"dv", VIEWS, BACKSLASH},
+    {"i", READ, BACKSLASH},     {"o", OUTPUT, BACKSLASH},  {"q", QUIT, BACKSLASH},
 };
 
-const char *const command_names[] = {"help", "tables", "views", "columns", "advise", "read", "format", "quit",
-                                     "scope", "graph", "code", "op", "set", NULL};
+const char *const command_names[] = {"help", "tables", "views", "columns", "advise", "read", "output", "format", "raw",
+                                     "quit", "scope", "graph", "code", "op", "set", NULL};
 
 struct command_line {
   enum command command;
-  bool has_dot;
+  enum mark mark;
   char word[32];
   char *argument; /* what follows, without quotes around it; never NULL */
 };
@@ -92,22 +109,26 @@ static bool is_misspelled_command(const char *line, const char *after_word) {
   return !sql_begins(line) && (*after_word == '\0' || *after_word == '-');
 }
 
+static enum command find_command(const char *word, enum mark mark) {
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    bool fits = words[i].mark == mark || (words[i].mark == PLAIN && mark == DOT);
+    if (fits && strcasecmp(words[i].word, word) == 0) return words[i].command;
+  }
+  return UNKNOWN;
+}
+
 /* False: no command. A word only counts as one when nothing but an argument follows it. */
 static bool parse(const char *line, struct command_line *parsed) {
   const char *at = line + strspn(line, " \t");
-  *parsed = (struct command_line){.has_dot = *at == '.', .command = UNKNOWN};
-  at += parsed->has_dot;
+  *parsed = (struct command_line){.mark = *at == '.' ? DOT : *at == '\\' ? BACKSLASH : PLAIN};
+  at += parsed->mark != PLAIN;
   size_t length = strcspn(at, " \t;\r\n");
-  if (length == 0 || length >= sizeof parsed->word || !isalpha((unsigned char)*at)) return false; /* ./path is none */
+  bool is_word = isalpha((unsigned char)*at) || (*at == '?' && length == 1); /* ./path is none */
+  if (length >= sizeof parsed->word || !is_word) return false;
   memcpy(parsed->word, at, length);
-  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-    bool needs_dot = words[i].command == FORMAT && strcmp(words[i].word, "mode") == 0;
-    if (strcasecmp(words[i].word, parsed->word) == 0 && (parsed->has_dot || !needs_dot)) {
-      parsed->command = words[i].command;
-    }
-  }
+  parsed->command = find_command(parsed->word, parsed->mark);
   at += length;
-  if (parsed->command == UNKNOWN && !parsed->has_dot && !is_misspelled_command(line, at)) return false;
+  if (parsed->command == UNKNOWN && parsed->mark == PLAIN && !is_misspelled_command(line, at)) return false;
   at += strspn(at, " \t");
   size_t size = strlen(at);
   while (size > 0 && strchr(" \t;\r\n", at[size - 1])) size--;
@@ -144,6 +165,19 @@ static bool is_there(struct session *session, const char *format, const char *ar
   return found;
 }
 
+static bool is_table(struct session *session, const char *name) {
+  session_make_views(session);
+  return is_there(session, "SELECT 1 FROM pragma_table_info(%Q)", name);
+}
+
+static void suggest_table(struct session *session, const char *name) {
+  struct vocabulary vocabulary = {0};
+  vocabulary_add(&vocabulary, session->db, WORD_TABLE, NULL, NULL);
+  const char *nearest = vocabulary_nearest(&vocabulary, name);
+  if (nearest) fprintf(stderr, "; did you mean %s?", nearest);
+  vocabulary_free(&vocabulary);
+}
+
 static enum script_result show_columns(struct session *session, const char *name) {
   if (!*name) {
     fputs("error: columns of which table? `tables` and `views` list them; for instance: columns ops\n", stderr);
@@ -158,11 +192,13 @@ static enum script_result show_columns(struct session *session, const char *name
   if (is_there(session, "SELECT 1 FROM pragma_table_info(%Q)", name)) {
     return run_select(session, "SELECT name AS column_name, lower(type) AS type FROM pragma_table_info(%Q)", name);
   }
-  fprintf(stderr, "error: no such table or view: %s; `tables` and `views` list them\n", name);
+  fprintf(stderr, "error: no such table or view: %s", name);
+  suggest_table(session, name);
+  fputs("; `tables` and `views` list them\n", stderr);
   return SCRIPT_ERROR;
 }
 
-static enum script_result read_file(struct session *session, const char *path) {
+enum script_result command_read(struct session *session, const char *path) {
   struct stat facts;
   if (!*path) {
     fputs("error: read which file? for instance: read sql/views/op_summary.sql\n", stderr);
@@ -178,7 +214,7 @@ static enum script_result read_file(struct session *session, const char *path) {
     fprintf(stderr, "error: cannot read %s: %s\n", path, strerror(errno));
     return SCRIPT_ERROR;
   }
-  enum script_result result = script_run(session, file, path);
+  enum script_result result = script_run(session, command_run, file, path);
   fclose(file);
   return result;
 }
@@ -186,23 +222,78 @@ static enum script_result read_file(struct session *session, const char *path) {
 static enum script_result set_format(struct session *session, const char *name) {
   int format = output_format_find(name);
   if (format < 0) {
-    fprintf(stderr, "error: there is no format '%s'; the formats are box, csv, json, jsonl and markdown\n", name);
+    fprintf(stderr, "error: there is no format '%s'; the formats are " OUTPUT_FORMAT_LIST "\n", name);
     return SCRIPT_ERROR;
   }
   session->style.format = (enum output_format)format;
   return SCRIPT_OK;
 }
 
-/* help, help scope, help advise. */
+static enum script_result set_raw(struct session *session, const char *value) {
+  bool is_on = !*value || strcasecmp(value, "on") == 0;
+  if (!is_on && strcasecmp(value, "off") != 0) {
+    fprintf(stderr, "error: raw is on or off, not '%s'\n", value);
+    return SCRIPT_ERROR;
+  }
+  session->style.is_raw = is_on;
+  return SCRIPT_OK;
+}
+
+static enum script_result set_output(struct session *session, const char *path) {
+  if (strcasecmp(path, "stdout") == 0) path = "";
+  if (destination_set(&session->destination, path)) return SCRIPT_OK;
+  fprintf(stderr, "error: cannot write %s: %s\n", *path ? path : "the file", strerror(errno));
+  return SCRIPT_ERROR;
+}
+
+/* Says behind `joint` what a word that is no command may have meant: a table, of which one asks in SQL, or what is
+** like it. false: nothing, and nothing was said. */
+static bool explain_word(struct session *session, const char *word, const char *joint) {
+  struct vocabulary known = {0};
+  bool is_a_table = is_table(session, word);
+  for (const char *const *name = command_names; *name; name++) vocabulary_add_word(&known, *name);
+  const char *nearest = is_a_table ? NULL : vocabulary_nearest(&known, word), *before = "";
+  if (!is_a_table && !nearest) {
+    vocabulary_free(&known);
+    vocabulary_add(&known, session->db, WORD_TABLE, NULL, NULL);
+    nearest = vocabulary_nearest(&known, word);
+    before = "SELECT * FROM ";
+  }
+  if (is_a_table) fprintf(stderr, "%sit is a table or view: SELECT * FROM %s;", joint, word);
+  if (nearest) fprintf(stderr, "%sdid you mean %s%s?", joint, before, nearest);
+  vocabulary_free(&known);
+  return is_a_table || nearest;
+}
+
+void command_suggest(struct session *session, const char *word) {
+  bool is_word = *word != '\0';
+  for (const char *at = word; *at; at++) is_word &= isalpha((unsigned char)*at) || *at == '_';
+  if (is_word && explain_word(session, word, "tfprof: as a command, ")) fputc('\n', stderr);
+}
+
+static enum script_result refuse(struct session *session, const struct command_line *parsed) {
+  static const char *const marks[] = {"", ".", "\\"};
+  fprintf(stderr, "error: there is no command %s%s", marks[parsed->mark], parsed->word);
+  explain_word(session, parsed->word, "; ");
+  fputs("; `help` lists the commands\n", stderr);
+  return SCRIPT_ERROR;
+}
+
+/* help, help scope, help advise, help formats. */
 static enum script_result help(struct session *session, const char *topic) {
   if (!*topic) {
     fputs(help_text, stdout);
+    bool is_old = session->classic->options.integers[OPTION_generation] != GENERATION_2;
+    if (is_old) fputs("\nThe options of scope, graph, code and op in this generation:\n\n", stdout);
+    if (is_old) classic_explain_options(session);
   } else if (strcasecmp(topic, "advise") == 0) {
     advise_explain();
+  } else if (strcasecmp(topic, "formats") == 0) {
+    return run_select(session, "SELECT name, description FROM tfprof_formats", NULL);
   } else if (command_is_classic(topic)) {
     classic_explain_options(session);
   } else {
-    fprintf(stderr, "error: there is no help on '%s'; it is on scope, graph, code, op, set and advise\n", topic);
+    fprintf(stderr, "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise and formats\n", topic);
     return SCRIPT_ERROR;
   }
   return SCRIPT_OK;
@@ -215,40 +306,64 @@ bool command_is_classic(const char *word) {
   return false;
 }
 
+/* UNKNOWN where the line is no command. */
+static enum command command_of(const char *line) {
+  struct command_line parsed;
+  if (!parse(line, &parsed)) return UNKNOWN;
+  free(parsed.argument);
+  return parsed.command;
+}
+
+bool command_takes_file(const char *line) {
+  enum command command = command_of(line);
+  return command == READ || command == OUTPUT;
+}
+
+bool command_takes_table(const char *line) { return command_of(line) == COLUMNS; }
+
 bool command_is(const char *line) {
   struct command_line parsed;
   if (!parse(line, &parsed)) return false;
   free(parsed.argument);
-  return parsed.command != UNKNOWN || parsed.has_dot;
+  return parsed.command != UNKNOWN || parsed.mark != PLAIN;
+}
+
+static enum script_result run_classic(struct session *session, const struct command_line *parsed) {
+  session_begin_work(session);
+  enum session_result result = parsed->command == ADVISE ? advise_run(session, parsed->argument)
+                                                         : classic_run(session, parsed->word, parsed->argument);
+  session_end_work(session);
+  damage_tell(session); /* of what these read */
+  return of(result);
+}
+
+static enum script_result run_printing(struct session *session, const struct command_line *parsed) {
+  switch (parsed->command) {
+    case HELP: return help(session, parsed->argument);
+    case TABLES: return run_select(session, tables_sql, NULL);
+    case VIEWS: return run_select(session, "SELECT name, title FROM tfprof_views", NULL);
+    case COLUMNS:
+      if (parsed->mark == BACKSLASH && !*parsed->argument) return run_select(session, tables_sql, NULL);
+      return show_columns(session, parsed->argument);
+    case ADVISE:
+    case CLASSIC: return run_classic(session, parsed);
+    default: return refuse(session, parsed);
+  }
 }
 
 bool command_run(struct session *session, const char *line, enum script_result *result) {
   struct command_line parsed;
   if (!parse(line, &parsed)) return false;
-  *result = SCRIPT_OK;
   switch (parsed.command) {
-    case HELP: *result = help(session, parsed.argument); break;
-    case TABLES: *result = run_select(session, tables_sql, NULL); break;
-    case VIEWS: *result = run_select(session, "SELECT name, title FROM tfprof_views", NULL); break;
-    case COLUMNS: *result = show_columns(session, parsed.argument); break;
-    case ADVISE:
-      session_begin_work(session);
-      *result = of(advise_run(session, parsed.argument));
-      session_end_work(session);
-      break;
-    case READ: *result = read_file(session, parsed.argument); break;
+    case READ: *result = command_read(session, parsed.argument); break;
+    case OUTPUT: *result = set_output(session, parsed.argument); break;
     case FORMAT: *result = set_format(session, parsed.argument); break;
+    case RAW: *result = set_raw(session, parsed.argument); break;
     case QUIT: *result = SCRIPT_QUIT; break;
-    case CLASSIC:
-      session_begin_work(session);
-      *result = of(classic_run(session, parsed.word, parsed.argument));
-      session_end_work(session);
-      break;
-    case UNKNOWN:
-      fprintf(stderr, "error: there is no command %s%s; `help` lists the commands\n", parsed.has_dot ? "." : "",
-              parsed.word);
-      *result = SCRIPT_ERROR;
-      break;
+    default:
+      destination_begin(&session->destination);
+      *result = run_printing(session, &parsed);
+      destination_end(&session->destination);
   }
   free(parsed.argument);
   return true;

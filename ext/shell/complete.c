@@ -6,6 +6,7 @@
 */
 #include "complete.h"
 #include "advise.h"
+#include "advise_options.h"
 #include "classic.h"
 #include "commands.h"
 #include "vocabulary.h"
@@ -65,11 +66,15 @@ static bool takes_options(const char *before) {
   return command_is_classic(word) || strcasecmp(word, "advise") == 0;
 }
 
-/* What ends a word: inside quotes only they do, since a path may hold anything else. */
+static bool takes_file(const char *before) { return !script_is_pending(completed) && command_takes_file(before); }
+
+/* What ends a word: inside quotes only they do, since a path may hold anything else; of a command's file only blanks. */
 static char *choose_word_breaks(void) {
   char *before = text_before(rl_point);
   bool inside = before && is_inside_quotes(before), has_options = before && takes_options(before);
+  bool is_file = before && !inside && takes_file(before);
   free(before);
+  if (is_file) return " \t\n";
   if (has_options) return " \t\n,=";
   return inside ? "'" : " \t\n\"'`@$><=;|&{(,)*+-/%!~.";
 }
@@ -135,17 +140,18 @@ static void add_advise_option(void *user, const char *name, const char *standard
   add_choice(name);
 }
 
-/* With one hyphen or two, as it was begun. */
+/* `hyphens`: one or two. */
+static void add_option(void *hyphens, const char *name) {
+  char option[40];
+  snprintf(option, sizeof option, "%s%s", (const char *)hyphens, name);
+  add_choice(option);
+}
+
+/* As the option was begun. */
 static void add_options(const struct session *session, const char *text) {
-  const char *hyphens = strncmp(text, "--", 2) == 0 ? "--" : "-";
-  int generation = (int)session->classic->options.integers[OPTION_generation];
-  char name[40];
-  for (int i = 0; i < OPTION_count; i++) {
-    snprintf(name, sizeof name, "%s%s", hyphens, classic_option_specs[i].name);
-    if (classic_generation_has(generation, i)) add_choice(name);
-  }
-  snprintf(name, sizeof name, "%sdump_to_file", hyphens);
-  add_choice(name);
+  char hyphens[] = "--";
+  if (strncmp(text, hyphens, 2) != 0) hyphens[1] = 0;
+  classic_each_option(session, false, add_option, hyphens);
 }
 
 /* False: any value may follow, such as a number or an expression. */
@@ -173,13 +179,14 @@ static bool add_values(const struct session *session, const char *option) {
     case OPTION_generation:
       for (int i = 0; i < GENERATION_count; i++) add_choice(classic_generation_names[i]);
       return true;
-    case OPTION_account_type_regexes:
+    case OPTION_account_type_regexes: {
       static const char *const types[] = {"_trainable_variables", "_checkpoint_variables", ".*"};
       for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) add_choice(types[i]);
       vocabulary_add_query(&vocabulary, session->db,
                            "SELECT type FROM temp.node_types UNION SELECT type FROM temp.node_type_patterns UNION "
                            "SELECT op_type FROM temp.nodes UNION SELECT op_type FROM temp.ops LIMIT 1000");
       return true;
+    }
     case OPTION_step:
       vocabulary_add_query(&vocabulary, session->db, "SELECT DISTINCT number FROM temp.steps LIMIT 1000");
       return true;
@@ -214,7 +221,7 @@ static void add_classic(const char *before, const char *text) {
 
 /* Behind a command that has no options. */
 static void add_argument(const char *command) {
-  static const char *const topics[] = {"scope", "graph", "code", "op", "set", "advise"};
+  static const char *const topics[] = {"scope", "graph", "code", "op", "set", "advise", "formats"};
   if (strcasecmp(command, "help") == 0) {
     for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++) add_choice(topics[i]);
   }
@@ -224,19 +231,19 @@ static void add_argument(const char *command) {
 }
 
 static char **complete(const char *text, int start, int end) {
-  static const char *const before_tables[] = {"from", "join", "into", "columns", ".columns", "schema", NULL};
+  static const char *const before_tables[] = {"from", "join", "into", NULL};
   (void)end;
   char *before = text_before(start), word[128];
   if (!before) return NULL;
   size_t at = strlen(before);
   bool wants_file = is_inside_quotes(before);
-  bool is_first = before[strspn(before, " \t\n.")] == '\0';
+  bool is_first = before[strspn(before, " \t\n.\\")] == '\0';
   bool is_column_of = at > 0 && before[at - 1] == '.' && at > 1 && is_word_character(before[at - 2]);
   if (is_column_of) at--;
   word_before(before, &at, word, sizeof word);
   bool is_command_argument = !script_is_pending(completed) && before[strspn(before + 0, " \t")] != '\0' &&
                              before[0] != '\0' && command_is(before) && at <= 1;
-  if (strcasecmp(word, "read") == 0 && at <= 1) wants_file = true;
+  if (takes_file(before)) wants_file = true;
   size_t length_before = strlen(before);
   bool is_outfile = length_before >= 8 && strcmp(before + length_before - 8, "outfile=") == 0;
   if (is_outfile && takes_options(before)) wants_file = true;
@@ -265,7 +272,7 @@ static char **complete(const char *text, int start, int end) {
     generator = next_command;
   else if (is_column_of)
     vocabulary_add(&vocabulary, completed->session->db, WORD_COLUMN, whole, word);
-  else if (is_one_of(word, before_tables))
+  else if (is_one_of(word, before_tables) || (is_command_argument && command_takes_table(before)))
     vocabulary_add(&vocabulary, completed->session->db, WORD_TABLE, NULL, NULL);
   else if (is_command_argument)
     add_argument(word);

@@ -3,6 +3,7 @@
 **   tfprof RUN...                        a prompt: SQL and the few commands that `help` lists
 **   tfprof RUN... "SELECT ..."           runs the SQL (or a command, such as advise) and ends
 **   tfprof RUN... < questions.sql        runs what comes from standard input, all of it even where something fails
+**   tfprof RUN... -f questions.sql       the same of a file
 **
 ** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file
 ** is a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it,
@@ -21,11 +22,13 @@
 ** statements), commands, prompt (readline), complete and vocabulary (names), ticker (the line while one waits),
 ** display_width (columns of a text).
 */
+#include "advise_options.h"
 #include "classic.h"
 #include "commands.h"
 #include "prompt.h"
 #include "script.h"
 #include "session.h"
+#include "vocabulary.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -55,23 +58,34 @@ static const char help_text[] =
     "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
     "\n"
     "  RUN               a run directory, a recording, or a pattern such as 'runs/*'\n"
-    "      --format F    box (for people), csv, json, jsonl or markdown\n"
+    "  -f, --file FILE   runs the SQL in FILE, and ends; may come several times\n"
+    "      --format F    box (for people), csv, tsv, json, jsonl or markdown\n"
     "      --width N     columns that a box may take; 0: as many as it likes\n"
+    "      --raw         times and bytes in a box as plain numbers, without units\n"
+    "      --no-pager    long results are not shown through less (or PAGER)\n"
     "      --generation G  classic views as in TensorFlow 2, 1.3 or 0.12\n"
     "      --compat      with the mistakes of TensorFlow's own views and advice\n"
-    "      --help        this text\n"
-    "      --version     the version\n"
+    "  -h, --help        this text\n"
+    "  -V, --version     the version\n"
     "\n"
     "TensorFlow's files of one program, and the views scope, graph, code and op:\n"
     "\n"
     "  tfprof op --profile_path=profile_100 --select=micros --order_by=micros\n"
     "  tfprof --graph_path=G --run_meta_path=R0,R1 --op_log_path=L\n"
     "\n"
+    "TFPROF_OPEN names runs that are opened first, parted by colons.\n"
+    "\n"
     "The tables are described by `tfprof run tables`, `tfprof run views` and\n"
     "`tfprof run \"columns ops\"`. tfprof-capture makes recordings.\n"
     "\n"
     "Exit status: 0 all is well, 1 a statement failed, 2 wrong usage, 3 a run cannot\n"
     "be opened.\n";
+
+/* Of --file. */
+struct files {
+  const char **paths;
+  int count;
+};
 
 static int usage(const char *what, const char *word) {
   fprintf(stderr, "tfprof: ");
@@ -90,9 +104,9 @@ static bool is_statement(const char *word) {
 }
 
 /* Whether the last of several words is SQL though it does not begin so: nothing of that name exists, and few paths have
-** blanks. */
+** blanks, or, where it is the only word, semicolons. */
 static bool is_meant_as_statement(char **words, int i, int count) {
-  if (i != count - 1 || i == 0 || is_path(words[i]) || !strpbrk(words[i], " \t\n")) return false;
+  if (i != count - 1 || (i == 0 && !strchr(words[i], ';')) || is_path(words[i]) || !strpbrk(words[i], " \t\n")) return false;
   glob_t found = {0};
   bool is_pattern = strpbrk(words[i], "*?[") && glob(words[i], GLOB_NOSORT, NULL, &found) == 0;
   if (is_pattern) globfree(&found);
@@ -109,50 +123,81 @@ static const char *option_value(char **argv, int *i, const char *name) {
   return argv[*i + 1] ? argv[++*i] : "";
 }
 
-/* Lists those of the views, too. */
+static void add_option(void *user, const char *name) { vocabulary_add_word(user, name); }
+
+/* Names the option that was meant, or else lists those of the views. */
 static int unknown_option(struct session *session, const char *word) {
+  static const char *const own[] = {"file", "format", "width", "raw", "no-pager", "help", "version"};
+  struct vocabulary known = {0};
   struct tfprof_error error;
-  char name[60];
+  char name[60], what[120];
   size_t hyphens = strspn(word, "-");
   snprintf(name, sizeof name, "-%.*s", (int)strcspn(word + hyphens, "="), word + hyphens);
-  int status = usage("unknown option '%s'", word);
-  if (classic_options_parse(&session->classic->options, name, &error))
+  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) vocabulary_add_word(&known, own[i]);
+  classic_each_option(session, true, add_option, &known);
+  advise_add_options(&known);
+  const char *nearest = vocabulary_nearest(&known, name + 1);
+  snprintf(what, sizeof what, "unknown option '%%s'%s%s%s", nearest ? "; did you mean --" : "", nearest ? nearest : "",
+           nearest ? "?" : "");
+  int status = usage(what, word);
+  if (!nearest && classic_options_parse(&session->classic->options, name, &error))
     fprintf(stderr, "for the views %s; `tfprof help advise` lists those of advise\n", error.message);
+  vocabulary_free(&known);
   return status;
 }
 
+static bool is_option(const char *word, const char *brief, const char *name) {
+  return strcmp(word, brief) == 0 || strcmp(word, name) == 0;
+}
+
+/* --file FILE, --format F, --width N. 0: another word; 1: taken; else the exit status plus 1. */
+static int take_value(char **argv, int *i, struct session *session, struct files *files) {
+  const char *value;
+  if ((value = option_value(argv, i, "--file")) || (value = option_value(argv, i, "-f"))) {
+    if (!*value) return usage("%s needs a file", "--file") + 1;
+    files->paths[files->count++] = value;
+  } else if ((value = option_value(argv, i, "--format"))) {
+    int format = output_format_find(value);
+    if (!*value) return usage("%s needs one of " OUTPUT_FORMAT_LIST, "--format") + 1;
+    if (format < 0) return usage("there is no format '%s'; the formats are " OUTPUT_FORMAT_LIST, value) + 1;
+    session->style.format = (enum output_format)format;
+  } else if ((value = option_value(argv, i, "--width"))) {
+    char *end;
+    errno = 0;
+    long width = strtol(value, &end, 10);
+    if (!*value || *end || errno || width < 0 || width > 100000) return usage("'%s' is no width", value) + 1;
+    session->style.width = (int)width;
+    session->is_width_given = true;
+  } else {
+    return 0;
+  }
+  return 1;
+}
+
 /* Takes the options out of argv; what is left are runs and statements. 0, or the exit status plus 1. */
-static int take_options(int *argc, char **argv, struct session *session) {
-  int kept = 1;
+static int take_options(int *argc, char **argv, struct session *session, struct files *files) {
+  int kept = 1, taken;
   bool ended = false;
   if (classic_take_generation(session, argv)) return STATUS_USAGE + 1;
   for (int i = 1; i < *argc; i++) {
-    const char *value;
     if (ended || argv[i][0] != '-' || !argv[i][1] || (argv[i][1] == '-' && isspace((unsigned char)argv[i][2]))) {
       argv[kept++] = argv[i];
     } else if (strcmp(argv[i], "--") == 0) {
       ended = true;
-    } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+    } else if (is_option(argv[i], "-h", "--help")) {
       fputs(help_text, stdout);
       return 1;
-    } else if (strcmp(argv[i], "--version") == 0) {
+    } else if (is_option(argv[i], "-V", "--version")) {
       puts("tfprof " TFPROF_RELEASE);
       return 1;
-    } else if ((value = option_value(argv, &i, "--format"))) {
-      int format = output_format_find(value);
-      if (!*value) return usage("%s needs one of box, csv, json, jsonl and markdown", "--format") + 1;
-      if (format < 0)
-        return usage("there is no format '%s'; the formats are box, csv, json, jsonl and markdown", value) + 1;
-      session->style.format = (enum output_format)format;
-    } else if ((value = option_value(argv, &i, "--width"))) {
-      char *end;
-      errno = 0;
-      long width = strtol(value, &end, 10);
-      if (!*value || *end || errno || width < 0 || width > 100000) return usage("'%s' is no width", value) + 1;
-      session->style.width = (int)width;
-      session->is_width_given = true;
+    } else if (strcmp(argv[i], "--raw") == 0) {
+      session->style.is_raw = true;
+    } else if (strcmp(argv[i], "--no-pager") == 0) {
+      session->has_no_pager = true;
+    } else if ((taken = take_value(argv, &i, session, files))) {
+      if (taken > 1) return taken;
     } else {
-      int taken = classic_take_argument(session, argv, &i);
+      taken = classic_take_argument(session, argv, &i);
       if (taken < 0) return STATUS_USAGE + 1;
       if (!taken) return unknown_option(session, argv[i]) + 1;
     }
@@ -167,31 +212,75 @@ static void look_at_terminal(struct session *session) {
   const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
   session->style.colour = is_terminal && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0;
   struct winsize size;
+  session->destination.may_page = is_terminal && isatty(STDIN_FILENO) && !session->has_no_pager;
   if (!session->is_width_given && is_terminal) {
     session->style.width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
   }
 }
 
+/* What is open: processes, steps, ops, and in how many of the steps these were recorded. */
 static void greet(struct session *session) {
+  static const char sql[] =
+      "SELECT format('%,d process%s', profiles, iif(profiles = 1, '', 'es'))"
+      ", iif(steps, format('%,d step%s', steps, iif(steps = 1, '', 's')), NULL)"
+      ", iif(ops, format('%,d op%s', ops, iif(ops = 1, '', 's'))"
+      " || iif(recorded BETWEEN 1 AND steps - 1, format(' in %,d of these', recorded), ''), NULL) "
+      "FROM (SELECT (SELECT count(*) FROM temp.profiles) AS profiles, count(*) AS steps,"
+      " CAST(total(ops_recorded) AS INTEGER) AS recorded, (SELECT count(*) FROM temp.ops) AS ops FROM temp.steps)";
   sqlite3_stmt *statement = NULL;
-  long long profiles = 0;
-  if (sqlite3_prepare_v2(session->db, "SELECT count(*) FROM temp.profiles", -1, &statement, NULL) == SQLITE_OK &&
+  printf("tfprof %s", TFPROF_RELEASE);
+  if (sqlite3_prepare_v2(session->db, sql, -1, &statement, NULL) == SQLITE_OK &&
       sqlite3_step(statement) == SQLITE_ROW) {
-    profiles = sqlite3_column_int64(statement, 0);
+    const char *steps = (const char *)sqlite3_column_text(statement, 1);
+    const char *ops = (const char *)sqlite3_column_text(statement, 2);
+    printf(", %s open%s%s%s%s", sqlite3_column_text(statement, 0), steps || ops ? ": " : "", steps ? steps : "",
+           steps && ops ? ", " : "", ops ? ops : "");
   }
   sqlite3_finalize(statement);
-  printf("tfprof %s, %lld process%s open. Type SQL, or help. Ctrl-D leaves.\n", TFPROF_RELEASE, profiles,
-         profiles == 1 ? "" : "es");
+  puts(". Type SQL, or help. Ctrl-D leaves.");
 }
 
 static int status_of(const struct session *session, enum script_result result) {
-  if (result == SCRIPT_INTERRUPTED) raise(SIGINT);
+  if (result == SCRIPT_INTERRUPTED) {
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+  }
   bool is_well = (result == SCRIPT_OK || result == SCRIPT_QUIT) && !session->has_failed;
   return is_well ? 0 : STATUS_SQL;
 }
 
+static struct session *asked; /* by what the command line asks, for on_interrupt() */
+
+/* Ctrl-C outside the prompt: stops the query, and with it the program, in order; but not while a pager has the
+** terminal, which goes on with what it has. The third time it ends the program as it always does. */
+static void on_interrupt(int number) {
+  static volatile sig_atomic_t count;
+  bool is_taken = session_interrupt() || asked->destination.pager;
+  if (is_taken && ++count < 3) return;
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+/* What one command line asks for, and no prompt. SCRIPT_OK: all of it was done. */
+static enum script_result run_words(struct session *session, const struct files *files, char **words, int count) {
+  enum script_result result = SCRIPT_OK;
+  asked = session;
+  if (session->destination.may_page) signal(SIGINT, on_interrupt);
+  for (int i = 0; i < files->count; i++) {
+    result = command_read(session, files->paths[i]);
+    if (result != SCRIPT_OK) return result;
+  }
+  for (int i = 0; i < count && result == SCRIPT_OK; i++) {
+    struct script script = {.session = session, .run_command = command_run};
+    result = script_line(&script, words[i]);
+    if (result == SCRIPT_OK) result = script_end(&script);
+    script_free(&script);
+  }
+  return result;
+}
+
 /* `most_runs`: those after that many are no runs, whatever files there are. */
-static int run(struct session *session, char **words, int count, int most_runs) {
+static int open_and_answer(struct session *session, const struct files *files, char **words, int count, int most_runs) {
   int runs = 0;
   while (runs < most_runs && (is_path(words[runs]) || !is_statement(words[runs]))) {
     if (is_meant_as_statement(words, runs, count)) break;
@@ -203,17 +292,15 @@ static int run(struct session *session, char **words, int count, int most_runs) 
     }
   }
   for (int i = 0; i < runs; i++) {
-    if (session_open_run(session, words[i]) != SESSION_OK) return STATUS_OPEN;
+    enum session_result result = session_open_run(session, words[i]);
+    if (result == SESSION_ERROR && i > 0 && !is_path(words[i])) command_suggest(session, words[i]);
+    if (result != SESSION_OK) return STATUS_OPEN;
   }
-  for (int i = runs; i < count; i++) {
-    struct script script = {.session = session};
-    enum script_result result = script_line(&script, words[i]);
-    if (result == SCRIPT_OK) result = script_end(&script);
-    script_free(&script);
-    if (result != SCRIPT_OK) return status_of(session, result);
+  if (runs < count || files->count) {
+    enum script_result result = run_words(session, files, words + runs, count - runs);
+    return result == SCRIPT_OK ? 0 : status_of(session, result);
   }
-  if (runs < count) return 0;
-  if (!isatty(STDIN_FILENO)) return status_of(session, script_run(session, stdin, "standard input"));
+  if (!isatty(STDIN_FILENO)) return status_of(session, script_run(session, command_run, stdin, "standard input"));
   if (!isatty(STDOUT_FILENO))
     return usage("%s", "standard output is no terminal; give the SQL as an argument or on standard input");
   session->is_interactive = true;
@@ -225,10 +312,11 @@ static int run(struct session *session, char **words, int count, int most_runs) 
 
 int main(int argc, char **argv) {
   struct session session = {.style = {.format = OUTPUT_BOX}};
+  struct files files = {.paths = calloc((size_t)argc, sizeof *files.paths)};
   setlocale(LC_CTYPE, "C.UTF-8"); /* what readline needs to edit UTF-8; numbers stay as in C */
   session.classic = classic_settings_create();
-  if (!session.classic) return usage("not enough memory%s", "");
-  int status = take_options(&argc, argv, &session);
+  if (!session.classic || !files.paths) return usage("not enough memory%s", "");
+  int status = take_options(&argc, argv, &session, &files);
   bool has_files = session.classic->file_count > 0;
   if (!status && argc == 1 && !has_files && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN"))
     status = usage("no run is given%s", "") + 1;
@@ -257,7 +345,8 @@ int main(int argc, char **argv) {
     }
   }
   classic_begin(&session);
-  status = run(&session, argv + 1, argc - 1, most_runs);
+  status = open_and_answer(&session, &files, argv + 1, argc - 1, most_runs);
+  free(files.paths);
   session_end(&session);
   classic_settings_free(session.classic);
   return status;

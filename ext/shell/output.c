@@ -1,4 +1,4 @@
-/* output.c: picks the format, and the formats for programs: csv, json, jsonl, markdown. output_box.c is for people. */
+/* output.c: picks the format, and the formats for programs: csv, tsv, json, jsonl, markdown. output_box.c is for people. */
 #include "display_width.h"
 #include "output_private.h"
 #include "write/json_text.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-const char *const output_format_names[OUTPUT_FORMAT_COUNT] = {"box", "csv", "json", "jsonl", "markdown"};
+const char *const output_format_names[OUTPUT_FORMAT_COUNT] = {"box", "csv", "tsv", "json", "jsonl", "markdown"};
 
 int output_format_find(const char *name) {
   for (int i = 0; i < OUTPUT_FORMAT_COUNT; i++) {
@@ -19,8 +19,8 @@ int output_format_find(const char *name) {
 }
 
 struct output *output_begin(FILE *file, const struct output_style *style, sqlite3_stmt *statement) {
-  static const struct output_kind *const kinds[OUTPUT_FORMAT_COUNT] = {&output_box, &output_csv, &output_json,
-                                                                       &output_jsonl, &output_markdown};
+  static const struct output_kind *const kinds[OUTPUT_FORMAT_COUNT] = {&output_box, &output_csv, &output_tsv,
+                                                                       &output_json, &output_jsonl, &output_markdown};
   struct output *output = calloc(1, sizeof *output);
   if (!output) return NULL;
   output->file = file;
@@ -73,7 +73,7 @@ static const char *column_text(const struct output *output, int column, size_t *
   return text ? text : "";
 }
 
-/* ---- csv ---- */
+/* ---- csv, tsv ---- */
 
 static void csv_text(FILE *file, const char *text, size_t length) {
   bool is_quoted = length == 0 || text[0] == ' ' || text[length - 1] == ' ';
@@ -92,24 +92,43 @@ static void csv_text(FILE *file, const char *text, size_t length) {
   putc('"', file);
 }
 
-static bool csv_begin(struct output *output) {
+static void tsv_text(FILE *file, const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    switch (text[i]) {
+      case '\t': fputs("\\t", file); break;
+      case '\n': fputs("\\n", file); break;
+      case '\r': fputs("\\r", file); break;
+      case '\\': fputs("\\\\", file); break;
+      default: putc(text[i], file);
+    }
+  }
+}
+
+/* csv and tsv: what parts the columns, and how a text is written. */
+struct separated {
+  char separator;
+  void (*text)(FILE *file, const char *text, size_t length);
+};
+static const struct separated by_commas = {',', csv_text}, by_tabs = {'\t', tsv_text};
+
+static bool separated_begin(struct output *output, const struct separated *how) {
   for (int i = 0; i < output->column_count; i++) {
     const char *name = sqlite3_column_name(output->statement, i);
     if (!name) return false;
-    if (i > 0) putc(',', output->file);
-    csv_text(output->file, name, strlen(name));
+    if (i > 0) putc(how->separator, output->file);
+    how->text(output->file, name, strlen(name));
   }
   putc('\n', output->file);
   return true;
 }
 
-static bool csv_row(struct output *output) {
+static bool separated_row(struct output *output, const struct separated *how) {
   sqlite3_stmt *statement = output->statement;
   for (int i = 0; i < output->column_count; i++) {
     char real[32];
     size_t length;
     const char *text;
-    if (i > 0) putc(',', output->file);
+    if (i > 0) putc(how->separator, output->file);
     switch (sqlite3_column_type(statement, i)) {
       case SQLITE_NULL: break;
       case SQLITE_INTEGER: fprintf(output->file, "%lld", (long long)sqlite3_column_int64(statement, i)); break;
@@ -120,18 +139,24 @@ static bool csv_row(struct output *output) {
       case SQLITE_BLOB:
         output_hexadecimal(output->file, sqlite3_column_blob(statement, i), sqlite3_column_bytes(statement, i));
         break;
-      default: text = column_text(output, i, &length); csv_text(output->file, text, length);
+      default: text = column_text(output, i, &length); how->text(output->file, text, length);
     }
   }
   putc('\n', output->file);
   return true;
 }
 
+static bool csv_begin(struct output *output) { return separated_begin(output, &by_commas); }
+static bool csv_row(struct output *output) { return separated_row(output, &by_commas); }
+static bool tsv_begin(struct output *output) { return separated_begin(output, &by_tabs); }
+static bool tsv_row(struct output *output) { return separated_row(output, &by_tabs); }
+
 static void nothing_at_end(struct output *output) {
   (void)output;
 }
 
 const struct output_kind output_csv = {csv_begin, csv_row, nothing_at_end};
+const struct output_kind output_tsv = {tsv_begin, tsv_row, nothing_at_end};
 
 /* ---- json, jsonl ---- */
 

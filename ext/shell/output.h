@@ -1,6 +1,9 @@
-/* output.h: prints the rows of a statement in one of five formats.
+/* output.h: prints the rows of a statement in one of six formats.
 **
-**   box       for people: fits the terminal, numbers to the right, NULL said
+**   box       for people: fits the terminal, numbers to the right, NULL said, durations and bytes with their units
+**             (quantity.h) unless they are to be raw
+**   tsv       a line a row, columns parted by tabs; within a value \t, \n, \r and \\ stand for a tab, a line feed, a
+**             carriage return and a backslash; NULL is empty
 **   csv       RFC 4180 with plain line feeds; NULL is empty, an empty text is ""
 **   json      an array of objects;  jsonl  an object a line.  Always valid: integers exact, NULL and infinities null,
 **             bytes that are no UTF-8 replaced, blobs in hexadecimal, a name that comes twice marked `name:1`
@@ -18,16 +21,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum output_format { OUTPUT_BOX, OUTPUT_CSV, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_MARKDOWN, OUTPUT_FORMAT_COUNT };
+enum output_format { OUTPUT_BOX, OUTPUT_CSV, OUTPUT_TSV, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_MARKDOWN, OUTPUT_FORMAT_COUNT };
 
 struct output_style {
   enum output_format format;
   int width;     /* of the terminal; 0: no limit */
   bool colour;   /* bold and dim may be used */
+  bool is_raw;   /* a box has numbers as they are, without units */
   bool is_prose; /* the texts are sentences, which make no sense without their middle */
 };
 
 extern const char *const output_format_names[OUTPUT_FORMAT_COUNT];
+#define OUTPUT_FORMAT_LIST "box, csv, tsv, json, jsonl and markdown"
 /* -1: no such format. */
 int output_format_find(const char *name);
 

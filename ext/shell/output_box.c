@@ -31,6 +31,7 @@ enum {
 
 struct column_layout {
   struct cell header;
+  enum quantity quantity;
   int width;
   bool is_number; /* every value of the sample is a number or NULL */
   bool is_null;   /* every one is NULL */
@@ -264,7 +265,7 @@ static int widest_line(const struct cell *cell, bool is_wrapped) {
   return widest;
 }
 
-static struct demand measure(const struct output *output, int index) {
+static struct demand measure_box_column(const struct output *output, int index) {
   const struct box *box = output->box;
   const struct column_layout *column = &box->columns[index];
   struct demand demand = {0};
@@ -352,7 +353,7 @@ static bool lay_out(struct output *output) {
   for (int i = 0; i < count; i++) {
     box->shown[i] = i;
     judge_types(output, i);
-    demands[i] = measure(output, i);
+    demands[i] = measure_box_column(output, i);
     box->columns[i].width = demands[i].cells > demands[i].header ? demands[i].cells : demands[i].header;
     natural += box->columns[i].width;
   }
@@ -433,6 +434,7 @@ static bool box_begin(struct output *output) {
   for (int i = 0; i < output->column_count; i++) {
     const char *name = sqlite3_column_name(output->statement, i);
     if (!name || !cell_make_text(name, strlen(name), &box->columns[i].header)) return false;
+    box->columns[i].quantity = output->style.is_raw ? QUANTITY_NONE : quantity_of_name(name);
     for (char *c = box->columns[i].header.text; *c; c++) {
       if (*c == '\n') *c = ' ';
     }
@@ -454,7 +456,7 @@ static bool box_row(struct output *output) {
   memset(cells, 0, count * sizeof *cells);
   box->kept++; /* print_kept and box_end free whatever was made */
   for (size_t i = 0; i < count; i++) {
-    if (cell_make(output->statement, (int)i, &cells[i])) continue;
+    if (cell_make(output->statement, (int)i, box->columns[i].quantity, &cells[i])) continue;
     box->kept--;
     for (size_t made = 0; made <= i; made++) free(cells[made].text);
     return false;

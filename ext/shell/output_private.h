@@ -25,7 +25,7 @@ struct output_kind {
   void (*end)(struct output *output);
 };
 
-extern const struct output_kind output_box, output_csv, output_json, output_jsonl, output_markdown;
+extern const struct output_kind output_box, output_csv, output_tsv, output_json, output_jsonl, output_markdown;
 
 /* The shortest decimal text that reads back as the same number; `text` holds 32 bytes. Infinities: "Inf", "-Inf". */
 void output_format_real(double value, char *text);

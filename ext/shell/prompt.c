@@ -188,7 +188,7 @@ static void forget_line(void) {
 }
 
 /* Ctrl-Z at the prompt: the terminal is put right before stopping and taken again after. */
-static void stop(void) {
+static void suspend_prompt(void) {
   rl_deprep_terminal();
   handle(SIGTSTP, SIG_DFL);
   sigset_t only, former;
@@ -204,7 +204,7 @@ static void stop(void) {
 }
 
 void prompt_run(struct session *session) {
-  prompt.script = (struct script){.session = session};
+  prompt.script = (struct script){.session = session, .run_command = command_run};
   rl_readline_name = "tfprof";
   rl_catch_signals = 0;
   rl_catch_sigwinch = 0;
@@ -236,7 +236,7 @@ void prompt_run(struct session *session) {
     }
     if (saw_stop) {
       saw_stop = 0;
-      stop();
+      suspend_prompt();
     }
     if (saw_size) {
       saw_size = 0;

@@ -1,13 +1,12 @@
 /* script.c: collects lines until sqlite3_complete() sees a whole statement. A command is a line by itself and is only
 ** looked for where a statement would begin. */
 #include "script.h"
-#include "commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool append(struct script *script, const char *text) {
+static bool append_script_text(struct script *script, const char *text) {
   size_t length = strlen(text);
   if (script->length + length + 2 > script->room) {
     size_t room = script->room ? script->room * 2 : 256;
@@ -41,7 +40,7 @@ void script_free(struct script *script) {
   script->length = script->room = 0;
 }
 
-static enum script_result run(struct script *script) {
+static enum script_result run_script_text(struct script *script) {
   char origin[512];
   if (script->name) snprintf(origin, sizeof origin, "%s:%d", script->name, script->first_line);
   enum session_result result = session_run(script->session, script->text, script->name ? origin : NULL);
@@ -55,18 +54,18 @@ enum script_result script_line(struct script *script, const char *line) {
     script->length = 0;
     script->first_line = script->line;
     enum script_result result;
-    if (command_run(script->session, line, &result)) return result;
+    if (script->run_command(script->session, line, &result)) return result;
   }
-  if (!append(script, line)) {
+  if (!append_script_text(script, line)) {
     fputs("error: not enough memory for this statement\n", stderr);
     script->length = 0;
     return SCRIPT_ERROR;
   }
-  return script_is_pending(script) && sqlite3_complete(script->text) ? run(script) : SCRIPT_OK;
+  return script_is_pending(script) && sqlite3_complete(script->text) ? run_script_text(script) : SCRIPT_OK;
 }
 
 enum script_result script_end(struct script *script) {
-  return script_is_pending(script) ? run(script) : SCRIPT_OK;
+  return script_is_pending(script) ? run_script_text(script) : SCRIPT_OK;
 }
 
 /* Not once what is asked for finds no room any more. */
@@ -74,8 +73,8 @@ static bool goes_on(enum script_result result) {
   return (result == SCRIPT_OK || result == SCRIPT_ERROR) && !ferror(stdout);
 }
 
-enum script_result script_run(struct session *session, FILE *file, const char *name) {
-  struct script script = {.session = session, .name = name};
+enum script_result script_run(struct session *session, command_runner *run_command, FILE *file, const char *name) {
+  struct script script = {.session = session, .run_command = run_command, .name = name};
   enum script_result result = SCRIPT_OK;
   bool has_failed = false, is_text = true;
   char *line = NULL;

@@ -8,8 +8,12 @@
 
 enum script_result { SCRIPT_OK, SCRIPT_ERROR, SCRIPT_INTERRUPTED, SCRIPT_QUIT };
 
+/* True: the line was a command, which has been run. */
+typedef bool command_runner(struct session *session, const char *line, enum script_result *result);
+
 struct script {
   struct session *session;
+  command_runner *run_command;
   const char *name; /* for messages; NULL: typed, messages name no place */
   char *text;       /* the statement so far */
   size_t length, room;
@@ -27,6 +31,6 @@ void script_free(struct script *script);
 
 /* All of a stream. As in sqlite3 and TensorFlow's tfprof, what follows something that fails is run all the same;
 ** SCRIPT_ERROR in the end, and session->has_failed, also where `quit` ends it. */
-enum script_result script_run(struct session *session, FILE *file, const char *name);
+enum script_result script_run(struct session *session, command_runner *run_command, FILE *file, const char *name);
 
 #endif

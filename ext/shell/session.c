@@ -1,5 +1,7 @@
 /* session.c: one connection to an empty database with the extension in it, and running SQL on it. */
 #include "session.h"
+#include "damage.h"
+#include "linked.h"
 #include "ticker.h"
 #include "vocabulary.h"
 #include "vtab/stored_views.h"
@@ -9,21 +11,25 @@
 #include <string.h>
 #include <time.h>
 
-/* The extension's tables and functions (ext/tfprof.c), linked in. */
-int tfprof_attach_without_views(sqlite3 *db, char **message);
+enum { SMALL_BYTES = 512, SMALL_PIECES = 4000 }; /* set aside for SQLite's parser */
 
 static sqlite3 *volatile running; /* the connection that a query runs on, for session_interrupt() */
 
 bool session_begin(struct session *session) {
   char *message = NULL;
+  /* The checks and views are a quarter of a megabyte of SQL, and to parse it is mostly to allocate small pieces.  Nobody
+  ** asks how much of that is in use, which costs a lock each time. */
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   int rc = sqlite3_open_v2(":memory:", &session->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-  if (rc == SQLITE_OK) rc = tfprof_attach_without_views(session->db, &message);
+  if (rc == SQLITE_OK) sqlite3_db_config(session->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, SMALL_BYTES, SMALL_PIECES);
+  if (rc == SQLITE_OK) rc = tfprof_attach(session->db, &message, false);
   if (rc != SQLITE_OK && rc != SQLITE_OK_LOAD_PERMANENTLY) {
     fprintf(stderr, "tfprof: %s\n", message ? message : sqlite3_errstr(rc));
     sqlite3_free(message);
     return false;
   }
   sqlite3_free(message);
+  damage_tell(session); /* of what TFPROF_OPEN names */
   return true;
 }
 
@@ -39,6 +45,8 @@ void session_make_views(struct session *session) {
 }
 
 void session_end(struct session *session) {
+  destination_free(&session->destination);
+  free(session->told);
   sqlite3_close_v2(session->db);
   session->db = NULL;
 }
@@ -78,6 +86,7 @@ enum session_result session_open_run(struct session *session, const char *path) 
   if (rc == SQLITE_ROW || rc == SQLITE_DONE) rc = SQLITE_OK;
   if (rc != SQLITE_OK) fprintf(stderr, "tfprof: %s\n", sqlite3_errmsg(session->db));
   sqlite3_finalize(statement);
+  if (rc == SQLITE_OK) damage_tell(session);
   return rc == SQLITE_OK ? SESSION_OK : rc == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
 }
 
@@ -128,6 +137,7 @@ static void show_place(const char *sql, int offset) {
 static void show_error(struct session *session, const char *sql, const char *origin) {
   char *message = strdup(sqlite3_errmsg(session->db)); /* asking for suggestions replaces it */
   int offset = sqlite3_error_offset(session->db);
+  destination_end(&session->destination); /* a pager has the screen until then */
   fflush(stdout);
   fprintf(stderr, "error: %s%s%s", origin ? origin : "", origin ? ": " : "", message ? message : "not enough memory");
   if (message) suggest(session, message, sql);
@@ -137,6 +147,15 @@ static void show_error(struct session *session, const char *sql, const char *ori
 }
 
 /* ---- running ---- */
+
+struct output_style session_style(const struct session *session) {
+  struct output_style style = session->style;
+  if (session->destination.file) {
+    style.colour = false;
+    if (!session->is_width_given) style.width = 0;
+  }
+  return style;
+}
 
 static double now(void) {
   struct timespec time;
@@ -152,7 +171,8 @@ static void show_count(uint64_t rows, double seconds) {
     printf("%.2f s)\n", seconds);
 }
 
-/* Steps through one statement; its rows go to stdout. The code of the last step. */
+/* Steps through one statement; its rows go to stdout. The code of the last step; SQLITE_DONE also where nobody wants
+** the rest. */
 static int run_statement(struct session *session, sqlite3_stmt *statement) {
   double start = now();
   struct output *output = NULL;
@@ -163,46 +183,82 @@ static int run_statement(struct session *session, sqlite3_stmt *statement) {
   ticker_stop();
   /* Only now: a statement that fails at once prints nothing on stdout. */
   if (has_columns && (rc == SQLITE_ROW || rc == SQLITE_DONE)) {
-    output = output_begin(stdout, &session->style, statement);
+    struct output_style style = session_style(session);
+    output = output_begin(stdout, &style, statement);
     has_memory = output != NULL;
   }
   while (rc == SQLITE_ROW && has_memory) {
     has_memory = output_row(output);
-    if (has_memory) rc = sqlite3_step(statement);
+    if (has_memory) rc = destination_is_gone(&session->destination) ? SQLITE_DONE : sqlite3_step(statement);
   }
   running = NULL;
   uint64_t rows = output ? output_end(output) : 0;
   if (!has_memory) return SQLITE_NOMEM;
-  if (rc == SQLITE_DONE && has_columns && session->is_interactive) show_count(rows, now() - start);
+  bool is_counted = session->is_interactive && !session->destination.file;
+  if (rc == SQLITE_DONE && has_columns && is_counted) show_count(rows, now() - start);
   return rc;
 }
 
-enum session_result session_run(struct session *session, const char *sql, const char *origin) {
-  session_make_views(session);
-  while (*sql) {
-    sqlite3_stmt *statement;
-    const char *rest;
-    int rc = sqlite3_prepare_v2(session->db, sql, -1, &statement, &rest);
-    if (rc == SQLITE_OK && statement) {
-      rc = run_statement(session, statement);
-      if (rc == SQLITE_INTERRUPT)
-        fputs("interrupted\n", stderr);
-      else if (rc == SQLITE_NOMEM)
-        fputs("error: not enough memory\n", stderr);
-      else if (rc != SQLITE_DONE)
-        show_error(session, sql, origin);
-      sqlite3_finalize(statement);
-      if (rc == SQLITE_INTERRUPT) return SESSION_INTERRUPTED;
-      if (rc != SQLITE_DONE) return SESSION_ERROR;
-    } else if (rc != SQLITE_OK) {
-      show_error(session, sql, origin);
-      return SESSION_ERROR;
-    }
-    sql = rest;
+/* Behind the semicolon that ends the first statement, which SQLite does not tell of one that it cannot parse. */
+static const char *behind_statement(const char *sql) {
+  char *text = strdup(sql);
+  const char *end = sql + strlen(sql);
+  for (char *semicolon = text ? strchr(text, ';') : NULL; semicolon; semicolon = strchr(semicolon + 1, ';')) {
+    char next = semicolon[1];
+    semicolon[1] = 0;
+    bool is_complete = sqlite3_complete(text); /* not inside of quotes, a comment or a trigger */
+    semicolon[1] = next;
+    if (!is_complete) continue;
+    end = sql + (semicolon + 1 - text);
+    break;
   }
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    perror("error: cannot write the result");
+  free(text);
+  return end;
+}
+
+/* Runs the first statement of `sql`, which may be none; *rest: what follows it. */
+static enum session_result run_first(struct session *session, const char *sql, const char *origin, const char **rest) {
+  sqlite3_stmt *statement;
+  int rc = sqlite3_prepare_v2(session->db, sql, -1, &statement, rest);
+  if (rc != SQLITE_OK) {
+    show_error(session, sql, origin);
+    *rest = behind_statement(sql);
     return SESSION_ERROR;
   }
-  return SESSION_OK;
+  if (!statement) return SESSION_OK;
+  rc = run_statement(session, statement);
+  if (rc == SQLITE_INTERRUPT || rc == SQLITE_NOMEM) {
+    destination_end(&session->destination);
+    fputs(rc == SQLITE_INTERRUPT ? "interrupted\n" : "error: not enough memory\n", stderr);
+  } else if (rc != SQLITE_DONE) {
+    show_error(session, sql, origin);
+  }
+  sqlite3_finalize(statement);
+  return rc == SQLITE_DONE ? SESSION_OK : rc == SQLITE_INTERRUPT ? SESSION_INTERRUPTED : SESSION_ERROR;
+}
+
+/* All statements; one that fails ends it where they were typed, not in a script. */
+static enum session_result run_all(struct session *session, const char *sql, const char *origin) {
+  bool has_failed = false;
+  while (*sql) {
+    destination_begin(&session->destination);
+    enum session_result result = run_first(session, sql, origin, &sql);
+    if (result == SESSION_INTERRUPTED || (result == SESSION_ERROR && !origin)) return result;
+    has_failed |= result == SESSION_ERROR;
+    if (ferror(stdout)) break;
+  }
+  return has_failed ? SESSION_ERROR : SESSION_OK;
+}
+
+static bool is_flushed(void) { return fflush(stdout) == 0 && !ferror(stdout); }
+
+enum session_result session_run(struct session *session, const char *sql, const char *origin) {
+  session_make_views(session);
+  enum session_result result = run_all(session, sql, origin);
+  bool is_written = is_flushed(); /* to a file, or the terminal when the destination ends */
+  destination_end(&session->destination);
+  damage_tell(session); /* of what the SQL opened or read */
+  if (is_written && is_flushed()) return result;
+  perror("error: cannot write the result");
+  return SESSION_ERROR;
 }

@@ -2,10 +2,12 @@
 #ifndef TFPROF_SHELL_SESSION_H
 #define TFPROF_SHELL_SESSION_H
 
+#include "destination.h"
 #include "output.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum session_result {
   SESSION_OK,
@@ -16,9 +18,13 @@ enum session_result {
 struct session {
   sqlite3 *db;
   struct output_style style;
+  struct destination destination; /* where results go */
   struct classic_settings *classic; /* classic.h */
   sqlite3_stmt *work;  /* between session_begin_work() and session_end_work() */
+  uint32_t *told;      /* damage_tell(): the profiles whose damage was told */
+  size_t told_count;
   bool has_views;      /* session_make_views() was called */
+  bool has_no_pager;   /* --no-pager */
   bool is_width_given; /* by --width: the terminal's does not count */
   bool has_failed;     /* something in a script did, which then went on: the exit status tells */
   bool is_interactive; /* count and time after each result; a line on stderr while one is waited for */
@@ -31,6 +37,9 @@ void session_end(struct session *session);
 ** them is prepared. session_run() does. */
 void session_make_views(struct session *session);
 
+/* How results look where they go: in a file as behind > in a shell. */
+struct output_style session_style(const struct session *session);
+
 /* Around work that is no statement: lets Ctrl-C stop it. */
 void session_begin_work(struct session *session);
 void session_end_work(struct session *session);
@@ -38,8 +47,9 @@ void session_end_work(struct session *session);
 /* SELECT tfprof_open(path). */
 enum session_result session_open_run(struct session *session, const char *path);
 
-/* Runs every statement of `sql` and prints their rows; stops at the first that fails. `origin` names where the text
-** comes from in messages ("views.sql:12"), or NULL. */
+/* Runs every statement of `sql` and prints their rows. `origin` names, for messages, where in a script the text comes
+** from ("views.sql:12"): of a script, what follows a statement that fails is run as well. NULL: the first that fails
+** ends it. */
 enum session_result session_run(struct session *session, const char *sql, const char *origin);
 
 /* Ctrl-C from a signal handler: true when a query was there to be stopped. */

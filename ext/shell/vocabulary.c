@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/nearest_name.h"
+
 static void add_word(struct vocabulary *vocabulary, const char *word, size_t length) {
   if (vocabulary->count == vocabulary->room) {
     size_t room = vocabulary->room ? vocabulary->room * 2 : 256;
@@ -48,7 +50,7 @@ static void add_tables(struct vocabulary *vocabulary, sqlite3 *db) {
   add_query(vocabulary, db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db,
-            "VALUES ('tfprof_tables'), ('tfprof_columns'), ('tfprof_views'), ('scope_view'), ('graph_view'), "
+            "VALUES ('tfprof_tables'), ('tfprof_columns'), ('tfprof_formats'), ('tfprof_views'), ('scope_view'), ('graph_view'), "
             "('code_view'), ('op_view')", NULL);
 }
 
@@ -153,43 +155,8 @@ void vocabulary_free(struct vocabulary *vocabulary) {
   *vocabulary = (struct vocabulary){0};
 }
 
-enum { LONGEST_WORD = 63 };
-
-/* How many letters must be put in, left out, replaced or exchanged with their neighbour. */
-static size_t edit_distance(const char *a, const char *b) {
-  size_t rows[3][LONGEST_WORD + 1], n = strlen(a), m = strlen(b);
-  if (n > LONGEST_WORD || m > LONGEST_WORD) return LONGEST_WORD;
-  size_t *older = rows[0], *last = rows[1], *now = rows[2];
-  for (size_t j = 0; j <= m; j++) last[j] = older[j] = j;
-  for (size_t i = 1; i <= n; i++) {
-    now[0] = i;
-    for (size_t j = 1; j <= m; j++) {
-      bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
-      size_t best = last[j - 1] + !same;
-      if (last[j] + 1 < best) best = last[j] + 1;
-      if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
-      bool is_swap = i > 1 && j > 1 && tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 2]) &&
-                     tolower((unsigned char)a[i - 2]) == tolower((unsigned char)b[j - 1]);
-      if (is_swap && older[j - 2] + 1 < best) best = older[j - 2] + 1;
-      now[j] = best;
-    }
-    size_t *spare = older;
-    older = last;
-    last = now;
-    now = spare;
-  }
-  return last[m];
-}
-
 const char *vocabulary_nearest(const struct vocabulary *vocabulary, const char *word) {
-  const char *nearest = NULL;
-  size_t length = strlen(word), best = length / 3 + 1; /* one letter in three may be wrong, at least one */
-  if (best > 3) best = 3;
-  for (size_t i = 0; i < vocabulary->count; i++) {
-    size_t distance = edit_distance(word, vocabulary->words[i]);
-    if (distance > best || distance == 0 || distance >= length || (nearest && distance == best)) continue;
-    best = distance;
-    nearest = vocabulary->words[i];
-  }
-  return nearest;
+  struct nearest_name nearest = nearest_name_begin(word);
+  for (size_t i = 0; i < vocabulary->count; i++) nearest_name_try(&nearest, vocabulary->words[i]);
+  return nearest.name;
 }

@@ -55,7 +55,8 @@ static bool translate_segment(struct segment *segment, const string_id *map) {
 static bool translate_profile(struct profile *profile, const string_id *map) {
   string_id *texts[] = {
       &profile->path,    &profile->job,          &profile->host,       &profile->framework, &profile->framework_version,
-      &profile->command, &profile->clock_domain, &profile->attributes, &profile->location,  &profile->real_location};
+      &profile->command, &profile->clock_domain, &profile->attributes, &profile->location,  &profile->real_location,
+      &profile->run_command};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *texts[i] = map[*texts[i]];
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
     struct diagnostic *diagnostic = &profile->diagnostics[i];
@@ -69,6 +70,7 @@ static bool translate_profile(struct profile *profile, const string_id *map) {
     const struct profile_table *rows = &profile->tables[table];
     for (size_t i = 0; i < rows->segment_count && ok; i++) ok = translate_segment(rows->segments[i], map);
   }
+  if (profile->source->adopt) profile->source->adopt(profile, map);
   return ok;
 }
 

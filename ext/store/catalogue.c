@@ -75,8 +75,7 @@ static enum tfprof_status span_of_tables(struct profile *profile, int64_t *start
   return TFPROF_OK;
 }
 
-/* Fills profile->start_ns and end_ns; start > end: it has no times. */
-static enum tfprof_status find_span(struct profile *profile, struct tfprof_error *error) {
+enum tfprof_status profile_find_span(struct profile *profile, struct tfprof_error *error) {
   int64_t start = INT64_MAX, end = INT64_MIN;
   if (profile->has_span || profile->start_ns <= profile->end_ns) return TFPROF_OK;
   enum tfprof_status status = profile->source->span ? profile->source->span(profile, &start, &end, error)
@@ -106,7 +105,7 @@ static enum tfprof_status span_cell(const struct catalogue_row *row, int part, s
   int64_t start = INT64_MAX, end = INT64_MIN;
   for (size_t i = 0; i < row->profile_count; i++) {
     struct profile *profile = row->profiles[i];
-    enum tfprof_status status = find_span(profile, error);
+    enum tfprof_status status = profile_find_span(profile, error);
     if (status) return status;
     if (profile->start_ns > profile->end_ns) continue;
     int64_t first, last;
@@ -273,8 +272,8 @@ static struct column *diagnostics_column(const struct segment *segment, unsigned
 
 /* ---- the source ---- */
 
-static enum tfprof_status load(struct profile *profile, struct segment *segment, const uint16_t *columns,
-                               unsigned count, struct column **out, struct tfprof_error *error) {
+static enum tfprof_status load_catalogue(struct profile *profile, struct segment *segment, const uint16_t *columns,
+                                         unsigned count, struct column **out, struct tfprof_error *error) {
   struct store *store = profile->store;
   const struct catalogue_row *row = segment->source_data;
   string_id table_names[TABLE_count] = {0};
@@ -290,7 +289,8 @@ static enum tfprof_status load(struct profile *profile, struct segment *segment,
     } else {
       if (segment->table == TABLE_runs) status = run_cell(store, row, columns[i], &cell, error);
       else if (columns[i] == COLUMN_profiles_diagnostic_count) {
-        const struct profile *subject = row->profiles[0];
+        struct profile *subject = row->profiles[0];
+        status = profile_verify(subject, error);
         uint64_t recorded = profile_table_rows(subject, TABLE_diagnostics);
         cell = number((int64_t)(recorded + count_diagnostics(subject)));
       } else {
@@ -304,10 +304,11 @@ static enum tfprof_status load(struct profile *profile, struct segment *segment,
   return TFPROF_OK;
 }
 
-static const struct profile_source catalogue_source = {.format = "tfprof", .load = load, .free_segment = free_row};
+static const struct profile_source catalogue_source = {
+    .format = "tfprof", .load = load_catalogue, .free_segment = free_row};
 
-static enum tfprof_status add_row(struct profile *catalogue, unsigned table, uint64_t first_row, uint32_t rows,
-                                  struct catalogue_row *row, struct tfprof_error *error) {
+static enum tfprof_status add_catalogue_rows(struct profile *catalogue, unsigned table, uint64_t first_row,
+                                             uint32_t rows, struct catalogue_row *row, struct tfprof_error *error) {
   struct column_set all = {{0, 0}};
   for (unsigned column = 2; column < schema_tables[table].column_count; column++) column_set_add(&all, column);
   return profile_add_segment(catalogue, table, first_row, rows, &all, row, NULL, error);
@@ -351,7 +352,7 @@ enum tfprof_status catalogue_of_runs(struct store *store, struct profile *const 
     row->path = run->path;
     row->format = run->format;
     if (members == 0) free_row(row); /* not selected */
-    else status = add_row(catalogue, TABLE_runs, run->number, 1, row, error);
+    else status = add_catalogue_rows(catalogue, TABLE_runs, run->number, 1, row, error);
   }
   if (status) profile_release(catalogue);
   else *result = catalogue;
@@ -364,7 +365,8 @@ enum tfprof_status catalogue_of_profiles(struct store *store, struct profile *co
   enum tfprof_status status = catalogue ? TFPROF_OK : error_no_memory(error);
   for (size_t i = 0; i < count && !status; i++) {
     struct catalogue_row *row = make_row(&profiles[i], 1);
-    status = row ? add_row(catalogue, TABLE_profiles, profiles[i]->number, 1, row, error) : error_no_memory(error);
+    status = row ? add_catalogue_rows(catalogue, TABLE_profiles, profiles[i]->number, 1, row, error)
+                 : error_no_memory(error);
   }
   if (status) profile_release(catalogue);
   else *result = catalogue;
@@ -394,7 +396,7 @@ enum tfprof_status catalogue_of_diagnostics(struct profile *profile, struct prof
     if (row) free_row(row);
   } else {
     if (profile->diagnostics_lost) tell_lost(profile->store, profile, &row->diagnostics[count++]);
-    status = add_row(catalogue, TABLE_diagnostics, DIAGNOSTIC_FIRST_ROW, (uint32_t)count, row, error);
+    status = add_catalogue_rows(catalogue, TABLE_diagnostics, DIAGNOSTIC_FIRST_ROW, (uint32_t)count, row, error);
   }
   if (status) profile_release(catalogue);
   else *result = catalogue;

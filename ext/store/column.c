@@ -3,6 +3,7 @@
 
 #include "dump/vectors.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +19,13 @@ static struct column *column_new(uint32_t rows, enum column_form form) {
 }
 
 struct column *column_retain(struct column *column) {
+  assert(column->references > 0);
   column->references++;
   return column;
 }
 
 void column_release(struct column *column) {
+  assert(!column || column->references > 0);
   if (!column || --column->references) return;
   column_release(column->left);
   column_release(column->right);
@@ -57,6 +60,7 @@ struct column *column_constant_real(uint32_t rows, double value) {
 }
 
 struct column *column_sum(struct column *left, struct column *right) {
+  assert(left->rows == right->rows);
   /* Without values on one side there are none in the sum. */
   if (left->form == COLUMN_ABSENT || right->form == COLUMN_ABSENT) return column_absent(left->rows);
   struct column *column = column_new(left->rows, COLUMN_SUM);
@@ -75,6 +79,7 @@ static unsigned width_of_range(uint64_t range) {
 
 enum tfprof_status column_builder_start(struct column_builder *builder, uint32_t rows, int64_t minimum, int64_t maximum,
                                         bool is_real, bool may_have_nulls) {
+  assert(is_real || minimum <= maximum);
   unsigned width = is_real ? 8 : width_of_range((uint64_t)maximum - (uint64_t)minimum);
   *builder = (struct column_builder){.column = column_new(rows, width ? COLUMN_ARRAY : COLUMN_CONSTANT)};
   if (!builder->column) return TFPROF_NO_MEMORY;
@@ -129,6 +134,7 @@ VECTOR_CLONES void column_set_elements(void *elements, unsigned width, uint32_t 
 }
 
 void column_builder_put_all(struct column_builder *builder, uint32_t row, const int64_t *values, uint32_t count) {
+  assert(row <= builder->column->rows && count <= builder->column->rows - row && !builder->column->is_real);
   column_set_elements(builder->elements, builder->column->width, row, values, count, (uint64_t)builder->column->base);
 }
 
@@ -264,6 +270,7 @@ static void read_nulls(const struct column *column, uint32_t first, uint32_t cou
 bool column_read(const struct column *column, uint32_t first, uint32_t count, int64_t *values, uint64_t *nulls) {
   size_t words = null_words(count);
   uint64_t any = 0;
+  assert(first % 64 == 0 && first <= column->rows && count <= column->rows - first);
   memset(nulls, 0, words * sizeof *nulls);
   read_values(column, first, count, values);
   read_nulls(column, first, count, nulls);

@@ -16,6 +16,8 @@
 
 #include "dump/error.h"
 
+#include <assert.h>
+
 enum column_form { COLUMN_ABSENT, COLUMN_CONSTANT, COLUMN_ARRAY, COLUMN_SUM };
 
 struct column {
@@ -69,6 +71,7 @@ struct column *column_builder_done(struct column_builder *builder);
 void column_builder_cancel(struct column_builder *builder);
 
 static inline bool column_is_null(const struct column *c, uint32_t row) {
+  assert(row < c->rows);
   if (c->form == COLUMN_ABSENT) return true;
   if (c->form == COLUMN_SUM) return column_is_null(c->left, row) || column_is_null(c->right, row);
   return c->nulls && (c->nulls[row >> 6] >> (row & 63) & 1);
@@ -78,6 +81,7 @@ static inline bool column_is_null(const struct column *c, uint32_t row) {
 ** when reading). */
 static inline int64_t column_integer(const struct column *c, uint32_t row) {
   uint64_t element = 0;
+  assert(row < c->rows);
   if (c->form == COLUMN_ARRAY) {
     switch (c->width) {
       case 1: element = ((const uint8_t *)c->elements)[row]; break;
@@ -101,12 +105,15 @@ static inline double column_real(const struct column *c, uint32_t row) {
     uint64_t bits;
     double real;
   } value;
+  assert(row < c->rows);
   value.bits = c->form == COLUMN_ARRAY ? ((const uint64_t *)c->elements)[row] : (uint64_t)c->base;
   return value.real;
 }
 
 static inline void column_builder_put(struct column_builder *b, uint32_t row, int64_t value) {
   uint64_t element = (uint64_t)value - (uint64_t)b->column->base;
+  assert(row < b->column->rows && !b->column->is_real);
+  assert(b->column->width == 0 || b->column->width == 8 || element >> 8 * b->column->width == 0);
   switch (b->column->width) {
     case 0: break; /* constant */
     case 1: ((uint8_t *)b->elements)[row] = (uint8_t)element; break;
@@ -117,10 +124,12 @@ static inline void column_builder_put(struct column_builder *b, uint32_t row, in
 }
 
 static inline void column_builder_put_real(struct column_builder *b, uint32_t row, double value) {
+  assert(row < b->column->rows && b->column->is_real);
   if (b->column->width) ((double *)b->elements)[row] = value;
 }
 
 static inline void column_builder_put_null(struct column_builder *b, uint32_t row) {
+  assert(b->nulls && row < b->column->rows);
   b->nulls[row >> 6] |= (uint64_t)1 << (row & 63);
 }
 

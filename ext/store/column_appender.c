@@ -19,7 +19,7 @@ static uint64_t element_at(const struct column_appender *appender, uint32_t row)
 static uint64_t largest_of_width(unsigned width) { return width == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * width) - 1; }
 
 /* Room for more rows of the same width. */
-static bool grow(struct column_appender *appender, uint32_t row) {
+static bool grow_appender(struct column_appender *appender, uint32_t row) {
   uint64_t capacity = appender->capacity ? (uint64_t)appender->capacity * 2 : 64;
   while (capacity <= row) capacity *= 2;
   if (capacity > UINT32_MAX) capacity = UINT32_MAX;
@@ -40,7 +40,7 @@ static bool convert(struct column_appender *appender, uint32_t row, unsigned wid
   wider.largest = most < largest_of_width(width) ? most : largest_of_width(width);
   wider.elements = NULL;
   wider.capacity = 0;
-  if (!grow(&wider, row)) return false;
+  if (!grow_appender(&wider, row)) return false;
   for (uint32_t i = 0; i < row; i++)
     column_appender_set_element(&wider, i, element_at(appender, i) + appender->base - (uint64_t)base);
   free(appender->elements);
@@ -76,7 +76,7 @@ bool column_appender_put_slow(struct column_appender *appender, uint32_t row, in
     return true;
   }
   bool fits = (uint64_t)value - appender->base <= appender->largest;
-  if (fits ? !grow(appender, row) : !widen(appender, row, value)) return false;
+  if (fits ? !grow_appender(appender, row) : !widen(appender, row, value)) return false;
   column_appender_set_element(appender, row, (uint64_t)value - appender->base);
   return true;
 }

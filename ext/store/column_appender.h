@@ -14,6 +14,8 @@
 
 #include "store/column.h"
 
+#include <assert.h>
+
 struct column_appender {
   void *elements;
   uint64_t *nulls;        /* NULL: there are none so far */
@@ -26,6 +28,7 @@ struct column_appender {
 
 /* `row` must have room and `element` fit. */
 static inline void column_appender_set_element(struct column_appender *appender, uint32_t row, uint64_t element) {
+  assert(row < appender->capacity && element <= appender->largest);
   switch (appender->width) {
     case 0: break;
     case 1: ((uint8_t *)appender->elements)[row] = (uint8_t)element; break;

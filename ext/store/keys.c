@@ -29,7 +29,7 @@ typedef void (*chunk_function)(struct keys *keys, const struct chunk *chunk, voi
 
 static bool is_null_at(const struct chunk *chunk, uint32_t i) { return chunk->nulls[i >> 6] >> (i & 63) & 1; }
 
-static void set_null(struct chunk *chunk, uint32_t i) {
+static void set_null_key(struct chunk *chunk, uint32_t i) {
   chunk->nulls[i >> 6] |= (uint64_t)1 << (i & 63);
   chunk->has_nulls = true;
 }
@@ -39,7 +39,7 @@ static void make_sortable(struct chunk *chunk, bool is_real) {
     double real;
     if (is_real) memcpy(&real, &chunk->values[i], sizeof real);
     else real = (double)chunk->values[i];
-    if (real != real) set_null(chunk, i);
+    if (real != real) set_null_key(chunk, i);
     chunk->values[i] = sortable_bits(real);
   }
 }
@@ -49,12 +49,12 @@ static void hide_nulls(struct chunk *chunk, const struct key_space *space) {
   uint64_t limit = (uint64_t)1 << ID_ROW_BITS, all = 0;
   if (space->kind == KEY_TEXT) {
     for (uint32_t i = 0; i < chunk->count; i++) {
-      if (chunk->values[i] == 0) set_null(chunk, i);
+      if (chunk->values[i] == 0) set_null_key(chunk, i);
     }
   } else if (space->kind == KEY_REFERENCE) {
     for (uint32_t i = 0; i < chunk->count; i++) all |= (uint64_t)chunk->values[i];
     for (uint32_t i = 0; i < chunk->count && all >= limit; i++) {
-      if ((uint64_t)chunk->values[i] >= limit) set_null(chunk, i);
+      if ((uint64_t)chunk->values[i] >= limit) set_null_key(chunk, i);
     }
   }
 }
@@ -296,7 +296,7 @@ static enum tfprof_status number_groups(const struct snapshot *snapshot, unsigne
   return TFPROF_OK;
 }
 
-static unsigned kind_of(const struct snapshot *snapshot, unsigned column) {
+static unsigned kind_of_key(const struct snapshot *snapshot, unsigned column) {
   const struct column_spec *spec = &schema_tables[snapshot->table].columns[column];
   if (column < 2) return KEY_ASCENDING;
   if (spec->type == TYPE_TEXT || spec->type == TYPE_JSON) return KEY_TEXT;
@@ -311,7 +311,7 @@ static unsigned kind_of(const struct snapshot *snapshot, unsigned column) {
 enum tfprof_status keys_build(struct snapshot *snapshot, unsigned column, struct keys *keys,
                               struct tfprof_error *error) {
   *keys = (struct keys){.is_ascending = true};
-  keys->space.kind = kind_of(snapshot, column);
+  keys->space.kind = kind_of_key(snapshot, column);
   if (keys->space.kind == KEY_ASCENDING) return number_groups(snapshot, column, keys, error);
   enum tfprof_status status = find_space(snapshot, column, keys, error);
   if (!status) {

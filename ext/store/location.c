@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Appends the components of `path`, taking back one for each "..". */
-static size_t append(char *location, size_t length, const char *path) {
+static size_t append_path(char *location, size_t length, const char *path) {
   while (*path) {
     size_t size = strcspn(path, "/");
     if (size == 2 && memcmp(path, "..", 2) == 0) {
@@ -29,8 +29,8 @@ char *location_of(const char *path) {
   char *directory = *path == '/' ? NULL : getcwd(NULL, 0); /* where that is not known the path itself has to do */
   char *location = malloc((directory ? strlen(directory) : 0) + strlen(path) + 4);
   if (location) {
-    size_t length = append(location, 0, directory ? directory : "");
-    length = append(location, length, path);
+    size_t length = append_path(location, 0, directory ? directory : "");
+    length = append_path(location, length, path);
     if (length == 0) location[length++] = '/';
     location[length] = 0;
   }

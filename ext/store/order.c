@@ -256,33 +256,6 @@ static enum tfprof_status sort_positions(struct store *store, const struct keys 
 
 /* ---- orders ---- */
 
-static void order_free(struct order *order) {
-  key_space_clear(&order->space);
-  free(order->positions);
-  free(order->starts);
-  free(order);
-}
-
-void index_free(struct index *index) {
-  if (!index) return;
-  while (index->orders) {
-    struct order *next = index->orders->next;
-    order_free(index->orders);
-    index->orders = next;
-  }
-  free(index);
-}
-
-uint64_t index_bytes(const struct snapshot *snapshot) {
-  uint64_t bytes = 0;
-  if (!snapshot->indexes) return 0;
-  for (const struct order *order = snapshot->indexes->orders; order; order = order->next) {
-    bytes += sizeof *order + snapshot->rows * sizeof *order->positions + order->space.dense_count * sizeof(uint32_t);
-    if (order->starts) bytes += (order->bucket_count + 1) * sizeof *order->starts;
-  }
-  return bytes;
-}
-
 static enum tfprof_status require_columns(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
                                           struct tfprof_error *error) {
   struct column_set set = {{0, 0}};
@@ -326,7 +299,7 @@ static enum tfprof_status sort_order(struct snapshot *snapshot, struct order *or
 
 static enum tfprof_status make_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
                                      struct order **result, struct tfprof_error *error) {
-  if (snapshot->rows > UINT32_MAX) {
+  if (snapshot->rows > SNAPSHOT_MAXIMUM_INDEXED_ROWS) {
     return error_set(error, TFPROF_LIMIT, "table %s has more rows than can be sorted",
                      schema_tables[snapshot->table].name);
   }

@@ -52,6 +52,11 @@ static enum tfprof_status load_missing(struct segment *segment, const struct col
 }
 
 enum tfprof_status profile_load_all(struct profile *profile, struct tfprof_error *error) {
+  return profile_load_some(profile, NULL, error);
+}
+
+enum tfprof_status profile_load_some(struct profile *profile, bool (*is_wanted)(const struct segment *segment),
+                                     struct tfprof_error *error) {
   for (unsigned table = 0; table < TABLE_count; table++) {
     const struct profile_table *list = &profile->tables[table];
     if (list->is_made) continue;
@@ -66,7 +71,7 @@ enum tfprof_status profile_load_all(struct profile *profile, struct tfprof_error
       }
       if (store_interrupted(profile->store)) return error_interrupted(error);
       store_progress(profile->store, "verifying", (double)i / (double)list->segment_count);
-      if (count == 0) continue;
+      if (count == 0 || (is_wanted && !is_wanted(segment))) continue;
       enum tfprof_status status = load_columns(segment, columns, count, loaded, error);
       if (status) return status;
       for (unsigned k = 0; k < count; k++) column_release(loaded[k]);
@@ -87,6 +92,10 @@ static int pass_that_writes(const struct store *store, unsigned table, unsigned 
     }
   }
   return -1;
+}
+
+bool store_derives(const struct store *store, unsigned table, unsigned column) {
+  return pass_that_writes(store, table, column) >= 0;
 }
 
 /* The pass that has to run before a table has its rows, or -1. */
@@ -182,7 +191,7 @@ static enum tfprof_status finish_pass(struct profile *profile, unsigned number, 
     return status;
   }
   if (made) made->is_ready = true;
-  profile->passes_done |= (uint64_t)1 << number;
+  pass_set_add(&profile->passes_done, number);
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]) && !status; i++) {
     const struct table_column *written = &pass->writes[i];
     /* Another pass that comes earlier in the list may still owe the column. */
@@ -194,21 +203,19 @@ static enum tfprof_status finish_pass(struct profile *profile, unsigned number, 
 
 static enum tfprof_status run_pass(struct profile *profile, unsigned number, struct tfprof_error *error) {
   const struct derive_pass *pass = profile->store->passes[number];
-  uint64_t bit = (uint64_t)1 << number;
-  if (profile->passes_done & bit) return TFPROF_OK;
-  if (profile->passes_running & bit) {
+  if (pass_set_has(&profile->passes_done, number)) return TFPROF_OK;
+  if (pass_set_has(&profile->passes_running, number)) {
     return error_set(error, TFPROF_USAGE, "derive pass %s needs what it makes itself", pass->name);
   }
   if (is_idle(profile, pass)) return finish_pass(profile, number, TFPROF_OK, error);
-  uint64_t others = profile->passes_running;
-  profile->passes_running |= bit;
+  pass_set_add(&profile->passes_running, number);
   enum tfprof_status status = prepare(profile, pass, NULL, error);
   if (!status && store_interrupted(profile->store)) status = error_interrupted(error);
   if (!status) {
     store_progress(profile->store, pass->name, 0);
     status = call_pass(profile, pass, NULL, error);
   }
-  profile->passes_running = others;
+  pass_set_remove(&profile->passes_running, number);
   return finish_pass(profile, number, status, error);
 }
 
@@ -242,8 +249,8 @@ static bool is_missing(const struct profile_table *list, const struct segment *s
 struct needs {
   struct column_set raw[TABLE_count]; /* columns to load in all segments */
   struct column_set raw_here;         /* and in the segment that is asked for */
-  uint64_t passes;                    /* that have not run yet */
-  uint64_t passes_here;               /* that need to run for that segment only */
+  struct pass_set passes;             /* that have not run yet */
+  struct pass_set passes_here;        /* that need to run for that segment only */
 };
 
 /* Whether a pass is to run for this segment alone: so far nobody has asked for another one. */
@@ -267,14 +274,14 @@ static void need_reads(const struct profile *profile, const struct segment *segm
 
 /* All that a pass reads, be it loaded or made by other passes, to run for a segment where it can, or (NULL) for all. */
 static void need_pass(const struct profile *profile, const struct segment *segment, int number, struct needs *needs) {
-  uint64_t bit = (uint64_t)1 << (number < 0 ? 0 : number);
-  if (number < 0 || (profile->passes_done | needs->passes) & bit) return;
+  if (number < 0) return;
+  unsigned place = (unsigned)number;
+  if (pass_set_has(&profile->passes_done, place) || pass_set_has(&needs->passes, place)) return;
   const struct derive_pass *pass = profile->store->passes[number];
   if (is_idle(profile, pass)) return; /* run_pass() is soon done with it */
   if (!runs_here(profile, pass, segment)) segment = NULL;
-  if (segment && needs->passes_here & bit) return;
-  if (segment) needs->passes_here |= bit;
-  else needs->passes |= bit;
+  if (segment && pass_set_has(&needs->passes_here, place)) return;
+  pass_set_add(segment ? &needs->passes_here : &needs->passes, place);
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
     need_pass(profile, NULL, pass_to_make(profile, pass->writes[i].table), needs);
   }
@@ -300,32 +307,32 @@ static void need_column(const struct profile *profile, const struct segment *seg
 struct request {
   struct profile *profile;
   struct segment *segment;
-  uint64_t passes, here;
+  struct pass_set passes, here;
 };
 
 static struct segment *segment_of(const struct request *request, unsigned number) {
-  return request->here >> number & 1 ? request->segment : NULL;
+  return pass_set_has(&request->here, number) ? request->segment : NULL;
 }
 
 /* Whether all that a pass reads has been made. */
 static bool is_runnable(const struct request *request, unsigned number) {
   const struct profile *profile = request->profile;
   const struct derive_pass *pass = profile->store->passes[number];
-  struct needs needs = {.passes = 0};
+  struct needs needs = {0};
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
     if ((int)pass->writes[i].table != pass->makes_table && pass_to_make(profile, pass->writes[i].table) >= 0)
       return false;
   }
   need_reads(profile, NULL, pass->reads, &needs);
   need_reads(profile, segment_of(request, number), pass->reads_here, &needs);
-  return needs.passes == 0 && needs.passes_here == 0;
+  return pass_set_is_empty(&needs.passes) && pass_set_is_empty(&needs.passes_here);
 }
 
 /* Threads that run the passes of a request: each takes the next one that can run.  The lock is held for everything but
 ** what passes do themselves. */
 struct crew {
   struct request *request;
-  uint64_t running;
+  struct pass_set running;
   bool runs_alone; /* one of them, and no other may begin meanwhile */
   enum tfprof_status status;
   struct tfprof_error *error; /* of the first that failed */
@@ -338,19 +345,26 @@ static bool are_being_written(const struct crew *crew, const struct table_column
   const struct profile *profile = crew->request->profile;
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&reads[i]); i++) {
     int writer = pass_that_writes(profile->store, reads[i].table, reads[i].column);
-    if (writer >= 0 && crew->running >> writer & 1) return true;
+    if (writer >= 0 && pass_set_has(&crew->running, (unsigned)writer)) return true;
   }
   return false;
+}
+
+/* Whether the request wants a pass that has not begun. */
+static bool is_to_run(const struct request *request, unsigned number) {
+  const struct profile *profile = request->profile;
+  return pass_set_has(&request->passes, number) && !pass_set_has(&profile->passes_done, number) &&
+         !pass_set_has(&profile->passes_running, number);
 }
 
 /* The first pass that can run now, -1: none. */
 static int next_pass(const struct crew *crew) {
   const struct profile *profile = crew->request->profile;
-  uint64_t left = crew->request->passes & ~(profile->passes_done | profile->passes_running);
+  bool is_any_running = !pass_set_is_empty(&crew->running);
   if (crew->status || crew->runs_alone) return -1;
   for (unsigned number = 0; number < profile->store->pass_count; number++) {
     const struct derive_pass *pass = profile->store->passes[number];
-    if (!(left >> number & 1) || (pass->is_alone && crew->running)) continue;
+    if (!is_to_run(crew->request, number) || (pass->is_alone && is_any_running)) continue;
     if (!are_being_written(crew, pass->reads_here) && is_runnable(crew->request, number)) return (int)number;
   }
   return -1;
@@ -368,8 +382,7 @@ static void run_of_crew(struct crew *crew, unsigned number, bool tells_progress)
   const struct derive_pass *pass = profile->store->passes[number];
   struct segment *segment = segment_of(crew->request, number);
   struct tfprof_error error = {0};
-  uint64_t bit = (uint64_t)1 << number;
-  crew->request->passes &= ~bit;
+  pass_set_remove(&crew->request->passes, number);
   enum tfprof_status status = prepare(profile, pass, segment, &error);
   if (!status && store_interrupted(profile->store)) status = error_interrupted(&error);
   if (status) {
@@ -377,14 +390,14 @@ static void run_of_crew(struct crew *crew, unsigned number, bool tells_progress)
     return;
   }
   if (tells_progress) store_progress(profile->store, pass->name, 0);
-  crew->running |= bit;
+  pass_set_add(&crew->running, number);
   crew->runs_alone = pass->is_alone;
-  __atomic_fetch_or(&profile->passes_running, bit, __ATOMIC_RELAXED); /* passes read it without the lock */
+  pass_set_add(&profile->passes_running, number);
   pthread_mutex_unlock(&crew->lock);
   status = call_pass(profile, pass, segment, &error);
   pthread_mutex_lock(&crew->lock);
-  __atomic_fetch_and(&profile->passes_running, ~bit, __ATOMIC_RELAXED);
-  crew->running &= ~bit;
+  pass_set_remove(&profile->passes_running, number);
+  pass_set_remove(&crew->running, number);
   crew->runs_alone = false;
   if (!segment) status = finish_pass(profile, number, status, &error);
   else if (!status) status = finish_segment(pass, segment, &error);
@@ -399,7 +412,7 @@ static void work_in_crew(void *context, size_t i, unsigned worker) {
   for (;;) {
     int number = next_pass(crew);
     if (number >= 0) run_of_crew(crew, (unsigned)number, worker == 0);
-    else if (crew->running) pthread_cond_wait(&crew->is_done, &crew->lock);
+    else if (!pass_set_is_empty(&crew->running)) pthread_cond_wait(&crew->is_done, &crew->lock);
     else break;
   }
   pthread_mutex_unlock(&crew->lock);
@@ -409,7 +422,7 @@ static void work_in_crew(void *context, size_t i, unsigned worker) {
 static enum tfprof_status intern_texts(const struct request *request, struct tfprof_error *error) {
   const struct store *store = request->profile->store;
   for (unsigned number = 0; number < store->pass_count; number++) {
-    const char *const *text = request->passes >> number & 1 ? store->passes[number]->texts : NULL;
+    const char *const *text = pass_set_has(&request->passes, number) ? store->passes[number]->texts : NULL;
     string_id id;
     for (; text && *text; text++) {
       if (pool_intern(store->pool, *text, strlen(*text), &id)) return error_no_memory(error);
@@ -427,8 +440,9 @@ static enum tfprof_status run_side_by_side(struct request *request, struct tfpro
                       .is_done = PTHREAD_COND_INITIALIZER};
   enum tfprof_status status = intern_texts(request, error);
   if (status) return status;
-  uint64_t passes = request->passes & ~(request->profile->passes_done | request->profile->passes_running);
-  parallel_for((size_t)__builtin_popcountll(passes), work_in_crew, &crew);
+  size_t count = 0;
+  for (unsigned number = 0; number < request->profile->store->pass_count; number++) count += is_to_run(request, number);
+  parallel_for(count, work_in_crew, &crew);
   return crew.status;
 }
 
@@ -438,7 +452,7 @@ static enum tfprof_status load_needs(struct profile *profile, unsigned table, st
                                      const struct column_set *columns, struct request *request,
                                      struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
-  struct needs needs = {.passes = 0};
+  struct needs needs = {0};
   for (unsigned column = 2; column < schema_tables[table].column_count; column++) {
     bool is_raw = column_set_has(&profile->tables[table].segments[0]->is_raw, column);
     if (!column_set_has(columns, column) || is_raw) continue;
@@ -458,7 +472,11 @@ static enum tfprof_status load_needs(struct profile *profile, unsigned table, st
     }
   }
   /* Where all segments need a pass, the one that is asked for does not need it by itself. */
-  *request = (struct request){profile, segment, needs.passes | needs.passes_here, needs.passes_here & ~needs.passes};
+  *request = (struct request){profile, segment, needs.passes, needs.passes_here};
+  for (unsigned word = 0; word < PASS_SET_WORDS; word++) {
+    request->passes.words[word] |= needs.passes_here.words[word];
+    request->here.words[word] &= ~needs.passes.words[word];
+  }
   return status;
 }
 
@@ -469,7 +487,7 @@ static enum tfprof_status ensure_columns(struct profile *profile, unsigned table
   if (status || list->segment_count == 0) return status;
   struct request request;
   status = load_needs(profile, table, segment, columns, &request, error);
-  if (!status && request.passes) status = run_side_by_side(&request, error);
+  if (!status && !pass_set_is_empty(&request.passes)) status = run_side_by_side(&request, error);
   /* A column is raw in all segments of a table or in none. */
   const struct column_set *raw = &list->segments[0]->is_raw;
   for (unsigned column = 2; column < schema_tables[table].column_count && !status; column++) {
@@ -494,7 +512,7 @@ enum tfprof_status profile_require(struct profile *profile, unsigned table, cons
 
 enum tfprof_status profile_require_tables(struct profile *profile, const bool is_wanted[TABLE_count],
                                           struct tfprof_error *error) {
-  struct needs needs = {.passes = 0};
+  struct needs needs = {0};
   enum tfprof_status status = TFPROF_OK;
   for (unsigned table = 0; table < TABLE_count; table++) {
     if (!is_wanted[table]) continue;
@@ -510,7 +528,7 @@ enum tfprof_status profile_require_tables(struct profile *profile, const bool is
                                                  : load_missing(list->segments[i], &needs.raw[table], error);
     }
   }
-  if (!status && needs.passes)
+  if (!status && !pass_set_is_empty(&needs.passes))
     status = run_side_by_side(&(struct request){.profile = profile, .passes = needs.passes}, error);
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
     struct column_set columns = {{0, 0}};

@@ -79,7 +79,7 @@ void pool_free(struct pool *pool) {
   free(pool);
 }
 
-static uint64_t mix(uint64_t left, uint64_t right) {
+static uint64_t mix_pool_hash(uint64_t left, uint64_t right) {
   __extension__ unsigned __int128 product = (unsigned __int128)left * right;
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
@@ -90,17 +90,17 @@ static uint64_t load_bytes(const char *bytes, size_t length) {
   return word;
 }
 
-static uint32_t hash_text(uint64_t seed, const char *text, size_t length) {
+static uint32_t hash_pool_text(uint64_t seed, const char *text, size_t length) {
   const uint64_t a = 0xa0761d6478bd642fu, b = 0xe7037ed1a0b428dbu;
-  uint64_t state = seed ^ mix(length ^ a, seed ^ b);
+  uint64_t state = seed ^ mix_pool_hash(length ^ a, seed ^ b);
   while (length > 16) {
-    state = mix(load_bytes(text, 8) ^ a ^ state, load_bytes(text + 8, 8) ^ b ^ seed);
+    state = mix_pool_hash(load_bytes(text, 8) ^ a ^ state, load_bytes(text + 8, 8) ^ b ^ seed);
     text += 16;
     length -= 16;
   }
   uint64_t first = load_bytes(text, length < 8 ? length : 8);
   uint64_t second = length > 8 ? load_bytes(text + 8, length - 8) : 0;
-  state = mix(first ^ a ^ state, second ^ b ^ seed);
+  state = mix_pool_hash(first ^ a ^ state, second ^ b ^ seed);
   return (uint32_t)(state ^ state >> 32);
 }
 
@@ -108,7 +108,7 @@ static uint32_t hash_text(uint64_t seed, const char *text, size_t length) {
 static uint8_t tag_of(uint32_t hash) { return (uint8_t)(hash >> 25 | 0x80); }
 
 /* The slot that holds the text, or the free one where it belongs. */
-static uint32_t find_slot(const struct pool *pool, const char *text, size_t length, uint32_t hash) {
+static uint32_t find_pool_slot(const struct pool *pool, const char *text, size_t length, uint32_t hash) {
   uint32_t mask = pool->slot_count - 1;
   for (uint32_t slot = hash & mask;; slot = (slot + 1) & mask) {
     if (pool->tags[slot] == 0) return slot;
@@ -119,7 +119,7 @@ static uint32_t find_slot(const struct pool *pool, const char *text, size_t leng
   }
 }
 
-static enum tfprof_status grow(struct pool *pool) {
+static enum tfprof_status grow_pool(struct pool *pool) {
   uint64_t capacity = (uint64_t)pool->capacity * 2;
   if (capacity > (uint64_t)1 << 31) return TFPROF_LIMIT; /* slots would pass 2^32 */
   struct entry *entries = realloc(pool->entries, capacity * sizeof *entries);
@@ -150,7 +150,7 @@ static enum tfprof_status grow(struct pool *pool) {
 }
 
 /* Room for `size` bytes that will not move. Long texts get a block of their own behind the one being filled. */
-static char *reserve(struct pool *pool, size_t size) {
+static char *reserve_pool_bytes(struct pool *pool, size_t size) {
   struct block *head = pool->blocks;
   if (head && head->size - head->used >= size) {
     char *bytes = head->bytes + head->used;
@@ -178,17 +178,17 @@ static char *reserve(struct pool *pool, size_t size) {
 }
 
 static enum tfprof_status intern(struct pool *pool, const char *text, size_t length, uint32_t hash, string_id *id) {
-  uint32_t slot = find_slot(pool, text, length, hash);
+  uint32_t slot = find_pool_slot(pool, text, length, hash);
   if (pool->tags[slot]) {
     *id = pool->slots[slot];
     return TFPROF_OK;
   }
   if (pool->count + 1 == pool->capacity) {
-    enum tfprof_status status = grow(pool);
+    enum tfprof_status status = grow_pool(pool);
     if (status) return status;
-    slot = find_slot(pool, text, length, hash);
+    slot = find_pool_slot(pool, text, length, hash);
   }
-  char *bytes = reserve(pool, length + 1);
+  char *bytes = reserve_pool_bytes(pool, length + 1);
   if (!bytes) return TFPROF_NO_MEMORY;
   if (length) memcpy(bytes, text, length);
   bytes[length] = 0;
@@ -204,7 +204,7 @@ enum tfprof_status pool_intern(struct pool *pool, const char *text, size_t lengt
   *id = 0;
   if (!text) return TFPROF_OK;
   if (length > MAXIMUM_LENGTH) return TFPROF_LIMIT;
-  return intern(pool, text, length, hash_text(pool->seed, text, length), id);
+  return intern(pool, text, length, hash_pool_text(pool->seed, text, length), id);
 }
 
 enum tfprof_status pool_intern_mended(struct pool *pool, const char *text, size_t length, string_id *id,
@@ -239,7 +239,7 @@ enum tfprof_status pool_intern_many(struct pool *pool, const struct pool_text *t
     for (size_t i = first; i < end && !status; i++) {
       if (!texts[i].bytes) continue;
       if (texts[i].length > MAXIMUM_LENGTH) status = TFPROF_LIMIT;
-      else hashes[i - first] = hash_text(pool->seed, texts[i].bytes, texts[i].length);
+      else hashes[i - first] = hash_pool_text(pool->seed, texts[i].bytes, texts[i].length);
       if (status) continue;
       __builtin_prefetch(&pool->tags[hashes[i - first] & (pool->slot_count - 1)], 1);
       __builtin_prefetch(&pool->slots[hashes[i - first] & (pool->slot_count - 1)], 1);
@@ -257,7 +257,7 @@ enum tfprof_status pool_intern_many(struct pool *pool, const struct pool_text *t
 
 string_id pool_find(const struct pool *pool, const char *text, size_t length) {
   if (!text || length > MAXIMUM_LENGTH) return 0;
-  return pool->slots[find_slot(pool, text, length, hash_text(pool->seed, text, length))];
+  return pool->slots[find_pool_slot(pool, text, length, hash_pool_text(pool->seed, text, length))];
 }
 
 const char *pool_text(const struct pool *pool, string_id id) { return pool->entries[id].text; }

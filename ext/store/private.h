@@ -4,6 +4,7 @@
 
 #include "store/store.h"
 
+#include <assert.h>
 #include <string.h>
 #include <time.h>
 
@@ -74,10 +75,32 @@ bool profile_has_file_trouble(const struct profile *profile);
 void profile_forget_file_trouble(struct profile *profile);
 
 /* ---- passes.c ---- */
+static inline bool pass_set_has(const struct pass_set *set, unsigned pass) {
+  assert(pass < 64 * PASS_SET_WORDS);
+  return set->words[pass >> 6] >> (pass & 63) & 1;
+}
+/* These three where passes run side by side: other threads look at the set without a lock. */
+static inline void pass_set_add(struct pass_set *set, unsigned pass) {
+  assert(pass < 64 * PASS_SET_WORDS);
+  __atomic_fetch_or(&set->words[pass >> 6], (uint64_t)1 << (pass & 63), __ATOMIC_RELAXED);
+}
+static inline void pass_set_remove(struct pass_set *set, unsigned pass) {
+  assert(pass < 64 * PASS_SET_WORDS);
+  __atomic_fetch_and(&set->words[pass >> 6], ~((uint64_t)1 << (pass & 63)), __ATOMIC_RELAXED);
+}
+static inline bool pass_set_is_empty(const struct pass_set *set) {
+  uint64_t all = 0;
+  for (unsigned i = 0; i < PASS_SET_WORDS; i++) all |= __atomic_load_n(&set->words[i], __ATOMIC_RELAXED);
+  return all == 0;
+}
 enum tfprof_status profile_ensure_table(struct profile *profile, unsigned table, struct tfprof_error *error);
 /* segment NULL: all of them. */
 enum tfprof_status profile_ensure_columns(struct profile *profile, unsigned table, struct segment *segment,
                                           const struct column_set *columns, struct tfprof_error *error);
+
+/* ---- verify.c ---- */
+/* Finds out all that there is to tell of the profile; at most once for a version. */
+enum tfprof_status profile_verify(struct profile *profile, struct tfprof_error *error);
 
 /* ---- catalogue.c ---- */
 /* Adds to *list a profile that holds one segment for each run, profile or diagnostic (of the files' reading) in
@@ -117,6 +140,8 @@ struct snapshot_private {
   struct column_set ready; /* columns that all segments have */
 };
 void store_drop_cache(struct store *store);
+void snapshot_free(struct snapshot *snapshot); /* that nobody uses, and no cache has */
+void snapshot_uncache(struct snapshot *snapshot);
 const struct snapshot_group *snapshot_find_group(const struct snapshot *snapshot, uint32_t number);
 
 /* ---- order.c, lookup.c ---- */
@@ -167,11 +192,10 @@ struct index {
   struct order *single[SCHEMA_MAXIMUM_COLUMNS];
 };
 
+void order_free(struct order *order);
 /* The order of a single column, made when it is not there yet. */
 enum tfprof_status order_of_column(struct snapshot *snapshot, unsigned column, struct order **order,
                                    struct tfprof_error *error);
-void index_free(struct index *index);
-uint64_t index_bytes(const struct snapshot *snapshot);
 
 /* True every INTERRUPT_ROWS rows when the user wants to stop. */
 static inline bool interrupted_at(struct store *store, uint64_t row) {

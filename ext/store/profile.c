@@ -106,6 +106,11 @@ static bool reserve_segments(struct profile_table *rows) {
   return true;
 }
 
+/* Tables that the store makes itself: arrays by row number are made of none of them. */
+static bool is_of_store(unsigned table) {
+  return table == TABLE_runs || table == TABLE_profiles || table == TABLE_diagnostics;
+}
+
 enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, uint64_t first_row, uint32_t rows,
                                        const struct column_set *raw, void *source_data, struct segment **result,
                                        struct tfprof_error *error) {
@@ -115,9 +120,9 @@ enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, 
   if (result) *result = NULL;
   if (rows > MAXIMUM_SEGMENT_ROWS || first_row > ((uint64_t)1 << ID_ROW_BITS) - rows) {
     status = error_set(error, TFPROF_LIMIT, "table %s has more rows than ids can number", schema_tables[table].name);
-  } else if (first_row < list->rows) {
-    status = error_set(error, TFPROF_USAGE, "rows of table %s overlap", schema_tables[table].name);
-  } else if (!list->is_made && __atomic_load_n(&profile->passes_running, __ATOMIC_RELAXED)) {
+  } else if (first_row < list->rows || (first_row > list->rows && !is_of_store(table))) {
+    status = error_set(error, TFPROF_USAGE, "rows of table %s overlap or leave a gap", schema_tables[table].name);
+  } else if (!list->is_made && !pass_set_is_empty(&profile->passes_running)) {
     status =
         error_set(error, TFPROF_USAGE, "a pass adds rows to table %s, which the source has", schema_tables[table].name);
   }
@@ -222,7 +227,7 @@ static bool share_segment(struct profile *profile, const struct segment *old, st
 static void forget_diagnostics(struct profile *profile, const struct segment *segment,
                                const struct column_set *columns) {
   if (!columns->words[0] && !columns->words[1]) return;
-  size_t kept = 0;
+  size_t kept = 0, settled = profile->diagnostics_settled;
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
     const struct diagnostic *diagnostic = &profile->diagnostics[i];
     bool is_forgotten = false;
@@ -230,6 +235,7 @@ static void forget_diagnostics(struct profile *profile, const struct segment *se
       is_forgotten |= column_set_has(columns, column) && diagnostic->key == diagnostic_key(segment, column);
     }
     if (!is_forgotten) profile->diagnostics[kept++] = *diagnostic;
+    if (i + 1 == settled) profile->diagnostics_settled = kept;
   }
   profile->diagnostic_count = kept;
 }
@@ -244,7 +250,7 @@ struct profile *profile_clone(struct profile *old) {
   profile->start_ns = 1;
   profile->end_ns = 0;
   profile->has_span = false;
-  profile->passes_done = profile->passes_running = 0;
+  profile->passes_done = profile->passes_running = (struct pass_set){{0}};
   profile->diagnostics = NULL;
   profile->diagnostic_capacity = 0;
   memset(profile->tables, 0, sizeof profile->tables);
@@ -281,8 +287,8 @@ static string_id intern_or_none(struct profile *profile, const char *text, bool 
   return id;
 }
 
-static void diagnose(struct profile *profile, uint64_t key, const char *severity, const char *reason, int64_t count,
-                     int64_t offset, int table, const char *message) {
+static void diagnose_with_key(struct profile *profile, uint64_t key, const char *severity, const char *reason,
+                              int64_t count, int64_t offset, int table, const char *message) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* passes that run side by side may come here */
   bool failed = false;
   struct diagnostic diagnostic = {.severity = intern_or_none(profile, severity, &failed),
@@ -317,7 +323,7 @@ void profile_diagnose(struct profile *profile, const char *severity, const char 
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  diagnose(profile, KEY_OF_PROFILE, severity, reason, count, offset, table, message);
+  diagnose_with_key(profile, KEY_OF_PROFILE, severity, reason, count, offset, table, message);
 }
 
 void profile_diagnose_source(struct profile *profile, const char *severity, const char *reason, int64_t count,
@@ -327,13 +333,14 @@ void profile_diagnose_source(struct profile *profile, const char *severity, cons
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  diagnose(profile, KEY_OF_SOURCE, severity, reason, count, offset, table, message);
+  diagnose_with_key(profile, KEY_OF_SOURCE, severity, reason, count, offset, table, message);
 }
 
 static void forget_key(struct profile *profile, uint64_t key) {
-  size_t kept = 0;
+  size_t kept = 0, settled = profile->diagnostics_settled;
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
     if (profile->diagnostics[i].key != key) profile->diagnostics[kept++] = profile->diagnostics[i];
+    if (i + 1 == settled) profile->diagnostics_settled = kept;
   }
   profile->diagnostic_count = kept;
 }
@@ -347,7 +354,7 @@ static void diagnose_once(struct profile *profile, uint64_t key, const char *sev
   for (size_t i = 0; i < profile->diagnostic_count && text; i++) {
     if (profile->diagnostics[i].key == key && profile->diagnostics[i].message == text) return;
   }
-  diagnose(profile, key, severity, reason, 1, -1, -1, message);
+  diagnose_with_key(profile, key, severity, reason, 1, -1, -1, message);
 }
 
 void profile_diagnose_once(struct profile *profile, const char *severity, const char *reason, const char *format, ...) {
@@ -411,7 +418,8 @@ void segment_diagnose(struct segment *segment, unsigned column, const char *seve
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  diagnose(segment->profile, diagnostic_key(segment, column), severity, reason, count, offset, segment->table, message);
+  diagnose_with_key(segment->profile, diagnostic_key(segment, column), severity, reason, count, offset, segment->table,
+                    message);
 }
 
 /* ---- values ---- */

@@ -207,3 +207,29 @@ enum tfprof_status store_select(const struct store *store, const char *text, str
   *selected = NULL;
   return status;
 }
+
+/* ---- one run ---- */
+
+enum tfprof_status store_name_run(const struct store *store, const char *name, uint32_t *run_number,
+                                  struct tfprof_error *error) {
+  char open[600] = "";
+  size_t length = 0, named = 0;
+  *run_number = store_find_run(store, name);
+  if (*run_number) return TFPROF_OK;
+  for (size_t i = 0; i < store->run_count; i++) {
+    const struct run *run = &store->runs[i];
+    const char *path = pool_text_or_null(store, run->path), *location = pool_text_or_null(store, run->location);
+    if (!run->is_published) continue;
+    if (ends_with_name(location ? location : path, name)) {
+      *run_number = run->number;
+      named++;
+    }
+    if (length + 160 < sizeof open)
+      length += (size_t)snprintf(open + length, sizeof open - length, "%s%u (%.120s)", length ? ", " : "", run->number,
+                                 path ? path : "");
+  }
+  if (named == 1) return TFPROF_OK;
+  *run_number = 0;
+  return error_set(error, TFPROF_NOT_FOUND, "%s '%.200s'; open are: %s",
+                   named ? "several runs have the name" : "no run is", name, length ? open : "none");
+}

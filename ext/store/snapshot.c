@@ -11,48 +11,6 @@
 
 enum { CACHED_PER_TABLE = 64 };
 
-static void snapshot_free(struct snapshot *snapshot) {
-  struct snapshot_private *state = snapshot->private_state;
-  index_free(snapshot->indexes);
-  for (size_t i = 0; i < state->profile_count; i++) profile_release(state->profiles[i]);
-  free(state->profiles);
-  free(state->groups);
-  free(state->selection);
-  free(state);
-  free(snapshot->segments);
-  free(snapshot->positions);
-  free(snapshot);
-}
-
-struct snapshot *snapshot_retain(struct snapshot *snapshot) {
-  if (snapshot->references++ == 0) store_retain(snapshot->store);
-  return snapshot;
-}
-
-void snapshot_release(struct snapshot *snapshot) {
-  if (!snapshot || --snapshot->references) return;
-  struct store *store = snapshot->store;
-  if (!snapshot->private_state->is_cached) snapshot_free(snapshot);
-  store_release(store); /* may free the cache, this snapshot included */
-}
-
-static void uncache(struct snapshot *snapshot) {
-  snapshot->private_state->is_cached = false;
-  if (snapshot->references == 0) snapshot_free(snapshot);
-}
-
-void store_drop_cache(struct store *store) {
-  for (unsigned table = 0; table < TABLE_count; table++) {
-    struct snapshot *snapshot = store->cache[table];
-    store->cache[table] = NULL;
-    while (snapshot) {
-      struct snapshot *next = snapshot->private_state->next;
-      uncache(snapshot);
-      snapshot = next;
-    }
-  }
-}
-
 /* ---- making ---- */
 
 static struct snapshot *allocate(struct store *store, unsigned table, const char *selection, size_t profiles,
@@ -106,7 +64,9 @@ static void append_profile(struct snapshot *snapshot, struct profile *profile) {
   }
 }
 
-static void finish(struct snapshot *snapshot) { snapshot->positions[snapshot->segment_count] = snapshot->rows; }
+static void finish_snapshot(struct snapshot *snapshot) {
+  snapshot->positions[snapshot->segment_count] = snapshot->rows;
+}
 
 /* A table whose rows lie in the profiles. */
 static enum tfprof_status make_ordinary(struct store *store, unsigned table, const char *selection,
@@ -121,7 +81,7 @@ static enum tfprof_status make_ordinary(struct store *store, unsigned table, con
   struct snapshot *snapshot = allocate(store, table, selection, count, segments);
   if (!snapshot) return error_no_memory(error);
   for (size_t i = 0; i < count; i++) append_profile(snapshot, profiles[i]);
-  finish(snapshot);
+  finish_snapshot(snapshot);
   *result = snapshot;
   return TFPROF_OK;
 }
@@ -137,26 +97,11 @@ static enum tfprof_status make_catalogue(struct store *store, unsigned table, co
   struct snapshot *snapshot = allocate(store, table, selection, 1, catalogue->tables[table].segment_count);
   if (snapshot) {
     append_profile(snapshot, catalogue);
-    finish(snapshot);
+    finish_snapshot(snapshot);
     *result = snapshot;
   }
   profile_release(catalogue);
   return snapshot ? TFPROF_OK : error_no_memory(error);
-}
-
-/* A file that can no longer be read at all is the best reason to look at the diagnostics, so that is one of them. */
-static enum tfprof_status verify(struct profile *profile, struct tfprof_error *error) {
-  struct tfprof_error reason;
-  enum tfprof_status status = TFPROF_OK;
-  if (profile->is_verified) return TFPROF_OK;
-  if (profile->source->verify) status = profile->source->verify(profile, &reason);
-  if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) {
-    if (error) *error = reason;
-    return status;
-  }
-  if (status) profile_diagnose(profile, "error", "unreadable_file", 1, -1, -1, "%s", reason.message);
-  profile->is_verified = true;
-  return TFPROF_OK;
 }
 
 /* The rows that a file holds, then those that reading it added. */
@@ -165,7 +110,7 @@ static enum tfprof_status make_diagnostics(struct store *store, const char *sele
   enum tfprof_status status = TFPROF_OK;
   size_t segments = 0;
   for (size_t i = 0; i < count && !status; i++) {
-    status = verify(profiles[i], error);
+    status = profile_verify(profiles[i], error);
     segments += profiles[i]->tables[TABLE_diagnostics].segment_count + 1;
   }
   if (status) return status;
@@ -183,7 +128,7 @@ static enum tfprof_status make_diagnostics(struct store *store, const char *sele
     snapshot_free(snapshot);
     return status;
   }
-  finish(snapshot);
+  finish_snapshot(snapshot);
   *result = snapshot;
   return TFPROF_OK;
 }
@@ -228,7 +173,7 @@ static struct snapshot *take_from_cache(struct store *store, unsigned table, con
       if (count < CACHED_PER_TABLE) break;
     } else if (!is_good || count >= CACHED_PER_TABLE) {
       *link = snapshot->private_state->next;
-      uncache(snapshot);
+      snapshot_uncache(snapshot);
     } else {
       link = &snapshot->private_state->next;
       count++;

@@ -1,79 +1,12 @@
-/* store.c: the life of a store, and what is open in it: runs and their profiles.
+/* store.c: what is open in a store: runs and their profiles.
 **
-** profile.c has what happens inside a profile, passes.c how columns come to be, snapshot.c and the files after it how
-** they are read.
+** life.c has the life of a store, profile.c what happens inside a profile, passes.c how columns come to be, snapshot.c
+** and the files after it how they are read.
 */
 #include "store/private.h"
 
 #include <stdlib.h>
 
-enum { PROGRESS_AFTER_MS = 1000, PROGRESS_EVERY_MS = 100 };
-
-struct store *store_create(const struct derive_pass *const *passes, unsigned pass_count) {
-  if (pass_count > 64) return NULL; /* passes_done is a word */
-  struct store *store = calloc(1, sizeof *store);
-  if (!store) return NULL;
-  store->references = 1;
-  store->passes = passes;
-  store->pass_count = pass_count;
-  store->pool = pool_create();
-  if (!store->pool) {
-    free(store);
-    return NULL;
-  }
-  return store;
-}
-
-struct store *store_retain(struct store *store) {
-  store->references++;
-  return store;
-}
-
-static void release_list(struct profile_list *list) {
-  for (size_t i = 0; i < list->count; i++) profile_release(list->items[i]);
-  free(list->items);
-}
-
-void store_release(struct store *store) {
-  if (!store || --store->references) return;
-  store_drop_cache(store);
-  release_list(&store->profiles);
-  release_list(&store->pending);
-  free(store->runs);
-  pool_free(store->pool);
-  free(store);
-}
-
-void store_set_hooks(struct store *store, const struct store_hooks *hooks) { store->hooks = *hooks; }
-
-bool store_interrupted(struct store *store) {
-  return store->hooks.is_interrupted && store->hooks.is_interrupted(store->hooks.context);
-}
-
-static int64_t milliseconds_since(const struct timespec *then, const struct timespec *now) {
-  return (int64_t)(now->tv_sec - then->tv_sec) * 1000 + (now->tv_nsec - then->tv_nsec) / 1000000;
-}
-
-void store_progress(struct store *store, const char *what, double fraction) {
-  struct timespec now;
-  if (!store->hooks.progress) return;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  bool is_new = !store->progress_what || (store->progress_what != what && strcmp(store->progress_what, what) != 0);
-  if (is_new || fraction <= 0) {
-    store->progress_what = what;
-    store->progress_began = store->progress_told = now;
-    return;
-  }
-  /* Nobody wants to read of what is over in a moment. */
-  if (milliseconds_since(&store->progress_began, &now) < PROGRESS_AFTER_MS) return;
-  if (fraction < 1 && milliseconds_since(&store->progress_told, &now) < PROGRESS_EVERY_MS) return;
-  store->progress_told = now;
-  store->hooks.progress(store->hooks.context, what, fraction);
-}
-
-struct pool *store_pool(struct store *store) {
-  return store->pool;
-}
 uint64_t store_generation(const struct store *store) { return store->generation; }
 
 static void change(struct store *store) {
@@ -401,29 +334,4 @@ struct profile *store_profile_by_number(const struct store *store, uint32_t numb
   }
   bool is_found = low < store->profiles.count && store->profiles.items[low]->number == number;
   return is_found ? store->profiles.items[low] : NULL;
-}
-
-static uint64_t profile_bytes(const struct profile *profile) {
-  uint64_t bytes = sizeof *profile + profile->diagnostic_capacity * sizeof *profile->diagnostics;
-  for (unsigned table = 0; table < TABLE_count; table++) {
-    const struct profile_table *rows = &profile->tables[table];
-    for (size_t i = 0; i < rows->segment_count; i++) {
-      bytes += sizeof **rows->segments;
-      for (unsigned column = 0; column < schema_tables[table].column_count; column++) {
-        if (rows->segments[i]->columns[column]) bytes += column_bytes(rows->segments[i]->columns[column]);
-      }
-    }
-  }
-  return bytes;
-}
-
-uint64_t store_bytes(const struct store *store) {
-  uint64_t bytes = sizeof *store + pool_bytes(store->pool);
-  for (size_t i = 0; i < store->profiles.count; i++) bytes += profile_bytes(store->profiles.items[i]);
-  for (unsigned table = 0; table < TABLE_count; table++) {
-    for (const struct snapshot *s = store->cache[table]; s; s = s->private_state->next) {
-      bytes += sizeof *s + s->segment_count * (sizeof *s->segments + sizeof *s->positions) + index_bytes(s);
-    }
-  }
-  return bytes;
 }

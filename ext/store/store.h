@@ -10,9 +10,9 @@
 **              Permutations and lookup indexes hang on it.  A cursor retains it; opening, closing or refreshing
 **              profiles makes later queries get another one.
 **
-** Row numbers count the rows of a table within its profile, from 0, and never change (a lost dump frame leaves a
-** gap). Ids are what SQL sees: profile number << 36 | row number; profile and run numbers count from 1 and are never
-** used again. Positions count the rows of a snapshot, from 0; they mean nothing outside it.
+** Row numbers count the rows of a table within its profile, from 0 and without a gap, and never change.  Ids are what
+** SQL sees: profile number << 36 | row number; profile and run numbers count from 1 and are never used again. Positions
+** count the rows of a snapshot, from 0; they mean nothing outside it.
 **
 ** Lazy: nothing is decoded or derived until snapshot_require() names a column.  A derive pass (ext/derive) declares
 ** what it reads and writes; the store runs passes in the right order, once per profile version.
@@ -43,6 +43,10 @@ static inline int64_t id_make(uint32_t profile_number, uint64_t row) {
 static inline uint32_t id_profile(int64_t id) { return (uint32_t)((uint64_t)id >> ID_ROW_BITS); }
 static inline uint64_t id_row(int64_t id) { return (uint64_t)id & (((uint64_t)1 << ID_ROW_BITS) - 1); }
 
+/* Times of a profile's clock and durations lie within this (the year 2116), so that sums of two of them and an offset
+** stay in 64 bits. A reader takes others for damage: NULL, with a diagnostic. */
+#define STORE_TIME_LIMIT (((int64_t)1 << 62) - 1)
+
 /* A set of columns of one table. */
 struct column_set {
   uint64_t words[2];
@@ -53,6 +57,12 @@ static inline void column_set_add(struct column_set *set, unsigned column) {
 static inline bool column_set_has(const struct column_set *set, unsigned column) {
   return set->words[column >> 6] >> (column & 63) & 1;
 }
+
+/* A set of derive passes, by their place in the list. */
+enum { DERIVE_MAXIMUM_PASSES = 256, PASS_SET_WORDS = DERIVE_MAXIMUM_PASSES / 64 };
+struct pass_set {
+  uint64_t words[PASS_SET_WORDS];
+};
 
 struct store;
 struct profile;
@@ -96,6 +106,9 @@ struct profile_source {
   /* The first and the last moment of the profile in its own clock; start > end: it has none. Without it the store
   ** looks at all TIME columns. */
   enum tfprof_status (*span)(struct profile *profile, int64_t *start_ns, int64_t *end_ns, struct tfprof_error *error);
+  /* Exchanges every string id that source_data holds: map[id] is the same text's in the pool of another store, which
+  ** the profile is about to become one of (store_adopt). Without it source_data may hold none. */
+  void (*adopt)(struct profile *profile, const string_id *map);
   void (*free_segment)(void *source_data);
   void (*free_profile)(struct profile *profile);
 };
@@ -106,6 +119,7 @@ struct diagnostic {
   int64_t offset; /* -1: none */
   int table;      /* -1: none */
   uint64_t key;   /* the store's own: where it came from */
+  uint64_t place; /* the store's own: among others, while they are sorted */
 };
 
 struct profile {
@@ -136,8 +150,9 @@ struct profile {
   } tables[TABLE_count];
   struct diagnostic *diagnostics;
   size_t diagnostic_count, diagnostic_capacity;
+  size_t diagnostics_settled;            /* so many of them are in the order that they are shown in */
   uint64_t diagnostics_lost;            /* for want of memory */
-  uint64_t passes_done, passes_running; /* bit i: derive pass i ran for this version */
+  struct pass_set passes_done, passes_running; /* derive passes that ran, or run now, for this version */
   struct profile_shared *shared;        /* the store's own */
 };
 
@@ -160,6 +175,7 @@ struct derive_pass {
   struct table_column reads_here[DERIVE_MAXIMUM_COLUMNS]; /* of the table it writes to; {0,0} ends */
   bool is_alone; /* run() makes texts, diagnostics with other texts than `texts`, or retains columns, so that no other
                  ** pass may run meanwhile */
+  bool has_diagnostics; /* run() may tell something, and so runs before diagnostics are read */
   const char *const *texts; /* that run() needs in the pool: they are put there before; NULL ends, may be NULL */
   /* Whether what is in memory already shows that run() would find nothing to do: then nothing is read for it, and it is
   ** not called. May be NULL. */
@@ -183,7 +199,7 @@ struct store_hooks {                     /* may be all NULL */
   void (*progress)(void *context, const char *what, double fraction);
   void *context;
 };
-/* With one reference; NULL: no memory. At most 64 passes. */
+/* With one reference; NULL: no memory, or more than DERIVE_MAXIMUM_PASSES. */
 struct store *store_create(const struct derive_pass *const *passes, unsigned pass_count);
 struct store *store_retain(struct store *store);
 void store_release(struct store *store);
@@ -208,15 +224,15 @@ enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, c
 /* A store for a file that another thread reads: it can be interrupted as `store` and tells of no progress. */
 struct store *store_create_apart(const struct store *store);
 /* Moves the profiles of `from` that are not published to a run of `store`, in their order: texts are entered into the
-** pool of `store`, numbers are given there. `from` is only fit to be released afterwards. Only for profiles whose
-** source keeps no string ids in its source_data. After a failure the run may hold some of them. */
+** pool of `store`, numbers are given there. `from` is only fit to be released afterwards. After a failure the run may
+** hold some of them. */
 enum tfprof_status store_adopt(struct store *store, uint32_t run_number, struct store *from,
                                struct tfprof_error *error);
 /* Takes a profile that is not published yet out of its run again, because reading it failed. */
 void store_drop_profile(struct store *store, struct profile *profile);
-/* A segment of `rows` rows starting at row number `first_row` (ascending, no overlap). `raw` are the columns that
-** the source can load. Columns not in `raw` are absent or derived. Takes over source_data, also on failure. *segment
-** may be NULL. */
+/* A segment of `rows` rows starting at row number `first_row`, where the one before ends. (Rows of the store's own
+** tables, whose numbers are ids, may leave gaps, which cost nothing there.) `raw` are the columns that the source can
+** load. Columns not in `raw` are absent or derived. Takes over source_data, also on failure. *segment may be NULL. */
 enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, uint64_t first_row, uint32_t rows,
                                        const struct column_set *raw, void *source_data, struct segment **segment,
                                        struct tfprof_error *error);
@@ -248,6 +264,9 @@ void profile_diagnose_once(struct profile *profile, const char *severity, const 
     __attribute__((format(printf, 4, 5)));
 /* For source->verify: loads all raw columns of all segments once and lets go of them again. */
 enum tfprof_status profile_load_all(struct profile *profile, struct tfprof_error *error);
+/* The same of some segments only. */
+enum tfprof_status profile_load_some(struct profile *profile, bool (*is_wanted)(const struct segment *segment),
+                                     struct tfprof_error *error);
 void store_publish_run(struct store *store, uint32_t run_number);
 void store_cancel_run(struct store *store, uint32_t run_number);
 /* Says which file the profiles that were added last were read from. */
@@ -281,6 +300,10 @@ const char *store_run_path(const struct store *store, uint32_t run_number);
 char *location_of(const char *path);
 /* The published run that was opened with this path, however that is spelled; 0: none. */
 uint32_t store_find_run(const struct store *store, const char *path);
+/* The published run that was opened with this path, or whose path has this as its last part, with or without .tfprof.
+** TFPROF_NOT_FOUND: there is none, or several; says what is open. */
+enum tfprof_status store_name_run(const struct store *store, const char *name, uint32_t *run_number,
+                                  struct tfprof_error *error);
 size_t store_profile_count(const struct store *store);
 /* Published profiles by ascending number. The pointers are good until the next refresh or close. */
 struct profile *store_profile_at(const struct store *store, size_t index);
@@ -322,6 +345,9 @@ enum tfprof_status snapshot_require_segment(struct snapshot *snapshot, size_t se
 enum tfprof_status profile_require(struct profile *profile, unsigned table, const struct column_set *columns,
                                    struct tfprof_error *error);
 
+/* Whether a pass writes the column where the source has none. */
+bool store_derives(const struct store *store, unsigned table, unsigned column);
+
 /* All columns of several tables at once, but for attributes: passes that need nothing from each other then run side by
 ** side. is_wanted is by table. */
 enum tfprof_status profile_require_tables(struct profile *profile, const bool is_wanted[TABLE_count],
@@ -359,6 +385,9 @@ struct value segment_value(const struct segment *segment, unsigned column, uint3
 
 /* ---- indexes: built on first use, kept with the snapshot; their columns are required first by these functions ---- */
 
+/* Positions take 32 bits in them: of more rows there are none, and these functions return TFPROF_LIMIT. */
+#define SNAPSHOT_MAXIMUM_INDEXED_ROWS UINT32_MAX
+
 /* positions[0 ... rows-1] ordered by the columns' values ascending as SQLite orders them (NULL first, numbers, text
 ** by memcmp), ties by position. At most 4 columns. Interruptible. */
 enum tfprof_status snapshot_order(struct snapshot *snapshot, const uint16_t *columns, unsigned count,
@@ -376,6 +405,8 @@ int64_t snapshot_find_id(const struct snapshot *snapshot, int64_t id);
 
 /* How many timed events were recorded: profiles.event_count. */
 int64_t profile_event_count(const struct profile *profile);
+/* Finds start_ns and end_ns where they are not known yet. */
+enum tfprof_status profile_find_span(struct profile *profile, struct tfprof_error *error);
 /* Bytes of memory held by columns, indexes and strings. */
 uint64_t store_bytes(const struct store *store);
 

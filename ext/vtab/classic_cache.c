@@ -56,7 +56,7 @@ static void user_types_free(struct user_types *types) {
   free(types->items);
 }
 
-static void hash_text(uint64_t *hash, const char *text) {
+static void hash_option_text(uint64_t *hash, const char *text) {
   do *hash = (*hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
   while (*text++);
 }
@@ -79,8 +79,8 @@ static enum tfprof_status read_user_types(struct connection *connection, struct 
     if (!items || !pattern || !type || !items[types->count - 1].pattern || !items[types->count - 1].type) {
       status = error_no_memory(error);
     } else {
-      hash_text(&types->hash, pattern);
-      hash_text(&types->hash, type);
+      hash_option_text(&types->hash, pattern);
+      hash_option_text(&types->hash, type);
     }
     code = SQLITE_OK;
   }
@@ -110,8 +110,9 @@ static void drop(struct connection *connection, bool all, uint64_t types) {
 
 void classic_cache_clear(struct connection *connection) { drop(connection, true, 0); }
 
-static enum tfprof_status find(struct connection *connection, struct profile *profile, const struct user_types *types,
-                               struct classic_cached **found, struct tfprof_error *error) {
+static enum tfprof_status find_cached_result(struct connection *connection, struct profile *profile,
+                                             const struct user_types *types, struct classic_cached **found,
+                                             struct tfprof_error *error) {
   struct classic_cached *cached = connection->classic_models;
   while (cached && cached->model->profile_number != profile->number) cached = cached->next;
   if (!cached) {
@@ -158,7 +159,7 @@ enum tfprof_status classic_cache_get(struct connection *connection, const char *
     const struct profile_table *tables = profile->tables;
     if (!tables[TABLE_nodes].segment_count && !tables[TABLE_ops].segment_count && !tables[TABLE_kernels].segment_count)
       continue;
-    status = find(connection, profile, &types, &(*models)[*count], error);
+    status = find_cached_result(connection, profile, &types, &(*models)[*count], error);
     *count += status == TFPROF_OK;
   }
   snapshot_release(profiles);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "vtab/classic_cache.h"
+#include "vtab/profile_argument.h"
 #include "vtab/settings.h"
 
 SQLITE_EXTENSION_INIT3
@@ -216,11 +217,11 @@ static enum tfprof_status take_options(struct cursor *cursor, const struct table
 
 static enum tfprof_status compute(struct cursor *cursor, const struct table *table,
                                   const struct classic_options *options, struct tfprof_error *error) {
-  sqlite3_value *profile = cursor->hidden[0];
-  if (profile && sqlite3_value_type(profile) == SQLITE_NULL) return TFPROF_OK; /* selects nothing, as in every table */
-  const char *selection = profile ? (const char *)sqlite3_value_text(profile) : NULL;
-  enum tfprof_status status =
-      classic_cache_get(table->connection, selection, &cursor->models, &cursor->model_count, error);
+  struct profile_argument argument = {.text = NULL}; /* all */
+  enum tfprof_status status = TFPROF_OK;
+  if (cursor->hidden[0]) status = profile_argument_take(&argument, cursor->hidden[0], error);
+  if (!status)
+    status = classic_cache_get(table->connection, argument.text, &cursor->models, &cursor->model_count, error);
   if (!status) status = classic_cache_keep_answering(cursor->models, &cursor->model_count, table->view, options, error);
   if (status) return status;
   cursor->results = calloc(cursor->model_count + 1, sizeof *cursor->results);
@@ -268,6 +269,8 @@ static int cursor_eof(sqlite3_vtab_cursor *base) {
   return cursor->result >= cursor->model_count;
 }
 
+enum { LARGE_TEXT = 100000 }; /* of fewer bytes a writer does not look at interrupts (classic_write_members) */
+
 /* What a writer writes, as a text; NULL stands for the line of the row. Where it writes nothing it is NULL. */
 static void result_text(struct cursor *cursor, sqlite3_context *context, uint32_t item,
                         void (*write)(const struct classic_result *, uint32_t, FILE *)) {
@@ -277,8 +280,16 @@ static void result_text(struct cursor *cursor, sqlite3_context *context, uint32_
     if (cursor->memory) __fsetlocking(cursor->memory, FSETLOCKING_BYCALLER);
   }
   bool is_written = cursor->memory && fseeko(cursor->memory, 0, SEEK_SET) == 0;
+  struct connection *connection = ((struct table *)cursor->base.pVtab)->connection;
+  connection_begin(connection);
   if (is_written && write) write(result, item, cursor->memory);
   else if (is_written) classic_write_line(result, cursor->row, cursor->memory);
+  bool is_part = write && is_written && ftello(cursor->memory) > LARGE_TEXT && store_interrupted(connection->store);
+  connection_end(connection);
+  if (is_part) {
+    connection_result_error(context, &(struct tfprof_error){.status = TFPROF_INTERRUPTED, .message = "interrupted"});
+    return;
+  }
   if (!is_written || fflush(cursor->memory) != 0 || ferror(cursor->memory)) {
     sqlite3_result_error_nomem(context);
     return;

@@ -22,7 +22,8 @@ struct finding {
 };
 static const char this_library;
 
-/* Polled by long loops. SQLite before 3.41 cannot be asked, but every statement that it steps looks at the flag. */
+/* Polled by long loops. SQLite before 3.41 cannot be asked, but every statement that it prepares or steps looks at the
+** flag. */
 static bool is_interrupted(void *context) {
   struct connection *connection = context;
   /* SQLite's own locks are held by the thread that called us; a worker thread of the store would wait for them for
@@ -31,9 +32,12 @@ static bool is_interrupted(void *context) {
 #if SQLITE_VERSION_NUMBER >= 3041000
   if (sqlite3_libversion_number() >= 3041000) return sqlite3_is_interrupted(connection->db);
 #endif
-  if (!connection->probe && sqlite3_prepare_v2(connection->db, "SELECT 1", -1, &connection->probe, NULL)) return false;
-  int result = sqlite3_step(connection->probe);
-  sqlite3_reset(connection->probe);
+  int result = SQLITE_OK;
+  if (!connection->probe) result = sqlite3_prepare_v2(connection->db, "SELECT 1", -1, &connection->probe, NULL);
+  if (result == SQLITE_OK) {
+    result = sqlite3_step(connection->probe);
+    sqlite3_reset(connection->probe);
+  }
   return result == SQLITE_INTERRUPT;
 }
 

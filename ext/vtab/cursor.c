@@ -1,10 +1,12 @@
 /* cursor.c: see cursor.h. The methods of sqlite3_module that belong to a cursor; the walk itself is in walk.c. */
 #include "vtab/cursor.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "vtab/outer_join.h"
+#include "vtab/profile_argument.h"
 
 SQLITE_EXTENSION_INIT3
 
@@ -97,26 +99,17 @@ static bool same_value(sqlite3_value *left, sqlite3_value *right) {
 /* The hidden argument: finds out what it selects. */
 static int take_selection(struct cursor *cursor, sqlite3_value *value) {
   const struct table *table = cursor_table(cursor);
-  int type = sqlite3_value_type(value);
   if (cursor->snapshot && cursor->selection && same_value(cursor->selection, value)) return SQLITE_OK;
   drop_snapshot(cursor);
   sqlite3_value_free(cursor->selection);
   cursor->selection = sqlite3_value_dup(value);
   if (!cursor->selection) return SQLITE_NOMEM;
-  if (type == SQLITE_NULL) return SQLITE_OK; /* equals nothing */
-  if (type == SQLITE_BLOB ||
-      (type == SQLITE_FLOAT && sqlite3_value_double(value) != (double)sqlite3_value_int64(value))) {
-    return connection_table_message(cursor->base.pVtab, table->spec->name,
-                                    "profile must be a profile's id, a path or a glob over paths");
-  }
-  char number[24];
-  const char *selection = (const char *)sqlite3_value_text(value);
-  if (type == SQLITE_FLOAT) selection = sqlite3_snprintf(sizeof number, number, "%lld", sqlite3_value_int64(value));
-  if (!selection) return SQLITE_NOMEM;
+  struct profile_argument argument;
   struct tfprof_error error;
   connection_begin(table->connection);
-  enum tfprof_status status =
-      store_snapshot(table->connection->store, table->table, selection, &cursor->snapshot, &error);
+  enum tfprof_status status = profile_argument_take(&argument, value, &error);
+  if (!status)
+    status = store_snapshot(table->connection->store, table->table, argument.text, &cursor->snapshot, &error);
   return cursor_finish(cursor, status, &error);
 }
 
@@ -164,7 +157,7 @@ int cursor_filter(sqlite3_vtab_cursor *base, int access, const char *plan_text, 
   if (!result)
     result =
         plan->profile_argument >= 0 ? take_selection(cursor, values[plan->profile_argument]) : take_snapshot(cursor);
-  if (result || !cursor->snapshot) return result;
+  if (result) return result;
   if (!cursor->bound) {
     cursor->bound = calloc(cursor->snapshot->segment_count + 1, sizeof(struct bound_segment *));
     if (!cursor->bound) return SQLITE_NOMEM;
@@ -211,6 +204,7 @@ __attribute__((noinline)) static int give_unexpected(struct cursor *cursor, sqli
   struct column_set columns = {{0, 0}};
   struct tfprof_error error;
   size_t segment = 0;
+  cursor->is_told_apart = true;
   if (sql_column == table->sql_column_count - 1) {
     if (cursor->selection) sqlite3_result_value(context, cursor->selection);
     return SQLITE_OK;
@@ -235,6 +229,7 @@ int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int sql_c
   if (slot < 0) return give_unexpected(cursor, context, sql_column);
   const struct column_reader *reader = &cursor->current->readers[slot];
   uint32_t row = cursor->row;
+  assert(!cursor->is_at_end && (unsigned)slot < cursor->slot_count && row < cursor->segment_rows);
   if (reader_is_null(reader, row)) return SQLITE_OK;
   if (reader->value_kind == VALUE_REAL) {
     double real = reader_real(reader, row);
@@ -251,8 +246,9 @@ int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int sql_c
 }
 
 int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
-  const struct cursor *cursor = (struct cursor *)base;
+  struct cursor *cursor = (struct cursor *)base;
   const struct segment *segment = cursor->current->segment;
+  cursor->is_told_apart = true;
   *rowid = id_make(segment->profile->number, segment->first_row + cursor->row);
   return SQLITE_OK;
 }

@@ -58,6 +58,7 @@ struct cursor {
   struct filter *active[PLAN_MAXIMUM_TERMS];
   unsigned active_count;
   bool has_last;                /* for plan.skips_duplicates: the row handed out last */
+  bool is_told_apart;           /* SQLite has asked for more of it than what its duplicates share, such as the rowid */
   struct value last[PLAN_MAXIMUM_ORDER];
   uint32_t *own_positions;      /* for IN, and for orders with both directions */
   size_t own_capacity;
@@ -105,6 +106,9 @@ int walk_start(struct cursor *cursor);
 int walk_next(struct cursor *cursor);
 /* Makes the position's segment the current one, loading columns when it is entered for the first time. */
 int walk_enter(struct cursor *cursor, uint64_t position);
+/* What a filter answers for every row of the segment, 0 or 1, where its column is loaded and has one value in all of
+** them; else -1. */
+int walk_common_answer(const struct cursor *cursor, struct filter *filter, const struct segment *segment);
 /* Makes finding the segment of a position a matter of one or two steps, for walks that jump about. */
 int walk_build_seek(struct cursor *cursor);
 /* As DISTINCT has it: NULL equals NULL. */

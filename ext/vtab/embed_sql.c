@@ -18,7 +18,7 @@ struct file {
   const char *kind;
 };
 
-static void fail(const char *path, const char *what) {
+static void fail_embedding(const char *path, const char *what) {
   fprintf(stderr, "embed_sql: %s: %s\n", path, what);
   exit(1);
 }
@@ -27,12 +27,14 @@ static void take_path(struct file *file, const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *end = strstr(base, ".sql");
   file->path = path;
   file->kind = slash && slash - path >= 6 && strncmp(slash - 6, "advise", 6) == 0 ? "check" : "view";
-  if (!end || end[4] || end == base || (size_t)(end - base) >= sizeof file->name) fail(path, "not a file name.sql");
+  if (!end || end[4] || end == base || (size_t)(end - base) >= sizeof file->name) {
+    fail_embedding(path, "not a file name.sql");
+  }
   memcpy(file->name, base, (size_t)(end - base));
   file->name[end - base] = 0;
   for (const char *at = file->name; *at; at++) {
     if (!islower((unsigned char)*at) && !isdigit((unsigned char)*at) && *at != '_')
-      fail(path, "its name is not in lower case");
+      fail_embedding(path, "its name is not in lower case");
   }
 }
 
@@ -45,10 +47,10 @@ static int compare_files(const void *left, const void *right) {
 static char *read_file(const char *path) {
   static char text[MAXIMUM_FILE];
   FILE *file = fopen(path, "rb");
-  if (!file) fail(path, "cannot be opened");
+  if (!file) fail_embedding(path, "cannot be opened");
   size_t length = fread(text, 1, sizeof text - 1, file);
   if (ferror(file) || length == sizeof text - 1 || memchr(text, 0, length))
-    fail(path, "cannot be read as a text of less than 1 MiB");
+    fail_embedding(path, "cannot be read as a text of less than 1 MiB");
   fclose(file);
   while (length && (isspace((unsigned char)text[length - 1]) || text[length - 1] == ';')) length--;
   text[length] = 0;
@@ -113,15 +115,15 @@ static void write_parameters(FILE *out, const char *text, const char *path) {
       at = end;
       continue;
     }
-    if (*at == '?' || *at == '@' || *at == '$') fail(path, "has a parameter that is not written :name");
+    if (*at == '?' || *at == '@' || *at == '$') fail_embedding(path, "has a parameter that is not written :name");
     if (*at++ != ':') continue;
     size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789_");
     if (length == 0) continue;
-    if (length >= MAXIMUM_NAME) fail(path, "has a parameter with too long a name");
+    if (length >= MAXIMUM_NAME) fail_embedding(path, "has a parameter with too long a name");
     bool is_known = false;
     for (int i = 0; i < count; i++) is_known |= strlen(names[i]) == length && strncmp(names[i], at, length) == 0;
     if (!is_known) {
-      if (count == MAXIMUM_PARAMETERS) fail(path, "has too many parameters");
+      if (count == MAXIMUM_PARAMETERS) fail_embedding(path, "has too many parameters");
       memcpy(names[count], at, length);
       names[count++][length] = 0;
     }
@@ -140,19 +142,19 @@ int main(int count, char **arguments) {
   }
   int file_count = count - 2;
   struct file *files = calloc((size_t)file_count + 1, sizeof *files);
-  if (!files) fail(arguments[1], "no memory");
+  if (!files) fail_embedding(arguments[1], "no memory");
   for (int i = 0; i < file_count; i++) take_path(&files[i], arguments[i + 2]);
   qsort(files, (size_t)file_count, sizeof *files, compare_files);
   FILE *out = fopen(arguments[1], "wb");
-  if (!out) fail(arguments[1], "cannot be written");
+  if (!out) fail_embedding(arguments[1], "cannot be written");
   fputs("/* Made by embed_sql. */\n#include <stddef.h>\n\n#include \"vtab/stored_select.h\"\n\n", out);
   fputs("const struct stored_select stored_selects[] = {\n", out);
   for (int i = 0; i < file_count; i++) {
     for (int j = 0; j < i; j++) {
-      if (strcmp(files[i].name, files[j].name) == 0) fail(files[i].path, "another file has this name");
+      if (strcmp(files[i].name, files[j].name) == 0) fail_embedding(files[i].path, "another file has this name");
     }
     const char *text = read_file(files[i].path);
-    if (!*text) fail(files[i].path, "empty");
+    if (!*text) fail_embedding(files[i].path, "empty");
     fprintf(out, "  {\"%s\", \"%s\", ", files[i].name, files[i].kind);
     write_title(out, text, files[i].name);
     fputs(", ", out);
@@ -162,7 +164,7 @@ int main(int count, char **arguments) {
     fputs("},\n", out);
   }
   fputs("  {NULL, NULL, NULL, NULL, NULL},\n};\n", out);
-  if (ferror(out) || fclose(out)) fail(arguments[1], "cannot be written");
+  if (ferror(out) || fclose(out)) fail_embedding(arguments[1], "cannot be written");
   free(files);
   return 0;
 }

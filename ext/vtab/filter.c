@@ -129,7 +129,7 @@ static void prepare_real(struct filter *filter, sqlite3_value *value) {
 /* ---- sets of numbers ---- */
 
 /* Makes room for one more element. */
-static int reserve(void **array, size_t *capacity, size_t count, size_t size) {
+static int reserve_filter_items(void **array, size_t *capacity, size_t count, size_t size) {
   if (count < *capacity) return SQLITE_OK;
   size_t larger = *capacity ? *capacity * 2 : 16;
   void *moved = realloc(*array, larger * size);
@@ -139,7 +139,7 @@ static int reserve(void **array, size_t *capacity, size_t count, size_t size) {
   return SQLITE_OK;
 }
 
-static size_t place_of(int64_t value, size_t mask) {
+static size_t place_of_integer(int64_t value, size_t mask) {
   return (size_t)((uint64_t)value * 0x9e3779b97f4a7c15u >> 20) & mask;
 }
 
@@ -159,7 +159,7 @@ static int build_places(struct filter *filter) {
   for (size_t i = 0; i < filter->integer_count; i++) {
     int64_t value = filter->integers[i];
     if (value == INT64_MIN) filter->has_minimum_integer = true;
-    size_t place = place_of(value, mask);
+    size_t place = place_of_integer(value, mask);
     while (filter->places[place] != INT64_MIN && filter->places[place] != value) place = (place + 1) & mask;
     filter->places[place] = value;
   }
@@ -168,7 +168,7 @@ static int build_places(struct filter *filter) {
 
 bool filter_set_has(const struct filter *filter, int64_t value) {
   if (value == INT64_MIN) return filter->has_minimum_integer;
-  size_t mask = filter->place_count - 1, place = place_of(value, mask);
+  size_t mask = filter->place_count - 1, place = place_of_integer(value, mask);
   while (filter->places[place] != INT64_MIN) {
     if (filter->places[place] == value) return true;
     place = (place + 1) & mask;
@@ -189,7 +189,8 @@ static int add_number(struct filter *filter, bool is_real, sqlite3_value *value)
   if (is_real) {
     double minimum, maximum;
     if (!real_interval(TERM_EQUAL, value, &minimum, &maximum)) return SQLITE_OK;
-    result = reserve((void **)&filter->reals, &filter->real_capacity, filter->real_count, sizeof *filter->reals);
+    result = reserve_filter_items((void **)&filter->reals, &filter->real_capacity, filter->real_count,
+                                  sizeof *filter->reals);
     if (!result) filter->reals[filter->real_count++] = minimum;
     return result;
   }
@@ -198,8 +199,8 @@ static int add_number(struct filter *filter, bool is_real, sqlite3_value *value)
                       ? interval_for_integer(TERM_EQUAL, sqlite3_value_int64(value), &minimum, &maximum)
                       : interval_for_real(TERM_EQUAL, sqlite3_value_double(value), &minimum, &maximum);
   if (!is_found) return SQLITE_OK;
-  result =
-      reserve((void **)&filter->integers, &filter->integer_capacity, filter->integer_count, sizeof *filter->integers);
+  result = reserve_filter_items((void **)&filter->integers, &filter->integer_capacity, filter->integer_count,
+                                sizeof *filter->integers);
   if (!result) filter->integers[filter->integer_count++] = minimum;
   return result;
 }
@@ -217,7 +218,9 @@ static int add_text(struct text_list *list, sqlite3_value *value) {
     list->bytes = moved;
     list->capacity = larger;
   }
-  if (reserve((void **)&list->items, &list->item_capacity, list->count, sizeof *list->items)) return SQLITE_NOMEM;
+  if (reserve_filter_items((void **)&list->items, &list->item_capacity, list->count, sizeof *list->items)) {
+    return SQLITE_NOMEM;
+  }
   memcpy(list->bytes + list->used, text, length + 1);
   list->items[list->count++] = (struct text_item){list->used, (uint32_t)length};
   list->used += length + 1;
@@ -236,12 +239,12 @@ static int compare_text(const char *left, size_t left_length, const char *right,
   return (left_length > right_length) - (left_length < right_length);
 }
 
-void filter_look_again(struct filter *filter) {
-  if (filter->kind != FILTER_TEXT_EQUAL && filter->kind != FILTER_TEXT_NOT) return;
-  if (filter->text || pool_count(filter->pool) == filter->pool_count_seen) return;
+string_id filter_find_text(struct filter *filter) {
+  if (pool_count(filter->pool) == filter->pool_count_seen) return 0;
   filter->pool_count_seen = pool_count(filter->pool);
   filter->text =
       pool_find(filter->pool, filter->texts.bytes + filter->texts.items[0].offset, filter->texts.items[0].length);
+  return filter->text;
 }
 
 /* By length first: most texts then differ without a look at their bytes. */
@@ -362,9 +365,7 @@ static int prepare_text(struct filter *filter, sqlite3_value *value) {
   }
   empty_texts(&filter->texts);
   if (add_text(&filter->texts, value)) return SQLITE_NOMEM;
-  if (filter->kind != FILTER_EVERYTHING) {
-    filter_look_again(filter);
-  } else {
+  if (filter->kind == FILTER_EVERYTHING) {
     filter->kind = FILTER_TEXT_MEMO;
     forget_answers(filter);
   }

@@ -3,6 +3,9 @@
 ** Numbers become closed intervals or sets, whatever the type of the value, so that a row costs two comparisons.  Texts
 ** become string ids, or a memo: one answer for each distinct string, found out when the string first turns up.
 **
+** A text that a row has may have come into the pool after the filter was prepared, with a column that was loaded since,
+** by whomever.  So a text that was not found is looked up again when a row is compared with it and the pool has grown.
+**
 ** A filter is prepared anew for every xFilter and keeps its memory, so that the inner side of a join allocates nothing.
 */
 #ifndef TFPROF_FILTER_H
@@ -35,7 +38,11 @@ struct filter {
   bool null_matches;  /* IS NOT value */
   uint16_t column, slot;
   struct pool *pool;
-  union { struct { int64_t minimum, maximum; }; struct { double real_minimum, real_maximum; }; string_id text; };
+  union {
+    struct { int64_t minimum, maximum; };
+    struct { double real_minimum, real_maximum; };
+    string_id text; /* 0: not found yet; see filter_text() */
+  };
   /* FILTER_INTEGER_SET: a hash table with `mask + 1` places; FILTER_REAL_SET */
   int64_t *integers;
   size_t integer_count, integer_capacity;
@@ -60,8 +67,11 @@ int filter_prepare(struct filter *filter, const struct table_spec *spec, const s
                    sqlite3_value *value, struct pool *pool);
 void filter_clear(struct filter *filter);
 
-/* To be called after columns were loaded: a text that was not in the pool may be there now. */
-void filter_look_again(struct filter *filter);
+/* The id of the text of a FILTER_TEXT_EQUAL or _NOT; 0: no text of the pool, and so of no row that is loaded. */
+string_id filter_find_text(struct filter *filter);
+static inline string_id filter_text(struct filter *filter) {
+  return filter->text ? filter->text : filter_find_text(filter);
+}
 
 /* Slow part of filter_matches. */
 int filter_memo_answer(struct filter *filter, sqlite3 *db, string_id id);
@@ -95,8 +105,8 @@ static inline int filter_matches(struct filter *filter, sqlite3 *db, const struc
     }
     case FILTER_REAL_NOT: return reader_real(reader, row) != filter->real_minimum;
     case FILTER_REAL_SET: return filter_reals_have(filter, reader_real(reader, row));
-    case FILTER_TEXT_EQUAL: return (string_id)reader_integer(reader, row) == filter->text;
-    case FILTER_TEXT_NOT: return (string_id)reader_integer(reader, row) != filter->text;
+    case FILTER_TEXT_EQUAL: return (string_id)reader_integer(reader, row) == filter_text(filter);
+    case FILTER_TEXT_NOT: return (string_id)reader_integer(reader, row) != filter_text(filter);
     case FILTER_TEXT_MEMO: break;
   }
   string_id id = (string_id)reader_integer(reader, row);

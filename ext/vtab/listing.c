@@ -3,6 +3,8 @@
 **   tfprof_tables    name, rows, title; asking for `rows` makes the tables that are derived on first use, and reads all
 **                    there is for what diagnostics tells of it.  node_type_patterns, which the user fills, comes last
 **   tfprof_columns   table_name, column_name, type, unit, description: in the order of SELECT *
+**   tfprof_formats   name, description: the kinds of files that tfprof_open() knows by their content; name is what
+**                    profiles.format has
 **   tfprof_views     name, kind, title, parameters, sql, message: `kind` is view, check, function (a SELECT with
 **                    parameters), or broken; `message` says why it cannot be used
 **
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/read.h"
 #include "vtab/classic_cache.h"
 #include "vtab/stored_views.h"
 
@@ -150,35 +153,27 @@ static void add_view(struct connection *connection, struct rows *rows, const str
   sqlite3_free(trouble);
 }
 
-/* The text of the view that loading made, as there is no file of it. */
-static char *advise_text(sqlite3 *db) {
-  sqlite3_stmt *statement;
-  char *text = NULL;
-  const char *sql = "SELECT sql FROM sqlite_temp_master WHERE type = 'view' AND name = '" ADVISE_VIEW "'";
-  if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL)) return NULL;
-  if (sqlite3_step(statement) == SQLITE_ROW) text = sqlite3_mprintf("%s", sqlite3_column_text(statement, 0));
-  sqlite3_finalize(statement);
-  return text;
+static void list_views(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+  (void)used;
+  for (const struct stored_select *select = stored_selects; select->name; select++) add_view(connection, rows, select);
 }
 
-static void list_views(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
-  bool has_check = false;
+static void list_formats(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+  (void)connection;
   (void)used;
-  for (const struct stored_select *select = stored_selects; select->name; select++) {
-    add_view(connection, rows, select);
-    has_check |= strcmp(select->kind, "check") == 0;
+  for (const struct reader *const *reader = readers; *reader; reader++) {
+    for (const struct read_format *const *format = (*reader)->formats; *format; format++) {
+      add_text(rows, (*format)->name);
+      add_text(rows, (*format)->description);
+    }
   }
-  if (!has_check) return;
-  char *text = advise_text(connection->db);
-  add_view(connection, rows,
-           &(struct stored_select){.name = ADVISE_VIEW, .kind = "view", .title = ADVISE_TITLE, .sql = text});
-  sqlite3_free(text);
 }
 
 static const struct listing listings[] = {
     {"tfprof_tables", "CREATE TABLE x(name TEXT, rows INTEGER, title TEXT)", 3, list_tables},
     {"tfprof_columns", "CREATE TABLE x(table_name TEXT, column_name TEXT, type TEXT, unit TEXT, description TEXT)", 5,
      list_columns},
+    {"tfprof_formats", "CREATE TABLE x(name TEXT, description TEXT)", 2, list_formats},
     {"tfprof_views", "CREATE TABLE x(name TEXT, kind TEXT, title TEXT, parameters TEXT, sql TEXT, message TEXT)", 6,
      list_views},
 };

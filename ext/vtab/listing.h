@@ -1,4 +1,5 @@
-/* listing.h: the small tables in which the extension describes itself: tfprof_tables, tfprof_columns, tfprof_views. */
+/* listing.h: the small tables in which the extension describes itself: tfprof_tables, tfprof_columns, tfprof_formats,
+** tfprof_views. */
 #ifndef TFPROF_LISTING_H
 #define TFPROF_LISTING_H
 

@@ -72,7 +72,8 @@ static bool is_among(struct token token, const char *words) {
   for (const char *word = words; *word;) {
     int length = (int)strcspn(word, " ");
     if (length == token.length && sqlite3_strnicmp(token.start, word, length) == 0) return true;
-    word += length + strspn(word + length, " ");
+    word += length;
+    word += strspn(word, " ");
   }
   return false;
 }
@@ -131,7 +132,7 @@ static bool has_outer_join(const char *text) {
 struct view { char *name, *sql; bool is_trigger, is_seen; };
 struct views { struct view *items; size_t count, capacity; }; /* in the order of their names, once all are read */
 
-static int compare_names(const char *name, size_t length, const char *other) {
+static int compare_sql_names(const char *name, size_t length, const char *other) {
   size_t other_length = strlen(other), common = length < other_length ? length : other_length;
   int order = sqlite3_strnicmp(name, other, (int)common);
   return order ? order : (length > other_length) - (length < other_length);
@@ -139,7 +140,7 @@ static int compare_names(const char *name, size_t length, const char *other) {
 
 static int compare_views(const void *left, const void *right) {
   const struct view *a = left, *b = right;
-  return compare_names(a->name, strlen(a->name), b->name);
+  return compare_sql_names(a->name, strlen(a->name), b->name);
 }
 
 static bool add_views(sqlite3 *db, const char *schema, struct views *views) {
@@ -199,12 +200,12 @@ static bool named_reaches_outer_join(struct token token, struct views *views, bo
   size_t low = 0, high = views->count;
   while (low < high) {
     size_t middle = low + (high - low) / 2;
-    if (compare_names(token.start, (size_t)token.length, views->items[middle].name) > 0) low = middle + 1;
+    if (compare_sql_names(token.start, (size_t)token.length, views->items[middle].name) > 0) low = middle + 1;
     else high = middle;
   }
   for (; low < views->count; low++) {
     struct view *view = &views->items[low];
-    if (compare_names(token.start, (size_t)token.length, view->name) != 0) break;
+    if (compare_sql_names(token.start, (size_t)token.length, view->name) != 0) break;
     if (!view->is_trigger && view_reaches_outer_join(view, views, reaches_triggers)) return true;
   }
   return false;

@@ -12,7 +12,8 @@
 ** Before SQLite 3.51, <> IS NOT LIKE GLOB REGEXP and IS NOT NULL are checked by SQLite too: see outer_join.h.
 **
 ** One constraint becomes the access path, the rest filter its rows.  An order is made by the table unless the access
-** path leaves so few rows that SQLite sorts them faster than a permutation of the whole table is built.
+** path leaves so few rows that SQLite sorts them faster than a permutation of the whole table is built, or the table
+** has more rows than a permutation holds.
 */
 #include "vtab/plan.h"
 
@@ -82,6 +83,8 @@ struct choice {
   double part;            /* of them that the query gets */
   double access_part;     /* of them that the access path visits */
 };
+
+static unsigned table_of(const struct choice *choice) { return (unsigned)(choice->table->spec - schema_tables); }
 
 static int column_of(const struct choice *choice, int sql_column) {
   return sql_column < 0 ? 0 : choice->table->sql_columns[sql_column]; /* the rowid is the id */
@@ -306,6 +309,8 @@ static void choose_order(struct choice *choice) {
     /* What is found through an index of equal values comes in the order of ids too; bounds give the order of their
     ** column. */
     if (plan->access == ACCESS_RANGE) return;
+  } else if (store_estimate_rows(choice->table->store, table_of(choice)) > SNAPSHOT_MAXIMUM_INDEXED_ROWS) {
+    return;
   } else if (!is_of_access) {
     if (plan->access != ACCESS_SCAN && choice->access_part < ORDER_THRESHOLD) return;
     ordered.access = ACCESS_ORDER;
@@ -426,7 +431,7 @@ int plan_choose(const struct plan_table *table, sqlite3_index_info *info, char *
   struct plan plan = {.profile_argument = -1, .skip_argument = -1};
   struct choice choice = {
       .table = table, .info = info, .plan = &plan, .is_complete = true, .part = 1, .access_part = 1};
-  choice.rows = (double)store_estimate_rows(table->store, (unsigned)(table->spec - schema_tables));
+  choice.rows = (double)store_estimate_rows(table->store, table_of(&choice));
   int result = choose_profile(&choice, message);
   if (result) return result;
   choose_terms(&choice);

@@ -10,7 +10,7 @@
 **   by:step_id       rows are found through this column (by:id: one row, or a few); else all rows are passed over
 **   order:-dur_ns    rows come in this order, descending with the sign
 **   group:name,kind  the same, for GROUP BY and DISTINCT
-**   distinct:name    the same without repeating rows that are equal in these columns
+**   distinct:name    the same without repeating rows that are equal in these columns, unless their rowid is asked for
 **   reads:name       the columns that the query reads; reads:* all
 **
 ** idxNum is the access path (enum access), which the words `by:`, `order:`, `group:` and `distinct:` explain.
@@ -52,7 +52,8 @@ struct plan {
   uint16_t order_count;        /* 0: any order */
   uint16_t order[PLAN_MAXIMUM_ORDER]; /* what snapshot_order sorts by; column 0 (id): the natural order */
   bool is_descending[PLAN_MAXIMUM_ORDER];
-  bool skips_duplicates;       /* rows equal in all of `order` may be left out but for the first */
+  bool skips_duplicates;       /* rows equal in all of `order` may be left out but for the first, while no more of them
+                               ** is asked for */
   bool lacks_profile;
   int8_t profile_argument, skip_argument; /* -1: not given */
   struct column_set reads;

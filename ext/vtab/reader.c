@@ -1,7 +1,7 @@
 /* reader.c: see reader.h. */
 #include "vtab/reader.h"
 
-static int64_t add(int64_t left, int64_t right) { return (int64_t)((uint64_t)left + (uint64_t)right); }
+static int64_t wrapping_sum(int64_t left, int64_t right) { return (int64_t)((uint64_t)left + (uint64_t)right); }
 
 /* id and profile_id are never stored. */
 static void bind_number(struct column_reader *reader, const struct segment *segment, unsigned column) {
@@ -48,5 +48,5 @@ void reader_bind(struct column_reader *reader, const struct segment *segment, un
       reader->base = 0;
       break;
   }
-  if (!values->is_real) reader->base = add(reader->base, offset_of(segment, spec));
+  if (!values->is_real) reader->base = wrapping_sum(reader->base, offset_of(segment, spec));
 }

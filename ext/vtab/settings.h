@@ -3,7 +3,7 @@
 **
 ** A stored SELECT asks for one with tfprof_setting('check.name', default); a setting exists when a stored SELECT asks
 ** for it, or it is one of those of the program itself: compat (0): 1 makes the classic views and checks do what
-** TensorFlow's profiler does where that is a mistake of it (the list: README.md).
+** TensorFlow's profiler does where that is a mistake of it (the list: ext/classic/README.md).
 */
 #ifndef TFPROF_SETTINGS_H
 #define TFPROF_SETTINGS_H

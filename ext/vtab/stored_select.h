@@ -1,7 +1,11 @@
 /* stored_select.h: the files of sql/views and sql/advise, as data: embed_sql makes it from them when the extension is
-** built. */
+** built.
+**
+** A check that is called as a view is stands in NAME_check.sql: stragglers_check is the check `stragglers`. */
 #ifndef TFPROF_STORED_SELECT_H
 #define TFPROF_STORED_SELECT_H
+
+#include <string.h>
 
 struct stored_select {
   const char *name;       /* the file's name without .sql */
@@ -13,5 +17,12 @@ struct stored_select {
 
 /* By kind and name; ends at the first without a name. */
 extern const struct stored_select stored_selects[];
+
+/* How much of `name` is the name of the check: without _check at its end. */
+static inline size_t stored_check_name_length(const struct stored_select *check) {
+  static const char end[] = "_check";
+  size_t length = strlen(check->name), end_length = sizeof end - 1;
+  return length > end_length && strcmp(check->name + length - end_length, end) == 0 ? length - end_length : length;
+}
 
 #endif

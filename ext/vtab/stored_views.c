@@ -11,40 +11,30 @@
 #include <string.h>
 
 #include "vtab/classic_cache.h"
+#include "vtab/findings.h"
 
 SQLITE_EXTENSION_INIT3
 
-/* What every check has. */
-#define CHECK_COLUMNS "check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
-
-/* What TEMP has before anything is made. */
-struct present {
-  bool *views; /* by the index of stored_selects */
-  bool advise;
-  bool is_empty;
-};
-
-/* One look instead of one for each name, as every CREATE VIEW would have SQLite prepare it again. */
-static int present_read(sqlite3 *db, struct present *present) {
+/* Which of the stored_selects TEMP has before anything is made (to be freed). One look instead of one for each name, as
+** every CREATE VIEW would have SQLite prepare it again. */
+static int read_present(sqlite3 *db, bool **present) {
   size_t count = 0;
   while (stored_selects[count].name) count++;
-  *present = (struct present){.views = calloc(count + 1, sizeof *present->views), .is_empty = true};
-  if (!present->views) return SQLITE_NOMEM;
+  *present = calloc(count + 1, sizeof **present);
+  if (!*present) return SQLITE_NOMEM;
   sqlite3_stmt *statement;
   int result = sqlite3_prepare_v2(db, "SELECT name FROM sqlite_temp_master", -1, &statement, NULL);
   if (result) return result;
   while (sqlite3_step(statement) == SQLITE_ROW) {
     const char *name = (const char *)sqlite3_column_text(statement, 0);
-    present->is_empty = false;
     if (!name) continue;
-    for (size_t i = 0; i < count; i++) present->views[i] |= sqlite3_stricmp(name, stored_selects[i].name) == 0;
-    present->advise |= sqlite3_stricmp(name, ADVISE_VIEW) == 0;
+    for (size_t i = 0; i < count; i++) (*present)[i] |= sqlite3_stricmp(name, stored_selects[i].name) == 0;
   }
   return sqlite3_finalize(statement);
 }
 
 /* Keeps the first message. */
-static int run(sqlite3 *db, const char *sql, char **message) {
+static int run_view_sql(sqlite3 *db, const char *sql, char **message) {
   char *own = NULL;
   if (!sql) return SQLITE_NOMEM;
   int result = sqlite3_exec(db, sql, NULL, NULL, &own);
@@ -58,37 +48,16 @@ static int run(sqlite3 *db, const char *sql, char **message) {
 
 static int create_view(sqlite3 *db, const char *name, const char *sql, unsigned *created, char **message) {
   char *statement = sqlite3_mprintf("CREATE TEMP VIEW \"%w\" AS\n%s", name, sql);
-  int result = run(db, statement, message);
+  int result = run_view_sql(db, statement, message);
   sqlite3_free(statement);
   if (!result) ++*created;
   return result;
 }
 
-/* The SELECT of the view `advise`, of all checks, or only of those that can be used; NULL: no memory, or no check. */
-static char *advise_sql(sqlite3 *db, bool of_all) {
-  sqlite3_str *text = sqlite3_str_new(db);
-  const char *joint = "SELECT " CHECK_COLUMNS "\nFROM (";
-  for (const struct stored_select *select = stored_selects; select->name; select++) {
-    bool is_missing;
-    if (strcmp(select->kind, "check") != 0) continue;
-    char *trouble = of_all ? NULL : stored_view_trouble(db, select, &is_missing);
-    if (!trouble) sqlite3_str_appendf(text, "%sSELECT " CHECK_COLUMNS "\n  FROM temp.%s", joint, select->name);
-    if (!trouble) joint = "\n  UNION ALL ";
-    sqlite3_free(trouble);
-  }
-  if (sqlite3_str_length(text)) {
-    sqlite3_str_appendall(text, ")\nORDER BY saves_ns DESC NULLS LAST, severity = 'info', check_name, subject, message,"
-                                "\n  severity, value, evidence");
-  }
-  return sqlite3_str_finish(text);
-}
-
-static int create_all(sqlite3 *db, const struct present *present, unsigned *created, char **message) {
-  /* Whether nothing of the user's, and no view that failed, can be what a check reads. */
-  bool is_all_ours = present->is_empty;
-  int result = run(db, classic_types_sql, message);
+static int create_all(sqlite3 *db, const bool *present, unsigned *created, char **message) {
+  int result = run_view_sql(db, classic_types_sql, message);
   for (size_t i = 0; stored_selects[i].name && !result; i++) {
-    if (stored_selects[i].parameters || present->views[i]) continue;
+    if (stored_selects[i].parameters || present[i]) continue;
     result = create_view(db, stored_selects[i].name, stored_selects[i].sql, created, message);
     /* A file with an error concerns nobody but who reads tfprof_views; any other failure would be repeated by all
     ** others. */
@@ -96,33 +65,26 @@ static int create_all(sqlite3 *db, const struct present *present, unsigned *crea
       sqlite3_free(*message);
       *message = NULL;
       result = SQLITE_OK;
-      is_all_ours = false;
     }
   }
-  if (result || present->advise) return result;
-  /* To try a check is to have SQLite compile it; all of them take half as long as making the views. Ours do compile,
-  ** as the tests see to it, unless something of the user's is in their way. */
-  char *sql = advise_sql(db, is_all_ours);
-  if (sql) result = create_view(db, ADVISE_VIEW, sql, created, message);
-  sqlite3_free(sql);
   return result;
 }
 
 int stored_views_create(struct connection *connection, unsigned *created, char **message) {
   sqlite3 *db = connection->db;
-  struct present present;
+  bool *present;
   char *first = NULL;
   *created = 0;
   *message = NULL;
-  int result = present_read(db, &present);
+  int result = read_present(db, &present);
   if (!result) {
     /* One transaction instead of dozens. Where it cannot be had each view is made by itself. */
-    bool has_savepoint = run(db, "SAVEPOINT tfprof_views", &first) == SQLITE_OK;
-    result = create_all(db, &present, created, message);
-    if (has_savepoint) run(db, "RELEASE tfprof_views", &first);
+    bool has_savepoint = run_view_sql(db, "SAVEPOINT tfprof_views", &first) == SQLITE_OK;
+    result = create_all(db, present, created, message);
+    if (has_savepoint) run_view_sql(db, "RELEASE tfprof_views", &first);
   }
   sqlite3_free(first);
-  free(present.views);
+  free(present);
   return result;
 }
 

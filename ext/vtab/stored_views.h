@@ -5,10 +5,6 @@
 #include "vtab/connection.h"
 #include "vtab/stored_select.h"
 
-/* The view that puts all checks together. */
-#define ADVISE_VIEW "advise"
-#define ADVISE_TITLE "What to do about it: the findings of all checks, those that save most first."
-
 /* Makes those that are missing, and the table node_type_patterns; *created counts the views. A view of that name that
 ** is there already stays. On failure *message may say why (to be freed with sqlite3_free), and what could not be made
 ** can be made later. */

@@ -131,7 +131,7 @@ static int view_close(sqlite3_vtab_cursor *base) {
   return SQLITE_OK;
 }
 
-static int fail(struct view_cursor *cursor, int result) {
+static int fail_view(struct view_cursor *cursor, int result) {
   const struct view *view = (const struct view *)cursor->base.pVtab;
   cursor->is_at_end = true;
   connection_table_message(cursor->base.pVtab, view->select->name, "%s", sqlite3_errmsg(view->db));
@@ -141,7 +141,7 @@ static int fail(struct view_cursor *cursor, int result) {
 static int view_next(sqlite3_vtab_cursor *base) {
   struct view_cursor *cursor = (struct view_cursor *)base;
   int result = sqlite3_step(cursor->statement);
-  if (result != SQLITE_ROW && result != SQLITE_DONE) return fail(cursor, result);
+  if (result != SQLITE_ROW && result != SQLITE_DONE) return fail_view(cursor, result);
   cursor->is_at_end = result == SQLITE_DONE;
   cursor->row++;
   return SQLITE_OK;
@@ -158,11 +158,11 @@ static int view_filter(sqlite3_vtab_cursor *base, int number, const char *text, 
   sqlite3_reset(cursor->statement);
   if (!cursor->statement) {
     int result = sqlite3_prepare_v2(view->db, view->select->sql, -1, &cursor->statement, NULL);
-    if (result) return fail(cursor, result);
+    if (result) return fail_view(cursor, result);
   }
   for (int i = 0; i < count; i++) {
     int result = sqlite3_bind_value(cursor->statement, i + 1, values[i]);
-    if (result) return fail(cursor, result);
+    if (result) return fail_view(cursor, result);
     sqlite3_value_free(cursor->parameters[i]);
     cursor->parameters[i] = sqlite3_value_dup(values[i]);
     if (!cursor->parameters[i]) return SQLITE_NOMEM;

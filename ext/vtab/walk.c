@@ -1,6 +1,7 @@
 /* walk.c: how a walk goes on, what it leaves out, and the segments that it enters.  See cursor.h. */
 #include "vtab/cursor.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,20 +84,24 @@ static int bind_segment(struct cursor *cursor, size_t index) {
     int result =
         cursor_finish(cursor, snapshot_require_segment(cursor->snapshot, index, &cursor->plan.reads, &error), &error);
     if (result) return result;
-    for (unsigned i = 0; i < cursor->active_count; i++) filter_look_again(cursor->active[i]);
   }
   struct bound_segment *bound = malloc(sizeof *bound + cursor->slot_count * sizeof bound->readers[0]);
   if (!bound) return SQLITE_NOMEM;
   bound->segment = segment;
   bound->prefetch_count = 0;
-  for (unsigned i = 0; i < cursor->slot_count; i++) reader_bind(&bound->readers[i], segment, cursor->slot_columns[i]);
+  for (unsigned i = 0; i < cursor->slot_count; i++) {
+    assert(cursor->slot_columns[i] <= 1 || segment->columns[cursor->slot_columns[i]]);
+    reader_bind(&bound->readers[i], segment, cursor->slot_columns[i]);
+  }
   plan_prefetch(cursor, bound);
   cursor->bound[index] = bound;
   return SQLITE_OK;
 }
 
 int walk_enter(struct cursor *cursor, uint64_t position) {
+  assert(position < cursor->snapshot->rows);
   size_t index = find_segment(cursor, position);
+  assert(cursor->snapshot->positions[index] <= position && position < cursor->snapshot->positions[index + 1]);
   if (!cursor->bound[index]) {
     int result = bind_segment(cursor, index);
     if (result) return result;
@@ -156,8 +161,9 @@ static bool equals_last(const struct cursor *cursor) {
   return true;
 }
 
-/* Goes past all rows that equal the one handed out last. They lie together, so that their end is found in steps that
-** double, and then by halving. */
+/* Goes past all rows that equal the one handed out last: with the same values, SQLite makes of them what it made of
+** that one. Not where it asked for the rowid on the way, which colUsed does not tell beforehand. They lie together, so
+** that their end is found in steps that double, and then by halving. */
 static int skip_duplicates(struct cursor *cursor) {
   uint64_t left = cursor->step == 1 ? cursor->stop - cursor->index : cursor->index - cursor->stop;
   uint64_t equal = 0, unequal = left; /* rows ahead that are known to be equal; the first known not to be */
@@ -182,6 +188,7 @@ static void remember_last(struct cursor *cursor) {
     cursor->last[i] = reader_value(reader, cursor->row);
   }
   cursor->has_last = true;
+  cursor->is_told_apart = false;
 }
 
 /* 1, 0, or -1: an error of a function. */
@@ -216,21 +223,23 @@ static bool is_interrupted(struct cursor *cursor) {
   return is_interrupted_now;
 }
 
-/* Whether no row of the segment at this position can match, which a column says that has one value in all of them:
-** then nothing of the segment is loaded, and the walk goes on behind it. */
-static bool passes_over(struct cursor *cursor, uint64_t position) {
-  size_t index = find_segment(cursor, position);
+int walk_common_answer(const struct cursor *cursor, struct filter *filter, const struct segment *segment) {
+  struct column_reader reader;
+  if (filter->column > 1 && !segment->columns[filter->column]) return -1;
+  reader_bind(&reader, segment, filter->column);
+  bool is_same = reader.kind == READER_NULL || reader.kind == READER_CONSTANT || reader.kind == READER_REAL_CONSTANT;
+  if (!is_same || reader.nulls) return -1;
+  return filter_matches(filter, cursor_table(cursor)->connection->db, &reader, 0);
+}
+
+/* Whether no row of the segment can match, which a column says that has one value in all of them: then the walk goes on
+** behind it. */
+static bool passes_over(struct cursor *cursor, size_t index) {
   const struct segment *segment = cursor->snapshot->segments[index];
   bool is_excluded = false;
-  if (cursor->list || cursor->bound[index]) return false;
-  for (unsigned i = 0; i < cursor->active_count && !is_excluded; i++) {
-    struct filter *filter = cursor->active[i];
-    const struct column *column = filter->column > 1 ? segment->columns[filter->column] : NULL;
-    if (!column || column->form != COLUMN_CONSTANT || column->nulls) continue;
-    struct column_reader reader;
-    reader_bind(&reader, segment, filter->column);
-    is_excluded = filter_matches(filter, cursor_table(cursor)->connection->db, &reader, 0) == 0;
-  }
+  if (cursor->list) return false;
+  for (unsigned i = 0; i < cursor->active_count && !is_excluded; i++)
+    is_excluded = walk_common_answer(cursor, cursor->active[i], segment) == 0;
   if (!is_excluded) return false;
   uint64_t begin = cursor->snapshot->positions[index], end = cursor->snapshot->positions[index + 1];
   uint64_t next = cursor->step == 1 ? end : begin - 1;
@@ -239,9 +248,21 @@ static bool passes_over(struct cursor *cursor, uint64_t position) {
   return true;
 }
 
+/* Enters the segment of a position. *is_passed: no row of it can match, which may be known before it is loaded or only
+** then. */
+static int enter_or_pass(struct cursor *cursor, uint64_t position, bool *is_passed) {
+  size_t index = find_segment(cursor, position);
+  bool is_known = cursor->bound[index] != NULL;
+  *is_passed = !is_known && passes_over(cursor, index);
+  if (*is_passed) return SQLITE_OK;
+  int result = walk_enter(cursor, position);
+  if (!result && !is_known) *is_passed = passes_over(cursor, index);
+  return result;
+}
+
 int walk_next(struct cursor *cursor) {
   uint32_t rejected = 0;
-  if (cursor->has_last) {
+  if (cursor->has_last && !cursor->is_told_apart) {
     int result = skip_duplicates(cursor);
     if (result) {
       cursor->is_at_end = true;
@@ -259,12 +280,13 @@ int walk_next(struct cursor *cursor) {
         prefetch(cursor, ahead);
     }
     if (position - cursor->segment_begin >= cursor->segment_rows) {
-      if (cursor->active_count && passes_over(cursor, position)) continue;
-      int result = walk_enter(cursor, position);
+      bool is_passed;
+      int result = enter_or_pass(cursor, position, &is_passed);
       if (result) {
         cursor->is_at_end = true;
         return result;
       }
+      if (is_passed) continue;
     }
     uint32_t row = (uint32_t)(position - cursor->segment_begin);
     if (cursor->active_count) {

@@ -62,20 +62,12 @@ static bool narrow(const struct cursor *cursor, const struct filter *filter, str
   return true;
 }
 
-/* What a filter answers for every row there is, 0 or 1, where its column is loaded and has one value in each segment;
-** -1: not the same for all, or not known. */
+/* What a filter answers for every row there is, as walk_common_answer(); -1: not the same for all, or not known. */
 static int common_answer(const struct cursor *cursor, struct filter *filter) {
   const struct snapshot *snapshot = cursor->snapshot;
   int common = -1;
   for (size_t i = 0; i < snapshot->segment_count; i++) {
-    const struct segment *segment = snapshot->segments[i];
-    struct column_reader reader;
-    if (filter->column > 1 && !segment->columns[filter->column]) return -1;
-    reader_bind(&reader, segment, filter->column);
-    bool is_same =
-        reader.kind == READER_NULL || reader.kind == READER_CONSTANT || reader.kind == READER_REAL_CONSTANT;
-    if (!is_same || reader.nulls) return -1;
-    int answer = filter_matches(filter, cursor_table(cursor)->connection->db, &reader, 0);
+    int answer = walk_common_answer(cursor, filter, snapshot->segments[i]);
     if (answer < 0 || (i && answer != common)) return -1;
     common = answer;
   }
@@ -144,6 +136,7 @@ static void deactivate(struct cursor *cursor, const struct filter *filter) {
 /* Counts a lookup by the column; true when an index pays. */
 static bool wants_index(const struct cursor *cursor, unsigned column) {
   struct table *table = cursor_table(cursor);
+  if (cursor->snapshot->rows > SNAPSHOT_MAXIMUM_INDEXED_ROWS) return false;
   uint64_t generation = store_generation(table->connection->store);
   if (generation != table->generation) {
     memset(table->lookups, 0, sizeof table->lookups);
@@ -202,9 +195,8 @@ static int walk_equal(struct cursor *cursor) {
   connection_begin(cursor_table(cursor)->connection);
   enum tfprof_status status = TFPROF_OK;
   if (filter->kind == FILTER_TEXT_EQUAL) {
-    if (!filter->text) status = require_text(cursor, filter->column, &error);
-    filter_look_again(filter);
-    value = (struct value){.kind = VALUE_TEXT, .text = filter->text};
+    if (!filter_text(filter)) status = require_text(cursor, filter->column, &error);
+    value = (struct value){.kind = VALUE_TEXT, .text = filter_text(filter)};
   }
   if (!status && (value.kind != VALUE_TEXT || value.text))
     status = look_up(cursor, filter->column, value, &list, &count, &error);
@@ -234,8 +226,8 @@ static enum tfprof_status append_positions(struct cursor *cursor, size_t *used, 
 }
 
 /* Collects the rows of one value of an IN. */
-static enum tfprof_status collect(struct cursor *cursor, unsigned column, struct value value, size_t *used,
-                                  struct tfprof_error *error) {
+static enum tfprof_status collect_keys(struct cursor *cursor, unsigned column, struct value value, size_t *used,
+                                       struct tfprof_error *error) {
   const uint32_t *list = NULL;
   uint64_t count = 0;
   if (column == 0) {
@@ -252,8 +244,8 @@ static enum tfprof_status collect_all(struct cursor *cursor, struct filter *filt
   enum tfprof_status status = TFPROF_OK;
   if (filter->kind == FILTER_INTEGER_SET) {
     for (size_t i = 0; i < filter->integer_count && !status; i++) {
-      status = collect(cursor, filter->column, (struct value){.kind = VALUE_INTEGER, .integer = filter->integers[i]},
-                       used, error);
+      status = collect_keys(cursor, filter->column,
+                            (struct value){.kind = VALUE_INTEGER, .integer = filter->integers[i]}, used, error);
     }
     return status;
   }
@@ -261,7 +253,8 @@ static enum tfprof_status collect_all(struct cursor *cursor, struct filter *filt
   for (size_t i = 0; i < filter->texts.count && !status; i++) {
     const struct text_item *item = &filter->texts.items[i];
     string_id text = pool_find(store_pool(cursor->snapshot->store), filter->texts.bytes + item->offset, item->length);
-    if (text) status = collect(cursor, filter->column, (struct value){.kind = VALUE_TEXT, .text = text}, used, error);
+    if (text)
+      status = collect_keys(cursor, filter->column, (struct value){.kind = VALUE_TEXT, .text = text}, used, error);
   }
   return status;
 }
@@ -270,7 +263,7 @@ static int walk_in(struct cursor *cursor) {
   struct filter *filter = access_filter(cursor);
   struct tfprof_error error;
   size_t used = 0, kept = 0;
-  if (!filter || cursor->snapshot->rows > UINT32_MAX) return walk_scan(cursor);
+  if (!filter || cursor->snapshot->rows > SNAPSHOT_MAXIMUM_INDEXED_ROWS) return walk_scan(cursor);
   if (cursor->plan.column != 0 && !wants_index(cursor, cursor->plan.column)) return walk_scan(cursor);
   connection_begin(cursor_table(cursor)->connection);
   int result = cursor_finish(cursor, collect_all(cursor, filter, &used, &error), &error);
@@ -363,7 +356,6 @@ static int walk_order(struct cursor *cursor) {
   if (!status) status = snapshot_require(cursor->snapshot, &plan->reads, &error);
   int result = cursor_finish(cursor, status, &error);
   if (result) return result;
-  for (unsigned i = 0; i < cursor->active_count; i++) filter_look_again(cursor->active[i]);
   for (unsigned i = 1; i < plan->order_count; i++) {
     if (plan->is_descending[i] != plan->is_descending[0]) return walk_mixed_order(cursor, list);
   }

@@ -1,11 +1,19 @@
-/* output_file.c: see output_file.h.  zlib's gzFile writes both plain and compressed files, and buffers. */
+/* output_file.c: see output_file.h.  zlib's gzFile writes both plain and compressed files, and buffers.
+**
+** Where the bytes go is found out once, on opening (see find_place): the last name of a chain of symbolic links, and
+** whether it is one that can be replaced.  The new file is made by mkostemp in the same directory, so that nothing that
+** lies there, nor a link that another user laid there, is ever written into, and rename() stays within a file system.
+*/
 #include "write/output_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -14,47 +22,184 @@
 struct output_file {
   gzFile stream;
   bool has_failed;
-  int reason; /* errno of the first failure */
-  char *path, *partial;
+  int reason;    /* errno of the first failure */
+  char *path;    /* as it was given, for messages */
+  char *place;   /* what is replaced: the path without symbolic links; NULL: a stream, nothing is */
+  char *partial; /* what is written until then */
 };
 
-enum { BUFFER_BYTES = 1 << 18, LONGEST_PIECE = 1 << 30 };
+enum { BUFFER_BYTES = 1 << 18, LONGEST_PIECE = 1 << 30, MOST_LINKS = 40 };
+
+static const char partial_name[] = ".tfprof-XXXXXX"; /* short, so that it fits wherever a name does */
 
 static void output_free(struct output_file *file) {
   if (file) {
     free(file->path);
+    free(file->place);
     free(file->partial);
   }
   free(file);
 }
 
+/* ---- where to ---- */
+
+/* The directory of `path` without symbolic links, a slash, and the last part of `path`; NULL with errno. */
+static char *in_real_directory(const char *path) {
+  const char *slash = strrchr(path, '/');
+  char *parent = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+  char *directory = parent ? realpath(parent, NULL) : NULL, *place = NULL;
+  const char *name = slash ? slash + 1 : path;
+  if (directory && asprintf(&place, "%s/%s", strcmp(directory, "/") ? directory : "", name) < 0) place = NULL;
+  free(parent);
+  free(directory);
+  return place;
+}
+
+/* What a symbolic link leads to, without the links on the way there; frees `link`. NULL with errno. */
+static char *follow_link(char *link) {
+  char *target = malloc(PATH_MAX + 1), *joined = NULL, *place = NULL;
+  ssize_t length = target ? readlink(link, target, PATH_MAX) : -1;
+  if (length >= 0) {
+    target[length] = '\0';
+    *(strrchr(link, '/') + 1) = '\0';
+    if (*target == '/') place = in_real_directory(target);
+    else if (asprintf(&joined, "%s%s", link, target) >= 0) place = in_real_directory(joined);
+  }
+  free(joined);
+  free(target);
+  free(link);
+  return place;
+}
+
+/* Follows the links that end the path. *place is NULL where the last of them is one of the kernel's own (/dev/stdout,
+** /dev/fd/3): those are open already, and only ever written into. false with errno. */
+static bool find_place(const char *path, char **place) {
+  struct stat info;
+  *place = in_real_directory(path);
+  for (unsigned i = 0; *place && lstat(*place, &info) == 0 && S_ISLNK(info.st_mode); i++) {
+    if (strncmp(*place, "/proc/", 6) == 0) {
+      free(*place);
+      *place = NULL;
+      return true;
+    }
+    if (i == MOST_LINKS) {
+      free(*place);
+      *place = NULL;
+      errno = ELOOP;
+      return false;
+    }
+    *place = follow_link(*place);
+  }
+  return *place != NULL;
+}
+
+/* A file beside file->place, with the mode of the one that is there; a descriptor, or -1 with errno. */
+static int open_partial(struct output_file *file, const struct stat *present) {
+  const char *name = strrchr(file->place, '/') + 1;
+  if (!*name) {
+    errno = EISDIR;
+    return -1;
+  }
+  if (present && access(file->place, W_OK)) return -1; /* what its owner has made read-only stays */
+  if (asprintf(&file->partial, "%.*s%s", (int)(name - file->place), file->place, partial_name) < 0) {
+    file->partial = NULL;
+    errno = ENOMEM;
+    return -1;
+  }
+  int descriptor = mkostemp(file->partial, O_CLOEXEC);
+  if (descriptor < 0) {
+    free(file->partial);
+    file->partial = NULL;
+    return -1;
+  }
+  if (present) {
+    /* Its owner only where that is allowed; and before the mode, some bits of which a change of owner takes away. */
+    if (fchown(descriptor, present->st_uid, present->st_gid)) errno = 0;
+    if (fchmod(descriptor, present->st_mode & 07777)) errno = 0;
+  }
+  return descriptor;
+}
+
+/* A descriptor to write to, or -1 with errno, or with 0 in errno where `error` is set already. */
+static int open_place(struct output_file *file, enum tfprof_status *status, struct tfprof_error *error) {
+  struct stat info;
+  errno = 0;
+  if (!find_place(file->path, &file->place)) return -1;
+  bool is_there = stat(file->place ? file->place : file->path, &info) == 0;
+  if (is_there && S_ISDIR(info.st_mode)) {
+    *status = error_set(error, TFPROF_IO, "%s: is a directory; name a file in it", file->path);
+    return -1;
+  }
+  if (file->place && (!is_there || S_ISREG(info.st_mode))) return open_partial(file, is_there ? &info : NULL);
+  free(file->place);
+  file->place = NULL;
+  /* Without waiting for a reader, which could be for ever and would not notice an interrupt. */
+  int descriptor = open(file->path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0 && errno == ENXIO && is_there && S_ISFIFO(info.st_mode)) {
+    *status = error_set(error, TFPROF_IO, "%s: nobody reads this FIFO; start what reads it first", file->path);
+  } else if (descriptor < 0 && errno == ENXIO && is_there && S_ISSOCK(info.st_mode)) {
+    *status = error_set(error, TFPROF_IO, "%s: is a socket, which cannot be written to as a file", file->path);
+  } else if (descriptor >= 0) {
+    fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+  }
+  return descriptor;
+}
+
 enum tfprof_status output_open(struct output_file **made, const char *path, bool compress, struct tfprof_error *error) {
   struct output_file *file = calloc(1, sizeof *file);
-  size_t length = strlen(path);
+  enum tfprof_status status = TFPROF_OK;
   *made = NULL;
-  if (file) {
-    file->path = strdup(path);
-    file->partial = malloc(length + sizeof ".partial");
-  }
-  if (!file || !file->path || !file->partial) {
+  if (file) file->path = strdup(path);
+  if (!file || !file->path) {
     output_free(file);
     return error_no_memory(error);
   }
-  memcpy(file->partial, path, length);
-  memcpy(file->partial + length, ".partial", sizeof ".partial");
-  errno = 0;
-  file->stream = gzopen(file->partial, compress ? "wb6" : "wbT");
-  if (!file->stream) {
-    enum tfprof_status status = errno ? error_io(error, path, "cannot be written") : error_no_memory(error);
+  int descriptor = open_place(file, &status, error);
+  if (descriptor < 0) {
+    if (!status) status = errno == ENOMEM ? error_no_memory(error) : error_io(error, path, "cannot be written");
     output_free(file);
     return status;
+  }
+  file->stream = gzdopen(descriptor, compress ? "wb6" : "wbT");
+  if (!file->stream) {
+    close(descriptor);
+    if (file->partial) unlink(file->partial);
+    output_free(file);
+    return error_no_memory(error);
   }
   gzbuffer(file->stream, BUFFER_BYTES);
   *made = file;
   return TFPROF_OK;
 }
 
-void output_bytes(struct output_file *file, const void *bytes, size_t length) {
+/* ---- what ---- */
+
+/* A reader that goes away is an error of this file (EPIPE), and must not end the program that we are loaded into: the
+** signal of it stays with this thread, and is taken away where it was not pending before. */
+struct pipe_guard {
+  sigset_t pipe, before;
+  bool was_pending;
+};
+
+static struct pipe_guard guard_pipe(void) {
+  struct pipe_guard guard;
+  sigset_t pending;
+  sigemptyset(&guard.pipe);
+  sigaddset(&guard.pipe, SIGPIPE);
+  guard.was_pending = sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &guard.pipe, &guard.before);
+  return guard;
+}
+
+static void end_guard(const struct pipe_guard *guard) {
+  int reason = errno;
+  while (!guard->was_pending && sigtimedwait(&guard->pipe, NULL, &(struct timespec){0, 0}) < 0 && errno == EINTR) {
+  }
+  pthread_sigmask(SIG_SETMASK, &guard->before, NULL);
+  errno = reason;
+}
+
+static void write_pieces(struct output_file *file, const void *bytes, size_t length) {
   const char *at = bytes;
   while (length && !file->has_failed) {
     unsigned piece = length < LONGEST_PIECE ? (unsigned)length : LONGEST_PIECE;
@@ -66,6 +211,16 @@ void output_bytes(struct output_file *file, const void *bytes, size_t length) {
     at += piece;
     length -= piece;
   }
+}
+
+void output_bytes(struct output_file *file, const void *bytes, size_t length) {
+  if (file->place) {
+    write_pieces(file, bytes, length);
+    return;
+  }
+  struct pipe_guard guard = guard_pipe();
+  write_pieces(file, bytes, length);
+  end_guard(&guard);
 }
 
 void output_text(struct output_file *file, const char *text) { output_bytes(file, text, strlen(text)); }
@@ -85,10 +240,29 @@ void output_json_text(struct output_file *file, const char *text, size_t length)
   json_text_write(text, length, take_bytes, file);
 }
 
+static ssize_t take_stream(void *file, const char *bytes, size_t length) {
+  output_bytes(file, bytes, length);
+  return (ssize_t)length;
+}
+
+FILE *output_stream(struct output_file *file) {
+  return fopencookie(file, "w", (cookie_io_functions_t){.write = take_stream});
+}
+
+/* ---- the end ---- */
+
+/* zlib's result; frees the stream. */
+static int close_stream(struct output_file *file) {
+  struct pipe_guard guard = guard_pipe();
+  errno = 0;
+  int result = gzclose(file->stream);
+  end_guard(&guard);
+  return result;
+}
+
 enum tfprof_status output_commit(struct output_file *file, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
-  errno = 0;
-  int closed = gzclose(file->stream);
+  int closed = close_stream(file);
   if (!file->has_failed && closed != Z_OK) {
     file->has_failed = true;
     file->reason = errno;
@@ -96,17 +270,17 @@ enum tfprof_status output_commit(struct output_file *file, struct tfprof_error *
   if (file->has_failed) {
     errno = file->reason ? file->reason : EIO;
     status = error_io(error, file->path, "cannot be written");
-  } else if (rename(file->partial, file->path)) {
+  } else if (file->partial && rename(file->partial, file->place)) {
     status = error_io(error, file->path, "cannot be given its name");
   }
-  if (status) unlink(file->partial);
+  if (status && file->partial) unlink(file->partial);
   output_free(file);
   return status;
 }
 
 void output_abandon(struct output_file *file) {
   if (!file) return;
-  gzclose(file->stream);
-  unlink(file->partial);
+  close_stream(file);
+  if (file->partial) unlink(file->partial);
   output_free(file);
 }

@@ -1,16 +1,22 @@
 /* output_file.h: a file that is there whole or not at all.
 **
-** What is exported goes to PATH.partial and takes its name only when everything has been written, so that a full disk
-** or Ctrl-C never leaves half a file under the name, nor takes away the file that was there before.
+** What is exported goes to a new file beside PATH and takes its name only when everything has been written, so that a
+** full disk or Ctrl-C never leaves half a file under the name, nor takes away the file that was there before.  Only a
+** regular file is ever replaced, and keeps its mode; a new one is its owner's alone (0600).  What a symbolic link leads
+** to is written, and the link stays.  A device or a FIFO, and what /dev/stdout and /dev/fd/N name, is written into as a
+** stream, which takes what has come until a failure.
 */
 #ifndef TFPROF_OUTPUT_FILE_H
 #define TFPROF_OUTPUT_FILE_H
+
+#include <stdio.h>
 
 #include "dump/error.h"
 
 struct output_file;
 
-/* Begins a file; `compress` makes it gzip. TFPROF_IO when it cannot be made, with the path and the reason. */
+/* Begins a file; `compress` makes it gzip. TFPROF_IO when it cannot be made: the path is a directory, a socket, a FIFO
+** that nobody reads, not writable, ...; with the path and the reason. */
 enum tfprof_status output_open(struct output_file **file, const char *path, bool compress, struct tfprof_error *error);
 /* Appends. A failure is remembered and told by output_commit, so that callers need not look after each piece. */
 void output_bytes(struct output_file *file, const void *bytes, size_t length);
@@ -19,6 +25,9 @@ void output_text(struct output_file *file, const char *text);
 void output_format(struct output_file *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A JSON string, with its quotes: see json_text.h. */
 void output_json_text(struct output_file *file, const char *text, size_t length);
+/* A stream of the C library that appends; to be closed with fclose() before the file is committed or abandoned. NULL:
+** no memory. */
+FILE *output_stream(struct output_file *file);
 /* Gives the file its name, and frees. On failure (TFPROF_IO) nothing is left behind. */
 enum tfprof_status output_commit(struct output_file *file, struct tfprof_error *error);
 /* Removes what was written, and frees. NULL is allowed. */

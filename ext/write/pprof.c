@@ -255,8 +255,37 @@ static void write_types(const struct pprof *profile, struct output_file *file) {
   }
 }
 
+/* A sample is written with its whole stack, so that stacks a hundred thousand deep would take more than all else: where
+** frames are more than these, stacks lose their outermost ones. */
+enum { FREE_FRAMES = 1 << 24, FRAMES_OF_A_SAMPLE = 64, FEWEST_FRAMES = 64 };
+
+/* How many frames each stack may have. 0: no memory. */
+static uint32_t find_most_frames(const struct pprof *profile) {
+  const struct node *nodes = (const struct node *)profile->nodes.items;
+  size_t count = profile->nodes.count;
+  uint32_t *depths = malloc((count + 1) * sizeof *depths), most = FEWEST_FRAMES;
+  uint64_t allowed = FREE_FRAMES + FRAMES_OF_A_SAMPLE * pprof_sample_count(profile), frames;
+  if (!depths) return 0;
+  for (size_t i = 0; i < count; i++) { /* a caller is made before what it calls */
+    depths[i] = nodes[i].caller ? depths[nodes[i].caller - 1] + 1 : 1;
+    if (depths[i] > most) most = depths[i];
+  }
+  for (;; most /= 2) {
+    frames = 0;
+    for (size_t i = 0; i < count; i++) frames += !has_value(profile, i) ? 0 : depths[i] < most ? depths[i] : most;
+    for (size_t i = 0; i < profile->labelled_count; i++) {
+      uint32_t node = profile->labelled[i].node, depth = node ? depths[node - 1] : 0;
+      frames += depth < most ? depth : most;
+    }
+    if (frames <= allowed || most <= FEWEST_FRAMES) break;
+  }
+  free(depths);
+  return most;
+}
+
 /* `bytes` is reused from sample to sample. */
 struct sample_buffer {
+  uint32_t most_frames;
   uint8_t *bytes;
   size_t capacity;
 };
@@ -266,7 +295,9 @@ static bool write_sample(const struct pprof *profile, struct output_file *file, 
                          uint32_t node, const int64_t *values, const struct labelled *label) {
   const struct node *nodes = (const struct node *)profile->nodes.items;
   size_t location_bytes = 0, value_bytes = 0;
-  for (uint32_t at = node; at; at = nodes[at - 1].caller) location_bytes += varint_length(nodes[at - 1].location);
+  uint32_t frames = 0;
+  for (uint32_t at = node; at && frames < buffer->most_frames; at = nodes[at - 1].caller, frames++)
+    location_bytes += varint_length(nodes[at - 1].location);
   for (unsigned k = 0; k < profile->type_count; k++) value_bytes += varint_length((uint64_t)values[k]);
   size_t needed = location_bytes + value_bytes + 6 * LONGEST_FIELD;
   if (needed > buffer->capacity) {
@@ -276,7 +307,8 @@ static bool write_sample(const struct pprof *profile, struct output_file *file, 
     buffer->capacity = needed * 2;
   }
   uint8_t *end = field(buffer->bytes, SAMPLE_LOCATIONS, location_bytes);
-  for (uint32_t at = node; at; at = nodes[at - 1].caller) end = varint_write(end, nodes[at - 1].location);
+  for (uint32_t at = node; frames; at = nodes[at - 1].caller, frames--)
+    end = varint_write(end, nodes[at - 1].location);
   end = field(end, SAMPLE_VALUES, value_bytes);
   for (unsigned k = 0; k < profile->type_count; k++) end = varint_write(end, (uint64_t)values[k]);
   if (label) {
@@ -291,8 +323,8 @@ static bool write_sample(const struct pprof *profile, struct output_file *file, 
 }
 
 static bool write_samples(const struct pprof *profile, struct output_file *file) {
-  struct sample_buffer buffer = {0};
-  bool ok = true;
+  struct sample_buffer buffer = {.most_frames = find_most_frames(profile)};
+  bool ok = buffer.most_frames > 0;
   for (size_t i = 0; ok && i < profile->nodes.count; i++) {
     if (!has_value(profile, i)) continue;
     ok = write_sample(profile, file, &buffer, (uint32_t)i + 1, profile->values + i * profile->type_count, NULL);

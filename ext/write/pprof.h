@@ -4,6 +4,8 @@
 ** it.  A stack is a node: its innermost location below the node of its caller.  Values are added to nodes; each node
 ** with a value other than 0 becomes one sample.  Texts, functions, locations and nodes are kept once each.
 **
+** Stacks lose their outermost frames where all together would have far more than there are samples.
+**
 **   pprof_create(&p, types, 2, error);
 **   pprof_location(p, "train", "train.py", 12, 40, &location);
 **   pprof_node(p, 0, location, &node);

@@ -155,7 +155,7 @@ static int compare_entries(const void *left, const void *right) {
 }
 
 /* The slot of a value, or the free one where it belongs. There are always free slots. */
-static inline unsigned find_slot(const struct column_encoder *encoder, uint64_t value) {
+static inline unsigned find_value_slot(const struct column_encoder *encoder, uint64_t value) {
   unsigned slot = (unsigned)(value * 0x9e3779b97f4a7c15u >> 54); /* 10 bits */
   while (encoder->slot_code[slot] >= 0 && encoder->slot_value[slot] != value) slot = (slot + 1) % DICTIONARY_SLOTS;
   return slot;
@@ -199,7 +199,7 @@ static uint8_t *write_dictionary(struct column_encoder *encoder, uint8_t *to, co
   }
   for (row = 0; row < numbers->count; row++) {
     uint64_t value = numbers->values[row] - (uint64_t)numbers->minimum;
-    unsigned slot = find_slot(encoder, value);
+    unsigned slot = find_value_slot(encoder, value);
     if (encoder->slot_code[slot] < 0) {
       if (size == DICTIONARY_SIZE) break;
       encoder->slot_code[slot] = (int16_t)size;
@@ -326,7 +326,7 @@ static void encode_reals(struct column_encoder *encoder, const uint64_t *values,
   uint8_t *to = encoder->raw + bitmap_bytes;
   uint32_t same = 1;
   while (same < count && values[same] == values[0]) same++;
-  if (same == count) {
+  if (same == count) { /* of no values no bytes */
     store_u64(to, values[0]);
     to += 8;
   } else {
@@ -339,7 +339,7 @@ static void encode_reals(struct column_encoder *encoder, const uint64_t *values,
   encoder->best.low_width = 0;
 }
 
-static void measure(struct numbers *numbers) {
+static void measure_numbers(struct numbers *numbers) {
   const int64_t *values = (const int64_t *)numbers->values;
   int64_t minimum = values[0], maximum = values[0];
   uint32_t runs = 1;
@@ -370,7 +370,8 @@ static uint32_t pack_values(struct column_encoder *encoder, const uint64_t *valu
   return count;
 }
 
-static void describe(const struct stored *stored, uint16_t dump_id, struct dump_block *block, const uint8_t **bytes) {
+static void describe_block(const struct stored *stored, uint16_t dump_id, struct dump_block *block,
+                           const uint8_t **bytes) {
   memset(block, 0, sizeof *block);
   block->dump_id = dump_id;
   block->encoding = stored->encoding;
@@ -397,7 +398,7 @@ enum tfprof_status column_encode(struct column_encoder *encoder, const struct du
   }
   if (column->nulls) {
     uint32_t count = pack_values(encoder, numbers.values, column->nulls, rows);
-    if (count == 0) {
+    if (count == 0 && !column->is_kept) {
       *is_absent = true;
       return TFPROF_OK;
     }
@@ -410,10 +411,10 @@ enum tfprof_status column_encode(struct column_encoder *encoder, const struct du
   if (column->is_real) {
     encode_reals(encoder, numbers.values, numbers.count, numbers.bitmap_bytes);
   } else {
-    measure(&numbers);
+    if (numbers.count) measure_numbers(&numbers); /* of none all are the same */
     encode_numbers(encoder, &numbers, column->order, choice);
   }
-  describe(&encoder->best, column->dump_id, block, bytes);
+  describe_block(&encoder->best, column->dump_id, block, bytes);
   block->has_nulls = numbers.bitmap_bytes > 0;
   block->minimum = numbers.minimum;
   block->maximum = numbers.maximum;
@@ -438,6 +439,6 @@ enum tfprof_status column_encode_bytes(struct column_encoder *encoder, const uin
     }
   }
   stored.bytes = stored.packing ? encoder->plain : (uint8_t *)(uintptr_t)input;
-  describe(&stored, dump_id, block, bytes);
+  describe_block(&stored, dump_id, block, bytes);
   return TFPROF_OK;
 }

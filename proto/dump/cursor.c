@@ -18,10 +18,6 @@ struct dump_cursor {
   struct column_decoder decoder;
 };
 
-/* Texts of a file may take this much beyond 64 times its size: no honest dump comes near, and a hostile one cannot fill
-** memory. */
-#define STRING_BYTES_LIMIT(file_bytes) ((file_bytes)*64 + ((uint64_t)64 << 20))
-
 enum tfprof_status dump_cursor_open(const struct dump_file *file, struct dump_cursor **result,
                                     struct tfprof_error *error) {
   uint64_t size;
@@ -143,7 +139,8 @@ static enum tfprof_status give_frame(struct dump_file *file, struct dump_cursor 
   struct tfprof_error reason;
   enum tfprof_status status = give(state, strings->first_id, NULL, NULL, NULL, add, context);
   if (status) return status;
-  if (state->string_bytes_given + strings->bytes.raw_bytes > STRING_BYTES_LIMIT(file->file_bytes)) {
+  uint64_t text_bytes = strings->bytes.raw_bytes + (uint64_t)DUMP_TEXT_BYTES * strings->count;
+  if (state->string_bytes_given + text_bytes > dump_texts_of_bytes(file->file_bytes)) {
     status = error_set(&reason, TFPROF_CORRUPT, "the texts are too many for a file of this size");
   } else {
     status = read_strings(cursor, strings, batch, &bytes, &reason);
@@ -161,7 +158,7 @@ static enum tfprof_status give_frame(struct dump_file *file, struct dump_cursor 
   }
   status = give(state, strings->first_id + strings->count, strings, batch, bytes, add, context);
   if (status) return status;
-  state->string_bytes_given += strings->bytes.raw_bytes;
+  state->string_bytes_given += text_bytes;
   state->strings_given++;
   return TFPROF_OK;
 }

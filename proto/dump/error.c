@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void clear(struct tfprof_error *error, enum tfprof_status status) {
+static void reset_error(struct tfprof_error *error, enum tfprof_status status) {
   error->status = status;
   error->has_offset = false;
   error->offset = 0;
@@ -27,7 +27,7 @@ enum tfprof_status error_set(struct tfprof_error *error, enum tfprof_status stat
   if (error) {
     int saved = errno;
     va_list arguments;
-    clear(error, status);
+    reset_error(error, status);
     va_start(arguments, format);
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
@@ -41,7 +41,7 @@ enum tfprof_status error_at(struct tfprof_error *error, enum tfprof_status statu
   if (error) {
     int saved = errno;
     va_list arguments;
-    clear(error, status);
+    reset_error(error, status);
     error->has_offset = true;
     error->offset = offset;
     copy_text(error->file, sizeof error->file, file);
@@ -59,7 +59,7 @@ enum tfprof_status error_io(struct tfprof_error *error, const char *file, const 
     char buffer[128];
     /* The GNU form: it returns the text, which need not be in buffer, and is safe with threads. */
     const char *reason = strerror_r(saved, buffer, sizeof buffer);
-    clear(error, TFPROF_IO);
+    reset_error(error, TFPROF_IO);
     copy_text(error->file, sizeof error->file, file);
     snprintf(error->message, sizeof error->message, "%s: %s", what, reason);
     errno = saved;

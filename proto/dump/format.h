@@ -35,6 +35,21 @@ enum {
 #define DUMP_MAXIMUM_ROW      ((uint64_t)1 << 36) /* row numbers fit in 36 bits */
 #define DUMP_MAXIMUM_ROW_JUMP ((uint64_t)1 << 32) /* more rows than this are not lost at once */
 
+/* How many rows all tables together may have in the first `bytes` of a file, and how many bytes its texts with
+** DUMP_TEXT_BYTES for each: what they cost a reader is bounded by what they cost the writer, who makes frames longer
+** whose rows or texts take next to nothing. */
+enum {
+  DUMP_FREE_ROWS = 1 << 18,
+  DUMP_ROWS_PER_BYTE = 2,
+  DUMP_TEXT_BYTES = 32,
+  DUMP_FREE_TEXT_BYTES = 64 << 20,
+  DUMP_TEXT_BYTES_PER_BYTE = 32
+};
+static inline uint64_t dump_rows_of_bytes(uint64_t bytes) { return DUMP_FREE_ROWS + DUMP_ROWS_PER_BYTE * bytes; }
+static inline uint64_t dump_texts_of_bytes(uint64_t bytes) {
+  return DUMP_FREE_TEXT_BYTES + DUMP_TEXT_BYTES_PER_BYTE * bytes;
+}
+
 enum dump_frame_type {
   DUMP_TYPE_PROFILE = 1,
   DUMP_TYPE_STRINGS = 2,

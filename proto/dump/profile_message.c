@@ -40,6 +40,9 @@ static Tfprof__Profile message_of(const struct dump_profile *profile) {
     message.attributes.data = (uint8_t *)(uintptr_t)profile->attributes;
   }
   message.event_count_plus_one = profile->event_count_plus_one;
+  message.span_start_ns = profile->span_start_ns;
+  message.span_ns_plus_one = profile->span_ns_plus_one;
+  message.sampling_seed = profile->sampling_seed;
   return message;
 }
 
@@ -86,6 +89,11 @@ enum tfprof_status dump_profile_merge(struct dump_profile *profile, const uint8_
       memcpy(profile->boot_id, message->boot_id.data, message->boot_id.len);
     if (message->created_realtime_ns) profile->created_realtime_ns = message->created_realtime_ns;
     if (message->event_count_plus_one) profile->event_count_plus_one = message->event_count_plus_one;
+    if (message->span_ns_plus_one) {
+      profile->span_start_ns = message->span_start_ns;
+      profile->span_ns_plus_one = message->span_ns_plus_one;
+    }
+    if (message->sampling_seed) profile->sampling_seed = message->sampling_seed;
   }
   tfprof__profile__free_unpacked(message, NULL);
   return done ? TFPROF_OK : error_no_memory(error);

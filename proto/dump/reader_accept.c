@@ -51,6 +51,10 @@ static enum tfprof_status accept_rows(struct dump_file *file, const struct dump_
     *refusal = "its row numbers are out of reach";
     return TFPROF_OK;
   }
+  if (state->row_count + header->row_count > dump_rows_of_bytes(offset + dump_frame_span(header))) {
+    *refusal = "it has more rows than its bytes allow";
+    return TFPROF_OK;
+  }
   int count = dump_directory_count(head, header->head_length);
   if (count < 0) {
     *refusal = "its directory has an impossible length";

@@ -76,6 +76,7 @@ struct reader_table *reader_table_of(struct dump_file *file, uint16_t table_dump
 int reader_problem(struct dump_file *file, const char *severity, const char *reason, uint16_t table, uint64_t count,
                    uint64_t offset, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
+void reader_free_tables(struct dump_reader_private *state);
 /* Forgets all frames and later problems: before another way of finding them is tried. */
 void reader_forget_frames(struct dump_file *file, size_t problems_to_keep);
 

@@ -147,8 +147,8 @@ static bool trailer_fits(const struct candidate *candidate, uint64_t offset) {
 }
 
 /* Takes in the whole frame found at `offset`. *is_last: it is the trailer. */
-static enum tfprof_status take(struct dump_file *file, const struct candidate *candidate, uint64_t offset,
-                               uint64_t damage_start, bool *is_last, struct tfprof_error *error) {
+static enum tfprof_status take_candidate(struct dump_file *file, const struct candidate *candidate, uint64_t offset,
+                                         uint64_t damage_start, bool *is_last, struct tfprof_error *error) {
   struct dump_reader_private *state = file->private_state;
   const struct dump_frame_header *header = &candidate->header;
   const char *refusal = NULL;
@@ -195,7 +195,7 @@ enum tfprof_status reader_scan(struct dump_file *file, struct reader_window *win
       if (status) return status;
       continue;
     }
-    status = take(file, &candidate, offset, damage_start, &file->is_closed, error);
+    status = take_candidate(file, &candidate, offset, damage_start, &file->is_closed, error);
     if (status) return status;
     state->settled_end = offset + DUMP_FRAME_HEADER_BYTES + candidate.header.head_length + candidate.header.body_length;
     offset += dump_frame_span(&candidate.header);

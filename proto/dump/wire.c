@@ -1,13 +1,13 @@
 /* wire.c: the cases of wire.h that are not worth inlining. */
 #include "dump/wire.h"
 
-static bool stop(struct wire_reader *reader, const char *wrong) {
+static bool stop_reading(struct wire_reader *reader, const char *wrong) {
   reader->wrong = wrong;
   return false;
 }
 
 static bool take_bytes(struct wire_reader *reader, struct wire_field *field, uint64_t length) {
-  if (length > (size_t)(reader->end - reader->at)) return stop(reader, "a field is longer than its message");
+  if (length > (size_t)(reader->end - reader->at)) return stop_reading(reader, "a field is longer than its message");
   field->bytes = reader->at;
   field->length = (size_t)length;
   reader->at += length;
@@ -15,7 +15,7 @@ static bool take_bytes(struct wire_reader *reader, struct wire_field *field, uin
 }
 
 static bool take_fixed(struct wire_reader *reader, struct wire_field *field, size_t width) {
-  if (width > (size_t)(reader->end - reader->at)) return stop(reader, "a number is cut off");
+  if (width > (size_t)(reader->end - reader->at)) return stop_reading(reader, "a number is cut off");
   field->value = width == 8 ? load_u64(reader->at) : load_u32(reader->at);
   reader->at += width;
   return true;
@@ -23,7 +23,7 @@ static bool take_fixed(struct wire_reader *reader, struct wire_field *field, siz
 
 static bool take_varint(struct wire_reader *reader, uint64_t *value) {
   const uint8_t *at = varint_read(reader->at, reader->end, value);
-  if (!at) return stop(reader, "a number is cut off or too long");
+  if (!at) return stop_reading(reader, "a number is cut off or too long");
   reader->at = at;
   return true;
 }
@@ -31,7 +31,7 @@ static bool take_varint(struct wire_reader *reader, uint64_t *value) {
 static bool take_tag(struct wire_reader *reader, struct wire_field *field) {
   uint64_t tag;
   if (!take_varint(reader, &tag)) return false;
-  if (tag > UINT32_MAX || tag < 8) return stop(reader, "a field number is impossible");
+  if (tag > UINT32_MAX || tag < 8) return stop_reading(reader, "a field number is impossible");
   field->number = (uint32_t)(tag >> 3);
   field->type = (uint32_t)(tag & 7);
   return true;
@@ -53,7 +53,7 @@ static bool take_value(struct wire_reader *reader, struct wire_field *field) {
     case WIRE_GROUP:
     case WIRE_GROUP_END: return true;
   }
-  return stop(reader, "a field has an impossible wire type");
+  return stop_reading(reader, "a field has an impossible wire type");
 }
 
 /* Skips to the end of the group that `number` opened.  Nested groups need a stack of their numbers, which is
@@ -64,13 +64,13 @@ static bool skip_group(struct wire_reader *reader, uint32_t number) {
   struct wire_field field;
   open[depth++] = number;
   while (depth) {
-    if (reader->at == reader->end) return stop(reader, "a group is cut off");
+    if (reader->at == reader->end) return stop_reading(reader, "a group is cut off");
     if (!take_tag(reader, &field) || !take_value(reader, &field)) return false;
     if (field.type == WIRE_GROUP) {
-      if (depth == WIRE_MAXIMUM_DEPTH) return stop(reader, "groups nest too deeply");
+      if (depth == WIRE_MAXIMUM_DEPTH) return stop_reading(reader, "groups nest too deeply");
       open[depth++] = field.number;
     } else if (field.type == WIRE_GROUP_END && open[--depth] != field.number) {
-      return stop(reader, "a group ends that was not begun");
+      return stop_reading(reader, "a group ends that was not begun");
     }
   }
   return true;
@@ -84,7 +84,7 @@ bool wire_next_slow(struct wire_reader *reader, struct wire_field *field) {
       done = skip_group(reader, field->number);
       if (done) continue;
     }
-    if (done && field->type == WIRE_GROUP_END) done = stop(reader, "a group ends that was not begun");
+    if (done && field->type == WIRE_GROUP_END) done = stop_reading(reader, "a group ends that was not begun");
     if (done) return true;
     reader->at = start; /* for wire_offset: the field that is wrong */
   }

@@ -10,6 +10,7 @@
 #include "dump/bytes.h"
 #include "dump/checksum.h"
 #include "dump/column_codec.h"
+#include "dump/directory.h"
 #include "dump/format.h"
 #include "dump/string_table.h"
 
@@ -55,6 +56,7 @@ struct dump_writer {
   struct column_encoder *encoder;
   struct string_table strings;
   uint32_t strings_written;
+  uint64_t text_bytes; /* of those, as dump_texts_of_bytes() counts them */
   uint64_t strings_refused;
   struct table_count *tables;
   size_t table_count, table_capacity;
@@ -237,6 +239,19 @@ static enum tfprof_status finish_directory(struct dump_writer *writer, const str
   return TFPROF_OK;
 }
 
+/* Where the frame that is being put together will end. */
+static uint64_t frame_end(const struct dump_writer *writer) {
+  return writer->offset + DUMP_FRAME_HEADER_BYTES + writer->head.length + writer->body.length;
+}
+
+/* So many bytes that mean nothing (see dump_rows_of_bytes). */
+static bool pad_body(struct dump_writer *writer, uint64_t bytes) {
+  if (!buffer_reserve(&writer->body, bytes)) return false;
+  memset(writer->body.bytes + writer->body.length, 0, bytes);
+  writer->body.length += bytes;
+  return true;
+}
+
 static enum tfprof_status write_index(struct dump_writer *writer, struct tfprof_error *error) {
   struct dump_frame_header header = {.type = DUMP_TYPE_INDEX};
   struct dump_block block;
@@ -353,9 +368,15 @@ static enum tfprof_status write_some_strings(struct dump_writer *writer, struct 
     return error_no_memory(error);
   }
   enum tfprof_status status = finish_directory(writer, blocks, 2, error);
+  uint64_t all = writer->text_bytes + bytes_length + (uint64_t)DUMP_TEXT_BYTES * count;
+  uint64_t allowed = dump_texts_of_bytes(frame_end(writer));
+  if (!status && all > allowed && !pad_body(writer, (all - allowed) / DUMP_TEXT_BYTES_PER_BYTE + 1))
+    status = error_no_memory(error);
   if (!status) status = write_frame(writer, &header, error);
-  if (!status) writer->strings_written += count;
-  return status;
+  if (status) return status;
+  writer->strings_written += count;
+  writer->text_bytes = all;
+  return TFPROF_OK;
 }
 
 static enum tfprof_status write_strings(struct dump_writer *writer, struct tfprof_error *error) {
@@ -449,6 +470,9 @@ enum tfprof_status dump_writer_rows(struct dump_writer *writer, uint16_t table_d
     block_count++;
   }
   status = finish_directory(writer, blocks, block_count, error);
+  uint64_t allowed = dump_rows_of_bytes(frame_end(writer)), all = writer->rows + rows;
+  if (!status && all > allowed && !pad_body(writer, (all - allowed) / DUMP_ROWS_PER_BYTE + 1))
+    status = error_no_memory(error);
   if (status) return status;
   struct dump_frame_header header = {.type = DUMP_TYPE_ROWS,
                                      .table = table_dump_id,
@@ -511,7 +535,7 @@ enum tfprof_status dump_writer_create(const char *path, bool replace, const stru
     free_writer(writer);
     return error_no_memory(error);
   }
-  writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (replace ? O_TRUNC : O_EXCL), 0666);
+  writer->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (replace ? O_TRUNC : O_EXCL), DUMP_FILE_MODE);
   if (writer->fd < 0) {
     enum tfprof_status status = error_io(error, path, "cannot create the dump file");
     free_writer(writer);

@@ -27,14 +27,18 @@ struct dump_profile {
   /* Of saved copies, whose derived rows look like recorded ones. */
   const char *attributes;        /* JSON; left out when longer than 256 KiB */
   uint64_t event_count_plus_one; /* 0: not said */
+  int64_t span_start_ns;
+  uint64_t span_ns_plus_one; /* 0: not said */
+  uint64_t sampling_seed;        /* which steps are recorded at which level (FORMAT.md); 0: not said */
 };
 
 /* One column of a table frame. Values are int64 whatever the type: string ids (0: NULL), row numbers, nanoseconds,
-** booleans. All-null columns and absent columns are the same thing; the writer leaves them out. */
+** booleans. All-null columns and absent columns are the same thing but for is_kept; the writer leaves them out. */
 struct dump_column_data {
   uint16_t dump_id; /* column_spec.dump_id */
   uint8_t order;    /* enum dump_order: a hint for the encoding, never a promise */
   bool is_real;     /* `reals` is used, else `integers` */
+  bool is_kept;     /* written also where it is NULL in all rows: a reader then knows that nothing is to be derived */
   const int64_t *integers;
   const double *reals;
   const uint64_t *nulls; /* bit r set: row r is NULL; NULL pointer: no nulls. Word count (rows+63)/64 */
@@ -46,7 +50,7 @@ enum dump_order {
 
 enum { DUMP_FRAME_ROWS = 4096, DUMP_MAXIMUM_FRAME_ROWS = 65536 };
 
-/* Creates `path` (O_EXCL unless `replace`), writes the file header and the first profile frame. */
+/* Creates `path` (O_EXCL unless `replace`; for its user alone), writes the file header and the first profile frame. */
 enum tfprof_status dump_writer_create(const char *path, bool replace, const struct dump_profile *profile,
                                       struct dump_writer **writer, struct tfprof_error *error);
 

@@ -76,9 +76,9 @@ WITH settings AS MATERIALIZED (
 SELECT
   'accelerator_utilization' AS check_name,
   CASE WHEN ratio < low_ratio THEN 'warning' ELSE 'info' END AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  format(CASE WHEN ratio < low_ratio THEN 'device: %s low utilization: %.2f' ELSE 'device: %s utilization: %.2f' END,
-    device, ratio) AS message,
+  processes.name AS subject,
+  processes.prefix || format(CASE WHEN ratio < low_ratio THEN 'device: %s low utilization: %.2f'
+    ELSE 'device: %s utilization: %.2f' END, device, ratio) AS message,
   1 - ratio AS value,
   CASE WHEN ratio < low_ratio THEN 1 - low_ratio ELSE 1 - ratio END AS threshold,
   NULL AS saves_ns,
@@ -86,5 +86,5 @@ SELECT
     'See what the device waits for: input, small kernels, copies, or synchronisation (gpu_gaps, step_breakdown).'
   ELSE 'Nothing to do; device_utilization says how well the kernels fill the device.' END AS suggestion,
   ratios.evidence || ' WHERE profile_id = ' || ratios.profile_id || ' ORDER BY 2 DESC' AS evidence
-FROM ratios JOIN temp.profiles AS profiles ON profiles.id = ratios.profile_id
+FROM ratios JOIN temp.process_names AS processes ON processes.profile_id = ratios.profile_id
 ORDER BY ratios.profile_id, device

@@ -35,19 +35,20 @@ WITH measured AS (
   LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id
   GROUP BY waits.profile_id, ops.name, lines.file, lines.line
 ), most AS (
-  SELECT profile_id, op_name, location, sum(wait_ns) OVER (PARTITION BY profile_id) AS wait_ns,
+  SELECT profile_id, op_name, location, sum(1.0 * wait_ns) OVER (PARTITION BY profile_id) AS wait_ns,
     row_number() OVER (PARTITION BY profile_id ORDER BY wait_ns DESC, op_name, file, line) AS place
   FROM by_op
 ), device_busy AS (
-  SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns) AS busy_ns
+  SELECT device_steps.profile_id AS profile_id, sum(1.0 * device_steps.busy_ns) AS busy_ns
   FROM temp.device_steps AS device_steps JOIN measured ON measured.id = device_steps.step_id
   GROUP BY device_steps.profile_id
 )
 SELECT
   'device_waits' AS check_name,
   'warning' AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  format('the host waits for the device during %.0f %% of the step time', 100.0 * most.wait_ns / step_time.step_ns)
+  processes.name AS subject,
+  processes.prefix || format('the host waits for the device during %.0f %% of the step time',
+      100.0 * most.wait_ns / step_time.step_ns)
     || coalesce(', most in ' || most.op_name, '')
     || coalesce(' (' || most.location || ')', '') AS message,
   1.0 * most.wait_ns / step_time.step_ns AS value,
@@ -60,6 +61,6 @@ SELECT
 FROM most
 JOIN step_time ON step_time.profile_id = most.profile_id
 JOIN device_busy ON device_busy.profile_id = most.profile_id
-JOIN temp.profiles AS profiles ON profiles.id = most.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = most.profile_id
 WHERE most.place = 1 AND most.wait_ns >= 0.10 * step_time.step_ns AND device_busy.busy_ns < 0.90 * step_time.step_ns
 ORDER BY saves_ns DESC, most.profile_id

@@ -7,8 +7,11 @@
 -- With tfprof_set('compat', 1) the nodes are those that TensorFlow's profiler picks: the outermost scopes with the most
 -- time in all, printed with their own time, which is mostly 0; and where the call tree branches without a line that
 -- takes long enough, there is an empty line, as there.
+-- In a program of PyTorch not every node runs in every step, such as what sets weights at first: there op types and
+-- nodes (the modules of node_steps) are averages over all steps, and what was recorded of some steps stands for the
+-- others (sample_weight), so that shares are those of the whole time.
 -- What PyTorch ran is left to slowest_source_line and op_summary unless the setting every_source is 1, as it is for the
--- prompt's own `advise`.
+-- prompt's `advise -checkers`, which also tells of accelerators that did nothing, as TensorFlow's profiler does.
 -- Settings: count (3) of op types, nodes and lines; node_micros (100), which a node must take; line_micros (1000);
 -- every_source (0).
 -- Columns: those of every check, see sql/README.md; value is the time in ns, saves_ns NULL.  Cost: the classic views.
@@ -19,33 +22,66 @@ WITH RECURSIVE settings AS MATERIALIZED (
     tfprof_setting('expensive_operation.line_micros', 1000) AS line_micros,
     tfprof_setting('compat', 0) AS is_compat
 ), chosen AS MATERIALIZED (
-  SELECT id AS profile_id FROM temp.profiles
-  WHERE framework IS NOT 'pytorch' OR tfprof_setting('expensive_operation.every_source', 0)
+  SELECT id AS profile_id, framework IS 'pytorch' AS is_weighed FROM temp.profiles
+  WHERE id NOT IN (SELECT profile_id FROM temp.process_names WHERE is_helper)
+    AND (framework IS NOT 'pytorch' OR tfprof_setting('expensive_operation.every_source', 0))
 ), timed AS MATERIALIZED (
   SELECT profile_id FROM chosen
   WHERE EXISTS (SELECT 1 FROM temp.node_steps AS node_steps WHERE node_steps.profile_id = chosen.profile_id)
+), traced AS MATERIALIZED ( -- before code_view is asked, which fails where there are no lines
+  SELECT profile_id FROM timed
+  WHERE EXISTS (SELECT 1 FROM temp.nodes AS nodes
+    WHERE nodes.profile_id = timed.profile_id AND nodes.code_trace_id IS NOT NULL)
+), weighed AS MATERIALIZED (
+  SELECT profile_id, (SELECT max(count(*), 1) FROM temp.steps AS steps WHERE steps.profile_id = chosen.profile_id)
+    AS step_count FROM chosen WHERE is_weighed
+), weighed_ops AS (
+  SELECT weighed.profile_id AS profile_id, ops.name AS name,
+    total(ops.self_ns * ops.sample_weight) / (1000.0 * step_count) AS cpu_micros,
+    total(ops.device_self_ns * ops.sample_weight) / (1000.0 * step_count) AS accelerator_micros
+  FROM weighed CROSS JOIN temp.ops AS ops ON ops.profile_id = weighed.profile_id
+  WHERE ops.category IN ('op', 'autograd')
+  GROUP BY weighed.profile_id, ops.name
+), weighed_nodes AS (
+  SELECT weighed.profile_id AS profile_id, nodes.name AS name,
+    total(node_steps.cpu_ns * coalesce(steps.sample_weight, 1.0)) / (1000.0 * step_count) AS cpu_micros,
+    total(node_steps.accelerator_ns * coalesce(steps.sample_weight, 1.0)) / (1000.0 * step_count) AS accelerator_micros
+  FROM weighed CROSS JOIN temp.node_steps AS node_steps ON node_steps.profile_id = weighed.profile_id
+  JOIN temp.nodes AS nodes ON nodes.id = node_steps.node_id
+  LEFT JOIN temp.steps AS steps ON steps.id = node_steps.step_id
+  WHERE nodes.name <> '' GROUP BY weighed.profile_id, nodes.name
 ), ops AS (
   SELECT op_view.profile_id AS profile_id,
     row_number() OVER (PARTITION BY op_view.profile_id ORDER BY position) AS place, name,
     cpu_micros, accelerator_micros, micros, max(total_micros) OVER (PARTITION BY op_view.profile_id) AS all_micros
   FROM chosen JOIN temp.op_view AS op_view ON op_view.profile = chosen.profile_id
-  WHERE max_depth = 1000000 AND min_micros = 1 AND order_by = 'micros'
+  WHERE NOT is_weighed AND max_depth = 1000000 AND min_micros = 1 AND order_by = 'micros'
+  UNION ALL
+  SELECT profile_id,
+    row_number() OVER (PARTITION BY profile_id ORDER BY cpu_micros + accelerator_micros DESC, name), name,
+    CAST(cpu_micros AS INTEGER), CAST(accelerator_micros AS INTEGER), CAST(cpu_micros + accelerator_micros AS INTEGER),
+    sum(cpu_micros + accelerator_micros) OVER (PARTITION BY profile_id)
+  FROM weighed_ops
 ), nodes AS (
   SELECT scope_view.profile_id AS profile_id,
     row_number() OVER (PARTITION BY scope_view.profile_id
       ORDER BY CASE WHEN is_compat THEN position END, CASE WHEN NOT is_compat THEN -micros END, name) AS place,
     name, cpu_micros, accelerator_micros, micros
   FROM settings CROSS JOIN chosen CROSS JOIN temp.scope_view AS scope_view ON scope_view.profile = chosen.profile_id
-  WHERE max_depth = 1000000 AND order_by = 'micros' AND min_micros = CAST(node_micros AS INTEGER)
+  WHERE NOT is_weighed AND max_depth = 1000000 AND order_by = 'micros' AND min_micros = CAST(node_micros AS INTEGER)
     AND CASE WHEN is_compat THEN depth = 2 AND total_micros >= node_micros
     ELSE depth > 1 AND micros >= node_micros END
+  UNION ALL
+  SELECT profile_id,
+    row_number() OVER (PARTITION BY profile_id ORDER BY cpu_micros + accelerator_micros DESC, weighed_nodes.name),
+    weighed_nodes.name, CAST(cpu_micros AS INTEGER), CAST(accelerator_micros AS INTEGER),
+    CAST(cpu_micros + accelerator_micros AS INTEGER)
+  FROM weighed_nodes JOIN settings WHERE cpu_micros + accelerator_micros >= node_micros
 ), lines AS MATERIALIZED (
   SELECT code_view.profile_id AS profile_id, position, parent_position, name, total_cpu_micros AS cpu_micros,
     total_accelerator_micros AS accelerator_micros, total_micros AS micros
-  FROM timed JOIN temp.code_view AS code_view ON code_view.profile = timed.profile_id
-  WHERE EXISTS (SELECT 1 FROM temp.nodes AS nodes
-      WHERE nodes.profile_id = timed.profile_id AND nodes.code_trace_id IS NOT NULL)
-    AND max_depth = 100 AND min_micros = 1 AND order_by = 'micros'
+  FROM traced JOIN temp.code_view AS code_view ON code_view.profile = traced.profile_id
+  WHERE max_depth = 100 AND min_micros = 1 AND order_by = 'micros'
 ), branches AS MATERIALIZED (
   SELECT profile_id, parent_position, count(*) AS children, min(position) AS first_child
   FROM lines WHERE parent_position IS NOT NULL GROUP BY 1, 2
@@ -91,13 +127,15 @@ WITH RECURSIVE settings AS MATERIALIZED (
 SELECT
   'expensive_operation' AS check_name,
   'info' AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  CASE WHEN what IS NULL THEN '' ELSE format('%s, cpu: %s, accelerator: %s, total: %s%s', what,
-    format_micros(cpu_micros), format_micros(accelerator_micros), format_micros(micros), share) END AS message,
+  processes.name AS subject,
+  CASE WHEN what IS NULL THEN '' ELSE processes.prefix || what || ', ' || CASE
+    WHEN accelerator_micros > 0 OR tfprof_setting('expensive_operation.every_source', 0)
+    THEN format('cpu: %s, accelerator: %s, total: %s', format_micros(cpu_micros), format_micros(accelerator_micros),
+      format_micros(micros)) ELSE format_micros(micros) END || share END AS message,
   1000.0 * micros AS value,
   0.0 AS threshold,
   NULL AS saves_ns,
   'Look here first: what takes longest is where a change pays most.' AS suggestion,
   evidence AS evidence
-FROM found JOIN temp.profiles AS profiles ON profiles.id = found.profile_id
+FROM found JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
 ORDER BY found.profile_id, part, place

@@ -1,59 +1,61 @@
 -- Advice: steps whose thread is busy with something else than framework ops.
 --
--- For each profile the share of the measured steps (no warm-up, ops recorded) in which no op or autograd node ran on
--- the step's own thread, nor on one that runs the backward pass while that one waits for it: Python code, waiting for
--- locks, files or other processes.  It is what the self times of the ops leave, so ranges that the program or its
--- profiler put around everything hide nothing, nor do Python frames; the data loader's own time is left to the check
--- input_loading.  On a job with kernels the check asks further that the device idles too (device_steps), since a host
--- that is ahead of its device costs nothing.
+-- For each profile the share of the measured steps (no warm-up, ops recorded; weighed by steps.sample_weight) in which
+-- nothing went on that is known: no op or autograd node on the step's own thread, nor on one that runs the backward
+-- pass while that one waits for it, no wait for input, for a device or for other ranks: Python code, waiting for locks
+-- or files.  It is step_summary.outside_ratio, so ranges that the program or its profiler put around everything hide
+-- nothing, nor do Python frames; waits for input are left to the check input_loading, those for other ranks to
+-- stragglers.  On a job with kernels the check asks further that the device idles too (device_steps), since a host that
+-- is ahead of its device costs nothing.
 -- Thresholds: 20 %, since a tight eager loop over small ops spends about a tenth there; 50 % is critical when that is
 -- a millisecond per step or more and ten steps were measured.
+-- The suggestion names the lines at which Python was seen meanwhile (python_summary), where there are samples.
 -- What it would save: the part above a tenth, in steps whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived from them.
 -- Example: SELECT subject, value FROM advise WHERE check_name = 'host_bound';
-WITH measured AS MATERIALIZED (
-  SELECT profile_id, id, thread_id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1 AND thread_id IS NOT NULL
+WITH parts AS (
+  SELECT steps.profile_id AS profile_id, count(*) AS step_count, sum(steps.sample_weight) AS weight,
+    sum(steps.dur_ns * steps.sample_weight) AS step_ns, sum(host_steps.op_ns * steps.sample_weight) AS op_ns,
+    sum(host_steps.outside_ns * steps.sample_weight) AS outside_ns
+  FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
+  WHERE steps.is_warmup = 0 AND host_steps.outside_ns IS NOT NULL
+  GROUP BY steps.profile_id
 ), step_time AS (
-  SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
-    CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
-  FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
-), in_loader AS ( -- the range that PyTorch marks around the wait for the next batch
-  SELECT ops.profile_id AS profile_id, sum(1.0 * ops.self_ns) AS loader_ns
-  FROM temp.ops AS ops JOIN measured ON measured.id = ops.step_id AND measured.thread_id = ops.thread_id
-  WHERE ops.category = 'user' AND ops.name GLOB 'enumerate(Data*'
-  GROUP BY ops.profile_id
-), in_ops AS (
-  SELECT step_op_time.profile_id AS profile_id,
-    CAST(sum(1.0 * op_ns) + coalesce(max(in_loader.loader_ns), 0) AS INTEGER) AS op_ns
-  FROM temp.step_op_time AS step_op_time JOIN measured ON measured.id = step_op_time.step_id
-  LEFT JOIN in_loader ON in_loader.profile_id = step_op_time.profile_id
-  WHERE step_op_time.op_ns > 0
-  GROUP BY step_op_time.profile_id
+  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), device_busy AS (
-  SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns) AS busy_ns
-  FROM measured CROSS JOIN temp.device_steps AS device_steps ON device_steps.step_id = measured.id
+  SELECT device_steps.profile_id AS profile_id, sum(device_steps.busy_ns * steps.sample_weight) AS busy_ns
+  FROM temp.device_steps AS device_steps CROSS JOIN temp.steps AS steps ON steps.id = device_steps.step_id
+  WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
   GROUP BY device_steps.profile_id
-), shares AS (
-  SELECT step_time.profile_id AS profile_id, step_count, step_ns, all_ns, step_ns - op_ns AS outside_ns,
-    coalesce(1.0 * busy_ns / step_ns, 0) AS device_ratio
-  FROM step_time
-  JOIN in_ops ON in_ops.profile_id = step_time.profile_id
-  LEFT JOIN device_busy ON device_busy.profile_id = step_time.profile_id
+), ranked AS (
+  SELECT profile_id, location, text, self_ratio,
+    row_number() OVER (PARTITION BY profile_id ORDER BY self_ratio DESC, file, line) AS place
+  FROM temp.python_summary
+), lines AS (
+  SELECT profile_id, group_concat(format('%s (%.0f %%)%s', location, 100 * self_ratio, coalesce(' ' || text, '')), '; ')
+    AS text
+  FROM (SELECT * FROM ranked WHERE place <= 3 AND self_ratio >= 0.05 ORDER BY profile_id, place) GROUP BY profile_id
 )
 SELECT
   'host_bound' AS check_name,
-  CASE WHEN outside_ns >= 0.50 * step_ns AND step_count >= 10 AND outside_ns >= 1000000 * step_count THEN 'critical'
+  CASE WHEN outside_ns >= 0.50 * step_ns AND step_count >= 10 AND outside_ns >= 1000000 * weight THEN 'critical'
     ELSE 'warning' END AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  format('%.0f %% of the step time passes outside any op: %s of %s per step', 100.0 * outside_ns / step_ns,
-    format_ns(outside_ns / step_count), format_ns(step_ns / step_count)) AS message,
-  1.0 * outside_ns / step_ns AS value,
+  processes.name AS subject,
+  processes.prefix || format('%.0f %% of the step time passes outside any op: %s of %s per step',
+    100.0 * outside_ns / step_ns, format_ns(outside_ns / weight), format_ns(step_ns / weight)) AS message,
+  outside_ns / step_ns AS value,
   0.20 AS threshold,
-  CAST((outside_ns - 0.10 * step_ns) / step_ns * all_ns AS INTEGER) AS saves_ns,
-  'Find the Python code between the ops (py-spy shows it by line), move it out of the loop or into a DataLoader '
-    || 'worker, and let torch.compile take over loops over small ops.' AS suggestion,
-  'SELECT number, s.dur_ns, sum(self_ns) FROM temp.steps s JOIN temp.ops ON step_id = s.id WHERE s.profile_id = '
-    || shares.profile_id || ' GROUP BY s.id' AS evidence
-FROM shares JOIN temp.profiles AS profiles ON profiles.id = shares.profile_id
-WHERE outside_ns >= 0.20 * step_ns AND device_ratio < 0.80
-ORDER BY saves_ns DESC, shares.profile_id
+  CAST((outside_ns / step_ns - 0.10) * all_ns AS INTEGER) AS saves_ns,
+  coalesce(
+    'Between the ops Python is at ' || lines.text || ' (python_summary has all lines): move that out of the loop',
+    'Find the Python code between the ops, move it out of the loop') || ' or into a DataLoader worker, and let '
+    || 'torch.compile take over loops over small ops.' AS suggestion,
+  'SELECT number, dur_ns, op_ns, outside_ns FROM temp.step_op_time WHERE profile_id = ' || parts.profile_id
+    || ' ORDER BY outside_ns DESC' AS evidence
+FROM parts
+JOIN step_time ON step_time.profile_id = parts.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = parts.profile_id
+LEFT JOIN device_busy ON device_busy.profile_id = parts.profile_id
+LEFT JOIN lines ON lines.profile_id = parts.profile_id
+WHERE op_ns > 0 AND outside_ns >= 0.20 * step_ns AND coalesce(busy_ns / step_ns, 0) < 0.80
+ORDER BY saves_ns DESC, parts.profile_id

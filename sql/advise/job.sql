@@ -1,17 +1,21 @@
 -- Advice: what the job as a whole needs: receiving tensors from other processes, collectives, processors and memory.
 --
--- One row for each profile and
+-- One row for each job (all processes of a run together) that tells, as far as each is known,
 --   RecvTensor     tensors received from other processes (transfers of kind receive): how many, how long one takes,
 --                  how fast
 --   each kind of collective, such as all_reduce: the same, with the rate of the data and that of the links (bus)
---   CPU            processors that the process used, and how busy the machine was (counters process_cpu, host_cpu)
---   memory         what the process held (process_resident_bytes) and what the machine had left (host_available_bytes)
--- Settings, beyond which a row is a warning instead of information:
+--   CPU            processors that all its processes used together, and how busy the busiest machine was (counters
+--                  process_cpu, host_cpu)
+--   memory         what the largest process held (process_resident_bytes) and what was left at least on the machine
+--                  with the least (host_available_bytes)
+-- Settings, beyond which it is a warning instead of information, and begins with what is beyond:
 --   slow_bytes_per_second (100e6)  a rate below it is no better than gigabit Ethernet, slower than any link made for
---                                  training; told where it is at least time_ratio (0.1) of the time of the steps
+--                                  training; told where it is at least time_ratio (0.1) of the time of the steps.  A
+--                                  collective takes as long as for the rank that enters it last and so waits for no
+--                                  other (collective_waits)
 --   busy_ratio (0.95)              of the machine's processors: then input and launching wait for each other
 --   left_ratio (0.05)              of memory: less of it left, and the process may be killed
--- TensorFlow's profiler announces such a check and has none.
+-- TensorFlow's profiler announces such a check, and says nothing; nor does this one with tfprof_set('compat', 1).
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: one pass over transfers, collectives,
 -- counters.
 -- Example: SELECT message FROM advise WHERE check_name = 'job';
@@ -19,78 +23,120 @@ WITH settings AS MATERIALIZED (
   SELECT tfprof_setting('job.slow_bytes_per_second', 100e6) AS slow,
     tfprof_setting('job.time_ratio', 0.1) AS time_ratio,
     tfprof_setting('job.busy_ratio', 0.95) AS busy_ratio, tfprof_setting('job.left_ratio', 0.05) AS left_ratio
+), processes AS MATERIALIZED (
+  SELECT profile_id, run_id, host, name FROM temp.process_names
 ), step_time AS MATERIALIZED (
-  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns FROM temp.steps GROUP BY 1
+  SELECT processes.run_id AS run_id, sum(1.0 * steps.dur_ns) AS all_ns
+  FROM temp.steps AS steps JOIN processes ON processes.profile_id = steps.profile_id GROUP BY processes.run_id
+), received AS (
+  SELECT processes.run_id AS run_id, coalesce(transfers.name, 'receive') AS name, transfers.dur_ns AS dur_ns,
+    transfers.dur_ns AS transfer_ns, transfers.bytes AS bytes, NULL AS bus_bytes
+  FROM temp.transfers AS transfers JOIN processes ON processes.profile_id = transfers.profile_id
+  WHERE transfers.kind = 'receive'
+), exchanged AS (
+  SELECT processes.run_id AS run_id, collectives.name AS name, collectives.dur_ns AS dur_ns,
+    coalesce(waits.transfer_ns, collectives.dur_ns) AS transfer_ns, collectives.bytes AS bytes,
+    collectives.bus_bytes_per_second * collectives.dur_ns AS bus_bytes
+  FROM temp.collective_waits AS waits -- which has each collective once
+  CROSS JOIN temp.collectives AS collectives ON collectives.id = waits.collective_id
+  JOIN processes ON processes.profile_id = collectives.profile_id
+  WHERE collectives.dur_ns > 0
 ), moved AS (
-  SELECT profile_id, 1 AS place, coalesce(name, 'receive') AS name, count(*) AS count, avg(dur_ns) AS mean_ns,
-    max(dur_ns) AS longest_ns, sum(1.0 * dur_ns) AS sum_ns,
-    sum(CASE WHEN bytes IS NOT NULL THEN 1.0 * bytes END) / nullif(sum(CASE WHEN bytes IS NOT NULL THEN dur_ns END),
-      0) * 1e9
-      AS rate, NULL AS bus_rate, 'SELECT name, dur_ns, bytes FROM temp.transfers WHERE kind = ''receive''' AS evidence
-  FROM temp.transfers WHERE kind = 'receive' GROUP BY 1, coalesce(name, 'receive')
+  SELECT run_id, 1 AS place, name, count(*) AS count, avg(dur_ns) AS mean_ns, max(dur_ns) AS longest_ns,
+    sum(1.0 * transfer_ns) AS sum_ns,
+    1e9 * sum(1.0 * bytes) / nullif(sum(1.0 * transfer_ns) FILTER (WHERE bytes IS NOT NULL), 0) AS rate,
+    NULL AS bus_rate, 'SELECT name, dur_ns, bytes FROM temp.transfers WHERE kind = ''receive''' AS evidence
+  FROM received GROUP BY run_id, name
   UNION ALL
-  SELECT profile_id, 2, name, count(*), avg(dur_ns), max(dur_ns), sum(1.0 * dur_ns),
-    sum(CASE WHEN bytes IS NOT NULL THEN 1.0 * bytes END) / nullif(sum(CASE WHEN bytes IS NOT NULL THEN dur_ns END),
-      0) * 1e9,
-    sum(bus_bytes_per_second * dur_ns) / nullif(sum(CASE WHEN bus_bytes_per_second IS NOT NULL THEN dur_ns END), 0),
+  SELECT run_id, 2, name, count(*), avg(dur_ns), max(dur_ns), sum(1.0 * transfer_ns),
+    1e9 * sum(1.0 * bytes) / nullif(sum(1.0 * transfer_ns) FILTER (WHERE bytes IS NOT NULL), 0),
+    sum(bus_bytes) / nullif(sum(1.0 * transfer_ns) FILTER (WHERE bus_bytes IS NOT NULL), 0),
     'SELECT name, dur_ns, bytes FROM temp.collectives WHERE name = ' || quote(name)
-  FROM temp.collectives WHERE dur_ns > 0 GROUP BY profile_id, name
+  FROM exchanged GROUP BY run_id, name
 ), rates AS (
-  SELECT moved.*, rate < slow AND sum_ns >= time_ratio * coalesce(all_ns, 0) AS is_slow, slow
-  FROM moved JOIN settings LEFT JOIN step_time ON step_time.profile_id = moved.profile_id
-), used AS MATERIALIZED (
-  SELECT profile_id, avg(CASE WHEN name = 'process_cpu' THEN value END) AS mean_cpu,
-    max(CASE WHEN name = 'process_cpu' THEN value END) AS most_cpu, avg(CASE WHEN name = 'host_cpu' THEN value END)
-      AS busy,
-    max(CASE WHEN name = 'process_resident_bytes' THEN value END) AS resident,
-    min(CASE WHEN name = 'host_available_bytes' THEN value END) AS available
-  FROM temp.counters WHERE name IN ('process_cpu', 'host_cpu', 'process_resident_bytes', 'host_available_bytes')
-  GROUP BY profile_id
+  SELECT moved.*, coalesce(rate < slow AND sum_ns >= time_ratio * coalesce(all_ns, 0), 0) AS is_slow, slow
+  FROM moved JOIN settings LEFT JOIN step_time ON step_time.run_id = moved.run_id
+), readings AS MATERIALIZED (
+  SELECT counters.profile_id AS profile_id, min(processes.run_id) AS run_id, min(processes.host) AS host,
+    min(processes.name) AS name, avg(CASE WHEN counters.name = 'process_cpu' THEN value END) AS cpu,
+    max(CASE WHEN counters.name = 'process_cpu' THEN value END) AS most_cpu,
+    min(CASE WHEN counters.name = 'process_cpu' THEN time_ns END) AS first_ns,
+    max(CASE WHEN counters.name = 'process_cpu' THEN time_ns END) AS last_ns,
+    avg(CASE WHEN counters.name = 'host_cpu' THEN value END) AS busy,
+    max(CASE WHEN counters.name = 'process_resident_bytes' THEN value END) AS resident,
+    min(CASE WHEN counters.name = 'host_available_bytes' THEN value END) AS available
+  FROM temp.counters AS counters JOIN processes ON processes.profile_id = counters.profile_id
+  WHERE counters.name IN ('process_cpu', 'host_cpu', 'process_resident_bytes', 'host_available_bytes')
+  GROUP BY counters.profile_id
+), used AS MATERIALIZED ( -- a process that lives for a part of the time counts for that part
+  SELECT run_id, count(cpu) AS cpu_count, count(resident) AS resident_count, count(DISTINCT host) AS host_count,
+    CASE WHEN count(cpu) > 1 AND max(last_ns) > min(first_ns)
+      THEN sum(cpu * (1.0 * last_ns - first_ns)) / (1.0 * max(last_ns) - min(first_ns)) ELSE max(cpu) END AS cpu,
+    max(most_cpu) AS most_cpu, max(busy) AS busy, max(resident) AS resident, min(available) AS available,
+    total(resident) AS all_resident
+  FROM readings GROUP BY run_id
+), extremes AS ( -- which machine and which process these are of
+  SELECT used.*,
+    (SELECT min(host) FROM readings WHERE readings.run_id = used.run_id AND readings.busy = used.busy) AS busy_host,
+    (SELECT min(host) FROM readings WHERE readings.run_id = used.run_id AND readings.available = used.available)
+      AS full_host,
+    (SELECT min(name) FROM readings WHERE readings.run_id = used.run_id AND readings.resident = used.resident)
+      AS largest
+  FROM used
 ), found AS (
-  SELECT profile_id, place, name,
-    CASE WHEN is_slow THEN 'warning' ELSE 'info' END AS severity,
+  SELECT run_id, place, name, is_slow,
     format('%s: %d times, latency %s on average and %s at most', name, count, format_ns(mean_ns), format_ns(longest_ns))
       || coalesce(', ' || format_bytes(rate) || '/s', '') || coalesce(', links ' || format_bytes(bus_rate) || '/s', '')
       AS message,
-    CASE WHEN is_slow THEN slow / nullif(rate, 0) ELSE mean_ns END AS value, CASE WHEN is_slow THEN 1.0 ELSE 0.0 END
-      AS threshold,
+    CASE WHEN is_slow THEN slow / nullif(rate, 0) ELSE 1.0 * count END AS value,
+    CASE WHEN is_slow THEN 1.0 ELSE 0.0 END AS threshold,
     CASE WHEN is_slow
       THEN 'Send less or less often (larger buckets, lower precision, fewer parameter servers'' variables), '
-      || 'or use a faster network.'
-      ELSE 'Nothing to do; collective_summary and transfer_summary have the rest.' END AS suggestion, evidence
+      || 'or use a faster network.' END AS suggestion,
+    evidence
   FROM rates
   UNION ALL
-  SELECT profile_id, 3, 'CPU', CASE WHEN busy >= busy_ratio THEN 'warning' ELSE 'info' END,
-    format('CPU: %.2f processors used on average, %.2f at most', mean_cpu, most_cpu)
-      || coalesce(format('; the machine is %.0f %% busy', 100 * busy), ''),
-    CASE WHEN busy >= busy_ratio THEN busy ELSE mean_cpu END, CASE WHEN busy >= busy_ratio THEN busy_ratio ELSE 0.0 END,
+  SELECT run_id, 3, 'CPU', coalesce(busy >= busy_ratio, 0),
+    format('CPU: %.2f processors used on average', cpu)
+      || CASE WHEN cpu_count > 1 THEN ' by ' || cpu_count || ' processes' ELSE format(', %.2f at most', most_cpu) END
+      || coalesce(format('; %s is %.0f %% busy',
+        CASE WHEN host_count > 1 THEN 'the busiest machine, ' || busy_host || ',' ELSE 'the machine' END, 100 * busy),
+        ''),
+    CASE WHEN busy >= busy_ratio THEN busy ELSE cpu END, CASE WHEN busy >= busy_ratio THEN busy_ratio ELSE 0.0 END,
     CASE WHEN busy >= busy_ratio
       THEN 'Where the job itself takes them, fewer workers and threads; where others do (top shows them), stop those; '
-        || 'or a machine with more processors.'
-      ELSE 'Nothing to do; counter_summary has the rest.' END,
-    'SELECT name, mean, maximum FROM temp.counter_summary WHERE name GLOB ''*_cpu'''
-  FROM used JOIN settings WHERE mean_cpu IS NOT NULL
+        || 'or a machine with more processors.' END,
+    'SELECT profile_id, name, mean, maximum FROM temp.counter_summary WHERE name GLOB ''*_cpu'''
+  FROM extremes JOIN settings WHERE cpu IS NOT NULL
   UNION ALL
-  SELECT profile_id, 4, 'memory', CASE WHEN available < left_ratio * (available + resident) THEN 'warning'
-    ELSE 'info' END,
+  SELECT run_id, 4, 'memory', coalesce(available < left_ratio * (available + all_resident), 0),
     'memory: ' || format_bytes(resident) || ' held at most'
-      || coalesce(', ' || format_bytes(available) || ' left on the machine at least', ''),
-    resident, 0.0,
-    CASE WHEN available < left_ratio * (available + resident) THEN
-      'Keep fewer samples and copies in memory (workers, caches, pinned buffers), or take a machine with more.'
-      ELSE 'Nothing to do; counter_summary has the rest.' END,
-    'SELECT name, maximum, minimum FROM temp.counter_summary WHERE unit = ''bytes'''
-  FROM used JOIN settings WHERE resident IS NOT NULL
+      || CASE WHEN resident_count > 1 THEN ' by ' || largest || ', the largest of ' || resident_count || ' processes'
+      ELSE '' END
+      || coalesce(', ' || format_bytes(available) || ' left on '
+      || CASE WHEN host_count > 1 THEN full_host ELSE 'the machine' END || ' at least', ''),
+    1.0 * resident, 0.0,
+    CASE WHEN available < left_ratio * (available + all_resident) THEN
+      'Keep fewer samples and copies in memory (workers, caches, pinned buffers), or take a machine with more.' END,
+    'SELECT profile_id, name, maximum, minimum FROM temp.counter_summary WHERE unit = ''bytes'''
+  FROM extremes JOIN settings WHERE resident IS NOT NULL
+), ordered AS ( -- what is beyond its limit comes first, and stands for the job
+  SELECT found.*, row_number() OVER (PARTITION BY run_id ORDER BY is_slow DESC, place, name) AS position FROM found
 )
 SELECT
   'job' AS check_name,
-  found.severity AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  found.message AS message,
-  found.value AS value,
-  found.threshold AS threshold,
+  CASE WHEN max(ordered.is_slow) THEN 'warning' ELSE 'info' END AS severity,
+  'the job' || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN ' of '
+    || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), '') ELSE '' END
+    AS subject,
+  ordered_concat(ordered.message, '; ', ordered.position) AS message,
+  max(CASE WHEN position = 1 THEN ordered.value END) AS value,
+  max(CASE WHEN position = 1 THEN ordered.threshold END) AS threshold,
   NULL AS saves_ns,
-  found.suggestion AS suggestion,
-  found.evidence AS evidence
-FROM found JOIN temp.profiles AS profiles ON profiles.id = found.profile_id
-ORDER BY found.profile_id, place, name
+  coalesce(ordered_concat(ordered.suggestion, ' ', ordered.position),
+    'Nothing to do; collective_summary, transfer_summary and counter_summary have the rest.') AS suggestion,
+  max(CASE WHEN position = 1 THEN ordered.evidence END) AS evidence
+FROM ordered JOIN temp.runs AS runs ON runs.id = ordered.run_id
+WHERE NOT tfprof_setting('compat', 0)
+GROUP BY ordered.run_id
+ORDER BY ordered.run_id

@@ -19,9 +19,10 @@ WITH readings AS (
 SELECT
   'memory_growth' AS check_name,
   'warning' AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  format('Resident memory grew by %s within %.0f s, to %s', format_bytes(CAST(late_bytes - early_bytes AS INTEGER)),
-    between_s, format_bytes(CAST(late_bytes AS INTEGER))) AS message,
+  processes.name AS subject,
+  processes.prefix || format('Resident memory grew by %s within %.0f s, to %s',
+    format_bytes(CAST(late_bytes - early_bytes AS INTEGER)), between_s, format_bytes(CAST(late_bytes AS INTEGER)))
+    AS message,
   (late_bytes - early_bytes) / early_bytes AS value,
   0.10 AS threshold,
   NULL AS saves_ns,
@@ -29,6 +30,6 @@ SELECT
     || 'without a bound, lists of outputs.' AS suggestion,
   'SELECT time_ns, value FROM temp.counters WHERE name = ''process_resident_bytes'' AND profile_id = '
     || growth.profile_id || ' ORDER BY time_ns, id' AS evidence
-FROM growth JOIN temp.profiles AS profiles ON profiles.id = growth.profile_id
+FROM growth JOIN temp.process_names AS processes ON processes.profile_id = growth.profile_id
 WHERE reading_count >= 20 AND late_bytes - early_bytes > 0.10 * early_bytes AND late_bytes - early_bytes > 67108864
 ORDER BY value DESC, growth.profile_id

@@ -5,14 +5,9 @@
 -- Memory of other processes is not seen.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: that of memory_by_line where it speaks.
 -- Example: SELECT message FROM advise WHERE check_name = 'memory_headroom';
-WITH highest AS (
-  SELECT profile_id, device_id, max(coalesce(reserved_bytes, in_use_bytes)) AS bytes
-  FROM temp.memory_events WHERE device_id IS NOT NULL GROUP BY profile_id, device_id
-), filled AS MATERIALIZED (
-  SELECT highest.profile_id AS profile_id, highest.device_id AS device_id, highest.bytes AS bytes, devices.name AS name,
-    devices.memory_bytes AS memory_bytes
-  FROM highest JOIN temp.devices AS devices ON devices.id = highest.device_id
-  WHERE highest.bytes > 0.9 * devices.memory_bytes
+WITH filled AS MATERIALIZED (
+  SELECT profile_id, id AS device_id, peak_bytes AS bytes, name, memory_bytes
+  FROM temp.devices WHERE peak_bytes > 0.9 * memory_bytes
 ), placed AS (
   SELECT lines.profile_id AS profile_id, lines.device_id AS device_id, lines.location AS location,
     lines.peak_bytes AS bytes,
@@ -27,9 +22,10 @@ WITH highest AS (
 SELECT
   'memory_headroom' AS check_name,
   'warning' AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) || coalesce(' on ' || filled.name, '')
+  processes.name || coalesce(' on ' || filled.name, '')
     AS subject,
-  'The memory of ' || coalesce(filled.name, 'the device') || ' was nearly full: ' || format_bytes(filled.bytes)
+  processes.prefix || 'The memory of ' || coalesce(filled.name, 'the device') || ' was nearly full: '
+    || format_bytes(filled.bytes)
     || ' of ' || format_bytes(filled.memory_bytes) || coalesce('; at the peak most was held by ' || holders.text, '')
     AS message,
   1.0 * filled.bytes / filled.memory_bytes AS value,
@@ -40,6 +36,6 @@ SELECT
   'SELECT location, peak_bytes FROM temp.memory_by_line WHERE profile_id = ' || filled.profile_id
     || ' AND device_id = ' || filled.device_id AS evidence
 FROM filled
-JOIN temp.profiles AS profiles ON profiles.id = filled.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = filled.profile_id
 LEFT JOIN holders ON holders.profile_id = filled.profile_id AND holders.device_id = filled.device_id
 ORDER BY value DESC, filled.profile_id, filled.device_id

@@ -13,13 +13,14 @@ WITH measured AS MATERIALIZED (
   SELECT id, profile_id, coalesce(sample_weight, 1.0) AS weight FROM temp.steps WHERE is_warmup = 0
 ), counts AS (
   SELECT profile_id, count(*) AS step_count FROM measured GROUP BY profile_id
+), unreleased AS MATERIALIZED ( -- few of all, which then need no order
+  SELECT profile_id, code_trace_id, step_id, bytes FROM temp.allocations WHERE released_ns IS NULL
 ), live AS (
-  SELECT allocations.profile_id AS profile_id, allocations.code_trace_id AS code_trace_id,
-    allocations.step_id AS step_id, sum(1.0 * allocations.bytes) AS bytes,
-    CASE WHEN max(allocations.bytes) < 1 << 20 THEN max(measured.weight) ELSE 1.0 END AS weight
-  FROM temp.allocations AS allocations CROSS JOIN measured ON measured.id = allocations.step_id
-  WHERE allocations.released_ns IS NULL
-  GROUP BY allocations.profile_id, allocations.code_trace_id, allocations.step_id
+  SELECT unreleased.profile_id AS profile_id, unreleased.code_trace_id AS code_trace_id,
+    unreleased.step_id AS step_id, sum(1.0 * unreleased.bytes) AS bytes,
+    CASE WHEN max(unreleased.bytes) < 1 << 20 THEN max(measured.weight) ELSE 1.0 END AS weight
+  FROM unreleased CROSS JOIN measured ON measured.id = unreleased.step_id
+  GROUP BY unreleased.profile_id, unreleased.code_trace_id, unreleased.step_id
 ), lines AS MATERIALIZED (
   SELECT code_trace_id, location, file, line, text FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM live)
 ), by_step AS (
@@ -36,7 +37,7 @@ SELECT
   'memory_kept' AS check_name,
   'warning' AS severity,
   by_line.location AS subject,
-  'Memory of ' || by_line.step_count || ' of ' || counts.step_count || ' steps is never released: '
+  processes.prefix || 'Memory of ' || by_line.step_count || ' of ' || counts.step_count || ' steps is never released: '
     || format_bytes(by_line.bytes) || ' allocated at ' || by_line.location || coalesce(', ' || trim(by_line.text), '')
     AS message,
   1.0 * by_line.step_count / counts.step_count AS value,
@@ -46,6 +47,8 @@ SELECT
     || 'without a bound, a graph that is kept by a tensor of the last step.' AS suggestion,
   'SELECT location, live_count, live_bytes FROM temp.memory_by_line WHERE profile_id = ' || by_line.profile_id
     || ' ORDER BY live_bytes DESC, 1' AS evidence
-FROM by_line JOIN counts ON counts.profile_id = by_line.profile_id
+FROM by_line
+JOIN counts ON counts.profile_id = by_line.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = by_line.profile_id
 WHERE by_line.step_count >= 10 AND 2 * by_line.step_count >= counts.step_count AND by_line.bytes >= 1048576
 ORDER BY by_line.bytes DESC, by_line.profile_id, by_line.file, by_line.line

@@ -1,47 +1,73 @@
 -- Advice: answers that rest on less than everything.
 --
--- One row for each profile and reason among the diagnostics that are warnings or errors (parts of the capture that were
--- degraded, rows that were dropped, damaged or torn files, a file that was not closed in order), and one for a run with
--- ops in which no step was recognised, since most other checks need steps.
+-- One row for each run and reason among the diagnostics that are warnings or errors (parts of the capture that were
+-- degraded, rows that were dropped, damaged or torn files, a file that was not closed in order), one for a run with
+-- ops in which no step was recognised, since most other checks need steps, with what is repeated there instead
+-- (candidate_steps), and one for a graph of TensorFlow of which
+-- no step was traced.
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: reads and verifies every profile whole.
 -- Example: SELECT subject, message FROM advise WHERE check_name = 'missing_data';
 WITH told AS (
-  SELECT profile_id, severity, reason, min(message) AS message, sum(coalesce(count, 1)) AS times, count(*) AS row_count
-  FROM temp.diagnostics WHERE severity IN ('warning', 'error') GROUP BY profile_id, severity, reason
-), without_steps AS (
-  SELECT min(profiles.id) AS profile_id, sum(op_counts.op_count) AS op_count
-  FROM (SELECT profile_id, count(*) AS op_count FROM temp.ops GROUP BY profile_id) AS op_counts
-  JOIN temp.profiles AS profiles ON profiles.id = op_counts.profile_id
-  WHERE profiles.run_id NOT IN (
+  SELECT processes.run_id AS run_id, min(processes.profile_id) AS profile_id, told.severity AS severity,
+    told.reason AS reason, min(told.message) AS message, total(coalesce(told.count, 1)) AS times,
+    count(DISTINCT told.message) AS message_count, count(DISTINCT processes.profile_id) AS profile_count
+  FROM temp.diagnostics AS told JOIN temp.process_names AS processes ON processes.profile_id = told.profile_id
+  WHERE told.severity IN ('warning', 'error') GROUP BY processes.run_id, told.severity, told.reason
+), counted AS (
+  SELECT id AS profile_id, run_id, (SELECT count(*) FROM temp.ops AS ops WHERE ops.profile_id = profiles.id) AS op_count
+  FROM temp.profiles AS profiles
+  WHERE run_id NOT IN (
     SELECT with_steps.run_id
       FROM temp.steps AS steps JOIN temp.profiles AS with_steps ON with_steps.id = steps.profile_id)
-  GROUP BY profiles.run_id
+), without_steps AS (
+  SELECT run_id, min(profile_id) AS profile_id, sum(op_count) AS op_count
+  FROM counted WHERE op_count > 0 GROUP BY run_id
+), repeated AS ( -- what comes closest to steps in each of these runs
+  SELECT profile_id, op_count, (
+      SELECT format('; %d repetitions of %s, %s each, may be steps', count(*), candidates.name,
+        format_ns(CAST(median(candidates.dur_ns) AS INTEGER)))
+      FROM temp.candidate_steps AS candidates JOIN temp.profiles AS profiles ON profiles.id = candidates.profile_id
+      WHERE profiles.run_id = without_steps.run_id
+      GROUP BY candidates.profile_id, candidates.name ORDER BY count(*) DESC, candidates.profile_id LIMIT 1
+    ) AS candidates
+  FROM without_steps
+), untraced AS (
+  SELECT id AS profile_id, (SELECT count(*) FROM temp.nodes AS nodes WHERE nodes.profile_id = profiles.id) AS node_count
+  FROM temp.profiles AS profiles
+  WHERE framework = 'tensorflow'
+    AND NOT EXISTS (SELECT 1 FROM temp.node_steps AS node_steps WHERE node_steps.profile_id = profiles.id)
 ), found AS (
-  SELECT profile_id, CASE severity WHEN 'error' THEN 'critical' ELSE 'warning' END AS severity,
-    reason || ': ' || message || CASE WHEN row_count > 1 THEN ' (and ' || (row_count - 1) || ' more)' ELSE '' END
-      AS message, 1.0 * times AS value,
+  SELECT profile_id, profile_count, CASE severity WHEN 'error' THEN 'critical' ELSE 'warning' END AS severity,
+    reason || ': ' || message
+      || CASE WHEN message_count > 1 THEN ' (and ' || (message_count - 1) || ' more)' ELSE '' END
+      AS message, times AS value,
     'Record again where the answer matters; the diagnostics say what was lost and why.' AS suggestion,
-    'SELECT message, count, file FROM temp.diagnostics WHERE reason = ' || quote(reason) || ' AND profile_id = '
-      || profile_id AS evidence
+    'SELECT profile_id, message, count, file FROM temp.diagnostics WHERE reason = ' || quote(reason) AS evidence
   FROM told
   UNION ALL
-  SELECT profile_id, 'info', 'No steps were recognised among ' || format_count(op_count) || ' ops; step times, shares '
-    || 'and warm-up cannot be told', 1.0 * op_count,
+  SELECT profile_id, 1, 'info', 'No steps were recognised among ' || format_count(op_count) || ' ops; step times, '
+    || 'shares and warm-up cannot be told' || coalesce(candidates, ''), 1.0 * op_count,
     'Steps come from the ends of Optimizer.step; in a loop without an optimizer begin each iteration with '
-      || 'tfprof.step(number), after import tfprof.',
+      || 'tfprof.step(number), after import tfprof; candidate_steps shows what it repeats.',
     'SELECT name, count(*) FROM temp.' || iif(profile_id IN (SELECT profile_id FROM temp.ranges), 'ranges', 'ops')
       || ' WHERE profile_id = ' || profile_id || ' GROUP BY 1 ORDER BY 2 DESC'
-  FROM without_steps
+  FROM repeated
+  UNION ALL
+  SELECT profile_id, 1, 'info', 'No step was traced, so none of the ' || node_count || ' nodes has a time',
+    1.0 * node_count, 'Open the steps together with the graph: tfprof --graph_path=GRAPH --run_meta_path=RUN_META.',
+    'SELECT name, op_type FROM temp.nodes WHERE profile_id = ' || profile_id
+  FROM untraced WHERE node_count > 0
 )
 SELECT
   'missing_data' AS check_name,
   found.severity AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  found.message AS message,
+  CASE WHEN found.profile_count > 1 THEN found.profile_count || ' processes' ELSE processes.name END AS subject,
+  CASE WHEN found.profile_count > 1 THEN processes.name || ' and ' || (found.profile_count - 1) || ' more: '
+    ELSE processes.prefix END || found.message AS message,
   found.value AS value,
   0.0 AS threshold,
   NULL AS saves_ns,
   found.suggestion AS suggestion,
   found.evidence AS evidence
-FROM found JOIN temp.profiles AS profiles ON profiles.id = found.profile_id
-ORDER BY severity, subject, message
+FROM found JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
+ORDER BY found.severity, subject, message

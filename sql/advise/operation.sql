@@ -81,12 +81,12 @@ WITH normalised AS (
 SELECT
   'operation' AS check_name,
   found.severity AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  found.message AS message,
+  processes.name AS subject,
+  processes.prefix || found.message AS message,
   found.value AS value,
   found.threshold AS threshold,
   found.saves_ns AS saves_ns,
   found.suggestion AS suggestion,
   found.evidence AS evidence
-FROM found JOIN temp.profiles AS profiles ON profiles.id = found.profile_id
+FROM found JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
 ORDER BY found.profile_id, place, message

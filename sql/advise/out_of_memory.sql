@@ -33,9 +33,10 @@ WITH failures AS (
 SELECT
   'out_of_memory' AS check_name,
   'critical' AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) || coalesce(' on ' || devices.name, '')
+  processes.name || coalesce(' on ' || devices.name, '')
     AS subject,
-  'Memory ran out' || CASE WHEN last.count > 1 THEN ' ' || last.count || ' times, the last time' ELSE '' END
+  processes.prefix || 'Memory ran out'
+    || CASE WHEN last.count > 1 THEN ' ' || last.count || ' times, the last time' ELSE '' END
     || coalesce(' at ' || lines.location, '') || ': ' || format_bytes(last.bytes) || ' were asked for while '
     || coalesce(format_bytes(last.in_use_bytes), 'an unknown amount') || ' were in use'
     || coalesce(', most of it held by ' || holders.text, '') AS message,
@@ -46,7 +47,7 @@ SELECT
     || 'they are lists or caches that grow: keep less, detach() what is kept.' AS suggestion,
   'SELECT * FROM temp.memory_failures WHERE profile_id = ' || last.profile_id AS evidence
 FROM last
-JOIN temp.profiles AS profiles ON profiles.id = last.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = last.profile_id
 LEFT JOIN temp.devices AS devices ON devices.id = last.device_id
 LEFT JOIN lines ON lines.code_trace_id = last.code_trace_id
 LEFT JOIN holders ON holders.profile_id = last.profile_id AND holders.device_id IS last.device_id

@@ -1,39 +1,126 @@
 -- Advice: single steps that take much longer than the others.
 --
--- For each profile the measured steps (no warm-up) that last more than 1.5 times the median, once there are ten steps
--- to compare and the outliers cost at least 2 % of all step time: below that, chance alone makes some.  It is critical
--- from a tenth of all step time on, when that is a millisecond per step or more.
+-- For each profile the measured steps (no warm-up) that last more than 1.5 times the median, evaluation left out
+-- (steps.training_ns), once there are ten steps to compare and the outliers cost at least 2 % of all step time:
+-- below that, chance alone makes some.  It is critical from a tenth of all step time on, when that is a millisecond
+-- per step or more.  The message names what they do that the others do not: ranges (data loaders that begin anew,
+-- checkpoints, full garbage collections, compilation and the program's own among them), which are recorded in every
+-- step, and where ops were recorded of long steps and of others, ops by name and lines of Python at which time
+-- passes outside ops (three looks of python_samples at least); those that explain a fifth of what the long steps
+-- take more, three at most.
 -- What it would save: their time beyond the median.
--- Columns: those of every check, see sql/README.md.  Cost: linear in steps.
+-- Columns: those of every check, see sql/README.md.  Cost: linear in steps and ranges, and in ops where there are long
+-- steps whose ops were recorded.
 -- Example: SELECT message FROM advise WHERE check_name = 'step_time_outliers';
-WITH measured AS (
-  SELECT profile_id, id, number, dur_ns FROM temp.steps WHERE is_warmup = 0
+WITH measured AS MATERIALIZED (
+  SELECT profile_id, id, number, training_ns, ops_recorded FROM temp.steps WHERE is_warmup = 0
 ), typical AS (
-  SELECT profile_id, count(*) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS step_ns, median(dur_ns) AS median_ns
+  SELECT profile_id, count(*) AS step_count, CAST(sum(1.0 * training_ns) AS INTEGER) AS step_ns,
+    median(training_ns) AS median_ns
   FROM measured GROUP BY profile_id
 ), outliers AS (
-  SELECT measured.profile_id AS profile_id, count(*) AS outlier_count, max(measured.dur_ns) AS longest_ns,
-    sum(measured.dur_ns - typical.median_ns) AS lost_ns
+  SELECT measured.profile_id AS profile_id, count(*) AS outlier_count, max(measured.training_ns) AS longest_ns,
+    sum(measured.training_ns - typical.median_ns) AS lost_ns
   FROM typical JOIN measured ON measured.profile_id = typical.profile_id
-  WHERE measured.dur_ns > 1.5 * typical.median_ns
+  WHERE measured.training_ns > 1.5 * typical.median_ns
   GROUP BY measured.profile_id
+), found AS MATERIALIZED (
+  SELECT typical.*, outlier_count, longest_ns, lost_ns
+  FROM typical JOIN outliers ON outliers.profile_id = typical.profile_id
+  WHERE step_count >= 10 AND lost_ns >= 0.02 * step_ns
+), compared AS MATERIALIZED ( -- their steps, the long ones and the others
+  SELECT measured.profile_id AS profile_id, measured.id AS id, measured.ops_recorded AS ops_recorded,
+    measured.training_ns > 1.5 * found.median_ns AS is_long
+  FROM found JOIN measured ON measured.profile_id = found.profile_id
+), counts AS (
+  SELECT profile_id, sum(is_long) AS long_count, sum(NOT is_long) AS other_count,
+    sum(is_long AND ops_recorded = 1) AS long_recorded, sum(NOT is_long AND ops_recorded = 1) AS other_recorded
+  FROM compared GROUP BY profile_id
+), evaluated AS ( -- whose time counts for no step
+  SELECT step_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM temp.step_phases
+  WHERE phase = 'evaluation' AND step_id IN (SELECT id FROM compared WHERE is_long) GROUP BY step_id
+), by_range AS (
+  SELECT ranges.profile_id AS profile_id, ranges.name AS name,
+    sum(CASE WHEN compared.is_long THEN 1.0 * ranges.dur_ns ELSE 0 END) AS long_ns,
+    sum(CASE WHEN compared.is_long THEN 0 ELSE 1.0 * ranges.dur_ns END) AS other_ns
+  FROM compared JOIN temp.ranges AS ranges ON ranges.step_id = compared.id
+  LEFT JOIN evaluated ON evaluated.step_id = compared.id
+  WHERE ranges.name NOT GLOB 'ProfilerStep#*' AND ranges.name NOT GLOB 'tfprof.step#*'
+    AND NOT coalesce(ranges.start_ns >= evaluated.start_ns AND ranges.end_ns <= evaluated.end_ns, 0)
+  GROUP BY ranges.profile_id, ranges.name
+), by_op AS (
+  SELECT ops.profile_id AS profile_id, ops.name AS name,
+    sum(CASE WHEN compared.is_long THEN 1.0 * ops.self_ns ELSE 0 END) AS long_ns,
+    sum(CASE WHEN compared.is_long THEN 0 ELSE 1.0 * ops.self_ns END) AS other_ns
+  FROM compared JOIN temp.ops AS ops ON ops.step_id = compared.id
+  LEFT JOIN evaluated ON evaluated.step_id = compared.id
+  WHERE compared.profile_id IN (SELECT profile_id FROM counts WHERE long_recorded > 0 AND other_recorded > 0)
+    AND compared.ops_recorded = 1 AND ops.category NOT IN ('user', 'input', 'python', 'module')
+    AND NOT coalesce(ops.start_ns >= evaluated.start_ns AND ops.end_ns <= evaluated.end_ns, 0)
+  GROUP BY ops.profile_id, ops.name
+), by_trace AS (
+  SELECT samples.profile_id AS profile_id, samples.code_trace_id AS trace_id,
+    sum(compared.is_long) AS long_looks,
+    sum(CASE WHEN compared.is_long THEN 1.0 * samples.period_ns ELSE 0 END) AS long_ns,
+    sum(CASE WHEN compared.is_long THEN 0 ELSE 1.0 * samples.period_ns END) AS other_ns
+  FROM compared JOIN temp.python_samples AS samples ON samples.step_id = compared.id
+  LEFT JOIN evaluated ON evaluated.step_id = compared.id
+  WHERE compared.profile_id IN (SELECT profile_id FROM counts WHERE long_recorded > 0 AND other_recorded > 0)
+    AND compared.ops_recorded = 1 AND samples.code_trace_id IS NOT NULL
+    AND NOT coalesce(samples.time_ns BETWEEN evaluated.start_ns AND evaluated.end_ns, 0)
+  GROUP BY samples.profile_id, samples.code_trace_id
+), by_line AS (
+  SELECT by_trace.profile_id AS profile_id,
+    'Python at ' || replace(frames.file, rtrim(frames.file, replace(frames.file, '/', '')), '') || ':' || frames.line
+      AS name, sum(long_ns) AS long_ns, sum(other_ns) AS other_ns
+  FROM by_trace JOIN temp.code_traces AS traces ON traces.id = by_trace.trace_id
+  JOIN temp.code_frames AS frames ON frames.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
+  GROUP BY by_trace.profile_id, frames.file, frames.line HAVING sum(long_looks) >= 3
+), excesses AS ( -- of a long step, on average
+  SELECT by_range.profile_id AS profile_id, by_range.name AS name, 0 AS kind,
+    long_ns / long_count - other_ns / max(other_count, 1) AS excess_ns,
+    other_ns / max(other_count, 1) < 0.1 * long_ns / long_count AS is_extra
+  FROM by_range JOIN counts ON counts.profile_id = by_range.profile_id
+  UNION ALL
+  SELECT by_op.profile_id, by_op.name, 1, long_ns / long_recorded - other_ns / other_recorded,
+    other_ns / other_recorded < 0.1 * long_ns / long_recorded
+  FROM by_op JOIN counts ON counts.profile_id = by_op.profile_id
+  UNION ALL
+  SELECT by_line.profile_id, by_line.name, 2, long_ns / long_recorded - other_ns / other_recorded,
+    other_ns / other_recorded < 0.1 * long_ns / long_recorded
+  FROM by_line JOIN counts ON counts.profile_id = by_line.profile_id
+), ranked AS (
+  SELECT excesses.*, row_number() OVER (PARTITION BY profile_id ORDER BY excess_ns DESC, kind, name) AS place
+  FROM excesses
+), causes AS (
+  SELECT profile_id, group_concat(name || ' (' || format_ns(CAST(excess_ns AS INTEGER)) || ')', ', ') AS list,
+    max(is_extra) AS has_extra
+  FROM (SELECT ranked.profile_id AS profile_id, name, excess_ns, is_extra FROM ranked
+    JOIN found ON found.profile_id = ranked.profile_id
+    WHERE place <= 3 AND excess_ns * outlier_count >= 0.2 * lost_ns ORDER BY ranked.profile_id, place)
+  GROUP BY profile_id
 )
 SELECT
   'step_time_outliers' AS check_name,
   CASE WHEN lost_ns >= 0.10 * step_ns AND lost_ns >= 1000000 * step_count THEN 'critical'
     ELSE 'warning' END AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  format('%d of %d steps take more than 1.5 times the median of %s; the longest takes %s', outlier_count, step_count,
-    format_ns(CAST(median_ns AS INTEGER)), format_ns(longest_ns)) AS message,
+  processes.name AS subject,
+  processes.prefix || format('%d of %d steps take more than 1.5 times the median of %s; the longest takes %s',
+    outlier_count, step_count, format_ns(CAST(median_ns AS INTEGER)), format_ns(longest_ns))
+    || coalesce('; each spends more on ' || causes.list, '') AS message,
   1.0 * lost_ns / step_ns AS value,
   0.02 AS threshold,
   CAST(lost_ns AS INTEGER) AS saves_ns,
-  'Look at what the long steps do that the others do not: checkpoints, evaluation, logging, garbage collection, a '
-    || 'batch of another shape, other load on the machine.' AS suggestion,
-  'SELECT number, start_ns, dur_ns FROM temp.steps WHERE is_warmup = 0 AND profile_id = ' || typical.profile_id
-    || ' ORDER BY 3 DESC LIMIT ' || outlier_count AS evidence
-FROM typical
-JOIN outliers ON outliers.profile_id = typical.profile_id
-JOIN temp.profiles AS profiles ON profiles.id = typical.profile_id
-WHERE step_count >= 10 AND lost_ns >= 0.02 * step_ns
-ORDER BY saves_ns DESC, typical.profile_id
+  CASE WHEN causes.has_extra THEN 'Do that less often, in the background or before the loop, where it can be: '
+    || 'checkpoints, garbage collection, compilation, logging, workers that are started anew (persistent_workers).'
+    WHEN causes.list IS NOT NULL THEN 'They do what the others do, but take longer: look for batches of other shapes, '
+    || 'and for other load on the machine.'
+    ELSE 'Look at what the long steps do that the others do not: nothing that was recorded of them is longer by a '
+    || 'fifth of the difference. Logging, files, batches of another shape, other load on the machine.'
+  END AS suggestion,
+  'SELECT number, start_ns, dur_ns FROM temp.steps WHERE is_warmup = 0 AND profile_id = ' || found.profile_id
+    || ' ORDER BY training_ns DESC LIMIT ' || outlier_count AS evidence
+FROM found
+JOIN temp.process_names AS processes ON processes.profile_id = found.profile_id
+LEFT JOIN causes ON causes.profile_id = found.profile_id
+ORDER BY saves_ns DESC, found.profile_id

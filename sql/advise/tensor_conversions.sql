@@ -1,35 +1,32 @@
 -- Advice: time that goes into converting tensors to another type, device or memory layout.
 --
--- For each profile the self time, inside measured steps (no warm-up, ops recorded), of everything below an outermost
--- conversion op (aten::to, aten::_to_copy, aten::contiguous, aten::clone): their share of the step time.
+-- For each profile the time, inside measured steps (no warm-up, ops recorded; weighed by steps.sample_weight), of
+-- conversion ops (aten::to, aten::_to_copy, aten::contiguous, aten::clone; those that such an op calls are part of it):
+-- their share of the step time.
 -- Threshold: a tenth; a conversion now and then is normal, more means that the same tensors are converted in every
 -- step.
 -- What it would save: half of it, in steps whose ops were not recorded as in those whose were.
--- Columns: those of every check, see sql/README.md.  Cost: linear in ops.
+-- Columns: those of every check, see sql/README.md.  Cost: one pass over ops, when host_steps is derived
+-- from them.
 -- Example: SELECT message FROM advise WHERE check_name = 'tensor_conversions';
-WITH measured AS (
-  SELECT profile_id, id, dur_ns FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1
-), step_time AS (
-  SELECT profile_id, sum(ops_recorded = 1) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS all_ns,
-    CAST(sum(1.0 * CASE WHEN ops_recorded = 1 THEN dur_ns ELSE 0 END) AS INTEGER) AS step_ns
+WITH step_time AS (
+  SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
+    sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count,
+    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), conversions AS (
-  SELECT ops.profile_id AS profile_id, count(*) AS conversion_count, CAST(sum(1.0 * ops.dur_ns) AS INTEGER)
-    AS conversion_ns
-  FROM temp.profiles AS profiles CROSS JOIN temp.ops AS ops ON ops.profile_id = profiles.id
-  LEFT JOIN temp.ops AS enclosing ON enclosing.id = ops.parent_id
-  WHERE profiles.framework IS NOT 'tensorflow' -- these are ops of PyTorch
-    AND ops.name IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')
-    AND (ops.parent_id IS NULL
-      OR enclosing.name NOT IN ('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone'))
-    AND ops.step_id IN (SELECT id FROM measured)
-  GROUP BY ops.profile_id
+  SELECT steps.profile_id AS profile_id, sum(host_steps.conversion_count * steps.sample_weight) AS conversion_count,
+    sum(host_steps.conversion_ns * steps.sample_weight) AS conversion_ns
+  FROM temp.host_steps AS host_steps CROSS JOIN temp.steps AS steps ON steps.id = host_steps.step_id
+  WHERE steps.is_warmup = 0 AND host_steps.conversion_count > 0
+    AND steps.profile_id IN (SELECT id FROM temp.profiles WHERE framework IS NOT 'tensorflow') -- these are of PyTorch
+  GROUP BY steps.profile_id
 )
 SELECT
   'tensor_conversions' AS check_name,
   CASE WHEN conversion_ns >= 0.25 * step_ns THEN 'critical' ELSE 'warning' END AS severity,
-  coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path) AS subject,
-  format('%d tensor conversions a step take %.0f %% of its time', conversion_count / step_count,
+  processes.name AS subject,
+  processes.prefix || format('%.0f tensor conversions a step take %.0f %% of its time', conversion_count / step_count,
     100.0 * conversion_ns / step_ns) AS message,
   1.0 * conversion_ns / step_ns AS value,
   0.10 AS threshold,
@@ -40,6 +37,6 @@ SELECT
     || ' AND profile_id = ' || step_time.profile_id || ' GROUP BY 1, 2' AS evidence
 FROM step_time
 JOIN conversions ON conversions.profile_id = step_time.profile_id
-JOIN temp.profiles AS profiles ON profiles.id = step_time.profile_id
+JOIN temp.process_names AS processes ON processes.profile_id = step_time.profile_id
 WHERE conversion_ns >= 0.10 * step_ns
 ORDER BY saves_ns DESC, step_time.profile_id

@@ -19,8 +19,8 @@ WITH sums AS (
     CAST(sum(1.0 * collectives.dur_ns) AS INTEGER) AS sum_ns, min(collectives.dur_ns) AS min_ns,
     max(collectives.dur_ns) AS max_ns, sum(1.0 * waits.transfer_ns) AS transfer_ns,
     avg(waits.transfer_ns) AS mean_transfer_ns
-  FROM temp.collectives AS collectives
-  LEFT JOIN temp.collective_waits AS waits ON waits.collective_id = collectives.id
+  FROM temp.collective_waits AS waits -- which has each collective once
+  CROSS JOIN temp.collectives AS collectives ON collectives.id = waits.collective_id
   WHERE collectives.step_id IS NULL OR collectives.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY collectives.profile_id, collectives.name, process_group, group_size, dtype, bytes
 )

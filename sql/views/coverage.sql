@@ -52,7 +52,8 @@ WITH counted AS MATERIALIZED ( -- by what tells below which of them count: a che
       SELECT CASE WHEN count(*) THEN union_ns(max(ops.start_ns, steps.start_ns), min(ops.end_ns, steps.end_ns)) END
       FROM temp.ops AS ops
       WHERE ops.step_id = steps.id AND ops.outermost_id > 0 -- no range, module or Python frame
-        AND ops.thread_id IN (SELECT steps.thread_id UNION SELECT thread_id FROM backward_threads)
+        -- with +, so that they are not found by the thread: there may be as many as steps
+        AND (+ops.thread_id = steps.thread_id OR +ops.thread_id IN (SELECT thread_id FROM backward_threads))
     )) AS op_ns
   FROM temp.steps AS steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id
 ), kernel_shares AS (

@@ -12,8 +12,8 @@
 --   communication_ns             mean time of a step in which a communication kernel ran (or an exchange was marked)
 --                                and no computation
 --   other_ns                     the rest of the step
---   computation_error_ns, communication_error_ns   standard errors of computation_ns and communication_ns where only
---                                some steps stand for all; 0 where all count, NULL where fewer than two were recorded
+--   computation_error_ns, communication_error_ns   errors of computation_ns and communication_ns where only
+--                                some steps stand for all; 0 where all count, NULL where too few were recorded
 --                                (sampling_summary)
 --   transfer_ns, waiting_ns      of overlap_ns and communication_ns together, mean time of a step in which data were
 --                                exchanged, and the rest, in which this rank waited for others (collective_waits); NULL
@@ -35,15 +35,16 @@ WITH marked AS (
 ), communicating AS ( -- the others have no row here, and their steps and kernels need not be read
   SELECT profile_id FROM temp.kernels WHERE kind = 'communication' UNION SELECT profile_id FROM hosts
 ), sampled AS (
-  SELECT profile_id FROM temp.sampling_summary WHERE profile_id IN (SELECT profile_id FROM hosts)
+  SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1 AND profile_id IN (SELECT profile_id FROM hosts)
 ), cut_steps AS (
   SELECT steps.profile_id AS profile_id, steps.id AS id, min(segments.start_ns) AS start_ns,
     max(segments.end_ns) AS end_ns, sum(1.0 * segments.dur_ns) AS dur_ns,
     CASE WHEN steps.profile_id IN (SELECT profile_id FROM sampled) THEN steps.sample_weight ELSE 1.0 END AS weight,
     max(steps.is_warmup) AS is_warmup
-  FROM temp.step_segments AS segments JOIN temp.steps AS steps ON steps.id = segments.step_id
-  WHERE segments.profile_id IN (SELECT profile_id FROM communicating)
-    AND (steps.ops_recorded = 1 OR steps.profile_id NOT IN (SELECT profile_id FROM hosts))
+  FROM communicating
+  CROSS JOIN temp.step_segments AS segments ON segments.profile_id = communicating.profile_id
+  CROSS JOIN temp.steps AS steps ON steps.id = segments.step_id
+  WHERE (steps.ops_recorded = 1 OR steps.profile_id NOT IN (SELECT profile_id FROM hosts))
   GROUP BY steps.profile_id, steps.id
 ), spans AS (
   SELECT profile_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns, sum(weight) AS step_count,
@@ -82,24 +83,27 @@ WITH marked AS (
   GROUP BY together.profile_id
 ), errors AS ( -- a warm-up step speaks for itself alone, and adds no error
   SELECT together.profile_id AS profile_id,
-    sqrt(max(0, sampling.error_factor * (sum(cut_steps.weight * compute_ns * compute_ns)
-      - sum(cut_steps.weight * compute_ns) * sum(cut_steps.weight * compute_ns) / sampling.step_count))) AS compute_ns,
-    sqrt(max(0, sampling.error_factor * (sum(cut_steps.weight * alone_ns * alone_ns)
-      - sum(cut_steps.weight * alone_ns) * sum(cut_steps.weight * alone_ns) / sampling.step_count))) AS alone_ns
+    sample_error(compute_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS compute_ns,
+    sample_error(alone_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS alone_ns
   FROM (SELECT profile_id, step_id, coalesce(1.0 * compute_ns, 0) AS compute_ns,
       1.0 * both_ns - coalesce(compute_ns, 0) AS alone_ns FROM covered_together WHERE step_id IS NOT NULL) AS together
   JOIN cut_steps ON cut_steps.id = together.step_id
-  JOIN temp.sampling_summary AS sampling ON sampling.profile_id = together.profile_id
+  JOIN temp.sampled_steps AS drawn ON drawn.step_id = together.step_id
   WHERE cut_steps.is_warmup = 0
   GROUP BY together.profile_id
 ), transfers AS ( -- the end of each collective: before it not all ranks were there
   SELECT cut_steps.profile_id AS profile_id, cut_steps.weight AS weight,
     union_ns(max(collectives.end_ns - waits.transfer_ns, cut_steps.start_ns), min(collectives.end_ns, cut_steps.end_ns))
       AS transfer_ns
-  FROM temp.collective_waits AS waits
+  FROM ( -- grouped, though each is there once: SQLite 3.40 takes rows of two windows for one, and uses no index for it
+    SELECT collective_id, min(transfer_ns) AS transfer_ns FROM temp.collective_waits
+    WHERE transfer_ns IS NOT NULL GROUP BY collective_id
+  ) AS waits
   CROSS JOIN temp.collectives AS collectives ON collectives.id = waits.collective_id
   CROSS JOIN cut_steps ON cut_steps.id = collectives.step_id
-  WHERE waits.transfer_ns IS NOT NULL AND collectives.end_ns > cut_steps.start_ns
+  WHERE collectives.end_ns > cut_steps.start_ns
     AND collectives.end_ns - waits.transfer_ns < cut_steps.end_ns
   GROUP BY cut_steps.id
 ), transferred AS (

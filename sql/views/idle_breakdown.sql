@@ -19,26 +19,27 @@ WITH gaps AS NOT MATERIALIZED (
   FROM temp.device_activities WHERE kind <> 'sync' AND thread_id IS NOT NULL AND is_before_last_step = 1
 ), sums AS MATERIALIZED ( -- one reason after the other, so that rows come in the order in which they are grouped
   SELECT profile_id, device_id, thread_id, 'host_wait' AS idle_category, count(*) AS count,
-    sum(gap_ns) AS idle_ns, avg(gap_ns) AS mean_ns, stddev(gap_ns) AS stddev_ns, min(gap_ns) AS min_ns,
+    CAST(sum(1.0 * gap_ns) AS INTEGER) AS idle_ns,
+    avg(gap_ns) AS mean_ns, stddev(gap_ns) AS stddev_ns, min(gap_ns) AS min_ns,
     percentile(gap_ns, 25) AS p25_ns, median(gap_ns) AS median_ns, percentile(gap_ns, 75) AS p75_ns,
     max(gap_ns) AS max_ns
   FROM gaps WHERE launch_ns > previous_end_ns
   GROUP BY profile_id, device_id, thread_id
   UNION ALL
   SELECT profile_id, device_id, thread_id, 'kernel_wait', count(*),
-    sum(gap_ns), avg(gap_ns), stddev(gap_ns), min(gap_ns),
+    CAST(sum(1.0 * gap_ns) AS INTEGER), avg(gap_ns), stddev(gap_ns), min(gap_ns),
     percentile(gap_ns, 25), median(gap_ns), percentile(gap_ns, 75), max(gap_ns)
   FROM gaps WHERE coalesce(launch_ns <= previous_end_ns, 1) AND start_ns - previous_end_ns < 30000
   GROUP BY profile_id, device_id, thread_id
   UNION ALL
   SELECT profile_id, device_id, thread_id, 'other', count(*),
-    sum(gap_ns), avg(gap_ns), stddev(gap_ns), min(gap_ns),
+    CAST(sum(1.0 * gap_ns) AS INTEGER), avg(gap_ns), stddev(gap_ns), min(gap_ns),
     percentile(gap_ns, 25), median(gap_ns), percentile(gap_ns, 75), max(gap_ns)
   FROM gaps WHERE coalesce(launch_ns <= previous_end_ns, 1) AND start_ns - previous_end_ns >= 30000
   GROUP BY profile_id, device_id, thread_id
 ), streams AS (
   SELECT lanes.profile_id AS profile_id, lanes.device_id AS device_id, lanes.thread_id AS thread_id,
-    sum(sums.idle_ns) AS all_ns
+    sum(1.0 * sums.idle_ns) AS all_ns
   FROM (SELECT profile_id, device_id, thread_id FROM gaps GROUP BY profile_id, device_id, thread_id) AS lanes
   LEFT JOIN sums ON sums.thread_id = lanes.thread_id AND sums.device_id IS lanes.device_id
   GROUP BY lanes.profile_id, lanes.device_id, lanes.thread_id

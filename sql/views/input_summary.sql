@@ -9,7 +9,7 @@
 -- Cost: linear in steps and input_events.  Example: SELECT input_ratio, verdict FROM input_summary;
 WITH sums AS (
   SELECT profile_id, rank, count(*) AS step_count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS step_ns,
-    sum(input_ns) AS input_ns,
+    CAST(sum(1.0 * input_ns) AS INTEGER) AS input_ns,
     max(input_ns) AS max_input_ns
   FROM temp.input_steps GROUP BY profile_id, rank
 )

@@ -18,7 +18,8 @@ WITH sides AS (
   UNION ALL SELECT name, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER) FROM temp.kernels(:b) GROUP BY name
   UNION ALL SELECT name, 0, 0, count(*), CAST(sum(1.0 * dur_ns) AS INTEGER) FROM temp.transfers(:b) GROUP BY name
 ), both AS (
-  SELECT name, sum(a_count) AS a_count, sum(b_count) AS b_count, sum(a_ns) AS a_ns, sum(b_ns) AS b_ns
+  SELECT name, sum(a_count) AS a_count, sum(b_count) AS b_count, CAST(sum(1.0 * a_ns) AS INTEGER) AS a_ns,
+    CAST(sum(1.0 * b_ns) AS INTEGER) AS b_ns
   FROM sides GROUP BY name
 )
 SELECT

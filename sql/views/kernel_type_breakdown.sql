@@ -8,19 +8,16 @@
 -- Cost: one pass over device_activities.  Example: SELECT * FROM kernel_type_breakdown;
 WITH covered AS (
   SELECT
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'compute') AS a,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind = 'communication') AS b,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind IN ('memcpy', 'memset')) AS c,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind IN ('compute', 'communication'))
-      AS ab,
-    union_ns(activities.start_ns, activities.end_ns) FILTER (WHERE activities.kind IN ('compute', 'memcpy', 'memset'))
-      AS ac,
-    union_ns(activities.start_ns, activities.end_ns)
-      FILTER (WHERE activities.kind IN ('communication', 'memcpy', 'memset')) AS bc,
-    union_ns(activities.start_ns, activities.end_ns) AS abc
-  FROM temp.device_activities AS activities
-  WHERE activities.kind <> 'sync' AND activities.is_before_last_step = 1
-  GROUP BY activities.profile_id, activities.device_id
+    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind = 'compute') AS a,
+    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind = 'communication') AS b,
+    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('memcpy', 'memset')) AS c,
+    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'communication')) AS ab,
+    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('compute', 'memcpy', 'memset')) AS ac,
+    1.0 * union_ns(start_ns, end_ns) FILTER (WHERE kind IN ('communication', 'memcpy', 'memset')) AS bc,
+    1.0 * union_ns(start_ns, end_ns) AS abc
+  FROM temp.device_activities
+  WHERE kind <> 'sync' AND is_before_last_step = 1
+  GROUP BY profile_id, device_id
 ), sums AS ( -- parts of three sets from the sizes of their unions
   SELECT 1 AS mask, 'COMPUTATION' AS kernel_type, sum(abc - bc) AS sum_ns FROM covered
   UNION ALL SELECT 2, 'COMMUNICATION', sum(abc - ac) FROM covered
@@ -33,8 +30,8 @@ WITH covered AS (
 )
 SELECT
   kernel_type AS kernel_type,
-  sum_ns AS sum_ns,
-  1.0 * sum_ns / nullif(total(sum_ns) OVER (), 0) AS sum_ratio
+  CAST(sum_ns AS INTEGER) AS sum_ns,
+  sum_ns / nullif(total(sum_ns) OVER (), 0) AS sum_ratio
 FROM sums
 WHERE sum_ns > 0
-ORDER BY sum_ns DESC, mask
+ORDER BY sums.sum_ns DESC, mask

@@ -26,7 +26,7 @@ SELECT
   profiles.rank AS rank,
   events.name AS name,
   (events.time_ns - runs.start_ns) / 1e6 AS time_ms,
-  sum(events.change) OVER (PARTITION BY events.profile_id, events.name
+  sum(1.0 * events.change) OVER (PARTITION BY events.profile_id, events.name
     ORDER BY events.time_ns, events.change DESC ROWS UNBOUNDED PRECEDING) / 1e11 AS gigabytes_per_second
 FROM events
 JOIN temp.profiles AS profiles ON profiles.id = events.profile_id

@@ -5,13 +5,14 @@
 -- is what it held when it died.  Warm-up steps count like any other: memory that they keep is held, too.  Where ops
 -- were recorded only in some steps, pieces below 1 MiB have a line only there: of those count and bytes are weighed by
 -- steps.sample_weight, and what was allocated in steps for which others speak is left out of them.  What is live and
--- what was held at the peak is counted as it is, with the line where it is known.
+-- what was held at the peak is counted as it is, with the line where it is known; pieces without rows (memory_totals)
+-- were neither, and count for their line.
 --   profile_id, rank, device_id, device
 --   location                file:line, the file without its directories
 --   text                    the source line, where it could be read
 --   count, bytes            allocations, and what they were given in all
---   bytes_error             standard error of bytes where only some steps were recorded; 0 where all were, NULL where
---                           fewer than two were (sampling_summary)
+--   bytes_error             error of bytes where only some steps were recorded; 0 where all were, NULL where
+--                           too few were (sampling_summary)
 --   live_count, live_bytes  of them never released
 --   peak_bytes              what of them was held when most was in use on the device; NULL where the source has no
 --                           totals
@@ -19,7 +20,8 @@
 --                           what all lines held where that is more, as shared memory is outside the allocator's totals
 --   function, file, line    of the frame
 --   is_library              1: a line of an installed package or of Python's library
--- Cost: two passes over memory_events, one over allocations and code_traces, a look-up of a step for each of those.
+-- Cost: two passes over memory_events, one over allocations, memory_totals and code_traces, a look-up of a step for
+-- each allocation.
 -- Example: SELECT location, text, live_bytes FROM memory_by_line ORDER BY live_bytes DESC LIMIT 10;
 WITH highest AS (
   SELECT profile_id, device_id, max(in_use_bytes) AS in_use_bytes
@@ -48,31 +50,43 @@ WITH highest AS (
   LEFT JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
   WHERE allocations.allocated_ns IS NOT NULL
   GROUP BY allocations.profile_id, allocations.device_id, allocations.code_trace_id, allocations.step_id
+), parts AS (
+  SELECT by_step.profile_id AS profile_id, by_step.device_id AS device_id, by_step.code_trace_id AS code_trace_id,
+    count - small_count + small_count * coalesce(steps.sample_weight, 1.0) AS count,
+    bytes - small_bytes + small_bytes * coalesce(steps.sample_weight, 1) AS bytes,
+    live_count, live_bytes, peak_bytes, peak_ns, in_use_bytes
+  FROM by_step LEFT JOIN temp.steps AS steps ON steps.id = by_step.step_id
+  UNION ALL
+  SELECT totals.profile_id, totals.device_id, totals.code_trace_id,
+    1.0 * totals.allocation_count * CASE WHEN totals.code_trace_id IS NULL AND totals.step_id IS NOT NULL
+      THEN coalesce(totals.sample_weight, 1) ELSE 1 END,
+    1.0 * totals.allocated_bytes * CASE WHEN totals.code_trace_id IS NULL AND totals.step_id IS NOT NULL
+      THEN coalesce(totals.sample_weight, 1) ELSE 1 END,
+    0, 0.0, 0.0, peaks.time_ns, peaks.in_use_bytes
+  FROM temp.memory_totals AS totals
+  LEFT JOIN peaks ON peaks.profile_id = totals.profile_id AND peaks.device_id IS totals.device_id
 ), sums AS (
-  SELECT by_step.profile_id AS profile_id, by_step.device_id AS device_id, lines.file AS file, lines.line AS line,
+  SELECT parts.profile_id AS profile_id, parts.device_id AS device_id, lines.file AS file, lines.line AS line,
     max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
-    max(lines.is_library) AS is_library,
-    sum(count - small_count + small_count * coalesce(steps.sample_weight, 1.0)) AS count,
-    sum(bytes - small_bytes + small_bytes * coalesce(steps.sample_weight, 1)) AS bytes,
+    max(lines.is_library) AS is_library, sum(count) AS count, sum(bytes) AS bytes,
     sum(live_count) AS live_count, CAST(sum(live_bytes) AS INTEGER) AS live_bytes,
     CASE WHEN max(peak_ns) IS NOT NULL THEN CAST(sum(peak_bytes) AS INTEGER) END AS peak_bytes,
     max(in_use_bytes) AS in_use_bytes
-  FROM by_step LEFT JOIN lines ON lines.code_trace_id = by_step.code_trace_id
-  LEFT JOIN temp.steps AS steps ON steps.id = by_step.step_id
-  GROUP BY by_step.profile_id, by_step.device_id, lines.file, lines.line
+  FROM parts LEFT JOIN lines ON lines.code_trace_id = parts.code_trace_id
+  GROUP BY parts.profile_id, parts.device_id, lines.file, lines.line
 ), in_step AS ( -- a large piece speaks for itself alone
   SELECT by_step.profile_id AS profile_id, by_step.device_id AS device_id, lines.file AS file, lines.line AS line,
-    max(steps.sample_weight) AS weight, sum(small_bytes) AS bytes
+    steps.id AS step_id, sum(small_bytes) AS bytes
   FROM by_step JOIN temp.steps AS steps ON steps.id = by_step.step_id
   LEFT JOIN lines ON lines.code_trace_id = by_step.code_trace_id
   WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
-    AND by_step.profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+    AND by_step.profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY by_step.profile_id, by_step.device_id, lines.file, lines.line, steps.id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, device_id, file, line,
-    sqrt(max(0, sampling.error_factor * (sum(weight * bytes * bytes)
-      - sum(weight * bytes) * sum(weight * bytes) / sampling.step_count))) AS bytes
-  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+    sample_error(bytes, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS bytes
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, device_id, file, line
 )
 SELECT

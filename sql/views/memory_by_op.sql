@@ -4,15 +4,16 @@
 -- row without a name.  Allocations of warm-up steps count, since what they leave behind is held like any other.  Where
 -- ops were recorded only in some steps, count and bytes are weighed by steps.sample_weight, and what was allocated in
 -- steps for which others speak is left out of them; what is live is counted as it is, under the range or no name there.
+-- So is, without a name, what has no rows (memory_totals) where no recorded steps stand for it.
 --   profile_id, rank, device_id, device, name
 --   count, bytes                allocations, and what they were given in all
---   bytes_error                 standard error of bytes where only some steps were recorded; 0 where all were, NULL
---                               where fewer than two were (sampling_summary)
+--   bytes_error                 error of bytes where only some steps were recorded; 0 where all were, NULL
+--                               where too few were (sampling_summary)
 --   mean_bytes, max_bytes       of one allocation
 --   live_count, live_bytes      of them never released
 --   mean_held_ns                from allocation to release, of those released
 --   bytes_ratio                 share of all bytes that the profile allocated on the device
--- Cost: one pass over allocations, one look-up for each op that made some.
+-- Cost: one pass over allocations and memory_totals, one look-up for each op that made some.
 -- Example: SELECT name, live_bytes FROM memory_by_op;
 WITH by_op AS ( -- allocations come in the order that they are grouped in
   SELECT profile_id, device_id, op_id, step_id, count(*) AS count, sum(1.0 * bytes) AS bytes,
@@ -21,31 +22,38 @@ WITH by_op AS ( -- allocations come in the order that they are grouped in
     total(released_ns - allocated_ns) AS held_ns, count(released_ns - allocated_ns) AS held_count
   FROM temp.allocations
   GROUP BY profile_id, device_id, op_id, step_id
-), sums AS (
+), parts AS (
   SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
-    sum(by_op.count * coalesce(steps.sample_weight, 1)) AS count,
-    sum(by_op.bytes * coalesce(steps.sample_weight, 1)) AS bytes,
-    max(by_op.max_bytes) AS max_bytes,
-    sum(by_op.live_count) AS live_count,
-    CAST(total(by_op.live_bytes) AS INTEGER) AS live_bytes,
-    sum(by_op.held_ns) / nullif(sum(by_op.held_count), 0) AS mean_held_ns
+    by_op.count * coalesce(steps.sample_weight, 1) AS count, by_op.bytes * coalesce(steps.sample_weight, 1) AS bytes,
+    by_op.max_bytes AS max_bytes, by_op.live_count AS live_count, by_op.live_bytes AS live_bytes,
+    by_op.held_ns AS held_ns, by_op.held_count AS held_count
   FROM by_op LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
   LEFT JOIN temp.steps AS steps ON steps.id = by_op.step_id
-  GROUP BY by_op.profile_id, by_op.device_id, ops.name
+  UNION ALL
+  SELECT profile_id, device_id, NULL,
+    1.0 * allocation_count * CASE WHEN step_id IS NULL THEN 1 ELSE coalesce(sample_weight, 1) END,
+    1.0 * allocated_bytes * CASE WHEN step_id IS NULL THEN 1 ELSE coalesce(sample_weight, 1) END,
+    NULL, 0, NULL, 0.0, 0
+  FROM temp.memory_totals
+), sums AS (
+  SELECT profile_id, device_id, name, sum(count) AS count, sum(bytes) AS bytes, max(max_bytes) AS max_bytes,
+    sum(live_count) AS live_count, CAST(total(live_bytes) AS INTEGER) AS live_bytes,
+    sum(held_ns) / nullif(sum(held_count), 0) AS mean_held_ns
+  FROM parts GROUP BY profile_id, device_id, name
 ), in_step AS (
   SELECT by_op.profile_id AS profile_id, by_op.device_id AS device_id, ops.name AS name,
-    max(steps.sample_weight) AS weight, sum(by_op.bytes) AS bytes
+    steps.id AS step_id, sum(by_op.bytes) AS bytes
   FROM by_op
   JOIN temp.steps AS steps ON steps.id = by_op.step_id
   LEFT JOIN temp.ops AS ops ON ops.id = by_op.op_id
   WHERE steps.is_warmup = 0 AND steps.ops_recorded = 1
-    AND by_op.profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+    AND by_op.profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY by_op.profile_id, by_op.device_id, ops.name, steps.id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, device_id, name,
-    sqrt(max(0, sampling.error_factor * (sum(weight * bytes * bytes)
-      - sum(weight * bytes) * sum(weight * bytes) / sampling.step_count))) AS bytes
-  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+    sample_error(bytes, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS bytes
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, device_id, name
 )
 SELECT

@@ -2,6 +2,8 @@
 --
 -- One row for each allocation, release and change of category, in the order of time.  Memory from before the recording
 -- counts as category unknown, and so does what nothing is known about; the categories together are what was in use.
+-- Where a capture has summed up what came and went (memory_totals) that is not in it; what was held for longer, all
+-- steps whose ops are recorded, and the moment when most was in use are whole.
 --   profile_id, device_id, device
 --   time_ns              when it changed
 --   category             parameter, gradient, activation, optimizer_state, input, temporary ...: what the source tells

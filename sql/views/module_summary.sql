@@ -12,8 +12,8 @@
 --   depth                  how many modules are around it
 --   count                  ops that it ran itself, without those of the modules inside it (weighed)
 --   self_ns, self_ratio    their self time; share of the self time of all modules
---   self_error_ns          standard error of self_ns where only some steps were recorded; 0 where all were, NULL where
---                          fewer than two were (sampling_summary)
+--   self_error_ns          error of self_ns where only some steps were recorded; 0 where all were, NULL where
+--                          too few were (sampling_summary)
 --   sum_ns                 the same with the modules inside it
 --   backward_ns            time of the autograd nodes that answer its own forward ops, spent where backward() runs; on
 --                          autograd's own threads, where no Python runs, their self time is part of self_ns already
@@ -24,27 +24,32 @@
 --   param_count            parameters of the module and those inside it, shared ones where they come first; NULL where
 --                          the source does not know them
 --   node_id                the module in nodes
---   call_count, call_ns    how often it was called, and the time from start to end of these calls, in all; NULL where
---                          the source does not record calls of modules
--- Cost: one pass over ops with a module or a stack, then traces times their depth.
+--   call_count, call_ns    how often it was called, and the time from start to end of these calls, in all (weighed),
+--                          modules inside included; in a capture the calls in which ops ran (module_calls), from the
+--                          start of the first of these to the end of the last, with --python=calls all calls as long
+--                          as they took; NULL where the source knows of no calls
+--   call_count_error, call_error_ns   their errors, as self_error_ns
+-- Sums reach 64 modules outwards.
+-- Cost: one pass over ops with a module or a stack, and one over the traces where modules are told from them.
 -- Example: SELECT module, self_ns FROM module_summary LIMIT 10;
-WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
-  SELECT traces.id, traces.id, '' FROM temp.code_traces AS traces
-  WHERE traces.id IN (SELECT DISTINCT code_trace_id FROM temp.ops
+WITH RECURSIVE walked(trace_id, module) AS ( -- from the outermost frames inwards, each trace once
+  SELECT traces.id, CASE WHEN frames.function GLOB '?*.forward'
+    THEN '/' || substr(frames.function, 1, length(frames.function) - 8) ELSE '' END
+  FROM temp.code_traces AS traces LEFT JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
+  WHERE traces.parent_id IS NULL AND EXISTS (SELECT 1 FROM temp.ops
     WHERE module IS NULL AND code_trace_id IS NOT NULL
       AND category <> 'user' AND category <> 'python' AND category <> 'module')
   UNION ALL
-  SELECT walked.trace_id, traces.parent_id,
-    CASE WHEN frames.function GLOB '?*.forward'
-      THEN '/' || substr(frames.function, 1, length(frames.function) - 8) || walked.module ELSE walked.module END
+  SELECT traces.id, CASE WHEN frames.function GLOB '?*.forward' AND length(walked.module) < 1000
+    THEN walked.module || '/' || substr(frames.function, 1, length(frames.function) - 8) ELSE walked.module END
   FROM walked
-  JOIN temp.code_traces AS traces ON traces.id = walked.at_trace_id
-  JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
+  CROSS JOIN temp.code_traces AS traces ON traces.parent_id = walked.trace_id
+  LEFT JOIN temp.code_frames AS frames ON frames.id = traces.leaf_frame_id
 ), has_modules AS MATERIALIZED (
   SELECT DISTINCT profile_id FROM temp.nodes
   WHERE is_scope = 1 AND id IN (SELECT DISTINCT node_id FROM temp.ops WHERE node_id IS NOT NULL)
 ), module_of_trace AS MATERIALIZED (
-  SELECT trace_id, substr(module, 2) AS module FROM walked WHERE at_trace_id IS NULL AND module <> ''
+  SELECT trace_id, substr(module, 2) AS module FROM walked WHERE module <> ''
 ), forward_ops AS ( -- those of which a module may be known; weighed when added up, as few weights differ
   SELECT profile_id, node_id, module, NULL AS code_trace_id, count(*) * sample_weight AS count,
     sum(1.0 * self_ns) * sample_weight AS self_ns, sum(1.0 * device_self_ns) * sample_weight AS device_self_ns,
@@ -100,22 +105,22 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   GROUP BY parts.profile_id, parts.node_id, coalesce(parts.module, module_of_trace.module),
     CASE WHEN parts.module IS NULL THEN '/' ELSE '.' END
 ), forward_in_step AS ( -- a step lies in one profile
-  SELECT max(profile_id) AS profile_id, node_id, module, code_trace_id, step_id, max(sample_weight) AS weight,
+  SELECT max(profile_id) AS profile_id, node_id, module, code_trace_id, step_id,
     sum(1.0 * self_ns) AS self_ns
   FROM temp.ops
   WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
-    AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+    AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY node_id, module, code_trace_id, step_id
 ), in_step AS (
   SELECT parts.profile_id AS profile_id, parts.node_id AS node_id,
-    coalesce(parts.module, module_of_trace.module) AS module, max(parts.weight) AS weight, sum(parts.self_ns) AS self_ns
+    coalesce(parts.module, module_of_trace.module) AS module, parts.step_id AS step_id, sum(parts.self_ns) AS self_ns
   FROM forward_in_step AS parts LEFT JOIN module_of_trace ON module_of_trace.trace_id = parts.code_trace_id
   GROUP BY parts.profile_id, parts.node_id, coalesce(parts.module, module_of_trace.module), parts.step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, node_id, module,
-    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
-      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns
-  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS self_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, node_id, module
 ), around(profile_id, node_id, module, separator, self_ns, device_self_ns, flops, level) AS (
   SELECT profile_id, node_id, module, separator, self_ns, device_self_ns, flops, 0 FROM own
@@ -128,7 +133,7 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   FROM around
   LEFT JOIN temp.nodes AS nodes ON nodes.id = around.node_id
   LEFT JOIN temp.nodes AS outer_nodes ON outer_nodes.id = nodes.parent_id
-  WHERE around.level < 1000
+  WHERE around.level < 64
     AND CASE WHEN around.node_id IS NULL THEN instr(around.module, around.separator) > 0
       ELSE outer_nodes.id IS NOT NULL END
 ), sums AS (
@@ -141,14 +146,37 @@ WITH RECURSIVE walked(trace_id, at_trace_id, module) AS (
   UNION ALL
   SELECT nodes.parent_id, holders.param_count, holders.level + 1
   FROM holders JOIN temp.nodes AS nodes ON nodes.id = holders.node_id
-  WHERE nodes.parent_id IS NOT NULL AND holders.level < 1000
+  WHERE nodes.parent_id IS NOT NULL AND holders.level < 64
+), calls_in_step AS MATERIALIZED ( -- of a capture
+  SELECT profile_id, node_id, step_id, count(*) AS call_count, sum(1.0 * dur_ns) AS call_ns
+  FROM temp.module_calls WHERE node_id IS NOT NULL GROUP BY profile_id, node_id, step_id
 ), calls AS MATERIALIZED (
-  SELECT profile_id, module, CAST(round(sum(sample_weight)) AS INTEGER) AS call_count,
-    CAST(sum(dur_ns * sample_weight) AS INTEGER) AS call_ns
-  FROM temp.ops WHERE category = 'module' AND is_measured = 1 GROUP BY profile_id, module
+  SELECT calls.profile_id AS profile_id, calls.node_id AS node_id,
+    sum(calls.call_count * coalesce(steps.sample_weight, 1.0)) AS call_count,
+    sum(calls.call_ns * coalesce(steps.sample_weight, 1.0)) AS call_ns
+  FROM calls_in_step AS calls LEFT JOIN temp.steps AS steps ON steps.id = calls.step_id
+  WHERE (steps.is_warmup = 0 AND steps.ops_recorded = 1) OR calls.profile_id NOT IN
+    (SELECT profile_id FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1)
+  GROUP BY calls.profile_id, calls.node_id
+), call_errors AS MATERIALIZED (
+  SELECT calls.profile_id AS profile_id, node_id,
+    sample_error(call_count, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS call_count,
+    sample_error(call_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS call_ns
+  FROM calls_in_step AS calls JOIN temp.sampled_steps AS drawn ON drawn.step_id = calls.step_id
+  GROUP BY calls.profile_id, node_id
+), traced_calls AS MATERIALIZED (
+  SELECT profile_id, module, sum(sample_weight) AS call_count, sum(dur_ns * sample_weight) AS call_ns
+  FROM temp.ops
+  WHERE (category = 'module' OR (category = 'python' AND name = 'Module._wrapped_call_impl' AND module IS NOT NULL
+      AND profile_id NOT IN (SELECT profile_id FROM calls)))
+    AND is_measured = 1
+  GROUP BY profile_id, module
 ), names AS (
   SELECT profile_id, module, rtrim(leaf, '0123456789') AS class
-  FROM (SELECT profile_id, module, replace(module, rtrim(module, replace(module, '.', '')), '') AS leaf FROM calls)
+  FROM (SELECT profile_id, module, replace(module, rtrim(module, replace(module, '.', '')), '') AS leaf
+    FROM traced_calls)
 ), parameters AS MATERIALIZED (
   SELECT node_id, CAST(sum(1.0 * param_count) AS INTEGER) AS param_count FROM holders GROUP BY node_id
 )
@@ -172,13 +200,19 @@ SELECT
   CAST(own.backward_flops AS INTEGER) AS backward_flops,
   coalesce(parameters.param_count, CASE WHEN sums.node_id IS NOT NULL THEN 0 END) AS param_count,
   sums.node_id AS node_id,
-  calls.call_count AS call_count,
-  calls.call_ns AS call_ns
+  CAST(round(coalesce(calls.call_count, traced_calls.call_count)) AS INTEGER) AS call_count,
+  CASE WHEN call_errors.profile_id IS NOT NULL THEN call_errors.call_count
+    WHEN coalesce(calls.call_count, traced_calls.call_count) IS NOT NULL THEN 0.0 END AS call_count_error,
+  CAST(coalesce(calls.call_ns, traced_calls.call_ns) AS INTEGER) AS call_ns,
+  CASE WHEN call_errors.profile_id IS NOT NULL THEN CAST(call_errors.call_ns AS INTEGER)
+    WHEN coalesce(calls.call_ns, traced_calls.call_ns) IS NOT NULL THEN 0 END AS call_error_ns
 FROM sums
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN temp.nodes AS nodes ON nodes.id = sums.node_id
 LEFT JOIN parameters ON parameters.node_id = sums.node_id
-LEFT JOIN calls ON calls.profile_id = sums.profile_id AND calls.module = sums.module
+LEFT JOIN calls ON calls.profile_id = sums.profile_id AND calls.node_id = sums.node_id
+LEFT JOIN call_errors ON call_errors.profile_id = sums.profile_id AND call_errors.node_id = sums.node_id
+LEFT JOIN traced_calls ON traced_calls.profile_id = sums.profile_id AND traced_calls.module = sums.module
 LEFT JOIN names ON names.profile_id = sums.profile_id AND names.module = sums.module
 LEFT JOIN own ON own.profile_id = sums.profile_id AND own.node_id IS sums.node_id AND own.module = sums.module
   AND own.separator = sums.separator

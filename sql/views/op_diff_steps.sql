@@ -2,7 +2,8 @@
 --
 -- One row for each op name that occurs in either; a and b select profiles as the hidden argument of every table does
 -- (an id, a path or a pattern over paths), the numbers after each the first and the last step by steps.number.  They
--- may be of the same profile.  Counted are all ops but ranges, weighed by ops.sample_weight.
+-- may be of the same profile.  A range without steps, or without a step whose ops were recorded, is an error.  Counted
+-- are all ops but ranges, weighed by ops.sample_weight.
 --   name                      of the op
 --   a_count, b_count          calls on each side (weighed); 0 where the op does not occur
 --   a_ns, b_ns                their self time on each side
@@ -16,13 +17,23 @@ WITH sides AS (
   SELECT name, sum(sample_weight) AS a_count, sum(self_ns * sample_weight) AS a_ns,
     sum(dur_ns * sample_weight) AS a_total_ns, 0 AS b_count, 0 AS b_ns, 0 AS b_total_ns
   FROM temp.ops(:a)
-  WHERE category <> 'user' AND step_id IN (SELECT id FROM temp.steps WHERE number BETWEEN :a_first AND :a_last)
+  WHERE category <> 'user' AND step_id IN (SELECT id FROM temp.step_range(:a, :a_first, :a_last))
   GROUP BY name
   UNION ALL
   SELECT name, 0, 0, 0, sum(sample_weight), sum(self_ns * sample_weight), sum(dur_ns * sample_weight)
   FROM temp.ops(:b)
-  WHERE category <> 'user' AND step_id IN (SELECT id FROM temp.steps WHERE number BETWEEN :b_first AND :b_last)
+  WHERE category <> 'user' AND step_id IN (SELECT id FROM temp.step_range(:b, :b_first, :b_last))
   GROUP BY name
+  UNION ALL
+  -- Without this, ops that were not recorded would look like ops that did not run.
+  SELECT raise_error(format('ops of steps %s to %s of %s were not recorded', first, last, quote(selected))),
+    0, 0, 0, 0, 0, 0
+  FROM (
+    SELECT :a AS selected, :a_first AS first, :a_last AS last, max(ops_recorded IS NOT 0) AS is_recorded
+    FROM temp.step_range(:a, :a_first, :a_last)
+    UNION ALL SELECT :b, :b_first, :b_last, max(ops_recorded IS NOT 0) FROM temp.step_range(:b, :b_first, :b_last)
+  )
+  WHERE NOT is_recorded
 ), both AS (
   SELECT name, CAST(round(sum(a_count)) AS INTEGER) AS a_count, CAST(round(sum(b_count)) AS INTEGER) AS b_count,
     CAST(total(a_ns) AS INTEGER) AS a_ns, CAST(total(b_ns) AS INTEGER) AS b_ns,

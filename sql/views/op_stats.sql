@@ -11,8 +11,8 @@
 --   count                         calls (weighed)
 --   sum_ns, mean_ns               time from start to end with the ops inside, in all and per call
 --   self_ns, mean_self_ns         without the ops inside
---   self_error_ns                 standard error of self_ns where only some steps were recorded; 0 where all were, NULL
---                                 where fewer than two were (sampling_summary)
+--   self_error_ns                 error of self_ns where only some steps were recorded; 0 where all were, NULL
+--                                 where too few were (sampling_summary)
 --   side_self_ratio               share of the self time of its side
 --   side_cumulative_ratio         that share added up from the first position to this
 --   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is
@@ -32,7 +32,7 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
     sum(self_ns * sample_weight), sum(device_ns * sample_weight), sum(device_self_ns * sample_weight),
     total(sample_weight) FILTER (WHERE device_self_ns > 0)
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1 AND sample_weight > 1
+  WHERE category <> 'user' AND is_measured = 1 AND sample_weight <> 1
   GROUP BY profile_id, op_type, name, execution_mode
 ), counted AS MATERIALIZED (
   SELECT profile_id, op_type, name, execution_mode, sum(count) AS count, sum(sum_ns) AS sum_ns,
@@ -41,31 +41,33 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
   FROM called
   GROUP BY profile_id, op_type, name, execution_mode
 ), computing AS ( -- few ops have work that is known
-  SELECT profile_id, op_type, name, execution_mode, 1e9 * sum(flops) / nullif(sum(dur_ns), 0) AS host_per_second,
-    1e9 * sum(flops) / nullif(sum(device_ns), 0) AS device_per_second
+  SELECT profile_id, op_type, name, execution_mode,
+    1e9 * sum(1.0 * flops) / nullif(sum(1.0 * dur_ns), 0) AS host_per_second,
+    1e9 * sum(1.0 * flops) / nullif(sum(1.0 * device_ns), 0) AS device_per_second
   FROM temp.ops
   WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
 ), moving AS (
   SELECT profile_id, op_type, name, execution_mode,
-    1e9 * sum(bytes_accessed) / nullif(sum(dur_ns), 0) AS host_per_second,
-    1e9 * sum(bytes_accessed) / nullif(sum(device_ns), 0) AS device_per_second
+    1e9 * sum(1.0 * bytes_accessed) / nullif(sum(1.0 * dur_ns), 0) AS host_per_second,
+    1e9 * sum(1.0 * bytes_accessed) / nullif(sum(1.0 * device_ns), 0) AS device_per_second
   FROM temp.ops
   WHERE bytes_accessed >= 0 AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
 ), in_step AS ( -- a step lies in one profile
-  SELECT max(profile_id) AS profile_id, op_type, name, execution_mode, max(sample_weight) AS weight,
+  SELECT max(profile_id) AS profile_id, op_type, name, execution_mode, step_id,
     sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_self_ns) AS device_self_ns
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  WHERE category <> 'user' AND is_measured = 1
+    AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY op_type, name, execution_mode, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, op_type, name, execution_mode,
-    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
-      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns,
-    sqrt(max(0, sampling.error_factor * (sum(weight * device_self_ns * device_self_ns)
-      - sum(weight * device_self_ns) * sum(weight * device_self_ns) / sampling.step_count))) AS device_self_ns
-  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS self_ns,
+    sample_error(device_self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS device_self_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, op_type, name, execution_mode
 ), rated AS MATERIALIZED (
   SELECT counted.*, computing.host_per_second AS host_flops_per_second,
@@ -91,21 +93,26 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
 ), step_time AS (
   SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight * dur_ns END) AS step_squares,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight END) AS step_count
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (
-  SELECT profile_id, sum(1.0 * sample_weight * op_ns) AS op_ns, sum(1.0 * sample_weight * op_ns * op_ns) AS op_squares,
-    sum(1.0 * sample_weight * op_ns * dur_ns) AS products
+  SELECT profile_id, sum(1.0 * sample_weight * op_ns) AS op_ns
   FROM temp.step_op_time WHERE op_ns > 0 GROUP BY profile_id
-), idle AS ( -- the share of the steps' time, and the error of that: how much steps differ from it
+), idle_errors AS ( -- of the share of the steps' time: how much steps differ from it
+  SELECT step_time.profile_id AS profile_id,
+    sqrt(pow(sample_error(of_step.op_ns - in_ops.op_ns / step_ns * of_step.dur_ns, drawn.weight, drawn.lead_ns,
+      drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
+      + pow(max(drawn.unseen_ratio) * max(in_ops.op_ns), 2)) / step_ns AS ratio
+  FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id
+  JOIN temp.step_op_time AS of_step ON of_step.profile_id = step_time.profile_id
+  JOIN temp.sampled_steps AS drawn ON drawn.step_id = of_step.step_id
+  GROUP BY step_time.profile_id
+), idle AS (
   SELECT step_time.profile_id AS profile_id, step_time.step_count AS step_count,
     (step_ns - op_ns) / step_ns * all_ns AS self_ns,
-    CASE WHEN sampling.profile_id IS NULL THEN 0 ELSE sqrt(max(0, sampling.error_factor * (op_squares
-      - 2 * op_ns / step_ns * products + op_ns / step_ns * op_ns / step_ns * step_squares))) / step_ns * all_ns
-      END AS self_error_ns
+    CASE WHEN idle_errors.profile_id IS NOT NULL THEN idle_errors.ratio * all_ns ELSE 0 END AS self_error_ns
   FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id
-  LEFT JOIN temp.sampling_summary AS sampling ON sampling.profile_id = step_time.profile_id
+  LEFT JOIN idle_errors ON idle_errors.profile_id = step_time.profile_id
   WHERE step_ns > op_ns
 ), listed AS (
   SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns, self_error_ns,

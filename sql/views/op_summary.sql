@@ -12,8 +12,7 @@
 --   sum_ns, mean_ns               time from its start to its end, in all and per call
 --   min_ns, max_ns                the shortest and the longest call
 --   per_step_count, per_step_self_ns   per measured step; NULL without steps
---   per_step_count_error, per_step_self_error_ns   their standard errors where only some steps were recorded; 0 where
---                                 all were, NULL where fewer than two were (sampling_summary)
+--   per_step_count_error, per_step_self_error_ns   their errors where only some steps were recorded (sampling_summary)
 --   device_self_ns                time of the kernels that it launched itself; NULL without a device
 -- Cost: one pass over ops.  Example: SELECT name, count, self_ns FROM op_summary LIMIT 10;
 WITH measured AS (
@@ -21,9 +20,9 @@ WITH measured AS (
 ), step_counts AS (
   SELECT profile_id, sum(sample_weight) AS step_count FROM measured GROUP BY profile_id
 ), sampled AS ( -- only there do steps have to be told apart, for the error
-  SELECT profile_id FROM temp.sampling_summary
+  SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
 ), in_step AS (
-  SELECT profile_id, name, category, step_id, max(sample_weight) AS weight, 1.0 * count(*) AS step_count,
+  SELECT profile_id, name, category, step_id, 1.0 * count(*) AS step_count,
     sum(1.0 * self_ns) AS step_self_ns, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
     sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
     sum(device_self_ns * sample_weight) AS device_self_ns
@@ -33,15 +32,22 @@ WITH measured AS (
 ), sums AS MATERIALIZED (
   SELECT profile_id, name, category, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns,
     sum(dur_ns * sample_weight) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
-    sum(device_self_ns * sample_weight) AS device_self_ns, NULL AS count_squares, NULL AS self_squares
+    sum(device_self_ns * sample_weight) AS device_self_ns, 0 AS count_error, 0 AS self_error_ns
   FROM temp.ops
   WHERE category <> 'user' AND is_measured = 1
     AND profile_id IN (SELECT id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled))
   GROUP BY profile_id, name, category
   UNION ALL
-  SELECT profile_id, name, category, sum(count), sum(self_ns), sum(sum_ns), min(min_ns), max(max_ns),
-    sum(device_self_ns), sum(weight * step_count * step_count), sum(weight * step_self_ns * step_self_ns)
-  FROM in_step GROUP BY profile_id, name, category
+  SELECT in_step.profile_id, name, category, sum(count), sum(self_ns), sum(sum_ns), min(min_ns), max(max_ns),
+    sum(device_self_ns),
+    sample_error(in_step.step_count, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor,
+      drawn.lead_factor,
+      drawn.unseen_ratio),
+    sample_error(step_self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor,
+      drawn.lead_factor,
+      drawn.unseen_ratio)
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
+  GROUP BY in_step.profile_id, name, category
 ), totals AS (
   SELECT profile_id, sum(self_ns) AS all_self_ns FROM sums GROUP BY profile_id
 )
@@ -59,16 +65,11 @@ SELECT
   sums.max_ns AS max_ns,
   sums.count / step_counts.step_count AS per_step_count,
   CAST(sums.self_ns / step_counts.step_count AS INTEGER) AS per_step_self_ns,
-  CASE WHEN sampling.profile_id IS NOT NULL THEN sqrt(max(0, sampling.error_factor * (sums.count_squares
-    - sums.count * sums.count / sampling.step_count))) / sampling.step_count
-    WHEN step_counts.step_count > 0 THEN 0 END AS per_step_count_error,
-  CASE WHEN sampling.profile_id IS NOT NULL THEN CAST(sqrt(max(0, sampling.error_factor * (sums.self_squares
-    - sums.self_ns * sums.self_ns / sampling.step_count))) / sampling.step_count AS INTEGER)
-    WHEN step_counts.step_count > 0 THEN 0 END AS per_step_self_error_ns,
+  sums.count_error / step_counts.step_count AS per_step_count_error,
+  CAST(sums.self_error_ns / step_counts.step_count AS INTEGER) AS per_step_self_error_ns,
   CAST(sums.device_self_ns AS INTEGER) AS device_self_ns
 FROM sums
 JOIN totals ON totals.profile_id = sums.profile_id
 JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
 LEFT JOIN step_counts ON step_counts.profile_id = sums.profile_id
-LEFT JOIN temp.sampling_summary AS sampling ON sampling.profile_id = sums.profile_id
 ORDER BY self_ns DESC, profile_id, name, category

@@ -5,8 +5,8 @@
 --   profile_id, rank, op_type
 --   name_count                how many op names have that type
 --   count, self_ns            calls and their self time (weighed)
---   self_error_ns             standard error of self_ns where only some steps were recorded; 0 where all were, NULL
---                             where fewer than two were (sampling_summary)
+--   self_error_ns             error of self_ns where only some steps were recorded; 0 where all were, NULL
+--                             where too few were (sampling_summary)
 --   self_ratio, cumulative_ratio   share of all self time of the profile, and with all rows before
 -- Cost: one pass over ops.  Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats LIMIT 10;
 WITH by_name AS (
@@ -19,18 +19,19 @@ WITH by_name AS (
     sum(self_ns) AS self_ns
   FROM by_name GROUP BY profile_id, coalesce(op_type, name)
 ), name_in_step AS (
-  SELECT profile_id, op_type, name, step_id, max(sample_weight) AS weight, sum(1.0 * self_ns) AS self_ns
+  SELECT profile_id, op_type, name, step_id, sum(1.0 * self_ns) AS self_ns
   FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+  WHERE category <> 'user' AND is_measured = 1
+    AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY op_type, name, step_id, profile_id
 ), in_step AS (
-  SELECT profile_id, coalesce(op_type, name) AS op_type, max(weight) AS weight, sum(self_ns) AS self_ns
+  SELECT profile_id, coalesce(op_type, name) AS op_type, step_id, sum(self_ns) AS self_ns
   FROM name_in_step GROUP BY profile_id, coalesce(op_type, name), step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, op_type,
-    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
-      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns
-  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS self_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, op_type
 )
 SELECT
@@ -40,7 +41,8 @@ SELECT
   by_type.name_count AS name_count,
   CAST(round(by_type.count) AS INTEGER) AS count,
   CAST(by_type.self_ns AS INTEGER) AS self_ns,
-  CASE WHEN by_type.profile_id IN (SELECT profile_id FROM temp.sampling_summary) THEN CAST(errors.self_ns AS INTEGER)
+  CASE WHEN by_type.profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
+    THEN CAST(errors.self_ns AS INTEGER)
     ELSE 0 END AS self_error_ns,
   by_type.self_ns / nullif(total(by_type.self_ns) OVER (PARTITION BY by_type.profile_id), 0) AS self_ratio,
   sum(by_type.self_ns) OVER (PARTITION BY by_type.profile_id ORDER BY by_type.self_ns DESC, by_type.op_type)

@@ -9,8 +9,8 @@
 --   increase_self_bytes            the same without the ops inside it
 --   allocation_count, allocation_self_count   pieces allocated, with and without the ops inside it
 --   allocated_bytes, allocated_self_bytes     their sizes
---   allocated_error_bytes          standard error of allocated_bytes where only some steps were recorded; 0 where all
---                                  were, NULL where fewer than two were (sampling_summary)
+--   allocated_error_bytes          error of allocated_bytes where only some steps were recorded; 0 where all
+--                                  were, NULL where too few were (sampling_summary)
 -- Cost: two passes over ops (three where only some steps were recorded), one over memory_events with a look-up of an op
 -- for each op that has some.
 -- Example: SELECT op_name, allocation_count, increase_bytes FROM operator_memory LIMIT 10;
@@ -40,16 +40,16 @@ WITH own AS (
     sum(allocated_self_bytes * sample_weight) AS allocated_self_bytes
   FROM temp.ops WHERE CASE category WHEN 'op' THEN 1 WHEN 'autograd' THEN 1 END GROUP BY profile_id, name
 ), in_step AS ( -- outermost of its name, so that nothing counts twice
-  SELECT profile_id, name, max(sample_weight) AS weight, sum(1.0 * allocated_bytes) AS bytes
+  SELECT profile_id, name, step_id, sum(1.0 * allocated_bytes) AS bytes
   FROM temp.ops
   WHERE +category IN ('op', 'autograd') AND parent_name IS NOT name AND is_measured = 1
-    AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+    AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY profile_id, name, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, name,
-    sqrt(max(0, sampling.error_factor * (sum(weight * bytes * bytes)
-      - sum(weight * bytes) * sum(weight * bytes) / sampling.step_count))) AS bytes
-  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+    sample_error(bytes, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS bytes
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, name
 )
 SELECT

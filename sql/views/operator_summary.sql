@@ -8,8 +8,8 @@
 --   count                            calls (weighed)
 --   host_self_ns, host_total_ns      its time without the ops and the calls of the device's interfaces inside it; with
 --                                    them
---   host_self_error_ns               standard error of host_self_ns where only some steps were recorded; 0 where all
---                                    were, NULL where fewer than two were (sampling_summary)
+--   host_self_error_ns               error of host_self_ns where only some steps were recorded; 0 where all
+--                                    were, NULL where too few were (sampling_summary)
 --   device_self_ns, device_total_ns  time of the kernels, copies and fills that it launched itself; with the ops inside
 --                                    it
 --   tensor_core_eligible             1: tensor cores can compute it
@@ -18,7 +18,7 @@
 -- Cost: two passes over ops (three where only some steps were recorded), one over api_calls and one over kernels.
 -- Example: SELECT op_name, count, device_self_ns FROM operator_summary LIMIT 10;
 WITH sampled AS ( -- only there do calls and kernels have to be told apart by their op
-  SELECT profile_id FROM temp.sampling_summary
+  SELECT DISTINCT profile_id FROM temp.steps WHERE sample_weight > 1
 ), whole AS (
   SELECT id AS profile_id FROM temp.profiles WHERE id NOT IN (SELECT profile_id FROM sampled)
 ), sampled_calls AS (
@@ -70,20 +70,20 @@ WITH sampled AS ( -- only there do calls and kernels have to be told apart by th
     sum(device_self_ns) AS device_self_ns, sum(device_ns) AS device_ns, sum(tensor_core_ns) AS tensor_core_ns
   FROM called WHERE category IN ('op', 'autograd') GROUP BY profile_id, name
 ), in_step AS ( -- a warm-up step speaks for itself alone, and adds no error
-  SELECT profile_id, name, max(weight) AS weight, sum(self_ns) AS self_ns
+  SELECT profile_id, name, step_id, sum(self_ns) AS self_ns
   FROM (
-    SELECT profile_id, name, step_id, sample_weight AS weight, 1.0 * self_ns AS self_ns
+    SELECT profile_id, name, step_id, 1.0 * self_ns AS self_ns
     FROM temp.ops
     WHERE +category IN ('op', 'autograd') AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM sampled)
     UNION ALL
-    SELECT profile_id, name, step_id, weight, -dur_ns FROM sampled_calls WHERE is_measured = 1
+    SELECT profile_id, name, step_id, -dur_ns FROM sampled_calls WHERE is_measured = 1
   )
   GROUP BY profile_id, name, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, name,
-    sqrt(max(0, sampling.error_factor * (sum(weight * self_ns * self_ns)
-      - sum(weight * self_ns) * sum(weight * self_ns) / sampling.step_count))) AS self_ns
-  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS self_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, name
 )
 SELECT

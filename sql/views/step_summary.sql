@@ -4,43 +4,64 @@
 -- them whose ops were recorded, weighed by steps.sample_weight.
 --   profile_id, rank                        the profile
 --   step_count, warmup_count, recorded_count   all steps; those left out as warm-up; measured ones with ops recorded
---   mean_ns, median_ns, stddev_ns           of the durations of measured steps
---   min_ns, max_ns, p95_ns
+--   mean_ns, median_ns, stddev_ns           of the durations of measured steps, without evaluation that only some of
+--   min_ns, max_ns, p95_ns                  them have in them (steps.training_ns)
+--   evaluation_ratio                        share of the step time that was left out as such evaluation
 --   steps_per_second                        measured steps by their time
 --   in_ops_ratio                            share of the step time in which an op ran on the step's own thread, or on
 --                                           one that runs the backward pass for it
 --   in_input_ratio                          share spent in input_events on that thread
---   in_optimizer_ratio                      share spent in Optimizer.step
+--   in_wait_ratio                           share in which it was in neither, but took part in a collective of hosts or
+--                                           waited for a device
+--   outside_ratio                           share that passed outside all three, as in step_op_time; NULL where no op
+--                                           ran on its thread, so that what it waits for is not known
+--   in_optimizer_ratio                      share spent in the phase optimizer (step_phases), without closures
 --                                           (at most 1, also where ops overlap or outlast their step)
 --   ops_per_step                            ops (no ranges, modules or Python frames) that started in a step, on any
 --                                           thread
---   in_ops_error, in_optimizer_error, ops_per_step_error   standard errors where only some steps were recorded; 0 where
---                                           all were, NULL where fewer than two were (sampling_summary)
+--   in_ops_error, in_optimizer_error, ops_per_step_error   errors where only some steps were recorded; 0 where
+--                                           all were, NULL where too few were (sampling_summary)
 -- Cost: linear in ops and steps.  Example: SELECT step_count, median_ns, in_input_ratio FROM step_summary;
 WITH measured AS (
-  SELECT profile_id, id, thread_id, dur_ns, ops_recorded, sample_weight FROM temp.steps WHERE is_warmup = 0
+  SELECT profile_id, id, thread_id, dur_ns, training_ns, ops_recorded, sample_weight FROM temp.steps
+  WHERE is_warmup = 0
 ), counted AS (
   SELECT profile_id, count(*) AS step_count, sum(is_warmup) AS warmup_count,
     sum(is_warmup = 0 AND ops_recorded = 1) AS recorded_count
   FROM temp.steps GROUP BY profile_id
 ), durations AS (
-  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, avg(dur_ns) AS mean_ns, median(dur_ns) AS median_ns,
-    stddev(dur_ns) AS stddev_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns, percentile(dur_ns, 95) AS p95_ns,
+  SELECT profile_id, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, avg(training_ns) AS mean_ns,
+    median(training_ns) AS median_ns,
+    stddev(training_ns) AS stddev_ns, min(training_ns) AS min_ns, max(training_ns) AS max_ns,
+    percentile(training_ns, 95) AS p95_ns, sum(1.0 * dur_ns - training_ns) AS evaluation_ns,
     count(*) AS step_count, sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight ELSE 0 END) AS recorded_ns,
-    sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight * dur_ns ELSE 0 END) AS recorded_squares,
     sum(CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 0 END) AS weight
   FROM measured GROUP BY profile_id
 ), op_time AS (
   SELECT profile_id, sum(1.0 * op_ns * sample_weight) AS in_ops_ns,
-    sum(1.0 * optimizer_ns * sample_weight) AS in_optimizer_ns, sum(1.0 * op_count * sample_weight) AS op_count,
-    sum(1.0 * op_count * sample_weight * op_count) AS count_squares,
-    sum(1.0 * op_ns * sample_weight * op_ns) AS ops_squares, sum(1.0 * op_ns * sample_weight * dur_ns) AS ops_durs,
-    sum(1.0 * optimizer_ns * sample_weight * optimizer_ns) AS optimizer_squares,
-    sum(1.0 * optimizer_ns * sample_weight * dur_ns) AS optimizer_durs
-  FROM temp.step_op_time GROUP BY profile_id HAVING sum(op_count) > 0 OR sum(optimizer_ns) > 0
+    sum(1.0 * wait_ns * sample_weight) AS in_wait_ns, sum(1.0 * outside_ns * sample_weight) AS outside_ns,
+    sum(1.0 * optimizer_ns * sample_weight) AS in_optimizer_ns, sum(1.0 * op_count * sample_weight) AS op_count
+  FROM temp.step_op_time GROUP BY profile_id HAVING total(op_count) > 0 OR total(optimizer_ns) > 0
 ), shares AS (
-  SELECT op_time.*, in_ops_ns / recorded_ns AS in_ops, in_optimizer_ns / recorded_ns AS in_optimizer
+  SELECT op_time.*, in_ops_ns / recorded_ns AS in_ops, in_wait_ns / recorded_ns AS in_wait,
+    outside_ns / recorded_ns AS outside, in_optimizer_ns / recorded_ns AS in_optimizer
   FROM op_time JOIN durations ON durations.profile_id = op_time.profile_id
+), differences AS ( -- of a share of the time: how much steps differ from it
+  SELECT shares.profile_id AS profile_id, max(drawn.unseen_ratio) AS unseen_ratio,
+    sample_error(of_step.op_ns - in_ops * of_step.dur_ns, drawn.weight, drawn.lead_ns, drawn.step_count,
+      drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS in_ops_ns,
+    sample_error(of_step.optimizer_ns - in_optimizer * of_step.dur_ns, drawn.weight, drawn.lead_ns, drawn.step_count,
+      drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio) AS in_optimizer_ns,
+    sample_error(of_step.op_count, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor,
+      drawn.lead_factor, drawn.unseen_ratio) AS op_count
+  FROM shares JOIN temp.step_op_time AS of_step ON of_step.profile_id = shares.profile_id
+  JOIN temp.sampled_steps AS drawn ON drawn.step_id = of_step.step_id
+  GROUP BY shares.profile_id
+), errors AS ( -- in the time that nothing is known of the share may be another
+  SELECT differences.profile_id AS profile_id, differences.op_count AS op_count,
+    sqrt(pow(differences.in_ops_ns, 2) + pow(unseen_ratio * shares.in_ops_ns, 2)) AS in_ops_ns,
+    sqrt(pow(differences.in_optimizer_ns, 2) + pow(unseen_ratio * shares.in_optimizer_ns, 2)) AS in_optimizer_ns
+  FROM differences JOIN shares ON shares.profile_id = differences.profile_id
 ), input_time AS (
   SELECT input_events.profile_id AS profile_id, CAST(sum(1.0 * input_events.dur_ns) AS INTEGER) AS in_input_ns
   FROM temp.input_events AS input_events JOIN measured ON measured.id = input_events.step_id
@@ -60,25 +81,23 @@ SELECT
   durations.max_ns AS max_ns,
   CAST(durations.p95_ns AS INTEGER) AS p95_ns,
   1e9 * durations.step_count / nullif(durations.sum_ns, 0) AS steps_per_second,
+  durations.evaluation_ns / nullif(durations.sum_ns, 0) AS evaluation_ratio,
   min(1.0, shares.in_ops) AS in_ops_ratio,
   min(1.0, 1.0 * coalesce(input_time.in_input_ns, 0) / nullif(durations.sum_ns, 0)) AS in_input_ratio,
+  shares.in_wait AS in_wait_ratio,
+  CASE WHEN shares.in_ops_ns > 0 THEN shares.outside END AS outside_ratio,
   min(1.0, shares.in_optimizer) AS in_optimizer_ratio,
   shares.op_count / nullif(durations.weight, 0) AS ops_per_step,
-  -- Of a share of the time: how much of it each step's part differs from that share of its duration.
-  CASE WHEN sampling.profile_id IS NOT NULL THEN sqrt(max(0, sampling.error_factor * (shares.ops_squares
-    - 2 * shares.in_ops * shares.ops_durs + shares.in_ops * shares.in_ops * durations.recorded_squares)))
-    / nullif(durations.recorded_ns, 0) WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_ops_error,
-  CASE WHEN sampling.profile_id IS NOT NULL THEN sqrt(max(0, sampling.error_factor * (shares.optimizer_squares
-    - 2 * shares.in_optimizer * shares.optimizer_durs
-    + shares.in_optimizer * shares.in_optimizer * durations.recorded_squares)))
-    / nullif(durations.recorded_ns, 0) WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_optimizer_error,
-  CASE WHEN sampling.profile_id IS NOT NULL THEN sqrt(max(0, sampling.error_factor * (shares.count_squares
-    - shares.op_count * shares.op_count / sampling.step_count))) / sampling.step_count
+  CASE WHEN errors.profile_id IS NOT NULL THEN errors.in_ops_ns / nullif(durations.recorded_ns, 0)
+    WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_ops_error,
+  CASE WHEN errors.profile_id IS NOT NULL THEN errors.in_optimizer_ns / nullif(durations.recorded_ns, 0)
+    WHEN shares.profile_id IS NOT NULL THEN 0 END AS in_optimizer_error,
+  CASE WHEN errors.profile_id IS NOT NULL THEN errors.op_count / nullif(durations.weight, 0)
     WHEN shares.profile_id IS NOT NULL THEN 0 END AS ops_per_step_error
 FROM counted
 JOIN temp.profiles AS profiles ON profiles.id = counted.profile_id
 LEFT JOIN durations ON durations.profile_id = counted.profile_id
 LEFT JOIN shares ON shares.profile_id = counted.profile_id
-LEFT JOIN temp.sampling_summary AS sampling ON sampling.profile_id = counted.profile_id
+LEFT JOIN errors ON errors.profile_id = counted.profile_id
 LEFT JOIN input_time ON input_time.profile_id = counted.profile_id
 ORDER BY profile_id

@@ -5,8 +5,8 @@
 --   profile_id, rank, thread_id   joins threads.id
 --   thread, kind                  its name and tid, or its stream; host or stream
 --   op_count, op_ns               ops on it (ranges left aside) and the time in which one of them ran
---   op_error_ns                   standard error of op_ns where only some steps were recorded; 0 where all were, NULL
---                                 where fewer than two were (sampling_summary)
+--   op_error_ns                   error of op_ns where only some steps were recorded; 0 where all were, NULL
+--                                 where too few were (sampling_summary)
 --   autograd_count                of them autograd nodes
 --   kernel_count, kernel_ns       kernels on the stream and their durations
 --   transfer_count, transfer_ns   copies and fills on the stream and their durations
@@ -37,16 +37,16 @@ WITH ops_of AS MATERIALIZED ( -- by category, which is cheaper than to look at t
     CAST(sum(1.0 * transfer_ns) AS INTEGER) AS transfer_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
   FROM rows_of GROUP BY thread_id
 ), in_step AS (
-  SELECT profile_id, thread_id, max(sample_weight) AS weight, sum(1.0 * self_ns) AS op_ns
+  SELECT profile_id, thread_id, step_id, sum(1.0 * self_ns) AS op_ns
   FROM temp.ops
   WHERE category <> 'user' AND category <> 'python' AND category <> 'module' AND is_measured = 1
-    AND profile_id IN (SELECT profile_id FROM temp.sampling_summary)
+    AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
   GROUP BY profile_id, thread_id, step_id
 ), errors AS (
   SELECT in_step.profile_id AS profile_id, thread_id,
-    sqrt(max(0, sampling.error_factor * (sum(weight * op_ns * op_ns)
-      - sum(weight * op_ns) * sum(weight * op_ns) / sampling.step_count))) AS error_ns
-  FROM in_step JOIN temp.sampling_summary AS sampling ON sampling.profile_id = in_step.profile_id
+    sample_error(op_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS error_ns
+  FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, thread_id
 )
 SELECT

@@ -57,8 +57,8 @@ struct figures { double open_seconds, seconds, cpu_seconds, peak_bytes, store_by
 
 /* Tables that no file has and no link leads through: what the analyses ask for, computed from all others. */
 static bool is_analysis(unsigned table) {
-  return table == TABLE_step_segments || table == TABLE_critical_path || table == TABLE_device_activities ||
-         table == TABLE_queue_events;
+  return table == TABLE_step_segments || table == TABLE_step_phases || table == TABLE_critical_path ||
+         table == TABLE_device_activities || table == TABLE_queue_events;
 }
 
 static double require_columns(struct store *store, unsigned table, const char *path) {

@@ -13,7 +13,8 @@
 #include <string.h>
 #include <time.h>
 
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
+#include "linked.h"
+
 
 static double clock_ms(clockid_t clock) {
   struct timespec t;
@@ -101,7 +102,7 @@ int main(int count, char **arguments) {
     return 2;
   }
   double limit = count > 2 ? atof(arguments[2]) : 300;
-  if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL)) fail(db, "cannot start");
+  if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) fail(db, "cannot start");
   if (getenv("PRAGMAS")) sqlite3_exec(db, getenv("PRAGMAS"), NULL, NULL, NULL);
   sql = sqlite3_mprintf("SELECT tfprof_open(%Q)", arguments[1]);
   struct figures opened = measure(db, sql);

@@ -162,7 +162,7 @@ int main(int argument_count, char **arguments) {
   for (unsigned table = 0; table < TABLE_count; table++) {
     bool is_made = table == TABLE_runs || table == TABLE_profiles || table == TABLE_links ||
                    table == TABLE_device_activities || table == TABLE_queue_events || table == TABLE_step_segments ||
-                   table == TABLE_critical_path;
+                   table == TABLE_step_phases || table == TABLE_critical_path;
     rows_of[table] = is_made                  ? 0
                      : table == TABLE_ops     ? most
                      : table == TABLE_devices ? 4

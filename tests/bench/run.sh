@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh: every benchmark, one after the other; the figures of the README come from here.
+# run.sh: every benchmark, one after the other; the figures of README.md beside it come from here.
 #
 #   tests/bench/run.sh [ROWS] [MEGABYTES]      ROWS of the dumps that are read (1000000), size of the traces (500)
 #
@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.."
 rows=${1:-1000000}
 megabytes=${2:-500}
 say "Building"
-build_release
+build_release tests
 need_python_environment
 export TFPROF_BUILD=$PWD/build TFPROF_PYTHON=$PYTHON
 work=$(mktemp -d)
@@ -28,11 +28,15 @@ say "Recording: the callbacks alone"
 build/tests/bench_capture_callbacks
 say "Recording: training steps and starts, with tfprof, torch.profiler and py-spy"
 "$PYTHON" tests/bench/capture.py
+say "Recording: lines of Python between operations, and what py-spy says of the same run"
+"$PYTHON" tests/bench/python_lines.py
 say "Reading: the store, $rows ops"
 build/tests/make_ops_dump "$work/ops.tfprof" "$rows"
 build/tests/bench_store "$work/ops.tfprof"
 say "Reading: queries on the virtual table and on a native SQLite table of the same rows"
 "$PYTHON" tests/bench/bench_queries.py --rows "$rows" --build build --dump "$work/ops.tfprof"
+say "Reading: advise from a cold process, $rows ops"
+"$PYTHON" tests/bench/bench_advise.py --rows "$rows" --build build
 say "Reading: traces in JSON, $megabytes MB: loading, side by side with simdjson's DOM; every view"
 for kind in repeat distinct; do
   "$PYTHON" tests/bench/make_kineto_trace.py "$kind" "$work/$kind.json" --megabytes "$megabytes"

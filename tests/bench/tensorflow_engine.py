@@ -69,7 +69,9 @@ def best_of_tensorflow(python, profile, view, times):
 
 
 def command(view):
-    return view if view == "advise" else f"{view} -output file:outfile={os.devnull}"
+    if view == "advise":
+        return "advise -checkers AcceleratorUtilizationChecker,ExpensiveOperationChecker,JobChecker,OperationChecker"
+    return f"{view} -output file:outfile={os.devnull}"
 
 
 def of_shell(profile, commands):

@@ -5,6 +5,7 @@ module they ran.
 import collections
 import json
 import os
+import subprocess
 
 import capturing
 from capturing import query
@@ -235,9 +236,168 @@ def check_nothing_is_held():
     with capturing.Directory() as directory:
         out, err = capturing.run(directory, ["-c", HELD])
         assert out == "7240\n", (out, err)
+        # They are alike: one model that was made again and again.
         found = query(directory, "SELECT count(*) AS n FROM nodes WHERE op_type = 'Deep'")[0]["n"]
-        assert found >= 1, found  # else nothing is shown
-        print("%d models were looked at, and none was held" % found)
+        again = query(directory, "SELECT count(*) AS n FROM node_changes JOIN nodes ON nodes.id = node_id "
+                                 "WHERE kind = 'made again' AND op_type = 'Deep'")[0]["n"]
+        assert (found, again) == (1, 39), (found, again)
+        print("%d models were looked at, and none was held" % (found + again))
+
+
+SHORT = """
+import sys, threading, torch
+from torch import nn
+torch.set_num_threads(1)
+where, times = sys.argv[1], 60
+def make(lazy):
+    class Discriminator(nn.Module):  # a class of its own each time
+        def __init__(self):
+            super().__init__()
+            first = nn.LazyLinear(6) if lazy else nn.Linear(5, 6)
+            self.layers = nn.Sequential(first, nn.ReLU(), nn.Linear(6, 1))
+            self.also = nn.ModuleList([nn.Tanh()])
+        def forward(self, x):
+            return nn.Sigmoid()(self.also[0](self.layers(x)))
+    return Discriminator()
+def run(lazy):
+    model = make(lazy)
+    model(torch.ones(2, 5))
+def run_all():
+    for number in range(times):
+        run(number % 2)
+if where == "main":
+    nn.Linear(2, 2)(torch.ones(2, 2))  # the first model, and its names have no prefix
+    run_all()
+elif where == "threads":
+    threads = [threading.Thread(target=run_all) for _ in range(3)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()  # the main thread calls nothing meanwhile
+elif where == "thrown":
+    for number in range(times):
+        try:
+            make(0)(torch.ones(2, 7))
+        except RuntimeError:
+            pass
+else:  # replaced parameters, and a batch of models
+    base = make(0)
+    parameters = {name: torch.stack([p, p]) for name, p in base.named_parameters()}
+    call = lambda p, x: torch.func.functional_call(base, p, (x,))
+    for number in range(times):
+        torch.func.vmap(call, (0, None))({n: p * 1 for n, p in parameters.items()}, torch.ones(2, 5))
+"""
+
+
+def names_of_short_lived(where, busy=0):
+    with capturing.Directory() as directory:
+        others = [subprocess.Popen([capturing.PYTHON, "-c", "while True: pass"]) for _ in range(busy)]
+        try:
+            out, err = capturing.run(directory, ["-c", SHORT, where])
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
+        assert "tfprof" not in err, err
+        rows = query(directory, "SELECT name, module, count(*) AS n FROM ops WHERE name IN ('aten::linear', "
+                                "'aten::relu', 'aten::tanh', 'aten::sigmoid') GROUP BY 1, 2")
+        changed = query(directory, "SELECT count(*) AS n FROM nodes WHERE is_scope")[0]["n"]
+        return collections.Counter({(row["name"], row["module"]): row["n"] for row in rows}), changed
+
+
+REUSED = """
+import sys, threading, torch
+from torch import nn
+torch.set_num_threads(1)
+class Part(nn.Module):
+    def forward(self, x):
+        return torch.matmul(x, nine) if x.shape[-1] == 3 else torch.cos(x)
+class Other(nn.Tanh): pass
+class Thrower(nn.Module):
+    def __init__(self, part):
+        super().__init__()
+        self.part = part
+    def forward(self, x):
+        return self.part(x)
+class Good(Thrower): pass
+three, four, nine, kept, addresses, reused = torch.ones(3), torch.ones(4), torch.ones(9), [], set(), 0
+def throw():
+    thrower = Thrower(Part())
+    addresses.update((id(thrower), id(thrower.part)))
+    try:
+        thrower(three)
+    except RuntimeError:
+        pass
+def run():
+    global reused
+    for number in range(100):
+        throw()
+        kept.append(Good(Part() if number % 2 else Other()))
+        reused += id(kept[-1].part) in addresses
+        kept[-1](four)
+if sys.argv[1] == "main":
+    run()
+else:
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+print(reused)
+"""
+
+
+def check_reused_addresses():
+    """A module that is gone before anybody has looked at it does not get the name of the next one at its address."""
+    for where in ("main", "thread"):
+        with capturing.Directory() as directory:
+            out, err = capturing.run(directory, ["-c", REUSED, where])
+            assert "tfprof" not in err and int(out) >= 20, (out, err)
+            rows = query(directory, "SELECT name, module, count(*) AS n FROM ops WHERE name IN ('aten::matmul', "
+                                    "'aten::cos', 'aten::tanh') GROUP BY 1, 2")
+            found = {(row["name"], row["module"]): row["n"] for row in rows}
+            assert sum(found.values()) == 200, found
+            classes = {row["name"]: row["op_type"] for row in query(directory, "SELECT name, op_type FROM nodes")}
+            owners = {"aten::matmul": ("Thrower", "Part"), "aten::cos": ("Good", "Part"),
+                      "aten::tanh": ("Good", "Other")}
+            unknown = 0
+            for (name, module), count in found.items():
+                if module is None:
+                    unknown += count
+                    assert name == "aten::matmul", found
+                else:
+                    root = module.rpartition(".")[0]
+                    assert (classes.get(root), classes[module]) == owners[name], (name, module, found)
+            print("%s: an address was used again %s times, %d ops have no module" % (where, out.strip(), unknown))
+
+
+def check_short_lived():
+    """A model that is made, run once and dropped has its names, however soon it is gone and whatever else runs."""
+    cores = os.cpu_count() or 1
+    for busy in (0, 2 * cores):
+        found, modules = names_of_short_lived("main", busy)
+        prefix = "Discriminator.layers."
+        assert found.pop(("aten::linear", "Linear")) == 1, found
+        layers = {("aten::linear", prefix + "0"): 60, ("aten::relu", prefix + "1"): 60,
+                  ("aten::linear", prefix + "2"): 60, ("aten::tanh", "Discriminator.also.0"): 60,
+                  ("aten::sigmoid", "Sigmoid"): 60}
+        # Lazy models are not as the others, and one of them is the second of its name.
+        merged = collections.Counter()
+        for (name, module), count in found.items():
+            merged[name, module and module.replace("Discriminator_2", "Discriminator").replace("_2", "")] += count
+        assert merged == layers, found
+        assert modules < 30, modules
+    for busy in (0, cores):
+        found, _ = names_of_short_lived("threads", busy)
+        unknown = [(name, module) for name, module in found if module is None or "." not in module.lstrip("S")]
+        assert all(name == "aten::sigmoid" and module for name, module in unknown), found
+        by_name = collections.Counter()
+        for (name, module), count in found.items():
+            by_name[name, module.rpartition(".")[2] if name != "aten::sigmoid" else ""] += count
+        assert by_name == {("aten::linear", "0"): 180, ("aten::relu", "1"): 180, ("aten::linear", "2"): 180,
+                           ("aten::tanh", "0"): 180, ("aten::sigmoid", ""): 180}, by_name
+    found, _ = names_of_short_lived("vmap")
+    assert set(module for _, module in found) == {"layers.0", "layers.1", "layers.2", "also.0", "Sigmoid"}, found
+    # Where its first op throws it may be gone before anybody looks, but it is taken for no other.
+    found, _ = names_of_short_lived("thrown")
+    assert sum(found.values()) == 60 and set(found) <= {("aten::linear", None), ("aten::linear", "layers.0")}, found
+    print("models that live for one call have their names")
 
 
 def main():
@@ -245,6 +405,8 @@ def main():
     check_changes()
     check_wrapped()
     check_nothing_is_held()
+    check_reused_addresses()
+    check_short_lived()
     with capturing.Directory() as directory:
         out, err = capturing.run(directory, [PROGRAM])
         assert "tfprof" not in err, err

@@ -88,6 +88,47 @@ except TypeError as problem:
 with torch.profiler.profile(record_shapes=True) as recorded:
     train()
 assert tfprof.print_model_analysis(None, recorded, tfprof_options=silent).total_exec_micros > 0
+# One that is read twice; one that its owner has written already.
+one = tfprof.Profiler(network)
+one.add_step(0, recorded)
+assert tfprof.profile(network, recorded, cmd="op", options=silent).total_exec_micros > 0
+recorded.export_chrome_trace = lambda path: (_ for _ in ()).throw(RuntimeError("Trace is already saved."))
+assert tfprof.Profiler(network).add_step(0, recorded) is None
+with torch.profiler.profile() as written:
+    train()
+written.export_chrome_trace(os.path.join(sys.argv[2], "own.json"))
+try:
+    tfprof.Profiler().add_step(0, written)
+    assert False, "written already"
+except ValueError as problem:
+    assert "give the path of that file" in str(problem), problem
+tfprof.Profiler().add_step(0, os.path.join(sys.argv[2], "own.json"))
+# A step that is to be dumped is traced where none has been; one that is asked for in the loop is the one that follows.
+for folder, arguments, ask, dumped in (("one", {"dump_steps": [5]}, None, "profile_5"),
+                                       ("none", {"trace_steps": [], "dump_steps": [5]}, None, "profile_5"),
+                                       ("next", {"trace_steps": [], "dump_steps": []}, 4, "profile_4")):
+    folder = os.path.join(sys.argv[2], folder)
+    with tfprof.ProfileContext(folder, **arguments) as context:
+        for number in range(8):
+            if number == ask:
+                context.trace_next_step()
+                context.dump_next_step()
+            train()
+    assert os.listdir(folder) == [dumped], os.listdir(folder)
+    tree = context.profiler.profile_operations(silent)
+    assert tree.total_exec_micros > 0 and list(context.profiler._source.steps) == [int(dumped[-1])], folder
+for method in ("with_file_output", "with_timeline_output", "with_pprof_output"):
+    try:
+        getattr(builder(), method)("")
+        assert False, method
+    except ValueError as problem:
+        assert method + " needs the name of a file" in str(problem), problem
+# The parameters of a model as an op log, without TensorFlow.
+tfprof.write_op_log(other, sys.argv[2])
+with open(os.path.join(sys.argv[2], "tfprof_log"), "rb") as file:
+    log = file.read()
+names = [name for name, parameter in other.named_parameters() if parameter.requires_grad]
+assert all(name.encode() in log for name in names) and log.count(b"_trainable_variables") == len(names) == 2, log
 # Marks instead of optimizers, and the automatic choice: the first step after the tenth.
 with tfprof.ProfileContext(sys.argv[2], dump_steps=[]) as context:
     for number in range(13):

@@ -1,5 +1,5 @@
-"""torchrun: each rank is a profile of its own with its number, the size of the job and its parent, and its ops are
-those that torch.profiler sees in it.
+"""torchrun: each rank is a profile of its own with its number, the size of the job and its parent, its ops are those
+that torch.profiler sees in it, and they are recorded in the same steps.
 """
 
 import os
@@ -113,6 +113,57 @@ if __name__ == "__main__":
         counts = [capturing.query(row["path"], "SELECT count(*) AS n FROM steps")[0]["n"] for row in ranks]
         assert counts == [3, 4], counts
     print("ranks of torch.multiprocessing.spawn")
+
+
+# Rank 1 does more that is cheap in each step, so that it can afford fewer recorded ones; rank 0 loads data in workers.
+TRAINING = """
+import os, sys, torch
+import torch.distributed as dist, torch.multiprocessing
+class Rows(torch.utils.data.Dataset):
+    def __len__(self): return 480
+    def __getitem__(self, number): return torch.full((8,), number / 480).add(0)
+def work(rank, meeting):
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    if meeting: dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=2)
+    else: dist.init_process_group("gloo")
+    model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(12)])
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for rows in torch.utils.data.DataLoader(Rows(), batch_size=2, num_workers=1 - rank):
+        optimizer.zero_grad()
+        model(rows).square().mean().backward()
+        for _ in range(rank * 400): rows.add(1)
+        optimizer.step()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    if len(sys.argv) > 1: torch.multiprocessing.spawn(work, (sys.argv[1],), nprocs=2)
+    else: work(int(os.environ["RANK"]), None)
+"""
+
+
+def test_same_steps_on_all_ranks():
+    """Also while the ranks find out what they can afford, which is not the same, and when they do not run in step."""
+    with capturing.Directory() as directory:
+        path = os.path.join(directory, "program.py")
+        with open(path, "w") as file:
+            file.write(TRAINING)
+        for way, command in (
+            ("torchrun", [capturing.PYTHON, *TORCHRUN, path]),
+            ("torch.multiprocessing.spawn", [capturing.PYTHON, path, os.path.join(directory, "meeting")]),
+        ):
+            run = os.path.join(directory, way)
+            capturing.launch(run, command, ["-q", "--overhead=1"])
+            sql = """SELECT rank, group_concat(number) FILTER (WHERE ops_recorded) AS recorded, count(*) AS steps,
+                max(sample_weight) AS weight FROM (SELECT * FROM steps ORDER BY id) AS steps
+                JOIN profiles ON profiles.id = steps.profile_id WHERE rank IS NOT NULL
+                GROUP BY steps.profile_id ORDER BY 1"""
+            ranks = capturing.query(run, sql)
+            assert [(row["rank"], row["steps"]) for row in ranks] == [(0, 240), (1, 240)], (way, ranks)
+            assert ranks[0]["recorded"] == ranks[1]["recorded"], (way, ranks)
+            count = len(ranks[0]["recorded"].split(","))
+            assert 8 <= count < 240 and ranks[0]["weight"] > 1, (way, ranks)
+            print("%s: the same %d of 240 steps on both ranks" % (way, count))
 
 
 capturing.main(globals())

@@ -5,6 +5,7 @@ import random
 import resource
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -32,6 +33,27 @@ while time.monotonic() < until:
 
 def steps(path):
     return capturing.query(path, "SELECT count(*) AS count FROM ops WHERE name = 'Optimizer.step#SGD.step'")[0]["count"]
+
+
+def test_directories_of_others():
+    """A dump is for its user alone; into a link, or another user's directory, nothing is recorded, which is said."""
+    with capturing.Directory() as directory:
+        run, link = os.path.join(directory, "run"), os.path.join(directory, "link")
+        os.mkdir(run)
+        os.symlink(run, link)
+        foreign = os.path.join(directory, "foreign") if os.getuid() == 0 else "/"
+        if os.getuid() == 0:
+            os.mkdir(foreign)
+            os.chown(foreign, 12345, -1)
+        for place, words in ((link, "is a symbolic link"), (foreign, "belongs to another user")):
+            out, errors = capturing.run(place, ["-c", "import torch; torch.ones(3); print('done')"])
+            assert out == "done\n" and words in errors and "the program goes on" in errors, (out, errors)
+            assert capturing.dumps(place) == []
+        before = os.umask(0)
+        capturing.run(run, ["-c", "import torch; torch.ones(3)"])
+        os.umask(before)
+        (path,) = capturing.dumps(run)
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600, oct(os.stat(path).st_mode)
 
 
 def test_kill():

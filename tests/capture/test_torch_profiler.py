@@ -27,7 +27,7 @@ def order(starts):
 
 def captured(path):
     """{thread row: [(start, dur, name, shapes, types, sequence)]} of what lies within the range."""
-    all_ops = capturing.ops(path)
+    all_ops = [op for op in capturing.ops(path) if op.name not in capturing.NOTED]
     (whole,) = [op for op in all_ops if op.name == RANGE]
     threads = collections.defaultdict(list)
     for op in all_ops:

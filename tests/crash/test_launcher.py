@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -91,6 +92,7 @@ def test_wrong_usage():
         (["--"], "no program is given"),
         (["-o"], "-o needs a value: DIR"),
         (["--frce", "true"], "did you mean --force?"),
+        (["--xops=all", "true"], "unknown option '--xops=all'; did you mean --ops?"),
         (["--ops=some", "true"], "--ops must be one of sampled|all|none"),
         (["--python", "true", "--"], "--python must be one of"),
         (["--python="], "--python= needs a value"),
@@ -200,6 +202,43 @@ def test_run_directories():
     )
     status, out, error = capture("-o", "run/notes.txt", "--", "true", directory=directory)
     assert status == 125 and "is a file" in error
+
+
+def mode(path):
+    return stat.S_IMODE(os.lstat(path).st_mode)
+
+
+def test_directories_of_others():
+    """What is recorded is for the user alone, and goes nowhere that somebody else may have prepared."""
+    directory = folder()
+    assert capture("-o", "parent/run", "--", "true", directory=directory, umask=0)[0] == 0
+    assert (mode(f"{directory}/parent"), mode(f"{directory}/parent/run")) == (0o777, 0o700)
+    assert capture("--", "true", directory=directory, umask=0)[0] == 0 and mode(f"{directory}/tfprof-run") == 0o700
+    target = folder()
+    os.symlink(target, os.path.join(directory, "link"))
+    os.symlink("nowhere", os.path.join(directory, "dangling"))
+    for name in ("link", "link/", "dangling"):
+        status, out, error = capture("-o", name, "--", "echo", "ran", directory=directory)
+        assert status == 125 and out == "" and f"{name.strip('/')}: is a symbolic link" in error, (name, status, error)
+        assert "choose another directory with -o" in error, error
+    assert os.listdir(target) == [] and not os.path.lexists(os.path.join(directory, "nowhere"))
+    # Parents may be links: /tmp is one on some systems.
+    assert capture("-o", "link/run", "--", "true", directory=directory)[0] == 0 and os.listdir(target) == ["run"]
+    if os.getuid():
+        foreign = "/"
+    else:
+        foreign = folder()
+        os.chown(foreign, 12345, -1)
+    status, out, error = capture("-o", foreign, "--", "echo", "ran")
+    assert status == 125 and out == "" and "belongs to another user" in error, (status, error)
+    # Without -o the next name is taken.
+    numbered = folder()
+    os.symlink(target, os.path.join(numbered, "tfprof-run"))
+    os.mkdir(os.path.join(numbered, "tfprof-run-2"))
+    if not os.getuid():
+        os.chown(os.path.join(numbered, "tfprof-run-2"), 12345, -1)
+    assert capture("--", "true", directory=numbered)[0] == 0
+    assert os.path.isdir(os.path.join(numbered, "tfprof-run-3")) == (os.getuid() == 0), os.listdir(numbered)
 
 
 def test_default_directories_are_numbered():

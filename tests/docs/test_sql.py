@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """test_sql.py: every SQL statement that the documentation shows can be run as it stands.
 
-Taken from README.md and sql/README.md (at a prompt, in blocks marked sql, given to tfprof), the examples in the
+Taken from the documents (at a prompt, in blocks marked sql, given to tfprof), the examples in the
 comments of the stored SELECTs, the manual in ext/tfprof.c and the help of the prompt.  They run in a folder that has
 files of the names which they use.
 """
@@ -20,6 +20,8 @@ sys.path.insert(0, os.path.join(HERE, "..", "sql"))
 os.environ["TFPROF_BUILD"] = os.path.abspath(os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build"))
 from engines import make_dump, run_tests  # noqa: E402
 
+DOCUMENTS = (("README.md",), ("CONTRIBUTING.md",), ("capture", "README.md"), ("ext", "classic", "README.md"),
+             ("sql", "README.md"))
 TENSORFLOW = os.path.join(ROOT, "tests", "fuzz", "corpus", "tensorflow")
 
 
@@ -57,7 +59,7 @@ def of_stored():
 
 
 def documented():
-    for name in (("README.md",), ("sql", "README.md")):
+    for name in DOCUMENTS:
         for statement in of_readme(read(*name)):
             yield "/".join(name), statement
     for statement in at_prompts(read("ext", "tfprof.c")):

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "derive/flops.h"
+#include "derive/flops/flops.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,6 @@
 #include "read_all.h"
 
 #include "read/json/json.h"
-#include "read/json/probe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint64_t rows = read_all_of(data, size, open_in_chunks);
   chunk_bytes = 1 << 20;
   if (rows != read_all_of(data, size, open_in_chunks)) abort();
-  int sure = json_probe("", data, size < 4096 ? size : 4096);
-  if (sure < 0 || sure > 90) abort();
+  struct recognised found = json_reader.probe("", data, size < 4096 ? size : 4096);
+  if (found.format && (found.certainty <= 0 || found.certainty > 90)) abort();
   return 0;
 }

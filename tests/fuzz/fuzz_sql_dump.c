@@ -3,6 +3,7 @@
 ** What a table answers to a condition must be what SQLite makes of the same rows without the table's help.
 ** The last byte chooses whether checksums are put right first.
 */
+#include "linked.h"
 #include "mend_dump.h"
 
 #include <sqlite3.h>
@@ -17,7 +18,6 @@
 enum { MAXIMUM_ROWS = 20000, MAXIMUM_STEPS = 2000, NAMES = 256 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
 static sqlite3 *db;
 static char path[64];
@@ -71,7 +71,7 @@ static void start(void) {
   char *message = NULL;
   fd = memfd_create("fuzz", MFD_CLOEXEC);
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  if (fd < 0 || sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL)) abort();
+  if (fd < 0 || sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) abort();
   sqlite3_progress_handler(db, 10000, stop_long_queries, NULL);
   list("SELECT name FROM tfprof_tables", tables);
   list("SELECT name FROM tfprof_views WHERE parameters IS NULL", views);

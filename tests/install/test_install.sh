@@ -19,15 +19,19 @@ extension=$(find "$prefix" -name tfprof.so)
 library=$(find "$prefix" -name libtfprof_capture.so)
 [ -n "$extension" ] || fail "tfprof.so is missing"
 case $library in */tfprof/libtfprof_capture.so) ;; *) fail "libtfprof_capture.so is not in lib/tfprof" ;; esac
-# Nothing of the libraries linked into it may be seen by the program that is recorded.
+# Nothing of the libraries linked into it may be seen by the program that is recorded; the functions of PyTorch that it
+# stands in for are.
 if command -v nm >/dev/null; then
-  seen=$(nm -D --defined-only "$library" | awk '{print $NF}' | grep -v -e '^tfprof_capture_' -e '^_ZN3c10' || true)
+  seen=$(nm -D --defined-only "$library" | awk '{print $NF}' | grep -v -e '^tfprof_capture_' -e '^_ZN3c10' \
+    -e '^_ZN2at24set_record_function_tls_' -e '^_ZN5torch8autograd6Engine7execute' || true)
   [ -z "$seen" ] || fail "libtfprof_capture.so shows the program: $seen"
 fi
 [ -f "$(dirname "$library")/python/sitecustomize.py" ] || fail "the Python hooks are missing"
 [ -f "$(dirname "$library")/python/tfprof.py" ] || fail "the module tfprof is missing"
 [ -f "$(dirname "$library")/libtfprof_preload.so" ] || fail "libtfprof_preload.so is missing"
 [ -f "$prefix/share/tfprof/sql/views/op_summary.sql" ] || fail "share/tfprof/sql is missing"
+
+[ -n "$(find "$prefix" -name LICENSE)" ] && [ -n "$(find "$prefix" -name NOTICE)" ] || fail "LICENSE or NOTICE is missing"
 
 # sqlite3 finds the extension by its name when its folder is on the loader's path.
 version=$(LD_LIBRARY_PATH=$(dirname "$extension") sqlite3 -cmd '.load tfprof' :memory: 'SELECT tfprof_version()')
@@ -64,3 +68,11 @@ else
   exit 77
 fi
 echo "installed parts work"
+
+# What was installed goes again, and nothing else.
+cmake --install "$build" --prefix "$prefix" >/dev/null
+touch "$prefix/bin/of-another" "$(dirname "$extension")/tfprof/of-another"
+cmake --build "$build" --target uninstall >/dev/null
+left=$(cd "$prefix" && find bin lib* share -type f 2>/dev/null | grep -v '/of-another$' || true)
+[ -z "$left" ] || fail "uninstall leaves $left"
+[ -f "$prefix/bin/of-another" ] && [ ! -e "$prefix/share/tfprof" ] || fail "uninstall took too much, or left folders"

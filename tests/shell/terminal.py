@@ -1,5 +1,6 @@
 """A program in a pseudo-terminal, for tests of what a person at a keyboard sees. Needs nothing but Python."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -24,11 +25,15 @@ def plain(text):
     return CONTROL.sub("", text).replace("\r\n", "\n").replace("\r", "")
 
 
+USUAL = {"TERM": "xterm", "TFPROF_PAGER": ""}  # long results come as they are
+
+
 class Terminal:
     """terminal = Terminal([program, ...], columns=80); terminal.send("text\\n"); terminal.expect("pattern")"""
 
     def __init__(self, command, columns=80, lines=40, environment=None, directory=None):
         self.raw = ""  # all that was printed
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a read may end within a character
         self.seen = 0  # how far expect() has come in it
         self.status = None
         self.pid, self.descriptor = pty.fork()
@@ -37,7 +42,7 @@ class Terminal:
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
                 if directory:
                     os.chdir(directory)
-                os.execvpe(command[0], command, {**os.environ, "TERM": "xterm", **(environment or {})})
+                os.execvpe(command[0], command, {**os.environ, **USUAL, **(environment or {})})
             finally:
                 os._exit(127)
 
@@ -58,7 +63,7 @@ class Terminal:
             data = os.read(self.descriptor, 65536)
         except OSError:
             return False  # the other side is closed
-        self.raw += data.decode(errors="replace")
+        self.raw += self.decoder.decode(data)
         return bool(data)
 
     def expect(self, pattern, seconds=20):
@@ -76,6 +81,17 @@ class Terminal:
                     f"there is {text[self.seen:]!r}"
                 )
             alive = self._read(min(0.2, end - time.monotonic()))
+
+    def insist(self, key, pattern, seconds=20):
+        """Types the key again and again until the pattern appears: who has just got a signal may drop what was typed."""
+        end = time.monotonic() + seconds
+        while True:
+            self.send(key)
+            try:
+                return self.expect(pattern, 0.5)
+            except AssertionError:
+                if time.monotonic() > end:
+                    raise
 
     def wait(self, seconds=20):
         """Reads until the program ends; returns its exit status, or minus the signal that ended it."""

@@ -1,11 +1,16 @@
 """What `tfprof` makes of its arguments and of standard input: exit statuses and messages."""
 
+import gzip
+import io
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from mutations import dumps
 from terminal import LeftOut, Terminal, program, run_tests
 
 TFPROF = program("tfprof")
@@ -26,12 +31,99 @@ def tfprof(*arguments, text=None, directory=None, **environment):
     return done.returncode, done.stdout, done.stderr
 
 
+def test_damage_is_told_on_opening():
+    """One line on stderr for a recording that is torn, whichever way it is opened; none for a whole one."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    whole, torn = (os.path.join(directory, name + ".tfprof") for name in ("whole", "torn"))
+    make = os.path.join(os.path.dirname(TFPROF), "tests", "make_ops_dump")
+    subprocess.run([make, whole, "5000"], check=True, stdout=subprocess.DEVNULL)
+    with open(whole, "rb") as file, open(torn, "wb") as cut:
+        cut.write(file.read()[:-300])
+    for words in ((torn, "SELECT 1 AS x"), (whole, f"SELECT tfprof_open('{torn}') AS x")):
+        status, out, error = tfprof("--format", "csv", *words)
+        assert status == 0 and out.startswith("x\n"), (out, error)
+        assert error.count("\n") == 1 and error.startswith(f"tfprof: {torn}: the last "), error
+    status, out, error = tfprof(whole, "SELECT 1")
+    assert (status, error) == (0, ""), error
+    # Of a run, too, one of whose recordings has lost its beginning; one that is empty may not have begun.
+    os.remove(torn)
+    for name, text in (("lost.tfprof", "no recording"), ("begins.tfprof", ""), ("notes.txt", "of mine")):
+        with open(os.path.join(directory, name), "w") as file:
+            file.write(text)
+    status, out, error = tfprof("--format", "csv", directory, "SELECT count(*) AS x FROM profiles")
+    assert (status, out, error.count("\n")) == (0, "x\n1\n", 1), (out, error)
+    assert "lost.tfprof could not be opened: " in error, error
+
+
+def test_paths_of_the_environment():
+    """Of several paths in TFPROF_OPEN one that is missing is told, and the others are open; of none that is there, not."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    whole, missing = os.path.join(directory, "whole.tfprof"), os.path.join(directory, "missing")
+    make = os.path.join(os.path.dirname(TFPROF), "tests", "make_ops_dump")
+    subprocess.run([make, whole, "5000"], check=True, stdout=subprocess.DEVNULL)
+    for paths in (f"{missing}:{whole}", f"{whole}::{missing}:"):
+        status, out, error = tfprof("--format", "csv", "SELECT count(*) AS x FROM runs", TFPROF_OPEN=paths)
+        assert (status, out) == (0, "x\n1\n"), (out, error)
+        assert error.count("\n") == 1 and error.startswith(f"tfprof: TFPROF_OPEN: {missing}: no such file"), error
+    status, out, error = tfprof("SELECT 1", TFPROF_OPEN=f"{missing}:{missing}")
+    assert (status, out) == (3, "") and f"TFPROF_OPEN: {missing}: no such file" in error, (status, out, error)
+
+
+def damaged_in_a_column(data):
+    """The dump with the last byte of its largest frame changed: which column that is, only who reads it can tell."""
+    largest = max(dumps.frames_of(data), key=lambda frame: frame[1])
+    at = largest[0] + largest[1] - 1
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+
+def test_damage_is_told_when_it_is_found():
+    """What opening does not read is told after the first result that needs it, once."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    path = os.path.join(directory, "damaged.tfprof")
+    make = os.path.join(os.path.dirname(TFPROF), "tests", "make_ops_dump")
+    subprocess.run([make, path, "5000"], check=True, stdout=subprocess.DEVNULL)
+    with open(path, "rb") as file:
+        data = damaged_in_a_column(file.read())
+    with open(path, "wb") as file:
+        file.write(data)
+    status, out, error = tfprof("--format", "csv", path, "SELECT 1 AS x")
+    assert (status, out, error) == (0, "x\n1\n", ""), error
+    status, out, error = tfprof("--format", "csv", path, "SELECT count(*) AS x FROM diagnostics; SELECT * FROM ops")
+    assert status == 0 and out.startswith("x\n"), error
+    assert error.count("\n") == 1 and error.startswith(f"tfprof: {path}: ") and "diagnostics tells all" in error, error
+    status, out, error = tfprof("--format", "csv", path, text="SELECT * FROM ops;\nSELECT * FROM ops;\nscope\n")
+    assert status == 0 and error.count("diagnostics tells all") == 1, error
+    status, out, error = tfprof("scope", path, "-max_depth", "1")
+    assert error.count("diagnostics tells all") == 1, error
+
+
+def test_what_is_no_dump_beside_one():
+    """A file that has only the name of a dump is told beside one; beside traces it hides none of them."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    bad, make = os.path.join(directory, "bad.tfprof"), os.path.join(os.path.dirname(TFPROF), "tests", "make_ops_dump")
+    with open(bad, "wb") as file:
+        file.write(b"garbage " * 1000)
+    status, out, error = tfprof(directory, "SELECT 1")
+    assert status == 3 and bad in error and "no profile" in error, error
+    with open(os.path.join(directory, "trace.json"), "w") as file:
+        file.write('{"schemaVersion":1,"traceEvents":[{"ph":"X","cat":"cpu_op","pid":1,"tid":1,"ts":1,"dur":1}]}')
+    for kind in ("kineto", "tfprof"):
+        status, out, error = tfprof("--format", "csv", directory,
+                                    "SELECT (SELECT count(*) FROM profiles), format FROM runs; "
+                                    "SELECT reason, message FROM diagnostics WHERE severity = 'error'")
+        assert status == 0 and error.startswith(f"tfprof: {bad} could not be opened: "), error
+        assert f"unopened_file,{bad} could not be opened: " in out.replace('"', ""), out
+        assert f"1,{kind}\n" in out, out
+        subprocess.run([make, os.path.join(directory, "good.tfprof"), "100"], check=True, stdout=subprocess.DEVNULL)
+
+
 def test_help_and_version():
     status, out, error = tfprof("--help")
     assert status == 0 and out.startswith("SQL on recordings") and error == ""
     assert max(map(len, out.split("\n"))) <= 80
-    status, out, error = tfprof("--version")
-    assert status == 0 and out.startswith("tfprof ") and error == ""
+    for option in ("--version", "-V"):
+        status, out, error = tfprof(option)
+        assert status == 0 and out.startswith("tfprof ") and error == ""
 
 
 def test_wrong_usage():
@@ -66,6 +158,20 @@ def test_runs_that_cannot_be_opened():
     # Nothing is run when one of several cannot be opened.
     status, out, error = tfprof("missing", "SELECT 1 AS x")
     assert status == 3 and out == ""
+
+
+def test_misspelled_commands_are_no_runs_but_near():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    run = os.path.join(directory, "run.tfprof")
+    make = os.path.join(os.path.dirname(TFPROF), "tests", "make_ops_dump")
+    subprocess.run([make, run, "50"], check=True, stdout=subprocess.DEVNULL)
+    for word, hint in (("advize", "did you mean advise?"), ("step_summary", "SELECT * FROM step_summary;"),
+                       ("step_sumary", "did you mean SELECT * FROM step_summary?"), ("other-run", ""),
+                       ("somewhere", "")):
+        status, out, error = tfprof(run, word)
+        first, *more = error.splitlines()
+        assert (status, out) == (3, "") and first.startswith(f"tfprof: {word}: no such file"), (word, error)
+        assert more == [] if not hint else len(more) == 1 and hint in more[0], (word, error)
 
 
 def test_recordings_that_may_not_be_read():
@@ -143,6 +249,19 @@ def test_standard_input():
     assert status == 1 and out == "x\n1\n2\n2\n" and "standard input:3" in error, error
     assert tfprof("--format", "csv", text="format json\nSELECT 1 AS x;\nquit\nSELECT 2;\n") == (0, '[{"x":1}]\n', "")
     assert tfprof(text="") == (0, "", "")
+    # What stands behind a failing statement on its line runs, as the next line does.
+    for failing in (
+        "SELECT bad",
+        "SELEC 1",
+        "SELECT 1 +",
+        "SELECT abs(-9223372036854775808)",
+        "SELECT ';' AS \"a;b\", bad /* ; */",
+        "CREATE TRIGGER t AFTER INSERT ON nothing BEGIN SELECT 1; SELECT 2; END",
+    ):
+        status, out, error = tfprof("--format", "csv", text=f"SELECT 1 AS x; {failing}; SELECT 2 AS y; {failing};\n")
+        assert (status, out) == (1, "x\n1\ny\n2\n"), (failing, status, out, error)
+        assert error.count("error: standard input:1: ") == 2, error
+        assert tfprof("--format", "csv", f"{failing}; SELECT 2")[:2] == (1, ""), failing
     # A failure is told at the end, whatever ends it; the arguments behind one that fails are not run.
     for failing in ("SELECT bad;", "scope -max_depth many", "format paper", "read missing.sql"):
         for ending in ("", "quit\n"):
@@ -227,7 +346,7 @@ def test_classic_mistakes():
     for words, expected in (
             (("-step", "77"), "there is no step 77; the steps are 1 5 9"),
             (("-max_depth", "x"), "-max_depth takes a whole number, not 'x'"),
-            (("-order_by", "size"), "-order_by cannot be 'size'; it is name, bytes"),
+            (("-order_by", "size"), "-order_by cannot be 'size'; it is name, depth, bytes"),
             (("-select", "size"), "-select cannot be 'size'; it is bytes, micros"),
             (("-output", "svg:outfile=x"), "the types are file, none, pprof, stdout and timeline"),
             (("-output", "file:name=x"), "has no 'name'; it takes outfile"),
@@ -265,11 +384,112 @@ def test_unknown_commands():
         status, out, error = tfprof("--format", "csv", text=text + "SELECT 1 AS x;\n")
         name = text.split()[0]
         assert (status, out) == (1, "x\n1\n"), (status, out)
-        assert error == f"error: there is no command {name}; `help` lists the commands\n", error
+        nearest = "; did you mean advise?" if name == "advice" else ""
+        assert error == f"error: there is no command {name}{nearest}; `help` lists the commands\n", error
     for text in ("SELECT\n1 AS x;\n", "-- what follows\nSELECT 1 AS x;\n", "/*\n*/\nSELECT 1 AS x;\n",
                  "VALUES\n--\n(1);\n"):
         status, out, error = tfprof("--format", "json", text=text)
         assert (status, error) == (0, "") and ":1}" in out, (text, out, error)
+
+
+def test_near_options():
+    """A misspelled option: the near one of all, of the program, its files, the views and advise; without one, a list."""
+    profile = "--profile_path=" + os.path.join(FILES, "profile")
+    for word, meant in (("--formt", "--format"), ("--no-pagr=1", "--no-pager"), ("--grap_path=x", "--graph_path"),
+                        ("-max_dpth", "--max_depth"), ("--chekers", "--checkers"),
+                        ("--slow_bytes_per_secnd", "--slow_bytes_per_second")):
+        status, out, error = tfprof("scope", profile, word, "3")
+        first, second, *more = error.splitlines()
+        assert first == f"tfprof: unknown option '{word}'; did you mean {meant}?", error
+        assert (status, out, more) == (2, "", []) and second.startswith("usage: "), (status, out, error)
+    for command, message in (
+            ("scope -max_dpth 3", "there is no option '-max_dpth'; did you mean -max_depth?"),
+            ("set --selct params", "there is no option '--selct'; did you mean -select?"),
+            ("scope -nothing_like_it", "there is no option '-nothing_like_it'; the options are -max_depth, "),
+            ("advise -chekers all", "advise has no option -chekers; did you mean -checkers?"),
+            ("advise -slow_bytes_per_secnd 1", "no option -slow_bytes_per_secnd; did you mean -slow_bytes_per_second?"),
+            ("advise -nothing_like_it", "advise has no option -nothing_like_it; the options are -checkers (all), ")):
+        status, out, error = tfprof(profile, command)
+        assert (status, out) == (1, "") and message in error and error.count("\n") == 1, (command, out, error)
+
+
+def test_near_names():
+    for text, words in (
+        ("steps", "it is a table or view: SELECT * FROM steps;"),
+        ("step_sumary", "did you mean SELECT * FROM step_summary?"),
+        ("columns op_sumary", "did you mean op_summary?"),
+        ("\\dq", "there is no command \\dq"),
+        ("SELECT * FROM step_sumary;", "did you mean step_summary?"),
+    ):
+        status, out, error = tfprof(text=text + "\n")
+        assert status == 1 and out == "" and words in error, (text, error)
+
+
+def test_words_of_sqlite3_and_psql():
+    for text, like in (("\\dt", "tables"), ("\\d", "tables"), (".tables", "tables"), ("\\dv", "views"),
+                       ("\\d steps", "columns steps"), (".schema steps", "columns steps"), ("?", "help"),
+                       ("\\?", "help"), ("\\h", "help"), ("\\q", "quit")):
+        assert tfprof(text=text + "\n") == tfprof(text=like + "\n"), text
+    assert tfprof(text="help\n")[1] and tfprof(text="\\q\nSELECT 1;\n") == (0, "", "")
+
+
+def test_files_of_sql():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    first, second, bad = (os.path.join(directory, name) for name in ("first.sql", "second", "bad.sql"))
+    for path, text in ((first, "SELECT 1\nAS x;"), (second, "SELECT 2 AS x\n"), (bad, "SELECT y;\nSELECT 3 AS x;\n")):
+        with open(path, "w") as file:
+            file.write(text)
+    assert tfprof("--format=csv", "-f", first, f"--file={second}") == (0, "x\n1\nx\n2\n", "")
+    status, out, error = tfprof("--format=csv", "-f", bad, text="SELECT 4;")
+    assert (status, out) == (1, "x\n3\n") and f"{bad}:1: no such column: y" in error, (status, out, error)
+    assert tfprof("-f", os.path.join(directory, "none"))[0] == 1 and tfprof("-f")[0] == 2
+
+
+def test_output_to_a_file():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    target = os.path.join(directory, "out.csv")
+    for command, back in (("output", "output"), (".output", ".output stdout"), ("\\o", "\\o")):
+        text = f"{command} {target}\nSELECT 1 AS x;\ncolumns runs\n{back}\nSELECT 2 AS x;\n"
+        assert tfprof("--format=csv", text=text) == (0, "x\n2\n", "")
+        with open(target) as file:
+            assert file.read().startswith("x\n1\ncolumn_name,type,"), command
+    status, out, error = tfprof("--format=csv", text=f"output {directory}\nSELECT 2 AS x;\n")
+    assert (status, out) == (1, "x\n2\n") and "Is a directory" in error, error
+    status, _, error = tfprof(text="output /dev/full\nSELECT 1;\n")
+    assert status == 1 and "No space left" in error, error
+
+
+def test_kinds_of_files():
+    """What cannot be opened is told in a line, with what to do; the kinds that can be are listed where one asks."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    dump = os.path.join(os.path.dirname(__file__), "..", "golden", "dump-1", "ops.tfprof")
+
+    def made(name, make):
+        path = os.path.join(directory, name)
+        with open(dump, "rb") as file:
+            make(path, file.read())
+        return path
+
+    def tar(path, data):
+        with tarfile.open(path, "w:gz") as archive:
+            entry = tarfile.TarInfo("run/ops.tfprof")
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+
+    def zipped(path, data):
+        with gzip.open(path, "wb") as file:
+            file.write(data)
+
+    for path, words in (
+        (made("ops.tfprof.gz", zipped), "a gzipped one (dump written by tfprof-capture or tfprof_save); unpack it first"),
+        (made("run.tgz", tar), "a gzipped tar archive; unpack it"),
+        (os.path.abspath(__file__), "text that begins with"),
+    ):
+        status, out, error = tfprof(path, "SELECT 1")
+        assert status == 3 and words in error and "tfprof_formats" in error and len(error) < 400, error
+    _, formats, _ = tfprof("--format=csv", "SELECT name FROM tfprof_formats")
+    assert {"tfprof", "kineto", "memory_snapshot", "tf_profile"} <= set(formats.split()), formats
+    assert "dump written by tfprof-capture" in tfprof(text="help formats\n")[1]
 
 
 def test_output_that_nobody_reads():

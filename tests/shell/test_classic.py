@@ -49,7 +49,7 @@ def shell(*words):
 # What an empty line shows in the documents of these releases, as options and defaults.
 DOCUMENTED = {
     "0.12": r"""max_depth 4|min_bytes 0|min_micros 0|min_params 0|min_float_ops 0|device_regexes .*|order_by name|
-account_type_regexes Variable|start_name_regexes .*|trim_name_regexes|show_name_regexes .*|
+account_type_regexes Variable,VariableV2|start_name_regexes .*|trim_name_regexes|show_name_regexes .*|
 hide_name_regexes IsVariableInitialized_[0-9]+,save\/.*,^zeros[0-9_]*|account_displayed_op_only false|select params|
 viz false|dump_to_file""",
     "1.3": r"""max_depth 4|min_bytes 0|min_micros 0|min_params 0|min_float_ops 0|min_occurrence 0|step -1|order_by name|
@@ -121,6 +121,33 @@ def test_lines_of_generations():
         assert scalars or generation == "1.3", "no scalar"
 
 
+def test_op_view_of_1_3():
+    """Its documents show every op, a legend and three times, as generation 2 does."""
+    words = ["op", *GRAPH, "-select", "micros,bytes,occurrence", "-order_by", "micros", "-max_depth", "9"]
+    old = works("--generation", "1.3", *words)
+    now = works(*words)
+    assert old == now[now.index("node name | requested bytes"):now.index("\n\n====================")] + "\n", old
+    variables = works("--generation", "1.3", *words, "-account_type_regexes", "VarHandleOp")
+    assert variables.startswith("node name | ") and len(variables.split("\n")) == 3, variables
+
+
+def test_words_of_old_generations():
+    explained = works("--generation", "0.12", "help")
+    assert all("\n-%s " % option.split()[0] in explained for option in DOCUMENTED["0.12"].replace("\n", "").split("|"))
+    assert "-min_peak_bytes" not in explained and "\n-max_depth" not in works("help")
+    for view in ("scope", "graph"):
+        out = works("--generation", "0.12", view, *GRAPH, "-viz")
+        assert out.startswith("Visualizing feature disabled...\n_TFProfRoot"), out
+    # What is ordered stands at one depth.
+    for generation in DOCUMENTED:
+        for view in ("scope", "graph", "code", "op"):
+            by = [works("--generation", generation, view, *GRAPH, "-select", "params", "-order_by", order)
+                  for order in ("depth", "name")]
+            assert by[0].replace("-order_by                   depth", "-order_by                   name") == by[1], by
+    by = [works(*GRAPH, f"SELECT name FROM op_view WHERE order_by = '{order}'") for order in ("depth", "name", "params")]
+    assert by[0] == by[1] != by[2], by
+
+
 def test_only_in_old_generations():
     # Where the graph view hides ops on the way to one that it shows, a line says how many, and the op stands deeper.
     out = works("--generation", "0.12", "graph", *GRAPH, "-select", "num_hidden_ops,params", "-account_type_regexes",
@@ -139,7 +166,6 @@ def test_only_in_old_generations():
     assert re.fullmatch(r"_TFProfRoot\n( +\S+\n)+", names), names
     assert works("--generation", "0.12", "graph", *GRAPH,
                  "-viz").startswith("Visualizing feature disabled...\n_TFProfRoot")
-    assert works("--generation", "0.12", "scope", *GRAPH, "-viz").startswith("_TFProfRoot")
     on_cpu = works("--generation", "0.12", "scope", *GRAPH, "--account_type_regexes=.*", "--device_regexes", ".*cpu:0",
                    "-select", "device", "-max_depth", "20")
     lines = on_cpu.rstrip("\n").split("\n")[1:]
@@ -225,7 +251,7 @@ def test_one_shot_to_a_file():
                          .split("\n======================End")[0])
     assert works("scope", *GRAPH, "-output", "none") == ""
     status, _, error = tfprof("scope", *GRAPH, "--dump_to_file=" + os.path.join(directory, "no", "file"))
-    assert status == 1 and "cannot write" in error and "No such file" in error, error
+    assert status == 1 and "cannot be written" in error and "No such file" in error, error
 
 
 def test_timeline():
@@ -364,6 +390,48 @@ def test_documented_or_compat():
         assert shown == other, (command, at_the_prompt, other)
 
 
+def test_accelerators_without_streams():
+    """What TensorFlow prints above a report, in a file too, with --compat; without it is a row of diagnostics."""
+    lines = ("\n\nFound accelerator operation but misses accelerator stream stats!\n\n"
+             "It's likely a gpu tracing issue rather than tf-profiler issue.\nIf you found your operation missing "
+             "accelerator time, consider to post to discuss@tensorflow.org!\n\n")
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    run, report = os.path.join(directory, "run"), os.path.join(directory, "report")
+    gpu, stream = "/job:w/replica:0/task:0/device:GPU:0", "/device:GPU:0/stream:all"
+    for devices in ([gpu], [gpu, stream]):
+        with open(run, "w") as file:
+            file.write(run_meta_text(*((device, "a", 1000, 10) for device in devices)))
+        opened, is_missing = "--run_meta_path=" + run, len(devices) == 1
+        rows = works("--format", "csv", opened, "SELECT severity, table_name FROM diagnostics "
+                     "WHERE reason = 'missing_streams'")
+        assert rows == "severity,table_name\n" + "warning,kernels\n" * is_missing, rows
+        for view in ("scope", "graph", "op"):
+            for words, expected in (((), ""), (("--compat",), lines if is_missing else "")):
+                out = works(*words, opened, view)
+                above = out[out.index("Report======================\n"):out.index("\nDoc:\n")].split("\n", 1)[1]
+                assert above == expected, (view, words, out)
+                works(*words, opened, view + " -output file:outfile=" + report)
+                with open(report) as file:
+                    text = file.read()
+                assert text[:text.index("\nDoc:\n")] == expected, (view, words, text)
+
+
+def test_received_tensors():
+    """JobChecker says what TensorFlow's profiler only announces; with --compat nothing, no heading either."""
+    run = os.path.join(tempfile.mkdtemp(prefix="tfprof-test-"), "run")
+    with open(run, "w") as file:
+        file.write('step_stats { dev_stats { device: "/job:w/replica:0/task:0/device:CPU:0" node_stats { '
+                   'node_name: "RecvTensor" all_start_micros: 1000 op_end_rel_micros: 1500 timeline_label: '
+                   '"[1.00MB 5.6Gb/s] edge_3_w from /job:ps/replica:0/task:0/device:CPU:0 to '
+                   '/job:w/replica:0/task:0/device:CPU:0" } } }\n')
+    opened = "--run_meta_path=" + run
+    for words in ("JobChecker", "job"):
+        out = works(opened, "advise -checkers " + words)
+        assert out.startswith("\nJobChecker:\nRecvTensor: 1 times, latency 1.50 ms on average"), out
+        assert works("--compat", opened, "advise -checkers " + words) == ""
+    assert "JobChecker" not in works("--compat", opened, "advise")
+
+
 def test_memory_read_twice_at_once():
     """Of several readings of one moment that of the last displayed node counts, as in TensorFlow's profiler."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
@@ -428,16 +496,41 @@ def test_arrows_of_same_starts():
 
 
 def test_advise():
-    out = works("advise", *GRAPH)
+    out = works(*GRAPH, "advise -checkers all")
     headings = re.findall(r"(?m)^(\w+Checker):$", out)
     assert headings[:3] == ["AcceleratorUtilizationChecker", "ExpensiveOperationChecker", "OperationChecker"], out
+    assert "SlowestSourceLineChecker" in headings, out
+    four = works(*GRAPH, "--compat", "advise")
+    headings = re.findall(r"(?m)^(\w+Checker):$", four)
+    assert headings == ["AcceleratorUtilizationChecker", "ExpensiveOperationChecker", "OperationChecker"], four
+    for words in ("advise -compat", "advise --compat true", "advise -compat=1"):
+        assert works(*GRAPH, words) == four, words
+    assert works(*GRAPH, "--compat", "advise -compat false") == works(*GRAPH, "advise")
+    of_one = works(*GRAPH, "--compat", "advise -checkers operation")
+    assert works(*GRAPH, "advise -compat -checkers operation") == of_one
+    status, _, error = tfprof(*GRAPH, "advise -compat maybe")
+    assert (status, error) == (1, "error: -compat is true or false, not 'maybe'\n"), error
     one = works("advise", *GRAPH, "--checkers=ExpensiveOperationChecker")
     assert one == works(*GRAPH, "advise -checkers expensive_operation") and one in out, (one, out)
     assert "top 3 operation type" in one
-    # What TensorFlow ran has its lines there already.
-    line = works(*GRAPH, "advise -checkers slowest_source_line")
-    assert "SlowestSourceLineChecker:" in line and "SlowestSourceLineChecker:" not in out, (line, out)
+    # By itself it says what the view says, in its order, and nothing else.
+    rows = json.loads(works("--format", "json", *GRAPH, "SELECT * FROM advise"))
+    assert json.loads(works("--format", "json", *GRAPH, "advise")) == rows and len(rows) > 3, rows
+    listed = works(*GRAPH, "advise")
+    wanted = []
+    for row in rows:
+        severity = row["severity"].replace("critical", "CRITICAL")
+        wanted += [f"{severity} {row['check_name']}, {row['subject']}", "  " + row["message"],
+                   "  → " + row["suggestion"], f"  {row['evidence']};", ""]
+    assert [line.split(": saves ")[0] for line in listed.split("\n")] == wanted, listed
+    narrow = works("--width", "60", *GRAPH, "advise").split("\n")
+    assert all(len(line) <= 60 for line in narrow if re.match("  (?!SELECT )", line)), narrow
+    assert " ".join(" ".join(narrow).split()) == " ".join(listed.split()), narrow
+    nothing = works("--graph_path=" + GRAPH[0].split("=")[1], "DROP VIEW temp.advise",
+                    "CREATE TEMP VIEW advise AS SELECT * FROM tfprof_findings WHERE 0", "advise")
+    assert nothing == "No check found anything. SELECT * FROM coverage; tells how much that rests on.\n", nothing
     # An option holds for that command only.
+    assert "accelerator: 0us" in one and "accelerator" not in listed, (one, listed)
     two = works(*GRAPH, "advise -checkers expensive_operation -count 2", "advise -checkers expensive_operation")
     assert "top 3 operation type" not in two[: len(two) // 2] and two.endswith(one), two
     assert works(*GRAPH, "advise -checkers ''") == ""
@@ -491,8 +584,10 @@ def test_advise_with_mistakes():
     status, _, error = tfprof("SELECT tfprof_set('no.setting', 1)")
     assert status == 1 and "there is no setting 'no.setting'; the settings are: " in error, error
     # What there is nothing to go by is told.
-    status, out, error = tfprof("advise", GRAPH[0])
+    status, out, error = tfprof("advise -checkers ExpensiveOperationChecker", GRAPH[0])
     assert status == 0 and "no step was traced" in error, error
+    status, out, error = tfprof("advise", GRAPH[0])
+    assert status == 0 and "No step was traced" in out and not error, (out, error)
 
 
 # ---- wrong uses ----
@@ -541,7 +636,7 @@ def test_files_with_nothing_in_them():
 
 
 def test_mistakes_name_what_is_possible():
-    for words, wrong in (("scope -order_by speed", "it is name, bytes"), ("scope -select speed", "it is bytes, micros"),
+    for words, wrong in (("scope -order_by speed", "it is name, depth, bytes"), ("scope -select speed", "it is bytes, micros"),
                          ("scope -output paper", "the types are file, none, pprof, stdout and timeline"),
                          ("scope -speed 3", "there is no option '-speed'; the options are -max_depth, -min_bytes, "),
                          ("scope -max_depth many", "a whole number"),

@@ -86,6 +86,24 @@ def test_box_without_rows():
 """
 
 
+def test_box_shows_units():
+    """Times and amounts of memory, by the names of the columns; what is a point in time, or text, stays as it is."""
+    query = (
+        "SELECT 1234567 AS self_ns, -1.5e9 AS \"avg(ops.dur_ns)\", 47815066 AS peak_bytes, 1 AS bytes, "
+        "1234567 AS start_ns, 1700000000123456789 AS some_ns, 'x' AS text_ns, NULL AS no_ns, 5000 AS id"
+    )
+    assert run(query) == """\
+┌─────────┬─────────────────┬────────────┬───────┬──────────┬─────────────────────┬─────────┬───────┬──────┐
+│ self_ns │ avg(ops.dur_ns) │ peak_bytes │ bytes │ start_ns │             some_ns │ text_ns │ no_ns │   id │
+├─────────┼─────────────────┼────────────┼───────┼──────────┼─────────────────────┼─────────┼───────┼──────┤
+│ 1.23 ms │         -1.50 s │   45.6 MiB │   1 B │  1234567 │ 1700000000123456789 │ x       │  NULL │ 5000 │
+└─────────┴─────────────────┴────────────┴───────┴──────────┴─────────────────────┴─────────┴───────┴──────┘
+"""
+    raw = run(query, "--raw")
+    assert "1234567 │   -1500000000.0 │   47815066" in raw and "ms" not in raw, raw
+    assert run(query, "--format=csv").split("\n")[1].startswith("1234567,-1500000000.0,47815066,1,")
+
+
 def test_box_wraps_and_breaks_headers():
     assert run("SELECT 12 AS a_rather_long_header, 'some words that do not fit' AS text", "--width", "32") == """\
 ┌─────────┬────────────────────┐
@@ -205,6 +223,14 @@ def test_csv():
     query = "SELECT " + ", ".join(f"{quoted(text)} AS c{i}" for i, text in enumerate(NASTY))
     rows = list(csv.reader(io.StringIO(run(query, "--format", "csv"), newline="")))
     assert rows[1] == NASTY, rows[1]
+
+
+def test_tsv():
+    assert run(MIXED, "--format", "tsv") == (
+        "id\tname\tunknown\tratio\n1\taten::addmm\t\t0.1\n"
+        "9223372036854775807\ta \"b\", 'c'|`d`\tx\\ny\\tz\t-1e+300\n"
+    )
+    assert run("SELECT 'a\\b' || char(13) AS x", "--format=tsv") == "x\na\\\\b\\r\n"
 
 
 def test_json():

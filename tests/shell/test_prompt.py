@@ -1,14 +1,16 @@
 """The prompt of build/tfprof, through a pseudo-terminal: statements, history, completion, signals, width."""
 
+import json
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from terminal import Terminal, plain, program, run_tests
+from terminal import LeftOut, Terminal, plain, program, run_tests
 
 TFPROF = program("tfprof")
 PROMPT = r"tfprof> $"
@@ -228,6 +230,91 @@ def test_completion_of_files():
         t.expect("a-long-run-name")
 
 
+def test_completion_of_files_in_folders():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    os.mkdir(os.path.join(directory, "queries"))
+    os.mkdir(os.path.join(directory, "queries", "inner folder"))
+    for name in ("slow-steps.sql", "inner folder/memory.sql"):
+        with open(os.path.join(directory, "queries", name), "w") as file:
+            file.write("SELECT 1;\n")
+    for typed, completed in (
+        ("read que\tslo\t", "read queries/slow-steps.sql "),
+        (f"read {directory}/queries/slo\t", f"read {directory}/queries/slow-steps.sql "),
+        ("\\i queries/slo\t", "\\i queries/slow-steps.sql "),
+        ("output que\t", "output queries/"),
+        ("SELECT tfprof_open('que\tinn\tme\t", "SELECT tfprof_open('queries/inner folder/memory.sql'"),
+        ("\\d step_sum\t", "\\d step_summary "),
+    ):
+        with Terminal([TFPROF], environment={"XDG_STATE_HOME": directory, "TFPROF_OPEN": ""}, directory=directory,
+                      columns=200) as t:
+            t.expect(PROMPT)
+            t.send(typed)
+            t.expect(re.escape(completed))
+
+
+COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT i FROM n"
+
+
+def test_long_results_go_through_a_pager():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    pager = os.path.join(directory, "pager")
+    with open(pager, "w") as file:  # the first lines only, and then it leaves
+        file.write("#!/bin/sh\necho PAGED\nhead -n 3\necho LEFT\n")
+    os.chmod(pager, 0o755)
+    environment = {"TFPROF_PAGER": pager, "XDG_STATE_HOME": directory, "TFPROF_OPEN": ""}
+    with Terminal([TFPROF], environment=environment) as t:
+        t.expect(PROMPT)
+        t.send(COUNT.format(30) + ";\n")  # with its rules and the lines around it just not longer than the screen
+        assert "PAGED" not in t.expect(PROMPT)
+        t.send(COUNT.format(40) + ";\n")
+        text = t.expect(PROMPT)
+        assert text.index("PAGED") < text.index("│") < text.index("LEFT") and "│ 30 │" not in text, text
+        t.send(ENDLESS.replace("count(*)", "i") + "\n")  # what nobody reads is not made
+        assert "LEFT" in t.expect(PROMPT)
+        t.send("tables\n")
+        assert "PAGED" in t.expect(PROMPT)
+        t.send("SELECT 'still here';\n")
+        t.expect("still here +│")
+    for more, is_paged in (([], True), (["--no-pager"], False)):
+        with Terminal([TFPROF, *more, COUNT.format(100)], environment=environment) as t:
+            assert t.wait() == 0
+            assert ("PAGED" in t.raw) == is_paged and ("│ 100 │" in plain(t.raw)) != is_paged, t.raw
+
+
+def test_less():
+    if not shutil.which("less"):
+        raise LeftOut("less is not installed")
+    with shell(TFPROF_PAGER="less") as t:
+        t.expect(PROMPT)
+        t.send(COUNT.format(100000) + ";\n")
+        t.expect(r"│ +36 │\n:")
+        t.send("\x03")  # is for less, and leaves the shell as it is: the result goes on
+        t.insist(" ", r"│ +60 │\n")
+        t.send("q")
+        t.expect(PROMPT)
+        t.send("SELECT 'alive';\n")
+        t.expect("alive +│")
+
+
+def test_greeting():
+    """It says what is open: processes, steps, ops."""
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    trace = os.path.join(directory, "server.json")
+    with open(trace, "w") as file:
+        json.dump({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 10,
+                                    "dur": 5}]}, file)
+    dump = os.path.join(os.path.dirname(__file__), "..", "golden", "dump-1", "ops.tfprof")
+    for paths, said in (
+        ([dump], ", 1 process open: 3 steps, 10,000 ops. Type SQL"),
+        ([trace], ", 1 process open: 1 op. "),
+        ([dump, trace], ", 2 processes open: 3 steps, 10,001 ops. "),
+        ([], ", 0 processes open. "),
+    ):
+        with Terminal([TFPROF, *paths], environment={"XDG_STATE_HOME": directory, "TFPROF_OPEN": ""}) as t:
+            text = t.expect(PROMPT)
+            assert said in text, (paths, text)
+
+
 def result_lines(text):
     """What follows the statement's echo: the lines of the table or of its blocks."""
     lines = text.split("\n")
@@ -264,6 +351,26 @@ def test_colour_only_where_wanted():
             t.send("SELECT NULL AS x;\n")
             t.expect(r"\(1 row")
             assert ("\x1b[1m" in t.raw) == wanted, more
+
+
+def test_output_to_a_file_is_plain():
+    """No colours, no counts, no lines broken for the terminal: as behind > in a shell."""
+    path = os.path.join(tempfile.mkdtemp(prefix="tfprof-test-"), "out.txt")
+    with shell(columns=40) as t:
+        t.expect(PROMPT)
+        t.send(f"output {path}\n")
+        t.expect(PROMPT)
+        t.send("SELECT NULL AS x, printf('%100s', 'end') AS y;\n")
+        t.expect(PROMPT)
+        t.send("advise\n")
+        t.expect(PROMPT)
+        t.send("output\n")
+        t.expect(PROMPT)
+        t.send("SELECT 5 AS y;\n")
+        t.expect(r"\(1 row")
+    with open(path) as file:
+        text = file.read()
+    assert "\x1b" not in text and "row, " not in text and " " * 97 + "end" in text and len(text.splitlines()) > 5, text
 
 
 def test_commands():

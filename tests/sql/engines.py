@@ -31,7 +31,7 @@ class CommandLine:
             stderr=subprocess.STDOUT,
             env={**os.environ, **(environment or {})},
         )
-        self.run(".mode quote\n.headers off")
+        self.run('.mode quote\n.headers off\n.separator "," "\\036\\n"')  # a text may have line feeds
         if extension:
             error = self.load(extension)
             if error:
@@ -44,15 +44,20 @@ class CommandLine:
         """Types the text; what is printed, and the first error or None."""
         self.process.stdin.write((text + "\n.print \x01end\n").encode())
         self.process.stdin.flush()
-        lines = []
+        lines, row = [], ""
         while True:
             line = self.process.stdout.readline()
             if not line:
                 raise SystemExit(f"sqlite3 died of: {text}")
-            line = line.decode("utf-8", "replace").rstrip("\n")
+            line = row + line.decode("utf-8", "replace").rstrip("\n")
+            row = ""
             if line.endswith("\x01end"):
+                lines += line[: -len("\x01end")].split("\n")[:-1]
                 break
-            lines.append(line)
+            if line.endswith("\x1e"):
+                lines.append(line[:-1])
+            else:
+                row = line + "\n"
         error = next((line for line in lines if re.match(r"(Parse|Runtime) error|Error:", line)), None)
         return [] if error else lines, error
 
@@ -76,6 +81,11 @@ class CommandLine:
         if cell.startswith("'"):
             return cell[1:-1].replace("''", "'")
         return None if cell == "NULL" else float(cell) if re.search("[.eI]", cell) else int(cell)
+
+    def begin_anew(self):
+        """Another connection, to an empty database and without the extension."""
+        self.run(".open :memory:")
+        return self
 
     def version(self):
         return self.query("SELECT sqlite_version()")[0][0].strip("'")
@@ -122,6 +132,12 @@ class Newest:
         except self.apsw.Error as error:
             raise AssertionError(f"{sql}: {error}") from None
 
+    def begin_anew(self):
+        self.connection.close()
+        self.connection = self.apsw.Connection(":memory:")
+        self.connection.enable_load_extension(True)
+        return self
+
     def version(self):
         return self.apsw.sqlite_lib_version()
 
@@ -139,6 +155,17 @@ def engines():
     except ImportError:
         pass
     return found
+
+
+def copy_table(connection, table):
+    """c_TABLE: a table of SQLite's own with the same rows and the same rowids."""
+    columns = connection.values(
+        f"SELECT group_concat(column_name || ' ' || type || iif(column_name = 'id', ' PRIMARY KEY', ''), ', ') "
+        f"FROM tfprof_columns WHERE table_name = '{table}'"
+    )[0][0]
+    for sql in (f"CREATE TABLE c_{table}({columns})", f"INSERT INTO c_{table} SELECT * FROM {table}"):
+        error = connection.query(sql)[1]
+        assert not error, f"{sql}: {error}"
 
 
 def make_dump(path, rows=300, seed=1, program="make_random_dump"):

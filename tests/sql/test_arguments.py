@@ -1,7 +1,9 @@
 """The hidden argument of the tables, and what is said when something cannot be done."""
 
+import json
 import os
 import shutil
+import stat
 import sys
 import tempfile
 
@@ -44,8 +46,12 @@ def test_hidden_argument(engine):
         fails(connection, f"SELECT count(*) FROM ops({argument})", "ops: no profile is", f"{one} (", "rank2.tfprof")
     fails(connection, "SELECT count(*) FROM op_diff('rank1', 'nothing')", "no profile is 'nothing'")
     fails(engine(), "SELECT count(*) FROM ops('run')", "nothing is open", "tfprof_open")
-    # Equal to NULL is nothing.
-    assert connection.values("SELECT count(*) FROM ops(NULL)") == [(0,)]
+    # Nor is what is no name: a variable that was never set, say.
+    for view in ("ops", "op_view"):
+        fails(connection, f"SELECT count(*) FROM {view}(NULL)", f"{view}: profile must be", "and is NULL")
+        fails(connection, f"SELECT count(*) FROM {view}('')", f"{view}: profile must be", "and is empty")
+        fails(connection, f"SELECT count(*) FROM {view} WHERE profile = (SELECT id FROM steps WHERE 0)", "and is NULL")
+    fails(connection, "SELECT count(*) FROM op_diff('rank1', NULL)", "op_diff: ops: profile must be", "and is NULL")
     assert connection.values(f"SELECT count(*) FROM ops WHERE profile IN ({one}, '*rank2*')") == [
         (counts[one] + counts[ids["rank2.tfprof"]],)
     ]
@@ -100,13 +106,62 @@ def test_arguments_that_cannot_be_honoured(engine):
     ):
         fails(connection, f"SELECT count(*) FROM ops WHERE {condition}", "profile")
     fails(connection, "SELECT profile FROM ops", "ops: profile must be given as profile = value, or as ops(value)")
-    fails(connection, "SELECT count(*) FROM ops(x'00')", "ops: profile must be", "path")
-    fails(connection, "SELECT count(*) FROM ops(1.5)", "ops: profile must be")
+    for view in ("ops", "op_view"):
+        fails(connection, f"SELECT count(*) FROM {view}(x'00')", f"{view}: profile must be", "path")
+        fails(connection, f"SELECT count(*) FROM {view}(1.5)", f"{view}: profile must be")
     fails(connection, "SELECT count(*) FROM ops(1, 2)", "too many arguments")
     fails(
         connection,
         "SELECT count(*) FROM ops o LEFT JOIN steps s ON s.id = o.step_id AND s.profile > o.name",
         "steps: profile takes = only",
+    )
+
+
+def test_ranges_of_steps_that_are_not_there(engine):
+    connection = engine()
+    folder = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+    path = make_dump(os.path.join(folder.name, "steps.tfprof"), 9000, 1, "make_ops_dump")
+    connection.values(f"SELECT tfprof_open('{path}')")
+    first, last = connection.values("SELECT min(number), max(number) FROM steps")[0]
+    assert last > first
+    assert connection.values(f"SELECT number FROM step_range('*', {last}, {last + 9})") == [(last,)]
+    for arguments, *words in (
+        (f"'*', {last}, {first}", "reversed", f"steps from {first} to {last}"),
+        (f"'*', {last + 1}, {last + 9}", f"no step of '*' has a number from {last + 1} to {last + 9}", f"to {last}"),
+        (f"'*', NULL, {last}", f"from NULL to {last}"),
+        (f"'*', {first}, NULL", "to NULL"),
+        (f"'*', 'x', {last}", "'x' to"),
+        (f"'nothing', {first}, {last}", "no profile is 'nothing'"),
+        (f"NULL, {first}, {last}", "profile must be"),
+    ):
+        there = f"'*', {first}, {last}"
+        fails(connection, f"SELECT * FROM step_range({arguments})", "step_range: ", *words)
+        for view in ("op_diff_steps", "kernel_diff_steps"):
+            fails(connection, f"SELECT count(*) FROM {view}({arguments}, {there})", f"{view}: step_range: ", *words)
+            fails(connection, f"SELECT name FROM {view}({there}, {arguments})", f"{view}: step_range: ", *words)
+    fails(engine(), "SELECT * FROM step_range('*', 0, 9)", "it has no steps")
+
+
+def test_steps_whose_ops_were_not_recorded(engine):
+    """Ops that were not recorded would look like ops that the other side alone runs."""
+    connection = engine()
+    folder = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+    path = os.path.join(folder.name, "sampled.json")
+    common = {"ph": "X", "pid": 1, "tid": 1}
+    events = [
+        {**common, "cat": "user_annotation", "name": f"ProfilerStep#{number}", "ts": 1000 * number, "dur": 900}
+        for number in (1, 2)
+    ]
+    events.append({**common, "cat": "cpu_op", "name": "aten::mm", "ts": 2100, "dur": 50})
+    with open(path, "w") as file:
+        json.dump({"traceEvents": events}, file)
+    connection.values(f"SELECT tfprof_open('{path}')")
+    assert connection.values("SELECT number, ops_recorded FROM steps") == [(1, 0), (2, 1)]
+    assert connection.values("SELECT name, a_count FROM op_diff_steps('*', 1, 2, '*', 2, 2)") == [("aten::mm", 1)]
+    fails(
+        connection,
+        "SELECT * FROM op_diff_steps('*', 2, 2, '*', 1, 1)",
+        "op_diff_steps: ops of steps 1 to 1 of '*' were not recorded",
     )
 
 
@@ -140,8 +195,9 @@ def test_opening(engine):
     ((second,),) = connection.values(f"SELECT tfprof_open('{DUMPS[1]}')")
     assert second > first
     fails(connection, f"SELECT tfprof_close({second + 7})", str(second + 7))
-    fails(connection, "SELECT tfprof_close('x')", "tfprof_close takes the id of a run")
-    fails(connection, "SELECT tfprof_close(NULL)", "tfprof_close takes the id of a run")
+    fails(connection, "SELECT tfprof_close('x')", "no run is 'x'; open are: ", f"{second} (")
+    fails(connection, "SELECT tfprof_close('')", "tfprof_close: the path is empty")
+    fails(connection, "SELECT tfprof_close(NULL)", "tfprof_close takes the id or the path of a run")
     assert connection.values(f"SELECT tfprof_close({first}), tfprof_close({second})") == [(first, second)]
     assert connection.values(
         "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM profiles), (SELECT count(*) FROM ops)"
@@ -230,6 +286,36 @@ def test_damage_is_told_once_for_each_column(engine):
     assert count == lost and size // 4 - 20000 < offset < size // 2, (count, lost, offset, size)
 
 
+def test_diagnostics_do_not_depend_on_what_was_asked(engine):
+    """They are told when columns are first read, and yet are the same rows with the same ids, however many, before."""
+    folder = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+    trace = os.path.join(folder.name, "large.json")
+    sizes = {"Input Dims": [[1 << 30, 1 << 30], [1 << 30, 1 << 30]], "Input type": ["float", "float"]}
+    event = {"ph": "X", "pid": 1, "tid": 1, "cat": "cpu_op", "name": "aten::mm", "ts": 5, "dur": 5, "args": sizes}
+    with open(trace, "w") as file:
+        json.dump({"traceEvents": [event]}, file)
+    dump = make_dump(os.path.join(folder.name, "random.tfprof"), 90, 4)
+
+    def diagnostics(*before):
+        connection = engine()
+        for path in (trace, dump):
+            connection.values(f"SELECT tfprof_open('{path}')")
+        for sql in before:
+            connection.values(sql)
+        counted = connection.values("SELECT id, diagnostic_count FROM profiles")
+        told = connection.values("SELECT * FROM diagnostics")
+        for profile, count in counted:
+            assert count == sum(row[1] == profile for row in told), (counted, told)
+        connection.close()
+        return told
+
+    expected = diagnostics()
+    assert any("flops_too_large" in row for row in expected) and len(expected) > 10, expected
+    for before in ("SELECT max(parent_id) FROM input_events", "SELECT sum(flops), max(step_id) FROM ops",
+                   "SELECT count(*) FROM (SELECT * FROM tensors ORDER BY attributes)"):
+        assert diagnostics(before) == expected, before
+
+
 def fresh(engine, folder):
     connection = engine()
     connection.values(f"SELECT tfprof_open('{folder}')")
@@ -271,7 +357,20 @@ def test_saving(engine):
     single.values(f"SELECT tfprof_open('{alone}')")
     fails(single, f"SELECT tfprof_save('{alone}/copy.tfprof')", "a run that is open")
     shutil.rmtree(alone)
+    # Nor is anything saved where somebody else may have laid a link.
+    link, empty = os.path.join(directory.name, "link"), os.path.join(directory.name, "empty")
+    os.mkdir(empty)
+    os.symlink("empty", link)
+    for place in (link, link + "/"):
+        fails(connection, f"SELECT tfprof_save('{place}')", link, "is a symbolic link")
+    if os.getuid() == 0:
+        os.chown(empty, 12345, -1)
+        fails(connection, f"SELECT tfprof_save('{empty}')", empty, "belongs to another user")
+    os.unlink(link)
+    os.rmdir(empty)
     assert listed == (sorted(os.listdir(directory.name)), sorted(os.listdir(target)))
+    for path in (target, *(os.path.join(target, name) for name in os.listdir(target))):
+        assert stat.S_IMODE(os.stat(path).st_mode) & 0o077 == 0, (path, oct(os.stat(path).st_mode))
     connection.values("SELECT tfprof_close(1)")
     connection.values(f"SELECT tfprof_open('{target}')")
     after = [
@@ -338,6 +437,21 @@ def test_describing(engine):
     assert connection.values(
         "SELECT length(group_concat(name)) > 100 FROM (SELECT DISTINCT name FROM tfprof_tables ORDER BY name DESC)"
     ) == [(1,)]
+
+
+def test_closing_by_path(engine):
+    """A run is closed by any spelling of its path, or by its name, where that is one run's alone."""
+    connection = engine()
+    name = os.path.basename(DUMPS[0])
+    for spelling in (DUMPS[0], os.path.relpath(DUMPS[0]), name, name.removesuffix(".tfprof")):
+        ((run,),) = connection.values(f"SELECT tfprof_open('{DUMPS[0]}')")
+        assert connection.values(f"SELECT tfprof_close('{spelling}')") == [(run,)], spelling
+    with tempfile.TemporaryDirectory() as elsewhere:
+        shutil.copy(DUMPS[0], elsewhere)
+        connection.values(f"SELECT tfprof_open('{DUMPS[0]}'), tfprof_open('{elsewhere}/{name}')")
+        fails(connection, f"SELECT tfprof_close('{name}')", f"several runs have the name '{name}'", elsewhere)
+        connection.values(f"SELECT tfprof_close('{elsewhere}/{name}'), tfprof_close('{name}')")
+    assert connection.values("SELECT count(*) FROM runs") == [(0,)]
 
 
 if __name__ == "__main__":

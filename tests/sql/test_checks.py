@@ -7,6 +7,7 @@ extension; the functions that the checks call are simple Python ones.  A profile
 leave all checks silent; each case then spoils one thing.
 """
 import json
+import re
 import sqlite3
 import statistics
 
@@ -57,6 +58,19 @@ class Union:
         return covered
 
 
+class Concat:
+    def __init__(self):
+        self.pieces = []
+
+    def step(self, text, separator, key):
+        self.separator = separator
+        if text is not None:
+            self.pieces.append((key, text))
+
+    def finalize(self):
+        return self.separator.join(text for _, text in sorted(self.pieces)) if self.pieces else None
+
+
 class Nothing:
     """Of what no check looks at."""
 
@@ -91,7 +105,7 @@ class Profile:
 
     tables = {}
 
-    def __init__(self):
+    def __init__(self, ranks=1):
         self.connection = sqlite3.connect(":memory:")
         for table, columns in self.tables.items():
             self.connection.execute(f"CREATE TEMP TABLE {table}({', '.join(columns)})")
@@ -104,15 +118,19 @@ class Profile:
         self.connection.create_aggregate("union_ns", 2, Union)
         self.connection.create_aggregate("capped_ns", 4, Nothing)
         self.connection.create_aggregate("path_sums", 4, PathSums)
+        self.connection.create_aggregate("ordered_concat", 3, Concat)
         self.connection.create_aggregate("median", 1, Median)
         self.connection.create_aggregate("percentile", 2, Median)
         self.connection.create_aggregate("stddev", 1, Deviation)
+        self.connection.create_aggregate("sample_error", 7, Nothing)
         for one in stored():
             self.connection.execute(f"CREATE TEMP VIEW {one.name} AS {one.sql}")
         self.next = 1
-        self.add("runs", id=1, start_ns=0)
-        self.add("profiles", id=1, run_id=1, rank=0, pid=7, path="run", complete=1)
-        self.add("threads", id=1, profile_id=1, kind="host", tid=7)
+        self.add("runs", id=1, start_ns=0, path="/tmp/run")
+        for rank in range(ranks):
+            self.add("profiles", id=rank + 1, run_id=1, rank=rank, pid=7 + rank, path="run", host=f"node{rank}",
+                     complete=1)
+            self.add("threads", id=rank + 1, profile_id=rank + 1, kind="host", tid=7)
 
     def add(self, table, **values):
         if "id" not in values:
@@ -124,13 +142,14 @@ class Profile:
         return values["id"]
 
     def op(self, name, step, dur_ns, self_ns=None, category="op", parent=None, weight=1.0, thread=1):
-        return self.add("ops", profile_id=1, name=name, op_type=name, category=category, thread_id=thread, step_id=step,
+        return self.add("ops", profile_id=thread, name=name, op_type=name, category=category, thread_id=thread, step_id=step,
                         parent_id=parent, dur_ns=dur_ns, self_ns=dur_ns if self_ns is None else self_ns,
                         sample_weight=weight)
 
-    def step(self, number, dur_ns=100 * MS, is_warmup=0, ops_recorded=1):
-        return self.add("steps", profile_id=1, number=number, thread_id=1, start_ns=number * 100 * MS, dur_ns=dur_ns,
-                        is_warmup=is_warmup, ops_recorded=ops_recorded)
+    def step(self, number, dur_ns=100 * MS, is_warmup=0, ops_recorded=1, weight=None, rank=0):
+        return self.add("steps", profile_id=rank + 1, number=number, thread_id=rank + 1, start_ns=number * 100 * MS,
+                        dur_ns=dur_ns, training_ns=dur_ns, is_warmup=is_warmup, ops_recorded=ops_recorded,
+                        sample_weight=float(ops_recorded if weight is None else weight))
 
     def steps(self, count=20, **kind):
         """Steps that spend 90 of their 100 ms in nine large ops."""
@@ -142,7 +161,7 @@ class Profile:
         return made
 
     def derive(self):
-        """What the extension makes of the rows by itself."""
+        """What the extension makes of the rows by itself. Here nothing overlaps anything else."""
         self.connection.execute(
             "WITH RECURSIVE below(id, outermost) AS ("
             "  SELECT id, CASE WHEN category <> 'user' THEN id END FROM temp.ops WHERE parent_id IS NULL UNION ALL"
@@ -155,6 +174,43 @@ class Profile:
             f"UPDATE temp.ops SET is_measured = coalesce(step_id IN (SELECT id {measured}), 0)"
             f" OR profile_id NOT IN (SELECT profile_id {measured})"
         )
+        self.connection.execute("DELETE FROM temp.host_steps")
+        of_thread = "WHERE x.step_id = steps.id AND x.thread_id = steps.thread_id"
+        calls = f"FROM temp.ops AS x {of_thread} AND category <> 'user' AND outermost_id = x.id"
+        self.connection.execute(
+            "INSERT INTO temp.host_steps(profile_id, step_id, op_ns, input_ns, wait_ns, op_count, call_count,"
+            " small_call_count, small_call_ns) SELECT profile_id, id,"
+            f" (SELECT total(dur_ns) {calls}), (SELECT total(dur_ns) FROM temp.input_events AS x {of_thread}),"
+            f" (SELECT total(dur_ns) FROM temp.api_calls AS x {of_thread}) + (SELECT total(dur_ns) FROM"
+            " temp.collectives AS x WHERE x.step_id = steps.id AND x.kernel_id IS NULL),"
+            " (SELECT count(*) FROM temp.ops AS x WHERE x.step_id = steps.id AND category <> 'user'),"
+            f" (SELECT count(*) {calls}), (SELECT count(*) {calls} AND dur_ns < 20000),"
+            f" (SELECT total(dur_ns) {calls} AND dur_ns < 20000) FROM temp.steps WHERE ops_recorded = 1"
+        )
+        names = "('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')"
+        converting = (f"FROM temp.ops AS x LEFT JOIN temp.ops AS around ON around.id = x.parent_id"
+                      f" WHERE x.step_id = host_steps.step_id AND x.name IN {names}"
+                      f" AND coalesce(around.name, '') NOT IN {names}")
+        self.connection.execute(f"UPDATE temp.host_steps SET conversion_count = (SELECT count(*) {converting}),"
+                                f" conversion_ns = (SELECT total(x.dur_ns) {converting})")
+        self.connection.execute("DELETE FROM temp.ranges WHERE op_count IS NOT NULL")
+        self.connection.execute(
+            "INSERT INTO temp.ranges(id, profile_id, name, step_id, dur_ns, op_count) SELECT -id, profile_id, name,"
+            " step_id, dur_ns, (SELECT count(*) FROM temp.ops AS x WHERE x.parent_id = ops.id AND"
+            " x.category NOT IN ('user', 'autograd') AND x.sequence_number IS NULL)"
+            " FROM temp.ops WHERE category = 'user' AND name GLOB 'Optimizer.step#*'"
+        )
+        of_trace = ("FROM temp.ops AS x WHERE x.origin_code_trace_id = code_traces.id AND x.is_measured = 1"
+                    " AND x.category NOT IN ('user', 'python', 'module')")
+        self.connection.execute(
+            f"UPDATE temp.code_traces SET op_count = (SELECT sum(sample_weight) {of_trace}),"
+            f" self_ns = (SELECT sum(self_ns * sample_weight) {of_trace}),"
+            f" backward_ns = (SELECT sum(self_ns * sample_weight) {of_trace} AND x.is_backward = 1)"
+        )
+        self.connection.execute("UPDATE temp.devices SET peak_bytes ="
+                                " (SELECT max(coalesce(reserved_bytes, in_use_bytes)) FROM temp.memory_events WHERE device_id = devices.id)")
+        self.connection.execute("UPDATE temp.host_steps SET outside_ns = max(0, (SELECT dur_ns FROM temp.steps"
+                                " WHERE steps.id = step_id) - op_ns - input_ns - wait_ns)")
 
 
 def read_tables():
@@ -236,10 +292,63 @@ def main():
     profile = Profile()
     profile.steps(10)
     profile.steps(10, ops_recorded=0)
-    for step in profile.connection.execute("SELECT id FROM temp.steps WHERE ops_recorded = 1").fetchall():
+    for step in profile.connection.execute("SELECT id FROM temp.steps").fetchall():
         profile.add("input_events", profile_id=1, name="next", stage="read_on_demand", thread_id=1, step_id=step[0],
                     dur_ns=30 * MS)
-    expect("every second step recorded: what it saves counts for all", profile, input_loading=20 * 30 * MS)
+    expect("every second step recorded, and the waiting for input in all", profile, input_loading=20 * 30 * MS)
+
+    # Recorded steps of another kind than those for which they speak: their shares are weighed as in step_summary.
+    profile = Profile()
+    for number in range(20):
+        heavy = number % 2
+        step = profile.step(number, weight=3 if heavy else 1)
+        profile.op("aten::mm", step, 40 * MS if heavy else 80 * MS, weight=3.0 if heavy else 1.0)
+    profile.steps(20, ops_recorded=0)
+    profile.connection.execute("DELETE FROM temp.ops WHERE step_id IN (SELECT id FROM temp.steps WHERE ops_recorded = 0)")
+    share = (3 * 60 + 20) / 400
+    expect("steps that speak for several", profile, host_bound=round((share - 0.1) * 40 * 100 * MS))
+    for sql in ("SELECT value FROM temp.host_bound", "SELECT outside_ratio FROM temp.step_summary",
+                "SELECT 1 - in_ops_ratio FROM temp.step_summary"):
+        ((ratio,),) = profile.connection.execute(sql).fetchall()
+        check(abs(ratio - share) < 1e-9, f"{sql}: {ratio} instead of {share}")
+    for weight in ("NULL", "1.0"):
+        profile.connection.execute(f"UPDATE temp.steps SET sample_weight = {weight}")
+    ((ratio,),) = profile.connection.execute("SELECT value FROM temp.host_bound").fetchall()
+    check(abs(ratio - 0.4) < 1e-9, f"steps of equal weight: {ratio}")
+
+    # Who waits for others has nothing of its own to improve; who is late is told apart by what it does longer.
+    for wanted in ("outside", "ops", "input", "nothing"):
+        profile = Profile(ranks=3)
+        for number in range(20):
+            for rank in range(3):
+                step = profile.step(number, rank=rank)
+                late = 30 if rank == 2 else 0
+                profile.op("aten::mm", step, 40 * MS, thread=rank + 1)
+                if wanted == "ops" and late:
+                    profile.op("aten::sort", step, late * MS, thread=rank + 1)
+                if wanted == "input" and late:
+                    profile.add("input_events", profile_id=rank + 1, name="next", thread_id=rank + 1, step_id=step,
+                                dur_ns=late * MS)
+                mark = profile.op("gloo:all_reduce", step, 1, category="user", thread=rank + 1)
+                begin, wait = number * 100 * MS + 50 * MS, (35 - late) * MS
+                profile.add("collectives", profile_id=rank + 1, step_id=step, name="all_reduce", op_id=mark,
+                            start_ns=begin, end_ns=begin + wait, dur_ns=wait if wanted != "nothing" else 35 * MS)
+        profile.derive()
+        real_format(profile)
+        ((subject, message, saves),) = profile.connection.execute(
+            "SELECT subject, message, saves_ns FROM temp.stragglers_check").fetchall()
+        check(subject == "rank 2 on node2" and message.startswith("rank 2 on node2: the others wait for it "
+              "30000000 ns a step, 30 % of its time, in 20 of 20 steps longer than for any other; "), message)
+        texts = {"outside": "runs Python, or waits for locks or files, outside any op, for 55000000 ns a step against "
+                            "25000000 ns on the others",
+                 "ops": "runs ops, for 70000000 ns a step against 40000000 ns on the others, most of it in aten::sort, "
+                        "30000000 ns longer",
+                 "input": "waits for its input, for 30000000 ns a step against 0 ns on the others",
+                 "nothing": "nothing that was recorded of it takes that much longer than on the others"}
+        check(texts[wanted] in message, f"{wanted}: {message}")
+        check(saves == 20 * 30 * MS, f"{wanted}: saves {saves}")
+        told = profile.connection.execute("SELECT subject FROM temp.host_bound ORDER BY 1").fetchall()
+        check(wanted != "outside" or told[-1] == ("rank 2",), told)
 
     profile = Profile()
     profile.steps()
@@ -247,6 +356,24 @@ def main():
     profile.op("aten::mm", 10000, 1)
     profile.connection.execute("UPDATE temp.steps SET ops_recorded = 0 WHERE number = 20")
     expect("a step of three times the usual length", profile, step_time_outliers=200 * MS)
+    asked = "SELECT message FROM temp.step_time_outliers"
+    (message,) = profile.connection.execute(asked).fetchone()
+    check("spends more" not in message, message)
+    ids = [step for (step,) in profile.connection.execute("SELECT id FROM temp.steps ORDER BY number")]
+    for name, long_ns, other_ns in (("torch.save", 150 * MS, 0), ("loss", 6 * MS, 5 * MS)):
+        for number in range(21):
+            dur_ns = long_ns if number == 20 else other_ns
+            profile.add("ranges", profile_id=1, step_id=ids[number], name=name, start_ns=0, end_ns=dur_ns, dur_ns=dur_ns)
+    (message,) = profile.connection.execute(asked).fetchone()
+    check("; each spends more on torch.save (" in message and "loss" not in message, message)
+    profile.connection.execute("UPDATE temp.steps SET ops_recorded = 1 WHERE number = 20")
+    profile.op("aten::sort", ids[20], 45 * MS)
+    (message,) = profile.connection.execute(asked).fetchone()
+    check("on torch.save (" in message and ", aten::sort (" in message, message)
+    profile.connection.execute("UPDATE temp.steps SET ops_recorded = 0 WHERE number = 20")
+    profile.connection.execute("UPDATE temp.steps SET training_ns = ? WHERE number = 20", (100 * MS,))
+    expect("a step that is long by evaluation", profile)
+    profile.connection.execute("UPDATE temp.steps SET training_ns = dur_ns")
     profile.connection.execute("UPDATE temp.steps SET is_warmup = 1 WHERE number = 20")
     expect("a long step, but warm-up", profile)
 
@@ -311,7 +438,7 @@ def main():
         profile.steps()
         profile.add("devices", id=1, profile_id=1, name="cuda:0", kind="gpu", memory_bytes=capacity * 1000000)
         frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=12, text="kept.append(y)")
-        trace = profile.add("code_traces", profile_id=1, depth=1, leaf_frame_id=frame)
+        trace = profile.add("code_traces", profile_id=1, depth=1, leaf_frame_id=frame, line_frame_id=frame)
         steps = [row[0] for row in profile.connection.execute("SELECT id FROM temp.steps ORDER BY number DESC")]
         for number in range(20):
             made = profile.add("allocations", profile_id=1, device_id=1, bytes=200000, allocated_ns=number * 100 * MS,
@@ -340,25 +467,49 @@ def main():
     expect("a diagnostic that is all right", profile)
     profile.add("diagnostics", profile_id=1, severity="warning", reason="dropped_rows", message="lost", count=12)
     expect("rows were lost", profile, missing_data=None)
+    for _ in range(2):
+        profile.add("diagnostics", profile_id=1, severity="warning", reason="dropped_rows", message="lost",
+                    count=2**63 - 1)
+    expect("more rows were lost than 64 bits count", profile, missing_data=None)
 
     profile = Profile()
     profile.op("aten::mm", None, MS)
     profile.add("ranges", profile_id=1, name="loop", dur_ns=MS)
     expect("ops, but no steps", profile, missing_data=None)
+    (suggestion,) = profile.connection.execute("SELECT suggestion FROM temp.missing_data").fetchone()
+    check("candidate_steps" in suggestion, f"what repeats is not pointed to: {suggestion}")
 
     profile = Profile()
     main_frame = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=12, function="main",
                              text="y = model(x)")
     other = profile.add("code_frames", profile_id=1, file="/home/me/train.py", line=14, function="main",
                         text="loss = f(y)")
-    traces = [profile.add("code_traces", profile_id=1, depth=1, leaf_frame_id=frame) for frame in (main_frame, other)]
+    traces = [profile.add("code_traces", profile_id=1, depth=1, leaf_frame_id=frame, line_frame_id=frame,
+                          library_line_frame_id=frame) for frame in (main_frame, other)]
     profile.steps()
-    profile.connection.execute("UPDATE temp.ops SET code_trace_id = CASE WHEN id % 2 THEN ? ELSE ? END", traces)
-    profile.connection.execute("UPDATE temp.ops SET code_trace_id = ? WHERE id % 3 = 0", traces[:1])
+    profile.connection.execute("UPDATE temp.ops SET is_backward = 0, "
+                               "origin_code_trace_id = CASE WHEN id % 2 THEN ? ELSE ? END", traces)
+    profile.connection.execute("UPDATE temp.ops SET origin_code_trace_id = ? WHERE id % 3 = 0", traces[:1])
     expect("a line that most of the time comes from", profile, slowest_source_line=None)
-    profile.connection.create_function("format", -1, lambda template, *values: template % values)
+    real_format(profile)
     ((_, message),) = said(profile, "slowest_source_line")
-    check(" comes from train.py:12 (" in message, f"the message does not name the line: {message}")
+    check(re.search(r" comes from train.py:12 \([\d.]+ [mµn]?s\)", message),
+          f"the message does not name the line and its time: {message}")
+    inside = [profile.add("code_frames", profile_id=1, file="/lib/python3/site-packages/kit/layers.py", line=line,
+                          function="forward", text=f"line {line}") for line in (7, 9)]
+    for frame in inside:
+        traces.append(profile.add("code_traces", profile_id=1, depth=2, leaf_frame_id=frame, line_frame_id=main_frame,
+                                  library_line_frame_id=frame, parent_id=traces[0]))
+    profile.connection.execute("UPDATE temp.ops SET is_backward = id % 2, "
+                               "origin_code_trace_id = CASE WHEN id % 5 < 2 THEN ? ELSE ? END", traces[2:])
+    profile.derive()
+    ((_, message),) = said(profile, "slowest_source_line")
+    check(re.search(r"^100 % .* below train.py:12: y = model\(x\);.* 67 %, comes from layers.py:9 \((?!0 ns)[^,]* "
+                    r"forward, (?!0 ns)[^,]* backward\): line 9$", message), f"handed on is not told: {message}")
+    profile.connection.execute("UPDATE temp.ops SET origin_code_trace_id = ?", traces[2:3])
+    profile.derive()
+    ((_, message),) = said(profile, "slowest_source_line")
+    check(message.startswith("100 % of the op time comes from train.py:12 ("), f"one line of a library: {message}")
 
     profile = Profile()
     for step in profile.steps():
@@ -386,6 +537,10 @@ def graph(device="/job:w/device:gpu:0", **node):
         profile.add("node_steps", profile_id=1, node_id=made, step_id=step, run_count=1, accelerator_ns=busy_ns,
                     start_ns=number * 100 * MS, end_ns=(number + 1) * 100 * MS)
     return profile
+
+
+def real_format(profile):
+    profile.connection.create_function("format", -1, lambda template, *values: template % values)
 
 
 def said(profile, name):
@@ -472,10 +627,27 @@ def check_classic():
         profile.add("collectives", profile_id=1, name="broadcast", step_id=1, dur_ns=dur_ns, bytes=10**9,
                     bus_bytes_per_second=rate)
     profile.connection.create_function("format", -1, lambda template, *values: template)
-    check(any("links 2.0 B/s" in message for _, message in said(profile, "job")), said(profile, "job"))
+    ((severity, message),) = said(profile, "job")
+    check(severity == "warning" and "links 2.0 B/s" in message, message)
     profile.connection.execute("DELETE FROM temp.collectives WHERE name = 'broadcast'")
     expect("collectives and a machine that is busy", profile, job=None)
-    check([row[0] for row in said(profile, "job")] == ["info", "warning"], said(profile, "job"))
+
+    # One row for a job, whatever its processes are.
+    profile = Profile(ranks=2)
+    profile.steps()
+    for worker in range(3, 7):
+        profile.add("profiles", id=worker, run_id=1, pid=100 + worker, path="run", host="node1", complete=1)
+    for process in range(1, 7):
+        for second in range(11 if process < 5 else 6):
+            for name, value in (("process_cpu", 0.5), ("host_cpu", 0.96 if process > 1 else 0.3),
+                                ("process_resident_bytes", 1e9 * process), ("host_available_bytes", 1e11)):
+                profile.add("counters", profile_id=process, name=name, value=value, time_ns=second * 1000 * MS)
+    real_format(profile)
+    ((severity, message),) = said(profile, "job")
+    check((severity, message) == (
+        "warning", "CPU: 2.50 processors used on average by 6 processes; the busiest machine, node1, is 96 % busy; "
+        "memory: 6000000000.0 B held at most by process 106, the largest of 6 processes, 100000000000.0 B left on node0 "
+        "at least"), message)
 
 
 if __name__ == "__main__":

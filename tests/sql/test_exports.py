@@ -7,18 +7,21 @@ its totals compared with sums over the tables; where the program `go` is install
 """
 
 import collections
+import functools
 import gzip
 import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from engines import make_dump, run_tests
+from engines import EXTENSION, make_dump, run_tests
 from exchange_formats import Pprof, check_events
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -199,11 +202,120 @@ def test_wrong_arguments(engine):
         assert os.listdir(directory) == ["random.tfprof"]
         _, error = engine().query(f"SELECT tfprof_pprof({path}, 'flops')")
         assert error and "nothing is known of flops" in error, error
-        os.symlink("/dev/full", os.path.join(directory, "full.partial"))
-        _, error = source.query(f"SELECT tfprof_timeline({text(os.path.join(directory, 'full'))})")
-        assert error and "No space left" in error, error
-        assert sorted(os.listdir(directory)) == ["random.tfprof"]
         source.close()
+
+
+# ---- where exports go ----
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def is_timeline(path):
+    with open(path, encoding="utf-8") as file:
+        return "traceEvents" in json.load(file)
+
+
+def test_only_regular_files_are_replaced(engine):
+    """A file is replaced whole and keeps its mode; what a link leads to is written; nothing is left beside them."""
+    with tempfile.TemporaryDirectory() as directory:
+        inside = functools.partial(os.path.join, directory)
+        source = opened(engine, make_dump(inside("random.tfprof")))
+
+        def export(path):
+            return source.query(f"SELECT tfprof_timeline({text(path)})")[1]
+
+        assert export(inside("new.json")) is None
+        assert is_timeline(inside("new.json")) and mode(inside("new.json")) == 0o600
+
+        with open(inside("old.json"), "w", encoding="utf-8") as file:
+            file.write("old")
+        os.chmod(inside("old.json"), 0o644)
+        before = os.stat(inside("old.json")).st_ino
+        os.mkdir(inside("links"))
+        os.symlink("../old.json", inside("links", "relative"))
+        os.symlink(inside("links", "relative"), inside("links", "of a link"))
+        os.symlink(inside("made.json"), inside("links", "dangling"))
+        assert export(inside("links", "of a link")) is None
+        assert is_timeline(inside("old.json")) and mode(inside("old.json")) == 0o644
+        assert os.stat(inside("old.json")).st_ino != before
+        assert os.path.islink(inside("links", "of a link")) and os.path.islink(inside("links", "relative"))
+        assert export(inside("links", "dangling")) is None and is_timeline(inside("made.json"))
+        os.symlink("loop", inside("links", "loop"))
+        error = export(inside("links", "loop"))
+        assert error and "symbolic links" in error, error
+
+        for name in (directory, directory + "/", inside("links")):
+            error = export(name)
+            assert error and "is a directory" in error and name in error, error
+        files = {"random.tfprof", "new.json", "old.json", "made.json", "links"}
+        assert set(os.listdir(directory)) == files
+        assert sorted(os.listdir(inside("links"))) == ["dangling", "loop", "of a link", "relative"]
+        source.close()
+
+
+def test_devices_and_fifos_are_written_as_streams(engine):
+    with tempfile.TemporaryDirectory() as directory:
+        fifo = os.path.join(directory, "fifo")
+        os.mkfifo(fifo)
+        source = opened(engine, make_dump(os.path.join(directory, "random.tfprof")))
+        for function in ("tfprof_timeline", "tfprof_pprof"):
+            device = os.stat("/dev/null")
+            assert source.query(f"SELECT {function}('/dev/null')")[1] is None
+            assert os.stat("/dev/null").st_rdev == device.st_rdev and os.stat("/dev/null").st_ino == device.st_ino
+            error = source.query(f"SELECT {function}('/dev/full')")[1]
+            assert error and "No space left" in error, error
+            assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+            error = source.query(f"SELECT {function}({text(fifo)})")[1]
+            assert error and "nobody reads this FIFO" in error, error
+        # A reader gets all of it.
+        copy = os.path.join(directory, "copy.json")
+        with open(copy, "wb") as file, subprocess.Popen(["cat", fifo], stdout=file) as reader:
+            held = hold_open(fifo)
+            assert source.query(f"SELECT tfprof_timeline({text(fifo)})")[1] is None
+            os.close(held)
+            assert reader.wait() == 0
+        assert is_timeline(copy)
+        # One that goes away is an error, and not the end of the program.
+        with subprocess.Popen(["head", "-c", "10", fifo], stdout=subprocess.DEVNULL):
+            held = hold_open(fifo)
+            error = source.query(f"SELECT tfprof_timeline({text(fifo)})")[1]
+            os.close(held)
+        assert error and "Broken pipe" in error, error
+        assert stat.S_ISFIFO(os.stat(fifo).st_mode)
+        assert sorted(os.listdir(directory)) == ["copy.json", "fifo", "random.tfprof"]
+        source.close()
+
+
+def hold_open(fifo):
+    """Waits for its reader, who sees no end of the file before the descriptor is closed."""
+    for _ in range(3000):
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            time.sleep(0.01)
+    raise AssertionError("no reader came")
+
+
+def test_full_disk(engine):
+    """Half a file never takes the place of a whole one."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "out.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("old")
+        dump = make_dump(os.path.join(directory, "random.tfprof"))
+        script = f".load {EXTENSION}\nSELECT tfprof_open({text(dump)});\nSELECT tfprof_timeline({text(path)});\n"
+        done = subprocess.run(
+            ["bash", "-c", "trap '' XFSZ; ulimit -f 8; exec sqlite3 -batch"],
+            input=script,
+            capture_output=True,
+            text=True,
+        )
+        assert "File too large" in done.stderr, done
+        assert sorted(os.listdir(directory)) == ["out.json", "random.tfprof"]
+        with open(path, encoding="utf-8") as file:
+            assert file.read() == "old"
 
 
 if __name__ == "__main__":

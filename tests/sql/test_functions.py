@@ -129,10 +129,33 @@ def test_is_library_file(engine):
         ("'models/torch/net.py'", 0),
         ("'/home/ada/lib/python/net.py'", 0),
         ("'/home/ada/torch/net.py'", 0),
+        ("'<string>'", 0),
         ("''", 0),
         ("NULL", None),
     ):
         assert one(connection, f"is_library_file({path})") == expected, path
+
+
+def test_source_kind(engine):
+    connection = engine()
+    packages = "/usr/lib/python3.11/site-packages"
+    inductor = "c" + "ox4f2siem62vgiukxenoqm3et3e5akggzs4m2zhtyiqvxfxijzf"
+    for path, kind in (
+        ("train.py", "program"), ("/home/ada/torch/net.py", "program"), ("/tmp/ipykernel_71/2105.py", "program"),
+        ("<stdin>", "program"), ("<ipython-input-3-0a1b>", "program"), ("<doctest net[0]>", "program"),
+        ("<torch_package_0>.net.py", "program"), ("cab.py", "program"), (f"/work/xo/{inductor}.py", "program"),
+        (f"{packages}/torch/nn/functional.py", "framework"), ("torch/nn/functional.py", "framework"),
+        (f"{packages}/keras/src/backend/torch/nn.py", "framework"), (f"{packages}/einops.py", "framework"),
+        (f"{packages}/keras/src/layers/core/dense.py", "library"), (f"{packages}/torchmetrics/metric.py", "library"),
+        (f"{packages}/transformers/trainer.py", "library"), ("transformers/trainer.py", "library"),
+        ("/opt/lib/python3/dist-packages/numpy/linalg.py", "library"), (f"{packages}/six.py", "library"),
+        ("/usr/lib/python3.11/enum.py", "python"), ("<frozen runpy>", "python"), ("contextlib.py", "python"),
+        ("<string>", "generated"), ("<eval_with_key>.12", "generated"), ("<lambdifygenerated-1>", "generated"),
+        (f"/var/cache/ox/{inductor}.py", "generated"), ("/tmp/torchinductor_ada/ab/anything.py", "generated"),
+        ("/tmp/__autograph_generated_file_x1.py", "generated"),
+    ):
+        assert one(connection, f"source_kind('{path}')") == kind, (path, one(connection, f"source_kind('{path}')"))
+    assert one(connection, "source_kind(NULL)") is None
 
 
 def test_union_ns(engine):
@@ -216,6 +239,29 @@ def test_percentile(engine):
         "SELECT x, median(x) OVER (ORDER BY x ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) FROM "
         f"{rows((1,), (2,), (4,), (8,))}"
     ) == [(1, 1.5), (2, 2.0), (4, 4.0), (8, 6.0)]
+
+
+def test_sample_error(engine):
+    """From sums by hand; NULL where a factor is not known, 0 where all steps are alike."""
+    connection = engine()
+    rng = random.Random(11)
+    for _ in range(20):
+        count, spread, slope, unseen = rng.randint(1, 12), rng.uniform(0, 9), rng.uniform(0, 1e-3), rng.choice((0, 0.01))
+        sample = [(rng.uniform(-5, 9), rng.uniform(1, 30), rng.uniform(-40, 40)) for _ in range(count)]
+        total = sum(weight for _, weight, _ in sample) + rng.choice((0, 7))
+        sums = sum(x * weight for x, weight, _ in sample)
+        square = sum(x * x * weight for x, weight, _ in sample) - sums**2 / total
+        square = spread * square - slope * sum(x * weight * lead for x, weight, lead in sample) ** 2
+        expected = math.sqrt(max(0, square) + (unseen * sums) ** 2)
+        table = rows(*[(repr(x), repr(weight)) for x, weight, _ in sample])
+        cases = " ".join("WHEN %r THEN %r" % (x, lead) for x, _, lead in sample)
+        call = f"sample_error(x, y, CASE x {cases} END, {total!r}, {spread!r}, {slope!r}, {unseen!r})"
+        assert math.isclose(one(connection, f"(SELECT {call} FROM {table})"), expected, rel_tol=1e-9), sample
+    alike = rows(*[("0.1", repr(weight)) for weight in (1, 2, 7.3)])
+    assert one(connection, f"(SELECT sample_error(x, y, 0, 10.3, 1e9, 0, 0) FROM {alike})") == 0
+    assert one(connection, f"(SELECT sample_error(x, y, 0, 10.3, NULL, 0, 0) FROM {alike})") is None
+    assert one(connection, f"(SELECT sample_error(x, y, 0, 10.3, 1, 0, 0) FROM {alike} WHERE x > 1)") is None
+    assert connection.query("SELECT sample_error('a', 1, 1, 1, 1, 1, 1)")[1]
 
 
 def test_stddev(engine):

@@ -129,6 +129,22 @@ def test_profile(engine):
     assert [list(row) for row in devices] == [["cpu", 0], ["gpu", 0]], devices
 
 
+def test_profile_whose_first_node_has_no_number(engine):
+    """A map entry of protobuf may lack a key that is 0."""
+    def node(number, name, key):
+        fields = message((1, name.encode()), (9, b"Const"), (13, number))
+        return message((1, (message((1, number)) if key else b"") + message((2, fields))))
+
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "profile_20")
+        for keys in ((False, True), (True, False)):
+            with open(path, "wb") as file:
+                file.write(node(0, "first", keys[0]) + node(1 if keys[1] else 0, "second", keys[1]))
+            for words in ((path,), ("profile_path", path)):
+                names = opened(engine, *words).values("SELECT name, op_type FROM nodes ORDER BY 1")
+                assert [list(row) for row in names] == [["first", "Const"], ["second", "Const"]], (words, names)
+
+
 def test_missing_step(engine):
     few = opened(engine, "graph_path", GRAPH, "run_meta_path", RUN)
     _, error = few.query("SELECT * FROM scope_view WHERE step = 7")

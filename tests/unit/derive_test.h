@@ -55,7 +55,10 @@ static inline enum tfprof_status load(struct profile *profile, struct segment *s
       nulls[row >> 6] |= (uint64_t)1 << (row & 63);
       has_nulls = true;
     }
-    out[i] = column_from_integers(values, has_nulls ? nulls : NULL, segment->rows);
+    /* of reals these are the bits */
+    bool is_real = schema_tables[segment->table].columns[columns[i]].type == TYPE_REAL;
+    out[i] = is_real ? column_from_reals((const double *)(const void *)values, has_nulls ? nulls : NULL, segment->rows)
+                     : column_from_integers(values, has_nulls ? nulls : NULL, segment->rows);
     free(nulls);
   }
   return TFPROF_OK;
@@ -161,7 +164,7 @@ static inline void script_begin(struct script *script, uint32_t threads) {
   static const unsigned used[] = {COLUMN_ops_name,     COLUMN_ops_category,        COLUMN_ops_thread_id,
                                   COLUMN_ops_start_ns, COLUMN_ops_end_ns,          COLUMN_ops_dur_ns,
                                   COLUMN_ops_sequence_number, COLUMN_ops_forward_thread,
-                                  COLUMN_ops_recorded_code_trace};
+                                  COLUMN_ops_recorded_code_trace, COLUMN_ops_recorded_module};
   *script = (struct script){.count = 0};
   begin(&script->opened);
   for (size_t i = 0; i < sizeof used / sizeof used[0]; i++) {

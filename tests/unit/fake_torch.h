@@ -8,13 +8,13 @@
 #ifndef TFPROF_FAKE_TORCH_H
 #define TFPROF_FAKE_TORCH_H
 
+#include "channel/thread_record.h"
 #include "dump/reader.h"
-#include "dump_ids.h"
+#include "recorder/dump_ids.h"
 #include "scratch.h"
 #include "stopping_check.h"
-#include "thread_record.h"
-#include "torch_inputs.h"
-#include "torch_lock.h"
+#include "torch/torch_inputs.h"
+#include "torch/torch_lock.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_capture_clock.c: the map from ticks to nanoseconds goes up, has no jumps, keeps what it said, and follows the
 ** clock. */
-#include "clock.h"
+#include "recorder/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +98,7 @@ static void test_early_reading(void) {
 static void test_this_machine(void) {
   struct clock_map map;
   CHECK(clock_map_begin(&map), "no memory");
+  clock_map_start(&map);
   for (int i = 0; i < 1000; i++) {
     uint64_t before = clock_monotonic_ns(), ticks = clock_ticks(), after = clock_monotonic_ns();
     int64_t ns = clock_map_ns(&map, ticks);

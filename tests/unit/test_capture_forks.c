@@ -1,13 +1,14 @@
 /* test_capture_forks.c: forks while other threads have locks.  PyTorch is a few lines whose list of callbacks is
 ** guarded as the real one's (torch_lock.h): its lock is found; a child records, and ends, whoever had the lock when it
-** was forked.
+** was forked, and whoever else forked then.
 */
 #include "fake_torch.h"
-#include "forks.h"
-#include "guarded_read.h"
-#include "memory_callbacks.h"
+#include "governor/sampling.h"
+#include "python/guarded_read.h"
+#include "recorder/forks.h"
 #include "recording.h"
-#include "sampling.h"
+#include "torch/memory_callbacks.h"
+#include "torch/memory_pools.h"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,7 +17,8 @@ int tfprof_capture_switch(int mode);
 void *memory_allocate(size_t bytes) __asm__("_ZN3c109alloc_cpuEm");
 void memory_release(void *address) __asm__("_ZN3c108free_cpuEPv");
 
-enum { LISTED = 8, THREADS = 3, FORKS = 30, GRANDCHILDREN = 8, CHILD_SECONDS = 60 };
+enum { LISTED = 8, THREADS = 3, FORKS = 30, GRANDCHILDREN = 8, CHILD_SECONDS = 60,
+       FORKERS = 4, LONG_FORK_US = 150000, INHERITED_BYTES = 12345 };
 
 /* AddressSanitizer's allocator has locks that stay taken in a child when other threads allocate. */
 #ifdef __SANITIZE_ADDRESS__
@@ -164,6 +166,63 @@ static void test_forks_at_any_moment(void) {
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
+static _Atomic bool forks_take_long;
+static void take_long(void) {
+  if (atomic_load(&forks_take_long)) usleep(LONG_FORK_US);
+}
+
+/* Releases what it inherited: a child that knows what that was has a row of it. */
+static void *fork_beside_others(void *inherited) {
+  pid_t pid = fork();
+  if (pid == 0) {
+    alarm(CHILD_SECONDS);
+    run_op();
+    memory_release(inherited);
+    tfprof_capture_finish();
+    _exit(0);
+  }
+  int status;
+  check(waitpid(pid, &status, 0) == pid && status == 0, "a child beside others ended with status %d", status);
+  return (void *)(intptr_t)pid;
+}
+
+/* Threads that fork at once, each for longer than a fork waits for other locks, as that of a large process is. */
+static void test_forks_at_once(void) {
+  enum { ROWS = DUMP_MAXIMUM_FRAME_ROWS };
+  static int64_t bytes[ROWS];
+  static uint64_t nulls[ROWS / 64];
+  pthread_t threads[FORKERS];
+  void *inherited = memory_allocate(INHERITED_BYTES), *result;
+  char host[128], path[512];
+  check(gethostname(host, sizeof host) == 0, "no host name");
+  tfprof_capture_flush(); /* the recorder has seen it be given */
+  atomic_store(&forks_take_long, true);
+  for (int i = 0; i < FORKERS; i++)
+    check(pthread_create(&threads[i], NULL, fork_beside_others, inherited) == 0, "no thread");
+  for (int i = 0; i < FORKERS; i++) {
+    check(pthread_join(threads[i], &result) == 0, "no child");
+    snprintf(path, sizeof path, "%s/%s-%d.tfprof", test_directory, host, (int)(intptr_t)result);
+    struct read_dump dump;
+    struct dump_cursor *cursor;
+    bool is_known = false;
+    read_dump_file(path, &dump);
+    check(dump.op_count == 1 && dump.file->is_closed, "a child beside others has %zu ops", dump.op_count);
+    check(dump_cursor_open(dump.file, &cursor, NULL) == TFPROF_OK, "no cursor");
+    for (size_t f = 0; f < dump.file->frame_count; f++) {
+      const struct dump_frame *frame = &dump.file->frames[f];
+      if (frame->table_dump_id != DUMP_TABLE_memory_events) continue;
+      const struct dump_block *block = dump_frame_block(frame, DUMP_memory_events_bytes);
+      check(block && !dump_block_decode(cursor, frame, block, bytes, nulls, NULL), "no column");
+      for (uint32_t row = 0; row < frame->rows; row++) is_known |= bytes[row] == -INHERITED_BYTES;
+    }
+    check(is_known, "child %d of %d that were forked at once does not know what it inherited", i, FORKERS);
+    dump_cursor_close(cursor);
+    release_dump(&dump);
+  }
+  atomic_store(&forks_take_long, false);
+  memory_release(inherited);
+}
+
 static void *give_memory(void *argument) {
   (void)argument;
   for (;;) memory_release(memory_allocate(64));
@@ -199,6 +258,8 @@ int main(void) {
   puts("ThreadSanitizer allows no threads in the child");
   return 77;
 #endif
+  /* Called when the library's own handler has taken its locks: the last one registered comes first. */
+  check(pthread_atfork(take_long, NULL, NULL) == 0, "no handler");
   fake_torch_begin();
   torch_memory = (struct torch_memory_functions){.allocate = malloc, .release = free};
   manager.begin = manager.end = listed;
@@ -217,6 +278,7 @@ int main(void) {
   torch_lock = &manager.lock;
   if (!allocator_breaks_forks) {
     test_grandchildren();
+    test_forks_at_once();
     test_forks_at_any_moment();
   }
   tfprof_capture_finish();

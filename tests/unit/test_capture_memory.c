@@ -3,9 +3,10 @@
 ** PyTorch below is made up. Built with ThreadSanitizer it is the stress test of all that is shared. */
 #include "fake_torch.h"
 
-#include "memory_callbacks.h"
-#include "python_frames.h"
+#include "python/python_frames.h"
 #include "recording.h"
+#include "torch/memory_callbacks.h"
+#include "torch/op_callbacks.h"
 
 #include <sys/wait.h>
 
@@ -16,7 +17,7 @@ void memory_reported(void *address, int64_t bytes, size_t in_use, size_t reserve
 void memory_failed(int64_t bytes, size_t in_use, size_t reserved, struct torch_device device)
     __asm__("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
 
-enum { THREADS = 4, ROUNDS = 5000, PIECES = 3000, LIVE_ROUNDS = 200000, KEPT_BEFORE = 777 };
+enum { THREADS = 4, ROUNDS = 5000, EXCHANGES = 20000, PIECES = 3000, LIVE_ROUNDS = 200000, KEPT_BEFORE = 777 };
 static const struct torch_device cpu = {DEVICE_TYPE_CPU, -1}, gpu = {DEVICE_TYPE_CUDA, 1};
 
 /* ---- A PyTorch. */
@@ -55,11 +56,12 @@ static void test_live_memory(void) {
     bool is_put = !given[piece] || (random >> 20) % 64 == 0; /* now and then once more: a release was lost */
     if (is_put) {
       int64_t bytes = (int64_t)(random >> 50) + 1;
-      live_memory_put(&live, address, bytes);
+      live_memory_put(&live, address, bytes, (uint32_t)round);
       total += (uint64_t)bytes - (uint64_t)given[piece];
       given[piece] = bytes;
     } else {
-      int64_t taken = live_memory_take(&live, address);
+      uint32_t number;
+      int64_t taken = live_memory_take(&live, address, &number);
       check(taken == given[piece], "round %d: %lld bytes and not %lld", round, (long long)taken,
             (long long)given[piece]);
       total -= (uint64_t)given[piece];
@@ -67,10 +69,12 @@ static void test_live_memory(void) {
     }
     if (total > peak) peak = total;
     check(live.in_use == total && live.peak == peak, "round %d: %llu in use", round, (unsigned long long)live.in_use);
-    check(live_memory_take(&live, 0x7000000) == 0, "a piece that was never there");
+    uint32_t none;
+    check(live_memory_take(&live, 0x7000000, &none) == 0 && !none, "a piece that was never there");
   }
+  uint32_t number;
   for (size_t piece = 0; piece < PIECES; piece++)
-    check(live_memory_take(&live, 0x10000 + piece * 64) == given[piece], "piece %zu is another", piece);
+    check(live_memory_take(&live, 0x10000 + piece * 64, &number) == given[piece], "piece %zu is another", piece);
   check(live.in_use == 0 && live.count == 0, "something is left");
   live_memory_end(&live);
 }
@@ -92,6 +96,26 @@ static void *run_thread(void *argument) {
     }
   }
   return NULL;
+}
+
+/* While no ops are recorded: what one thread has got another one gives back, and gets again, at the same addresses. */
+static void *_Atomic shelf[8];
+static void *run_exchange(void *argument) {
+  uint64_t random = (uint64_t)(intptr_t)argument;
+  for (int round = 0; round < EXCHANGES; round++) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    while (round % 32 == 0 && chunk_pool_used() > 100) usleep(500);
+    void *piece = atomic_exchange(&shelf[(random >> 33) % 8], memory_allocate(100 + round % 3));
+    if (piece) memory_release(piece);
+  }
+  return NULL;
+}
+
+static void run_threads(void *(*run)(void *)) {
+  pthread_t threads[THREADS];
+  for (intptr_t i = 0; i < THREADS; i++)
+    check(pthread_create(&threads[i], NULL, run, (void *)(i + 1)) == 0, "no thread");
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
 static uint64_t rows_of(const struct dump_file *file, uint16_t table) {
@@ -185,10 +209,11 @@ int main(void) {
   void *kept = memory_allocate(KEPT_BEFORE);
   check(tfprof_capture_arm(), "the library does not arm");
   memory_arm(false);
-  pthread_t threads[THREADS];
-  for (intptr_t i = 0; i < THREADS; i++)
-    check(pthread_create(&threads[i], NULL, run_thread, (void *)(i + 1)) == 0, "no thread");
-  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  run_threads(run_thread);
+  ops_disarm();
+  run_threads(run_exchange);
+  check(ops_arm(), "ops are not recorded again");
+  for (int i = 0; i < 8; i++) memory_release(atomic_exchange(&shelf[i], NULL));
   memory_failed(4096 * 4096, 1, 0, cpu);
   check(last_failure == 4096 * 4096, "the user is not told of a failure");
   memory_reported((void *)0x1000, -512, 512, 2048, gpu);
@@ -206,7 +231,7 @@ int main(void) {
   read_dump_file(path, &dump);
   uint64_t rows = rows_of(dump.file, DUMP_TABLE_memory_events), devices = rows_of(dump.file, DUMP_TABLE_devices);
   check(dump.file->is_closed && dump.dropped == 0, "rows are lost");
-  check(rows == THREADS * ROUNDS * 4 + 3, "%llu rows of memory_events", (unsigned long long)rows);
+  check(rows == THREADS * (ROUNDS * 4 + EXCHANGES * 2) + 3, "%llu rows of memory_events", (unsigned long long)rows);
   check(devices == 2, "%llu devices", (unsigned long long)devices);
   check_totals(&dump, KEPT_BEFORE, false);
   check(dump.op_count == THREADS * ROUNDS * 2, "%zu ops", dump.op_count);

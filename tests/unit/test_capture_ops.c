@@ -3,7 +3,7 @@
 ** the stress test of all that is shared. */
 #include "fake_torch.h"
 
-#include "clock.h"
+#include "recorder/clock.h"
 #include "recording.h"
 
 #include <sys/wait.h>
@@ -112,8 +112,43 @@ static size_t count_named(const struct read_dump *dump, const char *prefix, cons
   return count;
 }
 
+/* As the writer thread does that samples Python: ThreadSanitizer tells what may not be read so. */
+static atomic_bool is_watched;
+static void *watch_threads(void *unused) {
+  while (atomic_load(&is_watched)) {
+    for (unsigned number = 1; number <= THREADS; number++) {
+      const struct capture_thread *thread = thread_of_number(number);
+      bool is_backward;
+      if (thread) thread_runs_op(thread, &is_backward);
+    }
+  }
+  return unused;
+}
+
+static void test_what_runs(void) {
+  struct fake_op range, outer, inner;
+  bool is_backward;
+  fake_begin(&range, SCOPE_USER, "a range", false, -1, NULL, 0);
+  check(!thread_runs_op(capture_current_thread, &is_backward), "a range is taken for an op");
+  fake_begin(&outer, SCOPE_FUNCTION, &schemas[0], true, -1, NULL, 0);
+  check(thread_runs_op(capture_current_thread, &is_backward) && !is_backward, "an op is not seen");
+  fake_begin(&inner, SCOPE_BACKWARD_FUNCTION, "MulBackward0", false, 1, NULL, 0);
+  check(thread_runs_op(capture_current_thread, &is_backward) && is_backward, "an op of the backward pass is not seen");
+  fake_end(&inner);
+  check(thread_runs_op(capture_current_thread, &is_backward) && !is_backward, "an op has not ended");
+  fake_end(&outer);
+  check(!thread_runs_op(capture_current_thread, &is_backward), "an op has not ended");
+  fake_end(&range);
+  fake_begin(&outer, SCOPE_FUNCTION, "autograd::engine::evaluate_function: MulBackward0", false, -1, NULL, 0);
+  check(thread_runs_op(capture_current_thread, &is_backward) && is_backward, "the engine's range is not seen");
+  fake_end(&outer);
+  expected_ops += 4;
+}
+
 static void test_threads(void) {
-  pthread_t threads[THREADS], beginner, ender, filler;
+  pthread_t threads[THREADS], beginner, ender, filler, watcher;
+  atomic_store(&is_watched, true);
+  start(&watcher, watch_threads, NULL);
   for (int i = 0; i < THREADS; i++) start(&threads[i], run_thread, (void *)(intptr_t)i);
   start(&beginner, begin_ranges, NULL);
   start(&ender, end_ranges, NULL);
@@ -128,6 +163,8 @@ static void test_threads(void) {
   pthread_join(beginner, NULL);
   pthread_join(ender, NULL);
   pthread_join(filler, NULL);
+  atomic_store(&is_watched, false);
+  pthread_join(watcher, NULL);
   expected_ops += THREADS * ROUNDS * 3 + SHORT_THREADS + LATE_RANGES + LONG_NAMES + 1;
 }
 
@@ -253,6 +290,7 @@ int main(void) {
   test_threads();
   test_change_of_callbacks();
   test_operators_at_one_address();
+  test_what_runs();
   test_starved_writer();
   uint64_t flood = test_flood();
   test_fork(test_directory);

@@ -1,11 +1,12 @@
-/* test_capture_sampling.c: in which steps ops are recorded (sampling_plan.h), and which marks end steps (step_marks.h).
+/* test_capture_sampling.c: in which steps ops are recorded (sampling_plan.h, sampling_levels.h), and which marks end
+** steps (step_marks.h).
 **
 ** Nothing of the two reads a clock, so a job is simulated: its steps take so long, recording their ops so much more,
 ** and both vary by numbers that are always the same.  What is looked at is what counts: by how much the job as a whole
 ** slows.
 */
-#include "sampling_plan.h"
-#include "step_marks.h"
+#include "governor/sampling_plan.h"
+#include "governor/step_marks.h"
 #include "stopping_check.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ struct job {
   double marks_ns;            /* and the marks of the steps */
   double own_ops;             /* share of the ops that the thread runs which ends the steps */
   double others;              /* the time that passes is up to so much longer than that of the thread */
+  double writer_share, writer_op_ns; /* what the writer thread takes from the program, of its time and for an op */
 };
 static const struct job launch_bound = {.step_ns = 10e6, .spread = 0.05, .ops = 3300, .op_ns = 400, .memory = 1650,
                                         .memory_ns = 25, .marks_ns = 36e3, .own_ops = 1};
@@ -37,12 +39,13 @@ struct run {
   double plain_ns, ops_cost_ns, always_cost_ns; /* since the last reset */
   uint64_t recorded;
   uint32_t changes, interval;
+  unsigned others; /* the level that other ranks want */
 };
 
 static void begin(struct run *run, const struct sampling_options *options, double op_ns) {
   memset(run, 0, sizeof *run);
   run->random = 1;
-  sampling_plan_begin(&run->plan, options, op_ns, 25, 12345);
+  sampling_plan_begin(&run->plan, options, op_ns, 25);
 }
 
 static void reset(struct run *run) {
@@ -53,7 +56,9 @@ static void reset(struct run *run) {
 static void go_on(struct run *run, const struct job *job, uint64_t count) {
   for (uint64_t end = run->steps + count; run->steps < end; run->steps++) {
     uint32_t interval;
-    bool is_recorded = sampling_plan_wants_ops(&run->plan, run->steps, &interval);
+    unsigned level = run->plan.wanted > run->others ? run->plan.wanted : run->others;
+    sampling_plan_note_writer(&run->plan, job->writer_share, job->writer_op_ns);
+    bool is_recorded = sampling_plan_wants_ops(&run->plan, run->steps, level, &interval);
     if (interval != run->interval) run->changes++;
     run->interval = interval;
     double varies = 1 + job->spread * (2 * random_share(&run->random) - 1), plain = job->step_ns * varies;
@@ -68,21 +73,22 @@ static void go_on(struct run *run, const struct job *job, uint64_t count) {
                                    .has_all_ops = is_recorded,
                                    .has_no_ops = !is_recorded};
     run->plain_ns += plain;
-    run->ops_cost_ns += is_recorded ? job->ops * job->op_ns : 0;
-    run->always_cost_ns += always;
+    run->ops_cost_ns += is_recorded ? job->ops * (job->op_ns + job->writer_op_ns) : 0;
+    run->always_cost_ns += always + plain * job->writer_share;
     run->recorded += is_recorded;
     sampling_plan_add(&run->plan, run->steps, &seen);
-    if (run->steps + 1 >= WARMUP_STEPS + FIRST_STEPS) sampling_plan_review(&run->plan, run->steps + 1);
+    if (run->steps + 2 >= WARMUP_STEPS + FIRST_STEPS) sampling_plan_review(&run->plan, run->steps + 1);
   }
 }
 
 static double slower(const struct run *run) { return (run->ops_cost_ns + run->always_cost_ns) / run->plain_ns; }
 
-static const struct sampling_options sampled = {.mode = OPS_SAMPLED, .overhead = 0.02, .last_step = -1};
+static const struct sampling_options sampled = {.mode = OPS_SAMPLED, .overhead = 0.02, .last_step = -1, .seed = 1};
 
 /* ---- Tests. */
 
-/* The first choice of K is right when what was measured at the beginning is. */
+/* The level that the steps pay for is found when what was measured at the beginning is right; until then as much is
+** recorded as the time since the beginning pays for. */
 static void test_first_choice(void) {
   struct run run;
   begin(&run, &sampled, 400);
@@ -90,13 +96,14 @@ static void test_first_choice(void) {
   check(run.recorded == 8 && run.plan.recorded == 5,
         "of the first eight steps %llu were recorded, %llu after the warm-up", (unsigned long long)run.recorded,
         (unsigned long long)run.plan.recorded);
-  uint32_t first = run.plan.interval;
+  go_on(&run, &launch_bound, 2000);
   reset(&run);
-  go_on(&run, &launch_bound, 20000);
-  check(first > 19 && first < 36, "the first K is %u", first);
-  check(run.interval >= first * 0.75 && run.interval <= first * 1.25, "K goes from %u to %u", first, run.interval);
+  uint32_t first = run.interval;
+  go_on(&run, &launch_bound, 1 << 15);
+  check(first == 16 || first == 32, "the first K is %u", first);
+  check(run.interval >= first / 2 && run.interval <= first * 2, "K goes from %u to %u", first, run.interval);
   check(slower(&run) < 0.02 && slower(&run) > 0.011, "the job slows by %.2f %%", 100 * slower(&run));
-  check(run.changes <= 6, "K changes %u times in a job that does not", run.changes);
+  check(run.changes <= 12, "K changes %u times in a job that does not", run.changes);
 }
 
 /* When it is not, what is measured later puts it right; beyond twice it is not believed. */
@@ -113,19 +120,21 @@ static void test_wrong_calibration(void) {
   }
   struct run run;
   begin(&run, &sampled, 4000);
-  go_on(&run, &launch_bound, 5000);
+  go_on(&run, &launch_bound, 20000);
   check(fabs(run.plan.cost_ns - 3300 * 2000) < 1, "ten times too much is taken for %.0f ns", run.plan.cost_ns);
 }
 
 /* Other shapes of jobs: each stays within what is allowed, and uses it. */
 static void test_jobs(void) {
   struct job tiny = launch_bound, wild = launch_bound, busy = launch_bound, threads = launch_bound;
-  struct job large = launch_bound;
+  struct job large = launch_bound, full = launch_bound;
   tiny.step_ns = 3e6;
   wild.spread = 0.5;
   busy.others = 2;
   threads.own_ops = 0.6;
   large.step_ns = 1e9;
+  full.writer_share = 0.006;
+  full.writer_op_ns = 300;
   const struct {
     const char *name;
     struct job job;
@@ -136,6 +145,7 @@ static void test_jobs(void) {
       {"a machine where the same takes one to three times as long", busy, 0.01, 0.024},
       {"ops on other threads", threads, 0.01, 0.02},
       {"steps of a second", large, 0.001, 0.002},
+      {"no processor is free for the writer thread", full, 0.012, 0.02},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     struct run run;
@@ -167,6 +177,22 @@ static void test_change(void) {
   check(run.interval <= 4, "steps of 100 ms again: K is %u", run.interval);
 }
 
+/* Other programs fill the processors for a while: the writer thread counts, and then no more. */
+static void test_writer(void) {
+  struct job full = launch_bound;
+  full.writer_share = 0.004;
+  full.writer_op_ns = 400;
+  struct run run;
+  begin(&run, &sampled, 400);
+  go_on(&run, &launch_bound, 5000);
+  uint32_t before = run.interval;
+  go_on(&run, &full, 5000);
+  uint32_t meanwhile = run.interval;
+  go_on(&run, &launch_bound, 5000);
+  check(meanwhile >= 2 * before && run.interval == before, "K is %u, %u where no processor is free, then %u", before,
+        meanwhile, run.interval);
+}
+
 /* So it does from any length of steps, whichever step the change comes at: where every step has its ops recorded, what
 ** is known of steps without them is of the time before and must not be believed for ever. */
 static void test_change_from_anything(void) {
@@ -186,25 +212,92 @@ static void test_change_from_anything(void) {
   }
 }
 
-/* Which step of a block is recorded is drawn: each place of it is as likely as the others. */
-static void test_draw(void) {
-  struct run run;
-  begin(&run, &sampled, 400);
-  go_on(&run, &launch_bound, 1000);
-  uint32_t k = run.interval, counts[64] = {0}, interval, recorded = 0;
-  check(k >= 8 && k < 64, "K is %u", k);
-  uint64_t first = run.plan.block_end;
-  run.plan.block_end = run.plan.next_step = first;
-  for (uint64_t step = first; step < first + 4000u * k; step++) {
-    if (!sampling_plan_wants_ops(&run.plan, step, &interval)) continue;
-    counts[(step - first) % k]++;
-    recorded++;
-    check(sampling_plan_wants_ops(&run.plan, step, &interval), "asked twice it says two things");
+/* One step of each block is recorded at a level, each place of it as often as the others; what is recorded at a level
+** is at all levels below it; and other jobs record other steps. */
+static void test_levels(void) {
+  enum { STEPS = 1 << 16 };
+  for (unsigned level = 1; level <= LEVEL_MAXIMUM; level++) {
+    uint32_t counts[1 << LEVEL_MAXIMUM] = {0}, common = 0, size = 1u << level;
+    for (uint64_t first = 0; first < STEPS; first += size) {
+      uint32_t recorded = 0;
+      for (uint32_t place = 0; place < size; place++) {
+        if (sampling_level_of(7, first + place) < level) continue;
+        recorded++;
+        counts[place]++;
+        common += sampling_level_of(8, first + place) >= level;
+      }
+      check(recorded == 1, "%u steps of a block of %u are recorded", recorded, size);
+    }
+    double expected = STEPS / (double)size / size, chi = 0;
+    for (uint32_t place = 0; place < size; place++) chi += pow(counts[place] - expected, 2) / expected;
+    check(expected < 4 || chi < size - 1 + 5 * sqrt(2.0 * size), "level %u: the places are not equally likely (%.0f)",
+          level, chi);
+    double by_chance = STEPS / (double)size / size;
+    check(common < by_chance + 5 * sqrt(by_chance) + 2, "level %u: two jobs share %u steps", level, common);
   }
-  check(recorded == 4000, "one in each block of %u: %u of 4000", k, recorded);
-  for (uint32_t place = 0; place < k; place++)
-    check(counts[place] > 4000 / k / 2 && counts[place] < 4000 / k * 2, "place %u of %u is drawn %u times", place, k,
-          counts[place]);
+  check(sampling_seed_of("a:1") != sampling_seed_of("a:2") && sampling_seed_of("") != sampling_seed_of("a"), "seeds");
+  for (uint64_t step = 0; step < STEPS; step += 8) {
+    unsigned level = sampling_block_level(step);
+    check(level == LEVEL_MAXIMUM || (step >> level & 1), "step %llu begins a block of level %u",
+          (unsigned long long)step, level);
+    check(step % (1u << level) == 0, "step %llu does not", (unsigned long long)step);
+  }
+}
+
+/* Whatever the job does and other ranks want, K changes only where a block begins, and each block has one recorded
+** step: what it speaks for is exact. */
+static void test_blocks(void) {
+  for (unsigned trial = 0; trial < 300; trial++) {
+    struct sampling_options options = sampled;
+    options.seed = trial;
+    struct job job = launch_bound;
+    struct run run;
+    begin(&run, &options, 400);
+    uint64_t random = trial, block_begin = 0, recorded_in_block = 0;
+    uint32_t before = 1;
+    for (unsigned i = 0; i < 3000; i++) {
+      if (i % 200 == 8) {
+        job.step_ns = 1e6 * pow(100, random_share(&random));
+        run.others = (unsigned)(random_share(&random) * 8) % 6;
+      }
+      uint64_t step = run.steps, recorded = run.recorded;
+      go_on(&run, &job, 1);
+      if (step == block_begin + before || run.interval != before) {
+        check(step == block_begin + before, "K goes from %u to %u at step %llu, in a block from %llu on", before,
+              run.interval, (unsigned long long)step, (unsigned long long)block_begin);
+        check(step % run.interval == 0, "a block of %u begins at %llu", run.interval, (unsigned long long)step);
+        check(recorded_in_block == 1 || step == 0, "a block of %u has %llu recorded steps", before,
+              (unsigned long long)recorded_in_block);
+        block_begin = step;
+        before = run.interval;
+        recorded_in_block = 0;
+      }
+      recorded_in_block += run.recorded - recorded;
+    }
+  }
+}
+
+/* A run of any length is slowed by no more than what the time since its beginning allows, but for the first eight
+** steps, and is recorded as far as that goes. */
+static void test_short_runs(void) {
+  struct job job = launch_bound;
+  for (double step_ns = 5e6; step_ns < 100e6; step_ns *= 2) {
+    job.step_ns = step_ns;
+    struct run run;
+    begin(&run, &sampled, 400);
+    sampling_plan_start(&run.plan, 3e9, 0);
+    go_on(&run, &job, 8);
+    uint64_t first = run.recorded;
+    for (unsigned steps = 12; steps <= 400; steps++) {
+      go_on(&run, &job, steps - run.steps);
+      double allowed = 0.02 * (3e9 + run.plain_ns) + 8 * job.ops * job.op_ns;
+      check(run.ops_cost_ns + run.always_cost_ns < allowed, "%.0f ms: %u steps cost %.1f ms, %.1f are allowed",
+            step_ns / 1e6, steps, (run.ops_cost_ns + run.always_cost_ns) / 1e6, allowed / 1e6);
+      if (steps == 40)
+        check(run.recorded - first >= (step_ns > 15e6 ? 12 : 7), "%.0f ms: %llu of 40 steps are recorded", step_ns / 1e6,
+              (unsigned long long)run.recorded);
+    }
+  }
 }
 
 static void test_modes(void) {
@@ -230,7 +323,7 @@ static void test_modes(void) {
   options.overhead = 0;
   begin(&run, &options, 400);
   go_on(&run, &launch_bound, 10000);
-  check(run.interval == INTERVAL_MAXIMUM && run.recorded >= 5 + 3, "--overhead=0: K is %u", run.interval);
+  check(run.interval == 1u << LEVEL_MAXIMUM && run.recorded >= 5 + 3, "--overhead=0: K is %u", run.interval);
   options.overhead = 10;
   begin(&run, &options, 400);
   go_on(&run, &launch_bound, 500);
@@ -251,9 +344,9 @@ static void test_size(void) {
   } sizes[] = {{499999, 1}, {500000, 2}, {750000, 4}, {900000, 8}, {999999, 8}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     sampling_plan_note_bytes(&run.plan, sizes[i].bytes);
-    go_on(&run, &launch_bound, 400);
-    check(run.interval > before * sizes[i].factor * 0.6 && run.interval < before * sizes[i].factor * 1.5 &&
-              run.interval >= last * 0.75,
+    go_on(&run, &launch_bound, 1024); /* a block of the level begins */
+    check(run.interval >= before * sizes[i].factor / 2 && run.interval <= before * sizes[i].factor * 2 &&
+              run.interval >= last,
           "at %llu bytes K is %u, before it was %u", (unsigned long long)sizes[i].bytes, run.interval, before);
     last = run.interval;
   }
@@ -335,8 +428,11 @@ int main(void) {
   test_wrong_calibration();
   test_jobs();
   test_change();
+  test_writer();
   test_change_from_anything();
-  test_draw();
+  test_levels();
+  test_blocks();
+  test_short_runs();
   test_modes();
   test_size();
   test_marks();

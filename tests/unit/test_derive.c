@@ -362,7 +362,7 @@ static void test_step_lookup(unsigned cases) {
   for (unsigned number = 0; number < cases && check_failures < 20; number++) {
     static struct row_list all;
     struct opened opened;
-    uint32_t step_count = below(12), recorded_steps = 0;
+    uint32_t step_count = below(12);
     all.count = 1 + below(60);
     for (uint32_t i = 0; i < all.count; i++) {
       all.rows[i] = (struct row){.start = below(50), .thread = 0, .is_user = below(2)};
@@ -395,7 +395,6 @@ static void test_step_lookup(unsigned cases) {
             (long long)best);
     }
     for (uint32_t k = 0; k < step_count; k++) {
-      recorded_steps += (uint32_t)is_recorded[k];
       check(recorded[k] == is_recorded[k], "step lookup %u: ops_recorded of %u", number, k);
     }
     free(got);

@@ -1,4 +1,4 @@
-/* test_derive_steps.c: steps from all kinds of marks. */
+/* test_derive_steps.c: steps from all kinds of marks, and what their time went to. */
 #include "derive_test.h"
 
 static void check_steps(struct script *script, const char *what, const char *expected) {
@@ -168,7 +168,80 @@ static void test_steps(void) {
   end(&script.opened);
 }
 
+/* Rows of host_steps: "step op input wait outside ops calls small small_ns". */
+static void check_host_steps(struct script *script, const char *what, const char *expected) {
+  static const unsigned wanted[] = {
+      COLUMN_host_steps_step_id,  COLUMN_host_steps_op_ns,      COLUMN_host_steps_input_ns,
+      COLUMN_host_steps_wait_ns,  COLUMN_host_steps_outside_ns, COLUMN_host_steps_op_count,
+      COLUMN_host_steps_call_count, COLUMN_host_steps_small_call_count, COLUMN_host_steps_small_call_ns};
+  enum { COUNT = sizeof wanted / sizeof *wanted };
+  int64_t *values[COUNT];
+  uint32_t rows;
+  char got[2048] = "";
+  size_t length = 0;
+  for (unsigned i = 0; i < COUNT; i++) values[i] = derived(&script->opened, TABLE_host_steps, wanted[i], &rows);
+  for (uint32_t row = 0; row < rows; row++) {
+    for (unsigned i = 0; i < COUNT && length < sizeof got - 32; i++) {
+      const char *before = i ? " " : row ? ", " : "";
+      if (values[i][row] == NO_VALUE) length += (size_t)snprintf(got + length, sizeof got - length, "%s-", before);
+      else length += (size_t)snprintf(got + length, sizeof got - length, "%s%lld", before, (long long)values[i][row]);
+    }
+  }
+  check(strcmp(got, expected) == 0, "%s: host_steps are\n  %s\ninstead of\n  %s", what, got, expected);
+  for (unsigned i = 0; i < COUNT; i++) free(values[i]);
+}
+
+/* Times are in microseconds, which the limit of small calls is about. */
+static void host_row(struct script *script, const char *category, const char *name, uint32_t thread, int64_t start,
+                     int64_t finish) {
+  script_row(script, category, name, thread, start * 1000, finish * 1000);
+}
+
+static void test_host_steps(void) {
+  static const char loader[] = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  struct script script;
+
+  script_begin(&script, 1);
+  script_row(&script, "op", "aten::mm", 0, 10, 20);
+  script_end(&script, &window);
+  check_host_steps(&script, "no steps", "");
+  end(&script.opened);
+
+  /* Steps on thread 0; 1 runs the backward pass, 2 an exchange with other ranks, 3 something else. */
+  script_begin(&script, 4);
+  host_row(&script, "user", "ProfilerStep#1", 0, 0, 1000);
+  host_row(&script, "user", loader, 0, 0, 100);       /* 60 besides the op in it */
+  host_row(&script, "op", "aten::stack", 0, 20, 60);
+  host_row(&script, "user", "my range", 0, 100, 400); /* no op, but those in it are called */
+  host_row(&script, "op", "aten::linear", 0, 100, 200);
+  host_row(&script, "op", "aten::addmm", 0, 110, 190);
+  host_row(&script, "op", "aten::add", 0, 250, 260);
+  host_row(&script, "autograd", "MmBackward0", 1, 400, 500);
+  host_row(&script, "op", "aten::mm", 1, 410, 490);
+  host_row(&script, "user", "gloo:all_reduce", 2, 450, 700); /* 200 behind the backward pass */
+  host_row(&script, "op", "aten::randn", 3, 0, 1000);
+  host_row(&script, "op", "aten::late", 0, 950, 1100); /* 50 in the first step; what it called counts in the second */
+  host_row(&script, "user", "ProfilerStep#2", 0, 1000, 2000);
+  host_row(&script, "op", "aten::inside", 0, 1000, 1050);
+  host_row(&script, "op", "aten::relu", 0, 1200, 1219);
+  int64_t *names = column(&script.opened, TABLE_api_calls, COLUMN_api_calls_name, 3);
+  int64_t *threads = column(&script.opened, TABLE_api_calls, COLUMN_api_calls_thread_id, 3);
+  int64_t *starts = column(&script.opened, TABLE_api_calls, COLUMN_api_calls_start_ns, 3);
+  int64_t *ends = column(&script.opened, TABLE_api_calls, COLUMN_api_calls_end_ns, 3);
+  for (unsigned i = 0; i < 3; i++) { /* one that launches, one that waits, one that waits on another thread */
+    names[i] = text(&script.opened, i ? "cudaDeviceSynchronize" : "cudaLaunchKernel");
+    threads[i] = i == 2 ? 3 : 0;
+    starts[i] = 1500000 + 100000 * i;
+    ends[i] = starts[i] + 70000;
+  }
+  script_end(&script, &window);
+  check_host_steps(&script, "parts",
+                   "0 300000 60000 200000 440000 8 4 1 10000, 1 69000 0 70000 861000 2 1 1 19000");
+  end(&script.opened);
+}
+
 int main(void) {
   test_steps();
+  test_host_steps();
   return check_result();
 }

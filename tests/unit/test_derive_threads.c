@@ -135,6 +135,7 @@ static void test_threads(enum arrangement arrangement) {
       {TABLE_ops, COLUMN_ops_self_ns},        {TABLE_ops, COLUMN_ops_step_id},
       {TABLE_ops, COLUMN_ops_forward_op_id},  {TABLE_ops, COLUMN_ops_code_trace_id},
       {TABLE_ops, COLUMN_ops_outermost_id},   {TABLE_ops, COLUMN_ops_parent_name},
+      {TABLE_ops, COLUMN_ops_origin_code_trace_id}, {TABLE_ops, COLUMN_ops_is_backward},
       {TABLE_steps, COLUMN_steps_start_ns},   {TABLE_steps, COLUMN_steps_ops_recorded},
       {TABLE_ranges, COLUMN_ranges_parent_id}};
   enum { ASKED = sizeof asked / sizeof asked[0] };

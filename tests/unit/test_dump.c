@@ -167,6 +167,62 @@ static void compare_column(const struct made_column *made, const struct dump_blo
 /* Three frames of each shape and order, so that choices made on one are used on the next. */
 enum { COLUMN_FRAMES = 3 };
 
+struct seen_texts {
+  unsigned count;
+  uint64_t bytes;
+};
+
+static enum tfprof_status see_text(void *context, uint32_t id, const char *text, uint32_t length) {
+  struct seen_texts *seen = context;
+  (void)id;
+  seen->count += text != NULL;
+  seen->bytes += length;
+  return TFPROF_OK;
+}
+
+/* Rows that take next to nothing: the file is as long as it must be for readers to believe it. */
+static void test_many_rows(void) {
+  enum { ROWS = DUMP_MAXIMUM_FRAME_ROWS, MANY_FRAMES = 40 };
+  struct tfprof_error error;
+  const char *path = test_path("many.tfprof");
+  int64_t *values = calloc(ROWS, sizeof *values);
+  struct dump_column_data column = {.dump_id = 4, .integers = values};
+  struct dump_writer *writer = create_writer(path);
+  for (int i = 0; i < MANY_FRAMES; i++)
+    check_ok(dump_writer_rows(writer, 13, ROWS, &column, i % 2, &error), &error, "rows");
+  check_ok(dump_writer_close(writer, &error), &error, "close");
+  struct dump_file *file = open_file(path);
+  check(file->frame_count == MANY_FRAMES && file->problem_count == 0, "%zu frames, %zu problems", file->frame_count,
+        file->problem_count);
+  check(file->file_bytes * 2 >= (MANY_FRAMES - 5) * (uint64_t)ROWS, "%llu bytes", (unsigned long long)file->file_bytes);
+  dump_file_close(file);
+  free(values);
+}
+
+/* The same of texts. */
+static void test_many_texts(void) {
+  enum { TEXTS = 40, TEXT_BYTES = 4 << 20 };
+  struct tfprof_error error;
+  const char *path = test_path("texts.tfprof");
+  char *text = calloc(1, TEXT_BYTES);
+  struct dump_writer *writer = create_writer(path);
+  int64_t row = 1;
+  for (int i = 0; i < TEXTS; i++) {
+    text[0] = (char)i;
+    check(dump_writer_string(writer, text, TEXT_BYTES) == (uint32_t)i + 1, "text %d", i);
+    check_ok(dump_writer_rows(writer, 13, 1, &(struct dump_column_data){.dump_id = 4, .integers = &row}, 1, &error),
+             &error, "rows");
+  }
+  check_ok(dump_writer_close(writer, &error), &error, "close");
+  struct dump_file *file = open_file(path);
+  struct seen_texts seen = {0};
+  check_ok(dump_file_strings(file, see_text, &seen, &error), &error, "texts");
+  check(seen.count == TEXTS && seen.bytes == (uint64_t)TEXTS * TEXT_BYTES && file->problem_count == 0,
+        "%u texts, %llu bytes", seen.count, (unsigned long long)seen.bytes);
+  dump_file_close(file);
+  free(text);
+}
+
 static void test_columns_of(uint32_t rows, enum null_pattern pattern) {
   static struct made_column made[COLUMN_FRAMES][SHAPE_COUNT * 2];
   struct tfprof_error error;
@@ -401,7 +457,8 @@ static void test_profile(void) {
   struct tfprof_error error;
   const char *path = test_path("profile.tfprof");
   struct dump_writer *writer = create_writer(path);
-  struct dump_profile late = {.framework = "pytorch", .framework_version = "2.13", .job = "bert \xff", .rank = -1};
+  struct dump_profile late = {.framework = "pytorch", .framework_version = "2.13", .job = "bert \xff", .rank = -1,
+                              .sampling_seed = 0x8000000000000001u};
   struct dump_profile later = {.command = "other", .run_command = "the run", .rank = 0};
   struct dump_clock clocks[] = {{1, 2, 3, 4}, {INT64_MIN, INT64_MAX, -1, UINT32_MAX}};
   check_ok(dump_writer_profile(writer, &late, &error), &error, "profile");
@@ -418,6 +475,7 @@ static void test_profile(void) {
   const struct dump_profile *profile = &file->profile;
   check(file->is_closed && file->version == 1, "closed %d, version %u", file->is_closed, file->version);
   check(strcmp(profile->host, "node7") == 0 && strcmp(profile->job, "bert \xff") == 0 &&
+            profile->sampling_seed == 0x8000000000000001u &&
             strcmp(profile->command, "other") == 0 && strcmp(profile->run_command, "the run") == 0 &&
             strcmp(profile->framework, "pytorch") == 0 &&
             strcmp(profile->framework_version, "2.13") == 0 && strcmp(profile->recorder, "test 1") == 0 &&
@@ -633,6 +691,8 @@ int main(void) {
   make_test_directory();
   test_errors();
   test_columns();
+  test_many_rows();
+  test_many_texts();
   test_choices();
   test_strings();
   test_profile();

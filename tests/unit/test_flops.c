@@ -1,12 +1,12 @@
 /* test_flops.c: the table of flops.def: its order, its texts against its numbers, an example of every formula, and that
 ** any text is answered. */
-#include "derive/flops.h"
+#include "derive/flops/flops.h"
 
 #include "store_check.h"
 
 static const char *const op_types[] = {
 #define FLOPS(op_type, kind, formula, number, text, source) op_type,
-#include "derive/flops.def"
+#include "derive/flops/flops.def"
 #undef FLOPS
 };
 enum { OP_TYPES = sizeof op_types / sizeof op_types[0] };

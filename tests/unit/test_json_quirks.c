@@ -1,5 +1,4 @@
 /* test_json_quirks.c: what real traces have that readers trip over, one small file each (tests/fixtures/kineto). */
-#include "read/json/probe.h"
 #include "unit/json_test.h"
 
 static void test_times(void) {
@@ -46,7 +45,7 @@ static void test_old_format(void) {
   TEXT(ops, input_shapes, 1, "[[],[64,3]]");
   TEXT(ops, input_types, 1, "[\"GenericList\",\"Int\"]");
   TEXT(ops, attributes, 1, "{\"Device\":25738,\"Trace name\":\"PyTorch Profiler\",\"Trace iteration\":0}");
-  INTEGER(ops, recorded_code_trace, 1, 2);
+  ROW(ops, recorded_code_trace, 1, 2);
   ROWS(code_traces, 3);
   INTEGER(code_traces, depth, 2, 3);
   ROW(code_traces, parent_id, 2, 1);
@@ -163,11 +162,11 @@ static void test_python(void) {
   INTEGER(ops, sequence_number, 8, 9);
   INTEGER(ops, forward_thread, 8, 1);
   /* Stacks from ids: forward lies in Linear_0, that in the module of train.py. */
-  int64_t trace = CELL(&o, ops, recorded_code_trace, 3).integer;
-  INTEGER(code_traces, depth, (uint64_t)trace, 4);
-  ROW(code_traces, parent_id, (uint64_t)trace, (uint64_t)CELL(&o, ops, recorded_code_trace, 0).integer);
-  trace = CELL(&o, ops, recorded_code_trace, 1).integer;
-  INTEGER(code_traces, depth, (uint64_t)trace, 1);
+  uint64_t trace = id_row(CELL(&o, ops, recorded_code_trace, 3).integer);
+  INTEGER(code_traces, depth, trace, 4);
+  ROW(code_traces, parent_id, trace, id_row(CELL(&o, ops, recorded_code_trace, 0).integer));
+  trace = id_row(CELL(&o, ops, recorded_code_trace, 1).integer);
+  INTEGER(code_traces, depth, trace, 1);
   TEXT(ops, attributes, 1, "{\"Python id\":1,\"Python parent id\":null,\"Ev Idx\":0}");
   CHECK(!is_null(CELL(&o, ops, recorded_code_trace, 4)) && !is_null(CELL(&o, ops, recorded_code_trace, 5)));
   /* What is marked by the program is a range too. */
@@ -271,7 +270,7 @@ static void test_quotes(void) {
       "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": 7, "
       "\"dur\": 1, \"args\": {\"Ev Idx\": 7}\n  }\n"
       "  ],\n  \"traceName\": \"/tmp/a.json\"\n}";
-  CHECK(json_probe(temporary(text, sizeof text - 1), (const uint8_t *)text, 100) > 0);
+  CHECK(json_reader.probe(temporary(text, sizeof text - 1), (const uint8_t *)text, 100).format == &read_format_json);
   for (size_t chunk = 0; chunk < 300; chunk += 100) {
     struct opened o = open_bytes(text, sizeof text - 1, chunk);
     CHECK(!o.status && store_profile_at(o.store, 0)->complete);

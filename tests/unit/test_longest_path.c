@@ -1,5 +1,5 @@
 /* test_longest_path.c: the longest path is as long as any that trying all of them finds, on small random graphs. */
-#include "derive/longest_path.h"
+#include "derive/time/longest_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -211,14 +211,14 @@ static void test_damage(void) {
   }
   snapshot_release(ops);
   struct snapshot *diagnostics = take(store, TABLE_diagnostics);
-  /* The ends are stored, so that without durations there are no starts either. */
-  check(diagnostics->rows == 2 && number_at(diagnostics, COLUMN_diagnostics_offset, 0) == (int64_t)offset,
+  /* The ends are stored, so that without durations there are no starts either, which are told first. */
+  check(diagnostics->rows == 2 && number_at(diagnostics, COLUMN_diagnostics_offset, 1) == (int64_t)offset,
         "the place of the damage");
-  check(number_at(diagnostics, COLUMN_diagnostics_count, 0) == FRAME, "the extent of the damage");
-  check(!strcmp(text_at(diagnostics, COLUMN_diagnostics_table_name, 0), "ops"), "the table of the damage");
-  check(strstr(text_at(diagnostics, COLUMN_diagnostics_message, 0), "ops.dur_ns is NULL where it cannot be read: ") !=
+  check(number_at(diagnostics, COLUMN_diagnostics_count, 1) == FRAME, "the extent of the damage");
+  check(!strcmp(text_at(diagnostics, COLUMN_diagnostics_table_name, 1), "ops"), "the table of the damage");
+  check(strstr(text_at(diagnostics, COLUMN_diagnostics_message, 1), "ops.dur_ns is NULL where it cannot be read: ") !=
             NULL,
-        "message: %s", text_at(diagnostics, COLUMN_diagnostics_message, 0));
+        "message: %s", text_at(diagnostics, COLUMN_diagnostics_message, 1));
   snapshot_release(diagnostics);
   store_release(store);
 
@@ -247,6 +247,53 @@ static void test_damage(void) {
     store_release(store);
   }
   free(bytes);
+}
+
+/* ---- rows that were lost ---- */
+
+/* Three frames of ops, with so many rows lost between them. */
+static void write_gaps(const char *path, uint32_t lost) {
+  struct tfprof_error error;
+  struct dump_writer *writer = begin(path, "monotonic");
+  dump_writer_clock(writer, &(struct dump_clock){10, 1000000010, 0, 5}, &error);
+  write_threads(writer);
+  for (uint32_t part = 0; part < 3; part++) {
+    if (part) dump_writer_skip(writer, schema_tables[TABLE_ops].dump_id, lost, &error);
+    write_model(writer, part * (FRAME + lost), FRAME);
+  }
+  end(writer);
+}
+
+/* Which row has a number of that file, or NO_VALUE: it was lost. */
+static int64_t row_of_number(int64_t number, uint32_t lost) {
+  int64_t part = number / (FRAME + lost), place = number % (FRAME + lost);
+  return place < FRAME ? part * FRAME + place : NO_VALUE;
+}
+
+/* Rows are numbered as they come, references follow, and what is lost is told and costs nothing. */
+static void test_gaps(void) {
+  static const uint32_t gaps[] = {1, FRAME / 2, 5 * FRAME, 1u << 30};
+  for (unsigned kind = 0; kind < sizeof gaps / sizeof *gaps; kind++) {
+    uint32_t lost = gaps[kind];
+    int64_t dangling = 0;
+    write_gaps(in_directory(0, "gaps.tfprof"), lost);
+    struct store *store = open_store(in_directory(0, "gaps.tfprof"), NULL);
+    struct snapshot *ops = take(store, TABLE_ops);
+    check(ops->rows == 3 * FRAME && diagnosed(store, "lost_rows") == 2 * (int64_t)lost, "%u rows lost", lost);
+    for (uint32_t row = 0; row < 3 * FRAME; row++) {
+      struct model model = model_of(row / FRAME * (FRAME + lost) + row % FRAME);
+      int64_t parent = model.parent == NO_VALUE ? NO_VALUE : row_of_number(model.parent, lost);
+      dangling += model.parent != NO_VALUE && parent == NO_VALUE;
+      check(value_at(ops, 0, row).integer == id_make(1, row), "the id of row %u", row);
+      check(number_at(ops, COLUMN_ops_parent_id, row) == reference(store, parent), "the parent of row %u", row);
+      check(number_at(ops, COLUMN_ops_dur_ns, row) == model.dur, "the duration of row %u", row);
+    }
+    check(snapshot_find_id(ops, id_make(1, 3 * FRAME)) == -1, "a row that is not there");
+    check(diagnosed(store, "dangling_reference") == (dangling ? dangling : -1), "what refers to lost rows");
+    snapshot_release(ops);
+    check(store_bytes(store) < 4 << 20, "%llu bytes", (unsigned long long)store_bytes(store));
+    store_release(store);
+  }
 }
 
 /* ---- saving ---- */
@@ -308,25 +355,10 @@ static void test_saving(void) {
     store_release(store);
   }
 
-  /* A gap stays one. */
-  const char *gap = in_directory(0, "gap.tfprof");
-  struct dump_writer *writer = begin(gap, "monotonic");
-  dump_writer_clock(writer, &(struct dump_clock){10, 1000000010, 0, 5}, &error);
-  write_threads(writer);
-  write_model(writer, 0, FRAME);
-  dump_writer_skip(writer, schema_tables[TABLE_ops].dump_id, 3 * FRAME, &error);
-  write_model(writer, 4 * FRAME, FRAME);
-  end(writer);
+  write_gaps(in_directory(0, "gap.tfprof"), FRAME / 2);
   uint32_t run;
-  struct store *store = open_store(gap, NULL);
+  struct store *store = open_store(in_directory(0, "gap.tfprof"), NULL);
   check(read_open(store, in_directory(1, "spans.tfprof"), &run, &error) == TFPROF_OK && run == 2, "a second run");
-  struct snapshot *ops = take(store, TABLE_ops);
-  check(value_at(ops, 0, FRAME).integer == id_make(1, 4 * FRAME), "row numbers after a gap");
-  check(snapshot_find_id(ops, id_make(1, 2 * FRAME)) == -1 &&
-            snapshot_find_id(ops, id_make(1, 4 * FRAME + 1)) == FRAME + 1,
-        "ids");
-  snapshot_release(ops);
-  check(diagnosed(store, "lost_rows") == 3 * FRAME, "the gap is not told");
   const char *several = in_directory(2, "several");
   check(dump_save(store, several, &error) == TFPROF_OK, "two profiles cannot be saved: %s", error.message);
   check(dump_save(store, several, &error) == TFPROF_USAGE, "a directory is written over");
@@ -484,6 +516,7 @@ int main(void) {
   test_odd_spans();
   test_damage();
   test_saving();
+  test_gaps();
   test_paths();
   test_no_memory();
   return check_result();

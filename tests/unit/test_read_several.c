@@ -1,14 +1,16 @@
-/* test_read_several.c: a directory of traces is opened by several threads as it is by one: profiles in the order of the
-** names, the same rows, texts with the same numbers.
+/* test_read_several.c: a directory of profiles is opened by several threads as it is by one: profiles in the order of
+** the names, the same rows, texts with the same numbers.
 **
-** Among the files are one that is damaged, one under two names, and one of a format that is not read apart.  Then
-** memory runs out and the user presses Ctrl-C, at every place.
+** Among the files are one that is damaged, one under two names, and checkpoints, which know tensors by the numbers of
+** texts; dumps, which know texts by their numbers, are a directory of their own.  Then memory runs out and the user
+** presses Ctrl-C, at every place.
 */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "read/read.h"
+#include "read/dump_reader.h"
+#include "store/private.h"
 #include "check.h"
 #include "scratch.h"
 
@@ -35,7 +37,10 @@ void *realloc(void *memory, size_t size) { return is_refused() ? NULL : __libc_r
 
 static const char *const fixtures[] = {"accelerators.json", "base_time.json", "collectives.json", "memory.json",
                                        "odd_texts.json",    "old_2021.json",  "python.json",      "times.json"};
-enum { FIXTURES = sizeof fixtures / sizeof *fixtures };
+enum { PROFILES = sizeof fixtures / sizeof *fixtures + 3 };
+static const char *const checkpoints[] = {"v1.ckpt", "v2.ckpt.index", "v2.ckpt.data-00000-of-00001"};
+static const char *const dumps[] = {"dumps/rank0.tfprof", "dumps/rank1.tfprof", "dumps/rank2.tfprof"};
+enum { DUMPS = sizeof dumps / sizeof *dumps };
 
 static void copy(const char *from_directory, const char *name, const char *to) {
   char from[1024], bytes[65536];
@@ -48,7 +53,14 @@ static void copy(const char *from_directory, const char *name, const char *to) {
 }
 
 static void write_files(void) {
-  for (unsigned i = 0; i < FIXTURES; i++) copy("tests/fixtures/kineto", fixtures[i], fixtures[i]);
+  for (unsigned i = 0; i < sizeof fixtures / sizeof *fixtures; i++) {
+    copy("tests/fixtures/kineto", fixtures[i], fixtures[i]);
+  }
+  for (unsigned i = 0; i < sizeof checkpoints / sizeof *checkpoints; i++) {
+    copy("tests/golden/checkpoints", checkpoints[i], checkpoints[i]);
+  }
+  if (mkdir(test_path("dumps"), 0700)) abort();
+  for (unsigned i = 0; i < DUMPS; i++) copy("tests/golden/dump-1", "ops.tfprof", dumps[i]);
   copy("tests/fuzz/corpus/memory_snapshot", "protocol-4", "n.pickle");
   FILE *file = fopen(test_path("damaged.json"), "wb");
   if (!file || fputs("{\"traceEvents\":[{\"ph\":\"X\",\"name\":", file) < 0 || fclose(file)) abort();
@@ -115,7 +127,7 @@ static void test_order(void) {
     enum tfprof_status status = read_open(store, test_directory, &run, &error);
     check(!status, "with %d threads: %s", threads, error.message);
     if (status) exit(1);
-    check(store_profile_count(store) == FIXTURES + 1, "%zu profiles", store_profile_count(store));
+    check(store_profile_count(store) == PROFILES, "%zu profiles", store_profile_count(store));
     const char *before = "";
     for (size_t i = 0; i < store_profile_count(store); i++) {
       const struct profile *profile = store_profile_at(store, i);
@@ -142,12 +154,13 @@ static void test_order(void) {
 }
 
 /* Each file by itself has the same rows. */
-static void test_alone(void) {
+static void test_alone(const char *directory, size_t profiles) {
   setenv("TFPROF_THREADS", "3", 1);
   struct store *store = create(NULL);
   struct tfprof_error error;
   uint32_t run;
-  if (read_open(store, test_directory, &run, &error)) abort();
+  if (read_open(store, directory, &run, &error)) abort();
+  check(store_profile_count(store) == profiles, "%zu profiles of %s", store_profile_count(store), directory);
   for (size_t i = 0; i < store_profile_count(store); i++) {
     struct store *alone = create(NULL);
     const char *path = pool_text(store_pool(store), store_profile_at(store, i)->path);
@@ -156,6 +169,27 @@ static void test_alone(void) {
     store_release(alone);
   }
   store_release(store);
+}
+
+/* Texts of a dump that it has numbered already go over with it, to other numbers. */
+static void test_adopted_late(void) {
+  const char *path = test_path(dumps[1]);
+  struct tfprof_error error;
+  struct store *store = create(NULL), *apart = store_create_apart(store), *alone = create(NULL);
+  uint32_t run, other;
+  string_id id;
+  for (char text[] = "a"; *text <= 'z'; ++*text) pool_intern(store_pool(store), text, 1, &id);
+  if (!apart || store_add_run(apart, path, NULL, &run, &error) || dump_read_format.open(apart, run, path, &error) ||
+      profile_load_all(apart->pending.items[0], &error) || store_add_run(store, path, NULL, &run, &error)) {
+    abort();
+  }
+  check(!store_adopt(store, run, apart, &error), "not adopted: %s", error.message);
+  store_release(apart);
+  store_publish_run(store, run);
+  if (read_open(alone, path, &other, &error)) abort();
+  check(content(store, path) == content(alone, path), "texts are others");
+  store_release(store);
+  store_release(alone);
 }
 
 static atomic_int questions_left;
@@ -184,7 +218,7 @@ static void test_giving_up(bool by_memory) {
     if (status) {
       check(store_profile_count(store) == 0 && store_run_count(store) == 0, "at %d: something is open", number);
       check(!read_open(store, test_directory, &run, &error), "at %d: not afterwards: %s", number, error.message);
-      check(store_profile_count(store) == FIXTURES + 1, "%zu profiles", store_profile_count(store));
+      check(store_profile_count(store) == PROFILES, "%zu profiles", store_profile_count(store));
     }
     store_release(store);
     if (!was_refused) break;
@@ -196,7 +230,9 @@ int main(void) {
   make_test_directory();
   write_files();
   test_order();
-  test_alone();
+  test_alone(test_directory, PROFILES);
+  test_alone(test_path("dumps"), DUMPS);
+  test_adopted_late();
   test_giving_up(false);
   if (CAN_REFUSE) test_giving_up(true);
   return check_result();

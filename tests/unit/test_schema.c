@@ -56,7 +56,8 @@ static void test_column(const struct table_spec *table, int index) {
 
   if (column->type == TYPE_REFERENCE) {
     check(column->target < TABLE_count, "%s.%s: refers to no table", where, name);
-    check(ends_with(name, "_id"), "%s.%s: a reference, but its name does not end with _id", where, name);
+    check(ends_with(name, "_id") || column->visibility == INTERNAL_COLUMN,
+          "%s.%s: a reference, but its name does not end with _id", where, name);
   } else {
     check(column->target == SCHEMA_NO_TABLE, "%s.%s: has a target, but is no reference", where, name);
     check(!ends_with(name, "_id"), "%s.%s: ends with _id, but is no reference", where, name);

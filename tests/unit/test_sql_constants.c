@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "linked.h"
 #include "vtab/connection.h"
 
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
 static int failures;
 static sqlite3 *db;
@@ -33,7 +33,7 @@ static void expect(const char *sql, sqlite3_int64 expected) {
 int main(void) {
   char *message = NULL;
   bool is_of_other_build;
-  if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL)) abort();
+  if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) abort();
   ask("SELECT tfprof_open('" TFPROF_SOURCE_DIRECTORY "/tests/fuzz/corpus/tensorflow/profile')");
   struct connection *connection = connection_find(db, &is_of_other_build);
   const struct profile *profile = connection ? store_profile_at(connection->store, 0) : NULL;

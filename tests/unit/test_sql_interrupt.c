@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "linked.h"
 #include "ops_dump.h"
 #include "scratch.h"
 
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
 enum { FRAMES = 80, ROWS = FRAMES * DUMP_FRAME_ROWS, ROUNDS = 12 };
 
@@ -50,7 +50,7 @@ int main(void) {
     sqlite3_int64 answer = 0;
     pthread_t thread;
     snprintf(open, sizeof open, "SELECT tfprof_open('%s')", path);
-    if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL) || ask(db, open, &answer)) abort();
+    if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true) || ask(db, open, &answer)) abort();
     delay_us = 1000L << round / 2; /* 1 ms to 32 ms */
     if (pthread_create(&thread, NULL, interrupt, db)) abort();
     int result = ask(db, question, &answer);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "linked.h"
 #include "ops_dump.h"
 #include "scratch.h"
 
@@ -22,7 +23,6 @@ int main(void) {
 }
 #else
 
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
 /* The allocator of libc under the names that programs call. */
 void *__libc_malloc(size_t size);
@@ -91,7 +91,7 @@ static bool try(long number) {
   snprintf(open, sizeof open, "SELECT tfprof_open('%s')", path);
   if (sqlite3_open(":memory:", &db)) abort();
   countdown = number;
-  bool is_loaded = sqlite3_tfprof_init(db, &message, NULL) == SQLITE_OK;
+  bool is_loaded = tfprof_attach(db, &message, true) == SQLITE_OK;
   bool is_open = is_loaded && ask(db, open, &answer) == SQLITE_OK;
   for (int i = 0; i < QUESTIONS && is_open; i++) {
     int result = ask(db, questions[i].sql, &answer);
@@ -117,7 +117,7 @@ static void learn(void) {
   char *message = NULL, open[400];
   sqlite3_int64 answer;
   snprintf(open, sizeof open, "SELECT tfprof_open('%s')", path);
-  if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL) || ask(db, open, &answer)) abort();
+  if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true) || ask(db, open, &answer)) abort();
   for (int i = 0; i < QUESTIONS; i++) {
     if (ask(db, questions[i].sql, &questions[i].answer) || questions[i].answer <= 0) {
       wrong("cannot be answered", questions[i].sql, -1, questions[i].answer);

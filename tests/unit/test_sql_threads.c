@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "linked.h"
 #include "ops_dump.h"
 #include "scratch.h"
 
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
 enum { THREADS = 2, ROUNDS = 4, ROWS = 2000 };
 
@@ -41,7 +41,7 @@ static void *work(void *context) {
   for (int round = 0; round < ROUNDS; round++) {
     sqlite3 *db;
     char *message = NULL, sql[400];
-    if (sqlite3_open(":memory:", &db) || sqlite3_tfprof_init(db, &message, NULL)) abort();
+    if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) abort();
     snprintf(sql, sizeof sql, "SELECT tfprof_open('%s')", worker->path);
     ask(worker, db, sql, -1);
     ask(worker, db, "SELECT count(*) FROM ops", ROWS);
@@ -52,7 +52,7 @@ static void *work(void *context) {
     ask(worker, db, "SELECT count(*) > 0 FROM ops WHERE name LIKE 'OP %' AND name REGEXP '1'", -1);
     ask(worker, db, "SELECT count(*) FROM ops WHERE regexp_full_match('op [0-9]+', name)", ROWS);
     ask(worker, db, "SELECT count(*) >= 0 FROM advise", -1);
-    if (sqlite3_tfprof_init(db, &message, NULL)) abort();
+    if (tfprof_attach(db, &message, true)) abort();
     ask(worker, db, "SELECT tfprof_close(id) FROM runs", -1);
     ask(worker, db, "SELECT count(*) FROM ops", 0);
     if (sqlite3_close(db) != SQLITE_OK) {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linked.h"
 #include "vtab/stored_select.h"
 
-int sqlite3_tfprof_init(sqlite3 *db, char **message, const void *api);
 
 #define CHECK(name, saves) \
   "SELECT '" name "' AS check_name, 'info' AS severity, '' AS subject, '' AS message, 1.0 AS value, " \
@@ -30,7 +30,11 @@ const struct stored_select stored_selects[] = {
     {"check_low", "check", "Finds something.", NULL, CHECK("low", "5")},
     {"check_high", "check", "Finds more.", NULL, CHECK("high", "50")},
     {"check_null", "check", "Finds what saves nothing.", NULL, CHECK("null", "NULL")},
+    {"check_overflow", "check", "Fails when it runs, after a row.", NULL,
+     CHECK("overflow", "1") " UNION ALL SELECT 'overflow', 'info', '', '', sum(x), 2.0, 1, '', '' "
+     "FROM (SELECT 9223372036854775807 AS x UNION ALL SELECT 1)"},
     {"check_short", "check", "Lacks columns.", NULL, "SELECT 'short' AS check_name"},
+    {"advise", "view", "All findings.", NULL, "SELECT * FROM temp.tfprof_findings ORDER BY saves_ns DESC NULLS LAST"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -60,7 +64,7 @@ static void expect(const char *sql, const char *expected) {
 
 static void load(void) {
   char *message = NULL;
-  if (sqlite3_tfprof_init(db, &message, NULL)) {
+  if (tfprof_attach(db, &message, true)) {
     printf("loading: %s\n", message ? message : "");
     failures++;
   }
@@ -71,13 +75,24 @@ int main(void) {
   if (sqlite3_open(":memory:", &db)) abort();
   load();
   expect("SELECT name, kind FROM tfprof_views WHERE kind <> 'broken'",
-         "counts|view|over_counts|view|repeat|function|check_low|check|check_high|check|check_null|check|advise|view");
+         "counts|view|over_counts|view|repeat|function|check_low|check|check_high|check|check_null|check|"
+         "check_overflow|check|advise|view");
   expect("SELECT name, message FROM tfprof_views WHERE kind = 'broken'",
          "no_column|no such column: nonsense|no_syntax|near \"SELEC\": syntax error|"
          "broken_function|broken_function: no such column: nonsense|"
          "clash|clash: duplicate column name: a|check_short|no such column: severity");
   expect("SELECT n > 20 FROM over_counts", "1");
-  expect("SELECT check_name FROM advise", "high|low|null");
+  /* A check that fails tells so, beside what it found before; the others answer. */
+  expect("SELECT check_name, message FROM advise",
+         "check_high||check_low||check_overflow||check_null||check_overflow|The check check_overflow could not be answered: integer overflow|"
+         "check_short|The check check_short could not be answered: no such column: severity");
+  expect("SELECT severity, subject, value > threshold, length(suggestion) > 0, evidence FROM advise "
+         "WHERE check_name = 'check_short'",
+         "warning|the check check_short|1|1|SELECT sql, message FROM tfprof_views WHERE name = 'check_short'");
+  expect("SELECT subject FROM tfprof_findings WHERE check_name IN ('check_short', 'none', 'counts', NULL)",
+         "the check check_short");
+  expect("SELECT check_name FROM tfprof_findings WHERE check_name = 'CHECK_SHORT' COLLATE NOCASE", "check_short");
+  expect("SELECT count(*) FROM tfprof_findings AS a JOIN tfprof_findings AS b USING (check_name)", "8");
 
   expect("SELECT i FROM repeat(2, 4)", "2|3|4");
   expect("SELECT i, text FROM temp.repeat(2, 2)", "2|:no");
@@ -102,11 +117,13 @@ int main(void) {
   expect("DROP VIEW temp.advise", "");
   expect("SELECT name, kind FROM tfprof_views WHERE message LIKE 'not there;%'",
          "counts|view|check_low|check|advise|view");
+  expect("SELECT message FROM tfprof_findings WHERE check_name = 'check_low'",
+         "The check check_low could not be answered: no such table: temp.check_low");
   expect("SELECT tfprof_views_create()", "3");
   expect("SELECT tfprof_views_create()", "0");
-  expect("SELECT check_name FROM advise", "high|low|null");
+  expect("SELECT count(*) FROM advise", "6");
   load();
-  expect("SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'", "8");
+  expect("SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'", "9");
   if (sqlite3_close(db)) {
     printf("the connection cannot be closed\n");
     failures++;

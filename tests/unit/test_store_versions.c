@@ -247,7 +247,7 @@ static void test_catalogue(void) {
 
   int64_t known = number_at(profiles, COLUMN_profiles_diagnostic_count, 0);
   struct snapshot *diagnostics = take(store, TABLE_diagnostics, "1");
-  check(known == 0 && diagnostics->rows == 2, "%llu diagnostics", (unsigned long long)diagnostics->rows);
+  check(known == 2 && diagnostics->rows == 2, "%llu diagnostics", (unsigned long long)diagnostics->rows);
   check(!strcmp(text_at(diagnostics, COLUMN_diagnostics_reason, 0), "verified"), "reason");
   check(!strcmp(text_at(diagnostics, COLUMN_diagnostics_table_name, 0), "kernels"), "table");
   check(number_at(diagnostics, COLUMN_diagnostics_offset, 0) == 77, "offset");
@@ -297,8 +297,9 @@ static void test_catalogue(void) {
   store_add_profile(store, cancelled, &fake_source, fake, &profile, &error);
   check(profile_add_segment(profile, TABLE_ops, (uint64_t)1 << 36, 1, NULL, NULL, NULL, &error) == TFPROF_LIMIT,
         "too many rows");
-  check(add_rows(profile, TABLE_ops, 5, 5, &error) == TFPROF_OK, "rows");
-  check(add_rows(profile, TABLE_ops, 9, 5, &error) == TFPROF_USAGE, "rows overlap");
+  check(add_rows(profile, TABLE_ops, 0, 5, &error) == TFPROF_OK, "rows");
+  check(add_rows(profile, TABLE_ops, 4, 5, &error) == TFPROF_USAGE, "rows overlap");
+  check(add_rows(profile, TABLE_ops, 6, 5, &error) == TFPROF_USAGE, "rows leave a gap");
   check(store_profile_count(store) == 3, "an unpublished profile is seen");
   store_cancel_run(store, cancelled);
   check(freed == freed_before + 1, "a cancelled profile is not freed");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "read/json/trace.h"
+#include "read/rows/text_buffer.h"
 
 /* The events of ranges lie all over the file and are read window by window; a window grows for an event of more bytes,
 ** up to the most that the reader took for an event. */
@@ -22,26 +23,9 @@ void segment_text_free(void *source_data) {
   free(text);
 }
 
-struct writer { char *bytes; size_t length, capacity; bool failed; };
-
-static void put(struct writer *w, const char *bytes, size_t length) {
-  if (w->length + length > w->capacity) {
-    size_t capacity = (w->length + length) * 2;
-    char *grown = realloc(w->bytes, capacity);
-    if (!grown) {
-      w->failed = true;
-      return;
-    }
-    w->bytes = grown;
-    w->capacity = capacity;
-  }
-  memcpy(w->bytes + w->length, bytes, length);
-  w->length += length;
-}
-
 /* A text as it stands in the file, made valid where a writer left control characters or the quotes of its own in it. */
-static void put_string(struct writer *w, const char *text, size_t length) {
-  put(w, "\"", 1);
+static void put_string(struct text_buffer *w, const char *text, size_t length) {
+  text_buffer_add(w, "\"", 1);
   size_t plain = 0;
   for (size_t i = 0; i < length; i++) {
     unsigned char c = (unsigned char)text[i];
@@ -50,34 +34,34 @@ static void put_string(struct writer *w, const char *text, size_t length) {
       continue;
     }
     if (c >= 0x20 && c != '"' && c != '\\') continue;
-    put(w, text + plain, i - plain);
+    text_buffer_add(w, text + plain, i - plain);
     plain = i + 1;
     char escape[7] = "\\u00";
     static const char digits[] = "0123456789abcdef";
     escape[4] = digits[c >> 4];
     escape[5] = digits[c & 15];
-    put(w, escape, 6);
+    text_buffer_add(w, escape, 6);
   }
-  put(w, text + plain, length - plain);
-  put(w, "\"", 1);
+  text_buffer_add(w, text + plain, length - plain);
+  text_buffer_add(w, "\"", 1);
 }
 
-static void put_member(struct writer *w, const struct field *key, const struct field *value) {
-  put(w, w->length ? "," : "{", 1);
+static void put_member(struct text_buffer *w, const struct field *key, const struct field *value) {
+  text_buffer_add(w, w->length ? "," : "{", 1);
   put_string(w, key->text, key->length);
-  put(w, ":", 1);
+  text_buffer_add(w, ":", 1);
   if (value->kind == FIELD_TEXT) {
     put_string(w, value->text, value->length);
   } else if (value->kind == FIELD_NESTED) {
     char *copy = malloc(text_compact_room(value->text, value->length));
-    if (copy) put(w, copy, text_compact(value->text, value->length, copy));
+    if (copy) text_buffer_add(w, copy, text_compact(value->text, value->length, copy));
     else w->failed = true;
     free(copy);
   } else if (value->kind == FIELD_LITERAL && !scan_key_is(value, "true") && !scan_key_is(value, "false") &&
              !scan_key_is(value, "null")) {
     put_string(w, value->text, value->length); /* NaN, Infinity: no JSON */
   } else {
-    put(w, value->text, value->length);
+    text_buffer_add(w, value->text, value->length);
   }
 }
 
@@ -96,7 +80,7 @@ static bool has_member(const struct field *object, const struct field *name) {
 
 /* The members that no column took, and those of `end_args`, which replace others of their names. Empty: none. */
 static void put_rest(struct worker *worker, const char *text, size_t length, const struct field *end_args,
-                     struct writer *w) {
+                     struct text_buffer *w) {
   w->length = 0;
   if (!emit_dry(worker, text, length)) return;
   struct field event = {.text = text, .length = (uint32_t)length}, key, value, name, argument;
@@ -116,7 +100,7 @@ static void put_rest(struct worker *worker, const char *text, size_t length, con
     for (struct member_cursor args = scan_members(end_args); scan_next(&args, &name, &argument);)
       put_member(w, &name, &argument);
   }
-  if (w->length) put(w, "}", 1);
+  if (w->length) text_buffer_add(w, "}", 1);
 }
 
 struct loading_rows {
@@ -124,7 +108,7 @@ struct loading_rows {
   const struct segment *segment;
   const struct segment_text *text;
   struct worker *worker;
-  struct writer writer;
+  struct text_buffer writer;
   struct end_args { char *text; uint32_t length; } *end_args; /* of ranges, by row; owned; padding follows */
   int64_t *values;
   uint64_t mended, mended_offset; /* rows with bytes that are not UTF-8, and the event of the first */
@@ -263,8 +247,9 @@ static enum tfprof_status each_far_event(struct loading_rows *l, const struct fa
                                                                     size_t, struct tfprof_error *),
                                          struct tfprof_error *error) {
   size_t size = FAR_WINDOW_BYTES, got = 0;
-  char *buffer = malloc(size + SCAN_PADDING);
-  enum tfprof_status status = buffer ? TFPROF_OK : error_no_memory(error);
+  char *buffer = NULL;
+  size_t capacity = 0;
+  enum tfprof_status status = array_reserve(buffer, capacity, size + SCAN_PADDING) ? TFPROF_OK : error_no_memory(error);
   for (uint32_t i = 0; i < count && !status;) {
     uint64_t start = events[i].offset;
     status = source_prefix(l->profile->source_data, start, size, buffer, &got, error);
@@ -283,9 +268,7 @@ static enum tfprof_status each_far_event(struct loading_rows *l, const struct fa
       continue;
     }
     size *= 4;
-    char *grown = realloc(buffer, size + SCAN_PADDING);
-    if (grown) buffer = grown;
-    else status = error_no_memory(error);
+    if (!array_reserve(buffer, capacity, size + SCAN_PADDING)) status = error_no_memory(error);
   }
   free(buffer);
   return status;
@@ -323,7 +306,7 @@ static enum tfprof_status load_rows(struct profile *profile, struct segment *seg
     segment_diagnose(segment, schema_tables[segment->table].column_count - 1u, "warning", "not_utf8", (int64_t)l.mended,
                      (int64_t)l.mended_offset, "attributes: " NOT_UTF8_MESSAGE);
   }
-  free(l.writer.bytes);
+  text_buffer_free(&l.writer);
   return status;
 }
 
@@ -363,4 +346,20 @@ enum tfprof_status attributes_load(struct profile *profile, struct segment *segm
     }
   }
   return TFPROF_OK;
+}
+
+static bool is_to_verify(const struct segment *segment) {
+  const struct segment_text *text = segment->source_data;
+  return text && !text->is_utf8;
+}
+
+enum tfprof_status attributes_verify(struct profile *profile, struct tfprof_error *error) {
+  struct tfprof_error reason;
+  enum tfprof_status status = source_check(profile->source_data, &reason);
+  if (status == TFPROF_NOT_FOUND || status == TFPROF_REPLACED || status == TFPROF_IO) {
+    profile_tell_file(profile, &reason);
+    return TFPROF_OK;
+  }
+  if (status && error) *error = reason;
+  return status ? status : profile_load_some(profile, is_to_verify, error);
 }

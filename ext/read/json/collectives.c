@@ -89,44 +89,49 @@ static int64_t cached_ranks(struct trace *trace, struct ranks_cache *cache, cons
   return slot->id;
 }
 
+static int64_t end_of(const struct trace *trace, const struct collective *c) {
+  int64_t start = trace_time(trace, c->start_ns), duration = trace_duration(start, c->dur_ns);
+  return start == ROW_NULL || duration == ROW_NULL ? ROW_NULL : start + duration;
+}
+
 enum tfprof_status collectives_add(struct trace *trace, struct profile *profile) {
   struct collective *all = trace->collectives.items;
   size_t count = trace->collectives.count;
   if (!count) return TFPROF_OK;
   if (count > UINT32_MAX / 2) return TFPROF_LIMIT;
-  struct lane_table ops; /* External id -> op */
-  uint32_t *op_of = malloc(count * sizeof *op_of), *rows = malloc(count * sizeof *rows),
-           *by_id = malloc(2 * count * sizeof *by_id);
+  struct row_map ops = {0}; /* External id -> op, UINT32_MAX: none */
+  uint32_t *op_of = malloc(count * sizeof *op_of), *rows = malloc(count * sizeof *rows);
   bool *is_paired = calloc(count, sizeof *is_paired);
-  bool ok = lane_table_init(&ops) && op_of && rows && by_id && is_paired;
+  bool ok = op_of && rows && is_paired;
   for (size_t i = 0; ok && i < count; i++) {
     if (all[i].is_kernel || all[i].correlation == ROW_NULL) continue;
-    uint32_t before = ops.count, at = lane_intern(&ops, (struct lane_key){{(uint64_t)all[i].correlation, 0, 0}});
+    uint32_t before = ops.count, at = row_map_number(&ops, (struct row_key){{(uint64_t)all[i].correlation, 0, 0}});
     if (at == INTERN_NONE) ok = false;
-    else if (at == before) by_id[at] = (uint32_t)i;
+    else if (at == before) ops.values[at] = (uint32_t)i;
   }
   for (size_t i = 0; ok && i < count; i++) {
     op_of[i] = UINT32_MAX;
     if (!all[i].is_kernel || all[i].correlation == ROW_NULL) continue;
-    uint32_t before = ops.count, at = lane_intern(&ops, (struct lane_key){{(uint64_t)all[i].correlation, 0, 0}});
+    uint32_t before = ops.count, at = row_map_number(&ops, (struct row_key){{(uint64_t)all[i].correlation, 0, 0}});
     if (at == INTERN_NONE) ok = false;
-    else if (at == before) by_id[at] = UINT32_MAX;
-    else op_of[i] = by_id[at];
+    else if (at == before) ops.values[at] = UINT32_MAX;
+    else op_of[i] = ops.values[at];
     if (op_of[i] != UINT32_MAX) is_paired[op_of[i]] = true;
   }
   uint32_t made = 0;
   for (size_t i = 0; ok && i < count; i++) {
     if (all[i].is_kernel || !is_paired[i]) rows[made++] = (uint32_t)i;
   }
-  struct maker m = {.status = TFPROF_NO_MEMORY};
-  if (ok) maker_start(&m, profile, TABLE_collectives, made, 0);
+  enum tfprof_status status = ok ? TFPROF_OK : error_no_memory(trace->error);
+  struct eager_rows m;
+  eager_rows_begin(&m, profile, TABLE_collectives, made, &status, trace->error);
 #define EACH(column, expression) \
-  for (uint32_t i = 0; !m.status && i < made; i++) { \
+  for (uint32_t i = 0; !status && i < made; i++) { \
     const struct collective *c = &all[rows[i]], *op = op_of[rows[i]] != UINT32_MAX ? &all[op_of[rows[i]]] : c; \
     (void)op; \
     m.values[i] = (expression); \
   } \
-  if (!m.status) maker_set(&m, COLUMN_collectives_##column)
+  eager_rows_set(&m, COLUMN_collectives_##column)
 #define TEXT(field) (c->field ? (int64_t)c->field : op->field ? (int64_t)op->field : ROW_NULL)
 #define NUMBER(field) (c->field != ROW_NULL ? c->field : op->field)
   struct ranks_cache cache[64] = {{0, 0, 0, false}};
@@ -141,17 +146,16 @@ enum tfprof_status collectives_add(struct trace *trace, struct profile *profile)
   EACH(op_id, op != c || !c->is_kernel ? (int64_t)op->row : ROW_NULL);
   EACH(kernel_id, c->is_kernel ? (int64_t)c->row : ROW_NULL);
   EACH(sequence_number, NUMBER(sequence));
-  EACH(start_ns, c->start_ns + trace->base_ns);
-  EACH(dur_ns, c->dur_ns);
-  EACH(end_ns, c->dur_ns == ROW_NULL ? ROW_NULL : c->start_ns + c->dur_ns + trace->base_ns);
+  EACH(start_ns, trace_time(trace, c->start_ns));
+  EACH(dur_ns, trace_duration(trace_time(trace, c->start_ns), c->dur_ns));
+  EACH(end_ns, end_of(trace, c));
 #undef EACH
 #undef TEXT
 #undef NUMBER
-  enum tfprof_status status = ok ? maker_finish(&m) : TFPROF_NO_MEMORY;
-  lane_table_free(&ops);
+  eager_rows_end(&m);
+  row_map_free(&ops);
   free(op_of);
   free(rows);
-  free(by_id);
   free(is_paired);
   return status;
 }

@@ -97,7 +97,7 @@ static void emit_collective(struct worker *w, bool is_kernel, uint64_t row, int6
       .out_elements = take_integer(w, KEY_OUT_ELEMENTS), .sequence = take_integer(w, KEY_COLLECTIVE_SEQUENCE),
       .correlation = take_integer(w, KEY_EXTERNAL_ID)};
   if (w->is_dry) return;
-  struct collective *item = list_add(&w->collectives, sizeof *item);
+  struct collective *item = list_add(&w->collectives);
   if (item) *item = found;
   else w->no_memory = true;
 }
@@ -162,7 +162,7 @@ static void emit_op(struct worker *w, enum category category) {
   if (category == CATEGORY_PYTHON) {
     int64_t id = peek_integer(w, KEY_PYTHON_ID), parent = peek_integer(w, KEY_PYTHON_PARENT);
     if (!w->is_dry && (!has(w, KEY_CALL_STACK) || !w->fields[KEY_CALL_STACK].length) && name != ROW_NULL) {
-      struct python_frame *frame = list_add(&w->python_frames, sizeof *frame);
+      struct python_frame *frame = list_add(&w->python_frames);
       if (frame) *frame = (struct python_frame){id, parent, row, (uint32_t)name};
       else w->no_memory = true;
     }
@@ -518,7 +518,7 @@ static void emit_metadata(struct worker *w) {
   uint64_t flags = LANE_HOST;
   uint64_t pid = lane_word(w, KEY_PID, LANE_PID_IS_TEXT, &flags, &pid_text);
   uint64_t tid = lane_word(w, KEY_TID, LANE_TID_IS_TEXT, &flags, &tid_text);
-  struct lane_name *item = list_add(&w->lane_names, sizeof *item);
+  struct lane_name *item = list_add(&w->lane_names);
   if (!item) {
     w->no_memory = true;
     return;
@@ -557,7 +557,7 @@ static void emit_half(struct worker *w, bool is_begin, bool is_async) {
     return;
   }
   if (is_async) half.id = async_id(w);
-  struct half_event *item = list_add(&w->halves, sizeof *item);
+  struct half_event *item = list_add(&w->halves);
   if (item) *item = half;
   else w->no_memory = true;
 }

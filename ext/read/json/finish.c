@@ -5,75 +5,6 @@
 
 #include "read/json/trace.h"
 
-/* ---- the trace's own memory ---- */
-
-void trace_fail(struct trace *trace, enum tfprof_status status) {
-  if (trace->status) return;
-  trace->status = status;
-  if (status == TFPROF_NO_MEMORY) error_no_memory(trace->error);
-  else if (status == TFPROF_INTERRUPTED) error_set(trace->error, status, "interrupted");
-  else error_at(trace->error, status, trace->path, 0, "holds more than can be numbered (2^31 rows, 2^32 texts)");
-}
-
-bool trace_init(struct trace *trace, struct store *store, const char *path, struct tfprof_error *error) {
-  memset(trace, 0, sizeof *trace);
-  trace->store = store;
-  trace->pool = store_pool(store);
-  trace->path = path;
-  trace->error = error;
-  trace->rank = trace->world_size = -1;
-  bool ok = lane_table_init(&trace->lanes) && lane_table_init(&trace->devices) && lane_table_init(&trace->frames) &&
-            lane_table_init(&trace->stacks);
-  /* The host is the first device of every trace. */
-  if (ok) ok = lane_intern(&trace->devices, (struct lane_key){{DEVICE_CPU, 0, 0}}) == 0;
-  if (!ok) trace_free(trace);
-  return ok;
-}
-
-void trace_free(struct trace *trace) {
-  struct chunk **chunks = trace->chunks.items;
-  for (size_t i = 0; i < trace->chunks.count; i++) chunk_free(chunks[i]);
-  struct member *members = trace->members.items;
-  for (size_t i = 0; i < trace->members.count; i++) free(members[i].value);
-  lane_table_free(&trace->lanes);
-  lane_table_free(&trace->devices);
-  lane_table_free(&trace->frames);
-  lane_table_free(&trace->stacks);
-  struct list *lists[] = {&trace->chunks,        &trace->lane_infos, &trace->device_infos, &trace->frame_texts,
-                          &trace->stack_items,   &trace->lane_names, &trace->halves,       &trace->collectives,
-                          &trace->python_frames, &trace->members};
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) list_free(lists[i]);
-  free(trace->scratch);
-  memset(trace, 0, sizeof *trace);
-}
-
-/* ---- small tables ---- */
-
-void maker_start(struct maker *m, struct profile *profile, unsigned table, uint32_t rows, uint64_t first_row) {
-  *m = (struct maker){profile, table, rows, NULL, malloc(((size_t)rows + 1) * sizeof *m->values), TFPROF_OK};
-  struct column_set raw = {{0, 0}};
-  if (!m->values) m->status = TFPROF_NO_MEMORY;
-  else m->status = profile_add_segment(profile, table, first_row, rows, &raw, NULL, &m->segment, NULL);
-}
-
-static void set_column(struct segment *segment, unsigned column, struct column *value) {
-  segment->columns[column] = value;
-  column_set_add(&segment->is_raw, column);
-}
-
-void maker_set(struct maker *m, unsigned column) {
-  if (m->status || !m->segment) return;
-  struct column *made = pack_values(m->values, m->rows, schema_tables[m->table].columns[column].type == TYPE_REAL);
-  if (made) set_column(m->segment, column, made);
-  else m->status = TFPROF_NO_MEMORY;
-}
-
-enum tfprof_status maker_finish(struct maker *m) {
-  free(m->values);
-  m->values = NULL;
-  return m->status;
-}
-
 /* ---- chunks ---- */
 
 struct slot_spec { uint16_t column; bool is_time; };
@@ -120,6 +51,73 @@ static struct column *op_types(struct column *types, struct column *names) {
   return made;
 }
 
+/* A stored value; ROW_NULL: none. */
+static int64_t value_at(const struct column *column, uint32_t row) {
+  return column_is_null(column, row) ? ROW_NULL : column_integer(column, row);
+}
+
+/* Moves times by the trace's base. Those beyond all times become NULL and are counted. False: no memory. */
+static bool move_times(struct trace *trace, struct column **place) {
+  struct column *times = *place;
+  uint64_t refused = 0;
+  for (uint32_t row = 0; row < times->rows; row++) {
+    int64_t time = value_at(times, row);
+    refused += time != ROW_NULL && trace_time(trace, time) == ROW_NULL;
+  }
+  trace->problems[PROBLEM_MOVED_TIME].count += refused;
+  if (!refused) {
+    if (times->form != COLUMN_ABSENT) times->base += trace->base_ns;
+    return true;
+  }
+  int64_t *values = malloc(times->rows * sizeof *values);
+  if (!values) return false;
+  for (uint32_t row = 0; row < times->rows; row++) values[row] = trace_time(trace, value_at(times, row));
+  *place = pack_values(values, times->rows, false);
+  column_release(times);
+  free(values);
+  return *place != NULL;
+}
+
+/* Makes NULL, and counts, the durations of what begins at these stored times and ends beyond all. False: no memory. */
+static bool limit_durations(struct trace *trace, const struct column *starts, struct column **place) {
+  struct column *durations = *place;
+  uint64_t refused = 0;
+  for (uint32_t row = 0; row < durations->rows; row++) {
+    int64_t duration = value_at(durations, row);
+    refused += duration != ROW_NULL && trace_duration(value_at(starts, row), duration) == ROW_NULL;
+  }
+  trace->problems[PROBLEM_MOVED_TIME].count += refused;
+  if (!refused) return true;
+  int64_t *values = malloc(durations->rows * sizeof *values);
+  if (!values) return false;
+  for (uint32_t row = 0; row < durations->rows; row++)
+    values[row] = trace_duration(value_at(starts, row), value_at(durations, row));
+  *place = pack_values(values, durations->rows, false);
+  column_release(durations);
+  free(values);
+  return *place != NULL;
+}
+
+/* The slot of a table's column among all slots, or -1. */
+static int slot_of(unsigned first, unsigned count, int column) {
+  for (unsigned i = 0; i < count; i++) {
+    if (slot_specs[first + i].column == column) return (int)i;
+  }
+  return -1;
+}
+
+/* Moves all times of a chunk's table by the trace's base. */
+static bool move_all_times(struct trace *trace, struct chunk_table *t, unsigned schema_table, unsigned first,
+                           unsigned count) {
+  const struct table_spec *spec = &schema_tables[schema_table];
+  for (unsigned i = 0; i < count; i++) {
+    if (slot_specs[first + i].is_time && !move_times(trace, &t->columns[i])) return false;
+  }
+  if (spec->start_column < 0) return true;
+  int start = slot_of(first, count, spec->start_column), duration = slot_of(first, count, spec->dur_column);
+  return start < 0 || duration < 0 || limit_durations(trace, t->columns[start], &t->columns[duration]);
+}
+
 static bool has_texts(enum row_table table) {
   return table != ROWS_counters; /* their args are the rows */
 }
@@ -142,7 +140,8 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
                                   .offsets = far_places ? NULL : t->offsets,
                                   .far_places = far_places,
                                   .row_table = (int)table,
-                                  .has_quotes = trace->problems[PROBLEM_QUOTE].count != 0};
+                                  .has_quotes = trace->problems[PROBLEM_QUOTE].count != 0,
+                                  .is_utf8 = far_places ? !trace->is_other_than_utf8 : chunk->is_utf8};
     if (!far_places) t->offsets = NULL;
     column_set_add(&raw, schema_tables[schema_table].column_count - 1u);
   } else {
@@ -160,29 +159,28 @@ static enum tfprof_status add_segment(struct trace *trace, struct profile *profi
     column_release(*types_place);
     *types_place = types;
   }
+  if (!move_all_times(trace, t, schema_table, first, count)) return TFPROF_NO_MEMORY;
   for (unsigned i = 0; i < count; i++) {
     struct column *column = t->columns[i];
-    if (slot_specs[first + i].is_time && column->form != COLUMN_ABSENT)
-      column->base += trace->base_ns; /* both below 2^62 */
     t->columns[i] = NULL;
     if (column->form == COLUMN_ABSENT &&
         schema_tables[schema_table].start_column != (int)slot_specs[first + i].column) {
       column_release(column); /* what the source does not have may be derived */
       continue;
     }
-    set_column(segment, slot_specs[first + i].column, column);
+    trace_set_column(segment, slot_specs[first + i].column, column);
   }
   const struct table_spec *spec = &schema_tables[schema_table];
   if (spec->start_column >= 0 && segment->columns[spec->start_column] && segment->columns[spec->dur_column]) {
     struct column *end = column_sum(segment->columns[spec->start_column], segment->columns[spec->dur_column]);
     if (!end) return TFPROF_NO_MEMORY;
-    set_column(segment, (unsigned)spec->end_column, end);
+    trace_set_column(segment, (unsigned)spec->end_column, end);
   }
   for (size_t i = 0; i < sizeof constants / sizeof *constants; i++) {
     if (constants[i].rows != table) continue;
     struct column *column = column_constant(t->rows, constants[i].number);
     if (!column) return TFPROF_NO_MEMORY;
-    set_column(segment, constants[i].column, column);
+    trace_set_column(segment, constants[i].column, column);
   }
   return TFPROF_OK;
 }
@@ -215,6 +213,8 @@ static const struct { const char *severity, *reason, *message;
     [PROBLEM_NO_TIME] = {"warning", "no_time", "events without a time were left out"},
     [PROBLEM_TIME_RANGE] = {"warning", "time_out_of_range",
                             "events with a time that is no number, or beyond 146 years, were left out"},
+    [PROBLEM_MOVED_TIME] = {"warning", "time_out_of_range",
+                            "times that baseTimeNanoseconds moves beyond the year 2116 are NULL"},
     [PROBLEM_NEGATIVE] = {"warning", "negative_duration",
                           "events that end before they begin have no duration here; attributes keep it"},
     [PROBLEM_TRUNCATED] = {"error", "truncated", "the file ends in the middle; everything before is served"},
@@ -255,17 +255,15 @@ static void diagnose(struct trace *trace, struct profile *profile) {
   header_describe(trace, profile);
 }
 
-extern const struct profile_source json_source_kineto, json_source_chrome;
-
 enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index,
-                                struct tfprof_error *error) {
+                                const struct profile_source *sources, struct tfprof_error *error) {
   header_read(trace);
   bool is_tensorflow = trace->tensorflow_count && trace->tensorflow_count == trace->rows[ROWS_ops];
   if ((trace->rows[ROWS_ops] && !is_tensorflow) || trace->rows[ROWS_kernels] || trace->rows[ROWS_api_calls])
     trace->is_kineto = true;
   struct profile *profile;
-  enum tfprof_status status = store_add_profile(
-      trace->store, run_number, trace->is_kineto ? &json_source_kineto : &json_source_chrome, index, &profile, error);
+  enum tfprof_status status =
+      store_add_profile(trace->store, run_number, &sources[trace->is_kineto], index, &profile, error);
   if (status) return status; /* the store has freed the index */
   struct far_place *far_places = NULL;
   size_t own_chunks = trace->chunks.count;

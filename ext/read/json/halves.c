@@ -91,7 +91,7 @@ enum tfprof_status halves_match(struct trace *trace, struct far_place **places_o
   }
   uint32_t rows = out.rows[ROWS_ranges].count;
   if (ok && rows) {
-    slot = list_add(&trace->chunks, sizeof *slot);
+    slot = list_add(&trace->chunks);
     ok = slot != NULL;
   }
   if (slot) {
@@ -116,16 +116,15 @@ enum tfprof_status halves_match(struct trace *trace, struct far_place **places_o
 
 /* The stack of every frame; parents first, without recursion. A cycle of parents is cut where it is met. */
 static bool resolve(struct trace *trace, const struct python_frame *frames, size_t count, uint32_t *stacks) {
-  struct lane_table by_id;
-  if (!lane_table_init(&by_id)) return false;
-  uint32_t *of_id = malloc(2 * count * sizeof *of_id), *path = malloc(count * sizeof *path);
+  struct row_map by_id = {0}; /* the frame of an id, UINT32_MAX: it is not in the trace */
+  uint32_t *path = malloc(count * sizeof *path);
   uint8_t *state = calloc(count, 1); /* 1: on the path, 2: done */
-  bool ok = of_id && path && state;
+  bool ok = path && state;
   for (size_t i = 0; ok && i < count; i++) {
     if (frames[i].id == ROW_NULL) continue;
-    uint32_t before = by_id.count, at = lane_intern(&by_id, (struct lane_key){{(uint64_t)frames[i].id, 0, 0}});
+    uint32_t before = by_id.count, at = row_map_number(&by_id, (struct row_key){{(uint64_t)frames[i].id, 0, 0}});
     ok = at != INTERN_NONE;
-    if (at == before) of_id[at] = (uint32_t)i; /* of several with one id the first */
+    if (at == before) by_id.values[at] = (uint32_t)i; /* of several with one id the first */
   }
   for (size_t i = 0; ok && i < count; i++) {
     uint32_t depth = 0, at = (uint32_t)i;
@@ -134,14 +133,14 @@ static bool resolve(struct trace *trace, const struct python_frame *frames, size
       path[depth++] = at;
       if (frames[at].parent == ROW_NULL) break;
       uint32_t before = by_id.count,
-               parent = lane_intern(&by_id, (struct lane_key){{(uint64_t)frames[at].parent, 0, 0}});
+               parent = row_map_number(&by_id, (struct row_key){{(uint64_t)frames[at].parent, 0, 0}});
       if (parent == INTERN_NONE) {
         ok = false;
         break;
       }
-      if (parent == before) of_id[parent] = UINT32_MAX; /* not in the trace; by_id.count never exceeds 2 * count */
-      if (of_id[parent] == UINT32_MAX) break;
-      at = of_id[parent];
+      if (parent == before) by_id.values[parent] = UINT32_MAX;
+      if (by_id.values[parent] == UINT32_MAX) break;
+      at = by_id.values[parent];
     }
     uint32_t stack = depth && at != path[depth - 1] && state[at] == 2 ? stacks[at] : 0;
     while (depth) {
@@ -152,8 +151,7 @@ static bool resolve(struct trace *trace, const struct python_frame *frames, size
       state[at] = 2;
     }
   }
-  lane_table_free(&by_id);
-  free(of_id);
+  row_map_free(&by_id);
   free(path);
   free(state);
   return ok;

@@ -12,6 +12,7 @@
 
 #include "read/json/number.h"
 #include "read/json/trace.h"
+#include "read/rows/text_buffer.h"
 
 enum { MAXIMUM_MESSAGES = 200 };
 
@@ -50,9 +51,9 @@ static void read_device(struct trace *trace, const struct field *object) {
     else if (scan_key_is(&key, "numSms")) info.multiprocessors = integer_or_null(&value);
   }
   if (ordinal == ROW_NULL) return;
-  uint32_t device = lane_intern(&trace->devices, (struct lane_key){{DEVICE_GPU, (uint64_t)ordinal, 0}});
+  uint32_t device = row_map_number(&trace->devices, (struct row_key){{DEVICE_GPU, (uint64_t)ordinal, 0}});
   while (device != INTERN_NONE && trace->device_infos.count <= device) {
-    struct device_info *item = list_add(&trace->device_infos, sizeof *item);
+    struct device_info *item = list_add(&trace->device_infos);
     if (!item) break;
     *item = (struct device_info){0, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL};
   }
@@ -148,10 +149,10 @@ enum tfprof_status header_add_modules(struct trace *trace, struct profile *profi
     if (is_named(&members[i], "tfprofModules")) member = &members[i];
   if (!member) return TFPROF_OK;
   struct field array = value_of(member), element;
-  struct list modules = {0};
+  LIST(struct module) modules = {0};
   bool is_sound = array.kind == FIELD_NESTED && array.text[0] == '[', ok = true;
   for (struct member_cursor cursor = scan_members(&array); ok && is_sound && scan_next(&cursor, NULL, &element);) {
-    struct module *module = list_add(&modules, sizeof *module);
+    struct module *module = list_add(&modules);
     ok = module != NULL;
     is_sound = ok && modules.count < INT32_MAX && read_module(trace, &element, modules.count - 1, module);
   }
@@ -161,16 +162,18 @@ enum tfprof_status header_add_modules(struct trace *trace, struct profile *profi
                      "of it is left out");
   const struct module *all = modules.items;
   if (ok && is_sound && modules.count) {
-    struct maker maker;
-    maker_start(&maker, profile, TABLE_nodes, (uint32_t)modules.count, 0);
-    for (int column = 0; column < MODULE_NUMBERS + MODULE_TEXTS && !maker.status; column++) {
+    enum tfprof_status status = TFPROF_OK;
+    struct eager_rows rows;
+    eager_rows_begin(&rows, profile, TABLE_nodes, modules.count, &status, trace->error);
+    for (int column = 0; column < MODULE_NUMBERS + MODULE_TEXTS && !status; column++) {
       bool is_number = column < MODULE_NUMBERS;
       int which = is_number ? column : column - MODULE_NUMBERS;
-      for (uint32_t i = 0; i < maker.rows; i++)
-        maker.values[i] = is_number ? all[i].numbers[which] : all[i].texts[which];
-      maker_set(&maker, is_number ? module_numbers[which].column : module_texts[which].column);
+      for (uint32_t i = 0; i < rows.count; i++)
+        rows.values[i] = is_number ? all[i].numbers[which] : all[i].texts[which];
+      eager_rows_set(&rows, is_number ? module_numbers[which].column : module_texts[which].column);
     }
-    ok = maker_finish(&maker) == TFPROF_OK;
+    eager_rows_end(&rows);
+    ok = !status;
   }
   list_free(&modules);
   return ok ? TFPROF_OK : TFPROF_NO_MEMORY;
@@ -197,25 +200,10 @@ static void diagnose_messages(struct profile *profile, const struct member *memb
   }
 }
 
-static bool put(char **text, size_t *length, size_t *capacity, const char *bytes, size_t count) {
-  if (*length + count > *capacity) {
-    size_t larger = (*length + count) * 2;
-    char *grown = realloc(*text, larger);
-    if (!grown) return false;
-    *text = grown;
-    *capacity = larger;
-  }
-  memcpy(*text + *length, bytes, count);
-  *length += count;
-  return true;
-}
-
 void header_describe(struct trace *trace, struct profile *profile) {
   const struct member *members = trace->members.items;
-  char *text = NULL;
-  size_t length = 0, capacity = 0;
-  bool ok = true;
-  for (size_t i = 0; i < trace->members.count && ok; i++) {
+  struct text_buffer text = {0};
+  for (size_t i = 0; i < trace->members.count && !text.failed; i++) {
     const struct member *member = &members[i];
     struct field value = value_of(member);
     bool is_known = false;
@@ -226,16 +214,18 @@ void header_describe(struct trace *trace, struct profile *profile) {
       diagnose_messages(profile, member, &value);
       continue;
     }
-    char *compact = malloc(text_compact_room(member->value, member->value_length));
-    ok = compact && put(&text, &length, &capacity, length ? ",\"" : "{\"", 2) &&
-         put(&text, &length, &capacity, member->key, member->key_length) && put(&text, &length, &capacity, "\":", 2) &&
-         put(&text, &length, &capacity, compact, text_compact(member->value, member->value_length, compact));
-    free(compact);
+    text_buffer_add(&text, text.length ? ",\"" : "{\"", 2);
+    text_buffer_add(&text, member->key, member->key_length);
+    text_buffer_add(&text, "\":", 2);
+    if (!text_buffer_reserve(&text, text_compact_room(member->value, member->value_length))) break;
+    text.length += text_compact(member->value, member->value_length, text.bytes + text.length);
   }
+  if (text.length) text_buffer_add(&text, "}", 1);
   string_id id = 0;
-  if (ok && length && put(&text, &length, &capacity, "}", 1) &&
-      pool_intern_mended(trace->pool, text, length, &id, &trace->problems[PROBLEM_NOT_UTF8].count) == TFPROF_OK) {
+  if (text.length && !text.failed &&
+      pool_intern_mended(trace->pool, text.bytes, text.length, &id, &trace->problems[PROBLEM_NOT_UTF8].count) ==
+          TFPROF_OK) {
     profile->attributes = id;
   }
-  free(text);
+  text_buffer_free(&text);
 }

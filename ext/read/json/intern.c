@@ -4,12 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two multiplications of 64 x 64 -> 128 bits for 32 bytes, as in wyhash (public domain, Wang Yi). Not keyed: what it
-** guards is only speed, and the slots are bounded by the number of distinct texts. */
-static inline uint64_t mix(uint64_t a, uint64_t b) {
-  __extension__ unsigned __int128 product = (unsigned __int128)a * b;
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
+#include "read/rows/hash.h"
+#include "read/rows/list.h"
 
 static inline uint64_t load8(const char *p) {
   uint64_t value;
@@ -17,18 +13,19 @@ static inline uint64_t load8(const char *p) {
   return value;
 }
 
+/* As wyhash, for texts of any length. */
 static inline uint64_t hash_bytes(const char *p, uint32_t length) {
-  const uint64_t a = 0xa0761d6478bd642full, b = 0xe7037ed1a0b428dbull, c = 0x8ebc6af09c88c6e3ull;
+  const uint64_t a = HASH_FIRST, b = HASH_SECOND, c = HASH_THIRD;
   uint64_t seed = length * c, other = seed;
   uint32_t left = length;
   for (; left > 32; left -= 32, p += 32) {
-    seed = mix(load8(p) ^ a, load8(p + 8) ^ seed);
-    other = mix(load8(p + 16) ^ b, load8(p + 24) ^ other);
+    seed = hash_mix(load8(p) ^ a, load8(p + 8) ^ seed);
+    other = hash_mix(load8(p + 16) ^ b, load8(p + 24) ^ other);
   }
   seed ^= other;
   /* The last 1 ... 32 bytes; what lies behind the text is masked off. */
   while (left > 16) {
-    seed = mix(load8(p) ^ a, load8(p + 8) ^ seed);
+    seed = hash_mix(load8(p) ^ a, load8(p + 8) ^ seed);
     p += 16;
     left -= 16;
   }
@@ -39,7 +36,7 @@ static inline uint64_t hash_bytes(const char *p, uint32_t length) {
   } else if (left) {
     low = load8(p) << (8 * (8 - left));
   }
-  return mix(low ^ b, high ^ seed ^ a);
+  return hash_mix(low ^ b, high ^ seed ^ a);
 }
 
 uint64_t text_hash(const char *bytes, uint32_t length) { return hash_bytes(bytes, length); }
@@ -88,11 +85,7 @@ uint32_t text_intern(struct text_table *table, const char *bytes, uint32_t lengt
   }
   if (table->count == table->capacity) {
     if (table->count >= UINT32_MAX / 2) return INTERN_NONE;
-    uint32_t capacity = table->capacity ? table->capacity + table->capacity / 2 : 1024;
-    struct text *texts = realloc(table->texts, capacity * sizeof *texts);
-    if (!texts) return INTERN_NONE;
-    table->texts = texts;
-    table->capacity = capacity;
+    if (!array_reserve(table->texts, table->capacity, (size_t)table->count + 1)) return INTERN_NONE;
   }
   table->slots[at] = (struct text_slot){hash, table->count + 1};
   table->texts[table->count] = (struct text){bytes, length, (uint8_t)form, NAME_UNKNOWN, false, 0};
@@ -133,67 +126,4 @@ bool text_forget(struct text_table *table) {
   table->slots = slots;
   table->count = kept;
   return true;
-}
-
-bool lane_table_init(struct lane_table *table) {
-  memset(table, 0, sizeof *table);
-  table->mask = 255;
-  table->slots = calloc((size_t)table->mask + 1, sizeof *table->slots);
-  return table->slots != NULL;
-}
-
-void lane_table_free(struct lane_table *table) {
-  free(table->keys);
-  free(table->globals);
-  free(table->slots);
-  memset(table, 0, sizeof *table);
-}
-
-static uint32_t lane_hash(struct lane_key key) {
-  return (uint32_t)mix(key.words[0] ^ 0xa0761d6478bd642full ^ mix(key.words[1], 0xe7037ed1a0b428dbull),
-                       key.words[2] ^ 0x8ebc6af09c88c6e3ull);
-}
-
-static bool lane_rebuild(struct lane_table *table, uint32_t mask) {
-  uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
-  if (!slots) return false;
-  for (uint32_t i = 0; i < table->count; i++) {
-    uint32_t place = lane_hash(table->keys[i]) & mask;
-    while (slots[place]) place = (place + 1) & mask;
-    slots[place] = i + 1;
-  }
-  free(table->slots);
-  table->slots = slots;
-  table->mask = mask;
-  return true;
-}
-
-bool lane_forget(struct lane_table *table) {
-  if (table->count == table->published) return true;
-  table->count = table->published;
-  return lane_rebuild(table, table->mask);
-}
-
-uint32_t lane_intern(struct lane_table *table, struct lane_key key) {
-  uint32_t at = lane_hash(key) & table->mask;
-  for (; table->slots[at]; at = (at + 1) & table->mask) {
-    if (memcmp(&table->keys[table->slots[at] - 1], &key, sizeof key) == 0) return table->slots[at] - 1;
-  }
-  if (table->count == table->capacity) {
-    if (table->count >= UINT32_MAX / 4) return INTERN_NONE;
-    uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
-    struct lane_key *keys = realloc(table->keys, capacity * sizeof *keys);
-    if (keys) table->keys = keys;
-    uint32_t *globals = realloc(table->globals, capacity * sizeof *globals);
-    if (globals) table->globals = globals;
-    if (!keys || !globals) return INTERN_NONE;
-    table->capacity = capacity;
-  }
-  table->keys[table->count] = key;
-  table->globals[table->count] = 0;
-  table->slots[at] = ++table->count;
-  if (table->count * 2 > table->mask) {
-    if (!lane_rebuild(table, table->mask * 2 + 1) && table->count >= table->mask) return INTERN_NONE;
-  }
-  return table->count - 1;
 }

@@ -1,16 +1,17 @@
-/* intern.h: the strings and lanes that one worker has met, numbered from 0.
+/* intern.h: the strings that one worker has met, numbered from 0.
 **
 ** A worker looks up several texts per event.  It does so by the raw bytes as they stand in the file, without decoding:
 ** a text that has been seen costs a hash and a comparison.  What is new in a chunk is decoded and entered into the
 ** store's pool when the chunk is published, once (publish.c); until then its bytes lie in the chunk, and afterwards in
 ** the pool where they are the same, so that most texts are held only once.
 **
-** Lanes (threads, streams) and devices are numbered in the same way by three integers.
+** Lanes (threads, streams) and devices are numbered in the same way by three integers (rows/row_map.h).
 */
 #ifndef TFPROF_JSON_INTERN_H
 #define TFPROF_JSON_INTERN_H
 
 #include "dump/error.h"
+#include "read/rows/row_map.h"
 #include "store/pool.h"
 
 enum text_form {
@@ -49,22 +50,15 @@ struct text_slot {
 
 struct text_table {
   struct text *texts;
-  uint32_t count, capacity, published;
+  uint32_t count, published;
+  size_t capacity;
   uint32_t permanent; /* the first so many have bytes that stay: they are never forgotten */
   struct text_slot *slots;
   uint64_t mask;
 };
 
-struct lane_key { uint64_t words[3]; };
-struct lane_table {
-  struct lane_key *keys;
-  uint32_t *globals; /* as for texts */
-  uint32_t count, capacity, published;
-  uint32_t *slots; /* index + 1 */
-  uint32_t mask;
-};
-
-enum { INTERN_NONE = UINT32_MAX };
+/* No number, be it of a text or of a lane. */
+enum { INTERN_NONE = ROW_MAP_NONE };
 
 bool text_table_init(struct text_table *table);
 void text_table_free(struct text_table *table);
@@ -75,11 +69,6 @@ uint32_t text_intern_copy(struct text_table *table, const char *bytes, uint32_t 
 
 /* Removes what is not published: its bytes are about to go. False: no memory, the table is unusable. */
 bool text_forget(struct text_table *table);
-
-bool lane_table_init(struct lane_table *table);
-void lane_table_free(struct lane_table *table);
-uint32_t lane_intern(struct lane_table *table, struct lane_key key);
-bool lane_forget(struct lane_table *table);
 
 uint64_t text_hash(const char *bytes, uint32_t length);
 

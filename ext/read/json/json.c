@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 
 #include "read/json/json.h"
-#include "read/json/probe.h"
 #include "read/json/trace.h"
 #include "store/parallel.h"
 
@@ -26,12 +25,7 @@ enum { MINIMUM_CHUNK = 256 << 10, CACHED_CHUNK = 1 << 20, MAXIMUM_CHUNK = 4 << 2
 struct buffer { char *bytes; size_t length, capacity; };
 
 static bool buffer_reserve(struct buffer *b, size_t capacity) {
-  if (capacity <= b->capacity) return true;
-  char *bytes = realloc(b->bytes, capacity + SCAN_PADDING);
-  if (!bytes) return false;
-  b->bytes = bytes;
-  b->capacity = capacity;
-  return true;
+  return array_reserve(b->bytes, b->capacity, capacity + SCAN_PADDING);
 }
 
 struct piece { /* of the file: what one worker has in hand */
@@ -285,6 +279,26 @@ static size_t chunk_size(const struct source *source) {
   return part < MINIMUM_CHUNK ? MINIMUM_CHUNK : part > MAXIMUM_CHUNK ? MAXIMUM_CHUNK : (size_t)part;
 }
 
+/* ---- the profile of a trace ---- */
+
+/* A trace does not grow; but its file may have been replaced. */
+static enum tfprof_status refresh(struct profile *profile, bool *changed, struct tfprof_error *error) {
+  *changed = false;
+  return source_check(profile->source_data, error);
+}
+
+static void free_profile(struct profile *profile) { source_index_free(profile->source_data); }
+
+/* Of a plain Chrome trace, and of one that PyTorch wrote. */
+#define SOURCE(name)                                                                                 \
+  {.format = name,                                                                                   \
+   .load = attributes_load,                                                                          \
+   .refresh = refresh,                                                                               \
+   .verify = attributes_verify,                                                                      \
+   .free_segment = segment_text_free,                                                                \
+   .free_profile = free_profile}
+static const struct profile_source sources[] = {SOURCE("chrome"), SOURCE("kineto")};
+
 enum tfprof_status json_open(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error) {
   return json_open_in_chunks(store, run_number, path, 0, error);
 }
@@ -327,7 +341,7 @@ enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number,
   }
   if (!status) {
     struct source_index *index = source_take_index(trace.source);
-    status = index ? trace_finish(&trace, run_number, index, error) : error_no_memory(error);
+    status = index ? trace_finish(&trace, run_number, index, sources, error) : error_no_memory(error);
   }
   source_close(trace.source);
   trace_free(&trace);
@@ -336,28 +350,8 @@ enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number,
 
 /* ---- what the rest of the program sees ---- */
 
-/* A trace does not grow; but its file may have been replaced. */
-static enum tfprof_status refresh(struct profile *profile, bool *changed, struct tfprof_error *error) {
-  *changed = false;
-  return source_check(profile->source_data, error);
-}
-
-static void free_profile(struct profile *profile) { source_index_free(profile->source_data); }
-
-const struct profile_source json_source_kineto = {.format = "kineto",
-                                                  .load = attributes_load,
-                                                  .refresh = refresh,
-                                                  .free_segment = segment_text_free,
-                                                  .free_profile = free_profile};
-const struct profile_source json_source_chrome = {.format = "chrome",
-                                                  .load = attributes_load,
-                                                  .refresh = refresh,
-                                                  .free_segment = segment_text_free,
-                                                  .free_profile = free_profile};
-
 const struct read_format read_format_json = {
     .name = "kineto",
     .description = "trace in JSON, plain or gzip (of PyTorch, of TensorFlow's timeline, any Chrome trace)",
-    .probe = json_probe,
-    .open = json_open,
-    .may_be_read_apart = true};
+    .may_be_gzip = true,
+    .open = json_open};

@@ -1,4 +1,4 @@
-/* json.h: the reader of traces in JSON; see json.c. */
+/* json.h: what is JSON; traces are read in json.c, memory timelines in memory_timeline.c. */
 #ifndef TFPROF_JSON_JSON_H
 #define TFPROF_JSON_JSON_H
 
@@ -10,5 +10,8 @@ enum tfprof_status json_open(struct store *store, uint32_t run_number, const cha
 enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number, const char *path, size_t chunk_bytes,
                                        struct tfprof_error *error);
 extern const struct read_format read_format_json;
+
+/* probe.c: the reader of all that is JSON, traces and memory timelines. */
+extern const struct reader json_reader;
 
 #endif

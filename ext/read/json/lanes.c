@@ -5,11 +5,9 @@
 
 #include "read/json/number.h"
 #include "read/json/trace.h"
+#include "read/rows/stacks.h"
+#include "read/rows/text_buffer.h"
 #include "write/json_text.h"
-
-static void fill(struct maker *m, int64_t value) {
-  for (uint32_t i = 0; i < m->rows; i++) m->values[i] = value;
-}
 
 static int64_t text_id(struct trace *trace, const char *text, size_t length) {
   string_id id = 0;
@@ -37,18 +35,20 @@ static struct field device_in_name(const char *name, size_t length) {
 }
 
 struct named_device { uint64_t flags, pid; string_id name; };
+LIST_NAMED(named_devices, struct named_device);
 
-static uint32_t find_lane(struct lane_table *lanes, struct lane_key key) {
-  /* lane_intern() adds what is missing: the table is not used for anything else afterwards, and rows beyond `limit` are
-  ** ignored. */
-  return lane_intern(lanes, key);
+static uint32_t find_lane(struct row_map *lanes, struct row_key key) {
+  /* row_map_number() adds what is missing: the map is not used for anything else afterwards, and rows beyond `limit`
+  ** are ignored. */
+  return row_map_number(lanes, key);
 }
 
 /* What is told of processes: facts of each, by the number of its key. */
 struct process_facts { string_id facts[LANE_FACTS]; bool is_used; uint64_t offset; };
+LIST_NAMED(facts_of_processes, struct process_facts);
 
-static struct lane_key process_key(uint64_t flags, uint64_t pid) {
-  return (struct lane_key){{flags & LANE_PID_IS_TEXT, pid, 0}};
+static struct row_key process_key(uint64_t flags, uint64_t pid) {
+  return (struct row_key){{flags & LANE_PID_IS_TEXT, pid, 0}};
 }
 
 /* The lane that a metadata event is about: a thread, or where there is none of the numbers a stream, whose process and
@@ -56,7 +56,7 @@ static struct lane_key process_key(uint64_t flags, uint64_t pid) {
 static uint32_t lane_of_name(struct trace *trace, const struct lane_name *name, uint32_t limit) {
   uint32_t lane = find_lane(&trace->lanes, name->key);
   if (lane < limit || name->key.words[0] & LANE_PID_IS_TEXT || name->key.words[1] > UINT32_MAX) return lane;
-  struct lane_key stream = {{LANE_STREAM, (uint64_t)DEVICE_GPU << 32 | name->key.words[1], name->key.words[2]}};
+  struct row_key stream = {{LANE_STREAM, (uint64_t)DEVICE_GPU << 32 | name->key.words[1], name->key.words[2]}};
   return find_lane(&trace->lanes, stream);
 }
 
@@ -66,14 +66,15 @@ static void unused_metadata(struct trace *trace, uint64_t offset) {
 }
 
 /* Gives every process what is told of it to all its lanes. */
-static bool share_facts(struct trace *trace, struct lane_table *processes, struct list *facts, uint32_t lane_count) {
+static bool share_facts(struct trace *trace, struct row_map *processes, struct facts_of_processes *facts,
+                        uint32_t lane_count) {
   struct lane_info *infos = trace->lane_infos.items;
   struct process_facts *of = facts->items;
   for (uint32_t lane = 0; lane < lane_count; lane++) {
-    const struct lane_key *key = &trace->lanes.keys[lane];
+    const struct row_key *key = &trace->lanes.keys[lane];
     bool is_stream = (key->words[0] & 3) == LANE_STREAM;
     uint64_t pid = is_stream ? (uint64_t)(int64_t)(int32_t)key->words[1] : key->words[1];
-    uint32_t process = lane_intern(processes, process_key(is_stream ? 0 : key->words[0], pid));
+    uint32_t process = row_map_number(processes, process_key(is_stream ? 0 : key->words[0], pid));
     if (process == INTERN_NONE) return false;
     if (process >= facts->count) continue;
     of[process].is_used = true;
@@ -85,12 +86,11 @@ static bool share_facts(struct trace *trace, struct lane_table *processes, struc
   return true;
 }
 
-static bool apply_names(struct trace *trace, uint32_t lane_count, struct list *named) {
+static bool apply_names(struct trace *trace, uint32_t lane_count, struct named_devices *named) {
   const struct lane_name *names = trace->lane_names.items;
   struct lane_info *infos = trace->lane_infos.items;
-  struct lane_table processes;
-  struct list facts = {0};
-  if (!lane_table_init(&processes)) return false;
+  struct row_map processes = {0};
+  struct facts_of_processes facts = {0};
   bool ok = true;
   for (size_t i = 0; i < trace->lane_names.count && ok; i++) {
     const struct lane_name *name = &names[i];
@@ -110,16 +110,16 @@ static bool apply_names(struct trace *trace, uint32_t lane_count, struct list *n
       infos[lane].facts[name->what] = fact;
       continue;
     }
-    struct lane_key key = process_key(name->key.words[0], name->key.words[1]);
-    uint32_t process = lane_intern(&processes, key);
-    struct process_facts *of = process == facts.count ? list_add(&facts, sizeof *of) : facts.items;
+    struct row_key key = process_key(name->key.words[0], name->key.words[1]);
+    uint32_t process = row_map_number(&processes, key);
+    struct process_facts *of = process == facts.count ? list_add(&facts) : facts.items;
     ok = process != INTERN_NONE && of;
     if (!ok) break;
-    of = (struct process_facts *)facts.items + process;
+    of = &facts.items[process];
     if (!of->offset) of->offset = name->offset;
     of->facts[name->what] = fact;
     struct field device = name->what == PROCESS_NAME ? device_in_name(text, length) : (struct field){0};
-    struct named_device *item = device.length ? list_add(named, sizeof *item) : NULL;
+    struct named_device *item = device.length ? list_add(named) : NULL;
     if (item) {
       *item = (struct named_device){key.words[0], key.words[1],
                                     (string_id)text_id(trace, device.text, device.length)};
@@ -127,34 +127,17 @@ static bool apply_names(struct trace *trace, uint32_t lane_count, struct list *n
     ok = item || !device.length;
   }
   ok = ok && share_facts(trace, &processes, &facts, lane_count);
-  lane_table_free(&processes);
+  row_map_free(&processes);
   list_free(&facts);
   return ok;
 }
 
 /* ---- attributes of threads ---- */
 
-struct json_buffer { char *bytes; size_t length, capacity; bool failed; };
-
-static void put(void *user, const void *bytes, size_t length) {
-  struct json_buffer *buffer = user;
-  if (buffer->failed) return;
-  if (buffer->length + length > buffer->capacity) {
-    size_t capacity = (buffer->length + length) * 2;
-    char *grown = realloc(buffer->bytes, capacity);
-    if (!grown) {
-      buffer->failed = true;
-      return;
-    }
-    buffer->bytes = grown;
-    buffer->capacity = capacity;
-  }
-  memcpy(buffer->bytes + buffer->length, bytes, length);
-  buffer->length += length;
-}
+static void put(void *text, const void *bytes, size_t length) { text_buffer_add(text, bytes, length); }
 
 /* What metadata events tell of a thread and its process beside its name, as JSON; ROW_NULL: nothing. */
-static int64_t facts_json(struct trace *trace, const struct lane_info *info, struct json_buffer *buffer) {
+static int64_t facts_json(struct trace *trace, const struct lane_info *info, struct text_buffer *buffer) {
   static const char *const names[LANE_FACTS] = {[THREAD_SORT_INDEX] = "sort_index", [PROCESS_NAME] = "process_name",
                                                 [PROCESS_LABELS] = "process_labels",
                                                 [PROCESS_SORT_INDEX] = "process_sort_index"};
@@ -165,19 +148,19 @@ static int64_t facts_json(struct trace *trace, const struct lane_info *info, str
     size_t length = pool_length(trace->pool, info->facts[i]);
     struct field number = {.text = text, .length = (uint32_t)length, .kind = FIELD_TEXT};
     int64_t value;
-    put(buffer, buffer->length ? ",\"" : "{\"", 2);
-    put(buffer, names[i], strlen(names[i]));
-    put(buffer, "\":", 2);
+    text_buffer_add(buffer, buffer->length ? ",\"" : "{\"", 2);
+    text_buffer_add(buffer, names[i], strlen(names[i]));
+    text_buffer_add(buffer, "\":", 2);
     bool is_number = i == THREAD_SORT_INDEX || i == PROCESS_SORT_INDEX;
     if (is_number && number_integer(&number, &value)) {
       char digits[32];
-      put(buffer, digits, (size_t)snprintf(digits, sizeof digits, "%lld", (long long)value));
+      text_buffer_add(buffer, digits, (size_t)snprintf(digits, sizeof digits, "%lld", (long long)value));
     } else {
       json_text_write(text, length, put, buffer);
     }
   }
   if (!buffer->length) return ROW_NULL;
-  put(buffer, "}", 1);
+  text_buffer_add(buffer, "}", 1);
   if (buffer->failed) {
     trace_fail(trace, TFPROF_NO_MEMORY);
     return ROW_NULL;
@@ -194,14 +177,14 @@ static const char *kind_of_name(const char *name) {
 }
 
 static enum tfprof_status add_devices(struct trace *trace, struct profile *profile) {
-  struct maker m;
-  maker_start(&m, profile, TABLE_devices, trace->devices.count, 0);
-  if (m.status) return m.status;
-  const struct lane_key *keys = trace->devices.keys;
+  enum tfprof_status status = TFPROF_OK;
+  struct eager_rows m;
+  if (!eager_rows_begin(&m, profile, TABLE_devices, trace->devices.count, &status, trace->error)) return status;
+  const struct row_key *keys = trace->devices.keys;
   const struct device_info none = {0, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL, ROW_NULL},
                            *infos = trace->device_infos.items;
 #define INFO(i) ((i) < trace->device_infos.count ? &infos[i] : &none)
-  for (uint32_t i = 0; i < m.rows; i++) {
+  for (uint32_t i = 0; i < m.count; i++) {
     char name[64];
     static const char *const kinds[] = {"CPU", "GPU", "MTIA"};
     if (keys[i].words[0] == NAMED_DEVICE) m.values[i] = (int64_t)keys[i].words[1];
@@ -210,21 +193,21 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
       m.values[i] = literal_id(trace, name);
     }
   }
-  maker_set(&m, COLUMN_devices_name);
-  for (uint32_t i = 0; i < m.rows; i++) {
+  eager_rows_set(&m, COLUMN_devices_name);
+  for (uint32_t i = 0; i < m.count; i++) {
     static const char *const kinds[] = {"cpu", "gpu", "mtia"};
     bool is_named = keys[i].words[0] == NAMED_DEVICE;
     m.values[i] = literal_id(
         trace, is_named ? kind_of_name(pool_text(trace->pool, (string_id)keys[i].words[1])) : kinds[keys[i].words[0]]);
   }
-  maker_set(&m, COLUMN_devices_kind);
-  for (uint32_t i = 0; i < m.rows; i++) {
+  eager_rows_set(&m, COLUMN_devices_kind);
+  for (uint32_t i = 0; i < m.count; i++) {
     m.values[i] = keys[i].words[0] == NAMED_DEVICE ? ROW_NULL : (int64_t)keys[i].words[1];
   }
-  maker_set(&m, COLUMN_devices_ordinal);
-  for (uint32_t i = 0; i < m.rows; i++) m.values[i] = INFO(i)->model ? (int64_t)INFO(i)->model : ROW_NULL;
-  maker_set(&m, COLUMN_devices_model);
-  for (uint32_t i = 0; i < m.rows; i++) {
+  eager_rows_set(&m, COLUMN_devices_ordinal);
+  for (uint32_t i = 0; i < m.count; i++) m.values[i] = INFO(i)->model ? (int64_t)INFO(i)->model : ROW_NULL;
+  eager_rows_set(&m, COLUMN_devices_model);
+  for (uint32_t i = 0; i < m.count; i++) {
     const struct device_info *info = INFO(i);
     char text[64];
     m.values[i] = ROW_NULL;
@@ -235,25 +218,26 @@ static enum tfprof_status add_devices(struct trace *trace, struct profile *profi
     snprintf(text, sizeof text, "%lld.%lld", (long long)info->major, (long long)info->minor);
     m.values[i] = literal_id(trace, text);
   }
-  maker_set(&m, COLUMN_devices_compute_capability);
-  for (uint32_t i = 0; i < m.rows; i++) m.values[i] = INFO(i)->multiprocessors;
-  maker_set(&m, COLUMN_devices_multiprocessor_count);
-  for (uint32_t i = 0; i < m.rows; i++) m.values[i] = INFO(i)->memory_bytes;
-  maker_set(&m, COLUMN_devices_memory_bytes);
+  eager_rows_set(&m, COLUMN_devices_compute_capability);
+  for (uint32_t i = 0; i < m.count; i++) m.values[i] = INFO(i)->multiprocessors;
+  eager_rows_set(&m, COLUMN_devices_multiprocessor_count);
+  for (uint32_t i = 0; i < m.count; i++) m.values[i] = INFO(i)->memory_bytes;
+  eager_rows_set(&m, COLUMN_devices_memory_bytes);
 #undef INFO
-  return maker_finish(&m);
+  eager_rows_end(&m);
+  return status;
 }
 
-static uint32_t device_of_lane(struct trace *trace, const struct lane_key *key, const struct list *named) {
+static uint32_t device_of_lane(struct trace *trace, const struct row_key *key, const struct named_devices *named) {
   uint64_t flags = key->words[0];
   if ((flags & 3) == LANE_STREAM) {
-    return lane_intern(&trace->devices,
-                       (struct lane_key){{key->words[1] >> 32, (uint64_t)(int64_t)(int32_t)key->words[1], 0}});
+    return row_map_number(&trace->devices,
+                       (struct row_key){{key->words[1] >> 32, (uint64_t)(int64_t)(int32_t)key->words[1], 0}});
   }
   const struct named_device *items = named->items;
   for (size_t i = 0; i < named->count; i++) {
     if (items[i].pid == key->words[1] && items[i].flags == (flags & LANE_PID_IS_TEXT)) {
-      return lane_intern(&trace->devices, (struct lane_key){{NAMED_DEVICE, items[i].name, 0}});
+      return row_map_number(&trace->devices, (struct row_key){{NAMED_DEVICE, items[i].name, 0}});
     }
   }
   return 0; /* the CPU, see trace_init() */
@@ -261,104 +245,97 @@ static uint32_t device_of_lane(struct trace *trace, const struct lane_key *key, 
 
 static enum tfprof_status add_threads(struct trace *trace, struct profile *profile, uint32_t count,
                                       const uint32_t *devices) {
-  struct maker m;
-  maker_start(&m, profile, TABLE_threads, count, 0);
-  if (m.status) return m.status;
-  const struct lane_key *keys = trace->lanes.keys;
+  enum tfprof_status status = TFPROF_OK;
+  struct eager_rows m;
+  if (!eager_rows_begin(&m, profile, TABLE_threads, count, &status, trace->error)) return status;
+  const struct row_key *keys = trace->lanes.keys;
   const struct lane_info *infos = trace->lane_infos.items;
   int64_t host = literal_id(trace, "host"), stream = literal_id(trace, "stream");
 #define IS_STREAM(i) ((keys[i].words[0] & 3) == LANE_STREAM)
   for (uint32_t i = 0; i < count; i++) m.values[i] = devices[i] == INTERN_NONE ? ROW_NULL : (int64_t)devices[i];
-  maker_set(&m, COLUMN_threads_device_id);
+  eager_rows_set(&m, COLUMN_threads_device_id);
   for (uint32_t i = 0; i < count; i++) m.values[i] = IS_STREAM(i) ? stream : host;
-  maker_set(&m, COLUMN_threads_kind);
+  eager_rows_set(&m, COLUMN_threads_kind);
   for (uint32_t i = 0; i < count; i++) {
     string_id told = infos[i].facts[THREAD_NAME];
     string_id name = told ? told : infos[i].tid_text ? infos[i].tid_text : infos[i].pid_text;
     m.values[i] = name ? (int64_t)name : ROW_NULL;
   }
-  maker_set(&m, COLUMN_threads_name);
+  eager_rows_set(&m, COLUMN_threads_name);
   for (uint32_t i = 0; i < count; i++) {
     m.values[i] = IS_STREAM(i) || keys[i].words[0] & LANE_PID_IS_TEXT ? ROW_NULL : (int64_t)keys[i].words[1];
   }
-  maker_set(&m, COLUMN_threads_pid);
+  eager_rows_set(&m, COLUMN_threads_pid);
   for (uint32_t i = 0; i < count; i++) {
     m.values[i] = IS_STREAM(i) || keys[i].words[0] & LANE_TID_IS_TEXT ? ROW_NULL : (int64_t)keys[i].words[2];
   }
-  maker_set(&m, COLUMN_threads_tid);
+  eager_rows_set(&m, COLUMN_threads_tid);
   for (uint32_t i = 0; i < count; i++) m.values[i] = IS_STREAM(i) ? (int64_t)keys[i].words[2] : ROW_NULL;
-  maker_set(&m, COLUMN_threads_stream);
+  eager_rows_set(&m, COLUMN_threads_stream);
   for (uint32_t i = 0; i < count; i++) m.values[i] = infos[i].context;
-  maker_set(&m, COLUMN_threads_context);
-  struct json_buffer buffer = {0};
+  eager_rows_set(&m, COLUMN_threads_context);
+  struct text_buffer buffer = {0};
   for (uint32_t i = 0; i < count; i++) m.values[i] = facts_json(trace, &infos[i], &buffer);
-  free(buffer.bytes);
-  maker_set(&m, COLUMN_threads_attributes);
+  text_buffer_free(&buffer);
+  eager_rows_set(&m, COLUMN_threads_attributes);
 #undef IS_STREAM
-  return maker_finish(&m);
+  eager_rows_end(&m);
+  return status;
 }
 
 static enum tfprof_status add_code(struct trace *trace, struct profile *profile) {
-  struct maker m;
+  enum tfprof_status status = TFPROF_OK;
+  struct eager_rows m;
   uint32_t count = trace->frames.count;
   const struct frame_key_text *frames = trace->frame_texts.items;
   if (count) {
-    maker_start(&m, profile, TABLE_code_frames, count, 0);
-    if (m.status) return m.status;
+    if (!eager_rows_begin(&m, profile, TABLE_code_frames, count, &status, trace->error)) return status;
     for (uint32_t i = 0; i < count; i++) m.values[i] = frames[i].file ? (int64_t)frames[i].file : ROW_NULL;
-    maker_set(&m, COLUMN_code_frames_file);
+    eager_rows_set(&m, COLUMN_code_frames_file);
     for (uint32_t i = 0; i < count; i++) m.values[i] = frames[i].file ? frames[i].line : ROW_NULL;
-    maker_set(&m, COLUMN_code_frames_line);
+    eager_rows_set(&m, COLUMN_code_frames_line);
     for (uint32_t i = 0; i < count; i++) m.values[i] = frames[i].function ? (int64_t)frames[i].function : ROW_NULL;
-    maker_set(&m, COLUMN_code_frames_function);
-    fill(&m, literal_id(trace, "python"));
-    maker_set(&m, COLUMN_code_frames_language);
-    if (maker_finish(&m)) return m.status;
+    eager_rows_set(&m, COLUMN_code_frames_function);
+    eager_rows_set_constant(&m, COLUMN_code_frames_language, literal_id(trace, "python"));
+    eager_rows_end(&m);
+    if (status) return status;
   }
   count = trace->stacks.count;
-  const struct trace_stack *stacks = trace->stack_items.items;
   if (!count) return TFPROF_OK;
-  maker_start(&m, profile, TABLE_code_traces, count, 0);
-  if (m.status) return m.status;
-  for (uint32_t i = 0; i < count; i++) m.values[i] = stacks[i].depth;
-  maker_set(&m, COLUMN_code_traces_depth);
-  for (uint32_t i = 0; i < count; i++) m.values[i] = stacks[i].frame;
-  maker_set(&m, COLUMN_code_traces_leaf_frame_id);
-  for (uint32_t i = 0; i < count; i++) m.values[i] = stacks[i].parent ? (int64_t)stacks[i].parent - 1 : ROW_NULL;
-  maker_set(&m, COLUMN_code_traces_parent_id);
-  for (uint32_t i = 0; i < count; i++) m.values[i] = stacks[i].hash == (uint64_t)ROW_NULL ? 0 : (int64_t)stacks[i].hash;
-  maker_set(&m, COLUMN_code_traces_hash);
-  return maker_finish(&m);
+  if (!eager_rows_begin(&m, profile, TABLE_code_traces, count, &status, trace->error)) return status;
+  stacks_set(&m, &trace->stacks);
+  const uint64_t *hashes = trace->stack_hashes.items;
+  for (uint32_t i = 0; i < count; i++) m.values[i] = hashes[i] == (uint64_t)ROW_NULL ? 0 : (int64_t)hashes[i];
+  eager_rows_set(&m, COLUMN_code_traces_hash);
+  eager_rows_end(&m);
+  return status;
 }
 
 /* The process with most threads is the profile's: libkineto writes devices' numbers as pids too, but those lanes are
 ** streams, and -1 where there is none. */
 static bool find_process(struct trace *trace, struct profile *profile, uint32_t lane_count) {
-  struct lane_table pids;
+  struct row_map pids = {0};
   uint32_t *counts = calloc((size_t)lane_count + 1, sizeof *counts), most = 0;
-  if (!counts || !lane_table_init(&pids)) {
-    free(counts);
-    return false;
-  }
+  if (!counts) return false;
   bool ok = true;
   for (uint32_t i = 0; i < lane_count && ok; i++) {
-    const struct lane_key *key = &trace->lanes.keys[i];
+    const struct row_key *key = &trace->lanes.keys[i];
     if ((key->words[0] & ~(uint64_t)LANE_TID_IS_TEXT) != LANE_HOST || (int64_t)key->words[1] <= 0) continue;
-    uint32_t pid = lane_intern(&pids, process_key(0, key->words[1]));
+    uint32_t pid = row_map_number(&pids, process_key(0, key->words[1]));
     ok = pid != INTERN_NONE;
     if (ok && ++counts[pid] > most) {
       most = counts[pid];
       profile->pid = (int64_t)key->words[1];
     }
   }
-  lane_table_free(&pids);
+  row_map_free(&pids);
   free(counts);
   return ok;
 }
 
 enum tfprof_status lanes_add(struct trace *trace, struct profile *profile) {
   uint32_t lane_count = (uint32_t)trace->lane_infos.count;
-  struct list named = {0};
+  struct named_devices named = {0};
   bool ok = apply_names(trace, lane_count, &named) &&
             (!trace->is_kineto || find_process(trace, profile, lane_count));
   uint32_t *devices = malloc(((size_t)lane_count + 1) * sizeof *devices);

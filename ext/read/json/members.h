@@ -108,14 +108,14 @@ static inline uint64_t lane_word(struct worker *w, unsigned key, uint64_t text_f
   return (uint64_t)value;
 }
 
-static inline uint32_t lane_number(struct worker *w, struct lane_key key, uint32_t pid_text, uint32_t tid_text,
+static inline uint32_t lane_number(struct worker *w, struct row_key key, uint32_t pid_text, uint32_t tid_text,
                                    int64_t context) {
   if (w->is_dry) return 0;
-  uint32_t before = w->lanes.count, lane = lane_intern(&w->lanes, key);
+  uint32_t before = w->lanes.count, lane = row_map_number(&w->lanes, key);
   if (lane == INTERN_NONE) {
     w->no_memory = true;
   } else if (lane == before) {
-    struct lane_text *text = list_add(&w->lane_texts, sizeof *text);
+    struct lane_text *text = list_add(&w->lane_texts);
     if (text) *text = (struct lane_text){pid_text, tid_text, context};
     else w->no_memory = true;
   }
@@ -132,7 +132,7 @@ static inline uint32_t host_lane(struct worker *w) {
   if (!has(w, KEY_TID) && !has(w, KEY_PID)) return INTERN_NONE;
   if (flags == LANE_HOST && w->host_cache.is_set && w->host_cache.pid == pid && w->host_cache.tid == tid)
     return w->host_cache.lane;
-  uint32_t lane = lane_number(w, (struct lane_key){{flags, pid, tid}}, pid_text, tid_text, ROW_NULL);
+  uint32_t lane = lane_number(w, (struct row_key){{flags, pid, tid}}, pid_text, tid_text, ROW_NULL);
   if (flags == LANE_HOST && !w->is_dry) {
     w->host_cache.pid = pid;
     w->host_cache.tid = tid;
@@ -144,7 +144,7 @@ static inline uint32_t host_lane(struct worker *w) {
 
 static inline uint32_t device_number(struct worker *w, enum device_kind kind, int64_t ordinal) {
   if (w->is_dry) return 0;
-  uint32_t device = lane_intern(&w->devices, (struct lane_key){{kind, (uint64_t)ordinal, 0}});
+  uint32_t device = row_map_number(&w->devices, (struct row_key){{kind, (uint64_t)ordinal, 0}});
   if (device == INTERN_NONE) w->no_memory = true;
   return device;
 }
@@ -186,7 +186,7 @@ static inline struct place device_place(struct worker *w, enum device_kind kind,
   uint32_t device = device_number(w, kind, ordinal), lane = INTERN_NONE;
   place.device = as_value(device);
   if (stream != ROW_NULL && stream >= 0 && stream != UINT32_MAX) { /* -1 and 4294967295: no stream */
-    lane = lane_number(w, (struct lane_key){{LANE_STREAM, (uint64_t)kind << 32 | (uint32_t)ordinal, (uint64_t)stream}},
+    lane = lane_number(w, (struct row_key){{LANE_STREAM, (uint64_t)kind << 32 | (uint32_t)ordinal, (uint64_t)stream}},
                        INTERN_NONE, INTERN_NONE, take_integer(w, KEY_CONTEXT));
   }
   place.lane = as_value(lane);

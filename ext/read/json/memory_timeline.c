@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "read/eager_rows.h"
+#include "read/rows/eager_rows.h"
+#include "read/rows/list.h"
 #include "read/json/source.h"
 
 enum { BUFFER_BYTES = 1 << 18, FIELDS = 4 };
@@ -44,13 +45,7 @@ static bool end_event(struct timeline *t) {
     if (t->odd_count++ == 0) t->odd_offset = t->event_offset;
     return true;
   }
-  if (t->count == t->capacity) {
-    size_t capacity = t->capacity ? t->capacity * 2 : 1024;
-    struct change *changes = realloc(t->changes, capacity * sizeof *changes);
-    if (!changes) return false;
-    t->changes = changes;
-    t->capacity = capacity;
-  }
+  if (!array_reserve(t->changes, t->capacity, t->count + 1)) return false;
   t->changes[t->count++] = (struct change){f[0], f[2], (uint8_t)f[1], (uint8_t)f[3]};
   return true;
 }
@@ -242,20 +237,18 @@ static enum tfprof_status timeline_open(struct store *store, uint32_t run_number
   return status;
 }
 
-/* "[[-1, 1, 4096, 0]": an event of integers at the beginning. */
-static int timeline_probe(const char *path, const uint8_t *head, size_t length) {
-  (void)path;
+bool memory_timeline_is(const uint8_t *head, size_t length) {
   struct timeline t = {.state = BEFORE_LIST};
   for (size_t i = 0; i < length && i < 512; i++) {
     if (take_byte(&t, (char)head[i]) != TAKEN) break;
     if (t.state == BEHIND_EVENT) break;
   }
   free(t.changes);
-  return t.state == BEHIND_EVENT ? 85 : 0;
+  return t.state == BEHIND_EVENT;
 }
 
 const struct read_format read_format_memory_timeline = {
     .name = "memory_timeline",
     .description = "raw memory timeline (.raw.json, .raw.json.gz) by torch.profiler's export_memory_timeline()",
-    .probe = timeline_probe,
+    .may_be_gzip = true,
     .open = timeline_open};

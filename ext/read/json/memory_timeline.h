@@ -11,6 +11,8 @@
 
 #include "read/read.h"
 
+/* "[[-1, 1, 4096, 0]": whether there is an event of integers at the beginning. */
+bool memory_timeline_is(const uint8_t *head, size_t length);
 extern const struct read_format read_format_memory_timeline;
 
 #endif

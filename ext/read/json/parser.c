@@ -11,6 +11,7 @@
 **
 ** Measured by tests/bench/bench_json against simdjson 3.0 on the same bytes: see there.
 */
+#include "dump/utf8.h"
 #include "read/json/worker.h"
 
 #include <stdlib.h>
@@ -358,7 +359,7 @@ static size_t copy_value(const struct field *value, const char *from, size_t len
 static bool add_member(struct worker *w, const struct field *key, const struct field *value, const char *from,
                        const char *to) {
   size_t length = (size_t)(to - from), room = value->kind == FIELD_TEXT ? 2 * length : length;
-  struct member *member = list_add(&w->members, sizeof *member);
+  struct member *member = list_add(&w->members);
   char *copy = malloc(room + SCAN_PADDING + key->length + 1);
   if (!member || !copy) {
     if (member) w->members.count--;
@@ -423,6 +424,7 @@ size_t parse_chunk(struct worker *w, const char *data, size_t length, uint64_t f
   w->data = data;
   w->end = end;
   w->file_offset = file_offset;
+  w->is_utf8 = utf8_valid(data, length) == length;
   if (*state == PARSE_START) {
     if (length >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3; /* byte order mark */
     p = scan_space(p);

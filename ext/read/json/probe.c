@@ -1,20 +1,21 @@
 /* probe.c: whether a JSON document is a trace, by its own members: what looks like one within a text, or deeper in the
-** document, does not count.
+** document, does not count; or, by its first event, a memory timeline.
 **
 ** An object is one when it has an array traceEvents; what libkineto writes beside the events is as good.  An array is
 ** one when an element of it is an object with a member ph.  Where the beginning of the file does not tell, LOOK_AHEAD
 ** bytes are looked at: members come in any order, and those before the events may be long.  Beyond them the file's name
 ** decides.
 */
-#include "read/json/probe.h"
+#include "read/json/json.h"
 
 #include <stdlib.h>
 #include <strings.h>
 
+#include "read/json/memory_timeline.h"
 #include "read/json/scan.h"
 #include "read/json/source.h"
 
-enum { LOOK_AHEAD = 1 << 20 };
+enum { HEAD = 4096, LOOK_AHEAD = 1 << 20 };
 enum verdict {
   VERDICT_NO,
   VERDICT_OPEN,     /* the bytes end before it can be told */
@@ -107,25 +108,35 @@ static bool is_trace_name(const char *path) {
   return false;
 }
 
-static enum verdict look_ahead(const char *path, char *buffer) {
+static enum verdict look_ahead(const char *path) {
+  char *buffer = malloc(LOOK_AHEAD + SCAN_PADDING);
+  enum verdict verdict = VERDICT_NO;
   size_t length;
-  if (source_head(path, LOOK_AHEAD, buffer, &length)) return VERDICT_NO;
-  memset(buffer + length, '"', SCAN_PADDING);
-  return look(buffer, length);
+  if (buffer && !source_head(path, LOOK_AHEAD, buffer, &length)) {
+    memset(buffer + length, '"', SCAN_PADDING);
+    verdict = look(buffer, length);
+  }
+  free(buffer);
+  return verdict;
 }
 
-int json_probe(const char *path, const uint8_t *head, size_t length) {
-  char *buffer = malloc(LOOK_AHEAD + SCAN_PADDING);
-  if (!buffer || length > LOOK_AHEAD) {
-    free(buffer);
-    return 0;
-  }
+static int certainty_of_trace(const char *path, const uint8_t *head, size_t length) {
+  char buffer[HEAD + SCAN_PADDING];
+  if (length > HEAD) length = HEAD;
   memcpy(buffer, head, length);
   memset(buffer + length, '"', SCAN_PADDING);
   enum verdict verdict = look(buffer, length);
-  if (verdict == VERDICT_OPEN || verdict == VERDICT_PROBABLY) verdict = look_ahead(path, buffer);
-  free(buffer);
+  if (verdict == VERDICT_OPEN || verdict == VERDICT_PROBABLY) verdict = look_ahead(path);
   if (verdict == VERDICT_TRACE) return 90;
   if (verdict == VERDICT_PROBABLY) return 40;
   return verdict == VERDICT_OPEN && is_trace_name(path) ? 20 : 0;
 }
+
+static struct recognised probe(const char *path, const uint8_t *head, size_t length) {
+  if (memory_timeline_is(head, length)) return (struct recognised){&read_format_memory_timeline, 85};
+  int certainty = certainty_of_trace(path, head, length);
+  return (struct recognised){certainty ? &read_format_json : NULL, certainty};
+}
+
+static const struct read_format *const formats[] = {&read_format_json, &read_format_memory_timeline, NULL};
+const struct reader json_reader = {.formats = formats, .probe = probe};

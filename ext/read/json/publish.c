@@ -13,13 +13,6 @@ static const uint8_t slot_kinds[ROW_SLOTS] = {
 #include "read/json/rows.def"
 };
 
-static const uint16_t first_slots[ROWS_COUNT + 1] = {
-#define ROWS(table) [ROWS_##table] = ROW_FIRST_##table,
-#define VALUE(table, column, kind)
-#define CONSTANT(table, column, number)
-#include "read/json/rows.def"
-    [ROWS_COUNT] = ROW_SLOTS};
-
 static char *scratch(struct trace *trace, size_t size) {
   if (size > trace->scratch_size) {
     free(trace->scratch);
@@ -71,11 +64,11 @@ static bool publish_text(struct trace *trace, struct text *text) {
 
 static bool publish_lanes(struct trace *trace, struct worker *w) {
   const struct lane_text *texts = w->lane_texts.items;
-  for (uint32_t i = w->lanes.published; i < w->lanes.count; i++) {
-    uint32_t before = trace->lanes.count, lane = lane_intern(&trace->lanes, w->lanes.keys[i]);
+  for (uint32_t i = w->lanes_published; i < w->lanes.count; i++) {
+    uint32_t before = trace->lanes.count, lane = row_map_number(&trace->lanes, w->lanes.keys[i]);
     struct lane_info *info = trace->lane_infos.items;
     if (lane == before) {
-      info = list_add(&trace->lane_infos, sizeof *info);
+      info = list_add(&trace->lane_infos);
       if (!info) lane = INTERN_NONE;
       else *info = (struct lane_info){.context = ROW_NULL};
     }
@@ -84,15 +77,15 @@ static bool publish_lanes(struct trace *trace, struct worker *w) {
     if (texts[i].pid != INTERN_NONE) info->pid_text = w->texts.texts[texts[i].pid].global;
     if (texts[i].tid != INTERN_NONE) info->tid_text = w->texts.texts[texts[i].tid].global;
     if (info->context == ROW_NULL) info->context = texts[i].context;
-    w->lanes.globals[i] = lane;
+    w->lanes.values[i] = lane;
   }
-  w->lanes.published = w->lanes.count;
-  for (uint32_t i = w->devices.published; i < w->devices.count; i++) {
-    uint32_t device = lane_intern(&trace->devices, w->devices.keys[i]);
+  w->lanes_published = w->lanes.count;
+  for (uint32_t i = w->devices_published; i < w->devices.count; i++) {
+    uint32_t device = row_map_number(&trace->devices, w->devices.keys[i]);
     if (device == INTERN_NONE) return trace_fail(trace, TFPROF_NO_MEMORY), false;
-    w->devices.globals[i] = device;
+    w->devices.values[i] = device;
   }
-  w->devices.published = w->devices.count;
+  w->devices_published = w->devices.count;
   return true;
 }
 
@@ -104,21 +97,21 @@ static bool publish_lists(struct trace *trace, struct worker *w, const uint64_t 
   bool ok = true;
   const struct lane_name *names = w->lane_names.items;
   for (size_t i = 0; i < w->lane_names.count && ok; i++) {
-    struct lane_name *item = list_add(&trace->lane_names, sizeof *item);
+    struct lane_name *item = list_add(&trace->lane_names);
     if ((ok = item != NULL)) *item = names[i], item->text = text_of(w, names[i].text);
   }
   const struct half_event *halves = w->halves.items;
   for (size_t i = 0; i < w->halves.count && ok; i++) {
-    struct half_event *item = list_add(&trace->halves, sizeof *item);
+    struct half_event *item = list_add(&trace->halves);
     if (!(ok = item != NULL)) break;
     *item = halves[i];
-    item->lane = halves[i].lane == INTERN_NONE ? INTERN_NONE : w->lanes.globals[halves[i].lane];
+    item->lane = halves[i].lane == INTERN_NONE ? INTERN_NONE : w->lanes.values[halves[i].lane];
     item->name = text_of(w, halves[i].name);
     item->category = text_of(w, halves[i].category);
   }
   const struct collective *collectives = w->collectives.items;
   for (size_t i = 0; i < w->collectives.count && ok; i++) {
-    struct collective *item = list_add(&trace->collectives, sizeof *item);
+    struct collective *item = list_add(&trace->collectives);
     if (!(ok = item != NULL)) break;
     *item = collectives[i];
     item->row += first_rows[item->is_kernel ? ROWS_kernels : ROWS_ops];
@@ -129,7 +122,7 @@ static bool publish_lists(struct trace *trace, struct worker *w, const uint64_t 
   }
   const struct python_frame *frames = w->python_frames.items;
   for (size_t i = 0; i < w->python_frames.count && ok; i++) {
-    struct python_frame *item = list_add(&trace->python_frames, sizeof *item);
+    struct python_frame *item = list_add(&trace->python_frames);
     if (!(ok = item != NULL)) break;
     *item = frames[i];
     item->row += first_rows[ROWS_ops];
@@ -138,7 +131,7 @@ static bool publish_lists(struct trace *trace, struct worker *w, const uint64_t 
   struct member *members = w->members.items;
   size_t moved = 0;
   for (; moved < w->members.count && ok; moved++) {
-    struct member *item = list_add(&trace->members, sizeof *item);
+    struct member *item = list_add(&trace->members);
     if (!(ok = item != NULL)) break;
     *item = members[moved];
     members[moved].value = NULL; /* moved */
@@ -165,7 +158,7 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *w, uint64_t leng
     for (unsigned i = 0; i < LITERAL_COUNT; i++) trace->literals[i] = w->texts.texts[i].global;
   }
   struct chunk *chunk = calloc(1, sizeof *chunk);
-  struct chunk **place = list_add(&trace->chunks, sizeof *place);
+  struct chunk **place = list_add(&trace->chunks);
   uint64_t first_rows[ROWS_COUNT];
   memcpy(first_rows, trace->rows, sizeof first_rows);
   if (!chunk || !place || !publish_lanes(trace, w) || !publish_lists(trace, w, first_rows)) {
@@ -177,6 +170,8 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *w, uint64_t leng
   *place = chunk;
   chunk->offset = w->file_offset;
   chunk->length = length;
+  chunk->is_utf8 = w->is_utf8;
+  trace->is_other_than_utf8 |= !w->is_utf8;
   for (unsigned i = 0; i < ROWS_COUNT; i++) {
     chunk->tables[i].rows = w->rows[i].count;
     chunk->tables[i].first_row = trace->rows[i];
@@ -209,7 +204,7 @@ static void translate(const struct worker *w, enum value_kind kind, int64_t *val
       }
       break;
     case KIND_LANE: case KIND_DEVICE: {
-      const uint32_t *globals = kind == KIND_LANE ? w->lanes.globals : w->devices.globals;
+      const uint32_t *globals = kind == KIND_LANE ? w->lanes.values : w->devices.values;
       for (uint32_t i = 0; i < rows; i++) {
         if (values[i] != ROW_NULL) values[i] = globals[values[i]];
       }
@@ -222,7 +217,7 @@ static void translate(const struct worker *w, enum value_kind kind, int64_t *val
 enum tfprof_status pack_chunk(const struct worker *w, struct chunk *chunk, bool is_translated) {
   for (unsigned table = 0; table < ROWS_COUNT; table++) {
     struct chunk_table *t = &chunk->tables[table];
-    unsigned first = first_slots[table], count = first_slots[table + 1] - first;
+    unsigned first = row_first_slots[table], count = row_first_slots[table + 1] - first;
     if (!t->rows) continue;
     t->columns = calloc(count, sizeof *t->columns);
     t->offsets = malloc(t->rows * sizeof *t->offsets);
@@ -236,17 +231,4 @@ enum tfprof_status pack_chunk(const struct worker *w, struct chunk *chunk, bool 
     }
   }
   return TFPROF_OK;
-}
-
-void chunk_free(struct chunk *chunk) {
-  if (!chunk) return;
-  for (unsigned table = 0; table < ROWS_COUNT; table++) {
-    struct chunk_table *t = &chunk->tables[table];
-    for (unsigned i = 0; t->columns && i < (unsigned)(first_slots[table + 1] - first_slots[table]); i++)
-      column_release(t->columns[i]);
-    free(t->columns);
-    free(t->offsets);
-    column_release(t->end);
-  }
-  free(chunk);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "read/json/inflate.h"
+#include "read/rows/list.h"
 #include "store/store.h"
 
 enum { INPUT_BYTES = 256 << 10 }; /* of compressed bytes at a time: stays in the second-level cache */
@@ -166,13 +167,7 @@ static size_t stop(struct source *source, enum source_problem problem, uint64_t 
 /* A mark that cannot be made for want of memory is left out: reading again then starts further back. */
 static void leave_mark(struct source *source) {
   struct source_index *index = source->index;
-  if (index->mark_count == index->mark_capacity) {
-    size_t capacity = index->mark_capacity ? index->mark_capacity * 2 : 16;
-    struct mark *marks = realloc(index->marks, capacity * sizeof *marks);
-    if (!marks) return;
-    index->marks = marks;
-    index->mark_capacity = capacity;
-  }
+  if (!array_reserve(index->marks, index->mark_capacity, index->mark_count + 1)) return;
   struct inflater *copy = inflater_copy(source->inflater);
   if (!copy) return;
   index->marks[index->mark_count++] = (struct mark){source->file_offset - source->input_length, source->offset, copy};

@@ -5,6 +5,8 @@
 ** functions have no file.  Traces share their outer frames: a trace is a frame on top of another trace.
 */
 #include "read/json/trace.h"
+#include "read/rows/hash.h"
+#include "read/rows/stacks.h"
 
 #include <string.h>
 
@@ -36,9 +38,9 @@ static uint32_t frame_intern(struct trace *trace, const char *text, size_t lengt
     frame.function = intern_text(trace, text, length);
   }
   uint32_t before = trace->frames.count;
-  uint32_t row = lane_intern(&trace->frames, (struct lane_key){{frame.file, frame.function, (uint64_t)frame.line}});
+  uint32_t row = row_map_number(&trace->frames, (struct row_key){{frame.file, frame.function, (uint64_t)frame.line}});
   if (row == before) {
-    struct frame_key_text *item = list_add(&trace->frame_texts, sizeof *item);
+    struct frame_key_text *item = list_add(&trace->frame_texts);
     if (item) *item = frame;
     else row = INTERN_NONE;
   }
@@ -46,33 +48,21 @@ static uint32_t frame_intern(struct trace *trace, const char *text, size_t lengt
   return row;
 }
 
-/* FNV-1a: the same for the same texts in every profile and on every machine. */
 static uint64_t hash_frame(uint64_t below, const char *text, size_t length) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ below * UINT64_C(0x9e3779b97f4a7c15);
-  for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-  return hash;
+  return hash_fnv1a(HASH_FNV1A_START ^ below * UINT64_C(0x9e3779b97f4a7c15), text, length);
 }
 
 uint32_t stack_push(struct trace *trace, uint32_t parent, const char *text, size_t length) {
   uint32_t frame = frame_intern(trace, text, length);
   if (frame == INTERN_NONE) return 0;
-  uint32_t before = trace->stacks.count;
-  uint32_t row = lane_intern(&trace->stacks, (struct lane_key){{parent, frame, 0}});
-  if (row == before) {
-    struct trace_stack *item = list_add(&trace->stack_items, sizeof *item), *items = trace->stack_items.items;
-    if (item) {
-      uint64_t below = parent ? items[parent - 1].hash : 0;
-      *item = (struct trace_stack){frame, parent, parent ? items[parent - 1].depth + 1 : 1,
-                                   hash_frame(below, text, length)};
-    } else {
-      row = INTERN_NONE;
-    }
+  uint32_t before = trace->stacks.count, stack = stacks_push(&trace->stacks, parent, frame);
+  if (stack == before + 1) {
+    uint64_t *hash = list_add(&trace->stack_hashes);
+    if (hash) *hash = hash_frame(parent ? trace->stack_hashes.items[parent - 1] : 0, text, length);
+    else stack = 0;
   }
-  if (row == INTERN_NONE) {
-    trace_fail(trace, TFPROF_NO_MEMORY);
-    return 0;
-  }
-  return row + 1;
+  if (!stack) trace_fail(trace, TFPROF_NO_MEMORY);
+  return stack;
 }
 
 uint32_t stack_intern(struct trace *trace, const char *text, size_t length) {

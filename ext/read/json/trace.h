@@ -23,11 +23,11 @@ struct chunk_table { /* the rows of one table that one chunk gave */
 struct chunk {
   uint64_t offset;   /* in the decompressed bytes */
   uint64_t length;
+  bool is_utf8; /* all of it */
   struct chunk_table tables[ROWS_COUNT];
 };
 
 struct frame_key_text { string_id file, function; int64_t line; };
-struct trace_stack { uint32_t frame, parent; uint32_t depth; uint64_t hash; }; /* parent: row + 1, 0: none */
 
 struct lane_info {
   string_id pid_text, tid_text;
@@ -47,16 +47,21 @@ struct trace {
   const char *path;
   struct tfprof_error *error;
   enum tfprof_status status;     /* first failure */
-  struct list chunks;            /* struct chunk * */
+  LIST(struct chunk *) chunks;
   uint64_t rows[ROWS_COUNT];
-  struct lane_table lanes, devices, frames, stacks;
-  struct list lane_infos;        /* struct lane_info, by lane */
-  struct list device_infos;      /* struct device_info, by device */
-  struct list frame_texts;       /* struct frame_key_text, by frame */
-  struct list stack_items;       /* struct trace_stack, by stack */
-  struct list lane_names, halves, collectives, python_frames, members; /* as in worker, numbers of the trace */
+  struct row_map lanes, devices, frames, stacks;
+  LIST(struct lane_info) lane_infos;       /* by lane */
+  LIST(struct device_info) device_infos;   /* by device */
+  LIST(struct frame_key_text) frame_texts; /* by frame */
+  LIST(uint64_t) stack_hashes;             /* by stack */
+  LIST(struct lane_name) lane_names;       /* as in worker, numbers of the trace */
+  LIST(struct half_event) halves;
+  LIST(struct collective) collectives;
+  LIST(struct python_frame) python_frames;
+  LIST(struct member) members;
   struct problem_tally problems[PROBLEM_COUNT];
   uint64_t event_count, tensorflow_count;
+  bool is_other_than_utf8;    /* some chunk holds bytes that are not UTF-8 */
   bool is_kineto, has_events; /* has_events: there was an array of events, perhaps empty */
   string_id literals[LITERAL_COUNT];
   /* from the top-level object */
@@ -65,6 +70,19 @@ struct trace {
   char *scratch;
   size_t scratch_size;
 };
+
+/* A time of the file as it is stored, ROW_NULL where baseTimeNanoseconds moves it beyond all times. */
+static inline int64_t trace_time(const struct trace *trace, int64_t ns) {
+  if (ns == ROW_NULL) return ROW_NULL;
+  int64_t moved = ns + trace->base_ns; /* both below 2^62 */
+  return moved > STORE_TIME_LIMIT ? ROW_NULL : moved;
+}
+
+/* The duration of what begins at a stored time, ROW_NULL where its end lies beyond all times. */
+static inline int64_t trace_duration(int64_t start, int64_t duration) {
+  bool is_beyond = start != ROW_NULL && duration != ROW_NULL && start + duration > STORE_TIME_LIMIT;
+  return is_beyond ? ROW_NULL : duration;
+}
 
 bool trace_init(struct trace *trace, struct store *store, const char *path, struct tfprof_error *error);
 void trace_free(struct trace *trace);
@@ -79,6 +97,8 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *worker, uint64_t
 ** everything else. */
 enum tfprof_status pack_chunk(const struct worker *worker, struct chunk *chunk, bool is_translated);
 void chunk_free(struct chunk *chunk);
+/* Of each table its first place among the columns of a chunk, and behind the last one their number. */
+extern const uint16_t row_first_slots[ROWS_COUNT + 1];
 
 /* ---- stacks.c ---- */
 
@@ -120,23 +140,15 @@ enum tfprof_status python_stacks(struct trace *trace);
 
 /* ---- finish.c, lanes.c, collectives.c ---- */
 
-/* A table with columns of `rows` values each. */
-struct maker {
-  struct profile *profile;
-  unsigned table;
-  uint32_t rows;
-  struct segment *segment;
-  int64_t *values; /* room for `rows` values */
-  enum tfprof_status status;
-};
-void maker_start(struct maker *maker, struct profile *profile, unsigned table, uint32_t rows, uint64_t first_row);
-/* Sets a column to maker->values. */
-void maker_set(struct maker *maker, unsigned column);
-enum tfprof_status maker_finish(struct maker *maker);
+/* A column that its file has, not a derived one. */
+static inline void trace_set_column(struct segment *segment, unsigned column, struct column *value) {
+  segment->columns[column] = value;
+  column_set_add(&segment->is_raw, column);
+}
 
-/* All chunks are in: a profile in the run. */
+/* All chunks are in: a profile in the run. sources: of a plain Chrome trace, of one that PyTorch wrote. */
 enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct source_index *index,
-                                struct tfprof_error *error);
+                                const struct profile_source *sources, struct tfprof_error *error);
 enum tfprof_status lanes_add(struct trace *trace, struct profile *profile);
 enum tfprof_status collectives_add(struct trace *trace, struct profile *profile);
 
@@ -148,9 +160,12 @@ struct segment_text { /* source_data of a segment */
   struct far_place *far_places; /* or in the file */
   int row_table;
   bool has_quotes;              /* events of the file hold quotes that are not escaped */
+  bool is_utf8;                 /* the chunk, or the file where rows are all over it */
 };
 enum tfprof_status attributes_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
                                    unsigned count, struct column **out, struct tfprof_error *error);
 void segment_text_free(void *source_data);
+/* source->verify: attributes tell nothing but bytes that are not UTF-8, so only those of chunks with such are read. */
+enum tfprof_status attributes_verify(struct profile *profile, struct tfprof_error *error);
 
 #endif

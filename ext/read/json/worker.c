@@ -3,24 +3,6 @@
 
 #include <stdlib.h>
 
-void *list_add(struct list *list, size_t item_size) {
-  if (list->count == list->capacity) {
-    size_t capacity = list->capacity ? list->capacity + list->capacity / 2 : 16;
-    void *items = realloc(list->items, capacity * item_size);
-    if (!items) return NULL;
-    list->items = items;
-    list->capacity = capacity;
-  }
-  void *item = (char *)list->items + list->count++ * item_size;
-  memset(item, 0, item_size);
-  return item;
-}
-
-void list_free(struct list *list) {
-  free(list->items);
-  memset(list, 0, sizeof *list);
-}
-
 static const struct { uint16_t first, count; } slots_of[ROWS_COUNT + 1] = {
 #define ROWS(table) [ROWS_##table] = {ROW_FIRST_##table, 0},
 #define VALUE(table, column, kind)
@@ -33,7 +15,7 @@ bool worker_init(struct worker *w) {
   w->row_table = -1;
   w->nodes = calloc(NODE_MAXIMUM, sizeof *w->nodes);
   w->edges = malloc((size_t)NODE_MAXIMUM * NODE_EDGES * sizeof *w->edges);
-  if (!text_table_init(&w->texts) || !lane_table_init(&w->lanes) || !lane_table_init(&w->devices) || !w->nodes ||
+  if (!text_table_init(&w->texts) || !w->nodes ||
       !w->edges) {
     worker_free(w);
     return false;
@@ -53,9 +35,8 @@ bool worker_init(struct worker *w) {
   return true;
 }
 
-static void members_free(struct list *members) {
-  struct member *items = members->items;
-  for (size_t i = 0; i < members->count; i++) free(items[i].value); /* the key lies in the same piece */
+static void free_members(struct worker *w) {
+  for (size_t i = 0; i < w->members.count; i++) free(w->members.items[i].value); /* the key lies in the same piece */
 }
 
 void worker_free(struct worker *w) {
@@ -64,9 +45,9 @@ void worker_free(struct worker *w) {
     free(w->values[slots_of[i].first]);
   }
   text_table_free(&w->texts);
-  lane_table_free(&w->lanes);
-  lane_table_free(&w->devices);
-  members_free(&w->members);
+  row_map_free(&w->lanes);
+  row_map_free(&w->devices);
+  free_members(w);
   list_free(&w->lane_texts);
   list_free(&w->lane_names);
   list_free(&w->halves);
@@ -81,7 +62,7 @@ void worker_free(struct worker *w) {
 
 void worker_clear(struct worker *w) {
   for (unsigned i = 0; i < ROWS_COUNT; i++) w->rows[i].count = 0;
-  members_free(&w->members);
+  free_members(w);
   w->lane_names.count = w->halves.count = w->collectives.count = w->python_frames.count = w->members.count = 0;
   memset(w->problems, 0, sizeof w->problems);
   w->event_count = w->tensorflow_count = 0;
@@ -90,9 +71,11 @@ void worker_clear(struct worker *w) {
 
 void worker_forget(struct worker *w) {
   worker_clear(w);
-  w->lane_texts.count = w->lanes.published;
+  w->lane_texts.count = w->lanes_published;
   w->host_cache.is_set = w->stream_cache.is_set = false;
-  if (!text_forget(&w->texts) || !lane_forget(&w->lanes) || !lane_forget(&w->devices)) w->no_memory = true;
+  row_map_cut(&w->lanes, w->lanes_published);
+  row_map_cut(&w->devices, w->devices_published);
+  if (!text_forget(&w->texts)) w->no_memory = true;
 }
 
 void worker_problem(struct worker *w, enum problem problem, const char *where) {
@@ -101,15 +84,9 @@ void worker_problem(struct worker *w, enum problem problem, const char *where) {
 }
 
 char *worker_scratch(struct worker *w, size_t size) {
-  if (size + 8 <= w->scratch_size) return w->scratch;
-  char *larger = realloc(w->scratch, 2 * size + 8);
-  if (!larger) {
-    w->no_memory = true;
-    return NULL;
-  }
-  w->scratch = larger;
-  w->scratch_size = 2 * size + 8;
-  return w->scratch;
+  if (array_reserve(w->scratch, w->scratch_size, size + 8)) return w->scratch;
+  w->no_memory = true;
+  return NULL;
 }
 
 static bool grow(struct worker *w, enum row_table table) {

@@ -7,7 +7,8 @@
 #ifndef TFPROF_JSON_WORKER_H
 #define TFPROF_JSON_WORKER_H
 
-#include "read/eager_rows.h"
+#include "read/rows/eager_rows.h"
+#include "read/rows/list.h"
 #include "read/json/intern.h"
 #include "read/json/keys.h"
 #include "read/json/scan.h"
@@ -39,16 +40,8 @@ struct rows {
 
 /* ---- what is found rarely and kept as lists ---- */
 
-struct list {
-  void *items;
-  size_t count, capacity;
-};
-/* Room for one more item, zeroed. NULL: no memory. */
-void *list_add(struct list *list, size_t item_size);
-void list_free(struct list *list);
-
 struct lane_name { /* a metadata event */
-  struct lane_key key; /* of the lane that its pid and tid name; it may have no events */
+  struct row_key key; /* of the lane that its pid and tid name; it may have no events */
   uint64_t offset;     /* of the event in the file */
   uint32_t text;
   uint8_t what; /* enum lane_fact */
@@ -90,6 +83,7 @@ enum problem {
   PROBLEM_QUOTE,
   PROBLEM_NO_TIME,
   PROBLEM_TIME_RANGE,
+  PROBLEM_MOVED_TIME,
   PROBLEM_NEGATIVE,
   PROBLEM_TRUNCATED,
   PROBLEM_OVERSIZED,
@@ -148,6 +142,7 @@ struct worker {
   /* the chunk being parsed */
   const char *data, *end;
   uint64_t file_offset;     /* of data */
+  bool is_utf8;             /* data */
   bool has_events;          /* an array of events began */
   bool is_last;             /* nothing comes behind this chunk */
   bool is_array;            /* the document is an array of events */
@@ -163,9 +158,14 @@ struct worker {
   struct rows rows[ROWS_COUNT];
   int64_t *values[ROW_SLOTS];
   struct text_table texts;
-  struct lane_table lanes, devices;
-  struct list lane_texts;   /* struct lane_text, by lane */
-  struct list lane_names, halves, collectives, python_frames, members;
+  struct row_map lanes, devices; /* the values of those that are published are their numbers in the trace */
+  uint32_t lanes_published, devices_published;
+  LIST(struct lane_text) lane_texts; /* by lane */
+  LIST(struct lane_name) lane_names;
+  LIST(struct half_event) halves;
+  LIST(struct collective) collectives;
+  LIST(struct python_frame) python_frames;
+  LIST(struct member) members;
   struct problem_tally problems[PROBLEM_COUNT];
   uint64_t event_count, tensorflow_count;
   char *scratch;            /* for a text that is composed of several */

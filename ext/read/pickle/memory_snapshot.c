@@ -39,13 +39,19 @@ static enum tfprof_status read_whole(const char *path, uint8_t **bytes, uint64_t
 
 /* ---- what the snapshot has beside segments and traces ---- */
 
-enum { MAXIMUM_VALUES = 1000, MAXIMUM_DEPTH = 4, MAXIMUM_TEXT = 4096 }; /* of a member that becomes an attribute */
+enum {
+  MAXIMUM_VALUES = 1000, /* of a member that becomes an attribute */
+  MAXIMUM_DEPTH = 4,
+  MAXIMUM_TEXT = 4096,
+  MAXIMUM_MEMBER_BYTES = 64 << 10, /* as JSON, in which a byte can be six */
+  MAXIMUM_BYTES = 192 << 10        /* of all members: saved dumps hold no more than 256 kB */
+};
 
 static void put(void *user, const void *bytes, size_t length) { fwrite(bytes, 1, length, user); }
 
-/* A value as JSON. False: it is larger than attributes should be. */
+/* A value as JSON. False: it is larger than attributes should be. A list may stand in it any number of times. */
 static bool write_value(FILE *out, const struct pickle_value *value, unsigned depth, unsigned *values) {
-  if (depth > MAXIMUM_DEPTH || ++*values > MAXIMUM_VALUES) return false;
+  if (depth > MAXIMUM_DEPTH || ++*values > MAXIMUM_VALUES || ftell(out) > MAXIMUM_MEMBER_BYTES) return false;
   switch ((enum pickle_kind)value->kind) {
     case PICKLE_NONE:
     case PICKLE_HUGE: fputs("null", out); return true;
@@ -82,6 +88,7 @@ static enum tfprof_status describe(struct profile *profile, const struct pickle_
   if (root->kind != PICKLE_DICT) return TFPROF_OK;
   FILE *out = open_memstream(&all.bytes, &all.length);
   if (!out) return TFPROF_NO_MEMORY;
+  size_t used = 0;
   bool is_first = true, ok = true;
   const struct pickle_container *members = root->container;
   uint64_t count = members->count < 2 * MAXIMUM_VALUES ? members->count : 2 * MAXIMUM_VALUES;
@@ -96,9 +103,10 @@ static enum tfprof_status describe(struct profile *profile, const struct pickle_
     putc(':', member);
     is_small = is_small && write_value(member, &members->items[i + 1], 0, &values);
     ok = fclose(member) == 0;
-    if (ok && is_small) {
+    if (ok && is_small && used + one.length <= MAXIMUM_BYTES) {
       putc(is_first ? '{' : ',', out);
       fwrite(one.bytes, 1, one.length, out);
+      used += one.length;
       is_first = false;
     } else if (ok) {
       profile_diagnose(profile, "info", "unused_member", 1, -1, -1, "%.*s of the snapshot was left out",
@@ -121,7 +129,8 @@ static void diagnose(struct profile *profile, const struct snapshot_rows *rows, 
   }
   if (rows->is_too_much) {
     profile_diagnose(profile, "error", "limit", 1, -1, -1,
-                     "the pickle uses the same lists over and over: there would be more rows than the file has bytes");
+                     "the pickle uses the same lists or texts over and over, more often than a file of its size can: "
+                     "what comes after that was left out");
   }
   if (rows->has_no_times && rows->events.count) {
     profile_diagnose(
@@ -152,7 +161,7 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
   struct snapshot_rows rows;
   struct profile *profile = NULL;
   struct pool *pool = store_pool(store);
-  enum tfprof_status status = snapshot_collect(&rows, pool, &pickle->root, file_bytes, error);
+  enum tfprof_status status = snapshot_collect(&rows, store, &pickle->root, file_bytes, error);
   if (!status) status = store_add_profile(store, run_number, &source, NULL, &profile, error);
   if (!status) status = snapshot_publish(&rows, profile, error);
   if (!status) {
@@ -182,7 +191,7 @@ static enum tfprof_status snapshot_open(struct store *store, uint32_t run_number
   uint8_t *bytes;
   uint64_t length;
   enum tfprof_status status = read_whole(path, &bytes, &length, error);
-  if (!status) status = pickle_read(&pickle, bytes, length, error);
+  if (!status) status = pickle_read(&pickle, store, bytes, length, error);
   if (status) {
     free(bytes);
     return status;
@@ -203,15 +212,21 @@ static enum tfprof_status snapshot_open(struct store *store, uint32_t run_number
 }
 
 /* The first key of the dict stands right at the beginning; torch.cuda.memory_snapshot() gives its list of segments. */
-static int snapshot_probe(const char *path, const uint8_t *head, size_t length) {
-  (void)path;
-  if (length < 2 || head[0] != 0x80 || head[1] < 2 || head[1] > 5) return 0;
+static bool is_snapshot(const uint8_t *head, size_t length) {
+  if (length < 2 || head[0] != 0x80 || head[1] < 2 || head[1] > 5) return false;
   bool is_list = memmem(head, length, "segment_type", 12) && memmem(head, length, "total_size", 10);
-  return is_list || memmem(head, length, "segments", 8) || memmem(head, length, "device_traces", 13) ? 90 : 0;
+  return is_list || memmem(head, length, "segments", 8) || memmem(head, length, "device_traces", 13);
 }
 
 const struct read_format read_format_memory_snapshot = {
     .name = "memory_snapshot",
     .description = "snapshot of CUDA memory by torch.cuda.memory._dump_snapshot()",
-    .probe = snapshot_probe,
     .open = snapshot_open};
+
+static struct recognised probe(const char *path, const uint8_t *head, size_t length) {
+  (void)path;
+  return (struct recognised){is_snapshot(head, length) ? &read_format_memory_snapshot : NULL, 90};
+}
+
+static const struct read_format *const formats[] = {&read_format_memory_snapshot, NULL};
+const struct reader memory_snapshot_reader = {.formats = formats, .probe = probe};

@@ -21,5 +21,6 @@
 #include "read/read.h"
 
 extern const struct read_format read_format_memory_snapshot;
+extern const struct reader memory_snapshot_reader;
 
 #endif

@@ -6,7 +6,13 @@
 
 #include "dump/bytes.h"
 
-enum { LOOKED_AT_ENTRIES = 64 };
+enum {
+  LOOKED_AT_ENTRIES = 64,
+  OPCODES_UNTIL_POLL = 1 << 14,
+  FREE_BYTES = 64 << 20, /* that the tree of any pickle may take, and beyond that, */
+  ALLOCATION_BYTES = 16, /* what each takes by itself */
+  BYTES_PER_BYTE = 24    /* for each of the pickle: those of snapshots take about six */
+};
 
 struct machine {
   struct pickle *pickle;
@@ -14,16 +20,34 @@ struct machine {
   struct pickle_value *stack, *memo;
   uint64_t *marks;
   uint64_t depth, stack_capacity, mark_count, mark_capacity, memo_count, memo_capacity;
+  uint64_t bytes; /* of the tree, the stack and the memo */
   bool no_memory, is_done;
 };
 
+static void stop(struct machine *m, const char *wrong) {
+  if (m->is_done || m->no_memory) return;
+  m->pickle->wrong = wrong;
+  m->is_done = true;
+}
+
 /* ---- arrays that grow ---- */
+
+/* Whether the pickle may have so many bytes of memory more: an opcode of one byte makes a list of many. What is done is
+** only unwound, which takes no more than there is. */
+static bool may_take(struct machine *m, uint64_t bytes) {
+  if (m->is_done) return true;
+  m->bytes += bytes;
+  if (m->bytes <= FREE_BYTES + BYTES_PER_BYTE * (uint64_t)(m->end - m->start)) return true;
+  stop(m, "it has more lists and values than a file of its size should");
+  return false;
+}
 
 static bool grow(struct machine *m, void **items, uint64_t needed, uint64_t *capacity, size_t size) {
   if (needed <= *capacity) return true;
   uint64_t larger = *capacity ? *capacity : 1; /* most containers are small, and a file can have millions */
   while (larger < needed) larger *= 2;
-  void *moved = larger <= SIZE_MAX / size ? realloc(*items, (size_t)larger * size) : NULL;
+  if (larger > SIZE_MAX / size || !may_take(m, (larger - *capacity) * size)) return false;
+  void *moved = realloc(*items, (size_t)larger * size);
   if (!moved) {
     m->no_memory = true;
     return false;
@@ -31,12 +55,6 @@ static bool grow(struct machine *m, void **items, uint64_t needed, uint64_t *cap
   *items = moved;
   *capacity = larger;
   return true;
-}
-
-static void stop(struct machine *m, const char *wrong) {
-  if (m->is_done || m->no_memory) return;
-  m->pickle->wrong = wrong;
-  m->is_done = true;
 }
 
 static void push(struct machine *m, struct pickle_value value) {
@@ -53,6 +71,7 @@ static uint64_t above_mark(const struct machine *m) {
 }
 
 static struct pickle_container *push_container(struct machine *m, enum pickle_kind kind) {
+  if (!may_take(m, sizeof(struct pickle_container) + ALLOCATION_BYTES)) return NULL;
   struct pickle_container *made = calloc(1, sizeof *made);
   if (!made) {
     m->no_memory = true;
@@ -167,7 +186,7 @@ static void gather(struct machine *m, uint64_t first, bool is_dict) {
     return;
   }
   struct pickle_container *made = push_container(m, is_dict ? PICKLE_DICT : PICKLE_LIST);
-  if (!made || m->no_memory) return;
+  if (!made || m->no_memory || m->is_done) return;
   append(m, made, &m->stack[first], count);
   m->stack[first] = m->stack[m->depth - 1];
   m->depth = first + 1;
@@ -256,11 +275,13 @@ static void unwind(struct machine *m) {
   }
 }
 
-enum tfprof_status pickle_read(struct pickle *pickle, const uint8_t *bytes, uint64_t length,
+enum tfprof_status pickle_read(struct pickle *pickle, struct store *store, const uint8_t *bytes, uint64_t length,
                                struct tfprof_error *error) {
   struct machine m = {.pickle = pickle, .start = bytes, .at = bytes, .end = bytes + length};
   *pickle = (struct pickle){.root.kind = PICKLE_NONE};
-  while (!m.is_done && !m.no_memory) {
+  bool is_interrupted = false;
+  for (uint64_t opcodes = 0; !m.is_done && !m.no_memory && !is_interrupted; opcodes++) {
+    is_interrupted = opcodes % OPCODES_UNTIL_POLL == 0 && store_interrupted(store);
     pickle->offset = (uint64_t)(m.at - m.start);
     if (m.at == m.end) {
       stop(&m, "the file ends before the pickle does");
@@ -273,9 +294,9 @@ enum tfprof_status pickle_read(struct pickle *pickle, const uint8_t *bytes, uint
   free(m.stack);
   free(m.memo);
   free(m.marks);
-  if (!m.no_memory) return TFPROF_OK;
+  if (!m.no_memory && !is_interrupted) return TFPROF_OK;
   pickle_free(pickle);
-  return error_no_memory(error);
+  return is_interrupted ? error_set(error, TFPROF_INTERRUPTED, "interrupted") : error_no_memory(error);
 }
 
 void pickle_free(struct pickle *pickle) {

@@ -11,7 +11,7 @@
 #ifndef TFPROF_PICKLE_H
 #define TFPROF_PICKLE_H
 
-#include "dump/error.h"
+#include "store/store.h"
 
 enum pickle_kind {
   PICKLE_NONE,
@@ -49,8 +49,9 @@ struct pickle {
   uint64_t offset;                     /* where */
 };
 
-/* Reads the bytes. TFPROF_NO_MEMORY; everything else that is wrong is told in the struct. */
-enum tfprof_status pickle_read(struct pickle *pickle, const uint8_t *bytes, uint64_t length,
+/* Reads the bytes. TFPROF_NO_MEMORY, or TFPROF_INTERRUPTED when the store is; everything else that is wrong is told in
+** the struct. */
+enum tfprof_status pickle_read(struct pickle *pickle, struct store *store, const uint8_t *bytes, uint64_t length,
                                struct tfprof_error *error);
 void pickle_free(struct pickle *pickle);
 

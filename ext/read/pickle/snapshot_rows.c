@@ -9,121 +9,81 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers of things that were seen: (a, b, c) -> number ---- */
+/* What was entered for a key, 0: nothing yet; the number of an item of a list, from 1. NULL: no memory. */
+static uint32_t *number_of(struct row_map *map, int64_t a, int64_t b, int64_t c) {
+  uint32_t number = row_map_number(map, (struct row_key){{(uint64_t)a, (uint64_t)b, (uint64_t)c}});
+  return number == ROW_MAP_NONE ? NULL : &map->values[number];
+}
 
-struct snapshot_index {
-  struct index_slot {
-    int64_t a, b, c;
-    uint32_t number; /* from 1; 0: free */
-  } *slots;
-  size_t mask, count;
+/* ---- limits ---- */
+
+enum {
+  FREE_ITEMS = 1 << 16, /* of a file of any size, and beyond that one for each */
+  BYTES_OF_ITEM = 8,    /* of the file: events, blocks and frames take several times as many */
+  LONG_TEXT = 256,      /* bytes; longer ones are not looked at for nothing, each */
+  BYTES_OF_TEXT_ITEM = 64,
+  ITEMS_UNTIL_POLL = 1 << 12
 };
 
-static struct index_slot *index_slot(const struct snapshot_index *index, int64_t a, int64_t b, int64_t c) {
-  uint64_t hash = (uint64_t)a * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)b * UINT64_C(0xc2b2ae3d27d4eb4f) ^
-                  (uint64_t)c * UINT64_C(0x165667b19e3779f9);
-  size_t at = (size_t)(hash ^ hash >> 29) & index->mask;
-  for (;; at = (at + 1) & index->mask) {
-    struct index_slot *slot = &index->slots[at];
-    if (!slot->number || (slot->a == a && slot->b == b && slot->c == c)) return slot;
+static enum tfprof_status count_items(struct snapshot_rows *rows, uint64_t items) {
+  bool is_time = rows->item_count / ITEMS_UNTIL_POLL != (rows->item_count + items) / ITEMS_UNTIL_POLL;
+  rows->item_count += items;
+  rows->is_too_much |= rows->item_count > rows->item_limit;
+  return is_time && store_interrupted(rows->store) ? TFPROF_INTERRUPTED : TFPROF_OK;
+}
+
+/* Calls `take` for the items of a list, until it fails or the file has been looked at long enough for its size: lists
+** may stand in each other as often as a hostile file likes. */
+#define FOR_ITEMS(rows, list, i, status, take) \
+  for (uint64_t i = 0; (list) && i < (list)->count && !(status) && !(rows)->is_too_much; i++) { \
+    (status) = count_items(rows, 1); \
+    if (!(status) && !(rows)->is_too_much) (status) = (take); \
   }
-}
-
-/* The slot of a key, made if it is new: then its number is 0 and the caller sets it. NULL: no memory. */
-static struct index_slot *index_find(struct snapshot_index **made, int64_t a, int64_t b, int64_t c) {
-  struct snapshot_index *index = *made;
-  if (!index && !(index = *made = calloc(1, sizeof *index))) return NULL;
-  if (index->count * 2 >= index->mask) {
-    struct snapshot_index larger = {.mask = index->mask ? index->mask * 2 + 1 : 255, .count = index->count};
-    larger.slots = calloc(larger.mask + 1, sizeof *larger.slots);
-    if (!larger.slots) return NULL;
-    for (size_t i = 0; index->slots && i <= index->mask; i++) {
-      const struct index_slot *slot = &index->slots[i];
-      if (slot->number) *index_slot(&larger, slot->a, slot->b, slot->c) = *slot;
-    }
-    free(index->slots);
-    *index = larger;
-  }
-  struct index_slot *slot = index_slot(index, a, b, c);
-  if (!slot->number) {
-    *slot = (struct index_slot){.a = a, .b = b, .c = c};
-    index->count++;
-  }
-  return slot;
-}
-
-static void index_free(struct snapshot_index *index) {
-  if (index) free(index->slots);
-  free(index);
-}
-
-/* ---- lists ---- */
-
-/* Room for one more item, or NULL. */
-static void *list_room(void *items, size_t *count, size_t *capacity, size_t size) {
-  void **at = items;
-  if (*count == *capacity) {
-    size_t larger = *capacity ? *capacity * 2 : 256;
-    void *moved = realloc(*at, larger * size);
-    if (!moved) return NULL;
-    *at = moved;
-    *capacity = larger;
-  }
-  return (char *)*at + (*count)++ * size;
-}
-#define LIST_ROOM(list) list_room(&(list).items, &(list).count, &(list).capacity, sizeof *(list).items)
-
-/* Whether there may be another row. */
-static bool may_add(struct snapshot_rows *rows) {
-  rows->is_too_much |= ++rows->row_count > rows->row_limit;
-  return !rows->is_too_much;
-}
 
 /* ---- stacks ---- */
 
 static enum tfprof_status intern_text(struct snapshot_rows *rows, const struct pickle_value *value, string_id *id) {
   *id = 0;
   if (!value || value->kind != PICKLE_TEXT) return TFPROF_OK;
+  enum tfprof_status status = count_items(rows, value->length > LONG_TEXT ? value->length / BYTES_OF_TEXT_ITEM : 0);
+  if (status || rows->is_too_much) return status;
   return pool_intern_mended(rows->pool, value->text, value->length, id, &rows->mended_count);
+}
+
+/* *row becomes the row of the stack that goes on from *row with this frame. */
+static enum tfprof_status stack_frame(struct snapshot_rows *rows, const struct pickle_value *frame, int64_t *row) {
+  struct snapshot_frame place = {.line = pickle_find_integer(frame, "line", ROW_NULL)};
+  if (frame->kind != PICKLE_DICT) return TFPROF_OK;
+  enum tfprof_status status = intern_text(rows, pickle_find(frame, "filename"), &place.file);
+  if (!status) status = intern_text(rows, pickle_find(frame, "name"), &place.name);
+  if (status) return status;
+  uint32_t *number = number_of(&rows->frame_index, place.file, place.name, place.line);
+  if (!number) return TFPROF_NO_MEMORY;
+  if (!*number) {
+    struct snapshot_frame *made = list_add(&rows->frames);
+    if (!made) return TFPROF_NO_MEMORY;
+    *made = place;
+    *number = (uint32_t)rows->frames.count;
+  }
+  uint32_t stack = stacks_push(&rows->stacks, *row == ROW_NULL ? 0 : (uint32_t)*row + 1, *number - 1);
+  if (!stack) return TFPROF_NO_MEMORY;
+  *row = (int64_t)stack - 1;
+  return TFPROF_OK;
 }
 
 /* The row of a stack, whose frames stand innermost first; ROW_NULL: it has none. The list remembers it: the pickle has
 ** each stack once, however often it is used. */
 static enum tfprof_status stack_row(struct snapshot_rows *rows, struct pickle_container *frames, int64_t *row) {
+  enum tfprof_status status = TFPROF_OK;
   *row = ROW_NULL;
   if (!frames || !frames->count) return TFPROF_OK;
   if (frames->note) {
     *row = frames->note - 1;
     return TFPROF_OK;
   }
-  for (uint64_t i = frames->count; i-- > 0;) {
-    const struct pickle_value *frame = &frames->items[i];
-    struct snapshot_frame place = {.line = pickle_find_integer(frame, "line", ROW_NULL)};
-    if (frame->kind != PICKLE_DICT || !may_add(rows)) continue;
-    enum tfprof_status status = intern_text(rows, pickle_find(frame, "filename"), &place.file);
-    if (!status) status = intern_text(rows, pickle_find(frame, "name"), &place.name);
-    if (status) return status;
-    struct index_slot *slot = index_find(&rows->frame_index, place.file, place.name, place.line);
-    if (!slot) return TFPROF_NO_MEMORY;
-    if (!slot->number) {
-      struct snapshot_frame *made = LIST_ROOM(rows->frames);
-      if (!made) return TFPROF_NO_MEMORY;
-      *made = place;
-      slot->number = (uint32_t)rows->frames.count;
-    }
-    int64_t frame_row = (int64_t)slot->number - 1;
-    slot = index_find(&rows->trace_index, *row, frame_row, 0);
-    if (!slot) return TFPROF_NO_MEMORY;
-    if (!slot->number) {
-      struct snapshot_trace *made = LIST_ROOM(rows->traces);
-      if (!made) return TFPROF_NO_MEMORY;
-      *made = (struct snapshot_trace){*row, frame_row, *row == ROW_NULL ? 1 : rows->traces.items[*row].depth + 1};
-      slot->number = (uint32_t)rows->traces.count;
-    }
-    *row = (int64_t)slot->number - 1;
-  }
-  if (*row != ROW_NULL) frames->note = (uint32_t)*row + 1;
-  return TFPROF_OK;
+  FOR_ITEMS(rows, frames, i, status, stack_frame(rows, &frames->items[frames->count - 1 - i], row))
+  if (!status && *row != ROW_NULL) frames->note = (uint32_t)*row + 1;
+  return status;
 }
 
 static struct pickle_container *frames_of(const struct pickle_value *value) {
@@ -164,54 +124,54 @@ static int64_t time_of(const struct pickle_value *entry) {
 }
 
 static enum tfprof_status open_allocation(struct snapshot_rows *rows, struct snapshot_event *event) {
-  struct index_slot *slot = index_find(&rows->live, event->device, event->address, 0);
-  struct snapshot_allocation *made = LIST_ROOM(rows->allocations);
-  if (!slot || !made) return TFPROF_NO_MEMORY;
+  uint32_t *number = number_of(&rows->live, event->device, event->address, 0);
+  struct snapshot_allocation *made = list_add(&rows->allocations);
+  if (!number || !made) return TFPROF_NO_MEMORY;
   *made = (struct snapshot_allocation){event->address, event->bytes, event->bytes, event->device,
                                        event->time,    ROW_NULL,     event->trace};
   event->allocation = (int64_t)rows->allocations.count - 1;
-  slot->number = (uint32_t)rows->allocations.count;
+  *number = (uint32_t)rows->allocations.count;
   return TFPROF_OK;
 }
 
 static enum tfprof_status close_allocation(struct snapshot_rows *rows, struct snapshot_event *event) {
-  struct index_slot *slot = index_find(&rows->live, event->device, event->address, 0);
+  uint32_t *number = number_of(&rows->live, event->device, event->address, 0);
   struct snapshot_allocation *closed;
-  if (!slot) return TFPROF_NO_MEMORY;
-  closed = slot->number ? &rows->allocations.items[slot->number - 1] : NULL;
+  if (!number) return TFPROF_NO_MEMORY;
+  closed = *number ? &rows->allocations.items[*number - 1] : NULL;
   if (closed && closed->released_ns == ROW_NULL) {
     closed->released_ns = event->time;
-    event->allocation = (int64_t)slot->number - 1;
+    event->allocation = (int64_t)*number - 1;
     return TFPROF_OK;
   }
   /* From before the trace. */
-  closed = LIST_ROOM(rows->allocations);
+  closed = list_add(&rows->allocations);
   if (!closed) return TFPROF_NO_MEMORY;
   *closed = (struct snapshot_allocation){event->address, event->bytes, event->bytes, event->device,
                                          ROW_NULL,       event->time,  ROW_NULL};
   event->allocation = (int64_t)rows->allocations.count - 1;
-  slot->number = (uint32_t)rows->allocations.count;
+  *number = (uint32_t)rows->allocations.count;
   return TFPROF_OK;
 }
 
 /* Which segments the trace saw come and go. Those that are left at the end come from the list of segments. */
 static enum tfprof_status note_segment(struct snapshot_rows *rows, const struct snapshot_event *event, bool is_release,
-                                       struct snapshot_index **open) {
-  struct index_slot *slot = index_find(open, event->device, event->address, 0);
+                                       struct row_map *open) {
+  uint32_t *number = number_of(open, event->device, event->address, 0);
   struct snapshot_segment *segment;
-  if (!slot) return TFPROF_NO_MEMORY;
-  if (is_release && slot->number && rows->segments.items[slot->number - 1].released_ns == ROW_NULL) {
-    rows->segments.items[slot->number - 1].released_ns = event->time;
+  if (!number) return TFPROF_NO_MEMORY;
+  if (is_release && *number && rows->segments.items[*number - 1].released_ns == ROW_NULL) {
+    rows->segments.items[*number - 1].released_ns = event->time;
     return TFPROF_OK;
   }
-  segment = LIST_ROOM(rows->segments);
+  segment = list_add(&rows->segments);
   if (!segment) return TFPROF_NO_MEMORY;
   *segment = (struct snapshot_segment){.address = event->address,
                                        .bytes = is_release ? -event->bytes : event->bytes,
                                        .device = event->device,
                                        .allocated_ns = is_release ? ROW_NULL : event->time,
                                        .released_ns = is_release ? event->time : ROW_NULL};
-  slot->number = (uint32_t)rows->segments.count;
+  *number = (uint32_t)rows->segments.count;
   return TFPROF_OK;
 }
 
@@ -228,7 +188,7 @@ static void find_whether_timed(struct snapshot_rows *rows, const struct pickle_c
 
 /* `place`: in its device's trace. */
 static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pickle_value *entry, int64_t device,
-                                     uint64_t place, struct snapshot_index **open_segments) {
+                                     uint64_t place, struct row_map *open_segments) {
   struct snapshot_event event = {.time = rows->has_no_times ? (int64_t)place : time_of(entry),
                                  .bytes = pickle_find_integer(entry, "size", ROW_NULL),
                                  .address = pickle_find_integer(entry, "addr", ROW_NULL),
@@ -250,7 +210,6 @@ static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pi
     event.free_bytes = event.address;
     event.address = ROW_NULL;
   }
-  if (!may_add(rows)) return TFPROF_OK;
   status = stack_row(rows, frames_of(entry), &event.trace);
   if (!status) status = pool_intern(rows->pool, actions[action].kind, strlen(actions[action].kind), &event.kind);
   const struct pickle_value *category = pickle_find(entry, "category");
@@ -260,7 +219,7 @@ static enum tfprof_status take_entry(struct snapshot_rows *rows, const struct pi
   if (action == RELEASE || action == SEGMENT_RELEASE) event.bytes = -event.bytes;
   if (!status && (action == SEGMENT_ALLOCATE || action == SEGMENT_RELEASE))
     status = note_segment(rows, &event, action == SEGMENT_RELEASE, open_segments);
-  struct snapshot_event *made = status ? NULL : LIST_ROOM(rows->events);
+  struct snapshot_event *made = status ? NULL : list_add(&rows->events);
   if (!made) return status ? status : TFPROF_NO_MEMORY;
   *made = event;
   if (event.time != ROW_NULL && event.time < rows->first_ns) rows->first_ns = event.time;
@@ -298,21 +257,21 @@ static enum tfprof_status take_block(struct snapshot_rows *rows, const struct pi
     if (!frames) frames = frames_of(last);
   }
   if (requested < 0 || requested > bytes) requested = bytes;
-  if (pickle_is_text(status_text, "inactive") || start == ROW_NULL || !may_add(rows)) return TFPROF_OK;
+  if (pickle_is_text(status_text, "inactive") || start == ROW_NULL) return TFPROF_OK;
   state->in_use = add(state->in_use, requested);
-  struct index_slot *slot = index_find(&rows->live, device, start, 0);
+  uint32_t *number = number_of(&rows->live, device, start, 0);
   enum tfprof_status status = stack_row(rows, frames, &trace);
-  if (!slot || status) return status ? status : TFPROF_NO_MEMORY;
-  struct snapshot_allocation *known = slot->number ? &rows->allocations.items[slot->number - 1] : NULL;
+  if (!number || status) return status ? status : TFPROF_NO_MEMORY;
+  struct snapshot_allocation *known = *number ? &rows->allocations.items[*number - 1] : NULL;
   if (known && known->released_ns == ROW_NULL) { /* the trace saw it */
     known->bytes = bytes;
     if (known->trace == ROW_NULL) known->trace = trace;
     return TFPROF_OK;
   }
-  struct snapshot_allocation *made = LIST_ROOM(rows->allocations);
+  struct snapshot_allocation *made = list_add(&rows->allocations);
   if (!made) return TFPROF_NO_MEMORY;
   *made = (struct snapshot_allocation){start, bytes, requested, device, ROW_NULL, ROW_NULL, trace};
-  slot->number = (uint32_t)rows->allocations.count;
+  *number = (uint32_t)rows->allocations.count;
   return TFPROF_OK;
 }
 
@@ -334,7 +293,7 @@ static enum tfprof_status allocator_name(struct snapshot_rows *rows, const struc
 }
 
 static enum tfprof_status take_segment(struct snapshot_rows *rows, const struct pickle_value *segment,
-                                       struct snapshot_index *open, struct device_state *states) {
+                                       const struct row_map *open, struct device_state *states) {
   int64_t device = pickle_find_integer(segment, "device", 0);
   struct snapshot_segment found = {.address = pickle_find_integer(segment, "address", ROW_NULL),
                                    .bytes = pickle_find_integer(segment, "total_size", ROW_NULL),
@@ -346,19 +305,18 @@ static enum tfprof_status take_segment(struct snapshot_rows *rows, const struct 
     rows->odd_count++;
     return TFPROF_OK;
   }
-  if (!may_add(rows)) return TFPROF_OK;
   enum tfprof_status status = allocator_name(rows, segment, &found.allocator);
-  const struct index_slot *slot = open && open->slots ? index_slot(open, device, found.address, 0) : NULL;
-  struct snapshot_segment *known = slot && slot->number ? &rows->segments.items[slot->number - 1] : NULL;
+  uint32_t place = row_map_find(open, (struct row_key){{(uint64_t)device, (uint64_t)found.address, 0}});
+  uint32_t number = place == ROW_MAP_NONE ? 0 : open->values[place];
+  struct snapshot_segment *known = number ? &rows->segments.items[number - 1] : NULL;
   if (known && known->released_ns != ROW_NULL) known = NULL;
   if (known) found.allocated_ns = known->allocated_ns;
-  if (!known && !(known = LIST_ROOM(rows->segments))) return TFPROF_NO_MEMORY;
+  if (!known && !(known = list_add(&rows->segments))) return TFPROF_NO_MEMORY;
   *known = found;
   states[device].reserved = add(states[device].reserved, found.bytes);
   const struct pickle_container *blocks = pickle_find_list(segment, "blocks");
   int64_t address = found.address;
-  for (uint64_t i = 0; blocks && i < blocks->count && !status && !rows->is_too_much; i++)
-    status = take_block(rows, &blocks->items[i], device, &address, &states[device]);
+  FOR_ITEMS(rows, blocks, i, status, take_block(rows, &blocks->items[i], device, &address, &states[device]))
   return status;
 }
 
@@ -374,14 +332,18 @@ static void count_back(struct snapshot_rows *rows, size_t first, struct device_s
   }
 }
 
-enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct pool *pool, const struct pickle_value *root,
+enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct store *store, const struct pickle_value *root,
                                     uint64_t file_bytes, struct tfprof_error *error) {
   const struct pickle_container *segments = pickle_find_list(root, "segments");
   const struct pickle_container *traces = pickle_find_list(root, "device_traces");
-  struct snapshot_index *open_segments = NULL;
+  struct row_map open_segments = {0};
   enum tfprof_status status = TFPROF_OK;
   if (root->kind == PICKLE_LIST) segments = root->container; /* before PyTorch 2.1: the segments alone */
-  *rows = (struct snapshot_rows){.pool = pool, .row_limit = file_bytes, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+  *rows = (struct snapshot_rows){.store = store,
+                                 .pool = store_pool(store),
+                                 .item_limit = FREE_ITEMS + file_bytes / BYTES_OF_ITEM,
+                                 .first_ns = INT64_MAX,
+                                 .last_ns = INT64_MIN};
   rows->device_count = traces ? (int64_t)(traces->count < 4096 ? traces->count : 4096) : 0;
   for (uint64_t i = 0; segments && i < segments->count; i++) {
     int64_t device = pickle_find_integer(&segments->items[i], "device", 0);
@@ -393,13 +355,12 @@ enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct pool *poo
   if (!states || !first_events) status = TFPROF_NO_MEMORY;
   for (int64_t device = 0; device < rows->device_count && !status; device++) {
     const struct pickle_value *trace = traces && (uint64_t)device < traces->count ? &traces->items[device] : NULL;
+    const struct pickle_container *entries = trace && trace->kind == PICKLE_LIST ? trace->container : NULL;
     first_events[device] = rows->events.count;
-    for (uint64_t i = 0; trace && trace->kind == PICKLE_LIST && i < trace->container->count && !status; i++)
-      status = take_entry(rows, &trace->container->items[i], device, i, &open_segments);
+    FOR_ITEMS(rows, entries, i, status, take_entry(rows, &entries->items[i], device, i, &open_segments))
     first_events[device + 1] = rows->events.count;
   }
-  for (uint64_t i = 0; segments && i < segments->count && !status && !rows->is_too_much; i++)
-    status = take_segment(rows, &segments->items[i], open_segments, states);
+  FOR_ITEMS(rows, segments, i, status, take_segment(rows, &segments->items[i], &open_segments, states))
   size_t all = rows->events.count;
   /* Without segments nothing is known of the end. */
   for (int64_t device = segments ? rows->device_count : 0; device-- > 0 && !status;) {
@@ -407,22 +368,22 @@ enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct pool *poo
     count_back(rows, first_events[device], states[device]);
   }
   rows->events.count = all;
-  index_free(open_segments);
+  row_map_free(&open_segments);
   free(states);
   free(first_events);
   if (status == TFPROF_NO_MEMORY) return error_no_memory(error);
+  if (status == TFPROF_INTERRUPTED) return error_set(error, status, "interrupted");
   return status ? error_set(error, status, "the snapshot's texts are more than can be held") : TFPROF_OK;
 }
 
 void snapshot_rows_free(struct snapshot_rows *rows) {
-  free(rows->allocations.items);
-  free(rows->events.items);
-  free(rows->segments.items);
-  free(rows->frames.items);
-  free(rows->traces.items);
-  index_free(rows->frame_index);
-  index_free(rows->trace_index);
-  index_free(rows->live);
+  list_free(&rows->allocations);
+  list_free(&rows->events);
+  list_free(&rows->segments);
+  list_free(&rows->frames);
+  row_map_free(&rows->frame_index);
+  row_map_free(&rows->stacks);
+  row_map_free(&rows->live);
 }
 
 /* ---- the tables ---- */
@@ -460,10 +421,8 @@ enum tfprof_status snapshot_publish(const struct snapshot_rows *rows, struct pro
   SET(frames, code_frames, line, line);
   eager_rows_end(&made);
 
-  eager_rows_begin(&made, profile, TABLE_code_traces, rows->traces.count, &status, error);
-  SET(traces, code_traces, parent_id, parent);
-  SET(traces, code_traces, leaf_frame_id, frame);
-  SET(traces, code_traces, depth, depth);
+  eager_rows_begin(&made, profile, TABLE_code_traces, rows->stacks.count, &status, error);
+  stacks_set(&made, &rows->stacks);
   eager_rows_end(&made);
 
   eager_rows_begin(&made, profile, TABLE_memory_segments, rows->segments.count, &status, error);

@@ -2,8 +2,9 @@
 #ifndef TFPROF_SNAPSHOT_ROWS_H
 #define TFPROF_SNAPSHOT_ROWS_H
 
-#include "read/eager_rows.h"
 #include "read/pickle/pickle.h"
+#include "read/rows/list.h"
+#include "read/rows/stacks.h"
 
 struct snapshot_allocation {
   int64_t address, bytes, requested, device, allocated_ns, released_ns, trace;
@@ -20,34 +21,26 @@ struct snapshot_frame {
   string_id file, name;
   int64_t line;
 };
-struct snapshot_trace {
-  int64_t parent, frame, depth; /* row numbers; parent ROW_NULL: none */
-};
-
-#define SNAPSHOT_LIST(type) \
-  struct {                  \
-    type *items;            \
-    size_t count, capacity; \
-  }
 
 struct snapshot_rows {
+  struct store *store;
   struct pool *pool;
-  SNAPSHOT_LIST(struct snapshot_allocation) allocations;
-  SNAPSHOT_LIST(struct snapshot_event) events;
-  SNAPSHOT_LIST(struct snapshot_segment) segments;
-  SNAPSHOT_LIST(struct snapshot_frame) frames;
-  SNAPSHOT_LIST(struct snapshot_trace) traces;
-  struct snapshot_index *frame_index, *trace_index, *live;
+  LIST(struct snapshot_allocation) allocations;
+  LIST(struct snapshot_event) events;
+  LIST(struct snapshot_segment) segments;
+  LIST(struct snapshot_frame) frames;
+  struct row_map frame_index, stacks, live;
   int64_t device_count, first_ns, last_ns;
-  uint64_t row_limit, row_count;                             /* a row takes more than a byte of the file */
+  uint64_t item_limit, item_count; /* what was looked at: each item takes some bytes of the file */
   uint64_t free_requested_count, odd_count, unknown_actions; /* what is not among the rows */
   uint64_t mended_count;                                     /* texts that are not UTF-8 */
   bool has_no_times;                                         /* places in the trace stand for them, as nanoseconds */
   bool is_too_much;                                          /* the limit was reached: the file repeats itself */
 };
 
-/* Collects everything from the root of a snapshot. TFPROF_NO_MEMORY, TFPROF_LIMIT. Free in any case. */
-enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct pool *pool, const struct pickle_value *root,
+/* Collects everything from the root of a snapshot. TFPROF_NO_MEMORY, TFPROF_LIMIT, TFPROF_INTERRUPTED. Free in any
+** case. */
+enum tfprof_status snapshot_collect(struct snapshot_rows *rows, struct store *store, const struct pickle_value *root,
                                     uint64_t file_bytes, struct tfprof_error *error);
 void snapshot_rows_free(struct snapshot_rows *rows);
 

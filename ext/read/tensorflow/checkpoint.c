@@ -13,17 +13,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static void free_tensor(struct tensor *tensor) {
+  for (size_t i = 0; i < tensor->slice_count; i++) free(tensor->slices[i].parts);
+  free(tensor->slices);
+  free(tensor->sizes);
+}
+
 void tf_checkpoint_free(struct tf_checkpoint *checkpoint) {
   if (!checkpoint) return;
-  for (size_t i = 0; i < checkpoint->tensors.count; i++) {
-    free(checkpoint->tensors.items[i].shape);
-    free(checkpoint->tensors.items[i].slices);
-  }
+  for (size_t i = 0; i < checkpoint->tensors.count; i++) free_tensor(&checkpoint->tensors.items[i]);
+  free(checkpoint->by_name);
   for (size_t i = 0; i < checkpoint->slices.count; i++) free(checkpoint->slices.items[i].key);
-  tensor_list_free(&checkpoint->tensors);
-  slice_list_free(&checkpoint->slices);
-  for (size_t i = 0; i < checkpoint->file_count; i++) free(checkpoint->files[i]);
-  free(checkpoint->files);
+  list_free(&checkpoint->tensors);
+  list_free(&checkpoint->slices);
+  for (size_t i = 0; i < checkpoint->files.count; i++) free(checkpoint->files.items[i]);
+  list_free(&checkpoint->files);
   free(checkpoint->prefix);
   free(checkpoint);
 }
@@ -33,31 +37,50 @@ void tf_checkpoint_free(struct tf_checkpoint *checkpoint) {
 struct reading {
   struct tf_model *model;
   struct tf_checkpoint *checkpoint;
+  struct row_map *names; /* of a checkpoint of several files: the tensor of a name */
   bool is_first;
 };
 
-void tf_read_extent(struct wire_reader *message, struct extent *extent) {
+bool tf_read_extent(struct wire_reader message, struct extent *extent) {
   struct wire_field field;
+  struct wire_reader again = message;
+  unsigned rank = 0;
   *extent = (struct extent){0};
-  while (wire_next(message, &field)) {
-    if (field.number != 1 || extent->rank == MAXIMUM_DIMENSIONS) continue;
-    struct wire_reader part = wire_enter(message, &field);
-    int64_t start = 0, length = -1;
+  while (wire_next(&again, &field)) rank += field.number == 1 && rank < MAXIMUM_DIMENSIONS;
+  if (rank && !(extent->parts = malloc(rank * sizeof *extent->parts))) return false;
+  while (extent->rank < rank && wire_next(&message, &field)) {
+    if (field.number != 1) continue;
+    struct wire_reader part = wire_enter(&message, &field);
+    struct extent_part *made = &extent->parts[extent->rank++];
+    *made = (struct extent_part){.length = -1};
     while (wire_next(&part, &field)) {
-      if (field.number == 1) start = wire_int64(&field);
-      else if (field.number == 2) length = wire_int64(&field);
+      if (field.number == 1) made->start = wire_int64(&field);
+      else if (field.number == 2) made->length = wire_int64(&field);
     }
-    extent->start[extent->rank] = start;
-    extent->length[extent->rank++] = length;
   }
+  return true;
 }
 
-static bool add_slice(struct tensor *tensor, struct wire_reader *message) {
-  struct extent *slices = realloc(tensor->slices, (tensor->slice_count + 1) * sizeof *slices);
-  if (!slices) return false;
-  tensor->slices = slices;
-  tf_read_extent(message, &slices[tensor->slice_count++]);
-  return true;
+/* Room for so many slices more. */
+static bool reserve_slices(struct tensor *tensor, size_t more) {
+  return array_reserve(tensor->slices, tensor->slice_capacity, tensor->slice_count + more);
+}
+
+static bool add_slice(struct tensor *tensor, const struct wire_reader *message) {
+  return reserve_slices(tensor, 1) && tf_read_extent(*message, &tensor->slices[tensor->slice_count]) &&
+         ++tensor->slice_count;
+}
+
+static bool set_shape(struct tensor *tensor, struct wire_reader *message) {
+  struct tf_shape shape;
+  tf_read_shape(message, &shape);
+  free(tensor->sizes);
+  tensor->has_shape = shape.is_known;
+  tensor->rank = shape.rank;
+  tensor->elements = tf_shape_elements(&shape);
+  tensor->sizes = malloc((shape.rank ? shape.rank : 1) * sizeof *tensor->sizes);
+  if (tensor->sizes) memcpy(tensor->sizes, shape.sizes, shape.rank * sizeof *tensor->sizes);
+  return tensor->sizes != NULL;
 }
 
 static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_length, const uint8_t *value,
@@ -65,14 +88,13 @@ static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_l
   struct tf_model *model = reading->model;
   struct wire_reader reader = wire_open(value, length);
   struct wire_field field;
-  struct tensor tensor = {.shape = calloc(1, sizeof *tensor.shape)};
-  bool ok = tensor.shape != NULL;
-  if (ok) tensor.shape->is_known = true;
+  struct tensor tensor = {.has_shape = true, .elements = 1}; /* a scalar says nothing of its shape */
+  bool ok = true;
   while (ok && wire_next(&reader, &field)) {
     struct wire_reader child = wire_enter(&reader, &field);
     switch (field.number) {
       case 1: tensor.dtype = wire_int32(&field); break;
-      case 2: tf_read_shape(&child, tensor.shape); break;
+      case 2: ok = set_shape(&tensor, &child); break;
       case 3: tensor.shard = wire_uint32(&field); break;
       case 4: tensor.offset = wire_uint64(&field); break;
       case 5: tensor.size = wire_uint64(&field); break;
@@ -85,24 +107,21 @@ static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_l
   }
   tf_check(model, &reader);
   if (ok && key_length && key[0] == 0) { /* of a slice */
-    struct slice_entry *slice = slice_list_add(&reading->checkpoint->slices);
+    struct slice_entry *slice = list_add(&reading->checkpoint->slices);
     ok = slice && (slice->key = malloc(key_length));
     if (ok) memcpy(slice->key, key, slice->key_length = key_length);
     if (ok) slice->shard = tensor.shard, slice->offset = tensor.offset, slice->size = tensor.size;
-    free(tensor.shape);
-    free(tensor.slices);
+    free_tensor(&tensor);
     return ok ? true : tf_no_memory(model);
   }
-  tensor.elements = ok ? tf_shape_elements(tensor.shape) : 0;
   struct tensor *place = ok && tf_intern(model, (const char *)key, key_length, &tensor.name)
-                             ? tensor_list_add(&reading->checkpoint->tensors)
+                             ? list_add(&reading->checkpoint->tensors)
                              : NULL;
   if (place) {
     *place = tensor;
     return true;
   }
-  free(tensor.shape);
-  free(tensor.slices);
+  free_tensor(&tensor);
   return tf_no_memory(model);
 }
 
@@ -110,19 +129,17 @@ static bool read_entry(struct reading *reading, const uint8_t *key, size_t key_l
 ** its name. */
 static bool merge_shards(struct reading *reading) {
   struct tensor_list *tensors = &reading->checkpoint->tensors;
-  struct tensor *last = &tensors->items[tensors->count - 1], *first = NULL;
-  for (size_t i = 0; i + 1 < tensors->count && !first; i++) {
-    if (tensors->items[i].name == last->name) first = &tensors->items[i];
-  }
-  if (!first) return true;
-  struct extent *slices =
-      realloc(first->slices, (first->slice_count + last->slice_count + 1) * sizeof *slices);
-  if (!slices) return tf_no_memory(reading->model);
-  first->slices = slices;
-  if (last->slice_count) memcpy(slices + first->slice_count, last->slices, last->slice_count * sizeof *slices);
+  struct tensor *last = &tensors->items[tensors->count - 1];
+  uint32_t row = tf_map_find(reading->names, last->name, 0);
+  if (row == UINT32_MAX)
+    return tf_map_put(reading->model, reading->names, last->name, 0, (uint32_t)tensors->count - 1);
+  struct tensor *first = &tensors->items[row];
+  if (!reserve_slices(first, last->slice_count)) return tf_no_memory(reading->model);
+  if (last->slice_count)
+    memcpy(first->slices + first->slice_count, last->slices, last->slice_count * sizeof *last->slices);
   first->slice_count += last->slice_count;
-  free(last->shape);
-  free(last->slices);
+  last->slice_count = 0;
+  free_tensor(last);
   tensors->count--;
   return true;
 }
@@ -130,25 +147,20 @@ static bool merge_shards(struct reading *reading) {
 static bool read_meta_tensor(struct reading *reading, struct wire_reader reader) {
   struct tf_model *model = reading->model;
   struct wire_field field;
-  struct tensor *tensor = tensor_list_add(&reading->checkpoint->tensors);
-  if (tensor) *tensor = (struct tensor){.shape = calloc(1, sizeof *tensor->shape)};
-  if (!tensor || !tensor->shape) {
-    if (tensor) reading->checkpoint->tensors.count--;
-    return tf_no_memory(model);
-  }
-  tensor->shape->is_known = true;
+  struct tensor *tensor = list_add(&reading->checkpoint->tensors);
+  if (!tensor) return tf_no_memory(model);
+  *tensor = (struct tensor){.has_shape = true, .elements = 1};
   while (wire_next(&reader, &field)) {
     struct wire_reader child = wire_enter(&reader, &field);
     size_t length;
     const char *text = wire_text(&field, &length);
     if (field.number == 1 && !tf_intern(model, text, length, &tensor->name)) return false;
-    else if (field.number == 2) tf_read_shape(&child, tensor->shape);
+    else if (field.number == 2 && !set_shape(tensor, &child)) return tf_no_memory(model);
     else if (field.number == 3) tensor->dtype = wire_int32(&field);
     else if (field.number == 4 && !add_slice(tensor, &child)) return tf_no_memory(model);
   }
   tf_check(model, &reader);
-  tensor->elements = tf_shape_elements(tensor->shape);
-  return reading->checkpoint->file_count == 1 || merge_shards(reading);
+  return reading->checkpoint->files.count == 1 || merge_shards(reading);
 }
 
 /* The entry "": of V1 the list of everything. */
@@ -184,10 +196,10 @@ static bool exists(const char *path) {
 }
 
 static bool add_file(struct tf_checkpoint *checkpoint, const char *path) {
-  char **files = realloc(checkpoint->files, (checkpoint->file_count + 1) * sizeof *files);
-  if (!files) return false;
-  checkpoint->files = files;
-  return (files[checkpoint->file_count] = strdup(path)) && ++checkpoint->file_count;
+  char *copy = strdup(path), **file = copy ? list_add(&checkpoint->files) : NULL;
+  if (file) *file = copy;
+  else free(copy);
+  return file;
 }
 
 /* The files that match a pattern, in the order of their names. False: no memory. */
@@ -215,19 +227,40 @@ static bool find_files(struct tf_checkpoint *checkpoint, const char *path) {
   free(name);
   if (exists(path)) return add_file(checkpoint, path);
   ok = add_matches(checkpoint, path); /* "model.ckpt-?????-of-00002", which is what Saver.save() returns */
-  if (ok && !checkpoint->file_count) {
+  if (ok && !checkpoint->files.count) {
     ok = asprintf(&name, "%s-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]", path) >= 0;
     if (ok) ok = add_matches(checkpoint, name);
     if (name) free(name);
   }
-  return ok && (checkpoint->file_count || add_file(checkpoint, path));
+  return ok && (checkpoint->files.count || add_file(checkpoint, path));
 }
 
 enum tfprof_status tf_checkpoint_file(const char *path, char **file, struct tfprof_error *error) {
   struct tf_checkpoint *checkpoint = calloc(1, sizeof *checkpoint);
-  *file = checkpoint && find_files(checkpoint, path) ? strdup(checkpoint->files[0]) : NULL;
+  *file = checkpoint && find_files(checkpoint, path) ? strdup(checkpoint->files.items[0]) : NULL;
   tf_checkpoint_free(checkpoint);
   return *file ? TFPROF_OK : error_no_memory(error);
+}
+
+static int compare_names(const void *left, const void *right, void *context) {
+  const struct tensor *tensors = context;
+  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+  if (tensors[a].name != tensors[b].name) return tensors[a].name < tensors[b].name ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+static void order_by_name(struct tf_checkpoint *checkpoint) {
+  size_t count = checkpoint->tensors.count;
+  for (size_t i = 0; i < count; i++) checkpoint->by_name[i] = (uint32_t)i;
+  qsort_r(checkpoint->by_name, count, sizeof *checkpoint->by_name, compare_names, checkpoint->tensors.items);
+}
+
+void tf_checkpoint_adopt(struct tf_checkpoint *checkpoint, const string_id *map) {
+  for (size_t i = 0; i < checkpoint->tensors.count; i++) {
+    struct tensor *tensor = &checkpoint->tensors.items[i];
+    tensor->name = map[tensor->name];
+  }
+  order_by_name(checkpoint);
 }
 
 enum tfprof_status tf_checkpoint_read(struct tf_model *model, const char *path, struct tf_checkpoint **made) {
@@ -239,13 +272,23 @@ enum tfprof_status tf_checkpoint_read(struct tf_model *model, const char *path, 
     return error_no_memory(model->error);
   }
   enum tfprof_status status = TFPROF_OK;
-  for (size_t i = 0; i < checkpoint->file_count && !status; i++) {
-    const char *file = checkpoint->files[i];
-    struct reading reading = {model, checkpoint, true};
+  struct row_map names = {0};
+  for (size_t i = 0; i < checkpoint->files.count && !status; i++) {
+    const char *file = checkpoint->files.items[i];
+    struct reading reading = {model, checkpoint, &names, true};
     tf_begin_file(model, file);
-    status = tf_table_each(file, take_entry, &reading, model->error);
+    status = tf_table_each(file, model->store, take_entry, &reading, model->error);
     if (!status) status = model->status;
-    if (!status && stat(file, &facts) == 0) model->file_bytes = tf_add(model, model->file_bytes, facts.st_size);
+    if (!status && stat(file, &facts) == 0) {
+      checkpoint->file_bytes += (uint64_t)facts.st_size;
+      model->file_bytes = tf_add(model, model->file_bytes, facts.st_size);
+    }
+  }
+  row_map_free(&names);
+  if (!status) {
+    checkpoint->by_name = malloc((checkpoint->tensors.count + 1) * sizeof *checkpoint->by_name);
+    if (checkpoint->by_name) order_by_name(checkpoint);
+    else status = error_no_memory(model->error);
   }
   if (status) tf_checkpoint_free(checkpoint);
   else *made = checkpoint;
@@ -297,11 +340,13 @@ bool tf_publish_tensors(struct tf_model *model, struct profile *profile, const s
   }
   ok = ok && eager_rows_set_known(&rows, COLUMN_tensors_dtype);
   for (uint32_t i = 0; ok && i < rows.count; i++) {
-    struct tf_text text = {0};
+    struct text_buffer text = {0};
+    struct tf_shape shape = {tensors[i].has_shape, tensors[i].rank, {0}};
     string_id id = 0;
-    if (tensors[i].shape->is_known) tf_shape_text(tensors[i].shape, &text);
+    if (shape.rank) memcpy(shape.sizes, tensors[i].sizes, shape.rank * sizeof *shape.sizes);
+    if (shape.is_known) tf_shape_text(&shape, &text);
     ok = text.failed ? tf_no_memory(model) : tf_intern(model, text.bytes, text.length, &id);
-    tf_text_free(&text);
+    text_buffer_free(&text);
     rows.values[i] = id ? (int64_t)id : ROW_NULL;
   }
   ok = ok && eager_rows_set_known(&rows, COLUMN_tensors_shape);

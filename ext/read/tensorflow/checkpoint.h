@@ -23,14 +23,21 @@ bool tf_publish_tensors(struct tf_model *model, struct profile *profile, const s
 /* source->load of every profile of TensorFlow: value, minimum, maximum and mean of tensors. */
 enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *segment, const uint16_t *columns,
                                       unsigned count, struct column **out, struct tfprof_error *error);
+/* source->verify: tells whatever is wrong with values, without writing them. */
+enum tfprof_status tf_checkpoint_verify(struct profile *profile, struct tfprof_error *error);
+/* As source->adopt: tensors are known by their names' ids. */
+void tf_checkpoint_adopt(struct tf_checkpoint *checkpoint, const string_id *map);
 
 /* ---- sorted string tables (table_file.c) ---- */
 
 /* Called with each entry in the order of keys; false stops. */
 typedef bool tf_table_entry(void *context, const uint8_t *key, size_t key_length, const uint8_t *value,
                             size_t value_length);
-/* Blocks are checked by their checksums and unpacked with Snappy where they are packed. */
-enum tfprof_status tf_table_each(const char *path, tf_table_entry *entry, void *context, struct tfprof_error *error);
+/* Blocks are checked by their checksums and unpacked with Snappy where they are packed. Where keys or blocks are not in
+** their order, or the entries are more than a file of its size can honestly hold, it is TFPROF_CORRUPT. The store is
+** asked whether to go on. */
+enum tfprof_status tf_table_each(const char *path, struct store *store, tf_table_entry *entry, void *context,
+                                 struct tfprof_error *error);
 uint32_t tf_crc32c(const uint8_t *bytes, size_t length);
 
 #endif

@@ -13,23 +13,27 @@
 enum { MAXIMUM_DIMENSIONS = 64 };
 
 struct extent {
-  unsigned rank;
-  int64_t start[MAXIMUM_DIMENSIONS], length[MAXIMUM_DIMENSIONS]; /* length -1: all */
+  unsigned rank; /* at most MAXIMUM_DIMENSIONS */
+  struct extent_part {
+    int64_t start, length; /* length -1: all */
+  } *parts;
 };
 
 struct tensor {
   string_id name;
   int dtype;
-  struct tf_shape *shape;
+  bool has_shape;
+  unsigned rank;
+  int64_t *sizes;
   int64_t elements;
   uint32_t shard;
   uint64_t offset, size;
   uint32_t crc;
   bool has_crc;
   struct extent *slices;
-  size_t slice_count;
+  size_t slice_count, slice_capacity;
 };
-TF_LIST(tensor_list, struct tensor)
+LIST_NAMED(tensor_list, struct tensor);
 
 /* V2: the entry of a slice. */
 struct slice_entry {
@@ -38,20 +42,22 @@ struct slice_entry {
   uint32_t shard;
   uint64_t offset, size;
 };
-TF_LIST(slice_list, struct slice_entry)
+LIST_NAMED(slice_list, struct slice_entry);
 
 struct tf_checkpoint {
   char *prefix;
-  char **files; /* that were read: the index, or the file or files of V1 */
-  size_t file_count;
+  LIST(char *) files; /* that were read: the index, or the file or files of V1 */
   bool is_v1;
   uint32_t shards;
+  uint64_t file_bytes; /* of those files */
   struct tensor_list tensors;
-  struct slice_list slices;
+  uint32_t *by_name; /* numbers of tensors, by their names' ids, then as they come */
+  struct slice_list slices; /* V2: in the order of their keys */
 };
 
-/* A TensorSliceProto. Dimensions after MAXIMUM_DIMENSIONS are left out. */
-void tf_read_extent(struct wire_reader *message, struct extent *extent);
+/* A TensorSliceProto. Dimensions after MAXIMUM_DIMENSIONS are left out. False: no memory. The caller frees the parts.
+*/
+bool tf_read_extent(struct wire_reader message, struct extent *extent);
 
 /* The bytes of one tensor, elements in row-major order; of strings their lengths and texts as V2 stores them. */
 struct content {
@@ -66,8 +72,11 @@ struct summary {
 };
 
 /* JSON: nested lists as deep as the tensor's rank; null for texts whose lengths cannot be read. `content` is as long as
-** the tensor's shape asks for. */
-void tf_tensor_write(const struct tensor *tensor, const struct content *content, struct tf_text *text);
+** the tensor's shape asks for. False: it would be more than `most_bytes`. */
+bool tf_tensor_write(const struct tensor *tensor, const struct content *content, uint64_t most_bytes,
+                     struct text_buffer *text);
+/* The most bytes that may take, whatever the elements are; of texts, whatever their bytes are. */
+double tf_tensor_text_bytes(const struct tensor *tensor);
 /* Of the finite numbers; not known without any, and of texts and complex numbers. */
 struct summary tf_tensor_summarise(const struct tensor *tensor, const struct content *content);
 

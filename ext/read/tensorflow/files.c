@@ -2,7 +2,7 @@
 **
 ** Protobuf files have no signature.  What a file is shows in its first field: field 1 of all these messages is a
 ** message, and what that one begins with differs:
-**   ProfileProto  {1: number, 2: {1: name ...}}     a map entry
+**   ProfileProto  {1: number, 2: {1: name ...}}     a map entry, whose key may be missing where it is 0
 **   GraphDef      {1: name, 2: op as text ...}
 **   OpLogProto    {1: name, 2: number | 3: text | 4: {1: ...}}
 **   RunMetadata   {1: {1: device with a slash, 2: {1: node name, 2: number}}}
@@ -63,16 +63,20 @@ static bool is_device_stats(const uint8_t *at, const uint8_t *end) {
          (at == end || (peek(&at, end, &field) && field.number == 2 && field.type == WIRE_BYTES));
 }
 
+/* The value of a map entry, a ProfileNode that begins with its name. */
+static bool is_profile_node(const struct wire_field *value) {
+  struct wire_field field;
+  const uint8_t *inner = value->bytes;
+  return value->number == 2 && value->type == WIRE_BYTES && peek(&inner, value->bytes + value->length, &field) &&
+         field.number == 1 && is_name(&field);
+}
+
 static enum tf_kind kind_of_first_field(const uint8_t *at, const uint8_t *end) {
   struct wire_field field, second;
   if (!peek(&at, end, &field)) return TF_KIND_NONE;
-  if (field.number == 1 && field.type == WIRE_VARINT) {
-    if (!peek(&at, end, &second) || second.number != 2 || second.type != WIRE_BYTES) return TF_KIND_NONE;
-    const uint8_t *inner = second.bytes;
-    return peek(&inner, second.bytes + second.length, &field) && field.number == 1 && is_name(&field)
-               ? TF_KIND_PROFILE
-               : TF_KIND_NONE;
-  }
+  if (field.number == 1 && field.type == WIRE_VARINT)
+    return peek(&at, end, &second) && is_profile_node(&second) ? TF_KIND_PROFILE : TF_KIND_NONE;
+  if (is_profile_node(&field)) return TF_KIND_PROFILE;
   if (field.number != 1 || field.type != WIRE_BYTES) return TF_KIND_NONE;
   if (is_device_stats(field.bytes, field.bytes + field.length)) return TF_KIND_RUN_METADATA;
   if (!is_name(&field) || !peek(&at, end, &second)) return TF_KIND_NONE;
@@ -252,12 +256,7 @@ static enum tfprof_status move_window(struct window *window, uint64_t offset, si
     kept = (size_t)(window->offset + window->length - offset);
     memmove(window->bytes, window->bytes + (offset - window->offset), kept);
   }
-  if (wanted > window->capacity) {
-    uint8_t *bytes = realloc(window->bytes, wanted);
-    if (!bytes) return error_no_memory(error);
-    window->bytes = bytes;
-    window->capacity = wanted;
-  }
+  if (!array_reserve(window->bytes, window->capacity, wanted)) return error_no_memory(error);
   window->offset = offset;
   window->length = kept;
   if (kept >= wanted) return TFPROF_OK;
@@ -291,7 +290,7 @@ static bool take_fields(struct tf_model *model, const uint8_t *bytes, size_t len
   struct wire_field field;
   while (wire_next(&reader, &field)) {
     *taken = true;
-    if (!take(model, &reader, &field)) return false;
+    if (!tf_goes_on(model) || !take(model, &reader, &field)) return false;
   }
   tf_check(model, &reader);
   return true;
@@ -345,7 +344,7 @@ static enum tfprof_status read_text(struct tf_model *model, enum tf_kind kind, c
   uint8_t *bytes;
   size_t length, offset = 0;
   const char *wrong = NULL;
-  struct tf_text binary = {0};
+  struct text_buffer binary = {0};
   bool taken = false;
   enum tfprof_status status = read_file(path, (uint64_t)1 << 32, &bytes, &length, model->error);
   if (status) return status;
@@ -356,7 +355,7 @@ static enum tfprof_status read_text(struct tf_model *model, enum tf_kind kind, c
     model->file_offset = 0;
     take_fields(model, (const uint8_t *)(binary.bytes ? binary.bytes : ""), binary.length, take, &taken);
   }
-  tf_text_free(&binary);
+  text_buffer_free(&binary);
   if (model->status) return model->status;
   if (wrong) {
     model->file_offset = offset;

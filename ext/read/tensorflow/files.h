@@ -18,6 +18,9 @@ extern const char *const tf_kind_names[TF_KIND_count];
 
 /* What the first bytes of a file show; of a checkpoint its last bytes, which are read from `path`. */
 enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length);
+/* tensorflow.c: TF_KIND_NONE for a format of another reader, and for NULL. */
+struct read_format;
+enum tf_kind tf_kind_of_format(const struct read_format *format);
 /* Whether a file that shows no kind can be of that one: an OpLog without entries, a RunMetadata without statistics, a
 ** graph without nodes.  TensorFlow takes these; so does an option that names the kind. */
 bool tf_may_be(enum tf_kind kind, const uint8_t *head, size_t length);
@@ -31,6 +34,6 @@ enum tfprof_status tf_file_fields(struct tf_model *model, const char *path, enum
 /* text_proto.c: text format to binary. Fields that no reader uses are left out. False: no memory. On a
 ** syntax error *wrong says what, at *offset, and `binary` holds the outermost fields before. */
 bool tf_text_to_binary(struct tf_model *model, enum tf_kind kind, const char *text, size_t length,
-                       struct tf_text *binary, const char **wrong, size_t *offset);
+                       struct text_buffer *binary, const char **wrong, size_t *offset);
 
 #endif

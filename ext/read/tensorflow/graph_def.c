@@ -1,10 +1,6 @@
 /* graph_def.c: reads GraphDef node=1, library=2, versions=4; NodeDef name=1, op=2, input=3, device=4, attr=5. */
 #include "read/tensorflow/messages.h"
 
-void tf_check(struct tf_model *model, const struct wire_reader *part) {
-  if (part->wrong) tf_trouble(model, TF_TROUBLE_WIRE, wire_offset(part));
-}
-
 /* The inputs, once the node has its row. */
 static bool read_inputs(struct tf_model *model, struct wire_reader reader, uint32_t row) {
   struct wire_field field;

@@ -23,7 +23,5 @@ tf_take_field tf_take_profile;
 
 /* CodeDef; *trace becomes the row + 1 of the whole trace, 0 for an empty one. */
 bool tf_read_code(struct tf_model *model, struct wire_reader *code, uint32_t *trace);
-/* Counts what stopped the reader of a part. */
-void tf_check(struct tf_model *model, const struct wire_reader *part);
 
 #endif

@@ -8,6 +8,15 @@ bool tf_no_memory(struct tf_model *model) {
   return false;
 }
 
+bool tf_goes_on(struct tf_model *model) {
+  enum { NODES_UNTIL_POLL = 1024 };
+  if (model->until_poll--) return true;
+  model->until_poll = NODES_UNTIL_POLL;
+  if (!store_interrupted(model->store)) return true;
+  if (!model->status) model->status = error_set(model->error, TFPROF_INTERRUPTED, "interrupted");
+  return false;
+}
+
 bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_error *error) {
   memset(model, 0, sizeof *model);
   model->store = store;
@@ -18,28 +27,27 @@ bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_er
 }
 
 void tf_model_free(struct tf_model *model) {
-  struct tf_map *maps[] = {&model->step_map, &model->lane_map, &model->frame_map, &model->trace_map,
+  struct row_map *maps[] = {&model->step_map, &model->lane_map, &model->frame_map, &model->traces,
                            &model->string_map};
-  for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) free(maps[i]->slots);
-  tf_nodes_free(&model->nodes);
-  tf_edges_free(&model->edges);
-  tf_types_free(&model->types);
-  tf_steps_free(&model->steps);
-  tf_execs_free(&model->execs);
+  for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) row_map_free(maps[i]);
+  list_free(&model->nodes);
+  list_free(&model->edges);
+  list_free(&model->types);
+  list_free(&model->steps);
+  list_free(&model->execs);
   for (int i = 0; i < TF_COST_count; i++) column_appender_free(&model->costs.columns[i]);
   free(model->costs.rows);
-  tf_allocations_free(&model->allocations);
+  list_free(&model->allocations);
   tf_packed_free(&model->memory_points);
   free(model->named);
-  tf_transfers_free(&model->transfers);
+  list_free(&model->transfers);
   tf_packed_free(&model->runs);
-  tf_lanes_free(&model->lanes);
-  tf_frames_free(&model->frames);
-  tf_traces_free(&model->traces);
-  tf_rows_of_free(&model->codes.rows);
-  tf_rows_of_free(&model->code_frames.rows);
-  tf_node_parts_free(model->node_parts);
-  tf_exec_forms_free(model->exec_forms);
+  list_free(&model->lanes);
+  list_free(&model->frames);
+  list_free(&model->codes.rows);
+  list_free(&model->code_frames.rows);
+  if (model->node_parts) model->free_node_parts(model->node_parts);
+  free(model->exec_forms);
   pool_free(model->codes.pool);
   pool_free(model->code_frames.pool);
   free(model->scratch);
@@ -54,6 +62,10 @@ void tf_begin_file(struct tf_model *model, const char *path) {
   if (pool_intern(model->pool, path, strlen(path), &model->path_id)) model->path_id = 0;
 }
 
+void tf_check(struct tf_model *model, const struct wire_reader *part) {
+  if (part->wrong) tf_trouble(model, TF_TROUBLE_WIRE, wire_offset(part));
+}
+
 void tf_trouble(struct tf_model *model, enum tf_trouble trouble, uint64_t offset) {
   if (model->troubles[trouble].count++) return;
   model->troubles[trouble].offset = model->file_offset + offset;
@@ -61,14 +73,9 @@ void tf_trouble(struct tf_model *model, enum tf_trouble trouble, uint64_t offset
 }
 
 char *tf_scratch(struct tf_model *model, size_t size) {
-  if (size > model->scratch_size) {
-    char *scratch = realloc(model->scratch, size + size / 2);
-    if (!scratch) {
-      tf_no_memory(model);
-      return NULL;
-    }
-    model->scratch = scratch;
-    model->scratch_size = size + size / 2;
+  if (!array_reserve(model->scratch, model->scratch_size, size)) {
+    tf_no_memory(model);
+    return NULL;
   }
   return model->scratch;
 }
@@ -76,7 +83,7 @@ char *tf_scratch(struct tf_model *model, size_t size) {
 /* Where a text is among the recent ones, by its length and its end, in which names differ. */
 static string_id *recent_place(struct tf_model *model, const char *text, size_t length) {
   uint64_t end = length >= 8 ? load_u64(text + length - 8) : (uint64_t)(unsigned char)text[length - 1];
-  return &model->recent[(end ^ length * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93) >> 56];
+  return &model->recent[hash_pair(end, length) >> 56];
 }
 
 bool tf_intern(struct tf_model *model, const char *text, size_t length, string_id *id) {
@@ -107,42 +114,15 @@ bool tf_intern_lower(struct tf_model *model, const char *text, size_t length, st
 
 /* ---- maps ---- */
 
-static size_t slot_of(const struct tf_map *map, uint64_t first, uint64_t second) {
-  uint64_t hash = (first ^ second * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
-  hash ^= hash >> 32;
-  hash *= UINT64_C(0xd6e8feb86659fd93);
-  return (size_t)(hash >> 20) & map->mask;
+uint32_t tf_map_find(const struct row_map *map, uint64_t first, uint64_t second) {
+  uint32_t number = row_map_find(map, (struct row_key){{first, second, 0}});
+  return number == ROW_MAP_NONE ? UINT32_MAX : map->values[number];
 }
 
-uint32_t tf_map_find(const struct tf_map *map, uint64_t first, uint64_t second) {
-  if (!map->slots) return UINT32_MAX;
-  for (size_t i = slot_of(map, first, second);; i = (i + 1) & map->mask) {
-    const struct tf_map_slot *slot = &map->slots[i];
-    if (!slot->row) return UINT32_MAX;
-    if (slot->key[0] == first && slot->key[1] == second) return slot->row - 1;
-  }
-}
-
-static void put(struct tf_map *map, const struct tf_map_slot *item) {
-  size_t i = slot_of(map, item->key[0], item->key[1]);
-  while (map->slots[i].row) i = (i + 1) & map->mask;
-  map->slots[i] = *item;
-}
-
-bool tf_map_put(struct tf_model *model, struct tf_map *map, uint64_t first, uint64_t second, uint32_t row) {
-  if (!map->slots || map->count * 2 > map->mask) {
-    size_t old_size = map->slots ? map->mask + 1 : 0, size = old_size ? old_size * 2 : 256;
-    struct tf_map_slot *old = map->slots, *slots = calloc(size, sizeof *slots);
-    if (!slots) return tf_no_memory(model);
-    map->slots = slots;
-    map->mask = size - 1;
-    for (size_t i = 0; i < old_size; i++) {
-      if (old[i].row) put(map, &old[i]);
-    }
-    free(old);
-  }
-  map->count++;
-  put(map, &(struct tf_map_slot){{first, second}, row + 1});
+bool tf_map_put(struct tf_model *model, struct row_map *map, uint64_t first, uint64_t second, uint32_t row) {
+  uint32_t number = row_map_number(map, (struct row_key){{first, second, 0}});
+  if (number == ROW_MAP_NONE) return tf_no_memory(model);
+  map->values[number] = row;
   return true;
 }
 
@@ -169,7 +149,7 @@ static bool set_node(struct tf_model *model, string_id name, uint32_t row) {
 
 bool tf_add_type(struct tf_model *model, uint32_t node, string_id type) {
   if (!type) return true;
-  struct tf_type *item = tf_types_add(&model->types);
+  struct tf_type *item = list_add(&model->types);
   if (!item) return tf_no_memory(model);
   *item = (struct tf_type){node, type};
   return true;
@@ -181,7 +161,7 @@ bool tf_add_node(struct tf_model *model, string_id name, string_id op, uint32_t 
     return false;
   }
   *row = (uint32_t)model->nodes.count;
-  struct tf_node *node = tf_nodes_add(&model->nodes);
+  struct tf_node *node = list_add(&model->nodes);
   if (!node) return tf_no_memory(model);
   node->name = name;
   node->op = op;
@@ -210,7 +190,7 @@ bool tf_add_input(struct tf_model *model, uint32_t node, int32_t position, const
   size_t name_length = colon ? (size_t)(colon - text) : length;
   string_id name;
   if (!tf_intern(model, text, name_length, &name)) return false;
-  struct tf_edge *edge = tf_edges_add(&model->edges);
+  struct tf_edge *edge = list_add(&model->edges);
   if (!edge) return tf_no_memory(model);
   *edge = (struct tf_edge){.node = node, .position = position, .is_control = is_control, .source = name};
   if (last) edge->source_output = output_number(last + 1, (size_t)(text + length - last - 1));
@@ -229,7 +209,7 @@ static bool find_step(struct tf_model *model, int64_t number, uint32_t *row) {
   *row = tf_map_find(&model->step_map, (uint64_t)number, 0);
   if (*row != UINT32_MAX) return true;
   *row = (uint32_t)count;
-  struct tf_step *step = tf_steps_add(&model->steps);
+  struct tf_step *step = list_add(&model->steps);
   if (!step) return tf_no_memory(model);
   step->number = number;
   return tf_map_put(model, &model->step_map, (uint64_t)number, 0, *row);
@@ -249,7 +229,7 @@ bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec) {
     return true;
   }
   bool has_room = model->costs.count + count < INT32_MAX;
-  struct tf_exec *item = *exec = has_room ? tf_execs_add(&model->execs) : NULL;
+  struct tf_exec *item = *exec = has_room ? list_add(&model->execs) : NULL;
   if (!item) return tf_no_memory(model);
   item->node = node;
   model->nodes.items[node].exec = (uint32_t)count + 1;
@@ -321,7 +301,7 @@ bool tf_get_lane(struct tf_model *model, string_id device, string_id device_lowe
   *lane = tf_map_find(&model->lane_map, device, (uint64_t)thread);
   if (*lane != UINT32_MAX) return true;
   *lane = (uint32_t)model->lanes.count;
-  struct tf_lane *item = tf_lanes_add(&model->lanes);
+  struct tf_lane *item = list_add(&model->lanes);
   if (!item) return tf_no_memory(model);
   *item = (struct tf_lane){
       .device = device, .device_lower = device_lower, .thread = thread, .is_accelerator = is_accelerator};
@@ -389,7 +369,7 @@ bool tf_add_allocation(struct tf_model *model, uint32_t node, bool is_persistent
     tf_trouble(model, TF_TROUBLE_TIME, 0);
     return true;
   }
-  struct tf_allocation *item = tf_allocations_add(&model->allocations);
+  struct tf_allocation *item = list_add(&model->allocations);
   if (!item) return tf_no_memory(model);
   uint32_t exec = model->nodes.items[node].exec;
   bool has_run = model->runs.count && exec && model->last_run.exec == model->costs.count + exec - 1;
@@ -417,8 +397,8 @@ bool tf_add_memory_point(struct tf_model *model, const struct tf_exec *exec, int
 }
 
 bool tf_get_frame(struct tf_model *model, const struct tf_frame *frame, uint32_t *found) {
-  uint64_t first = (uint64_t)frame->file * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)frame->function << 32 ^
-                   (uint64_t)frame->text << 8 ^ frame->is_inline;
+  uint64_t first = hash_pair((uint64_t)frame->file, (uint64_t)frame->function) ^ (uint64_t)frame->text << 8 ^
+                   frame->is_inline;
   uint64_t second = (uint64_t)frame->line << 32 ^ (uint64_t)frame->first_line;
   uint32_t row;
   /* The key is a hash: look on under neighbouring keys until the frame itself is found. */
@@ -431,7 +411,7 @@ bool tf_get_frame(struct tf_model *model, const struct tf_frame *frame, uint32_t
   }
   if (row == UINT32_MAX) {
     row = (uint32_t)model->frames.count;
-    struct tf_frame *item = row < INT32_MAX ? tf_frames_add(&model->frames) : NULL;
+    struct tf_frame *item = row < INT32_MAX ? list_add(&model->frames) : NULL;
     if (!item) return tf_no_memory(model);
     *item = *frame;
     if (!tf_map_put(model, &model->frame_map, first, second, row)) return false;
@@ -441,16 +421,8 @@ bool tf_get_frame(struct tf_model *model, const struct tf_frame *frame, uint32_t
 }
 
 bool tf_push_frame(struct tf_model *model, uint32_t parent, uint32_t row, uint32_t *trace) {
-  uint32_t found = tf_map_find(&model->trace_map, parent, row);
-  if (found == UINT32_MAX) {
-    found = (uint32_t)model->traces.count;
-    struct tf_trace *item = found < INT32_MAX ? tf_traces_add(&model->traces) : NULL;
-    if (!item) return tf_no_memory(model);
-    *item = (struct tf_trace){parent, row, parent ? model->traces.items[parent - 1].depth + 1 : 1};
-    if (!tf_map_put(model, &model->trace_map, parent, row, found)) return false;
-  }
-  *trace = found + 1;
-  return true;
+  *trace = stacks_push(&model->traces, parent, row);
+  return *trace || tf_no_memory(model);
 }
 
 bool tf_add_string(struct tf_model *model, int64_t key, const char *text, size_t length) {

@@ -15,7 +15,10 @@
 #define TFPROF_TENSORFLOW_MODEL_H
 
 #include "dump/bytes.h"
-#include "read/tensorflow/list.h"
+#include "dump/wire.h"
+#include "read/rows/hash.h"
+#include "read/rows/list.h"
+#include "read/rows/stacks.h"
 #include "store/column_appender.h"
 #include "store/store.h"
 
@@ -178,11 +181,6 @@ struct tf_frame {
   bool is_inline;
 };
 
-struct tf_trace {
-  uint32_t parent, frame; /* parent: row + 1; 0: outermost */
-  uint32_t depth;
-};
-
 enum tf_trouble {
   TF_TROUBLE_TIME,       /* a time or size beyond what can be kept */
   TF_TROUBLE_NO_START,   /* an execution without a start time */
@@ -200,23 +198,16 @@ enum tf_trouble {
   TF_TROUBLE_count
 };
 
-TF_LIST(tf_nodes, struct tf_node)
-TF_LIST(tf_edges, struct tf_edge)
-TF_LIST(tf_types, struct tf_type)
-TF_LIST(tf_steps, struct tf_step)
-TF_LIST(tf_execs, struct tf_exec)
-TF_LIST(tf_allocations, struct tf_allocation)
-TF_LIST(tf_transfers, struct tf_transfer)
-TF_LIST(tf_lanes, struct tf_lane)
-TF_LIST(tf_frames, struct tf_frame)
-TF_LIST(tf_traces, struct tf_trace)
-TF_LIST(tf_rows_of, uint32_t)
-
-/* From 128-bit keys to rows. */
-struct tf_map {
-  struct tf_map_slot { uint64_t key[2]; uint32_t row; /* + 1; 0: free */ } *slots;
-  size_t mask, count;
-};
+LIST_NAMED(tf_nodes, struct tf_node);
+LIST_NAMED(tf_edges, struct tf_edge);
+LIST_NAMED(tf_types, struct tf_type);
+LIST_NAMED(tf_steps, struct tf_step);
+LIST_NAMED(tf_execs, struct tf_exec);
+LIST_NAMED(tf_allocations, struct tf_allocation);
+LIST_NAMED(tf_transfers, struct tf_transfer);
+LIST_NAMED(tf_lanes, struct tf_lane);
+LIST_NAMED(tf_frames, struct tf_frame);
+LIST_NAMED(tf_rows_of, uint32_t);
 
 struct tf_model {
   struct store *store;
@@ -228,6 +219,7 @@ struct tf_model {
   struct tf_edges edges;
   struct tf_types types;
   struct tf_steps steps;
+  bool misses_streams;    /* of some step, as a ProfileProto says, which does not say of which */
   struct tf_execs execs; /* of the step that is being read */
   struct tf_costs costs; /* of those before */
   struct tf_packed runs, memory_points;
@@ -240,8 +232,8 @@ struct tf_model {
   struct tf_transfers transfers;
   struct tf_lanes lanes;
   struct tf_frames frames;
-  struct tf_traces traces;
-  struct tf_map step_map, lane_map, frame_map, trace_map, string_map;
+  struct row_map traces; /* stacks of frames: rows/stacks.h */
+  struct row_map step_map, lane_map, frame_map, string_map;
   uint32_t *named; /* by string_id: row + 1 of the node of that name, 0: none */
   size_t named_count;
   string_id recent[256]; /* texts that were interned a moment ago: see tf_intern */
@@ -252,6 +244,7 @@ struct tf_model {
     string_id last;         /* which was found last, 0: none */
   } codes, code_frames;
   struct node_parts *node_parts; /* profile_proto.c's own */
+  void (*free_node_parts)(struct node_parts *parts);
   struct exec_forms *exec_forms; /* profile_execs.c's own */
   string_id *device_names;          /* of the rows of devices, in lower case; made by publish_steps.c */
   size_t device_count;
@@ -267,13 +260,18 @@ struct tf_model {
   int64_t file_bytes;   /* of all files together */
   char *scratch;
   size_t scratch_size;
+  uint32_t until_poll; /* nodes and executions until the store is asked whether to go on */
 };
 
 bool tf_model_init(struct tf_model *model, struct store *store, struct tfprof_error *error);
 void tf_model_free(struct tf_model *model);
 bool tf_no_memory(struct tf_model *model); /* false, always */
+/* To be called for each node or execution: false when the user has asked to stop. */
+bool tf_goes_on(struct tf_model *model);
 void tf_begin_file(struct tf_model *model, const char *path);
 void tf_trouble(struct tf_model *model, enum tf_trouble trouble, uint64_t offset);
+/* Counts what stopped the reader of a part. */
+void tf_check(struct tf_model *model, const struct wire_reader *part);
 
 /* 0 for an empty text. */
 bool tf_intern(struct tf_model *model, const char *text, size_t length, string_id *id);
@@ -282,8 +280,8 @@ bool tf_intern_lower(struct tf_model *model, const char *text, size_t length, st
 char *tf_scratch(struct tf_model *model, size_t size);
 
 /* The row of a key; *row is UINT32_MAX when it is not there. */
-uint32_t tf_map_find(const struct tf_map *map, uint64_t first, uint64_t second);
-bool tf_map_put(struct tf_model *model, struct tf_map *map, uint64_t first, uint64_t second, uint32_t row);
+uint32_t tf_map_find(const struct row_map *map, uint64_t first, uint64_t second);
+bool tf_map_put(struct tf_model *model, struct row_map *map, uint64_t first, uint64_t second, uint32_t row);
 
 /* UINT32_MAX: there is no node of that name. */
 uint32_t tf_find_node(const struct tf_model *model, string_id name);
@@ -314,8 +312,6 @@ bool tf_add_allocation(struct tf_model *model, uint32_t node, bool is_persistent
 bool tf_add_memory_point(struct tf_model *model, const struct tf_exec *exec, int64_t micros, int64_t bytes);
 /* The trace that continues `parent` (row + 1, 0: none) with a frame; *trace is its row + 1. */
 bool tf_push_frame(struct tf_model *model, uint32_t parent, uint32_t frame, uint32_t *trace);
-void tf_node_parts_free(struct node_parts *parts);
-void tf_exec_forms_free(struct exec_forms *forms);
 /* id_to_string. */
 bool tf_add_string(struct tf_model *model, int64_t key, const char *text, size_t length);
 

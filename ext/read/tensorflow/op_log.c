@@ -42,7 +42,7 @@ static bool find_bytes(struct tf_model *model, struct tf_known_bytes *known, con
     known->last = id;
   }
   while (known->rows.count <= id) {
-    if (!tf_rows_of_add(&known->rows)) return tf_no_memory(model);
+    if (!list_add(&known->rows)) return tf_no_memory(model);
   }
   *row = &known->rows.items[id];
   return true;

@@ -157,7 +157,7 @@ enum { FORM_BYTES = 1024, FORM_NUMBERS = 80, FORM_PARTS = 40, FORMS_OF_LENGTH = 
 
 /* What numbers [first, first + count) are. */
 struct form_part {
-  enum { PART_NUMBERS, PART_CPU_RUN, PART_ACCELERATOR_RUN, PART_MEMORY, PART_ALLOCATION } kind;
+  enum part_kind { PART_NUMBERS, PART_CPU_RUN, PART_ACCELERATOR_RUN, PART_MEMORY, PART_ALLOCATION } kind;
   uint32_t lane; /* of a run */
   uint16_t at;   /* where the field is */
   uint8_t first, count;
@@ -181,8 +181,6 @@ struct exec_forms {
   struct exec_form forms[FORM_LENGTHS][FORMS_OF_LENGTH];
   uint8_t next[FORM_LENGTHS];
 };
-
-void tf_exec_forms_free(struct exec_forms *forms) { free(forms); }
 
 /* A form that is being found out, of the entry at `start`. */
 struct finding {
@@ -213,7 +211,7 @@ static bool find_number(const struct finding *finding, const uint8_t *start, con
   return true;
 }
 
-static struct form_part *find_part(const struct finding *finding, int kind, const uint8_t *at) {
+static struct form_part *find_part(const struct finding *finding, enum part_kind kind, const uint8_t *at) {
   struct exec_form *form = finding->form;
   if (form->part_count == FORM_PARTS) return NULL;
   struct form_part *part = &form->parts[form->part_count++];

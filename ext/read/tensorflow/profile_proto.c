@@ -25,7 +25,7 @@ struct source_output {
   int32_t output;
   uint32_t place;
 };
-TF_LIST(source_outputs, struct source_output)
+LIST_NAMED(source_outputs, struct source_output);
 
 static int compare_sources(const void *left, const void *right) {
   const struct source_output *a = left, *b = right;
@@ -34,7 +34,7 @@ static int compare_sources(const void *left, const void *right) {
 }
 
 static bool read_source_output(struct tf_model *model, const struct map_entry *entry, struct source_outputs *sources) {
-  struct source_output *item = source_outputs_add(sources);
+  struct source_output *item = list_add(sources);
   if (!item) return tf_no_memory(model);
   *item = (struct source_output){wire_int64(&entry->key), wire_int32(&entry->value_field), (uint32_t)sources->count};
   return true;
@@ -67,20 +67,20 @@ struct output {
   int32_t number;
   size_t first, length; /* of its JSON */
 };
-TF_LIST(output_list, struct output)
+LIST_NAMED(output_list, struct output);
 
 /* What is collected of one node and put together at its end; the memory is used again by the next one. */
 struct node_parts {
   struct tf_attributes attributes;
   struct tf_shape shape, output_shape;
-  struct tf_text text, shapes;
+  struct text_buffer text, shapes;
   struct output_list outputs;
   struct source_outputs sources;
 };
 
 static bool read_output_shape(struct tf_model *model, struct map_entry *entry, struct node_parts *parts) {
   struct wire_field field;
-  struct output *output = output_list_add(&parts->outputs);
+  struct output *output = list_add(&parts->outputs);
   if (!output) return tf_no_memory(model);
   parts->output_shape.rank = 0;
   while (wire_next(&entry->value, &field)) {
@@ -115,17 +115,18 @@ static bool set_output_shapes(struct tf_model *model, struct node_parts *parts, 
     qsort(outputs, count, sizeof *outputs, compare_outputs);
     break;
   }
-  tf_text_add(&parts->shapes, "[", 1);
+  text_buffer_add(&parts->shapes, "[", 1);
   for (size_t i = 0; i < count; i++) {
     if (outputs[i].number < 0 || (i + 1 < count && outputs[i + 1].number == outputs[i].number))
       continue; /* the last counts */
     missing += (size_t)(outputs[i].number - number);
     if (missing > MOST_MISSING) break;
-    for (; number < outputs[i].number; number++) tf_text_add(&parts->shapes, number ? ",null" : "null", number ? 5 : 4);
-    if (number++) tf_text_add(&parts->shapes, ",", 1);
-    tf_text_add(&parts->shapes, parts->text.bytes + outputs[i].first, outputs[i].length);
+    for (; number < outputs[i].number; number++)
+      text_buffer_add(&parts->shapes, number ? ",null" : "null", number ? 5 : 4);
+    if (number++) text_buffer_add(&parts->shapes, ",", 1);
+    text_buffer_add(&parts->shapes, parts->text.bytes + outputs[i].first, outputs[i].length);
   }
-  tf_text_add(&parts->shapes, "]", 1);
+  text_buffer_add(&parts->shapes, "]", 1);
   if (outputs[0].number < 0 || missing > MOST_MISSING) tf_trouble(model, TF_TROUBLE_WIRE, wire_offset(reader));
   if (number == 0) return true;
   if (parts->text.failed || parts->shapes.failed) return tf_no_memory(model);
@@ -143,7 +144,7 @@ static bool set_shape(struct tf_model *model, struct node_parts *parts, uint32_t
 
 /* An input; which output of its source it takes comes by itself. */
 static bool read_input(struct tf_model *model, const struct map_entry *entry, uint32_t node) {
-  struct tf_edge *edge = tf_edges_add(&model->edges);
+  struct tf_edge *edge = list_add(&model->edges);
   if (!edge) return tf_no_memory(model);
   *edge = (struct tf_edge){.node = node,
                            .position = wire_int32(&entry->key),
@@ -228,13 +229,12 @@ static bool read_node(struct tf_model *model, const struct map_entry *outer, str
   return set_output_shapes(model, parts, row, &reader) && set_shape(model, parts, row);
 }
 
-void tf_node_parts_free(struct node_parts *parts) {
-  if (!parts) return;
+static void free_node_parts(struct node_parts *parts) {
   tf_attributes_free(&parts->attributes);
-  tf_text_free(&parts->text);
-  tf_text_free(&parts->shapes);
-  output_list_free(&parts->outputs);
-  source_outputs_free(&parts->sources);
+  text_buffer_free(&parts->text);
+  text_buffer_free(&parts->shapes);
+  list_free(&parts->outputs);
+  list_free(&parts->sources);
   free(parts);
 }
 
@@ -243,6 +243,7 @@ bool tf_take_profile(struct tf_model *model, struct wire_reader *message, const 
   if (field->number == 1) {
     struct map_entry entry = read_map_entry(message, field);
     if (!model->node_parts && !(model->node_parts = calloc(1, sizeof *model->node_parts))) return tf_no_memory(model);
+    model->free_node_parts = free_node_parts;
     return read_node(model, &entry, model->node_parts);
   }
   if (field->number == 3) {
@@ -254,6 +255,8 @@ bool tf_take_profile(struct tf_model *model, struct wire_reader *message, const 
     size_t length;
     const char *text = wire_text(&entry.value_field, &length);
     return tf_add_string(model, wire_int64(&entry.key), text, length);
+  } else if (field->number == 5) {
+    model->misses_streams |= wire_int64(field) != 0;
   }
   return true;
 }

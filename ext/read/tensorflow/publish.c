@@ -47,6 +47,9 @@ static void diagnose(struct tf_model *model, struct profile *profile) {
         "step %lld ran on an accelerator, but its statistics have no streams: no accelerator time is known",
         (long long)model->steps.items[i].number);
   }
+  if (model->misses_streams)
+    profile_diagnose(profile, "warning", "missing_streams", 1, -1, TABLE_kernels,
+                     "steps ran on an accelerator, but their statistics have no streams: no accelerator time is known");
 }
 
 /* Over runs and steps; without any the store looks at what else has times. */

@@ -2,7 +2,7 @@
 #ifndef TFPROF_TENSORFLOW_PUBLISH_H
 #define TFPROF_TENSORFLOW_PUBLISH_H
 
-#include "read/eager_rows.h"
+#include "read/rows/eager_rows.h"
 #include "read/tensorflow/model.h"
 
 struct tf_checkpoint;
@@ -36,8 +36,11 @@ bool tf_publish_nodes(struct tf_model *model, struct profile *profile, const str
 bool tf_publish_inputs(struct tf_model *model, struct profile *profile, const struct tf_node_order *order);
 bool tf_publish_types(struct tf_model *model, struct profile *profile, const struct tf_node_order *order);
 bool tf_publish_traces(struct tf_model *model, struct profile *profile);
-/* publish_steps.c */
+/* publish_devices.c */
 bool tf_publish_devices(struct tf_model *model, struct profile *profile);
+/* The row in devices of a canonical device, -1: none. */
+int64_t tf_device_row(const struct tf_model *model, string_id lower);
+/* publish_steps.c */
 bool tf_publish_steps(struct tf_model *model, struct profile *profile, const struct tf_node_order *order);
 /* publish_runs.c: takes the runs of the model. */
 bool tf_publish_runs(struct tf_model *model, struct profile *profile);
@@ -56,7 +59,5 @@ enum tfprof_status tf_load_counters(struct segment *segment, const uint16_t *col
                                     struct column **out, struct tfprof_error *error);
 /* publish_memory.c; rank: row in steps of the model's steps */
 bool tf_publish_memory(struct tf_model *model, struct profile *profile, const uint32_t *rank);
-/* The row in devices of a canonical device, -1: none. */
-int64_t tf_device_row(const struct tf_model *model, string_id lower);
 
 #endif

@@ -3,8 +3,10 @@
 
 #include "read/tensorflow/values.h"
 
-/* Names nested deeper, or longer, are no scopes of any real graph; every scope would be a row. */
-enum { MAXIMUM_SCOPES = 256, MAXIMUM_SCOPED_NAME = 4096 };
+/* Names nested deeper, or longer, are no scopes of any real graph; every scope would be a row. Nor have the names of
+** all scopes so many bytes, and for each of the files so many more: in names a scope is written once for each node in
+** it. */
+enum { MAXIMUM_SCOPES = 256, MAXIMUM_SCOPED_NAME = 4096, FREE_SCOPE_BYTES = 32 << 20, SCOPE_BYTES_OF_A_BYTE = 8 };
 
 /* ---- scopes and order ---- */
 
@@ -21,8 +23,8 @@ static bool find_scope(struct tf_model *model, const char *text, size_t length, 
   return true;
 }
 
-/* Finds what encloses the node, and adds what is no node itself. */
-static bool add_scopes(struct tf_model *model, uint32_t row, string_id *last) {
+/* Finds what encloses the node, and adds what is no node itself, as long as *left is more than their names have. */
+static bool add_scopes(struct tf_model *model, uint32_t row, int64_t *left, string_id *last) {
   string_id name = model->nodes.items[row].name;
   const char *text = pool_text(model->pool, name);
   size_t length = text ? pool_length(model->pool, name) : 0;
@@ -31,7 +33,7 @@ static bool add_scopes(struct tf_model *model, uint32_t row, string_id *last) {
        at++)
     depth++;
   if (depth == 0) return true;
-  bool adds = depth <= MAXIMUM_SCOPES && length <= MAXIMUM_SCOPED_NAME;
+  bool adds = depth <= MAXIMUM_SCOPES && length <= MAXIMUM_SCOPED_NAME && *left > 0;
   if (!adds) tf_trouble(model, TF_TROUBLE_SCOPE, 0);
   for (const char *slash; length && (slash = memrchr(text, '/', length));) {
     uint32_t scope;
@@ -40,6 +42,7 @@ static bool add_scopes(struct tf_model *model, uint32_t row, string_id *last) {
     bool is_new = scope == UINT32_MAX;
     if (is_new && !adds) return true;
     if (is_new && !tf_add_node(model, *last, 0, &scope)) return false;
+    if (is_new) *left -= (int64_t)length;
     model->nodes.items[row].parent = scope + 1;
     if (!is_new) return true; /* what encloses it is there as well, or will be */
     model->nodes.items[scope].is_scope = true;
@@ -56,9 +59,10 @@ void tf_node_order_free(struct tf_node_order *order) {
 
 bool tf_order_nodes(struct tf_model *model, struct tf_node_order *order) {
   size_t own = model->nodes.count;
+  int64_t left = FREE_SCOPE_BYTES + SCOPE_BYTES_OF_A_BYTE * (model->file_bytes < INT64_MAX / 16 ? model->file_bytes : 0);
   string_id last = 0;
   for (size_t i = 0; i < own; i++) {
-    if (!add_scopes(model, (uint32_t)i, &last)) return false;
+    if (!tf_goes_on(model) || !add_scopes(model, (uint32_t)i, &left, &last)) return false;
   }
   size_t count = model->nodes.count;
   string_id *names = malloc((count + 1) * sizeof *names);
@@ -99,14 +103,14 @@ static bool host_device(struct tf_model *model, string_id device, int64_t *host)
   *host = text_value(device);
   const char *gpu = text ? strstr(text, "gpu:") : NULL;
   if (!gpu) return true;
-  struct tf_text changed = {0};
+  struct text_buffer changed = {0};
   string_id id;
-  tf_text_add(&changed, text, (size_t)(gpu - text));
-  tf_text_add(&changed, "cpu:0", 5);
+  text_buffer_add(&changed, text, (size_t)(gpu - text));
+  text_buffer_add(&changed, "cpu:0", 5);
   gpu += 4 + strspn(gpu + 4, "0123456789");
-  tf_text_add(&changed, gpu, strlen(gpu));
+  text_buffer_add(&changed, gpu, strlen(gpu));
   bool ok = changed.failed ? tf_no_memory(model) : tf_intern(model, changed.bytes, changed.length, &id);
-  tf_text_free(&changed);
+  text_buffer_free(&changed);
   if (ok) *host = text_value(id);
   return ok;
 }
@@ -226,7 +230,7 @@ static bool shape_at(struct tf_model *model, struct shape_list *list, int32_t nu
 struct file_ids {
   uint32_t *rows; /* by number: row + 1 of the model's node, 0: none */
   size_t count;
-  struct tf_map others;
+  struct row_map others;
 };
 
 static bool find_file_ids(struct tf_model *model, struct file_ids *ids) {
@@ -368,7 +372,7 @@ bool tf_publish_inputs(struct tf_model *model, struct profile *profile, const st
   ok = ok && set_input_shapes(model, &rows, order, edges);
   free(edges);
   free(ids.rows);
-  free(ids.others.slots);
+  row_map_free(&ids.others);
   eager_rows_end(&rows);
   return ok;
 }
@@ -431,22 +435,18 @@ static int64_t frame_text(struct tf_model *model, const struct tf_frame *frame, 
   return id == UINT32_MAX || id == 0 ? ROW_NULL : (int64_t)id;
 }
 
-/* FNV-1a. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
-  for (; text && *text; text++) hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-  return (hash ^ 0xff) * UINT64_C(0x100000001b3);
+  return hash_fnv1a_value(text ? hash_fnv1a(hash, text, strlen(text)) : hash, 0xff);
 }
 
 static bool publish_hashes(struct tf_model *model, struct eager_rows *rows, const int64_t *files,
                            const int64_t *functions) {
   for (uint32_t i = 0; i < rows->count; i++) {
-    const struct tf_trace *trace = &model->traces.items[i];
-    uint64_t hash = trace->parent ? (uint64_t)rows->values[trace->parent - 1] : UINT64_C(0xcbf29ce484222325);
-    hash = hash_text(hash,
-                     files[trace->frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)files[trace->frame]));
-    hash = hash_text(
-        hash, functions[trace->frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)functions[trace->frame]));
-    hash = (hash ^ (uint64_t)model->frames.items[trace->frame].line) * UINT64_C(0x100000001b3);
+    uint32_t parent = stacks_parent(&model->traces, i), frame = stacks_frame(&model->traces, i);
+    uint64_t hash = parent ? (uint64_t)rows->values[parent - 1] : HASH_FNV1A_START;
+    hash = hash_text(hash, files[frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)files[frame]));
+    hash = hash_text(hash, functions[frame] == ROW_NULL ? NULL : pool_text(model->pool, (string_id)functions[frame]));
+    hash = hash_fnv1a_value(hash, (uint64_t)model->frames.items[frame].line);
     rows->values[i] = (int64_t)hash == ROW_NULL ? 0 : (int64_t)hash;
   }
   return eager_rows_set_known(rows, COLUMN_code_traces_hash);
@@ -482,15 +482,7 @@ bool tf_publish_traces(struct tf_model *model, struct profile *profile) {
     free(functions);
     return false;
   }
-  const struct tf_trace *items = model->traces.items;
-  for (uint32_t i = 0; i < traces.count; i++) traces.values[i] = items[i].depth;
-  ok = eager_rows_set_known(&traces, COLUMN_code_traces_depth);
-  for (uint32_t i = 0; ok && i < traces.count; i++) traces.values[i] = items[i].frame;
-  ok = ok && eager_rows_set_known(&traces, COLUMN_code_traces_leaf_frame_id);
-  for (uint32_t i = 0; ok && i < traces.count; i++)
-    traces.values[i] = items[i].parent ? (int64_t)items[i].parent - 1 : ROW_NULL;
-  ok = ok && eager_rows_set_known(&traces, COLUMN_code_traces_parent_id) &&
-       publish_hashes(model, &traces, files, functions);
+  ok = stacks_set(&traces, &model->traces) && publish_hashes(model, &traces, files, functions);
   free(files);
   free(functions);
   eager_rows_end(&traces);

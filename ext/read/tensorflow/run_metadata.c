@@ -236,6 +236,7 @@ bool tf_take_run_metadata(struct tf_model *model, struct wire_reader *message, c
     has_accelerator |= lower && strstr(lower, "gpu");
     has_streams |= device.is_accelerator;
     while (wire_next(&lane, &part)) {
+      if (!tf_goes_on(model)) return false;
       if (part.number == 2 && !account(model, wire_enter(&lane, &part), &device)) return false;
     }
     tf_check(model, &lane);

@@ -4,6 +4,10 @@
 ** Footer, the last 48 bytes: handles of the metaindex and the index block (offset and size as varints), padding, magic.
 ** Block: entries (shared, own and value length as varints, own part of the key, value), restart offsets and their
 ** number; then a byte for the compression (0 none, 1 Snappy) and the masked CRC-32C of both.
+**
+** Blocks lie behind each other in the order of their keys, which ascend, so that none is read twice.  Yet a byte of
+** Snappy's can stand for twenty, and one of a block for as many as the key before it has: what entries are made of is
+** counted.
 */
 #include "read/tensorflow/checkpoint.h"
 
@@ -15,14 +19,27 @@
 
 #include "dump/bytes.h"
 
-enum { FOOTER = 48, TRAILER = 5 };
+enum { FOOTER = 48, TRAILER = 5, MOST_PACKED = 22 /* 64 bytes for three: no copy of Snappy's does better */ };
 static const uint64_t most_bytes = (uint64_t)1 << 30; /* of one block */
+/* Bytes that keys and values may have, with ENTRY_BYTES for each: so many of a file of any size, and beyond that
+** BYTES_PER_BYTE for each of the file, which is what zeros are packed to. */
+enum { ENTRY_BYTES = 128, FREE_BYTES = 64 << 20, BYTES_PER_BYTE = 24, ENTRIES_UNTIL_POLL = 4096 };
+
+struct key {
+  uint8_t *bytes;
+  size_t length, capacity;
+};
 
 struct table {
   int fd;
   const char *path;
   uint64_t size;
+  struct store *store;
   struct tfprof_error *error;
+  struct key last;      /* of the entries that were given */
+  bool has_last;
+  uint64_t given, entries;
+  uint64_t end_of_last; /* where the last of their blocks ends */
 };
 
 struct block {
@@ -64,7 +81,7 @@ static enum tfprof_status read_at(const struct table *table, uint64_t offset, ui
 static enum tfprof_status unpack(const struct table *table, uint64_t offset, struct block *block) {
   size_t length;
   if (snappy_uncompressed_length((const char *)block->bytes, block->length, &length) != SNAPPY_OK ||
-      length > most_bytes)
+      length > most_bytes || length / MOST_PACKED > block->length) /* before so much is asked for */
     return error_at(table->error, TFPROF_CORRUPT, table->path, offset, "a packed block of the checkpoint is damaged");
   char *bytes = malloc(length + 1);
   if (!bytes) return error_no_memory(table->error);
@@ -110,54 +127,87 @@ static enum tfprof_status read_block(const struct table *table, uint64_t offset,
   return status;
 }
 
+static bool reserve_key(struct key *key, size_t length) {
+  return array_reserve(key->bytes, key->capacity, length + 1);
+}
+
 /* The entries of one block. *stopped: the callback wants no more. */
 static enum tfprof_status each_in_block(const struct table *table, uint64_t offset, const struct block *block,
                                         tf_table_entry *entry, void *context, bool *stopped) {
   const uint8_t *at = block->bytes, *end = at + block->length;
-  uint8_t *key = NULL;
-  size_t key_length = 0, capacity = 0;
-  enum tfprof_status status = TFPROF_OK;
+  struct key key = {0};
+  enum tfprof_status status = reserve_key(&key, 0) ? TFPROF_OK : error_no_memory(table->error);
   while (at < end && !status && !*stopped) {
     uint64_t shared, own, value;
     at = varint_read(at, end, &shared);
     if (at) at = varint_read(at, end, &own);
     if (at) at = varint_read(at, end, &value);
-    if (!at || shared > key_length || own > (size_t)(end - at) || value > (size_t)(end - at) - own) {
+    if (!at || shared > key.length || own > (size_t)(end - at) || value > (size_t)(end - at) - own) {
       status = error_at(table->error, TFPROF_CORRUPT, table->path, offset, "a block of the checkpoint is damaged");
       break;
     }
-    if (shared + own > capacity) {
-      capacity = (size_t)(shared + own) * 2 + 64;
-      uint8_t *grown = realloc(key, capacity);
-      if (!grown) {
-        status = error_no_memory(table->error);
-        break;
-      }
-      key = grown;
+    if (!reserve_key(&key, (size_t)(shared + own))) {
+      status = error_no_memory(table->error);
+      break;
     }
-    if (own) memcpy(key + shared, at, (size_t)own);
-    key_length = (size_t)(shared + own);
+    memcpy(key.bytes + shared, at, (size_t)own);
+    key.length = (size_t)(shared + own);
     at += own;
-    *stopped = !entry(context, key ? key : (const uint8_t *)"", key_length, at, (size_t)value);
+    *stopped = !entry(context, key.bytes, key.length, at, (size_t)value);
     at += value;
   }
-  free(key);
+  free(key.bytes);
   return status;
 }
 
 struct walk {
-  const struct table *table;
+  struct table *table;
   tf_table_entry *entry;
   void *context;
+  uint64_t offset; /* of the block */
   enum tfprof_status status;
   bool stopped;
 };
+
+/* An entry of a block, which must be the next one by its key. */
+static bool give_entry(void *context, const uint8_t *key, size_t key_length, const uint8_t *value, size_t length) {
+  struct walk *walk = context;
+  struct table *table = walk->table;
+  struct key *last = &table->last;
+  size_t common = key_length < last->length ? key_length : last->length;
+  int order = common ? memcmp(last->bytes, key, common) : 0;
+  if (table->has_last && (order > 0 || (order == 0 && last->length >= key_length))) {
+    walk->status = error_at(table->error, TFPROF_CORRUPT, table->path, walk->offset,
+                            "the keys of the checkpoint are not in their order");
+    return false;
+  }
+  table->given += key_length + length + ENTRY_BYTES;
+  if (table->given > FREE_BYTES + BYTES_PER_BYTE * table->size) {
+    walk->status = error_at(table->error, TFPROF_CORRUPT, table->path, walk->offset,
+                            "the checkpoint has more entries than a file of its size can");
+    return false;
+  }
+  if (++table->entries % ENTRIES_UNTIL_POLL == 0 && store_interrupted(table->store)) {
+    walk->status = error_set(table->error, TFPROF_INTERRUPTED, "interrupted");
+    return false;
+  }
+  if (!reserve_key(last, key_length)) {
+    walk->status = error_no_memory(table->error);
+    return false;
+  }
+  memcpy(last->bytes, key, key_length);
+  last->length = key_length;
+  table->has_last = true;
+  walk->stopped = !walk->entry(walk->context, key, key_length, value, length);
+  return !walk->stopped;
+}
 
 /* An entry of the index: the handle of a block. */
 static bool walk_block(void *context, const uint8_t *key, size_t key_length, const uint8_t *value, size_t length) {
   struct walk *walk = context;
   uint64_t offset = 0, size = 0;
   struct block block;
+  bool stopped = false;
   (void)key;
   (void)key_length;
   const uint8_t *at = varint_read(value, value + length, &offset);
@@ -166,15 +216,25 @@ static bool walk_block(void *context, const uint8_t *key, size_t key_length, con
         error_at(walk->table->error, TFPROF_CORRUPT, walk->table->path, 0, "the index of the checkpoint is damaged");
     return false;
   }
+  if (offset < walk->table->end_of_last) {
+    walk->status = error_at(walk->table->error, TFPROF_CORRUPT, walk->table->path, offset,
+                            "the blocks of the checkpoint are not in their order");
+    return false;
+  }
+  walk->offset = offset;
   walk->status = read_block(walk->table, offset, size, &block);
-  if (!walk->status)
-    walk->status = each_in_block(walk->table, offset, &block, walk->entry, walk->context, &walk->stopped);
+  if (!walk->status) {
+    walk->table->end_of_last = offset + size + TRAILER;
+    enum tfprof_status status = each_in_block(walk->table, offset, &block, give_entry, walk, &stopped);
+    if (!walk->status) walk->status = status;
+  }
   free(block.bytes);
   return !walk->status && !walk->stopped;
 }
 
-enum tfprof_status tf_table_each(const char *path, tf_table_entry *entry, void *context, struct tfprof_error *error) {
-  struct table table = {.path = path, .error = error};
+enum tfprof_status tf_table_each(const char *path, struct store *store, tf_table_entry *entry, void *context,
+                                 struct tfprof_error *error) {
+  struct table table = {.path = path, .store = store, .error = error};
   struct stat facts;
   uint8_t footer[FOOTER];
   struct block index = {0};
@@ -201,10 +261,11 @@ enum tfprof_status tf_table_each(const char *path, tf_table_entry *entry, void *
   }
   if (!status) status = read_block(&table, offset, size, &index);
   if (!status) {
-    struct walk walk = {&table, entry, context, TFPROF_OK, false};
+    struct walk walk = {.table = &table, .entry = entry, .context = context};
     status = each_in_block(&table, offset, &index, walk_block, &walk, &stopped);
     if (walk.status) status = walk.status;
   }
+  free(table.last.bytes);
   free(index.bytes);
   close(table.fd);
   return status;

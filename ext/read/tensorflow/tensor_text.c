@@ -53,32 +53,33 @@ static double element(int dtype, const uint8_t *at, bool *is_real, int *digits) 
   return 0;
 }
 
-static void write_element(int dtype, const uint8_t *at, struct tf_text *text) {
+static void write_element(int dtype, const uint8_t *at, struct text_buffer *text) {
   bool is_real;
   int digits;
   if (dtype > 100) dtype -= 100;
-  if (dtype == 9) tf_text_print(text, "%lld", (long long)(int64_t)load_u64(at));
-  else if (dtype == 23) tf_text_print(text, "%llu", (unsigned long long)load_u64(at));
-  else if (dtype == 10) tf_text_print(text, "%s", *at ? "true" : "false");
+  if (dtype == 9) text_buffer_print(text, "%lld", (long long)(int64_t)load_u64(at));
+  else if (dtype == 23) text_buffer_print(text, "%llu", (unsigned long long)load_u64(at));
+  else if (dtype == 10) text_buffer_print(text, "%s", *at ? "true" : "false");
   else if (dtype == 8 || dtype == 18) {
     double re = dtype == 8 ? wire_float_of_bits(load_u32(at)) : wire_double_of_bits(load_u64(at));
     double im = dtype == 8 ? wire_float_of_bits(load_u32(at + 4)) : wire_double_of_bits(load_u64(at + 8));
     digits = dtype == 8 ? 9 : 17;
-    tf_text_add(text, "[", 1);
+    text_buffer_add(text, "[", 1);
     tf_text_real(text, digits, re);
-    tf_text_add(text, ",", 1);
+    text_buffer_add(text, ",", 1);
     tf_text_real(text, digits, im);
-    tf_text_add(text, "]", 1);
+    text_buffer_add(text, "]", 1);
   } else {
     double value = element(dtype, at, &is_real, &digits);
     if (is_real) tf_text_real(text, digits, value);
-    else tf_text_print(text, "%.0f", value);
+    else text_buffer_print(text, "%.0f", value);
   }
 }
 
 /* Nested lists; brackets open and close where indexes begin and end. */
-void tf_tensor_write(const struct tensor *tensor, const struct content *content, struct tf_text *text) {
-  unsigned rank = tensor->shape->rank;
+bool tf_tensor_write(const struct tensor *tensor, const struct content *content, uint64_t most_bytes,
+                     struct text_buffer *text) {
+  unsigned rank = tensor->rank;
   size_t width = tf_dtype_bytes(tensor->dtype), strings = (size_t)tensor->elements;
   const uint8_t *lengths = content->bytes, *end = content->bytes + content->length, *bytes = NULL;
   if (!width) { /* strings: their lengths, a checksum of these, their bytes */
@@ -88,21 +89,22 @@ void tf_tensor_write(const struct tensor *tensor, const struct content *content,
       bytes = varint_read(bytes, end, &length);
     }
     if (!bytes || end - bytes < 4) {
-      tf_text_add(text, "null", 4);
-      return;
+      text_buffer_add(text, "null", 4);
+      return true;
     }
     bytes += 4;
   }
   for (int64_t i = 0; i < tensor->elements; i++) {
+    if (text->length > most_bytes) return false;
     int64_t block = 1;
     unsigned opens = 0;
     for (unsigned d = rank; d-- > 0;) {
-      block *= tensor->shape->sizes[d];
+      block *= tensor->sizes[d];
       if (i % block == 0) opens++;
       else break;
     }
-    if (i) tf_text_add(text, ",", 1);
-    for (unsigned k = 0; k < opens; k++) tf_text_add(text, "[", 1);
+    if (i) text_buffer_add(text, ",", 1);
+    for (unsigned k = 0; k < opens; k++) text_buffer_add(text, "[", 1);
     if (width) {
       write_element(tensor->dtype, content->bytes + (size_t)i * width, text);
     } else {
@@ -114,12 +116,28 @@ void tf_tensor_write(const struct tensor *tensor, const struct content *content,
     }
     block = 1;
     for (unsigned d = rank; d-- > 0;) {
-      block *= tensor->shape->sizes[d];
+      block *= tensor->sizes[d];
       if ((i + 1) % block != 0) break;
-      tf_text_add(text, "]", 1);
+      text_buffer_add(text, "]", 1);
     }
   }
-  if (tensor->elements == 0) tf_text_add(text, "[]", 2);
+  if (tensor->elements == 0) text_buffer_add(text, "[]", 2);
+  return true;
+}
+
+double tf_tensor_text_bytes(const struct tensor *tensor) {
+  int dtype = tensor->dtype > 100 ? tensor->dtype - 100 : tensor->dtype;
+  size_t width = tf_dtype_bytes(tensor->dtype);
+  double lists = 1, all_lists = 1;
+  for (unsigned d = 0; d + 1 < tensor->rank; d++) {
+    lists *= (double)tensor->sizes[d];
+    all_lists += lists;
+  }
+  /* "-32768," and "-1.52587891e-05," of two, "-1.2345678901234567e-308," of eight, twice that in brackets of 16; of one
+  ** as of two where it is a real number; in quotes the bytes of a text, escaped. */
+  bool is_small = width == 1 && dtype != 24 && dtype != 25;
+  double each = is_small ? 6 : width == 0 ? 3 : width <= 4 ? 20 : width <= 8 ? 48 : 64;
+  return 16 + 3 * all_lists + each * (double)tensor->elements + (width ? 0 : 6.0 * (double)tensor->size);
 }
 
 struct summary tf_tensor_summarise(const struct tensor *tensor, const struct content *content) {

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "read/recognise.h"
 #include "read/tensorflow/checkpoint.h"
 #include "read/tensorflow/files.h"
 #include "read/tensorflow/publish.h"
@@ -30,7 +29,13 @@ static enum tfprof_status load(struct profile *profile, struct segment *segment,
   return TFPROF_OK;
 }
 
-#define SOURCE(name) {.format = name, .load = load, .free_profile = free_profile}
+static void adopt(struct profile *profile, const string_id *map) {
+  const struct tf_source *source = profile->source_data;
+  if (source->checkpoint) tf_checkpoint_adopt(source->checkpoint, map);
+}
+
+#define SOURCE(name) \
+  {.format = name, .load = load, .verify = tf_checkpoint_verify, .adopt = adopt, .free_profile = free_profile}
 static const struct profile_source sources[TF_KIND_count] = {
     [TF_KIND_PROFILE] = SOURCE("tf_profile"),
     [TF_KIND_GRAPH] = SOURCE("tf_graph"),
@@ -47,38 +52,6 @@ struct opening {
   bool is_complete;
 };
 
-/* The file must be of the kind that its option wants. */
-static enum tfprof_status check_kind(const char *option, const char *path, enum tf_kind wanted,
-                                     struct tfprof_error *error) {
-  struct file_head *head = malloc(sizeof *head);
-  if (!head) return error_no_memory(error);
-  enum tfprof_status status = recognise_read(path, head, error);
-  enum tf_kind kind = status ? TF_KIND_NONE : tf_kind_of(path, head->bytes, head->length);
-  const struct read_format *format = status ? NULL : recognise_format(path, head);
-  if (!status && head->is_gzip) {
-    status =
-        error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is compressed with gzip; unpack it first",
-                 option, tf_kind_names[wanted]);
-  } else if (!status && head->file_bytes == 0 && wanted == TF_KIND_GRAPH) {
-    status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and the file is empty", option,
-                      tf_kind_names[wanted]);
-  } else if (!status && head->file_bytes && kind != wanted &&
-             (kind != TF_KIND_NONE || format || !tf_may_be(wanted, head->bytes, head->length))) {
-    if (kind != TF_KIND_NONE)
-      status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is %s", option,
-                        tf_kind_names[wanted], tf_kind_names[kind]);
-    else if (format)
-      status = error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is a %s", option,
-                        tf_kind_names[wanted], format->description);
-    else
-      status =
-          error_at(error, TFPROF_WRONG_KIND, path, 0, "%s must be %s, and this is none", option, tf_kind_names[wanted]);
-  }
-  if (status && error) error->has_offset = false;
-  free(head);
-  return status;
-}
-
 static enum tfprof_status take(struct opening *opening, const char *path, enum tf_kind kind, tf_take_field *field) {
   bool is_complete;
   enum tfprof_status status = tf_file_fields(&opening->model, path, kind, field, &is_complete);
@@ -86,10 +59,9 @@ static enum tfprof_status take(struct opening *opening, const char *path, enum t
   return status;
 }
 
-static enum tfprof_status take_step(struct opening *opening, const char *path, int64_t number, const char *option,
-                                    struct tfprof_error *error) {
-  enum tfprof_status status = option ? check_kind(option, path, TF_KIND_RUN_METADATA, error) : TFPROF_OK;
-  if (!status && !opening->model.has_graph)
+static enum tfprof_status take_step(struct opening *opening, const char *path, int64_t number) {
+  enum tfprof_status status = TFPROF_OK;
+  if (!opening->model.has_graph)
     status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_partition_graphs);
   if (!status && !tf_begin_step(&opening->model, number)) status = opening->model.status;
   if (!status) status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_run_metadata);
@@ -101,14 +73,14 @@ struct step_file {
   int64_t number;
   bool is_taken;
 };
-TF_LIST(step_files, struct step_file)
+LIST_NAMED(step_files, struct step_file);
 
 static bool list_step_files(const struct tensorflow_files *files, struct step_files *list) {
   for (size_t i = 0; i < files->run_meta_count; i++) {
     int64_t number = files->run_meta[i].first_step;
     for (const char *at = files->run_meta[i].paths; at && *at;) {
       size_t length = strcspn(at, ",");
-      struct step_file *file = length ? step_files_add(list) : NULL;
+      struct step_file *file = length ? list_add(list) : NULL;
       if (length && (!file || !(file->path = strndup(at, length)))) return false;
       if (file) file->number = number++;
       at += length + (at[length] == ',');
@@ -127,46 +99,29 @@ static enum tfprof_status take_steps(struct opening *opening, const struct tenso
       struct step_file *file = &list.items[k];
       if (file->is_taken || file->number != list.items[i].number) continue;
       file->is_taken = true;
-      status = take_step(opening, file->path, file->number, "run_meta_path", error);
+      status = take_step(opening, file->path, file->number);
     }
   }
   for (size_t i = 0; i < list.count; i++) free(list.items[i].path);
-  step_files_free(&list);
-  return status;
-}
-
-static enum tfprof_status check_checkpoint(const char *path, struct tfprof_error *error) {
-  char *file;
-  enum tfprof_status status = tf_checkpoint_file(path, &file, error);
-  if (!status) status = check_kind("checkpoint_path", file, TF_KIND_CHECKPOINT, error);
-  free(file);
+  list_free(&list);
   return status;
 }
 
 static enum tfprof_status collect(struct opening *opening, const struct tensorflow_files *files,
                                   struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
-  if (files->profile && (files->graph || files->op_log || files->run_meta_count))
-    return error_set(error, TFPROF_USAGE,
-                     "profile_path holds graph, steps and op log: it goes with checkpoint_path only");
   if (files->profile) {
-    status = check_kind("profile_path", files->profile, TF_KIND_PROFILE, error);
-    if (!status) status = take(opening, files->profile, TF_KIND_PROFILE, tf_take_profile);
+    status = take(opening, files->profile, TF_KIND_PROFILE, tf_take_profile);
     opening->model.has_graph = true;
   }
   if (!status && files->graph) {
-    status = check_kind("graph_path", files->graph, TF_KIND_GRAPH, error);
-    if (!status) status = take(opening, files->graph, TF_KIND_GRAPH, tf_take_graph);
+    status = take(opening, files->graph, TF_KIND_GRAPH, tf_take_graph);
     opening->model.has_graph = true;
   }
   if (!status) status = take_steps(opening, files, error);
-  if (!status && files->op_log) {
-    status = check_kind("op_log_path", files->op_log, TF_KIND_OP_LOG, error);
-    if (!status) status = take(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
-  }
+  if (!status && files->op_log) status = take(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
   if (!status && files->checkpoint) {
-    status = check_checkpoint(files->checkpoint, error);
-    if (!status) status = tf_checkpoint_read(&opening->model, files->checkpoint, &opening->checkpoint);
+    status = tf_checkpoint_read(&opening->model, files->checkpoint, &opening->checkpoint);
     /* A profile's own types are what it was written with. */
     if (!status && !files->profile && !tf_checkpoint_mark(&opening->model, opening->checkpoint))
       status = opening->model.status;
@@ -196,10 +151,7 @@ enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, con
                      : files->run_meta_count ? files->run_meta[0].paths
                      : files->op_log         ? files->op_log
                                              : files->checkpoint;
-  enum tfprof_status status = path ? collect(&opening, files, error)
-                                   : error_set(error, TFPROF_USAGE,
-                                               "no file is named; the keys are profile_path, graph_path, "
-                                               "run_meta_path, step, op_log_path and checkpoint_path");
+  enum tfprof_status status = collect(&opening, files, error);
   if (!status) status = publish(&opening, run_number, kind, path, &profile);
   if (status && profile) store_drop_profile(store, profile);
   tf_checkpoint_free(opening.checkpoint);
@@ -207,44 +159,7 @@ enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, con
   return status;
 }
 
-enum tfprof_status read_open_tensorflow(struct store *store, const struct tensorflow_files *files, uint32_t *run_number,
-                                        struct tfprof_error *error) {
-  const char *path = files->profile          ? files->profile
-                     : files->graph          ? files->graph
-                     : files->run_meta_count ? files->run_meta[0].paths
-                     : files->op_log         ? files->op_log
-                     : files->checkpoint     ? files->checkpoint
-                                             : "";
-  enum tfprof_status status = store_add_run(store, path, NULL, run_number, error);
-  if (status) return status;
-  status = tensorflow_open(store, *run_number, files, error);
-  if (status) store_cancel_run(store, *run_number);
-  else store_publish_run(store, *run_number);
-  return status;
-}
-
 /* ---- one file by itself ---- */
-
-static int probe(const char *path, const uint8_t *head, size_t length, enum tf_kind kind) {
-  return tf_kind_of(path, head, length) == kind ? 60 : 0;
-}
-
-static int probe_profile(const char *path, const uint8_t *head, size_t length) {
-  return probe(path, head, length, TF_KIND_PROFILE);
-}
-static int probe_graph(const char *path, const uint8_t *head, size_t length) {
-  return probe(path, head, length, TF_KIND_GRAPH);
-}
-static int probe_run_metadata(const char *path, const uint8_t *head, size_t length) {
-  return probe(path, head, length, TF_KIND_RUN_METADATA);
-}
-static int probe_op_log(const char *path, const uint8_t *head, size_t length) {
-  return probe(path, head, length, TF_KIND_OP_LOG);
-}
-
-static int probe_checkpoint(const char *path, const uint8_t *head, size_t length) {
-  return probe(path, head, length, TF_KIND_CHECKPOINT);
-}
 
 static enum tfprof_status open_profile(struct store *store, uint32_t run, const char *path,
                                        struct tfprof_error *error) {
@@ -276,7 +191,7 @@ static enum tfprof_status open_run_metadata(struct store *store, uint32_t run, c
   struct opening opening = {.is_complete = true};
   struct profile *profile = NULL;
   tf_model_init(&opening.model, store, error);
-  enum tfprof_status status = take_step(&opening, path, step_in_name(path), NULL, error);
+  enum tfprof_status status = take_step(&opening, path, step_in_name(path));
   if (!status)
     status = publish(&opening, run, TF_KIND_RUN_METADATA, path, &profile);
   if (status && profile) store_drop_profile(store, profile);
@@ -285,24 +200,37 @@ static enum tfprof_status open_run_metadata(struct store *store, uint32_t run, c
   return status;
 }
 
-const struct read_format read_format_tf_profile = {
-    .name = "tf_profile",
-    .description = "profile of TensorFlow's ProfileContext (ProfileProto)",
-    .probe = probe_profile,
-    .open = open_profile};
-const struct read_format read_format_tf_graph = {.name = "tf_graph",
-                                                 .description = "TensorFlow graph (GraphDef), binary or text",
-                                                 .probe = probe_graph,
-                                                 .open = open_graph};
-const struct read_format read_format_tf_run_metadata = {.name = "tf_run_metadata",
-                                                        .description = "TensorFlow RunMetadata, binary or text",
-                                                        .probe = probe_run_metadata,
-                                                        .open = open_run_metadata};
-const struct read_format read_format_tf_op_log = {.name = "tf_op_log",
-                                                  .description = "OpLogProto of the TensorFlow profiler",
-                                                  .probe = probe_op_log,
-                                                  .open = open_op_log};
-const struct read_format read_format_tf_checkpoint = {.name = "tf_checkpoint",
-                                                      .description = "TensorFlow checkpoint (the .index of V2, or V1)",
-                                                      .probe = probe_checkpoint,
-                                                      .open = open_checkpoint};
+static const struct read_format formats_of_kinds[TF_KIND_count] = {
+    [TF_KIND_PROFILE] = {.name = "tf_profile",
+                         .description = "profile of TensorFlow's ProfileContext (ProfileProto)",
+                         .open = open_profile},
+    [TF_KIND_GRAPH] = {.name = "tf_graph",
+                       .description = "TensorFlow graph (GraphDef), binary or text",
+                       .open = open_graph},
+    [TF_KIND_RUN_METADATA] = {.name = "tf_run_metadata",
+                              .description = "TensorFlow RunMetadata, binary or text",
+                              .open = open_run_metadata},
+    [TF_KIND_OP_LOG] = {.name = "tf_op_log",
+                        .description = "OpLogProto of the TensorFlow profiler",
+                        .open = open_op_log},
+    [TF_KIND_CHECKPOINT] = {.name = "tf_checkpoint",
+                            .description = "TensorFlow checkpoint (the .index of V2, or V1)",
+                            .open = open_checkpoint},
+};
+
+static struct recognised probe(const char *path, const uint8_t *head, size_t length) {
+  enum tf_kind kind = tf_kind_of(path, head, length);
+  return (struct recognised){kind ? &formats_of_kinds[kind] : NULL, 60};
+}
+
+static const struct read_format *const formats[] = {
+    &formats_of_kinds[TF_KIND_PROFILE], &formats_of_kinds[TF_KIND_GRAPH],      &formats_of_kinds[TF_KIND_RUN_METADATA],
+    &formats_of_kinds[TF_KIND_OP_LOG],  &formats_of_kinds[TF_KIND_CHECKPOINT], NULL};
+const struct reader tensorflow_reader = {.formats = formats, .probe = probe};
+
+enum tf_kind tf_kind_of_format(const struct read_format *format) {
+  for (unsigned kind = TF_KIND_NONE + 1; kind < TF_KIND_count; kind++) {
+    if (format == &formats_of_kinds[kind]) return (enum tf_kind)kind;
+  }
+  return TF_KIND_NONE;
+}

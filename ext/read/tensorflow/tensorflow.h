@@ -5,8 +5,7 @@
 
 #include "read/read.h"
 
-extern const struct read_format read_format_tf_profile, read_format_tf_graph, read_format_tf_run_metadata,
-    read_format_tf_op_log, read_format_tf_checkpoint;
+extern const struct reader tensorflow_reader;
 
 /* The files of one program, as the options of the classic tfprof name them; NULL: none. A profile holds all but the
 ** checkpoint, and cannot be given together with graph, run_meta or op_log. */

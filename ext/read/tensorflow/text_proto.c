@@ -113,8 +113,8 @@ static const struct { const char *name; uint8_t number; } dtypes[] = {
 struct parser {
   struct tf_model *model;
   const char *start, *at, *end;
-  struct tf_text *binary;
-  struct tf_text value; /* a decoded string */
+  struct text_buffer *binary;
+  struct text_buffer value; /* a decoded string */
   const char *wrong;
   unsigned depth;
 };
@@ -166,9 +166,9 @@ static int hex(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static void add_unicode(struct tf_text *text, uint32_t code) {
+static void add_unicode(struct text_buffer *text, uint32_t code) {
   char bytes[4];
-  tf_text_add(text, bytes, utf8_put(bytes, code));
+  text_buffer_add(text, bytes, utf8_put(bytes, code));
 }
 
 static bool take_escape(struct parser *parser) {
@@ -177,13 +177,13 @@ static bool take_escape(struct parser *parser) {
   char c = *parser->at++;
   const char *simple = strchr(from, c);
   if (c && simple) {
-    tf_text_add(&parser->value, &to[simple - from], 1);
+    text_buffer_add(&parser->value, &to[simple - from], 1);
   } else if (c >= '0' && c <= '7') {
     unsigned code = (unsigned)(c - '0');
     for (int i = 0; i < 2 && parser->at < parser->end && *parser->at >= '0' && *parser->at <= '7'; i++)
       code = code * 8 + (unsigned)(*parser->at++ - '0');
     char byte = (char)code;
-    tf_text_add(&parser->value, &byte, 1);
+    text_buffer_add(&parser->value, &byte, 1);
   } else if (c == 'x' || c == 'X' || c == 'u' || c == 'U') {
     uint32_t code = 0;
     int most = c == 'u' ? 4 : c == 'U' ? 8 : 2, digits = 0;
@@ -193,10 +193,10 @@ static bool take_escape(struct parser *parser) {
     }
     if (!digits) return stop(parser, "a backslash is followed by no number");
     char byte = (char)code;
-    if (most == 2) tf_text_add(&parser->value, &byte, 1);
+    if (most == 2) text_buffer_add(&parser->value, &byte, 1);
     else add_unicode(&parser->value, code);
   } else {
-    tf_text_add(&parser->value, &c, 1); /* \\ \' \" \? */
+    text_buffer_add(&parser->value, &c, 1); /* \\ \' \" \? */
   }
   return true;
 }
@@ -209,7 +209,7 @@ static bool take_string(struct parser *parser) {
     for (;;) {
       const char *plain = parser->at;
       while (parser->at < parser->end && *parser->at != quote && *parser->at != '\\') parser->at++;
-      tf_text_add(&parser->value, plain, (size_t)(parser->at - plain));
+      text_buffer_add(&parser->value, plain, (size_t)(parser->at - plain));
       if (parser->at == parser->end) return stop(parser, "a text is not ended");
       if (*parser->at++ == quote) break;
       if (!take_escape(parser)) return false;
@@ -220,30 +220,30 @@ static bool take_string(struct parser *parser) {
 
 /* ---- writing ---- */
 
-static void put_varint(struct tf_text *binary, uint64_t value) {
+static void put_varint(struct text_buffer *binary, uint64_t value) {
   char bytes[10];
   size_t length = 0;
   do {
     bytes[length++] = (char)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
     value >>= 7;
   } while (value);
-  tf_text_add(binary, bytes, length);
+  text_buffer_add(binary, bytes, length);
 }
 
-static void put_bytes(struct tf_text *binary, unsigned number, const char *bytes, size_t length) {
+static void put_bytes(struct text_buffer *binary, unsigned number, const char *bytes, size_t length) {
   put_varint(binary, number << 3 | WIRE_BYTES);
   put_varint(binary, length);
-  if (length) tf_text_add(binary, bytes, length);
+  if (length) text_buffer_add(binary, bytes, length);
 }
 
 /* The length of a message is known at its end only: it takes five bytes, whatever it is. */
-static size_t begin_message(struct tf_text *binary, unsigned number) {
+static size_t begin_message(struct text_buffer *binary, unsigned number) {
   put_varint(binary, number << 3 | WIRE_BYTES);
-  tf_text_add(binary, "\x80\x80\x80\x80\x00", 5);
+  text_buffer_add(binary, "\x80\x80\x80\x80\x00", 5);
   return binary->length;
 }
 
-static void end_message(struct tf_text *binary, size_t start) {
+static void end_message(struct text_buffer *binary, size_t start) {
   size_t length = binary->length - start;
   if (binary->failed || length > UINT32_MAX) {
     binary->failed = true;
@@ -292,7 +292,7 @@ static bool put_word(struct parser *parser, const struct spec *spec, const char 
     if (*end) return stop(parser, "this is no number");
     memcpy(&bits, &value, sizeof bits);
     put_varint(parser->binary, (unsigned)spec->number << 3 | WIRE_FIXED32);
-    tf_text_add(parser->binary, (const char *)&bits, 4);
+    text_buffer_add(parser->binary, (const char *)&bits, 4);
     return true;
   }
   int64_t value = -1;
@@ -385,13 +385,13 @@ static bool take_fields(struct parser *parser, enum message message, char closin
 }
 
 bool tf_text_to_binary(struct tf_model *model, enum tf_kind kind, const char *text, size_t length,
-                       struct tf_text *binary, const char **wrong, size_t *offset) {
+                       struct text_buffer *binary, const char **wrong, size_t *offset) {
   struct parser parser = {.model = model, .start = text, .at = text, .end = text + length, .binary = binary};
   if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) parser.at += 3;
   take_fields(&parser, kind == TF_KIND_RUN_METADATA ? RUN_METADATA : GRAPH, 0);
   *wrong = parser.wrong;
   *offset = (size_t)(parser.at - parser.start);
   bool ok = !parser.value.failed && !binary->failed;
-  tf_text_free(&parser.value);
+  text_buffer_free(&parser.value);
   return ok;
 }

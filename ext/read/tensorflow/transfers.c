@@ -41,7 +41,7 @@ static int64_t label_bytes(const struct tf_moved *moved) {
 }
 
 bool tf_add_transfer(struct tf_model *model, const struct tf_moved *moved) {
-  struct tf_transfer *transfer = tf_transfers_add(&model->transfers);
+  struct tf_transfer *transfer = list_add(&model->transfers);
   if (!transfer) return tf_no_memory(model);
   transfer->step = model->step;
   transfer->lane = UINT32_MAX;
@@ -51,12 +51,12 @@ bool tf_add_transfer(struct tf_model *model, const struct tf_moved *moved) {
   transfer->bytes = moved->output_bytes > 0 ? moved->output_bytes : label_bytes(moved);
   if (!tf_intern(model, moved->name, moved->name_length, &transfer->name)) return false;
   if (moved->label_length) {
-    struct tf_text text = {0};
-    tf_text_add(&text, "{\"timeline_label\":", 18);
+    struct text_buffer text = {0};
+    text_buffer_add(&text, "{\"timeline_label\":", 18);
     tf_text_quote(&text, moved->label, moved->label_length);
-    tf_text_add(&text, "}", 1);
+    text_buffer_add(&text, "}", 1);
     bool ok = text.failed ? tf_no_memory(model) : tf_intern(model, text.bytes, text.length, &transfer->attributes);
-    tf_text_free(&text);
+    text_buffer_free(&text);
     if (!ok) return false;
   }
   /* A tensor that comes over the network keeps no lane of a device busy. A copy does; where it is said of the device

@@ -8,62 +8,27 @@
 #include "dump/utf8.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 /* ---- texts ---- */
 
-void tf_text_free(struct tf_text *text) {
-  free(text->bytes);
-  *text = (struct tf_text){0};
+void tf_text_real(struct text_buffer *text, int digits, double value) {
+  if (isfinite(value)) text_buffer_print(text, "%.*g", digits, value);
+  else text_buffer_print(text, "%s", isnan(value) ? "null" : value < 0 ? "-9e999" : "9e999");
 }
 
-static bool reserve(struct tf_text *text, size_t more) {
-  if (text->length + more + 1 <= text->capacity) return true;
-  size_t capacity = (text->length + more + 1) * 2;
-  char *bytes = text->failed ? NULL : realloc(text->bytes, capacity);
-  if (!bytes) {
-    text->failed = true;
-    return false;
-  }
-  text->bytes = bytes;
-  text->capacity = capacity;
-  return true;
-}
-
-void tf_text_add(struct tf_text *text, const char *bytes, size_t length) {
-  if (!reserve(text, length)) return;
-  memcpy(text->bytes + text->length, bytes, length);
-  text->length += length;
-  text->bytes[text->length] = '\0';
-}
-
-void tf_text_print(struct tf_text *text, const char *format, ...) {
-  char buffer[128];
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(buffer, sizeof buffer, format, arguments);
-  va_end(arguments);
-  if (length > 0) tf_text_add(text, buffer, (size_t)length < sizeof buffer ? (size_t)length : sizeof buffer - 1);
-}
-
-void tf_text_real(struct tf_text *text, int digits, double value) {
-  if (isfinite(value)) tf_text_print(text, "%.*g", digits, value);
-  else tf_text_print(text, "%s", isnan(value) ? "null" : value < 0 ? "-9e999" : "9e999");
-}
-
-void tf_text_quote(struct tf_text *text, const char *bytes, size_t length) {
-  tf_text_add(text, "\"", 1);
+void tf_text_quote(struct text_buffer *text, const char *bytes, size_t length) {
+  text_buffer_add(text, "\"", 1);
   for (size_t i = 0; i < length;) {
     const char *at = bytes + i;
     size_t size = utf8_character(at, length - i);
-    if (size == 0) tf_text_add(text, UTF8_REPLACEMENT, sizeof UTF8_REPLACEMENT - 1);
-    else if (*at == '"' || *at == '\\') tf_text_print(text, "\\%c", *at);
-    else if ((unsigned char)*at < 0x20) tf_text_print(text, "\\u%04x", *at);
-    else tf_text_add(text, at, size);
+    if (size == 0) text_buffer_add(text, UTF8_REPLACEMENT, sizeof UTF8_REPLACEMENT - 1);
+    else if (*at == '"' || *at == '\\') text_buffer_print(text, "\\%c", *at);
+    else if ((unsigned char)*at < 0x20) text_buffer_print(text, "\\u%04x", *at);
+    else text_buffer_add(text, at, size);
     i += size ? size : 1;
   }
-  tf_text_add(text, "\"", 1);
+  text_buffer_add(text, "\"", 1);
 }
 
 /* ---- shapes ---- */
@@ -95,7 +60,7 @@ int64_t tf_shape_elements(const struct tf_shape *shape) {
 }
 
 /* Every node has sizes: printf would take longer than reading them. */
-static void add_sizes(const struct tf_shape *shape, char joint, struct tf_text *text) {
+static void add_sizes(const struct tf_shape *shape, char joint, struct text_buffer *text) {
   for (unsigned i = 0; i < shape->rank; i++) {
     char digits[24], *end = digits + sizeof digits, *at = end;
     int64_t size = shape->sizes[i];
@@ -104,23 +69,23 @@ static void add_sizes(const struct tf_shape *shape, char joint, struct tf_text *
     while (rest /= 10);
     if (size < 0) *--at = '-';
     if (i) *--at = joint;
-    tf_text_add(text, at, (size_t)(end - at));
+    text_buffer_add(text, at, (size_t)(end - at));
   }
 }
 
-void tf_shape_text(const struct tf_shape *shape, struct tf_text *text) {
-  if (shape->rank == 0) tf_text_add(text, "1", 1);
+void tf_shape_text(const struct tf_shape *shape, struct text_buffer *text) {
+  if (shape->rank == 0) text_buffer_add(text, "1", 1);
   add_sizes(shape, 'x', text);
 }
 
-void tf_shape_json(const struct tf_shape *shape, struct tf_text *text) {
+void tf_shape_json(const struct tf_shape *shape, struct text_buffer *text) {
   if (!shape->is_known) {
-    tf_text_add(text, "null", 4);
+    text_buffer_add(text, "null", 4);
     return;
   }
-  tf_text_add(text, "[", 1);
+  text_buffer_add(text, "[", 1);
   add_sizes(shape, ',', text);
-  tf_text_add(text, "]", 1);
+  text_buffer_add(text, "]", 1);
 }
 
 /* ---- types ---- */
@@ -148,34 +113,34 @@ unsigned tf_dtype_bytes(int dtype) { return dtypes[plain_dtype(dtype)].bytes; }
 
 /* ---- attributes ---- */
 
-static void add_separator(struct tf_text *text) {
-  if (text->length && text->bytes[text->length - 1] != '[') tf_text_add(text, ",", 1);
+static void add_separator(struct text_buffer *text) {
+  if (text->length && text->bytes[text->length - 1] != '[') text_buffer_add(text, ",", 1);
 }
 
-static void add_dtype(struct tf_text *text, int64_t number) {
+static void add_dtype(struct text_buffer *text, int64_t number) {
   const char *name = number > 0 && number < 200 ? tf_dtype_name((int)number) : NULL;
   if (!name) {
-    tf_text_print(text, "%lld", (long long)number);
+    text_buffer_print(text, "%lld", (long long)number);
     return;
   }
-  tf_text_add(text, "\"", 1);
-  tf_text_add(text, name, strlen(name));
-  tf_text_add(text, "\"", 1);
+  text_buffer_add(text, "\"", 1);
+  text_buffer_add(text, name, strlen(name));
+  text_buffer_add(text, "\"", 1);
 }
 
-static void add_packed(struct tf_text *text, const struct wire_field *field, enum wire_type type) {
+static void add_packed(struct text_buffer *text, const struct wire_field *field, enum wire_type type) {
   uint64_t value;
   for (struct wire_packed list = wire_unpack(field, type); wire_packed_next(&list, &value);) {
     add_separator(text);
     if (field->number == 4) tf_text_real(text, 9, wire_float_of_bits((uint32_t)value));
-    else if (field->number == 5) tf_text_print(text, "%s", value ? "true" : "false");
+    else if (field->number == 5) text_buffer_print(text, "%s", value ? "true" : "false");
     else if (field->number == 6) add_dtype(text, (int64_t)value);
-    else tf_text_print(text, "%lld", (long long)value);
+    else text_buffer_print(text, "%lld", (long long)value);
   }
 }
 
 /* One value, or the values of a list, as JSON; tensors as null. */
-static void add_value(struct tf_text *text, struct wire_reader *message, bool is_list) {
+static void add_value(struct text_buffer *text, struct wire_reader *message, bool is_list) {
   struct wire_field field;
   while (wire_next(message, &field)) {
     struct wire_reader child = wire_enter(message, &field);
@@ -184,9 +149,9 @@ static void add_value(struct tf_text *text, struct wire_reader *message, bool is
     switch (field.number) {
       case 1:
         if (is_list) break;
-        tf_text_add(text, "[", 1);
+        text_buffer_add(text, "[", 1);
         add_value(text, &child, true);
-        tf_text_add(text, "]", 1);
+        text_buffer_add(text, "]", 1);
         break;
       case 2: case 9: {
         size_t length;
@@ -202,7 +167,7 @@ static void add_value(struct tf_text *text, struct wire_reader *message, bool is
         tf_shape_json(&shape, text);
         break;
       }
-      case 8: tf_text_add(text, "null", 4); break;
+      case 8: text_buffer_add(text, "null", 4); break;
       case 10: {
         struct wire_field part;
         size_t length = 0;
@@ -233,10 +198,10 @@ static bool take_shape(struct tf_model *model, struct tf_attributes *attributes,
     tf_read_shape(&child, &shape);
     attributes->has_shape = shape.is_known;
     if (!shape.is_known) continue;
-    struct tf_text text = {0};
+    struct text_buffer text = {0};
     tf_shape_text(&shape, &text);
     bool ok = !text.failed ? tf_intern(model, text.bytes, text.length, &attributes->shape) : tf_no_memory(model);
-    tf_text_free(&text);
+    text_buffer_free(&text);
     if (!ok) return false;
     attributes->parameters = tf_shape_elements(&shape);
     /* A product that does not fit; of unknown sizes there is none. */
@@ -253,9 +218,9 @@ static void take_output_shapes(struct tf_attributes *attributes, struct wire_rea
     if (field.number != 1 || attributes->has_output_shapes) continue;
     struct wire_reader list = wire_enter(value, &field);
     attributes->has_output_shapes = true;
-    tf_text_add(&attributes->shapes, "[", 1);
+    text_buffer_add(&attributes->shapes, "[", 1);
     add_value(&attributes->shapes, &list, true);
-    tf_text_add(&attributes->shapes, "]", 1);
+    text_buffer_add(&attributes->shapes, "]", 1);
   }
 }
 
@@ -299,25 +264,25 @@ bool tf_attributes_take(struct tf_model *model, struct tf_attributes *attributes
     }
   }
   if (is_key(key, key_length, "value")) return true; /* of constants: a tensor */
-  struct tf_text *text = &attributes->text;
-  tf_text_add(text, text->length ? "," : "{", 1);
+  struct text_buffer *text = &attributes->text;
+  text_buffer_add(text, text->length ? "," : "{", 1);
   tf_text_quote(text, key, key_length);
-  tf_text_add(text, ":", 1);
+  text_buffer_add(text, ":", 1);
   size_t before = text->length;
   /* A list begins with '[', so that no comma is put before its first value; a plain value needs none either. */
-  struct tf_text *plain = &attributes->value;
+  struct text_buffer *plain = &attributes->value;
   plain->length = 0;
   again = value;
   add_value(plain, &again, false);
   if (plain->failed) return tf_no_memory(model);
-  if (plain->length) tf_text_add(text, plain->bytes, plain->length);
-  if (text->length == before) tf_text_add(text, "null", 4);
+  if (plain->length) text_buffer_add(text, plain->bytes, plain->length);
+  if (text->length == before) text_buffer_add(text, "null", 4);
   return text->failed ? tf_no_memory(model) : true;
 }
 
 bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attributes, uint32_t node) {
   struct tf_node *item = &model->nodes.items[node];
-  if (attributes->text.length) tf_text_add(&attributes->text, "}", 1);
+  if (attributes->text.length) text_buffer_add(&attributes->text, "}", 1);
   if (attributes->text.failed || attributes->shapes.failed) return tf_no_memory(model);
   item->shape = attributes->shape;
   item->parameters = attributes->parameters;
@@ -328,7 +293,7 @@ bool tf_attributes_finish(struct tf_model *model, struct tf_attributes *attribut
 }
 
 void tf_attributes_free(struct tf_attributes *attributes) {
-  tf_text_free(&attributes->text);
-  tf_text_free(&attributes->shapes);
-  tf_text_free(&attributes->value);
+  text_buffer_free(&attributes->text);
+  text_buffer_free(&attributes->shapes);
+  text_buffer_free(&attributes->value);
 }

@@ -3,22 +3,14 @@
 #define TFPROF_TENSORFLOW_VALUES_H
 
 #include "dump/wire.h"
+#include "read/rows/text_buffer.h"
 #include "read/tensorflow/model.h"
 
-/* A text that grows. `failed`: no memory; what was added since is lost. */
-struct tf_text {
-  char *bytes;
-  size_t length, capacity;
-  bool failed;
-};
-void tf_text_free(struct tf_text *text);
-void tf_text_add(struct tf_text *text, const char *bytes, size_t length);
-void tf_text_print(struct tf_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* As a JSON number of so many digits. JSON has no infinities: 9e999 is one to SQLite and to all who read numbers as
 ** doubles; what is not a number is null. */
-void tf_text_real(struct tf_text *text, int digits, double value);
+void tf_text_real(struct text_buffer *text, int digits, double value);
 /* As a JSON string, with its quotes. Bytes that are no UTF-8 become U+FFFD. */
-void tf_text_quote(struct tf_text *text, const char *bytes, size_t length);
+void tf_text_quote(struct text_buffer *text, const char *bytes, size_t length);
 
 enum { TF_MAXIMUM_RANK = 254 };
 struct tf_shape {
@@ -31,9 +23,9 @@ void tf_read_shape(struct wire_reader *message, struct tf_shape *shape);
 /* Number of elements; TF_NONE where a size is unknown or the product does not fit. */
 int64_t tf_shape_elements(const struct tf_shape *shape);
 /* "3x3x16"; a scalar is "1", as the TensorFlow profiler has it. */
-void tf_shape_text(const struct tf_shape *shape, struct tf_text *text);
+void tf_shape_text(const struct tf_shape *shape, struct text_buffer *text);
 /* "[3,3,16]" or "null". */
-void tf_shape_json(const struct tf_shape *shape, struct tf_text *text);
+void tf_shape_json(const struct tf_shape *shape, struct text_buffer *text);
 
 /* The name of a number of enum DataType, as NumPy calls it, reference types as what they refer to; NULL: not known. */
 const char *tf_dtype_name(int dtype);
@@ -43,7 +35,7 @@ unsigned tf_dtype_bytes(int dtype);
 /* The attribute map of one node. tf_attributes_take() is called with each map entry, tf_attributes_finish() when the
 ** node is complete; `text` keeps its memory from node to node. */
 struct tf_attributes {
-  struct tf_text text, shapes, value;
+  struct text_buffer text, shapes, value;
   string_id shape, dtype, type, data_format;
   int64_t parameters;
   bool has_shape, has_output_shapes;

@@ -207,6 +207,14 @@ def main():
     assert os.listdir(os.path.join(FOLDER, "automatic")) == ["profile_100"], os.listdir(FOLDER)
     steps = context.profiler._source.steps
     assert min(steps) == 11 and max(steps) < 100 and (len(steps) == 1 or context.profiler._coverage < 0.6), steps
+    # A step that is dumped is traced where none has been.
+    with (tfprof.ProfileContext(os.path.join(FOLDER, "dumped"), dump_steps=[5]) as context,
+          tf1.Session(graph=graph) as session):
+        session.run(tf1.global_variables_initializer())
+        for step in range(1, 8):
+            session.run(train, feed)
+    proto = tfprof_log_pb2.ProfileProto.FromString(open(os.path.join(FOLDER, "dumped", "profile_5"), "rb").read())
+    assert list(proto.steps) == [5] and any(node.execs for node in proto.nodes.values()), proto.steps
     print("tutorials: done")
 
 

@@ -35,4 +35,4 @@ gloo.json|SELECT rank, step_count, step_ns, computation_ns, overlap_ns, communic
 .|SELECT * FROM op_diff('*links.json', '*waits.json')
 .|SELECT * FROM kernel_diff('*links.json', '*waits.json')
 .|SELECT * FROM op_diff_steps('*links.json', 3, 3, '*waits.json', 1, 1)
-.|SELECT * FROM kernel_diff_steps('*links.json', 3, 3, '*waits.json', 2, 9)
+.|SELECT * FROM kernel_diff_steps('*links.json', 3, 3, '*waits.json', 1, 9)

@@ -1,0 +1,268 @@
+/* thread_record.c: the list of threads, their chunks, and the rare paths of their tables (see thread_record.h). */
+#include "thread_record.h"
+
+#include "recorder/doorbell.h"
+#include "recorder/gate.h"
+#include "thread_names.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+_Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
+uint32_t capture_session;
+_Atomic uint32_t memory_turn;
+
+static _Atomic(struct capture_thread *) threads[THREAD_MAXIMUM];
+static _Atomic unsigned threads_made;
+static _Atomic uint64_t refused;
+static void (*tell_entry)(struct capture_thread *thread);
+static pthread_key_t end_of_thread;
+static bool has_key;
+
+unsigned thread_count(void) {
+  unsigned count = atomic_load(&threads_made);
+  return count < THREAD_MAXIMUM ? count : THREAD_MAXIMUM;
+}
+
+struct capture_thread *thread_of_number(unsigned number) {
+  return number && number <= THREAD_MAXIMUM ? atomic_load_explicit(&threads[number - 1], memory_order_acquire) : NULL;
+}
+
+uint64_t threads_refused(void) { return atomic_load(&refused); }
+
+static void thread_ended(void *pointer) {
+  struct capture_thread *thread = pointer;
+  capture_current_thread = NULL;
+  if (thread->session == capture_session) atomic_store_explicit(&thread->state, THREAD_ENDED, memory_order_release);
+}
+
+bool thread_records_begin(uint64_t buffer_bytes) {
+  if (!has_key) has_key = pthread_key_create(&end_of_thread, thread_ended) == 0;
+  return has_key && chunk_pool_begin(buffer_bytes);
+}
+
+void thread_records_reset(void) {
+  capture_current_thread = NULL;
+  memory_turn_ends();
+  if (has_key) pthread_setspecific(end_of_thread, NULL);
+  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) atomic_store_explicit(&threads[i], NULL, memory_order_relaxed);
+  atomic_store(&threads_made, 0);
+  atomic_store(&refused, 0);
+  chunk_pool_reset();
+  thread_names_reset();
+}
+
+/* A structure that a thread left behind, or a new one, which the system fills with zeros when its pages are touched. */
+static struct capture_thread *find_structure(void) {
+  unsigned count = thread_count();
+  for (unsigned i = 0; i < count; i++) {
+    struct capture_thread *thread = atomic_load_explicit(&threads[i], memory_order_acquire);
+    uint32_t expected = THREAD_FREE;
+    if (thread && atomic_compare_exchange_strong(&thread->state, &expected, THREAD_RUNNING)) return thread;
+  }
+  unsigned place = atomic_fetch_add(&threads_made, 1);
+  if (place >= THREAD_MAXIMUM) {
+    atomic_fetch_sub(&threads_made, 1);
+    return NULL;
+  }
+  size_t size = sizeof(struct capture_thread) + ARENA_SIZE;
+  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return NULL; /* the number stays unused */
+  struct capture_thread *thread = memory;
+  thread->number = place + 1;
+  thread->session = capture_session;
+  thread->generation = 1;
+  thread->arena = (struct arena){(uint8_t *)memory + sizeof *thread, 0, ARENA_SIZE};
+  return thread;
+}
+
+struct capture_thread *thread_adopt(uint64_t logical_thread) {
+  struct capture_thread *thread = find_structure();
+  /* The writer thread makes structures free; half of them are for the time until it comes. */
+  if (!thread || thread->number > THREAD_MAXIMUM / 2) doorbell_ring_to_look();
+  if (!thread) {
+    atomic_fetch_add(&refused, 1);
+    return NULL;
+  }
+  thread->tid = (uint32_t)syscall(SYS_gettid);
+  thread->logical_thread = logical_thread;
+  thread->python_state = NULL;
+  thread->brief_left = 0;
+  if (prctl(PR_GET_NAME, thread->name) != 0) thread->name[0] = 0;
+  thread_name_copy(thread->tid, thread->python_name, sizeof thread->python_name);
+  atomic_fetch_add_explicit(&thread->life, 1, memory_order_release);
+  atomic_store_explicit(&threads[thread->number - 1], thread, memory_order_release);
+  return thread;
+}
+
+void thread_tell_entry(void (*entered)(struct capture_thread *thread)) { tell_entry = entered; }
+
+struct capture_thread *thread_enter(void) {
+  struct capture_thread *thread = gate_may_record() ? thread_adopt(0) : NULL;
+  if (!thread) return NULL;
+  tell_entry(thread);
+  pthread_setspecific(end_of_thread, thread);
+  capture_current_thread = thread;
+  return thread;
+}
+
+bool thread_has_open_ops(struct capture_thread *thread) {
+  for (uint32_t i = 0; i < atomic_load(&thread->depth); i++)
+    if (!atomic_load_explicit(&thread->open[i].is_done, memory_order_acquire)) return true;
+  return false;
+}
+
+bool thread_runs_op(const struct capture_thread *thread, bool *is_backward) {
+  uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
+  bool runs = false;
+  *is_backward = false;
+  for (uint32_t i = 0; i < depth && i < OPEN_MAXIMUM; i++) {
+    const struct open_op *op = &thread->open[i];
+    uint8_t scope = open_op_scope(op);
+    if (scope == SCOPE_USER || scope == SCOPE_PYTHON || atomic_load_explicit(&op->is_done, memory_order_relaxed))
+      continue;
+    runs = true;
+    *is_backward |=
+        scope == SCOPE_BACKWARD_FUNCTION || atomic_load_explicit(&op->is_engine_range, memory_order_relaxed);
+  }
+  return runs;
+}
+
+/* What the thread has entered becomes unknown, so that it is entered anew. */
+static void forget_entries(struct capture_thread *thread) {
+  thread->arena.used = 0;
+  thread->stack_depth = 0;
+  thread->generation++;
+  thread->op_seed++;
+  intern_forget(&thread->schemas);
+  intern_forget(&thread->names);
+  intern_forget(&thread->inputs);
+  intern_forget(&thread->codes);
+  intern_forget(&thread->modules);
+  intern_forget(&thread->nodes);
+}
+
+void thread_recycle(struct capture_thread *thread) {
+  atomic_store(&thread->depth, 0);
+  atomic_store(&thread->is_shared, 0);
+  thread->chunk = NULL;
+  thread->position = 0;
+  atomic_store(&thread->first_chunk, NULL);
+  forget_entries(thread);
+  thread->call_count = 0;
+  atomic_store_explicit(&thread->state, THREAD_FREE, memory_order_release);
+}
+
+void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes) {
+  if (bytes > CHUNK_CAPACITY) return NULL;
+  struct chunk *chunk = chunk_acquire();
+  if (!chunk || chunk_is_in_upper_half(chunk)) doorbell_ring_to_look();
+  if (!chunk) return NULL;
+  if (thread->chunk)
+    atomic_store_explicit(&thread->chunk->next, chunk, memory_order_release);
+  else
+    atomic_store_explicit(&thread->first_chunk, chunk, memory_order_release);
+  thread->chunk = chunk;
+  thread->position = 0;
+  return chunk->bytes;
+}
+
+static bool write_bytes_item(struct capture_thread *thread, enum item_kind kind, uint32_t id, const void *bytes,
+                             uint32_t length) {
+  uint32_t size = (uint32_t)(sizeof(struct bytes_item) + length + 15) & ~15u;
+  struct bytes_item *item = thread_reserve(thread, size);
+  if (!item) return false;
+  item->head = (struct item){(uint8_t)kind, 0, (uint16_t)(size / 16), id};
+  item->length = length;
+  item->padding = 0;
+  memcpy(item->bytes, bytes, length);
+  thread_commit(thread, size);
+  return true;
+}
+
+/* The item is written before the entry is made: an entry without its item would leave ops without names. */
+static uint32_t intern_item(struct capture_thread *thread, struct intern_table *table, enum item_kind kind,
+                            uint64_t hash, const void *bytes, uint32_t length) {
+  struct intern_slot *slot = intern_find_bytes(table, &thread->arena, hash, bytes, length);
+  if (!slot) {
+    if (!write_bytes_item(thread, kind, table->last_id + 1, bytes, length)) return 0;
+    slot = intern_add_bytes(table, &thread->arena, hash, bytes, length);
+    if (!slot) {
+      table->last_id++; /* its item is written */
+      if (!thread_forget(thread)) return 0;
+      if (!write_bytes_item(thread, kind, table->last_id + 1, bytes, length)) return 0;
+      slot = intern_add_bytes(table, &thread->arena, hash, bytes, length);
+      if (!slot) return 0;
+    }
+  }
+  return slot->id;
+}
+
+uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length) {
+  return intern_item(thread, &thread->names, ITEM_NAME, hash, text, length);
+}
+
+uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length) {
+  return intern_item(thread, &thread->inputs, ITEM_INPUTS, hash, words, length);
+}
+
+uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text) {
+  uint32_t length = (uint32_t)strnlen(text, NAME_MAXIMUM);
+  uint32_t id = thread_intern_name(thread, intern_hash(text, length), text, length);
+  struct intern_slot *slot = id ? intern_add(&thread->schemas, &thread->arena, key, 0) : NULL;
+  if (slot) slot->id = id; /* if the arena is full the next new name empties it */
+  return id;
+}
+
+void thread_forget_modules(struct capture_thread *thread) {
+  intern_forget(&thread->modules);
+  thread->stack_depth = 0;
+  thread->generation++;
+}
+
+uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset,
+                            uint32_t module) {
+  const uint32_t place[4] = {parent, code, offset, module};
+  uint64_t hash = intern_hash(place, sizeof place);
+  struct intern_slot *slot = intern_find_bytes(&thread->nodes, &thread->arena, hash, place, sizeof place);
+  if (slot) return slot->id;
+  struct node_item *item = thread_reserve(thread, sizeof *item);
+  if (!item) return 0;
+  slot = intern_add_bytes(&thread->nodes, &thread->arena, hash, place, sizeof place);
+  if (!slot) {
+    thread_forget(thread); /* the caller begins again */
+    return 0;
+  }
+  *item = (struct node_item){{ITEM_NODE, 0, sizeof *item / 16, slot->id}, parent, code, offset, module, {0}};
+  thread_commit(thread, sizeof *item);
+  return slot->id;
+}
+
+bool thread_forget(struct capture_thread *thread) {
+  uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
+  for (uint32_t i = 0; i < depth; i++) {
+    struct open_op *op = &thread->open[i];
+    op->frame = NULL; /* what begins inside it finds out its stack anew */
+    if (atomic_load_explicit(&op->pin, memory_order_relaxed) ||
+        atomic_load_explicit(&op->is_done, memory_order_acquire)) continue;
+    struct pin_item *pin = thread_reserve(thread, sizeof *pin);
+    if (!pin) return false;
+    *pin = (struct pin_item){{ITEM_PIN, 0, sizeof *pin / 16, op->name}, op->inputs, op->node, i, {0}};
+    thread_commit(thread, sizeof *pin);
+    atomic_store_explicit(&op->pin, (uint16_t)(i + 1), memory_order_relaxed);
+  }
+  struct item *item = thread_reserve(thread, 16);
+  if (!item) return false;
+  memset(item, 0, 16);
+  *item = (struct item){ITEM_FORGET, 0, 1, 0};
+  thread_commit(thread, 16);
+  thread->changes.forgets++;
+  forget_entries(thread);
+  return true;
+}

@@ -1,0 +1,309 @@
+/* thread_record.h: what one thread of the program writes and the writer thread reads.
+**
+** A thread that runs an op for the first time gets a `struct capture_thread`.  It writes items of 16-byte multiples
+** into chunks (chunk_pool.h): one for each op that has ended, and before it one for each name, list of inputs, code
+** object and stack frame that it meets for the first time.  One producer, one consumer, acquire and release: no locks.
+** When no chunk is free an op is counted as lost. The writer thread reuses chunk and structure once the thread has
+** ended and everything is read.
+*/
+#ifndef TFPROF_CAPTURE_THREAD_RECORD_H
+#define TFPROF_CAPTURE_THREAD_RECORD_H
+
+#include "chunk_pool.h"
+#include "intern.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum item_kind {
+  ITEM_OP = 1, /* struct op_item; id is the name's */
+  ITEM_NAME,   /* struct bytes_item: text */
+  ITEM_INPUTS, /* struct bytes_item: words of torch_inputs.h */
+  ITEM_CODE,   /* struct code_item */
+  ITEM_NODE,   /* struct node_item: one frame of a stack */
+  ITEM_MODULE, /* struct module_item */
+  ITEM_CALL,   /* struct call_item: a call of a module; id is the node that ends with it; scope: CALL_GOES_ON */
+  ITEM_FORGET, /* struct item: numbers given before now are used only by ops that were pinned */
+  ITEM_PIN,    /* struct pin_item: what an op that is still running refers to, before ITEM_FORGET */
+  ITEM_MEMORY, /* struct memory_item; id is the stack's node */
+  ITEM_OUT_OF_MEMORY, /* the same; bytes that there were not */
+  ITEM_MEMORY_BRIEF, /* struct memory_brief; id is how many bytes were given, 0: taken back */
+};
+
+struct item {
+  uint8_t kind;
+  uint8_t scope;  /* ITEM_OP: enum op_scope, and OP_THREW; ITEM_MEMORY: number of the pool (memory_callbacks.h), and
+                  ** MEMORY_WITHOUT_OPS */
+  uint16_t units; /* size of the whole item in 16 bytes */
+  uint32_t id;
+};
+
+enum op_scope { /* at::RecordScope, which ends at 9, and what is none of PyTorch's */
+  SCOPE_FUNCTION = 0,
+  SCOPE_BACKWARD_FUNCTION = 1,
+  SCOPE_USER = 7,
+  SCOPE_PYTHON = 64, /* a call of a function (python_calls.h) */
+};
+enum { CALL_GOES_ON = 1 /* it was told of before: another number counts for its module now */ };
+enum { OP_THREW = 0x80 /* an exception ended the op */, MEMORY_WITHOUT_OPS = 0x80 /* none were recorded then */ };
+
+struct op_item {
+  struct item head;
+  uint64_t start_ticks, end_ticks;
+  int64_t sequence;
+  uint32_t inputs, node; /* 0: none */
+  uint32_t forward_thread;
+  uint16_t owner; /* number of the capture_thread that began it, whose numbers it uses */
+  uint16_t pin;   /* 1 + place of the ITEM_PIN that holds its numbers; 0: none */
+};
+_Static_assert(sizeof(struct op_item) == 48, "an op takes three units");
+
+struct memory_item {
+  struct item head;
+  int64_t bytes;  /* negative: released; MEMORY_SIZE_UNKNOWN: so much as was given */
+  uint64_t ticks; /* where an op has the time of its end: items with a time are merged by it */
+  uint64_t address, in_use, reserved;
+};
+/* The same of the CPU's allocator while no ops are recorded, without a stack, at the time of the item with a time that
+** the thread wrote before (memory_callbacks.h). */
+struct memory_brief {
+  struct item head;
+  uint64_t address;
+};
+_Static_assert(sizeof(struct memory_brief) == 16, "one unit");
+#define MEMORY_SIZE_UNKNOWN INT64_MIN
+#define MEMORY_UNKNOWN UINT64_MAX /* in_use and reserved */
+_Static_assert(sizeof(struct memory_item) == 48, "an allocation takes three units");
+_Static_assert(offsetof(struct memory_item, ticks) == offsetof(struct op_item, end_ticks), "one place for the time");
+
+struct bytes_item {
+  struct item head;
+  uint32_t length, padding;
+  uint8_t bytes[];
+};
+
+struct node_item {
+  struct item head;
+  uint32_t parent; /* the caller's node; 0: outermost */
+  uint32_t code, offset;
+  uint32_t module; /* that is called here; 0: none */
+  uint32_t padding[2];
+};
+
+struct module_item {
+  struct item head;
+  uint64_t number; /* known_modules.h */
+};
+
+struct call_item {
+  struct item head;
+  uint64_t ticks; /* no op inside it began before */
+};
+
+struct code_item {
+  struct item head;
+  int32_t first_line;
+  uint32_t file_length, function_length, table_length;
+  uint32_t padding[2];
+  uint8_t bytes[]; /* file, function (both UTF-8), line table */
+};
+
+struct pin_item {
+  struct item head; /* id: name */
+  uint32_t inputs, node, place, padding[3];
+};
+_Static_assert(sizeof(struct module_item) == 16 && sizeof(struct call_item) == 16, "whole units");
+_Static_assert(sizeof(struct node_item) == 32 && sizeof(struct pin_item) == 32, "whole units");
+
+struct capture_thread;
+
+/* An op or a range that has begun. What an op needs comes first: one cache line.
+**
+** An op ends on the thread that began it, and its object, an at::RecordFunction, is then where it was: that tells which
+** one ends.  A range of the user may end anywhere: PyTorch hands its address to the end callback as ObserverContext, a
+** class with a virtual destructor and nothing else (ATen/record_function.h, torch 1.12 to 2.15), hence the first
+** member.
+*/
+struct open_op {
+  _Alignas(64) const void *const *vtable;
+  const void *object; /* of an op; NULL: a range */
+  const void *frame;  /* the innermost Python frame then, and where it was in its code */
+  uintptr_t instruction;
+  uint64_t start_ticks;
+  uint32_t name, inputs, node;
+  uint32_t stack; /* node, or that of the op around it where it stands at the same place */
+  _Atomic uint16_t pin; /* of a range it is read where the range ends, and given when the thread's tables are emptied */
+  _Atomic uint8_t scope;           /* the writer thread looks at it, too, and at the next: thread_runs_op() */
+  _Atomic uint8_t is_engine_range; /* what the autograd engine puts around an op of the backward pass */
+  uint8_t is_told : 1;         /* by that op: its sequence number */
+  uint8_t mark : 2;            /* of a range: enum step_mark */
+  _Atomic uint8_t is_done;     /* set when a range ended elsewhere than on top of its thread's others */
+  uint8_t has_child;           /* another op has begun inside it: written while a range may be ending elsewhere */
+  uint8_t uncaught;            /* exceptions when an op began: those of destructors that run while one is on its way */
+
+  struct capture_thread *thread; /* of a range, and its object */
+  const void *range_object;
+  int64_t sequence;              /* of an engine range: what its op told it */
+  uint32_t forward_thread;
+  uint32_t mark_name;            /* of a range that is a mark: a hash of its name */
+};
+
+enum {
+  OPEN_MAXIMUM = 512,       /* ops within ops on one thread */
+  STACK_MAXIMUM = 512,      /* Python frames of one stack */
+  SCRATCH_SIZE = 32 * 1024, /* the inputs of one op, a name or a code object while it is copied */
+  ARENA_SIZE = 8 * 1024 * 1024,
+  THREAD_MAXIMUM = 512, /* threads that run ops at the same time */
+  NAME_MAXIMUM = 4000,  /* bytes kept of an op's name */
+  THREAD_NAME_MAXIMUM = 128, /* with the NUL */
+};
+
+enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };
+
+struct stack_frame { /* of the last stack of the thread, outermost first */
+  uintptr_t code, instruction;
+  uintptr_t module, type; /* that the frame calls, and its type; 0: none */
+  uint32_t node;
+};
+
+struct module_call { /* that the thread is inside of, or was when it had its last op */
+  uint64_t number;   /* python_call_number */
+  uint32_t place;    /* of its frame in `stack`; STACK_MAXIMUM: not known */
+  uint32_t node;     /* that it was told of with */
+};
+
+/* A frame called from `parent`: its number, as it was not long ago. */
+struct recent_node {
+  uint64_t place;        /* a hash of code, instruction and module, and of the generation in which the number counts */
+  uint32_t parent, node; /* node 0: free */
+};
+enum { NODE_SETS = 512, NODE_WAYS = 4 }; /* a set is a cache line, instead of a look into two tables */
+
+/* The numbers of an op's name and inputs, as they were not long ago; the key is a hash of the operator (or its text)
+** and of the words of the inputs.  With them the place that it was called from last: few ops of the same inputs are
+** called from many. */
+struct recent_op {
+  uint64_t key;
+  uint32_t name, inputs; /* name 0: free */
+  struct recent_node node;
+};
+enum { OP_SETS = 1024, OP_WAYS = 2 }; /* the same */
+/* Ops follow each other as they did before: by what came last, the set in which the next one will be looked for, so
+** that it can be fetched in time. */
+enum { OP_CONTEXTS = 1024 };
+
+struct capture_thread {
+  /* Read by the writer thread. */
+  uint32_t number; /* 1, 2, ... */
+  _Atomic uint32_t state;
+  _Atomic uint32_t life; /* counts the threads that had this structure */
+  _Atomic(struct chunk *) first_chunk;
+  _Atomic uint64_t lost;     /* ops for which there was no room */
+  _Atomic uint64_t too_deep; /* ops beyond OPEN_MAXIMUM */
+  _Atomic uint64_t lost_memory; /* allocations and releases for which there was no room */
+  _Atomic uint32_t is_shared; /* another thread has ended a range of it */
+  _Atomic uint64_t cut;      /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
+  uint32_t tid;
+  uint64_t logical_thread; /* RecordFunction's number of the thread */
+  _Atomic(const void *) python_state; /* PyThreadState; NULL: it is none of Python's, or has only begun to record */
+  char name[16];                         /* the system's, when it was first seen */
+  char python_name[THREAD_NAME_MAXIMUM]; /* that of threading.Thread; empty: it is no such thread */
+
+  /* The rest belongs to the thread alone. What every op needs comes first: one cache line. */
+  _Alignas(64) struct chunk *chunk;
+  uint32_t position;
+  uint32_t brief_left; /* so many changes of memory may be brief before the clock is read again */
+  _Atomic uint32_t depth;                       /* of `open`; also read by the writer thread at the end */
+  _Atomic uint64_t ops_written, memory_written; /* also read by whoever ends a step (sampling.c) */
+  uint64_t op_seed;     /* begins each key of `recent_ops`: changes when numbers of names and inputs become void */
+  uint64_t deaths_seen; /* python_code.h */
+  uint32_t generation;  /* of `recent_nodes`: changes when numbers of code objects or nodes become void */
+  uint32_t stack_depth; /* of `stack`; 0: it is void */
+  uint32_t call_count;  /* of `calls`, outermost first, that the writer thread knows of */
+  uint32_t op_context;  /* what ops came last */
+  struct changes {
+    uint32_t forgets; /* how often the tables were emptied, */
+    uint32_t wanted;  /* and a module was met that has to be looked for */
+  } changes;
+  bool was_not_asked; /* the main thread, about such a module (module_discovery.h) */
+
+  uint32_t session;
+  struct arena arena;
+  struct intern_table schemas, names, inputs, codes, modules, nodes; /* schemas and names share the numbers of names */
+  struct open_op open[OPEN_MAXIMUM];
+  struct stack_frame stack[STACK_MAXIMUM]; /* the last one */
+  struct module_call calls[STACK_MAXIMUM];
+  const uint8_t *walk[STACK_MAXIMUM];      /* the frames of the next one, innermost first */
+  _Alignas(64) struct recent_node recent_nodes[NODE_SETS][NODE_WAYS];
+  _Alignas(64) struct recent_op recent_ops[OP_SETS][OP_WAYS];
+  uint16_t following[OP_CONTEXTS];
+  _Alignas(16) uint8_t scratch[SCRATCH_SIZE];
+};
+_Static_assert(sizeof(struct recent_node) * NODE_WAYS == 64 && sizeof(struct recent_op) * OP_WAYS == 64, "cache lines");
+
+extern _Thread_local struct capture_thread *capture_current_thread __attribute__((tls_model("initial-exec")));
+
+/* Counts the sessions of this process and its ancestors: a thread structure of another session is not ours. */
+extern uint32_t capture_session;
+
+/* The number of the thread whose changes of memory may be brief: nobody else has recorded one since it read the clock.
+** 0: nobody's. */
+extern _Atomic uint32_t memory_turn;
+static inline void memory_turn_ends(void) { atomic_store(&memory_turn, 0); }
+
+/* The threads of this session: numbers 1 ... thread_count(). NULL for a number that was never used. */
+unsigned thread_count(void);
+struct capture_thread *thread_of_number(unsigned number);
+/* Threads that could not be recorded because THREAD_MAXIMUM were there. */
+uint64_t threads_refused(void);
+
+/* Makes the calling thread known; NULL when it cannot be recorded, or nothing is recorded now (gate.h). */
+struct capture_thread *thread_enter(void);
+/* Who is told of each thread that is entered, on that thread, and fills what is known of it besides. */
+void thread_tell_entry(void (*entered)(struct capture_thread *thread));
+/* A structure for ops that another part tells of a thread, with PyTorch's number of it; the caller writes for it. */
+struct capture_thread *thread_adopt(uint64_t logical_thread);
+/* `buffer_bytes`: for what the writer thread has not read yet (chunk_pool.h). */
+bool thread_records_begin(uint64_t buffer_bytes);
+/* In a forked child: what the parent recorded is not ours. */
+void thread_records_reset(void);
+/* By the writer thread: an op that the ended thread began is still to be ended by another thread. */
+bool thread_has_open_ops(struct capture_thread *thread);
+/* By the writer thread, of a thread that goes on meanwhile: whether it runs an op now, and one of the backward pass.
+** Ranges and calls of Python are no ops. */
+bool thread_runs_op(const struct capture_thread *thread, bool *is_backward);
+/* By the writer thread, when it has read everything of a thread that has ended and has no open ops. */
+void thread_recycle(struct capture_thread *thread);
+
+/* RecordScope of what is open. */
+static inline uint8_t open_op_scope(const struct open_op *op) {
+  return atomic_load_explicit(&op->scope, memory_order_relaxed);
+}
+
+/* Room for an item of `bytes` (a multiple of 16) at the end of what the thread has written, or NULL when no chunk is
+** free. */
+void *thread_next_chunk(struct capture_thread *thread, uint32_t bytes);
+static inline void *thread_reserve(struct capture_thread *thread, uint32_t bytes) {
+  if (__builtin_expect(!thread->chunk || thread->position + bytes > CHUNK_CAPACITY, 0))
+    return thread_next_chunk(thread, bytes);
+  return thread->chunk->bytes + thread->position;
+}
+static inline void thread_commit(struct capture_thread *thread, uint32_t bytes) {
+  thread->position += bytes;
+  atomic_store_explicit(&thread->chunk->used, thread->position, memory_order_release);
+}
+
+/* The number of a text or a list of inputs; written as an item when it is new. 0: there was no room. */
+uint32_t thread_intern_name(struct capture_thread *thread, uint64_t hash, const char *text, uint32_t length);
+uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, const void *words, uint32_t length);
+/* A new operator: `key`, made of the address and the contents of its schema, stands for the text from now on. */
+uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text);
+/* Modules will be met again. */
+void thread_forget_modules(struct capture_thread *thread);
+uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset,
+                            uint32_t module);
+/* Empties all tables of the thread. false: there is no room to say so, and nothing was changed. */
+bool thread_forget(struct capture_thread *thread);
+
+#endif

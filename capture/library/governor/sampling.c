@@ -1,0 +1,322 @@
+/* sampling.c: see sampling.h. */
+#include "sampling.h"
+
+#include "channel/thread_record.h"
+#include "host/process_counters.h"
+#include "host/process_identity.h"
+#include "recorder/clock.h"
+#include "sampling_agreement.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* In a real step, with shapes and stack: measured 300 to 450 on several machines; a change of memory while no ops are
+** recorded takes 6. */
+enum { USUAL_OP_NS = 400, USUAL_MEMORY_NS = 6 };
+
+enum { EVENTS = 1024 };
+
+/* What all threads together, or one, have recorded. */
+struct totals {
+  uint64_t ops, thread_ops, memory_events;
+};
+
+static struct {
+  struct sampling_options options;
+  struct sampling_plan plan;
+  struct step_marks marks;
+  bool is_active, is_on, is_switched_off, is_paused, is_started;
+  unsigned windows;
+  bool is_step_whole; /* the step that is going on was recorded from its beginning on */
+  int64_t step_began_ns, step_began_thread_ns;
+  long waits; /* of the thread until then: how often it gave up its processor by itself */
+  uint32_t step_thread; /* which ended the last step */
+  struct totals before; /* when it ended */
+  struct level_wish told_wish; /* to the other ranks */
+} sampling;
+
+static bool (*set_detail)(enum detail detail);
+static double op_ns = USUAL_OP_NS, memory_ns = USUAL_MEMORY_NS;
+
+pthread_mutex_t sampling_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* options.max_bytes, for the writer thread: it does not wait for the lock, which a fork holds that waits for it. */
+static _Atomic uint64_t limit_bytes;
+/* What the writer thread takes from the program, as it said last: always, of the time; for an op. */
+static _Atomic double writer_share, writer_op_ns;
+
+/* One thread at a time adds (under the lock), the writer thread takes. */
+static struct sampling_event events[EVENTS];
+static _Atomic uint64_t events_added, events_taken;
+static uint32_t told_interval = UINT32_MAX;
+static double told_op_ns;
+
+/* sampling.step_thread, for the writer thread. */
+static _Atomic uint32_t step_thread;
+
+uint32_t sampling_step_thread(void) { return atomic_load_explicit(&step_thread, memory_order_relaxed); }
+
+/* ---- Switching. */
+
+static bool change_detail(enum detail detail) { return set_detail && set_detail(detail); }
+
+static bool has_event_room(void) { return atomic_load(&events_added) - atomic_load(&events_taken) < EVENTS - 1; }
+
+/* Recording begins or ends at `ticks`. `interval`: for how many steps one speaks from here on. */
+static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
+  if (sampling.is_paused) is_wanted = false;
+  else if (sampling.windows) is_wanted = true;
+  else if (sampling.is_switched_off) is_wanted = false, interval = 0;
+  /* What an op costs is known better and better. */
+  double op_ns_now = sampling.plan.cost_ns > 0 ? sampling.plan.told_op_ns : 0;
+  bool is_new_cost = op_ns_now > 0 && (op_ns_now < told_op_ns * 0.9 || op_ns_now > told_op_ns * 1.1);
+  if (is_wanted == sampling.is_on && interval == told_interval && !is_new_cost) return;
+  if (!has_event_room()) return; /* the writer thread is stuck: things stay as they are */
+  if (is_wanted != sampling.is_on) {
+    bool is_set = change_detail(is_wanted ? DETAIL_FULL : DETAIL_ALWAYS);
+    sampling.is_on = is_wanted = is_wanted && is_set;
+  }
+  uint64_t added = atomic_load_explicit(&events_added, memory_order_relaxed);
+  events[added % EVENTS] = (struct sampling_event){.ticks = ticks,
+                                                   .is_on = is_wanted,
+                                                   .interval = interval,
+                                                   .is_new = interval != told_interval,
+                                                   .op_ns = is_new_cost ? op_ns_now : 0,
+                                                   .is_others = sampling.plan.level > sampling.plan.wanted,
+                                                   .step = (int64_t)sampling.marks.steps,
+                                                   .cost_ns = (uint32_t)sampling.plan.cost_ns,
+                                                   .step_ns = (uint32_t)sampling.plan.step_ns,
+                                                   .always_ns = (uint32_t)sampling.plan.always_ns};
+  told_interval = interval;
+  if (is_new_cost) told_op_ns = op_ns_now;
+  atomic_store_explicit(&events_added, added + 1, memory_order_release);
+}
+
+/* Of the block that begins with the next step, if one does. The first step is recorded in any case: processes without
+** steps agree with nobody. */
+static unsigned next_level(void) {
+  uint64_t step = sampling.marks.steps;
+  struct level_wish wish = {.level = sampling.plan.wanted, .is_learning = sampling.plan.is_learning};
+  int rank;
+  if (!step || sampling.options.mode == OPS_NONE || !process_identity_is_rank(&rank)) return wish.level;
+  bool is_new = wish.level != sampling.told_wish.level || wish.is_learning != sampling.told_wish.is_learning;
+  sampling.told_wish = wish;
+  if (sampling_plan_begins_block(&sampling.plan, step))
+    return sampling_agreement_level(sampling.options.seed, rank, step, wish);
+  if (is_new) sampling_agreement_tell(wish);
+  return wish.level;
+}
+
+static void follow(uint64_t ticks) {
+  uint32_t interval;
+  bool is_wanted = sampling_plan_wants_ops(&sampling.plan, sampling.marks.steps, next_level(), &interval);
+  apply(is_wanted, interval, ticks);
+}
+
+/* ---- Steps. */
+
+static struct totals count_recorded(uint32_t of_thread) {
+  struct totals totals = {0};
+  for (unsigned number = 1; number <= thread_count(); number++) {
+    struct capture_thread *thread = thread_of_number(number);
+    if (!thread) continue;
+    uint64_t ops = atomic_load_explicit(&thread->ops_written, memory_order_relaxed);
+    totals.ops += ops;
+    if (number == of_thread) totals.thread_ops = ops;
+    totals.memory_events += atomic_load_explicit(&thread->memory_written, memory_order_relaxed);
+  }
+  return totals;
+}
+
+/* Step `number` has ended. */
+static void end_step(uint64_t number, uint32_t thread) {
+  int64_t now = (int64_t)clock_monotonic_ns();
+  struct timespec used;
+  int64_t thread_now = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) ? -1 : used.tv_sec * 1000000000 + used.tv_nsec;
+  struct rusage usage = {0};
+  getrusage(RUSAGE_THREAD, &usage);
+  struct totals totals = count_recorded(thread);
+  bool is_same = thread == sampling.step_thread && thread_now >= 0 && sampling.step_began_thread_ns >= 0;
+  if (sampling.step_began_ns) {
+    int64_t wall_ns = now - sampling.step_began_ns;
+    int64_t thread_ns = is_same ? thread_now - sampling.step_began_thread_ns : -1;
+    /* A thread that waited for nothing was kept from running: by other programs, which would keep it as long again. */
+    bool has_waited = !is_same || usage.ru_nvcsw != sampling.waits;
+    const struct step_seen seen = {
+        .wall_ns = has_waited ? wall_ns : thread_ns,
+        .thread_ns = thread_ns,
+        .ops = totals.ops - sampling.before.ops,
+        .thread_ops = is_same ? totals.thread_ops - sampling.before.thread_ops : 0,
+        .memory_events = totals.memory_events - sampling.before.memory_events,
+        .has_all_ops = sampling.is_step_whole && sampling.is_on,
+        .has_no_ops = !sampling.is_on,
+    };
+    sampling_plan_add(&sampling.plan, number, &seen);
+  } else if (!sampling.is_started) {
+    sampling_plan_start(&sampling.plan, process_age_ns(), totals.ops);
+  }
+  sampling.is_started = true;
+  sampling.before = totals;
+  sampling.step_began_ns = now;
+  sampling.step_began_thread_ns = thread_now;
+  sampling.step_thread = thread;
+  atomic_store_explicit(&step_thread, thread, memory_order_relaxed);
+  sampling.waits = usage.ru_nvcsw;
+}
+
+static void review(void) {
+  uint64_t steps = sampling.marks.steps;
+  sampling_plan_note_writer(&sampling.plan, atomic_load(&writer_share), atomic_load(&writer_op_ns));
+  /* One step before they can be known, so that the other ranks hear of it in time. */
+  bool is_known = sampling.marks.is_learnt || steps + 1 == WARMUP_STEPS + FIRST_STEPS;
+  if (!is_known) sampling_plan_wait(&sampling.plan);
+  else sampling_plan_review(&sampling.plan, steps);
+}
+
+void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks,
+                         uint64_t end_ticks) {
+  /* No mark may be lost: the steps of the ranks of a job would no longer have the same numbers. Whoever has the lock
+  ** has it for microseconds, and waits for nothing that this thread could hold. */
+  pthread_mutex_lock(&sampling_lock);
+  if (sampling.is_active) {
+    uint64_t number = sampling.marks.steps;
+    unsigned what = step_marks_add(&sampling.marks, kind, thread, name, start_ticks, end_ticks);
+    if (what & STEPS_ARE_FORGOTTEN) sampling_plan_forget(&sampling.plan);
+    if (what & STEP_HAS_ENDED) {
+      end_step(number, thread);
+      review();
+      follow(end_ticks);
+      sampling.is_step_whole = sampling.is_on;
+    }
+    /* What was taken for a step before the pattern was known may have been a part of one. */
+    if (sampling.plan.recorded > sampling.marks.steps) sampling.plan.recorded = sampling.marks.steps;
+  }
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+/* ---- From outside. */
+
+static void reset(void) {
+  struct sampling_options options = sampling.options;
+  bool is_on = sampling.is_on;
+  memset(&sampling, 0, sizeof sampling);
+  sampling.options = options;
+  sampling.is_on = is_on;
+  sampling.is_active = true;
+  sampling.is_step_whole = true;
+  sampling_plan_begin(&sampling.plan, &options, op_ns, memory_ns);
+  step_marks_begin(&sampling.marks);
+  atomic_store(&step_thread, 0);
+  sampling_note_writer(0, 0);
+  atomic_store(&events_added, 0);
+  atomic_store(&events_taken, 0);
+  told_interval = UINT32_MAX;
+  told_op_ns = 0;
+  follow(clock_ticks());
+}
+
+void sampling_set_costs(double of_op, double of_memory) {
+  op_ns = of_op > 0 ? of_op : USUAL_OP_NS;
+  memory_ns = of_memory > 0 ? of_memory : USUAL_MEMORY_NS;
+}
+
+void sampling_begin(const struct sampling_options *options, bool (*its_set_detail)(enum detail detail)) {
+  pthread_mutex_lock(&sampling_lock);
+  set_detail = its_set_detail;
+  sampling.options = *options;
+  atomic_store_explicit(&limit_bytes, options->max_bytes, memory_order_relaxed);
+  sampling.is_on = false;
+  reset();
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_after_fork_in_child(void) {
+  sampling_agreement_after_fork_in_child();
+  reset();
+}
+
+void sampling_end(void) {
+  pthread_mutex_lock(&sampling_lock);
+  sampling.is_active = sampling.is_on = false;
+  sampling_agreement_leave();
+  change_detail(DETAIL_ALWAYS);
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+bool sampling_switch(int mode) {
+  pthread_mutex_lock(&sampling_lock);
+  sampling.is_switched_off = mode != 1;
+  follow(clock_ticks());
+  sampling.is_step_whole = false;
+  bool is_done = change_detail(mode == 2 ? DETAIL_EMPTY : sampling.is_on ? DETAIL_FULL : DETAIL_ALWAYS);
+  pthread_mutex_unlock(&sampling_lock);
+  return is_done;
+}
+
+void sampling_window(int change) {
+  pthread_mutex_lock(&sampling_lock);
+  if (change > 0) sampling.windows++;
+  else if (sampling.windows) sampling.windows--;
+  if (sampling.is_active) {
+    bool was_on = sampling.is_on;
+    follow(clock_ticks());
+    if (was_on != sampling.is_on) sampling.is_step_whole = false;
+  }
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_pause(bool is_paused) {
+  pthread_mutex_lock(&sampling_lock);
+  sampling.is_paused = is_paused;
+  follow(clock_ticks());
+  sampling.is_step_whole = false;
+  sampling.step_began_ns = 0;
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+void sampling_note_writer(double share, double of_op_ns) {
+  atomic_store(&writer_share, share);
+  atomic_store(&writer_op_ns, of_op_ns);
+}
+
+bool sampling_note_bytes(uint64_t bytes) {
+  uint64_t limit = atomic_load_explicit(&limit_bytes, memory_order_relaxed);
+  if (!limit || bytes < limit / 2) return true;
+  pthread_mutex_lock(&sampling_lock);
+  bool was_full = sampling.plan.is_full;
+  sampling_plan_note_bytes(&sampling.plan, bytes);
+  bool is_reached = sampling.plan.is_full && !was_full && sampling.is_active;
+  if (is_reached) follow(clock_ticks());
+  pthread_mutex_unlock(&sampling_lock);
+  return !is_reached;
+}
+
+void sampling_note_rate(unsigned levels) {
+  pthread_mutex_lock(&sampling_lock);
+  sampling_plan_note_rate(&sampling.plan, levels);
+  pthread_mutex_unlock(&sampling_lock);
+}
+
+bool sampling_take_event(struct sampling_event *event) {
+  uint64_t taken = atomic_load_explicit(&events_taken, memory_order_relaxed);
+  if (taken == atomic_load_explicit(&events_added, memory_order_acquire)) return false;
+  *event = events[taken % EVENTS];
+  atomic_store_explicit(&events_taken, taken + 1, memory_order_release);
+  return true;
+}
+
+bool sampling_lacks_steps(uint64_t *steps, uint64_t *recorded) {
+  enum { MANY_STEPS = 50, ENOUGH_STEPS = 5 };
+  pthread_mutex_lock(&sampling_lock);
+  *steps = sampling.marks.steps;
+  *recorded = sampling.plan.recorded;
+  bool is_chosen = sampling.options.mode == OPS_NONE || sampling.options.last_step >= 0;
+  pthread_mutex_unlock(&sampling_lock);
+  return !is_chosen && *steps >= MANY_STEPS && *recorded < ENOUGH_STEPS;
+}
+
+const struct capture_source governor_source = {
+    .name = "governor",
+    .locks = (const struct fork_lock[]){{.lock = &sampling_lock}, {0}},
+};

@@ -1,0 +1,66 @@
+/* sampling.h: switches the recording of ops on and off, step by step.
+**
+** Steps, ranges, counters and allocations are recorded always, in steps without ops the small allocations without
+** their stack: the callback for ranges, which sees the marks of the steps, stays; the one for ops comes and goes at
+** the end of a step (set_detail).  Which mark ends a step is said by step_marks.h, in which steps ops are recorded
+** by sampling_plan.h; here are the lock, the clocks and what the writer thread is told.  A step that was recorded in
+** part counts as not recorded.
+*/
+#ifndef TFPROF_CAPTURE_SAMPLING_H
+#define TFPROF_CAPTURE_SAMPLING_H
+
+#include "recorder/source.h"
+#include "sampling_plan.h"
+#include "step_marks.h"
+
+#include <pthread.h>
+
+/* Its lock comes before those of all others, which set_detail may take. */
+extern const struct capture_source governor_source;
+
+/* Before sampling_begin: what an op and a change of memory take, in nanoseconds; 0: what is usual. */
+void sampling_set_costs(double op_ns, double memory_ns);
+/* `set_detail` is called under the lock, at the end of a step; false: it stays as it was. */
+void sampling_begin(const struct sampling_options *options, bool (*set_detail)(enum detail detail));
+/* A child that records begins anew. */
+void sampling_after_fork_in_child(void);
+/* Held for a moment by whoever switches; with it PyTorch's lock of its callbacks may be taken. */
+extern pthread_mutex_t sampling_lock;
+void sampling_end(void);
+
+/* What tfprof_capture_switch and the windows of the program ask for. */
+bool sampling_switch(int mode);
+void sampling_window(int change);
+/* Ops are not recorded, and the step in which it ends is not looked at. */
+void sampling_pause(bool is_paused);
+
+/* A mark has ended on the thread of that number; `name` is a hash of its name. */
+void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, uint64_t start_ticks, uint64_t end_ticks);
+
+/* ---- For the writer thread. */
+
+/* The number of the thread that ended the last step; 0: none has ended. */
+uint32_t sampling_step_thread(void);
+/* What it takes from the program (writer_costs.h): always, of the time; for an op. */
+void sampling_note_writer(double share, double op_ns);
+/* How large the file is; false: it has just reached its limit. */
+bool sampling_note_bytes(uint64_t bytes);
+/* How many levels of steps its growth takes. */
+void sampling_note_rate(unsigned levels);
+struct sampling_event {
+  uint64_t ticks;     /* from then on */
+  bool is_on;         /* ops are recorded */
+  uint32_t interval;  /* K, a power of two; 0: steps without ops are not spoken for by others */
+  bool is_new;        /* the interval has changed, */
+  bool is_others;     /* because other ranks want a higher one than this process */
+  double op_ns;       /* what recording an op takes; 0: as said before */
+  int64_t step;       /* the number of the step that begins */
+  uint32_t cost_ns, step_ns, always_ns; /* of the ops of a step; of a step; of what is recorded always in it */
+};
+/* Takes the next change; false: there is none. */
+bool sampling_take_event(struct sampling_event *event);
+/* Whether fewer steps after the warm-up were recorded than statistics need, of many and though nobody chose them; steps
+** and recorded ones are filled. */
+bool sampling_lacks_steps(uint64_t *steps, uint64_t *recorded);
+
+#endif

@@ -1,0 +1,217 @@
+/* sampling_plan.c: see sampling_plan.h. */
+#include "sampling_plan.h"
+
+#include "step_marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define USED_SHARE 0.6
+#define LEAST_SHARE 0.25
+#define SAVED_NS 10e9
+/* That there is a callback for ranges makes PyTorch take longer for each op of a backward pass, unless what it does
+** there can be left out (thread_state.h): measured 36 microseconds in a step of 3,300 ops, one part in so many of what
+** recording those takes; left out, it takes less than without us. The marks of a step come on top. */
+#define RANGES_PART 40
+#define MARKS_NS 4000
+/* A level is kept until it spends so much more than comes in, or one lower spent so much less. */
+#define OVERSPENT 1.07
+#define UNDERSPENT 0.84
+
+void sampling_plan_begin(struct sampling_plan *plan, const struct sampling_options *options, double op_ns,
+                         double memory_ns) {
+  *plan = (struct sampling_plan){.options = *options, .op_ns = op_ns, .memory_ns = memory_ns, .cost_of_op_ns = op_ns};
+}
+
+/* ---- What steps cost. */
+
+static int by_value(const void *left, const void *right) {
+  const double *a = left, *b = right;
+  return (*a > *b) - (*a < *b);
+}
+
+static void keep(struct kept_values *kept, double value) { kept->values[kept->count++ % KEPT_STEPS] = value; }
+
+static double quantile_of(const double *given, unsigned count, double share) {
+  double values[KEPT_STEPS];
+  if (!count) return 0;
+  memcpy(values, given, count * sizeof *values);
+  qsort(values, count, sizeof *values, by_value);
+  return values[(unsigned)((count - 1) * share)];
+}
+
+static double quantile(const struct kept_values *kept, double share) {
+  return quantile_of(kept->values, kept->count < KEPT_STEPS ? kept->count : KEPT_STEPS, share);
+}
+
+/* The time of a step with ops, compared with those before it. */
+static void keep_difference(struct sampling_plan *plan, double thread_ns) {
+  unsigned count = plan->neighbour_count < NEIGHBOURS ? plan->neighbour_count : NEIGHBOURS;
+  if (count < FEWEST_NEIGHBOURS) return;
+  keep(&plan->differences, thread_ns - quantile_of(plan->neighbours, count, 0.5));
+}
+
+/* What is left for ops of a step of that length. */
+static double income(const struct sampling_plan *plan, double wall_ns, double always_ns) {
+  double allowed = plan->options.overhead * wall_ns, rest = allowed - always_ns;
+  return rest < allowed * LEAST_SHARE ? allowed * LEAST_SHARE : rest;
+}
+
+static double price(const struct sampling_plan *plan, double ops) { return ops * plan->cost_of_op_ns / USED_SHARE; }
+
+void sampling_plan_start(struct sampling_plan *plan, double process_ns, uint64_t ops) {
+  plan->account_ns += income(plan, process_ns < SAVED_NS ? process_ns : SAVED_NS, 0) - price(plan, (double)ops);
+}
+
+void sampling_plan_note_writer(struct sampling_plan *plan, double share, double op_ns) {
+  plan->writer_share = share;
+  plan->writer_op_ns = op_ns;
+}
+
+/* What is recorded in any step of that length. */
+static double always(const struct sampling_plan *plan, double memory_events, double wall_ns) {
+  return MARKS_NS + memory_events * plan->memory_ns + wall_ns * plan->writer_share;
+}
+
+/* Ops that somebody else asked for are not paid for. */
+static void book(struct sampling_plan *plan, const struct step_seen *seen) {
+  double wall = (double)seen->wall_ns, usual = 2 * plan->step_ns;
+  if (usual > 0 && wall > usual) wall = usual;
+  double always_ns = always(plan, (double)seen->memory_events, wall);
+  if (plan->always_ns > always_ns) always_ns = plan->always_ns;
+  plan->account_ns += income(plan, wall, always_ns);
+  if (plan->account_ns > plan->options.overhead * SAVED_NS) plan->account_ns = plan->options.overhead * SAVED_NS;
+  if (plan->is_wanted) plan->account_ns -= price(plan, (double)seen->ops);
+}
+
+void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct step_seen *seen) {
+  book(plan, seen);
+  if (number < WARMUP_STEPS) return;
+  if (seen->has_all_ops) {
+    plan->recorded++;
+    keep(&plan->wall_with, (double)seen->wall_ns);
+    keep(&plan->ops, (double)seen->ops);
+    keep(&plan->thread_ops, (double)seen->thread_ops);
+    if (seen->thread_ns >= 0) keep_difference(plan, (double)seen->thread_ns);
+    /* While every step has its ops nothing tells what one without takes now: the job may be another one since. */
+    if (++plan->recorded_in_a_row == KEPT_STEPS)
+      plan->wall_without.count = plan->differences.count = plan->neighbour_count = 0;
+  } else if (seen->has_no_ops) {
+    plan->recorded_in_a_row = 0;
+    keep(&plan->wall_without, (double)seen->wall_ns);
+    if (seen->thread_ns >= 0) plan->neighbours[plan->neighbour_count++ % NEIGHBOURS] = (double)seen->thread_ns;
+  }
+  keep(&plan->memory, (double)seen->memory_events);
+}
+
+static bool has_times(const struct sampling_plan *plan) { return plan->wall_without.count >= FEWEST_WITHOUT_OPS; }
+static bool has_differences(const struct sampling_plan *plan) { return plan->differences.count >= FEWEST_DIFFERENCES; }
+
+static void measure(struct sampling_plan *plan) {
+  double ops = quantile(&plan->ops, 0.5), own = quantile(&plan->thread_ops, 0.5);
+  double modelled = ops * plan->op_ns, cost = modelled;
+  if (has_differences(plan) && own * 2 >= ops && ops > 0) {
+    cost = quantile(&plan->differences, 0.5) * ops / own;
+    if (cost < modelled / 2) cost = modelled / 2;
+    if (cost > modelled * 2) cost = modelled * 2;
+  }
+  plan->told_op_ns = ops > 0 ? cost / ops : plan->op_ns;
+  cost += ops * plan->writer_op_ns;
+  plan->cost_ns = cost;
+  plan->cost_of_op_ns = ops > 0 ? cost / ops : plan->op_ns;
+  if (has_times(plan)) {
+    plan->step_ns = quantile(&plan->wall_without, 0.25);
+  } else {
+    double with_ops = quantile(&plan->wall_with, 0.25);
+    plan->step_ns = with_ops > 2 * cost ? with_ops - cost : with_ops / 2;
+  }
+  plan->always_ns = always(plan, quantile(&plan->memory, 0.5), plan->step_ns) +
+                    (plan->options.are_ranges_free ? 0 : modelled / RANGES_PART);
+}
+
+/* ---- The level. */
+
+void sampling_plan_note_bytes(struct sampling_plan *plan, uint64_t bytes) {
+  uint64_t limit = plan->options.max_bytes;
+  if (!limit || bytes < limit / 2) return;
+  unsigned levels = bytes >= limit - limit / 10 ? 3 : bytes >= limit - limit / 4 ? 2 : 1;
+  if (levels != plan->size_levels) {
+    plan->size_levels = levels;
+    plan->must_review = true;
+  }
+  if (bytes >= limit) plan->is_full = true;
+}
+
+void sampling_plan_note_rate(struct sampling_plan *plan, unsigned levels) {
+  if (levels == plan->rate_levels) return;
+  plan->rate_levels = levels;
+  plan->must_review = true;
+}
+
+void sampling_plan_wait(struct sampling_plan *plan) {
+  plan->affordable = plan->wanted = 0;
+  plan->must_review = plan->is_learning = true;
+}
+
+void sampling_plan_forget(struct sampling_plan *plan) {
+  sampling_plan_wait(plan);
+  plan->block_end = plan->block_begin; /* that block ends here */
+}
+
+/* The level that the steps pay for. */
+static unsigned affordable_level(const struct sampling_plan *plan, uint64_t steps) {
+  if (plan->options.mode == OPS_ALL) return 0;
+  double comes_in = income(plan, plan->step_ns, plan->always_ns), costs = plan->cost_ns / USED_SHARE;
+  double a_step = comes_in + plan->account_ns / (2.0 * (double)(steps ? steps : 1));
+  if (a_step < comes_in / 2) a_step = comes_in / 2; /* what is overdrawn is paid back by and by */
+  unsigned level = 0;
+  for (; level < LEVEL_MAXIMUM && costs > a_step; level++) {
+    if (level == plan->affordable && costs <= a_step * OVERSPENT) break;
+    costs /= 2;
+  }
+  return level + 1 == plan->affordable && costs > a_step * UNDERSPENT ? plan->affordable : level;
+}
+
+static bool is_time_to_review(uint64_t next) {
+  uint64_t every = 8;
+  while (every < REVIEW_STEPS && every * 8 < next) every *= 2;
+  return next % every == 0;
+}
+
+bool sampling_plan_review(struct sampling_plan *plan, uint64_t steps) {
+  if (!plan->must_review && !is_time_to_review(steps + 1)) return false;
+  plan->must_review = plan->is_learning = false;
+  measure(plan);
+  plan->affordable = affordable_level(plan, steps);
+  plan->wanted = plan->affordable + plan->size_levels + plan->rate_levels;
+  return true;
+}
+
+static void begin_block(struct sampling_plan *plan, uint64_t step, unsigned level) {
+  unsigned highest = sampling_block_level(step);
+  plan->level = level < highest ? level : highest;
+  plan->block_begin = step;
+  plan->block_end = step + (1u << plan->level);
+}
+
+bool sampling_plan_begins_block(const struct sampling_plan *plan, uint64_t step) {
+  const struct sampling_options *options = &plan->options;
+  if (options->mode == OPS_NONE || options->last_step >= 0 || plan->is_full) return false;
+  return step >= plan->block_end || step < plan->block_begin;
+}
+
+bool sampling_plan_wants_ops(struct sampling_plan *plan, uint64_t step, unsigned level, uint32_t *interval) {
+  const struct sampling_options *options = &plan->options;
+  *interval = 0;
+  plan->is_wanted = false;
+  if (options->mode == OPS_NONE) return false;
+  if (options->last_step >= 0) {
+    bool is_inside = (int64_t)step >= options->first_step && (int64_t)step <= options->last_step && !plan->is_full;
+    *interval = is_inside;
+    return plan->is_wanted = is_inside;
+  }
+  if (plan->is_full) return false; /* those of before do not speak for what is to come */
+  if (sampling_plan_begins_block(plan, step)) begin_block(plan, step, level);
+  *interval = 1u << plan->level;
+  return plan->is_wanted = sampling_level_of(options->seed, step) >= plan->level;
+}

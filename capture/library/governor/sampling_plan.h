@@ -1,0 +1,125 @@
+/* sampling_plan.h: in which steps ops are recorded, from what steps cost.
+**
+** Recording the ops of a step that does little but launch them costs a third of its time, most of it within PyTorch.
+** So that the run as a whole slows by no more than `overhead`, ops are recorded in the first steps and then in one
+** step of K = 2^L; which one is said by sampling_levels.h.
+**
+** The account.  Each step brings in `overhead` of its time (of a step that takes much longer than others as much as of
+** two of those), less what is recorded always: for each change of memory so much, for each op a little, because PyTorch
+** looks for callbacks now, and the share of the time that the writer thread takes from the program for what is always
+** recorded (writer_costs.h).  LEAST_SHARE of the overhead is left for ops in any case.  The time before the first
+** step brings in as much.  What SAVED_NS bring in is the most that is saved.  Each op that is recorded takes out what
+** it costs, and as a step with ops also leaves caches behind that the next one has to fill again, 1 / USED_SHARE of
+** that.
+**
+** What recording a step's ops costs.  At first its ops times what one was measured to take when recording began
+** (op_ns).  Later by how much more processor time the thread that ends the steps took for one with ops than for the
+** steps without that came shortly before it: the median of such differences, but no less than half of the first and no
+** more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up to all.  To both
+** comes what the writer thread takes from the program for an op.  A step's own length is the lower
+** quartile of those without ops: on a busy machine the time that passes counts what others took.  After KEPT_STEPS
+** steps with ops in a row, what is known of steps without is forgotten, and a step's length is what those with ops
+** take, less the cost.
+**
+** The level.  The least for which the account would not be overdrawn if twice as many steps came as there were: so a
+** short run is recorded as far as it can afford, and a long one comes to the level that its steps pay for.  It is
+** looked at again at fixed numbers of steps, eight times while their number doubles and every REVIEW_STEPS at last, and
+** changed when the one in force overspends, or when a lower one would leave some over.  A change takes effect where a
+** block of the new level and of the old begins, so that each step that is recorded speaks for a whole block; on the way
+** up, where no block of the level that is wanted begins yet, the highest one below it does.  The ranks of a job agree
+** on the level of a block (sampling_agreement.h), so it may be another than this process wants.  The size of the file
+** counts as well, one to three levels more, and how fast it grows (byte_budget.h), and when the file is full no op is
+** recorded any more, nor are later steps spoken for.
+**
+** Nothing here reads a clock, takes a lock or depends on anything but what it is told.
+*/
+#ifndef TFPROF_CAPTURE_SAMPLING_PLAN_H
+#define TFPROF_CAPTURE_SAMPLING_PLAN_H
+
+#include "sampling_levels.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ops_mode { OPS_ALL, OPS_SAMPLED, OPS_NONE };
+
+struct sampling_options {
+  enum ops_mode mode;
+  double overhead;                /* that is allowed: 0.02 */
+  int64_t first_step, last_step;  /* only these, all of them; last_step -1: not asked */
+  uint64_t max_bytes;             /* of the file; 0: no limit */
+  uint64_t seed;                  /* of the job: sampling_seed_of */
+  bool are_ranges_free;           /* their callback takes nothing in ops that are not recorded (thread_state.h) */
+};
+
+enum {
+  REVIEW_STEPS = 64,
+  KEPT_STEPS = 32,         /* whose durations are looked at */
+  NEIGHBOURS = 8,          /* steps without ops that one with ops is compared with, */
+  FEWEST_NEIGHBOURS = 4,   /* at least */
+  FEWEST_DIFFERENCES = 12, /* that count as a measurement */
+  FEWEST_WITHOUT_OPS = 8,  /* steps that say how long one takes */
+};
+
+/* What was seen of a step, of all threads together where nothing else is said. */
+struct step_seen {
+  int64_t wall_ns;   /* the time that passed, without what other programs took where that is known */
+  int64_t thread_ns; /* processor time of the thread that ended it; -1: it was another than the last one */
+  uint64_t ops, thread_ops; /* recorded; those of that thread */
+  uint64_t memory_events;
+  bool has_all_ops, has_no_ops; /* neither: recording began or ended within it */
+};
+
+struct kept_values {
+  double values[KEPT_STEPS];
+  unsigned count; /* all that were ever kept */
+};
+
+struct sampling_plan {
+  struct sampling_options options;
+  double op_ns, memory_ns; /* measured when recording began: what an op and a change of memory take */
+  double writer_share, writer_op_ns; /* what the writer thread takes from the program: always, of its time; for an op */
+  unsigned size_levels, rate_levels; /* that the size of the file, and its growth, take */
+  bool is_full;
+  unsigned level, wanted;           /* in force; what this process wants: */
+  unsigned affordable;              /* what its steps pay for, and size_levels more */
+  uint64_t block_begin, block_end;  /* steps: the level may change at the end */
+  bool is_wanted;                   /* the last answer of sampling_plan_wants_ops was that */
+  bool must_review, is_learning; /* it is not known what the steps are */
+  uint64_t recorded; /* steps after the warm-up that have all of their ops */
+  double account_ns; /* may be below 0 */
+  struct kept_values wall_with, wall_without, ops, thread_ops, memory;
+  struct kept_values differences; /* of thread_ns: of a step with ops from those before it without */
+  double neighbours[NEIGHBOURS];  /* thread_ns of the last steps without ops */
+  unsigned neighbour_count;       /* since there was one with ops */
+  unsigned recorded_in_a_row;     /* steps with ops since the last one without */
+  double cost_ns, step_ns, always_ns; /* of the ops of a step; a step; what is recorded always in a step */
+  double cost_of_op_ns, told_op_ns; /* with and without what the writer thread takes for it */
+};
+
+void sampling_plan_begin(struct sampling_plan *plan, const struct sampling_options *options, double op_ns,
+                         double memory_ns);
+/* The first step has ended, so many nanoseconds after the process began, with so many ops recorded. */
+void sampling_plan_start(struct sampling_plan *plan, double process_ns, uint64_t ops);
+/* Step `number`, from 0 on, has ended; those of the warm-up are not counted. */
+void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct step_seen *seen);
+/* What the writer thread takes from the program: of its time for what is always recorded, and for an op. */
+void sampling_plan_note_writer(struct sampling_plan *plan, double share, double op_ns);
+/* How large the file is, of what it may be. */
+void sampling_plan_note_bytes(struct sampling_plan *plan, uint64_t bytes);
+/* How many levels its growth takes (byte_budget.h). */
+void sampling_plan_note_rate(struct sampling_plan *plan, unsigned levels);
+/* The steps are not known: all are wanted until sampling_plan_review. */
+void sampling_plan_wait(struct sampling_plan *plan);
+/* They have to be learnt again: from the next one on all are. */
+void sampling_plan_forget(struct sampling_plan *plan);
+/* Looks at the level that is wanted from the next step on, where it is time to; `steps` have ended. Whether it did. */
+bool sampling_plan_review(struct sampling_plan *plan, uint64_t steps);
+/* Whether a block begins with step `step`, if ops are sampled: then its level has to be told. */
+bool sampling_plan_begins_block(const struct sampling_plan *plan, uint64_t step);
+/* Whether the ops of step `step` are wanted; `level` is that of the block, if one begins with it: plan->wanted, or what
+** the ranks agreed on.  `interval` is filled: for how many steps one speaks; 0: those without ops are not spoken for by
+** others.  To be asked once for each step, in order. */
+bool sampling_plan_wants_ops(struct sampling_plan *plan, uint64_t step, unsigned level, uint32_t *interval);
+
+#endif

@@ -1,0 +1,136 @@
+/* process_identity.c: see process_identity.h. */
+#include "process_identity.h"
+
+#include "recorder/command_line.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t sampling_seed;
+static char framework_version[64], job[512], *command, *run_command;
+static _Atomic uint64_t told_rank; /* the rank above, the size of the world below, which is never 0; 0: not told */
+static _Atomic uint64_t found_rank; /* the same of the environment */
+static _Atomic bool is_changed;
+
+void process_identity_set_framework(const char *version) {
+  snprintf(framework_version, sizeof framework_version, "%s", version);
+}
+
+const char *process_identity_framework(void) { return framework_version; }
+
+void process_identity_set_rank(int rank, int world_size) {
+  if (rank < 0 || world_size < 1) return;
+  atomic_store(&told_rank, (uint64_t)(unsigned)rank << 32 | (unsigned)world_size);
+  atomic_store(&is_changed, true);
+}
+
+static void set_told_rank(struct dump_profile *profile) {
+  uint64_t told = atomic_load(&told_rank);
+  if (!told) return;
+  profile->rank = (int32_t)(told >> 32);
+  profile->world_size = (uint32_t)told;
+}
+
+bool process_identity_take_rank(struct dump_profile *profile) {
+  if (!atomic_exchange(&is_changed, false)) return false;
+  *profile = (struct dump_profile){.rank = -1};
+  set_told_rank(profile);
+  return true;
+}
+
+bool process_identity_is_rank(int *rank) {
+  uint64_t known = atomic_load_explicit(&told_rank, memory_order_relaxed);
+  if (!known) known = atomic_load_explicit(&found_rank, memory_order_relaxed);
+  *rank = (int)(known >> 32);
+  return (uint32_t)known > 1;
+}
+
+static int32_t environment_number(const char *const *names, int32_t otherwise) {
+  for (; *names; names++) {
+    const char *text = getenv(*names);
+    char *end;
+    long number = text && *text ? strtol(text, &end, 10) : -1;
+    if (number >= 0 && number <= INT32_MAX && *end == 0) return (int32_t)number;
+  }
+  return otherwise;
+}
+
+void process_identity_get(struct process_identity *identity) {
+  static const char *const rank_names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", NULL};
+  static const char *const size_names[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
+  memset(identity, 0, sizeof *identity);
+  if (gethostname(identity->host, sizeof identity->host - 1)) identity->host[0] = 0;
+  struct dump_profile *profile = &identity->profile;
+  profile->host = identity->host;
+  profile->job = job;
+  profile->sampling_seed = sampling_seed;
+  profile->command = command;
+  profile->run_command = run_command;
+  profile->framework = "pytorch";
+  profile->framework_version = framework_version;
+  profile->recorder = "tfprof-capture " TFPROF_RELEASE;
+  profile->clock_domain = "monotonic";
+  profile->pid = (uint32_t)getpid();
+  profile->parent_pid = (uint32_t)getppid();
+  profile->rank = environment_number(rank_names, -1);
+  profile->world_size = (uint32_t)environment_number(size_names, 0);
+  if (profile->rank >= 0 && profile->world_size)
+    atomic_store(&found_rank, (uint64_t)(unsigned)profile->rank << 32 | profile->world_size);
+  set_told_rank(profile);
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  profile->created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+  /* 36 characters: 16 bytes in hexadecimal with dashes. */
+  char text[40] = "";
+  int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ssize_t length = read(descriptor, text, 36);
+  close(descriptor);
+  for (int i = 0, digits = 0; i < length && digits < 32; i++) {
+    const char *hexadecimal = "0123456789abcdef", *digit = text[i] ? strchr(hexadecimal, text[i]) : NULL;
+    if (!digit) continue;
+    profile->boot_id[digits / 2] = (uint8_t)(profile->boot_id[digits / 2] << 4 | (digit - hexadecimal));
+    digits++;
+  }
+}
+
+static const char *variable(const char *name) {
+  const char *text = getenv(name);
+  return text ? text : "";
+}
+
+/* torchrun calls a run that nobody named "none". */
+static void find_job(void) {
+  const char *run = variable("TORCHELASTIC_RUN_ID"), *slurm = variable("SLURM_JOB_ID"),
+             *space = variable("PMIX_NAMESPACE"), *master = variable("MASTER_ADDR");
+  const char *attempt = variable("TORCHELASTIC_RESTART_COUNT");
+  if (!*attempt) attempt = variable("SLURM_RESTART_COUNT");
+  char name[400];
+  if (*run && strcmp(run, "none") != 0)
+    snprintf(name, sizeof name, "torchelastic %s", run);
+  else if (*slurm)
+    snprintf(name, sizeof name, "slurm %s.%s", slurm, variable("SLURM_STEP_ID"));
+  else if (*space)
+    snprintf(name, sizeof name, "pmix %s", space);
+  else if (*master)
+    snprintf(name, sizeof name, "%s:%s", master, variable("MASTER_PORT"));
+  else
+    snprintf(name, sizeof name, "%s", variable("TFPROF_RUN_DIRECTORY"));
+  snprintf(job, sizeof job, "%s%s%.20s", name, *attempt ? ", attempt " : "", attempt);
+}
+
+const char *process_identity_job(void) { return job; }
+
+void process_identity_set_seed(uint64_t seed) { sampling_seed = seed; }
+
+void process_identity_begin(void) {
+  find_job();
+  command = command_line_of_process(); /* once for a process: it is never given back */
+  const char *given = getenv("TFPROF_COMMAND");
+  run_command = given && *given ? strdup(given) : NULL;
+}

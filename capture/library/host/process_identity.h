@@ -1,0 +1,41 @@
+/* process_identity.h: which process a dump is of: host, job, command, pids, rank, versions.
+**
+** The job is what all of its ranks have in common and no other job has: the run of torchrun (TORCHELASTIC_RUN_ID), the
+** step of Slurm, the namespace of PMIx, the address and port where the ranks meet (MASTER_ADDR, MASTER_PORT), else the
+** run directory; and which attempt at it this is.  On it rests which steps are recorded (sampling_levels.h).
+**
+** The rank is that of the process group that the program made last, else what the launcher says in the environment:
+** RANK and WORLD_SIZE (torchrun, accelerate, deepspeed), or the variables of Open MPI, MPICH and Slurm.
+*/
+#ifndef TFPROF_CAPTURE_PROCESS_IDENTITY_H
+#define TFPROF_CAPTURE_PROCESS_IDENTITY_H
+
+#include "dump/writer.h"
+
+#include <stdbool.h>
+
+struct process_identity {
+  char host[128];
+  struct dump_profile profile;
+};
+
+/* Once, while the library is loaded: the command line, and the job, before the program can change the environment. */
+void process_identity_begin(void);
+/* PyTorch's version, which it keeps. */
+void process_identity_set_framework(const char *version);
+const char *process_identity_framework(void);
+/* What torch.distributed says. */
+void process_identity_set_rank(int rank, int world_size);
+/* The rank, if it was told since the last call; false: it was not. For the writer thread, which must not look into the
+** environment: the program may be changing it. */
+bool process_identity_take_rank(struct dump_profile *profile);
+/* Whether the process is one of several ranks, as far as was told or found in process_identity_get; and which. */
+bool process_identity_is_rank(int *rank);
+/* On which it rests which steps are recorded (sampling_levels.h). */
+void process_identity_set_seed(uint64_t seed);
+/* The job that the process is of, for all its ranks. */
+const char *process_identity_job(void);
+/* All of it; looks into the environment. */
+void process_identity_get(struct process_identity *identity);
+
+#endif

@@ -1,0 +1,234 @@
+/* python_samples.c: see python_samples.h. */
+#include "python_samples.h"
+
+#include "governor/sampling.h"
+#include "guarded_read.h"
+#include "python_calls.h"
+#include "python_code.h"
+#include "python_frames.h"
+#include "recorder/clock.h"
+#include "recorder/dump_ids.h"
+#include "recorder/gate.h"
+#include "stack_rows.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLE_THREAD, SAMPLE_TIME, SAMPLE_PERIOD, SAMPLE_TRACE, SAMPLE_COLUMNS };
+static const struct row_column columns[SAMPLE_COLUMNS] = {
+    {DUMP_python_samples_thread_id, DUMP_UNORDERED, false, true},
+    {DUMP_python_samples_time_ns, DUMP_ASCENDING, false, true},
+    {DUMP_python_samples_period_ns, DUMP_UNORDERED, false, true},
+    {DUMP_python_samples_code_trace_id, DUMP_UNORDERED, false, true},
+};
+
+enum {
+  LONGEST_PERIOD_NS = 100000000, /* one that comes later stands for no more: the machine was busy */
+  THREADS_AT_ONCE = 8, /* where no thread is known to end the steps */
+  PAGE = 4096,
+  CODES_MAXIMUM = 1 << 16,
+};
+
+bool python_samples_begin(struct python_samples *samples) {
+  memset(samples, 0, sizeof *samples);
+  return row_buffer_begin(&samples->rows, DUMP_TABLE_python_samples, columns, SAMPLE_COLUMNS, 256);
+}
+
+static void forget_codes(struct python_samples *samples) {
+  for (size_t i = 0; samples->codes.pieces && i <= samples->codes.mask; i++)
+    if (samples->codes.pieces[i].address) code_copy_free((struct code_copy *)(intptr_t)samples->codes.pieces[i].bytes);
+  live_memory_end(&samples->codes);
+}
+
+void python_samples_end(struct python_samples *samples) {
+  forget_codes(samples);
+  row_buffer_end(&samples->rows);
+  memset(samples, 0, sizeof *samples);
+}
+
+/* ---- Reading what another thread may be changing. */
+
+/* Frames lie close to each other: memory is read by pages, each once for a sample. */
+static struct {
+  uintptr_t page; /* 0: none */
+  uint8_t bytes[PAGE];
+} cached;
+
+static bool fetch(uintptr_t address, void *copy, size_t bytes) {
+  for (uint8_t *out = copy; bytes;) {
+    uintptr_t page = address & ~(uintptr_t)(PAGE - 1);
+    size_t piece = PAGE - (address - page) < bytes ? PAGE - (address - page) : bytes;
+    if (!page) return false;
+    if (cached.page != page) {
+      cached.page = 0;
+      if (!guarded_read((const void *)page, cached.bytes, PAGE)) return false;
+      cached.page = page;
+    }
+    memcpy(out, cached.bytes + (address - page), piece);
+    out += piece;
+    address += piece;
+    bytes -= piece;
+  }
+  return true;
+}
+
+static bool fetch_word(uintptr_t address, uintptr_t *word) { return fetch(address, word, sizeof *word); }
+
+struct place {
+  uintptr_t code, instruction;
+};
+
+static bool is_code(uintptr_t object) {
+  static uintptr_t code_type;
+  if (!code_type) code_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
+  uint64_t type;
+  return object && guarded_word((const uint8_t *)object + OBJECT_TYPE, &type) && type == code_type;
+}
+
+/* Whether a frame may stand there: within the code, as far as that can be told. */
+static bool is_instruction(const struct place *place) {
+  enum { LONGEST_CODE = 1 << 24 };
+  if (python_layout.code_instructions < 0) return (int64_t)place->instruction >= -1;
+  uintptr_t first = place->code + (uintptr_t)python_layout.code_instructions;
+  return place->instruction + 2 >= first && place->instruction - first + 2 < LONGEST_CODE;
+}
+
+/* The stack of a thread from the innermost frame outwards; 0: there is none, or it was changing. */
+static unsigned copy_stack(uintptr_t state, struct place *stack, unsigned room) {
+  uintptr_t frame;
+  cached.page = 0;
+  if (python_layout.thread_cframe >= 0 && !fetch_word(state + (uintptr_t)python_layout.thread_cframe, &state)) return 0;
+  if (!state || !fetch_word(state + (uintptr_t)python_layout.current_frame, &frame)) return 0;
+  unsigned depth = 0;
+  for (unsigned steps = 0; frame && depth < room && steps < 2 * room; steps++) {
+    uint8_t owner = 0;
+    struct place place;
+    uintptr_t previous;
+    if (!fetch_word(frame + (uintptr_t)python_layout.frame_code, &place.code) ||
+        !fetch_word(frame + (uintptr_t)python_layout.frame_previous, &previous) ||
+        (python_layout.frame_owner >= 0 && !fetch(frame + (uintptr_t)python_layout.frame_owner, &owner, 1)))
+      return 0;
+    if (python_layout.code_instructions < 0) {
+      int32_t index;
+      if (!fetch(frame + (uintptr_t)python_layout.frame_instruction, &index, sizeof index)) return 0;
+      place.instruction = (uintptr_t)(intptr_t)index;
+    } else if (!fetch_word(frame + (uintptr_t)python_layout.frame_instruction, &place.instruction)) {
+      return 0;
+    }
+    place.code &= ~(uintptr_t)STACK_REFERENCE_TAG;
+    if (python_layout.frame_owner < 0 || owner < FRAME_OF_C_STACK) {
+      if (!place.code || !is_instruction(&place)) return 0;
+      stack[depth++] = place;
+    }
+    frame = previous;
+  }
+  return frame ? 0 : depth;
+}
+
+/* ---- Code objects. */
+
+static struct code_copy *find_code(struct python_samples *samples, uintptr_t address) {
+  int64_t copy = live_memory_take(&samples->codes, address, NULL);
+  if (copy) live_memory_put(&samples->codes, address, copy, 0);
+  return (struct code_copy *)(intptr_t)copy;
+}
+
+static struct code_copy *copy_code(struct python_samples *samples, const struct sample_rows *rows, uintptr_t address) {
+  static struct {
+    struct code_item item;
+    uint8_t bytes[SCRATCH_SIZE];
+  } buffer;
+  struct python_code code;
+  if (!is_code(address) ||
+      !python_copy_code(guarded_read, (const uint8_t *)address, buffer.bytes, sizeof buffer.bytes, &code))
+    return NULL;
+  buffer.item = (struct code_item){.first_line = code.first_line,
+                                   .file_length = code.file_length,
+                                   .function_length = code.function_length,
+                                   .table_length = code.table_length};
+  struct code_copy *copy = code_copy_make(rows->writer, &buffer.item);
+  if (copy) live_memory_put(&samples->codes, address, (int64_t)(intptr_t)copy, 0);
+  return copy;
+}
+
+/* What was copied of those that died meanwhile is forgotten. */
+static void notice_deaths(struct python_samples *samples) {
+  uintptr_t code;
+  while (python_code_next_death(&samples->deaths_seen, &code)) {
+    if (!code) forget_codes(samples);
+    code_copy_free((struct code_copy *)(intptr_t)(code ? live_memory_take(&samples->codes, code, NULL) : 0));
+  }
+  if (samples->codes.count > CODES_MAXIMUM) forget_codes(samples);
+}
+
+/* The row of the trace; -1: it cannot be told. */
+static int64_t trace_of(struct python_samples *samples, const struct sample_rows *rows, const struct place *stack,
+                        unsigned depth) {
+  int64_t trace = -1;
+  for (unsigned i = 0; i < depth; i++)
+    if (!find_code(samples, stack[i].code) && !copy_code(samples, rows, stack[i].code)) return -1;
+  uint64_t deaths = samples->deaths_seen;
+  notice_deaths(samples);
+  if (deaths != samples->deaths_seen) return -1; /* one of them may have been copied while it died */
+  while (depth--) {
+    const struct code_copy *code = find_code(samples, stack[depth].code);
+    uint32_t offset = python_code_offset(stack[depth].code, stack[depth].instruction);
+    trace = code ? stack_trace_row(rows->stacks, rows->writer, trace, code, offset) : -1;
+    if (trace < 0) return -1;
+  }
+  return trace;
+}
+
+/* ---- Threads. */
+
+/* On a thread of autograd, for one that waits for it. */
+static bool runs_backward_elsewhere(unsigned count, const struct capture_thread *but) {
+  for (unsigned number = 1; number <= count; number++) {
+    const struct capture_thread *thread = thread_of_number(number);
+    bool is_backward = false;
+    if (thread && thread != but && atomic_load(&thread->state) == THREAD_RUNNING &&
+        thread_runs_op(thread, &is_backward) && is_backward)
+      return true;
+  }
+  return false;
+}
+
+static void sample(struct python_samples *samples, const struct sample_rows *rows, const struct capture_thread *thread,
+                   unsigned count, int64_t now, int64_t period) {
+  static struct place stack[STACK_MAXIMUM];
+  bool is_backward;
+  if (thread_runs_op(thread, &is_backward) || runs_backward_elsewhere(count, thread)) return;
+  unsigned depth = copy_stack((uintptr_t)thread->python_state, stack, STACK_MAXIMUM);
+  if (!depth || thread_runs_op(thread, &is_backward)) return;
+  int64_t trace = trace_of(samples, rows, stack, depth), its_row = thread_rows_of(rows->threads, thread);
+  uint32_t row = trace < 0 || its_row < 0 ? UINT32_MAX : row_add(&samples->rows);
+  if (row == UINT32_MAX) return;
+  row_put(&samples->rows, row, SAMPLE_THREAD, its_row);
+  row_put(&samples->rows, row, SAMPLE_TIME, now);
+  row_put(&samples->rows, row, SAMPLE_PERIOD, period);
+  row_put(&samples->rows, row, SAMPLE_TRACE, trace);
+}
+
+bool python_samples_take(struct python_samples *samples, const struct sample_rows *rows, const struct pulse *pulse) {
+  if (!python_layout.version || !gate_wants_full()) {
+    samples->covered_ns = 0;
+    return false;
+  }
+  if (pulse->begin_ns < samples->covered_ns) return false;
+  /* It stands for the slots since the last look, where it comes late, too; of several looks the first for its own. */
+  uint64_t now = clock_monotonic_ns(), slot = pulse->end_ns - pulse->begin_ns, end = (now / slot + 1) * slot;
+  uint64_t passed = end - (samples->covered_ns ? samples->covered_ns : end - slot);
+  int64_t period = passed < LONGEST_PERIOD_NS ? (int64_t)passed : LONGEST_PERIOD_NS;
+  notice_deaths(samples);
+  unsigned steps_end_on = sampling_step_thread(), count = thread_count(), taken = 0;
+  for (unsigned number = 1; number <= count && taken < THREADS_AT_ONCE; number++) {
+    const struct capture_thread *thread = thread_of_number(number);
+    if (!thread || (steps_end_on && number != steps_end_on)) continue;
+    if (atomic_load(&thread->state) != THREAD_RUNNING || !thread->python_state) continue;
+    sample(samples, rows, thread, count, (int64_t)now, period);
+    taken++;
+  }
+  samples->covered_ns = end;
+  return true;
+}

@@ -1,0 +1,70 @@
+/* forks.c: see forks.h. */
+#include "forks.h"
+
+#include <stdint.h>
+#include <unistd.h>
+
+enum { LOCKS_MAXIMUM = 32, WAIT_US = 100000, WAIT_FOR_FORK_US = 10000000, TRY_US = 50 };
+
+static struct fork_watch watch;
+static const struct fork_lock *locks[LOCKS_MAXIMUM];
+static unsigned lock_count;
+static _Thread_local uint32_t taken; /* by the forking thread: a bit for each */
+static _Thread_local bool is_alone, is_whole;
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER; /* one thread forks at a time */
+
+/* NULL: there is none. */
+static pthread_mutex_t *lock_of(unsigned number) {
+  const struct fork_lock *lock = locks[number];
+  return lock->found ? *lock->found : lock->lock;
+}
+
+static bool take(pthread_mutex_t *lock, int longest_us) {
+  for (int waited = 0; pthread_mutex_trylock(lock); waited += TRY_US) {
+    if (waited >= longest_us) return false;
+    usleep(TRY_US);
+  }
+  return true;
+}
+
+static void before_fork(void) {
+  is_whole = is_alone = take(&fork_lock, WAIT_FOR_FORK_US);
+  watch.before();
+  taken = 0;
+  for (unsigned i = 0; i < lock_count; i++) {
+    pthread_mutex_t *lock = lock_of(i);
+    if (!lock) continue;
+    if (take(lock, WAIT_US)) taken |= 1u << i;
+    else is_whole = false;
+  }
+}
+
+static void after_fork_in_parent(void) {
+  for (unsigned i = lock_count; i--;)
+    if (taken >> i & 1) pthread_mutex_unlock(lock_of(i));
+  watch.in_parent();
+  if (is_alone) pthread_mutex_unlock(&fork_lock);
+}
+
+static void after_fork_in_child(void) {
+  pthread_mutex_init(&fork_lock, NULL);
+  for (unsigned i = 0; i < lock_count; i++) {
+    pthread_mutex_t *lock = lock_of(i);
+    if (lock) pthread_mutex_init(lock, NULL);
+  }
+  watch.in_child(is_whole);
+}
+
+void forks_add(const struct fork_lock *its_locks) {
+  for (unsigned i = 0; i < lock_count; i++)
+    if (locks[i] == its_locks) return;
+  for (; lock_count < LOCKS_MAXIMUM && (its_locks->lock || its_locks->found); its_locks++)
+    locks[lock_count++] = its_locks;
+}
+
+bool forks_watch(struct fork_watch its_watch) {
+  static bool is_watching;
+  watch = its_watch;
+  if (!is_watching) is_watching = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+  return is_watching;
+}

@@ -1,0 +1,37 @@
+/* parts.h: what is recorded and how well, and what is said to the user.
+**
+** Nothing that is recorded ever ends the program; what cannot be recorded is said once: in the diagnostics of the file,
+** by `tfprof-capture --check`, and what the user should know at once on stderr.
+*/
+#ifndef TFPROF_CAPTURE_PARTS_H
+#define TFPROF_CAPTURE_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+  PART_OPS,
+  PART_SHAPES,
+  PART_STACKS,
+  PART_MODULES,
+  PART_STEPS,
+  PART_MEMORY,
+  PART_CLOCK,
+  PART_COUNTERS,
+  PART_COUNT
+};
+enum part_state { PART_OFF, PART_DEGRADED, PART_OK };
+struct capture_part {
+  enum part_state state;
+  char reason[256];
+};
+extern struct capture_part capture_parts[PART_COUNT];
+void part_set(int part, enum part_state state, const char *reason);
+/* "shapes: off: why" */
+void part_text(int part, char *text, size_t size);
+
+/* One line on stderr, "tfprof: ...", unless TFPROF_QUIET=1. */
+void capture_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void capture_say_nothing(bool is_quiet);
+
+#endif

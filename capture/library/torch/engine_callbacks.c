@@ -1,0 +1,68 @@
+/* engine_callbacks.c: the range around each backward pass, which PyTorch's own callbacks do not tell of as a whole.
+**
+** torch::autograd::Engine::execute of libtorch_cpu.so is called through the procedure linkage table, by backward(), by
+** grad(), and by a backward pass within another one, from Python and from C++.  This library defines it, too, and is
+** loaded earlier, into the global scope, so that the calls come here (as memory_callbacks.h has it).  Its parameters
+** are part of its name, so a PyTorch in which they differ (before 1.8) calls its own.
+**
+** Compiled with -fexceptions: a C++ exception that leaves the backward pass passes through execute() here, whose
+** cleanup then ends the range.
+*/
+#include "noted_ranges.h"
+#include "torch_api.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRY_POINT __attribute__((visibility("default"), used))
+#define EXECUTE "_ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_"
+
+/* std::vector<at::Tensor>, which may be moved as it lies in memory. Returned where the caller says, as C++ does of a
+** class with a destructor and C of a structure of this size. */
+struct tensor_list {
+  void *begin, *end, *limit;
+};
+typedef struct tensor_list execute_function(void *engine, const void *roots, const void *inputs, bool keep_graph,
+                                            bool create_graph, bool accumulate, const void *outputs);
+
+ENTRY_POINT execute_function backward_pass __asm__(EXECUTE);
+
+static execute_function *torch_execute;
+static pthread_once_t find_once = PTHREAD_ONCE_INIT;
+static void *_Atomic first_caller; /* a place in the code that called first */
+
+/* In a PyTorch of another make: what the library that called depends on, one of which must define it. */
+static void *find_by_caller(void) {
+  Dl_info caller;
+  if (!dladdr(first_caller, &caller) || !caller.dli_fname) return NULL;
+  void *library = dlopen(caller.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  return library ? dlsym(library, EXECUTE) : NULL;
+}
+
+static void find(void) {
+  void *library = torch_open_loaded("/libtorch_cpu.so", NULL, NULL);
+  void *address = library ? dlsym(library, EXECUTE) : NULL;
+  if (!address) address = find_by_caller();
+  if (!address) abort(); /* The linker bound the call to nothing but this library: there is nothing to go on with. */
+  memcpy(&torch_execute, &address, sizeof address);
+}
+
+struct noted {
+  uint64_t start_ticks;
+  bool accumulates; /* into .grad, as backward() does */
+};
+static void pass_left(struct noted *noted) {
+  noted_range_end(noted->accumulates ? "torch.autograd.backward" : "torch.autograd.grad", noted->start_ticks);
+}
+
+struct tensor_list backward_pass(void *engine, const void *roots, const void *inputs, bool keep_graph,
+                                 bool create_graph, bool accumulate, const void *outputs) {
+  if (!torch_execute) {
+    first_caller = __builtin_return_address(0);
+    pthread_once(&find_once, find);
+  }
+  struct noted noted __attribute__((cleanup(pass_left), unused)) = {noted_range_begin(), accumulate};
+  return torch_execute(engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);
+}

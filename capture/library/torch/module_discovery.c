@@ -1,0 +1,314 @@
+/* module_discovery.c: see module_discovery.h. */
+#include "module_discovery.h"
+
+#include "known_modules.h"
+#include "module_facts.h"
+#include "python/python_api.h"
+#include "python/python_code.h"
+#include "python/python_frames.h"
+#include "recorder/clock.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+  WANTED_MAXIMUM = 4096,
+  NEWS_MAXIMUM = 1 << 16,
+  SHORTEST_PAUSE_MS = 40,
+  SHARE = 100,    /* of the time that passes is spent among the objects at most one part in so many, */
+  FREE_CALLS = 8, /* but for the first times */
+  LONGEST_PAUSE_MS = 60000,
+  WAIT_MS = 500,   /* of a thread for the looker, once */
+  WAITS_MS = 2000, /* in vain, all together */
+};
+
+static void *work, *get_objects, *start_thread, *news; /* with the GIL */
+
+pthread_mutex_t module_discovery_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wanted, answered;
+static _Atomic bool is_ready;
+static bool is_asked;  /* the main thread by the writer thread, and it has not come yet */
+static bool has_looker;
+static bool has_news;
+static uint64_t questions, answers; /* for the looker */
+static uint64_t waited_in_vain_ms;
+static unsigned searches;
+static uint64_t fruitless_pause_ms, next_search_ms, next_work_ms, again_ms; /* again: 0: not wanted */
+static _Atomic uint64_t news_lost;
+static void *_Atomic main_state; /* the PyThreadState of the thread that comes; NULL: it has not come yet */
+static void *_Atomic coming;     /* the same while it is here */
+
+static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
+
+static void begin_conditions(void) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&wanted, &attributes);
+  pthread_cond_init(&answered, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+void module_discovery_begin(void *its_work, void *its_get_objects, void *its_start_thread) {
+  work = its_work;
+  get_objects = its_get_objects;
+  start_thread = its_start_thread;
+  void *const kept[] = {work, get_objects, start_thread};
+  for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++) python_api.increment(kept[i]);
+  begin_conditions();
+  atomic_store(&is_ready, true);
+}
+
+/* ---- Looking, with the GIL. Whatever fails leaves no trace: an error set here would be the program's. */
+
+static void look(void *module, void *caller) {
+  if (!news && !(news = python_api.new_list(0))) {
+    python_api.clear_error();
+  } else if (python_api.list_size(news) >= NEWS_MAXIMUM) {
+    atomic_fetch_add(&news_lost, 1);
+  } else if (!module_facts_look(module, caller, news)) {
+    python_api.clear_error();
+  }
+}
+
+static void tell_numbers(void) {
+  if (news && !module_facts_add_numbers(news)) python_api.clear_error();
+}
+
+/* The modules on the stack of a thread, whose frames stand still while we have the GIL, from the innermost outwards. */
+static unsigned find_modules(const uint8_t *frame, void *modules[STACK_MAXIMUM]) {
+  unsigned count = 0;
+  for (; frame && count < STACK_MAXIMUM; frame = python_at(frame, python_layout.frame_previous)) {
+    bool has_code = python_layout.frame_owner < 0 || frame[python_layout.frame_owner] < FRAME_OF_C_STACK;
+    if (!has_code || python_frame_object(frame, python_layout.frame_code) != python_module_code) continue;
+    modules[count] = (void *)python_frame_object(frame, python_layout.frame_locals);
+    count += modules[count] != NULL; /* its function has not begun */
+  }
+  return count;
+}
+
+static uintptr_t type_of(const void *object) { return (uintptr_t)python_at(object, OBJECT_TYPE); }
+
+/* What a thread has seen on its stack and not left since is there. The main thread, once it has come, may run functions
+** of Python here, and comes no second time meanwhile: from then on it alone can say. */
+static void look_at_stacks(void) {
+  void *modules[STACK_MAXIMUM];
+  if (!python_layout.version || !python_module_code) return;
+  void *first = python_api.first_thread(python_api.interpreter()), *thread;
+  for (thread = first; thread; thread = python_api.next_thread(thread)) {
+    if (thread == atomic_load(&coming) && thread != python_thread_state()) continue;
+    unsigned count = find_modules(python_frame_of_thread(thread), modules);
+    for (unsigned i = 0; i < count; i++) known_module_prove(thread, (uintptr_t)modules[i], type_of(modules[i]));
+  }
+  for (thread = first; thread; thread = python_api.next_thread(thread)) {
+    unsigned count = find_modules(python_frame_of_thread(thread), modules);
+    for (void *caller = NULL; count; caller = modules[count]) look(modules[--count], caller); /* frames refer to them */
+  }
+}
+
+static int by_address(const void *left, const void *right) {
+  const struct wanted_module *a = left, *b = right;
+  if (a->address != b->address) return a->address < b->address ? -1 : 1;
+  return (a->type > b->type) - (a->type < b->type);
+}
+
+/* Those that stand on no stack now. */
+static void search(struct wanted_module *missing, unsigned count) {
+  static void *found[WANTED_MAXIMUM];
+  void *objects = python_api.call(get_objects, NULL);
+  intptr_t size = objects ? python_api.list_size(objects) : 0;
+  qsort(missing, count, sizeof *missing, by_address);
+  memset(found, 0, count * sizeof *found);
+  for (intptr_t i = 0; i < size; i++) {
+    void *object = python_api.list_item(objects, i);
+    struct wanted_module key = {(uintptr_t)object, 0};
+    if (key.address < missing[0].address || key.address > missing[count - 1].address) continue;
+    key.type = type_of(object);
+    struct wanted_module *place = bsearch(&key, missing, count, sizeof *missing, by_address);
+    if (place) found[place - missing] = object; /* the list refers to it */
+  }
+  if (!objects) python_api.clear_error();
+  bool is_fruitless = true;
+  for (unsigned i = 0; i < count && objects; i++) {
+    if (!found[i]) continue;
+    const void *state = atomic_load(&coming);
+    if (state && state == python_thread_state() && module_facts_is_made(found[i]))
+      known_module_prove(state, missing[i].address, missing[i].type);
+    look(found[i], NULL);
+    is_fruitless = false;
+  }
+  if (objects) python_api.decrement(objects);
+  fruitless_pause_ms = !is_fruitless ? 0 : fruitless_pause_ms ? fruitless_pause_ms * 2 : SHORTEST_PAUSE_MS;
+  if (fruitless_pause_ms > LONGEST_PAUSE_MS) fruitless_pause_ms = LONGEST_PAUSE_MS;
+}
+
+static void search_in_time(bool is_last_time) {
+  static struct wanted_module missing[WANTED_MAXIMUM];
+  uint64_t start = now_ms();
+  if (!is_last_time && start < next_search_ms) return;
+  unsigned count = known_modules_take_wanted(missing, WANTED_MAXIMUM);
+  if (!count) return;
+  search(missing, count);
+  uint64_t end = now_ms(), pause = ++searches > FREE_CALLS ? (end - start) * SHARE : SHORTEST_PAUSE_MS;
+  if (pause < SHORTEST_PAUSE_MS) pause = SHORTEST_PAUSE_MS;
+  next_search_ms = end + (pause > fruitless_pause_ms ? pause : fruitless_pause_ms);
+}
+
+/* ---- Telling the hook. */
+
+static void tell(void) {
+  void *arguments = python_api.new_tuple(0);
+  void *start_arguments = arguments ? python_api.new_tuple(2, work, arguments) : NULL;
+  void *result = start_arguments ? python_api.call(start_thread, start_arguments) : NULL;
+  void *const owned[] = {arguments, start_arguments, result};
+  for (unsigned i = 0; i < sizeof owned / sizeof *owned; i++)
+    if (owned[i]) python_api.decrement(owned[i]);
+  if (!result) python_api.clear_error();
+}
+
+static void look_and_tell(void) {
+  if (!atomic_load(&is_ready)) return;
+  look_at_stacks();
+  search_in_time(false);
+  tell_numbers();
+  uint64_t now = now_ms();
+  pthread_mutex_lock(&module_discovery_lock);
+  has_news = news && python_api.list_size(news);
+  bool is_due = now >= next_work_ms && (has_news || (again_ms && now >= again_ms));
+  if (is_due) {
+    has_news = false;
+    again_ms = 0;
+    next_work_ms = now + SHORTEST_PAUSE_MS;
+  }
+  pthread_mutex_unlock(&module_discovery_lock);
+  if (is_due) tell();
+}
+
+/* Called by the interpreter on its main thread. */
+static int come(void *unused) {
+  (void)unused;
+  pthread_mutex_lock(&module_discovery_lock);
+  is_asked = false;
+  pthread_mutex_unlock(&module_discovery_lock);
+  void *state = python_thread_state ? python_thread_state() : NULL;
+  atomic_store(&main_state, state);
+  atomic_store(&coming, state);
+  look_and_tell();
+  atomic_store(&coming, NULL);
+  if (known_modules_expire(state) && capture_current_thread) thread_forget_modules(capture_current_thread);
+  return 0;
+}
+
+void module_discovery_take(void *list, bool is_last_time) {
+  if (is_last_time) {
+    look_at_stacks();
+    search_in_time(true);
+    tell_numbers();
+  }
+  void *taken = news;
+  news = NULL;
+  for (intptr_t i = 0, size = taken ? python_api.list_size(taken) : 0; i < size; i++)
+    if (python_api.append(list, python_api.list_item(taken, i))) python_api.clear_error();
+  if (taken) python_api.decrement(taken);
+}
+
+/* ---- Asking, without the GIL. */
+
+/* Whether the same call is pending already cannot be known for sure, and a second one costs little. */
+bool module_discovery_ask(void) {
+  return atomic_load_explicit(&is_ready, memory_order_relaxed) && python_api.add_pending_call(come, NULL) == 0;
+}
+
+bool module_discovery_is_main(uint32_t tid) {
+  void *state = atomic_load_explicit(&main_state, memory_order_relaxed);
+  return state ? state == python_thread_state() : tid == (uint32_t)getpid();
+}
+
+static bool wait_for(pthread_cond_t *condition, unsigned milliseconds) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += milliseconds * 1000000L;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  return pthread_cond_timedwait(condition, &module_discovery_lock, &until) == 0;
+}
+
+/* The looker needs the GIL, so a thread that has it cannot wait. */
+bool module_discovery_wait(void) {
+  if (!atomic_load_explicit(&is_ready, memory_order_relaxed)) return false;
+  bool can_wait = !python_api.has_gil();
+  pthread_mutex_lock(&module_discovery_lock);
+  uint64_t mine = ++questions, start = now_ms();
+  pthread_cond_signal(&wanted);
+  can_wait = can_wait && has_looker && waited_in_vain_ms < WAITS_MS;
+  while (can_wait && answers < mine && now_ms() - start < WAIT_MS) wait_for(&answered, WAIT_MS);
+  bool is_answered = answers >= mine;
+  if (can_wait && !is_answered) waited_in_vain_ms += now_ms() - start;
+  pthread_mutex_unlock(&module_discovery_lock);
+  return is_answered;
+}
+
+bool module_discovery_begin_looking(void) {
+  pthread_mutex_lock(&module_discovery_lock);
+  bool is_first = !has_looker;
+  has_looker = true;
+  pthread_mutex_unlock(&module_discovery_lock);
+  return is_first;
+}
+
+void module_discovery_look(void) {
+  while (atomic_load(&is_ready)) {
+    void *state = python_api.release_gil();
+    pthread_mutex_lock(&module_discovery_lock);
+    while (answers == questions) pthread_cond_wait(&wanted, &module_discovery_lock);
+    uint64_t asked = questions;
+    pthread_mutex_unlock(&module_discovery_lock);
+    python_api.take_gil(state);
+    look_and_tell();
+    pthread_mutex_lock(&module_discovery_lock);
+    answers = asked;
+    pthread_cond_broadcast(&answered);
+    pthread_mutex_unlock(&module_discovery_lock);
+  }
+}
+
+void module_discovery_tick(void) {
+  uint64_t now = now_ms();
+  bool are_wanted = known_modules_are_wanted();
+  pthread_mutex_lock(&module_discovery_lock);
+  bool is_due = (has_news && now >= next_work_ms) || (again_ms && now >= again_ms) ||
+                (are_wanted && now >= next_search_ms);
+  if (is_asked) is_due = false;
+  if (is_due) is_asked = true;
+  pthread_mutex_unlock(&module_discovery_lock);
+  if (!is_due || (atomic_load(&is_ready) && python_api.add_pending_call(come, NULL) == 0)) return;
+  pthread_mutex_lock(&module_discovery_lock);
+  is_asked = false;
+  pthread_mutex_unlock(&module_discovery_lock);
+}
+
+void module_discovery_again(unsigned milliseconds) {
+  pthread_mutex_lock(&module_discovery_lock);
+  again_ms = now_ms() + milliseconds;
+  pthread_mutex_unlock(&module_discovery_lock);
+}
+
+uint64_t module_discovery_lost(void) { return atomic_load(&news_lost); }
+
+/* ---- The end. */
+
+void module_discovery_stop(void) { atomic_store(&is_ready, false); }
+
+void module_discovery_reset(void) {
+  /* A forked child has no pending calls, and not the looker. What was news is the parent's. */
+  is_asked = has_looker = has_news = false;
+  news = NULL;
+  main_state = coming = NULL;
+  questions = answers = waited_in_vain_ms = 0;
+  next_search_ms = next_work_ms = again_ms = fruitless_pause_ms = 0;
+  searches = 0;
+  begin_conditions();
+}

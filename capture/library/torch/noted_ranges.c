@@ -1,0 +1,56 @@
+/* noted_ranges.c: see noted_ranges.h. A range is written when it ends, and refers to nothing before: so there is none
+** that is open, and nothing to be kept when the tables of its thread are emptied meanwhile. */
+#include "noted_ranges.h"
+
+#include "channel/thread_record.h"
+#include "python/python_frames.h"
+#include "recorder/clock.h"
+#include "recorder/gate.h"
+
+#include <string.h>
+
+static _Atomic bool is_armed;
+static bool records_stacks;
+
+void noted_ranges_arm(bool with_stacks) {
+  records_stacks = with_stacks && python_layout.version != 0;
+  atomic_store_explicit(&is_armed, true, memory_order_release);
+}
+
+void noted_ranges_disarm(void) { atomic_store_explicit(&is_armed, false, memory_order_relaxed); }
+
+uint64_t noted_range_begin(void) {
+  return atomic_load_explicit(&is_armed, memory_order_acquire) ? clock_ticks() : 0;
+}
+
+/* Fills name and node. Tables that fill up meanwhile are emptied: what was asked for before counts no more. */
+static bool describe(struct capture_thread *thread, const char *name, struct op_item *item) {
+  const uint8_t *frame = records_stacks ? python_current_frame() : NULL;
+  uint32_t length = (uint32_t)strnlen(name, NAME_MAXIMUM);
+  for (unsigned attempt = 0; attempt < 2; attempt++) {
+    uint32_t forgets = thread->changes.forgets;
+    item->node = frame ? python_stack_node(thread, frame, false) : 0;
+    item->head.id = thread_intern_name(thread, intern_hash(name, length), name, length);
+    if (forgets == thread->changes.forgets) return item->head.id != 0;
+  }
+  return false;
+}
+
+void noted_range_end(const char *name, uint64_t start_ticks) {
+  uint64_t end_ticks = clock_ticks();
+  if (!start_ticks || !atomic_load_explicit(&is_armed, memory_order_acquire)) return;
+  struct capture_thread *thread = capture_current_thread;
+  if (!thread && !(thread = thread_enter())) return;
+  struct op_item range = {.head = {ITEM_OP, SCOPE_USER, sizeof range / 16, 0},
+                          .start_ticks = start_ticks,
+                          .end_ticks = end_ticks,
+                          .sequence = -1,
+                          .owner = (uint16_t)thread->number};
+  struct op_item *item = describe(thread, name, &range) ? thread_reserve(thread, sizeof *item) : NULL;
+  if (!item) {
+    atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
+    return;
+  }
+  *item = range;
+  thread_commit(thread, sizeof *item);
+}

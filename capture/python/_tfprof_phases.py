@@ -1,0 +1,81 @@
+"""Notes what a training program is at where PyTorch marks no range: models that are put into evaluation mode and back,
+data loaders that begin anew, checkpoints that are written, and full garbage collections.  (Backward passes are seen by
+the library itself.)  Each becomes a range, in every step, whether its ops are recorded or not.
+
+What is noted happens a few times in an epoch; what happens in every step, such as model.train() while no model is in
+evaluation mode, costs no more than a call.
+"""
+
+import functools
+import gc
+import sys
+
+FULL_COLLECTION = 2  # the generation
+
+
+class Noting:
+    def __init__(self, library, torch):
+        import ctypes
+
+        self.torch = torch
+        self.begin_range, self.end_range = library.tfprof_capture_begin_range, library.tfprof_capture_end_range
+        self.begin_range.restype = ctypes.c_uint64
+        self.end_range.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
+        self.collection = 0  # when it began
+
+    def begin(self):
+        module = self.torch.nn.Module
+        module.train = self.noted_modes(module.train)
+        loaders = sys.modules.get("torch.utils.data.dataloader")
+        if loaders is not None:
+            loader = loaders.DataLoader
+            loader.__iter__ = self.noted(loader.__iter__, b"torch.utils.data.DataLoader.__iter__")
+        files = sys.modules.get("torch.serialization")
+        if files is not None and self.torch.save is files.save:
+            self.torch.save = files.save = self.noted(files.save, b"torch.save")
+        gc.callbacks.append(self.collected)
+
+    def noted(self, function, name):
+        begin_range, end_range = self.begin_range, self.end_range
+
+        @functools.wraps(function)
+        def call(*arguments, **keywords):
+            start = begin_range()
+            try:
+                return function(*arguments, **keywords)
+            finally:
+                end_range(name, start)
+
+        return call
+
+    # ---- Modes. However a model is put into evaluation mode, by its own eval(), as those of transformers have, by
+    # ---- train(False) or by a trainer, it comes to Module.train(), which calls itself for each of the model's modules:
+    # ---- the outermost call is noted, and the one that puts a model back only while one is in evaluation mode.
+
+    def noted_modes(self, function):
+        into_evaluation = self.noted(function, b"torch.nn.Module.eval")
+        into_training = self.noted(function, b"torch.nn.Module.train")
+        is_evaluating = is_within = False
+
+        @functools.wraps(function)
+        def train(self, mode=True):
+            nonlocal is_evaluating, is_within
+            if is_within or (mode and not is_evaluating):
+                return function(self, mode)
+            is_evaluating, is_within = not mode, True
+            try:
+                return (into_training if mode else into_evaluation)(self, mode)
+            finally:
+                is_within = False
+
+        return train
+
+    # ---- Garbage.
+
+    def collected(self, phase, about):
+        if about["generation"] != FULL_COLLECTION:
+            return
+        if phase == "start":
+            self.collection = self.begin_range()
+        else:
+            self.end_range(b"gc.collect", self.collection)

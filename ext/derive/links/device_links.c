@@ -1,0 +1,165 @@
+/* device_links.c: from work on a device to the call that launched it, and through it to the op and the step.
+**
+** Call and work carry the same correlation.  Of a call that launched a graph there are many kernels (1:N); work without
+** a call (launched before the recording began) keeps the op that its own op_correlation names.  What the source writes
+** as op of a kernel is otherwise not asked: it is that of the call.
+*/
+#include "derive/match.h"
+#include "derive/passes.h"
+
+#include <stdlib.h>
+
+struct link_columns {
+  uint16_t table, correlation, op_correlation, start; /* read */
+  uint16_t call, op, step;                            /* written */
+  int delay;                                          /* written, -1: no such column */
+};
+#define TABLE(table, delay_column) \
+  {TABLE_##table, COLUMN_##table##_correlation, COLUMN_##table##_op_correlation, COLUMN_##table##_start_ns, \
+   COLUMN_##table##_api_call_id, COLUMN_##table##_op_id, COLUMN_##table##_step_id, delay_column}
+static const struct link_columns tables[] = {TABLE(kernels, COLUMN_kernels_launch_delay_ns), TABLE(transfers, -1),
+                                             TABLE(syncs, -1)};
+#undef TABLE
+enum { TABLES = sizeof tables / sizeof *tables };
+
+/* What calls and ops have, by row. */
+struct launchers {
+  struct match calls, ops;
+  bool has_ops; /* that of ops is made: few profiles have work without a call */
+  uint32_t *call_ops, *call_steps, *op_steps;
+  int64_t *call_ends;
+};
+
+struct links {
+  uint32_t *calls, *ops, *steps;
+  int64_t *delays;
+};
+
+static enum tfprof_status set_all(struct profile *profile, const struct link_columns *c, const struct links *l,
+                                  struct tfprof_error *error) {
+  enum tfprof_status status = derive_set_references(profile, c->table, c->call, l->calls, error);
+  if (!status) status = derive_set_references(profile, c->table, c->op, l->ops, error);
+  if (!status) status = derive_set_references(profile, c->table, c->step, l->steps, error);
+  if (!status && c->delay >= 0) status = derive_set_integers(profile, c->table, (unsigned)c->delay, l->delays, error);
+  return status;
+}
+
+static enum tfprof_status find_op(struct profile *profile, struct launchers *from, int64_t number, uint32_t *op,
+                                  struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  if (!from->has_ops) {
+    from->has_ops = true;
+    status = match_make(&from->ops, profile, TABLE_ops, COLUMN_ops_correlation, error);
+    if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_step_id, &from->op_steps, error);
+  }
+  *op = status ? NO_ROW : match_find(&from->ops, number);
+  return status;
+}
+
+static enum tfprof_status link_block(struct profile *profile, const struct link_columns *c,
+                                     const struct segment *segment, uint32_t first, uint32_t count,
+                                     struct launchers *from, const struct links *l, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  int64_t numbers[ROWS_BLOCK], op_numbers[ROWS_BLOCK], starts[ROWS_BLOCK];
+  derive_integers(segment->columns[c->correlation], first, count, numbers);
+  derive_integers(segment->columns[c->op_correlation], first, count, op_numbers);
+  derive_integers(segment->columns[c->start], first, count, starts);
+  for (uint32_t i = 0; i < count && !status; i++) {
+    uint32_t row = (uint32_t)segment->first_row + first + i;
+    uint32_t call = numbers[i] == NO_VALUE || numbers[i] == 0 ? NO_ROW : match_find(&from->calls, numbers[i]);
+    if (call != NO_ROW) {
+      l->calls[row] = call;
+      l->ops[row] = from->call_ops[call];
+      l->steps[row] = from->call_steps[call];
+      /* Times are below 2^62 in every source, but nobody has checked these sums. */
+      if (starts[i] != NO_VALUE && from->call_ends[call] != NO_VALUE &&
+          __builtin_sub_overflow(starts[i], from->call_ends[call], &l->delays[row])) {
+        l->delays[row] = NO_VALUE;
+      }
+    } else if (op_numbers[i] != NO_VALUE && op_numbers[i] != 0 && op_numbers[i] != numbers[i]) {
+      uint32_t op;
+      status = find_op(profile, from, op_numbers[i], &op, error);
+      l->ops[row] = op;
+      if (op != NO_ROW) l->steps[row] = from->op_steps[op];
+    }
+  }
+  return status;
+}
+
+static enum tfprof_status link_rows(struct profile *profile, const struct link_columns *c, struct launchers *from,
+                                    struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[c->table];
+  uint32_t rows;
+  enum tfprof_status status = derive_row_count(profile, c->table, &rows, error);
+  if (status || !rows) return status;
+  struct links l = {scratch_allocate((size_t)rows * sizeof *l.calls), scratch_allocate((size_t)rows * sizeof *l.ops),
+                    scratch_allocate((size_t)rows * sizeof *l.steps),
+                    scratch_allocate((size_t)rows * sizeof *l.delays)};
+  if (!l.calls || !l.ops || !l.steps || !l.delays) status = error_no_memory(error);
+  for (uint32_t i = 0; i < rows && !status; i++) {
+    l.calls[i] = l.ops[i] = l.steps[i] = NO_ROW;
+    l.delays[i] = NO_VALUE;
+  }
+  for (size_t s = 0; s < content->segment_count && !status; s++) {
+    const struct segment *segment = content->segments[s];
+    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
+      uint32_t count = derive_block_rows(segment, first);
+      status = link_block(profile, c, segment, first, count, from, &l, error);
+      if (!status) status = derive_poll(profile, error);
+    }
+  }
+  if (!status) status = set_all(profile, c, &l, error);
+  scratch_free(l.calls);
+  scratch_free(l.ops);
+  scratch_free(l.steps);
+  scratch_free(l.delays);
+  return status;
+}
+
+static enum tfprof_status run_device_links(struct profile *profile, struct tfprof_error *error) {
+  struct launchers from = {.has_ops = false};
+  enum tfprof_status status = TFPROF_OK;
+  bool has_rows = false;
+  for (unsigned i = 0; i < TABLES; i++) has_rows |= profile->tables[tables[i].table].rows > 0;
+  if (!has_rows) return status;
+  status = match_make(&from.calls, profile, TABLE_api_calls, COLUMN_api_calls_correlation, error);
+  if (!status) status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_op_id, &from.call_ops, error);
+  if (!status)
+    status = derive_all_references(profile, TABLE_api_calls, COLUMN_api_calls_step_id, &from.call_steps, error);
+  if (!status) status = derive_all_integers(profile, TABLE_api_calls, COLUMN_api_calls_end_ns, &from.call_ends, error);
+  for (unsigned i = 0; i < TABLES && !status; i++) status = link_rows(profile, &tables[i], &from, error);
+  match_free(&from.calls);
+  match_free(&from.ops);
+  scratch_free(from.call_ops);
+  scratch_free(from.call_steps);
+  scratch_free(from.call_ends);
+  scratch_free(from.op_steps);
+  return status;
+}
+
+#define READS(table) \
+  {TABLE_##table, COLUMN_##table##_correlation}, {TABLE_##table, COLUMN_##table##_op_correlation}, \
+      {TABLE_##table, COLUMN_##table##_start_ns}
+#define WRITES(table) \
+  {TABLE_##table, COLUMN_##table##_api_call_id}, {TABLE_##table, COLUMN_##table##_op_id}, \
+      {TABLE_##table, COLUMN_##table##_step_id}
+
+const struct derive_pass derive_device_links = {
+    .name = "links of devices",
+    .summary = "The launching call of kernels, transfers and waits by correlation, and its op and step.",
+    .makes_table = -1,
+    .reads = {{TABLE_api_calls, COLUMN_api_calls_correlation},
+              {TABLE_api_calls, COLUMN_api_calls_op_id},
+              {TABLE_api_calls, COLUMN_api_calls_step_id},
+              {TABLE_api_calls, COLUMN_api_calls_end_ns},
+              {TABLE_ops, COLUMN_ops_correlation},
+              {TABLE_ops, COLUMN_ops_step_id},
+              READS(kernels),
+              READS(transfers),
+              READS(syncs)},
+    .writes = {WRITES(kernels),
+               WRITES(transfers),
+               WRITES(syncs),
+               {TABLE_kernels, COLUMN_kernels_launch_delay_ns}},
+    .run = run_device_links,
+};

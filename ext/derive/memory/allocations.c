@@ -1,0 +1,267 @@
+/* allocations.c: the table allocations, memory_events.allocation_id and op_id, from allocations and releases as they
+** happened.
+**
+** Events are gone through in the order of time, those of one time in the order of the source.  An allocation stands
+** under its device and address until a release of the same address closes it; an address that is given out again while
+** it still stands closes the older one as well, whose release was not recorded.  A release without an allocation is an
+** allocation from before the recording: its allocated_ns is NULL.  Events without an address (libkineto before 2022)
+** cannot be paired: each allocation stays open, releases pair with nothing.  Where the event itself tells what the
+** memory is for instead, it is a change of a sum and no allocation.
+**
+** The op is the innermost on the event's thread at that time.
+*/
+#include "derive/match.h"
+#include "derive/passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct event {
+  int64_t time, bytes, address;
+  uint32_t row, device, thread, op;
+  string_id allocator;
+  enum { ALLOCATE, RELEASE, OTHER } kind;
+};
+
+struct allocation { uint32_t opened, closed; }; /* index of event; NO_ROW: none */
+
+struct work {
+  struct event *events; /* by time */
+  uint32_t count;
+  struct allocation *made;
+  uint32_t made_count;
+  uint32_t *of_event, *ops; /* allocation and op by row of memory_events */
+};
+
+static int compare_events(const void *a, const void *b) {
+  const struct event *x = a, *y = b;
+  if (x->time != y->time) return x->time < y->time ? -1 : 1;
+  return x->row < y->row ? -1 : x->row > y->row;
+}
+
+static enum tfprof_status collect_allocations(struct profile *profile, struct work *w, uint32_t rows,
+                                              struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[TABLE_memory_events];
+  string_id allocate = derive_known_text(profile, "allocate"), release = derive_known_text(profile, "release");
+  uint32_t devices, threads;
+  enum tfprof_status status = derive_row_count(profile, TABLE_devices, &devices, error);
+  if (!status) status = derive_row_count(profile, TABLE_threads, &threads, error);
+  bool is_sorted = true;
+  w->events = scratch_allocate((size_t)rows * sizeof *w->events);
+  if (!status && !w->events) status = error_no_memory(error);
+  for (size_t s = 0; s < content->segment_count && !status; s++) {
+    const struct segment *segment = content->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = derive_block_rows(segment, first);
+      int64_t times[ROWS_BLOCK], bytes[ROWS_BLOCK], addresses[ROWS_BLOCK];
+      uint32_t device[ROWS_BLOCK], thread[ROWS_BLOCK];
+      string_id kinds[ROWS_BLOCK], allocators[ROWS_BLOCK], regions[ROWS_BLOCK];
+      derive_integers(segment->columns[COLUMN_memory_events_time_ns], first, count, times);
+      derive_integers(segment->columns[COLUMN_memory_events_bytes], first, count, bytes);
+      derive_integers(segment->columns[COLUMN_memory_events_address], first, count, addresses);
+      derive_references(segment->columns[COLUMN_memory_events_device_id], first, count, devices, device);
+      derive_references(segment->columns[COLUMN_memory_events_thread], first, count, threads, thread);
+      derive_texts(segment->columns[COLUMN_memory_events_kind], first, count, kinds);
+      derive_texts(segment->columns[COLUMN_memory_events_allocator], first, count, allocators);
+      derive_texts(segment->columns[COLUMN_memory_events_region], first, count, regions);
+      for (uint32_t i = 0; i < count; i++) {
+        bool is_sum = regions[i] && addresses[i] == NO_VALUE;
+        if (times[i] == NO_VALUE || bytes[i] == NO_VALUE) continue;
+        struct event event = {.time = times[i],
+                              .bytes = bytes[i],
+                              .address = addresses[i],
+                              .row = (uint32_t)segment->first_row + first + i,
+                              .device = device[i],
+                              .thread = thread[i],
+                              .op = NO_ROW,
+                              .allocator = allocators[i],
+                              .kind = is_sum                 ? OTHER
+                                      : kinds[i] == allocate ? ALLOCATE
+                                      : kinds[i] == release  ? RELEASE
+                                                             : OTHER};
+        if (w->count && times[i] < w->events[w->count - 1].time) is_sorted = false;
+        w->events[w->count++] = event;
+      }
+    }
+  }
+  if (!status && !is_sorted) qsort(w->events, w->count, sizeof *w->events, compare_events);
+  return status;
+}
+
+/* Innermost ops, by one sweep of each thread. */
+static enum tfprof_status find_ops(struct profile *profile, struct work *w, struct tfprof_error *error) {
+  uint32_t op_count, *threads = NULL, *stack = NULL, depth = 0, lane = NO_ROW;
+  int64_t *starts = NULL, *ends = NULL;
+  struct lane_span *spans = NULL, *moments = NULL;
+  size_t span_count = 0, moment_count = 0, next = 0;
+  enum tfprof_status status = derive_row_count(profile, TABLE_ops, &op_count, error);
+  if (status || !op_count) return status;
+  status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_start_ns, &starts, error);
+  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_end_ns, &ends, error);
+  if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_thread_id, &threads, error);
+  spans = scratch_allocate((size_t)op_count * sizeof *spans);
+  stack = scratch_allocate((size_t)op_count * sizeof *stack);
+  moments = scratch_allocate((size_t)w->count * sizeof *moments);
+  if (!status && (!spans || !stack || !moments)) status = error_no_memory(error);
+  for (uint32_t op = 0; op < op_count && !status; op++) {
+    if (threads[op] == NO_ROW || starts[op] == NO_VALUE || ends[op] == NO_VALUE || ends[op] < starts[op]) continue;
+    spans[span_count++] = (struct lane_span){starts[op], ends[op], threads[op], op};
+  }
+  for (uint32_t i = 0; i < w->count && !status; i++) {
+    const struct event *event = &w->events[i];
+    if (event->thread != NO_ROW)
+      moments[moment_count++] = (struct lane_span){event->time, event->time, event->thread, i};
+  }
+  if (!status) status = lane_span_sort(spans, span_count, error);
+  if (!status) status = lane_span_sort(moments, moment_count, error);
+  for (size_t i = 0; i < moment_count && !status; i++) {
+    if (moments[i].lane != lane) {
+      lane = moments[i].lane;
+      depth = 0;
+      while (next < span_count && spans[next].lane < lane) next++;
+    }
+    for (; next < span_count && spans[next].lane == lane && spans[next].start <= moments[i].start; next++) {
+      while (depth && ends[stack[depth - 1]] <= spans[next].start) depth--;
+      stack[depth++] = spans[next].row;
+    }
+    while (depth && ends[stack[depth - 1]] < moments[i].start) depth--;
+    if (!depth) continue;
+    w->events[moments[i].row].op = stack[depth - 1];
+    w->ops[w->events[moments[i].row].row] = stack[depth - 1];
+  }
+  scratch_free(starts);
+  scratch_free(ends);
+  scratch_free(threads);
+  scratch_free(spans);
+  scratch_free(stack);
+  scratch_free(moments);
+  return status;
+}
+
+struct slot {
+  int64_t address;
+  uint32_t device, allocation;
+}; /* allocation + 1; 0: free. Closed ones stay, marked by NO_ROW */
+
+static enum tfprof_status pair(struct work *w, struct tfprof_error *error) {
+  uint64_t mask = 15;
+  while (mask < (uint64_t)w->count * 2) mask = mask * 2 + 1;
+  struct slot *slots = scratch_allocate_zeroed((size_t)mask + 1, sizeof *slots);
+  w->made = scratch_allocate((size_t)w->count * sizeof *w->made);
+  if (!slots || !w->made) {
+    scratch_free(slots);
+    return error_no_memory(error);
+  }
+  for (uint32_t i = 0; i < w->count; i++) {
+    const struct event *event = &w->events[i];
+    struct slot *slot = NULL;
+    bool is_release = event->kind == RELEASE;
+    if (event->kind == OTHER) continue;
+    if (event->address != NO_VALUE) {
+      uint64_t hash = ((uint64_t)event->address ^ event->device) * UINT64_C(0x9e3779b97f4a7c15),
+               at = (hash ^ hash >> 29) & mask;
+      while (slots[at].allocation && (slots[at].address != event->address || slots[at].device != event->device))
+        at = (at + 1) & mask;
+      slot = &slots[at];
+    }
+    uint32_t open = slot && slot->allocation && slot->allocation != NO_ROW ? slot->allocation - 1 : NO_ROW;
+    if (is_release && open != NO_ROW) {
+      w->made[open].closed = i;
+      w->of_event[event->row] = open;
+      slot->allocation = NO_ROW;
+      continue;
+    }
+    if (is_release && !slot) continue;
+    w->made[w->made_count] = is_release ? (struct allocation){NO_ROW, i} : (struct allocation){i, NO_ROW};
+    w->of_event[event->row] = w->made_count++;
+    if (slot) *slot = (struct slot){event->address, event->device, is_release ? NO_ROW : w->made_count};
+  }
+  scratch_free(slots);
+  return TFPROF_OK;
+}
+
+static enum tfprof_status set_allocation_columns(struct profile *profile, const struct work *w,
+                                                 struct tfprof_error *error) {
+  uint32_t *references = scratch_allocate(((size_t)w->made_count + 1) * sizeof *references);
+  string_id *texts = scratch_allocate(((size_t)w->made_count + 1) * sizeof *texts);
+  int64_t *integers = scratch_allocate(((size_t)w->made_count + 1) * sizeof *integers);
+  enum tfprof_status status = references && texts && integers ? TFPROF_OK : error_no_memory(error);
+#define EACH(kind, array, column, expression) \
+  for (uint32_t i = 0; i < w->made_count && !status; i++) { \
+    const struct event *opened = w->made[i].opened == NO_ROW ? NULL : &w->events[w->made[i].opened]; \
+    const struct event *closed = w->made[i].closed == NO_ROW ? NULL : &w->events[w->made[i].closed]; \
+    const struct event *any = opened ? opened : closed; \
+    (void)closed, (void)any; \
+    array[i] = (expression); \
+  } \
+  if (!status) status = derive_set_##kind(profile, TABLE_allocations, COLUMN_allocations_##column, array, error)
+  EACH(integers, integers, address, any->address);
+  EACH(integers, integers, bytes, opened ? opened->bytes : (int64_t)(0 - (uint64_t)closed->bytes));
+  EACH(integers, integers, allocated_ns, opened ? opened->time : NO_VALUE);
+  EACH(integers, integers, released_ns, closed ? closed->time : NO_VALUE);
+  EACH(references, references, device_id, any->device);
+  EACH(references, references, thread_id, opened ? opened->thread : NO_ROW);
+  EACH(references, references, op_id, opened ? opened->op : NO_ROW);
+  EACH(references, references, release_op_id, closed ? closed->op : NO_ROW);
+  EACH(texts, texts, allocator, any->allocator);
+#undef EACH
+  scratch_free(texts);
+  scratch_free(references);
+  scratch_free(integers);
+  return status;
+}
+
+static enum tfprof_status run_allocations(struct profile *profile, struct tfprof_error *error) {
+  struct work w = {0};
+  uint32_t rows;
+  enum tfprof_status status = derive_row_count(profile, TABLE_memory_events, &rows, error);
+  if (status || !rows) return status;
+  w.of_event = scratch_allocate((size_t)rows * 2 * sizeof *w.of_event);
+  if (!w.of_event) return error_no_memory(error);
+  w.ops = w.of_event + rows;
+  memset(w.of_event, 0xff, (size_t)rows * 2 * sizeof *w.of_event); /* NO_ROW */
+  status = collect_allocations(profile, &w, rows, error);
+  if (!status && w.count) {
+    bool makes_allocations = profile->tables[TABLE_allocations].is_made; /* or the source knows them */
+    status = find_ops(profile, &w, error);
+    if (!status && makes_allocations) status = pair(&w, error);
+    if (!status && makes_allocations) status = derive_make_table(profile, TABLE_allocations, w.made_count, error);
+    if (!status && w.made_count) status = set_allocation_columns(profile, &w, error);
+    if (!status) {
+      status =
+          derive_set_references(profile, TABLE_memory_events, COLUMN_memory_events_allocation_id, w.of_event, error);
+    }
+    if (!status)
+      status = derive_set_references(profile, TABLE_memory_events, COLUMN_memory_events_op_id, w.ops, error);
+  }
+  scratch_free(w.events);
+  scratch_free(w.made);
+  scratch_free(w.of_event);
+  return status;
+}
+
+static bool is_idle(const struct profile *profile) {
+  return profile->tables[TABLE_memory_events].segment_count == 0;
+}
+
+const struct derive_pass derive_allocations = {
+    .name = "allocations",
+    .summary = "Allocations and releases of one address paired in the order of time, with the ops that did them.",
+    .makes_table = TABLE_allocations,
+    .is_idle = is_idle,
+    .reads = {{TABLE_memory_events, COLUMN_memory_events_time_ns},
+              {TABLE_memory_events, COLUMN_memory_events_kind},
+              {TABLE_memory_events, COLUMN_memory_events_bytes},
+              {TABLE_memory_events, COLUMN_memory_events_address},
+              {TABLE_memory_events, COLUMN_memory_events_device_id},
+              {TABLE_memory_events, COLUMN_memory_events_thread},
+              {TABLE_memory_events, COLUMN_memory_events_allocator},
+              {TABLE_memory_events, COLUMN_memory_events_region},
+              {TABLE_ops, COLUMN_ops_start_ns},
+              {TABLE_ops, COLUMN_ops_end_ns},
+              {TABLE_ops, COLUMN_ops_thread_id}},
+    .writes = {{TABLE_memory_events, COLUMN_memory_events_allocation_id},
+               {TABLE_memory_events, COLUMN_memory_events_op_id}},
+    .run = run_allocations,
+    .is_alone = true,
+};

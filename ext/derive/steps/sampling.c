@@ -1,0 +1,95 @@
+/* sampling.c: see sampling.h. */
+#include "derive/steps/sampling.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static bool add_change(struct sampling_changes *changes, int64_t time, double value) {
+  if (changes->count == changes->capacity) {
+    uint32_t capacity = changes->capacity ? changes->capacity * 2 : 64;
+    int64_t *times = scratch_resize(changes->times, capacity * sizeof *times);
+    if (!times) return false;
+    changes->times = times;
+    double *values = scratch_resize(changes->values, capacity * sizeof *values);
+    if (!values) return false;
+    changes->values = values;
+    changes->capacity = capacity;
+  }
+  /* The writer wrote them in order; a damaged file need not have them so. */
+  uint32_t place = changes->count++;
+  for (; place && changes->times[place - 1] > time; place--) {
+    changes->times[place] = changes->times[place - 1];
+    changes->values[place] = changes->values[place - 1];
+  }
+  changes->times[place] = time;
+  changes->values[place] = value;
+  return true;
+}
+
+static enum tfprof_status load_counter(struct sampling_changes *changes, const struct profile *profile,
+                                       const char *counter, struct tfprof_error *error) {
+  const struct profile_table *counters = &profile->tables[TABLE_counters];
+  string_id name = derive_known_text(profile, counter);
+  if (!name) return TFPROF_OK;
+  for (size_t s = 0; s < counters->segment_count; s++) {
+    const struct segment *segment = counters->segments[s];
+    const struct column *names = segment->columns[COLUMN_counters_name],
+                        *values = segment->columns[COLUMN_counters_value];
+    uint32_t row = derive_find_text(names, 0, name);
+    for (; row < segment->rows; row = derive_find_text(names, row + 1, name)) {
+      int64_t time;
+      derive_integers(segment->columns[COLUMN_counters_time_ns], row, 1, &time);
+      if (time == NO_VALUE || column_is_null(values, row)) continue;
+      if (!add_change(changes, time, column_real(values, row))) return error_no_memory(error);
+    }
+  }
+  return TFPROF_OK;
+}
+
+enum tfprof_status sampling_load(struct sampling *sampling, const struct profile *profile, struct tfprof_error *error) {
+  *sampling = (struct sampling){.recorded = {.count = 0}};
+  enum tfprof_status status = load_counter(&sampling->recorded, profile, "capture_ops_recorded", error);
+  if (!status) status = load_counter(&sampling->interval, profile, "capture_ops_interval", error);
+  return status ? status : load_counter(&sampling->cost, profile, "capture_op_cost", error);
+}
+
+static void free_changes(struct sampling_changes *changes) {
+  scratch_free(changes->times);
+  scratch_free(changes->values);
+}
+
+void sampling_free(struct sampling *sampling) {
+  free_changes(&sampling->recorded);
+  free_changes(&sampling->interval);
+  free_changes(&sampling->cost);
+  *sampling = (struct sampling){.recorded = {.count = 0}};
+}
+
+/* The last change at or before the time; -1: none. */
+static int64_t change_at(const struct sampling_changes *changes, int64_t time) {
+  uint32_t low = 0, high = changes->count; /* times[low - 1] <= time < times[high] */
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (changes->times[middle] <= time) low = middle + 1; else high = middle;
+  }
+  return (int64_t)low - 1;
+}
+
+bool sampling_covers(const struct sampling *sampling, int64_t start, int64_t end) {
+  const struct sampling_changes *changes = &sampling->recorded;
+  int64_t change = change_at(changes, start);
+  if (change < 0 || changes->values[change] == 0) return false;
+  for (uint32_t i = (uint32_t)change + 1; i < changes->count && changes->times[i] < end; i++) {
+    if (changes->values[i] == 0) return false;
+  }
+  return true;
+}
+
+int64_t sampling_interval_at(const struct sampling *sampling, int64_t time) {
+  return change_at(&sampling->interval, time);
+}
+
+double sampling_op_cost(const struct sampling *sampling) {
+  const struct sampling_changes *cost = &sampling->cost;
+  return cost->count ? cost->values[cost->count - 1] : NAN;
+}

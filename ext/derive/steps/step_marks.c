@@ -1,0 +1,173 @@
+/* step_marks.c: steps.ops_recorded, steps.is_warmup, steps.sample_weight and steps.recording_ns, for steps of any
+** origin.
+**
+** ops_recorded.  A recording may leave the ops of most steps out and keep only the ranges that mark steps.  Where the
+** recorder says when it recorded ops (sampling.h), the ops of a step were recorded when they were so from its start to
+** its end; elsewhere when at least one op of another category than `user` began in it.  NULL in a profile without ops.
+**
+** sample_weight.  For how many steps one speaks: step_weights.h.  0: others speak for the step; NULL: none does.
+**
+** recording_ns.  The ops that began in the step, times what recording one takes where the recorder tells it; but no
+** more than half of what the step took, which it never is.
+**
+** is_warmup.  A recording of our own begins with the program, so its first steps allocate memory, choose algorithms
+** and fill caches.  The first three are warm-up; but never more than half of all steps, nor more than half of those
+** whose ops were recorded, so that a short run is not left without statistics: of 5 steps 2 are, of a single one
+** none.  A trace that another profiler took is a window that its user chose after a warm-up: none of its steps is
+** left out.
+*/
+#include "derive/passes.h"
+#include "derive/steps/sampling.h"
+#include "derive/steps/step_lookup.h"
+#include "derive/steps/step_weights.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARMUP_STEPS = 3, FEW = 128 };
+
+/* How many ops began in each step, or only whether any did. */
+static enum tfprof_status count_ops(struct profile *profile, struct step_lookup *lookup, bool only_whether,
+                                    int64_t *counts, struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  string_id user = derive_known_text(profile, "user");
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += FEW) {
+      uint32_t count = segment->rows - first < FEW ? segment->rows - first : FEW;
+      string_id categories[FEW];
+      int64_t starts[FEW], earliest, latest;
+      uint32_t only;
+      derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
+      if (derive_range(starts, count, &earliest, &latest) && step_lookup_is_one(lookup, earliest, latest, &only) &&
+          (only == NO_ROW || (only_whether && counts[only]))) {
+        continue; /* nothing new here, which is so most of the time */
+      }
+      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
+      for (uint32_t i = 0; i < count; i++) {
+        if (categories[i] == user || starts[i] == NO_VALUE) continue;
+        uint32_t step = step_lookup_find(lookup, starts[i]);
+        if (step != NO_ROW) counts[step] = only_whether ? 1 : counts[step] + 1;
+      }
+    }
+    enum tfprof_status status = derive_poll(profile, error);
+    if (status) return status;
+  }
+  return TFPROF_OK;
+}
+
+struct step_start {
+  int64_t start;
+  uint32_t step;
+};
+
+static int marks_by_start(const void *left, const void *right) {
+  const struct step_start *a = left, *b = right;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->step < b->step ? -1 : a->step > b->step;
+}
+
+/* How many of the first steps in `order` are warm-up. */
+static uint32_t count_warmup(const struct step_start *order, uint32_t count, const int64_t *recorded) {
+  uint32_t all_recorded = 0, warmup = 0, warmup_recorded = 0;
+  for (uint32_t i = 0; i < count; i++) all_recorded += recorded[i] == 1;
+  while (warmup < WARMUP_STEPS && warmup < count / 2) {
+    warmup_recorded += recorded[order[warmup].step] == 1;
+    if (warmup_recorded > all_recorded / 2) break;
+    warmup++;
+  }
+  return warmup;
+}
+
+static void find_covered(const struct sampling *sampling, const int64_t *starts, const int64_t *ends, uint32_t count,
+                         int64_t *recorded) {
+  for (uint32_t i = 0; i < count; i++) {
+    recorded[i] = starts[i] != NO_VALUE && ends[i] != NO_VALUE && sampling_covers(sampling, starts[i], ends[i]);
+  }
+}
+
+/* From how many ops the steps have; NO_VALUE where nothing tells what one takes. */
+static void find_costs(const struct sampling *sampling, const int64_t *starts, const int64_t *ends, uint32_t count,
+                       int64_t *costs) {
+  double of_op = sampling_op_cost(sampling);
+  for (uint32_t i = 0; i < count; i++) {
+    double cost = (double)costs[i] * of_op, most = ((double)ends[i] - (double)starts[i]) / 2;
+    if (!(cost >= 0) || starts[i] == NO_VALUE || !(most >= 0)) costs[i] = NO_VALUE;
+    else costs[i] = (int64_t)(cost > most ? most : cost);
+  }
+}
+
+static enum tfprof_status run_step_marks(struct profile *profile, struct tfprof_error *error) {
+  struct step_lookup lookup;
+  struct step_start *order = NULL;
+  struct sampling sampling = {.recorded = {.count = 0}};
+  int64_t *starts = NULL, *ends = NULL, *recorded = NULL, *warmup = NULL, *costs = NULL;
+  double *weights = NULL;
+  uint32_t count, *rows = NULL;
+  enum tfprof_status status = derive_row_count(profile, TABLE_steps, &count, error);
+  if (status || count == 0) return status;
+  status = step_lookup_of_profile(&lookup, profile, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
+  if (!status) status = derive_all_integers(profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
+  if (!status) status = sampling_load(&sampling, profile, error);
+  if (!status) {
+    weights = scratch_allocate_zeroed(count, sizeof *weights);
+    recorded = scratch_allocate_zeroed(count, sizeof *recorded);
+    warmup = scratch_allocate_zeroed(count, sizeof *warmup);
+    costs = scratch_allocate_zeroed(count, sizeof *costs);
+    order = scratch_allocate(count * sizeof *order);
+    rows = scratch_allocate(count * sizeof *rows);
+    if (!recorded || !warmup || !costs || !order || !rows || !weights) status = error_no_memory(error);
+  }
+  if (!status && sampling.recorded.count) find_covered(&sampling, starts, ends, count, recorded);
+  else if (!status) status = count_ops(profile, &lookup, true, recorded, error);
+  if (!status && sampling.cost.count) status = count_ops(profile, &lookup, false, costs, error);
+  if (!status) {
+    for (uint32_t i = 0; i < count; i++) order[i] = (struct step_start){starts[i], i};
+    qsort(order, count, sizeof *order, marks_by_start);
+    bool is_from_beginning = strcmp(profile->source->format, "tfprof") == 0;
+    uint32_t left_out = is_from_beginning ? count_warmup(order, count, recorded) : 0;
+    for (uint32_t i = 0; i < left_out; i++) warmup[order[i].step] = 1;
+    if (profile->tables[TABLE_ops].segment_count) {
+      status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_ops_recorded, recorded, error);
+    }
+    if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_is_warmup, warmup, error);
+    for (uint32_t i = 0; i < count; i++) rows[i] = order[i].step;
+    find_costs(&sampling, starts, ends, count, costs);
+    const struct step_facts facts = {count, rows, starts, ends, recorded, warmup, costs};
+    if (!status) status = step_weights_find(&facts, &sampling, weights, error);
+    if (!status) status = derive_set_reals(profile, TABLE_steps, COLUMN_steps_sample_weight, weights, error);
+    if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_recording_ns, costs, error);
+  }
+  sampling_free(&sampling);
+  scratch_free(order);
+  scratch_free(rows);
+  scratch_free(starts);
+  scratch_free(ends);
+  scratch_free(weights);
+  scratch_free(recorded);
+  scratch_free(warmup);
+  scratch_free(costs);
+  step_lookup_free(&lookup);
+  return status;
+}
+
+const struct derive_pass derive_step_marks = {
+    .name = "kinds of steps",
+    .summary = "Which steps have their ops, for how many each speaks, and which are warm-up, the first three at most.",
+    .makes_table = -1,
+    .reads = {{TABLE_steps, COLUMN_steps_start_ns},
+              {TABLE_steps, COLUMN_steps_end_ns},
+              {TABLE_ops, COLUMN_ops_category},
+              {TABLE_ops, COLUMN_ops_start_ns},
+              {TABLE_counters, COLUMN_counters_name},
+              {TABLE_counters, COLUMN_counters_time_ns},
+              {TABLE_counters, COLUMN_counters_value}},
+    .writes = {{TABLE_steps, COLUMN_steps_is_warmup},
+               {TABLE_steps, COLUMN_steps_ops_recorded},
+               {TABLE_steps, COLUMN_steps_sample_weight},
+               {TABLE_steps, COLUMN_steps_recording_ns}},
+    .run = run_step_marks,
+    .is_alone = true,
+};

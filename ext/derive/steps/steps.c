@@ -1,0 +1,534 @@
+/* steps.c: the table steps, from what the program marked or from when its optimizers stepped.
+**
+** Marks.  Rows of category `user` named tfprof.step#N are steps that the program marked with tfprof.step(N) (origin
+** user), and those named ProfilerStep#N such that the user's own profiler marked (origin profiler); name, number and
+** span are taken as they are.  Of several threads with marks the one with the most counts.  Who marks the end of an
+** iteration begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it
+** on its thread though some did in the step before.  Where the recording left the ops of the last one out, only ranges
+** are looked at.
+**
+** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  A step is
+** the period from the end of one to the end of the next of the same name on the same thread (origin optimizer): what
+** the program does between the end and its first op of the next iteration, which is loading data as a rule, belongs
+** to the iteration that waits for it.  Numbers count from 0.  What follows the last optimizer step is no step.
+**
+** Which optimizer.  A series is a name on a thread.  With gradient accumulation there is one series, and its period is
+** the step.  Two optimizers of one class in one iteration make a single series whose periods repeat in a pattern
+** (short, long, short, long): for m = 2 ... 8, where there are eight rounds of them, the periods are split into m
+** interleaved groups, and the smallest m is taken for which the periods differ from the median of their own group four
+** times less than from the median of all; the step then ends where the longest pause follows.  The spread of a series
+** is the 80th percentile of |period - median| / median, which one validation run in five steps does not disturb.  Among
+** the series with at least half as many steps as the longest one, those whose spread is about the least (within a
+** quarter and a hundredth) are as good as each other; of these the one with most steps wins, then the one that ended
+** its first step last, as the last optimizer of an iteration does.
+**
+** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not
+** where the optimizers saw more than twice as many steps: then they cover a window only.
+**
+** The first step has no end before it.  It begins as the second one does: if that begins with an outermost op A and
+** has k of them, the first begins at the k-th last outermost A before its own end, so that setting up the model is
+** left out. Where there is no such op it begins with the first op on the thread.
+*/
+#include "derive/passes.h"
+#include "derive/rows.h"
+#include "derive/steps/sampling.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAXIMUM_PER_STEP = 8, ROUNDS = 8 /* that show a pattern */ };
+
+struct mark {
+  int64_t start, end;
+  uint32_t row, thread;
+  string_id name;
+};
+
+struct mark_list {
+  struct mark *items;
+  uint32_t count, capacity;
+};
+
+/* A name on a thread: marks[first ... first + count - 1], of which every m-th, from `phase` on, ends a step. */
+struct series {
+  uint32_t first, count, per_step, phase, steps;
+  double spread;
+};
+
+struct step {
+  int64_t number, start, end;
+  uint32_t thread;
+  string_id name;
+};
+
+/* Times of a damaged file may be further apart than 64 bits can say. */
+static double distance(int64_t from, int64_t to) { return (double)to - (double)from; }
+
+static bool add_mark(struct mark_list *list, struct mark mark) {
+  struct mark *items = scratch_grow(list->items, list->count, &list->capacity, 256, sizeof *items);
+  if (!items) return false;
+  list->items = items;
+  list->items[list->count++] = mark;
+  return true;
+}
+
+/* ---- finding marks ---- */
+
+enum mark_kind { UNKNOWN, OTHER, USER_STEP, PROFILER_STEP, OPTIMIZER_STEP, KIND_COUNT };
+
+static const char *const step_prefixes[KIND_COUNT] = {[USER_STEP] = "tfprof.step#", [PROFILER_STEP] = "ProfilerStep#"};
+
+/* The number in ProfilerStep#N or tfprof.step#N, or -1. */
+static int64_t step_number(const char *name, enum mark_kind kind) {
+  size_t length = strlen(step_prefixes[kind]);
+  int64_t number = 0;
+  if (strncmp(name, step_prefixes[kind], length) != 0) return -1;
+  name += length;
+  if (!*name) return -1;
+  for (; *name; name++) {
+    if (*name < '0' || *name > '9' || number > INT64_MAX / 10 - 1) return -1;
+    number = number * 10 + (*name - '0');
+  }
+  return number;
+}
+
+static enum mark_kind kind_of_name(const char *name) {
+  if (step_number(name, USER_STEP) >= 0) return USER_STEP;
+  if (step_number(name, PROFILER_STEP) >= 0) return PROFILER_STEP;
+  return strncmp(name, "Optimizer.step#", 15) == 0 ? OPTIMIZER_STEP : OTHER;
+}
+
+/* `lists` by kind. */
+static enum tfprof_status find_step_marks(struct profile *profile, struct mark_list *lists,
+                                          struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  struct pool *pool = store_pool(profile->store);
+  string_id user = derive_known_text(profile, "user");
+  uint32_t thread_count;
+  enum tfprof_status status = derive_row_count(profile, TABLE_threads, &thread_count, error);
+  uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* enum mark_kind by name */
+  if (!kinds) status = error_no_memory(error);
+  for (size_t s = 0; s < ops->segment_count && !status; s++) {
+    const struct segment *segment = ops->segments[s];
+    const struct column *categories = segment->columns[COLUMN_ops_category];
+    uint32_t row = derive_find_text(categories, 0, user);
+    for (; row < segment->rows && !status; row = derive_find_text(categories, row + 1, user)) {
+      struct mark mark = {.row = (uint32_t)segment->first_row + row};
+      derive_texts(segment->columns[COLUMN_ops_name], row, 1, &mark.name);
+      if (!mark.name) continue;
+      uint8_t *kind = &kinds[mark.name];
+      if (*kind == UNKNOWN) *kind = (uint8_t)kind_of_name(pool_text(pool, mark.name));
+      if (*kind == OTHER) continue;
+      derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, thread_count, &mark.thread);
+      derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);
+      derive_integers(segment->columns[COLUMN_ops_end_ns], row, 1, &mark.end);
+      if (mark.thread == NO_ROW || mark.start == NO_VALUE || mark.end < mark.start) continue;
+      if (!add_mark(&lists[*kind], mark)) status = error_no_memory(error);
+    }
+    if (!status) status = derive_poll(profile, error);
+  }
+  scratch_free(kinds);
+  return status;
+}
+
+/* ---- choosing ---- */
+
+static int by_thread_and_start(const void *left, const void *right) {
+  const struct mark *a = left, *b = right;
+  if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static int by_series_and_end(const void *left, const void *right) {
+  const struct mark *a = left, *b = right;
+  if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+  if (a->name != b->name) return a->name < b->name ? -1 : 1;
+  if (a->end != b->end) return a->end < b->end ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Keeps the marks of the thread that has the most of them, in the order of their starts. */
+static void keep_one_thread(struct mark_list *list) {
+  uint32_t best = 0, best_count = 0, first = 0;
+  if (list->count == 0) return;
+  qsort(list->items, list->count, sizeof *list->items, by_thread_and_start);
+  for (uint32_t i = 1; i <= list->count; i++) {
+    if (i < list->count && list->items[i].thread == list->items[first].thread) continue;
+    if (i - first > best_count) {
+      best = first;
+      best_count = i - first;
+    }
+    first = i;
+  }
+  memmove(list->items, list->items + best, best_count * sizeof *list->items);
+  list->count = best_count;
+}
+
+struct activity { /* rows that begin on a thread between two times */
+  bool has_ranges, has_ops;
+};
+
+static inline void note_activity(struct activity *activity, const struct mark *mark, uint32_t row, int64_t start,
+                                 bool is_range) {
+  if (row == mark->row || start < mark->start || start >= mark->end) return;
+  if (is_range) activity->has_ranges = true;
+  else activity->has_ops = true;
+}
+
+/* Takes the last mark away when nothing happened in it. */
+static enum tfprof_status drop_empty_last(struct profile *profile, struct mark_list *list, struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  struct activity in_last = {.has_ops = false}, in_other = {.has_ops = false};
+  if (list->count < 2) return TFPROF_OK;
+  const struct mark *last = &list->items[list->count - 1], *other = last - 1;
+  string_id user = derive_known_text(profile, "user");
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = derive_block_rows(segment, first);
+      uint32_t threads[ROWS_BLOCK];
+      string_id categories[ROWS_BLOCK];
+      int64_t starts[ROWS_BLOCK], earliest, latest;
+      derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
+      if (derive_range(starts, count, &earliest, &latest) && (latest < other->start || earliest > last->end)) continue;
+      derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
+      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
+      for (uint32_t i = 0; i < count; i++) {
+        if (threads[i] != last->thread || starts[i] == NO_VALUE) continue;
+        uint32_t row = (uint32_t)segment->first_row + first + i;
+        note_activity(&in_last, last, row, starts[i], categories[i] == user);
+        note_activity(&in_other, other, row, starts[i], categories[i] == user);
+      }
+    }
+    enum tfprof_status status = derive_poll(profile, error);
+    if (status || in_last.has_ops || in_last.has_ranges) return status;
+  }
+  struct sampling sampling;
+  enum tfprof_status status = sampling_load(&sampling, profile, error);
+  if (status) return status;
+  bool has_all = !sampling.recorded.count || sampling_covers(&sampling, last->start, last->end);
+  if (in_other.has_ranges || (has_all && in_other.has_ops)) list->count--;
+  sampling_free(&sampling);
+  return TFPROF_OK;
+}
+
+static int by_pause(const void *left, const void *right) {
+  const double *a = left, *b = right;
+  return *a < *b ? -1 : *a > *b;
+}
+
+/* The value below which `share` of them lie; sorts them. */
+static double quantile_of_pauses(double *values, uint32_t count, double share) {
+  qsort(values, count, sizeof *values, by_pause);
+  return values[(uint32_t)((count - 1) * share)];
+}
+
+/* The 80th percentile of how far periods are from the median of their group, period i in group i % groups. `room` takes
+** 2 * count values. */
+static double deviation(const double *periods, uint32_t count, uint32_t groups, double *room) {
+  double *deviations = room + count;
+  for (uint32_t group = 0; group < groups; group++) {
+    uint32_t used = 0;
+    for (uint32_t i = group; i < count; i += groups) room[used++] = periods[i];
+    double median = quantile_of_pauses(room, used, 0.5);
+    for (uint32_t i = group; i < count; i += groups) {
+      deviations[i] = periods[i] > median ? periods[i] - median : median - periods[i];
+    }
+  }
+  return quantile_of_pauses(deviations, count, 0.8);
+}
+
+/* How many marks make a step, and after which of them the longest pause comes. */
+static void find_pattern(const struct mark *marks, struct series *series, const double *periods, double *room) {
+  uint32_t count = series->count - 1;
+  series->per_step = 1;
+  if (count < 2) return;
+  double all = deviation(periods, count, 1, room);
+  double median = (memcpy(room, periods, count * sizeof *room), quantile_of_pauses(room, count, 0.5));
+  if (all <= median / 8) return; /* regular as it is */
+  for (uint32_t m = 2; m <= MAXIMUM_PER_STEP && count >= ROUNDS * m; m++) {
+    if (deviation(periods, count, m, room) > all / 4) continue;
+    double longest = -1;
+    series->per_step = m;
+    for (uint32_t phase = 0; phase < m; phase++) {
+      uint32_t used = 0;
+      for (uint32_t i = phase; i < count; i += m) {
+        room[used++] = distance(marks[series->first + i].end, marks[series->first + i + 1].start);
+      }
+      double pause = quantile_of_pauses(room, used, 0.5);
+      if (pause > longest) {
+        longest = pause;
+        series->phase = phase;
+      }
+    }
+    return;
+  }
+}
+
+static bool measure_series(const struct mark *marks, struct series *series) {
+  double *periods = scratch_allocate(3 * (size_t)series->count * sizeof *periods), *room = periods + series->count;
+  if (!periods) return false;
+  for (uint32_t i = 0; i + 1 < series->count; i++) {
+    periods[i] = distance(marks[series->first + i].end, marks[series->first + i + 1].end);
+  }
+  find_pattern(marks, series, periods, room);
+  uint32_t count = 0;
+  for (uint32_t i = series->phase; i + series->per_step < series->count; i += series->per_step) {
+    periods[count++] = distance(marks[series->first + i].end, marks[series->first + i + series->per_step].end);
+  }
+  series->steps = count + 1;
+  series->spread = 1e9; /* of one period nothing is known */
+  if (count >= 2) {
+    double off = deviation(periods, count, 1, room);
+    double median = (memcpy(room, periods, count * sizeof *room), quantile_of_pauses(room, count, 0.5));
+    series->spread = off / (median > 1 ? median : 1);
+  }
+  scratch_free(periods);
+  return true;
+}
+
+/* The best series; steps is 0 when there is none. */
+static enum tfprof_status choose_series(struct mark_list *list, struct series *chosen, struct tfprof_error *error) {
+  uint32_t series_count = 0, most = 0, first = 0;
+  const struct mark *marks = list->items;
+  *chosen = (struct series){.steps = 0};
+  if (list->count == 0) return TFPROF_OK;
+  qsort(list->items, list->count, sizeof *list->items, by_series_and_end);
+  struct series *all = scratch_allocate_zeroed(list->count, sizeof *all);
+  if (!all) return error_no_memory(error);
+  for (uint32_t i = 1; i <= list->count; i++) {
+    bool is_same = i < list->count && marks[i].thread == marks[first].thread && marks[i].name == marks[first].name;
+    if (is_same) continue;
+    struct series *series = &all[series_count++];
+    *series = (struct series){.first = first, .count = i - first};
+    if (!measure_series(marks, series)) {
+      scratch_free(all);
+      return error_no_memory(error);
+    }
+    if (series->steps > most) most = series->steps;
+    first = i;
+  }
+  double least = -1;
+  for (uint32_t i = 0; i < series_count; i++) {
+    if ((uint64_t)all[i].steps * 2 < most) continue;
+    if (least < 0 || all[i].spread < least) least = all[i].spread;
+  }
+  for (uint32_t i = 0; i < series_count; i++) {
+    const struct series *one = &all[i];
+    if ((uint64_t)one->steps * 2 < most || one->spread > least * 1.25 + 0.01) continue;
+    bool is_better = one->steps > chosen->steps;
+    if (one->steps == chosen->steps) {
+      int64_t end = marks[one->first + one->phase].end, chosen_end = marks[chosen->first + chosen->phase].end;
+      is_better = end != chosen_end ? end > chosen_end : marks[one->first].row < marks[chosen->first].row;
+    }
+    if (is_better) *chosen = *one;
+  }
+  scratch_free(all);
+  return TFPROF_OK;
+}
+
+/* ---- where the first step begins ---- */
+
+struct outermost {
+  int64_t start;
+  uint32_t row;
+  string_id name;
+};
+
+static int by_begin(const void *left, const void *right) {
+  const struct outermost *a = left, *b = right;
+  if (a->start != b->start) return a->start < b->start ? -1 : 1;
+  return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* The outermost rows of a thread that end by `limit`, by their beginning. The caller frees *found. */
+static enum tfprof_status find_outermost(struct profile *profile, uint32_t thread, int64_t limit,
+                                         struct outermost **found, uint32_t *found_count, struct tfprof_error *error) {
+  const struct profile_table *ops = &profile->tables[TABLE_ops];
+  uint32_t used = 0, capacity = 0;
+  struct outermost *rows = NULL;
+  for (size_t s = 0; s < ops->segment_count; s++) {
+    const struct segment *segment = ops->segments[s];
+    const struct column *start = segment->columns[COLUMN_ops_start_ns];
+    if (start->form == COLUMN_ARRAY && start->base > limit) continue; /* most segments: all of it is later */
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = derive_block_rows(segment, first);
+      uint32_t threads[ROWS_BLOCK];
+      int64_t depths[ROWS_BLOCK], starts[ROWS_BLOCK], ends[ROWS_BLOCK], earliest, latest;
+      string_id names[ROWS_BLOCK];
+      derive_integers(segment->columns[COLUMN_ops_end_ns], first, count, ends);
+      if (derive_range(ends, count, &earliest, &latest) && earliest > limit) continue;
+      derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
+      derive_integers(segment->columns[COLUMN_ops_depth], first, count, depths);
+      derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, starts);
+      derive_texts(segment->columns[COLUMN_ops_name], first, count, names);
+      for (uint32_t i = 0; i < count; i++) {
+        if (threads[i] != thread || depths[i] != 0 || starts[i] == NO_VALUE || ends[i] > limit) continue;
+        if (used == capacity) {
+          uint32_t larger = capacity ? capacity * 2 : 1024;
+          struct outermost *grown = scratch_resize(rows, (size_t)larger * sizeof *rows);
+          if (!grown) {
+            scratch_free(rows);
+            return error_no_memory(error);
+          }
+          rows = grown;
+          capacity = larger;
+        }
+        rows[used++] = (struct outermost){starts[i], (uint32_t)segment->first_row + first + i, names[i]};
+      }
+      enum tfprof_status status = derive_poll(profile, error);
+      if (status) {
+        scratch_free(rows);
+        return status;
+      }
+    }
+  }
+  if (used) qsort(rows, used, sizeof *rows, by_begin);
+  *found = rows;
+  *found_count = used;
+  return TFPROF_OK;
+}
+
+/* `second` is NULL when there is only one step. */
+static enum tfprof_status find_first_start(struct profile *profile, const struct mark *first, const struct mark *second,
+                                           int64_t *start, struct tfprof_error *error) {
+  struct outermost *rows = NULL;
+  uint32_t count, i, seen = 0, wanted = 0;
+  int64_t limit = second ? second->end : first->end;
+  enum tfprof_status status = find_outermost(profile, first->thread, limit, &rows, &count, error);
+  if (status) return status;
+  *start = count && rows[0].start < first->start ? rows[0].start : first->start;
+  for (i = 0; i < count && rows[i].start < first->end;) i++;
+  if (second && i < count && rows[i].start < second->end) {
+    string_id name = rows[i].name; /* what the second step begins with */
+    for (uint32_t k = i; k < count && rows[k].start < second->end; k++) wanted += rows[k].name == name;
+    while (i-- > 0 && seen < wanted) {
+      if (rows[i].name != name || rows[i].start >= first->start) continue;
+      *start = rows[i].start;
+      seen++;
+    }
+  }
+  scratch_free(rows);
+  return TFPROF_OK;
+}
+
+/* ---- making the table ---- */
+
+static enum tfprof_status steps_of_series(struct profile *profile, const struct mark *marks,
+                                          const struct series *series, struct step *steps, struct tfprof_error *error) {
+  const struct mark *first = &marks[series->first + series->phase];
+  const struct mark *second = series->steps > 1 ? first + series->per_step : NULL;
+  int64_t start;
+  enum tfprof_status status = find_first_start(profile, first, second, &start, error);
+  for (uint32_t i = 0; i < series->steps && !status; i++) {
+    const struct mark *mark = first + (size_t)i * series->per_step;
+    char name[32];
+    snprintf(name, sizeof name, "step %lu", (unsigned long)i);
+    steps[i] = (struct step){.number = i, .start = start, .end = mark->end, .thread = mark->thread};
+    status = derive_text(profile, name, &steps[i].name, error);
+    start = mark->end;
+  }
+  return status;
+}
+
+static void steps_of_marks(const struct profile *profile, const struct mark_list *list, enum mark_kind kind,
+                           struct step *steps) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const struct mark *mark = &list->items[i];
+    int64_t number = step_number(pool_text(store_pool(profile->store), mark->name), kind);
+    steps[i] = (struct step){number, mark->start, mark->end, mark->thread, mark->name};
+  }
+}
+
+static enum tfprof_status set_steps(struct profile *profile, const struct step *steps, uint32_t count,
+                                    const char *origin_name, struct tfprof_error *error) {
+  int64_t *numbers = scratch_allocate(4 * (size_t)count * sizeof *numbers);
+  uint32_t *names = scratch_allocate(3 * (size_t)count * sizeof *names);
+  enum tfprof_status status = numbers && names ? TFPROF_OK : error_no_memory(error);
+  string_id origin = 0;
+  if (!status) status = derive_text(profile, origin_name, &origin, error);
+  if (!status) status = derive_make_table(profile, TABLE_steps, count, error);
+  if (!status) {
+    int64_t *starts = numbers + count, *ends = starts + count, *durations = ends + count;
+    uint32_t *threads = names + count, *origins = threads + count;
+    for (uint32_t i = 0; i < count; i++) {
+      numbers[i] = steps[i].number;
+      starts[i] = steps[i].start;
+      ends[i] = steps[i].end;
+      durations[i] = (int64_t)((uint64_t)ends[i] - (uint64_t)starts[i]);
+      names[i] = steps[i].name;
+      threads[i] = steps[i].thread;
+      origins[i] = origin;
+    }
+    status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_number, numbers, error);
+    if (!status) status = derive_set_texts(profile, TABLE_steps, COLUMN_steps_name, names, error);
+    if (!status) status = derive_set_texts(profile, TABLE_steps, COLUMN_steps_origin, origins, error);
+    if (!status) status = derive_set_references(profile, TABLE_steps, COLUMN_steps_thread_id, threads, error);
+    if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_start_ns, starts, error);
+    if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_end_ns, ends, error);
+    if (!status) status = derive_set_integers(profile, TABLE_steps, COLUMN_steps_dur_ns, durations, error);
+  }
+  scratch_free(numbers);
+  scratch_free(names);
+  return status;
+}
+
+static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error *error) {
+  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer"};
+  struct mark_list lists[KIND_COUNT] = {{.count = 0}};
+  struct series series;
+  struct step *steps = NULL;
+  if (!profile->tables[TABLE_steps].is_made) return TFPROF_OK; /* the source knows its steps */
+  enum tfprof_status status = find_step_marks(profile, lists, error);
+  if (!status) status = choose_series(&lists[OPTIMIZER_STEP], &series, error);
+  if (!status) {
+    keep_one_thread(&lists[USER_STEP]);
+    keep_one_thread(&lists[PROFILER_STEP]);
+    enum mark_kind kind = OPTIMIZER_STEP;
+    if (lists[USER_STEP].count)
+      kind = USER_STEP;
+    else if (lists[PROFILER_STEP].count && (uint64_t)lists[PROFILER_STEP].count * 2 >= series.steps)
+      kind = PROFILER_STEP;
+    if (kind != OPTIMIZER_STEP) status = drop_empty_last(profile, &lists[kind], error);
+    uint32_t count = kind == OPTIMIZER_STEP ? series.steps : lists[kind].count;
+    steps = scratch_allocate(((size_t)count + 1) * sizeof *steps);
+    if (status || !steps) {
+      if (!status) status = error_no_memory(error);
+    } else if (kind != OPTIMIZER_STEP) {
+      steps_of_marks(profile, &lists[kind], kind, steps);
+    } else if (count) {
+      status = steps_of_series(profile, lists[kind].items, &series, steps, error);
+    }
+    if (!status && count) status = set_steps(profile, steps, count, origins[kind], error);
+  }
+  scratch_free(steps);
+  for (int kind = 0; kind < KIND_COUNT; kind++) scratch_free(lists[kind].items);
+  return status;
+}
+
+const struct derive_pass derive_steps = {
+    .name = "steps",
+    .summary =
+        "Steps as the program or the user's profiler marked them, else the periods of the most regular optimizer.",
+    .makes_table = TABLE_steps,
+    .reads = {{TABLE_ops, COLUMN_ops_name},
+              {TABLE_ops, COLUMN_ops_category},
+              {TABLE_ops, COLUMN_ops_thread_id},
+              {TABLE_ops, COLUMN_ops_start_ns},
+              {TABLE_ops, COLUMN_ops_end_ns},
+              {TABLE_ops, COLUMN_ops_depth},
+              {TABLE_counters, COLUMN_counters_name},
+              {TABLE_counters, COLUMN_counters_time_ns},
+              {TABLE_counters, COLUMN_counters_value}},
+    .writes = {{TABLE_steps, COLUMN_steps_number},
+               {TABLE_steps, COLUMN_steps_name},
+               {TABLE_steps, COLUMN_steps_origin},
+               {TABLE_steps, COLUMN_steps_thread_id},
+               {TABLE_steps, COLUMN_steps_start_ns},
+               {TABLE_steps, COLUMN_steps_end_ns},
+               {TABLE_steps, COLUMN_steps_dur_ns}},
+    .run = run_steps,
+    .is_alone = true,
+};

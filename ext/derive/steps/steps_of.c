@@ -1,0 +1,105 @@
+/* steps_of.c: step_id of rows on host threads: the step in whose span they began, whatever their thread.
+**
+** Threads other than that of the step (autograd, data loading) work for the step that is going on, so time decides
+** alone. Rows come roughly in the order of time and mostly find the step of the row before them (step_lookup.h).
+*/
+#include "derive/passes.h"
+#include "derive/steps/step_lookup.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* So many rows that most of the time all of them are in one step. */
+enum { FEW = 128 };
+
+static void find_few(struct step_lookup *lookup, const int64_t *times, uint32_t count, uint32_t *steps) {
+  int64_t earliest, latest;
+  uint32_t step;
+  if (derive_range(times, count, &earliest, &latest) && step_lookup_is_one(lookup, earliest, latest, &step)) {
+    for (uint32_t i = 0; i < count; i++) steps[i] = step;
+  } else {
+    for (uint32_t i = 0; i < count; i++) {
+      steps[i] = times[i] == NO_VALUE ? NO_ROW : step_lookup_find(lookup, times[i]);
+    }
+  }
+}
+
+struct search {
+  struct profile *profile;
+  unsigned table, time_column, step_column;
+  const struct step_lookup *lookup;
+  atomic_int failure; /* an enum tfprof_status */
+};
+
+static void search_segment(struct search *search, struct segment *segment) {
+  struct step_lookup lookup = *search->lookup; /* with a hint of its own */
+  uint32_t *steps = scratch_allocate(segment->rows * sizeof *steps);
+  if (!steps) atomic_store(&search->failure, TFPROF_NO_MEMORY);
+  for (uint32_t first = 0; first < segment->rows && !atomic_load(&search->failure); first += ROWS_BLOCK) {
+    uint32_t count = derive_block_rows(segment, first);
+    int64_t times[ROWS_BLOCK];
+    derive_integers(segment->columns[search->time_column], first, count, times);
+    for (uint32_t i = 0; i < count; i += FEW) {
+      find_few(&lookup, times + i, count - i < FEW ? count - i : FEW, steps + first + i);
+    }
+    if (store_interrupted(search->profile->store)) atomic_store(&search->failure, TFPROF_INTERRUPTED);
+  }
+  if (steps && !atomic_load(&search->failure) && derive_set_segment(segment, search->step_column, steps)) {
+    atomic_store(&search->failure, TFPROF_NO_MEMORY);
+  }
+  scratch_free(steps);
+}
+
+static void search_one_of_all(void *context, size_t i, unsigned worker) {
+  struct search *search = context;
+  (void)worker;
+  search_segment(search, search->profile->tables[search->table].segments[i]);
+}
+
+/* segment NULL: of all rows. */
+static enum tfprof_status steps_of(struct profile *profile, struct segment *segment, unsigned table,
+                                   unsigned time_column, unsigned step_column, struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[table];
+  struct step_lookup lookup;
+  struct search search = {profile, table, time_column, step_column, &lookup, TFPROF_OK};
+  if (content->segment_count == 0) return TFPROF_OK;
+  enum tfprof_status status = step_lookup_of_profile(&lookup, profile, error);
+  if (!status && lookup.count) {
+    if (segment) search_segment(&search, segment);
+    else derive_parallel(content->rows, content->segment_count, search_one_of_all, &search);
+    status = derive_failure(atomic_load(&search.failure), error);
+  }
+  step_lookup_free(&lookup);
+  return status;
+}
+
+#define SUMMARY "The step in whose span a row began, found by a sweep over the steps in the order of time."
+#define PASS(table, time_column) \
+  static enum tfprof_status run_of_##table(struct profile *profile, struct segment *segment, \
+                                           struct tfprof_error *error) { \
+    return steps_of(profile, segment, TABLE_##table, COLUMN_##table##_##time_column, COLUMN_##table##_step_id, error); \
+  } \
+  static enum tfprof_status run_##table(struct profile *profile, struct tfprof_error *error) { \
+    return run_of_##table(profile, NULL, error); \
+  } \
+  const struct derive_pass derive_steps_of_##table = { \
+      .name = "steps of " #table, \
+      .summary = SUMMARY, \
+      .makes_table = -1, \
+      .reads = {{TABLE_steps, COLUMN_steps_start_ns}, {TABLE_steps, COLUMN_steps_end_ns}}, \
+      .reads_here = {{TABLE_##table, COLUMN_##table##_##time_column}}, \
+      .writes = {{TABLE_##table, COLUMN_##table##_step_id}}, \
+      .run = run_##table, \
+      .run_segment = run_of_##table, \
+  };
+
+PASS(ops, start_ns)
+PASS(api_calls, start_ns)
+PASS(compilations, start_ns)
+PASS(instants, time_ns)
+PASS(memory_events, time_ns)
+PASS(allocations, allocated_ns)
+PASS(memory_totals, start_ns)
+PASS(node_changes, time_ns)
+PASS(module_calls, start_ns)
+PASS(python_samples, time_ns)

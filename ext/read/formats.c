@@ -1,0 +1,7 @@
+/* formats.c: the list of readers; a new one is a line here. */
+#include "read/dump_reader.h"
+#include "read/json/json.h"
+#include "read/pickle/memory_snapshot.h"
+#include "read/tensorflow/tensorflow.h"
+
+const struct reader *const readers[] = {&dump_reader, &json_reader, &memory_snapshot_reader, &tensorflow_reader, NULL};

@@ -1,0 +1,36 @@
+/* row_map.h: keys of three integers, numbered from 0 as they come, each with a value.
+**
+** Threads, streams, devices, frames, stacks, addresses: what a file repeats and a table has once.  Zeroed it is empty.
+** A slot takes four bytes, so that a hostile file that is nothing but new keys costs little more than its keys.
+*/
+#ifndef TFPROF_READ_ROWS_ROW_MAP_H
+#define TFPROF_READ_ROWS_ROW_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct row_key {
+  uint64_t words[3];
+};
+struct row_map {
+  struct row_key *keys; /* by number */
+  uint32_t *values;     /* by number, 0 at first: the user's own */
+  uint32_t count;
+  size_t key_capacity, value_capacity;
+  uint32_t *slots; /* number + 1; 0: free */
+  uint64_t slot_count; /* a power of two, or 0 */
+};
+
+enum { ROW_MAP_NONE = UINT32_MAX };
+
+/* The number of a key, which is entered where it is new: then the number is the count before. ROW_MAP_NONE: no memory,
+** or more than 2^30 keys. */
+uint32_t row_map_number(struct row_map *map, struct row_key key);
+/* The number of a key. ROW_MAP_NONE: it is not there. */
+uint32_t row_map_find(const struct row_map *map, struct row_key key);
+/* Forgets all keys from number `count` on. */
+void row_map_cut(struct row_map *map, uint32_t count);
+void row_map_free(struct row_map *map);
+
+#endif

@@ -1,0 +1,26 @@
+/* text_buffer.c: see text_buffer.h. */
+#include "read/rows/text_buffer.h"
+
+#include "read/rows/list.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool text_buffer_reserve(struct text_buffer *text, size_t more) {
+  if (text->failed || !array_reserve(text->bytes, text->capacity, text->length + more + 1)) text->failed = true;
+  return !text->failed;
+}
+
+void text_buffer_print(struct text_buffer *text, const char *format, ...) {
+  char buffer[128];
+  va_list arguments;
+  va_start(arguments, format);
+  int length = vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  if (length > 0) text_buffer_add(text, buffer, (size_t)length < sizeof buffer ? (size_t)length : sizeof buffer - 1);
+}
+
+void text_buffer_free(struct text_buffer *text) {
+  free(text->bytes);
+  *text = (struct text_buffer){0};
+}

@@ -1,0 +1,10 @@
+/* finding_list.h: the rows of the view `advise`, laid out for people. */
+#ifndef TFPROF_SHELL_FINDING_LIST_H
+#define TFPROF_SHELL_FINDING_LIST_H
+
+#include "session.h"
+
+/* All findings, in the order of the view. */
+enum session_result finding_list_print(struct session *session);
+
+#endif

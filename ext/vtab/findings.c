@@ -1,0 +1,218 @@
+/* findings.c: see findings.h.
+**
+** tfprof_findings has the columns of a check and the rows of all of them, in the order of their names; with
+** check_name = 'job' only that check is run.  Each is a statement of its own, so that none takes another down: what one
+** found before it failed stays, its error is a row that says so, and the next one begins.  Only an interrupt and a lack
+** of memory, which concern all, end the query.
+*/
+#include "vtab/findings.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vtab/stored_select.h"
+
+SQLITE_EXTENSION_INIT3
+
+enum column { CHECK_NAME, SEVERITY, SUBJECT, MESSAGE, VALUE, THRESHOLD, SAVES_NS, SUGGESTION, EVIDENCE };
+
+struct findings {
+  sqlite3_vtab base;
+  sqlite3 *db;
+};
+
+struct findings_cursor {
+  sqlite3_vtab_cursor base;
+  const struct stored_select *check; /* whose row this is; without a name: at the end */
+  sqlite3_stmt *statement;           /* NULL: the row tells that the check failed */
+  char *trouble;                     /* why it did */
+  bool is_of_one_check;
+  sqlite3_int64 row;
+};
+
+static int findings_connect(sqlite3 *db, void *data, int count, const char *const *arguments, sqlite3_vtab **made,
+                            char **message) {
+  (void)data;
+  (void)count;
+  (void)arguments;
+  (void)message;
+  int result = sqlite3_declare_vtab(db, "CREATE TABLE x(check_name TEXT, severity TEXT, subject TEXT, message TEXT, "
+                                        "value REAL, threshold REAL, saves_ns INTEGER, suggestion TEXT, "
+                                        "evidence TEXT)");
+  if (!result) result = sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
+  if (result) return result;
+  struct findings *findings = calloc(1, sizeof *findings);
+  if (!findings) return SQLITE_NOMEM;
+  findings->db = db;
+  *made = &findings->base;
+  return SQLITE_OK;
+}
+
+static int findings_disconnect(sqlite3_vtab *base) {
+  free(base);
+  return SQLITE_OK;
+}
+
+/* Number 1: the value of xFilter names the check. */
+static int findings_best_index(sqlite3_vtab *base, sqlite3_index_info *info) {
+  (void)base;
+  info->estimatedCost = 1e7;
+  info->estimatedRows = 50;
+  for (int i = 0; i < info->nConstraint; i++) {
+    const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
+    bool is_of_name = constraint->iColumn == CHECK_NAME && constraint->op == SQLITE_INDEX_CONSTRAINT_EQ;
+    if (!is_of_name || !constraint->usable || strcmp(sqlite3_vtab_collation(info, i), "BINARY") != 0) continue;
+    info->aConstraintUsage[i].argvIndex = 1; /* not omitted: SQLite compares by its own rules */
+    info->idxNum = 1;
+    info->estimatedCost = 1e6;
+    info->estimatedRows = 5;
+    break;
+  }
+  return SQLITE_OK;
+}
+
+static int findings_open(sqlite3_vtab *base, sqlite3_vtab_cursor **opened) {
+  struct findings_cursor *cursor = calloc(1, sizeof *cursor);
+  (void)base;
+  if (!cursor) return SQLITE_NOMEM;
+  *opened = &cursor->base;
+  return SQLITE_OK;
+}
+
+static void end_check(struct findings_cursor *cursor) {
+  sqlite3_finalize(cursor->statement);
+  sqlite3_free(cursor->trouble);
+  cursor->statement = NULL;
+  cursor->trouble = NULL;
+}
+
+static int findings_close(sqlite3_vtab_cursor *base) {
+  end_check((struct findings_cursor *)base);
+  free(base);
+  return SQLITE_OK;
+}
+
+/* The check cannot go on: its row says why, unless that concerns all checks. */
+static int fail_findings(struct findings_cursor *cursor, int result) {
+  const struct findings *findings = (const struct findings *)cursor->base.pVtab;
+  bool concerns_all = result == SQLITE_INTERRUPT || result == SQLITE_NOMEM;
+  char *trouble = concerns_all ? NULL : sqlite3_mprintf("%s", sqlite3_errmsg(findings->db));
+  end_check(cursor);
+  cursor->trouble = trouble;
+  return trouble ? SQLITE_OK : concerns_all ? result : SQLITE_NOMEM;
+}
+
+static int begin_check(struct findings_cursor *cursor) {
+  const struct findings *findings = (const struct findings *)cursor->base.pVtab;
+  char *sql = sqlite3_mprintf("SELECT " CHECK_COLUMNS " FROM temp.\"%w\"", cursor->check->name);
+  int result = sql ? sqlite3_prepare_v2(findings->db, sql, -1, &cursor->statement, NULL) : SQLITE_NOMEM;
+  sqlite3_free(sql);
+  return result;
+}
+
+/* To the next row from `check` on, whose statement may have begun. */
+static int go_on(struct findings_cursor *cursor) {
+  for (; cursor->check->name; cursor->check++) {
+    if (strcmp(cursor->check->kind, "check") != 0) continue;
+    int result = cursor->statement ? SQLITE_OK : begin_check(cursor);
+    if (result == SQLITE_OK) result = sqlite3_step(cursor->statement);
+    if (result == SQLITE_ROW) return SQLITE_OK;
+    if (result != SQLITE_DONE) return fail_findings(cursor, result);
+    end_check(cursor);
+    if (cursor->is_of_one_check) break;
+  }
+  while (cursor->check->name) cursor->check++;
+  return SQLITE_OK;
+}
+
+static int findings_next(sqlite3_vtab_cursor *base) {
+  struct findings_cursor *cursor = (struct findings_cursor *)base;
+  cursor->row++;
+  if (cursor->trouble) { /* that was its last */
+    end_check(cursor);
+    do cursor->check++;
+    while (cursor->is_of_one_check && cursor->check->name);
+  }
+  return go_on(cursor);
+}
+
+static bool is_check(const struct stored_select *select, const char *name) {
+  size_t length = strlen(name);
+  return strcmp(select->kind, "check") == 0 && stored_check_name_length(select) == length &&
+         strncmp(select->name, name, length) == 0;
+}
+
+static int findings_filter(sqlite3_vtab_cursor *base, int number, const char *text, int count, sqlite3_value **values) {
+  struct findings_cursor *cursor = (struct findings_cursor *)base;
+  (void)text;
+  (void)count;
+  end_check(cursor);
+  cursor->row = 0;
+  cursor->check = stored_selects;
+  cursor->is_of_one_check = number == 1;
+  if (number == 1) {
+    const char *name = (const char *)sqlite3_value_text(values[0]);
+    while (cursor->check->name && !(name && is_check(cursor->check, name))) cursor->check++;
+  }
+  return go_on(cursor);
+}
+
+static int findings_eof(sqlite3_vtab_cursor *base) { return !((const struct findings_cursor *)base)->check->name; }
+
+/* The row of a check that failed, but for its name. */
+static void trouble_column(const struct findings_cursor *cursor, sqlite3_context *context, enum column column) {
+  const char *name = cursor->check->name;
+  int length = (int)stored_check_name_length(cursor->check);
+  char *text = NULL;
+  switch (column) {
+    case CHECK_NAME: return;
+    case SEVERITY: text = sqlite3_mprintf("warning"); break;
+    case SUBJECT: text = sqlite3_mprintf("the check %.*s", length, name); break;
+    case MESSAGE:
+      text = sqlite3_mprintf("The check %.*s could not be answered: %s", length, name, cursor->trouble);
+      break;
+    case VALUE: sqlite3_result_double(context, 1); return;
+    case THRESHOLD: sqlite3_result_double(context, 0); return;
+    case SAVES_NS: return;
+    case SUGGESTION:
+      text = sqlite3_mprintf("Of the others nothing is missing. Where the input is damaged the diagnostics say so.");
+      break;
+    case EVIDENCE: text = sqlite3_mprintf("SELECT sql, message FROM tfprof_views WHERE name = %Q", name); break;
+  }
+  if (text) sqlite3_result_text(context, text, -1, sqlite3_free);
+  else sqlite3_result_error_nomem(context);
+}
+
+static int findings_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column) {
+  const struct findings_cursor *cursor = (const struct findings_cursor *)base;
+  /* Whatever the check calls itself: check_name = '...' has chosen by this. */
+  int length = (int)stored_check_name_length(cursor->check);
+  if (column == CHECK_NAME) sqlite3_result_text(context, cursor->check->name, length, SQLITE_STATIC);
+  else if (cursor->statement) sqlite3_result_value(context, sqlite3_column_value(cursor->statement, column));
+  else trouble_column(cursor, context, (enum column)column);
+  return SQLITE_OK;
+}
+
+static int findings_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid) {
+  *rowid = ((const struct findings_cursor *)base)->row + 1;
+  return SQLITE_OK;
+}
+
+static const sqlite3_module findings_module = {
+    .iVersion = 0,
+    .xConnect = findings_connect,
+    .xBestIndex = findings_best_index,
+    .xDisconnect = findings_disconnect,
+    .xOpen = findings_open,
+    .xClose = findings_close,
+    .xFilter = findings_filter,
+    .xNext = findings_next,
+    .xEof = findings_eof,
+    .xColumn = findings_column,
+    .xRowid = findings_rowid,
+};
+
+int findings_register(sqlite3 *db) {
+  return sqlite3_create_module_v2(db, "tfprof_findings", &findings_module, NULL, NULL);
+}

@@ -1,0 +1,12 @@
+/* findings.h: the table tfprof_findings, which the view `advise` orders: what every check finds, one after the other. */
+#ifndef TFPROF_FINDINGS_H
+#define TFPROF_FINDINGS_H
+
+#include <sqlite3ext.h>
+
+/* What every check has. */
+#define CHECK_COLUMNS "check_name, severity, subject, message, value, threshold, saves_ns, suggestion, evidence"
+
+int findings_register(sqlite3 *db);
+
+#endif

@@ -1,0 +1,67 @@
+/* schema_reference.c: prints the reference of all tables as Markdown.
+**
+**   schema_reference > reference.md
+**
+** One section per table with its title and a list of its columns, all from tables.def.  sql/TABLES.md carries the output
+** between two markers.  Exit status 1 when the output could not be written.
+*/
+#include "schema/schema.h"
+
+#include <stdio.h>
+
+static const char *type_name(enum column_type type) {
+  switch (type) {
+    case TYPE_INTEGER: return "integer";
+    case TYPE_BOOLEAN: return "0 or 1";
+    case TYPE_REAL: return "real";
+    case TYPE_TEXT: return "text";
+    case TYPE_JSON: return "JSON";
+    case TYPE_TIME: return "time";
+    case TYPE_DURATION: return "duration";
+    case TYPE_REFERENCE: break;
+  }
+  return "";
+}
+
+/* A bar would end the table cell; underscores and stars would be taken for emphasis, angle brackets for a tag. */
+static void print_text(const char *text) {
+  for (; *text; text++) {
+    switch (*text) {
+      case '|': case '*': case '_': case '<': case '>': case '\\': case '`': putchar('\\'); break;
+      default: break;
+    }
+    putchar(*text);
+  }
+}
+
+static void print_table(const struct table_spec *table) {
+  printf("## %s\n\n", table->name);
+  print_text(table->title);
+  printf("\n\n| column | type | unit | meaning |\n|---|---|---|---|\n");
+  for (int column = 0; column < table->column_count; column++) {
+    const struct column_spec *spec = &table->columns[column];
+    if (spec->visibility != VISIBLE) continue;
+    printf("| `%s` | ", spec->name);
+    if (spec->type == TYPE_REFERENCE) {
+      const char *target = schema_tables[spec->target].name;
+      printf("→ [`%s`](#%s)", target, target);
+    } else {
+      printf("%s", type_name((enum column_type)spec->type));
+    }
+    printf(" | %s | ", spec->unit);
+    print_text(spec->doc);
+    printf(" |\n");
+  }
+}
+
+int main(void) {
+  for (int table = 0; table < TABLE_count; table++) {
+    if (table > 0) printf("\n");
+    print_table(&schema_tables[table]);
+  }
+  if (fflush(stdout) != 0 || ferror(stdout)) {
+    perror("schema_reference");
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,27 @@
+-- What to do about it: the findings of all checks, the most severe first, of these what saves most.
+--
+-- One row for each finding.  A check that fails, for its input is damaged in a way that it does not expect, has a row
+-- that says so; the others are not concerned.
+--   check_name            the check, a view of its own with the same columns
+--   severity              critical, warning or info
+--   subject               what it is about: a rank, a process, a line of the program
+--   message               what was found
+--   value, threshold      what was measured, and where the check begins to speak
+--   saves_ns              what following the suggestion could spare over the whole recording; NULL: no time by itself
+--   suggestion            what to do
+--   evidence              a SELECT that shows the rows behind it
+-- Cost: that of all checks; with check_name = '...' of that one.
+-- Example: SELECT severity, message, suggestion FROM advise LIMIT 5;
+SELECT
+  check_name AS check_name,
+  severity AS severity,
+  subject AS subject,
+  message AS message,
+  value AS value,
+  threshold AS threshold,
+  saves_ns AS saves_ns,
+  suggestion AS suggestion,
+  evidence AS evidence
+FROM temp.tfprof_findings
+ORDER BY CASE severity WHEN 'critical' THEN 1 WHEN 'warning' THEN 2 ELSE 3 END, saves_ns DESC NULLS LAST,
+  check_name, subject, value DESC, message, evidence

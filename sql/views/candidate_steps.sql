@@ -1,0 +1,64 @@
+-- Candidate steps: what a program without steps does again and again, such as a server or a loop over vmap.
+--
+-- One row for each repetition, in profiles that have no steps: no optimizer runs there and nothing is marked, so these
+-- are guesses, and no other view counts by them; tfprof.step() says better.  Repetitions are those of one outermost
+-- range, the one that takes most time of those that came eight times or more.  Without any they are those of one
+-- outermost call of an op (its name and the stack that it was called from): the least number, from eight on, of which
+-- those of nine tenths of the thread's calls are multiples is that of the repetitions, and the earliest call that came
+-- so often begins them.
+--   profile_id, rank      the profile
+--   number                counted from 0
+--   origin                repetition
+--   name                  the range or op that begins it
+--   is_range              1: a range
+--   thread_id             the thread
+--   start_ns, end_ns, dur_ns   to where the next one begins; the last one to the end of the range or op itself
+-- Cost: one pass over ops.  Example: SELECT name, count(*), median(dur_ns) FROM candidate_steps GROUP BY name;
+WITH calls AS MATERIALIZED (
+  SELECT profile_id, thread_id, category IN ('user', 'input') AS is_range, name,
+    CASE WHEN category IN ('user', 'input') THEN 0 ELSE coalesce(code_trace_id, 0) END AS place, start_ns, end_ns
+  FROM temp.ops
+  WHERE parent_id IS NULL AND thread_id IS NOT NULL AND category NOT IN ('python', 'module')
+    AND profile_id NOT IN (SELECT profile_id FROM temp.steps)
+), series AS (
+  SELECT profile_id, thread_id, is_range, name, place, count(*) AS call_count, sum(1.0 * end_ns - start_ns) AS call_ns,
+    min(start_ns) AS first_ns
+  FROM calls GROUP BY profile_id, thread_id, is_range, name, place HAVING count(*) >= 8
+), numbers AS ( -- how often calls came, and how many calls did
+  SELECT profile_id, thread_id, call_count, sum(call_count) AS calls
+  FROM series WHERE NOT is_range GROUP BY profile_id, thread_id, call_count
+), explained AS (
+  SELECT one.profile_id AS profile_id, one.thread_id AS thread_id, one.call_count AS call_count,
+    sum(CASE WHEN other.call_count % one.call_count = 0 THEN other.calls ELSE 0 END) AS calls,
+    sum(other.calls) AS all_calls
+  FROM numbers AS one
+  JOIN numbers AS other ON other.profile_id = one.profile_id AND other.thread_id = one.thread_id
+  GROUP BY one.profile_id, one.thread_id, one.call_count
+), ranked AS (
+  SELECT series.*, row_number() OVER (PARTITION BY series.profile_id ORDER BY is_range DESC,
+    CASE WHEN is_range THEN call_ns ELSE explained.all_calls END DESC, series.thread_id, series.call_count, first_ns,
+    name, place) AS choice
+  FROM series LEFT JOIN explained ON explained.profile_id = series.profile_id
+    AND explained.thread_id = series.thread_id AND explained.call_count = series.call_count AND NOT series.is_range
+  WHERE is_range OR explained.calls >= 0.9 * explained.all_calls
+), chosen AS (
+  SELECT * FROM ranked WHERE choice = 1
+), repetitions AS (
+  SELECT calls.*, row_number() OVER ordered - 1 AS number, lead(calls.start_ns) OVER ordered AS next_ns
+  FROM chosen JOIN calls ON calls.profile_id = chosen.profile_id AND calls.thread_id = chosen.thread_id
+    AND calls.is_range = chosen.is_range AND calls.name = chosen.name AND calls.place = chosen.place
+  WINDOW ordered AS (PARTITION BY calls.profile_id ORDER BY calls.start_ns, calls.end_ns)
+)
+SELECT
+  repetitions.profile_id AS profile_id,
+  profiles.rank AS rank,
+  repetitions.number AS number,
+  'repetition' AS origin,
+  repetitions.name AS name,
+  repetitions.is_range AS is_range,
+  repetitions.thread_id AS thread_id,
+  repetitions.start_ns AS start_ns,
+  coalesce(repetitions.next_ns, repetitions.end_ns) AS end_ns,
+  coalesce(repetitions.next_ns, repetitions.end_ns) - repetitions.start_ns AS dur_ns
+FROM repetitions JOIN temp.profiles AS profiles ON profiles.id = repetitions.profile_id
+ORDER BY profile_id, number

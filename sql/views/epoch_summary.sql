@@ -1,0 +1,39 @@
+-- Epochs: from each start of the data loader to the next, how long, and how much of it was evaluation.
+--
+-- One row for each profile and epoch, where the source tells when a data loader begins anew, as a capture does; the
+-- time before the first start is in none.  Steps of the warm-up count.  The last epoch reaches to the last phase known.
+--   profile_id, rank      the profile
+--   epoch                 its number, from 0
+--   start_ns, end_ns, dur_ns   from the start of its data loader to that of the next, evaluation in between included
+--   step_count            steps that ended in it
+--   input_ns              waiting for batches, with the start of the data loader
+--   evaluation_ns         of evaluation
+-- Cost: one pass over step_phases.  Example: SELECT epoch, dur_ns, evaluation_ns FROM epoch_summary;
+WITH sums AS (
+  SELECT profile_id, epoch, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
+    sum(CASE WHEN phase = 'input' THEN 1.0 * dur_ns ELSE 0 END) AS input_ns,
+    sum(CASE WHEN phase = 'evaluation' THEN 1.0 * dur_ns ELSE 0 END) AS evaluation_ns
+  FROM temp.step_phases WHERE epoch IS NOT NULL GROUP BY profile_id, epoch
+  HAVING max(phase = 'backward') -- a data loader for a last evaluation begins no epoch
+), ended AS ( -- the epoch that a step ended in
+  SELECT profile_id, epoch, count(*) AS step_count
+  FROM (SELECT profile_id, step_id, max(epoch) AS epoch FROM temp.step_phases
+    WHERE step_id IS NOT NULL AND epoch IS NOT NULL GROUP BY profile_id, step_id)
+  GROUP BY profile_id, epoch
+), bounded AS (
+  SELECT sums.*, lead(start_ns) OVER (PARTITION BY profile_id ORDER BY epoch) AS next_start_ns FROM sums
+)
+SELECT
+  bounded.profile_id AS profile_id,
+  profiles.rank AS rank,
+  bounded.epoch AS epoch,
+  bounded.start_ns AS start_ns,
+  coalesce(bounded.next_start_ns, bounded.end_ns) AS end_ns,
+  coalesce(bounded.next_start_ns, bounded.end_ns) - bounded.start_ns AS dur_ns,
+  coalesce(ended.step_count, 0) AS step_count,
+  CAST(bounded.input_ns AS INTEGER) AS input_ns,
+  CAST(bounded.evaluation_ns AS INTEGER) AS evaluation_ns
+FROM bounded
+JOIN temp.profiles AS profiles ON profiles.id = bounded.profile_id
+LEFT JOIN ended ON ended.profile_id = bounded.profile_id AND ended.epoch = bounded.epoch
+ORDER BY profile_id, epoch

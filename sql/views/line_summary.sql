@@ -1,0 +1,102 @@
+-- Time by source line, at two levels: lines of the program, and lines of the libraries that it calls.
+--
+-- One row for each profile, level and line that lies on the Python stack of an op.  An op's self time goes to one line
+-- of each level only, that of its origin (ops.origin_code_trace_id): the line that called it; of a backward op the line
+-- that called the forward op, whoever called backward(), unless lines of the program run inside the backward pass, as
+-- in a custom function, a hook, or what is computed again from a checkpoint.  Generated code counts for the line that
+-- calls it.  Self times of all lines of a level together are the time of all ops that have a stack.
+-- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
+-- ops.sample_weight.
+--   profile_id, rank      the profile
+--   level                 program: of a stack the innermost line of the program itself has the time, see code_summary;
+--                         library: the innermost one outside of PyTorch and Python's library, see library_lines
+--   location              file:line, the file without its directories; In[number]:line in the cell of a notebook
+--   text                  the source line, where it could be read
+--   count                 ops that count for this line (weighed)
+--   self_ns, self_ratio   their self time; share of all lines of the profile
+--   self_error_ns         error of self_ns where only some steps were recorded; 0 where all were, NULL where
+--                         too few were (sampling_summary)
+--   backward_ns           the part of self_ns that was spent in backward passes
+--   sum_ns                self time of all ops with this line anywhere on the stack of their origin, so lines of main()
+--                         have nearly all; the same at both levels
+--   function, file, line  of the frame
+--   is_library            1: a line of an installed package or of Python's library
+-- Cost: one pass over ops, then some over code_traces.
+-- Example: SELECT location, self_ns FROM line_summary WHERE level = 'library' LIMIT 10;
+WITH by_trace AS MATERIALIZED (
+  SELECT profile_id, id AS trace_id, op_count AS count, 1.0 * self_ns AS self_ns, 1.0 * backward_ns AS backward_ns
+  FROM temp.code_traces WHERE op_count IS NOT NULL
+), places AS MATERIALIZED (
+  SELECT id AS frame_id, min(id) OVER (PARTITION BY profile_id, file, line) AS place_id FROM temp.code_frames
+), lines_of_traces AS MATERIALIZED (
+  SELECT code_traces.id AS trace_id, levels.column1 AS level, places.place_id AS place_id
+  FROM temp.code_traces AS code_traces CROSS JOIN (VALUES ('program'), ('library')) AS levels
+  JOIN places ON places.frame_id
+    = CASE levels.column1 WHEN 'program' THEN code_traces.line_frame_id ELSE code_traces.library_line_frame_id END
+), own AS MATERIALIZED (
+  SELECT lines_of_traces.level AS level, lines_of_traces.place_id AS place_id, sum(by_trace.count) AS count,
+    sum(by_trace.self_ns) AS self_ns, sum(by_trace.backward_ns) AS backward_ns
+  FROM by_trace JOIN lines_of_traces ON lines_of_traces.trace_id = by_trace.trace_id
+  GROUP BY lines_of_traces.level, lines_of_traces.place_id
+), sums AS (
+  SELECT code_traces.profile_id AS profile_id,
+    path_sums(code_traces.id, code_traces.parent_id, places.place_id, by_trace.self_ns) AS by_place
+  FROM temp.code_traces AS code_traces
+  LEFT JOIN places ON places.frame_id = code_traces.leaf_frame_id
+  LEFT JOIN by_trace ON by_trace.trace_id = code_traces.id
+  GROUP BY code_traces.profile_id
+), lines AS (
+  SELECT sums.profile_id AS profile_id, levels.column1 AS level, place.key + 0 AS place_id, -- an integer, not its text
+    place.value AS sum_ns, coalesce(own.count, 0) AS count, coalesce(own.self_ns, 0.0) AS self_ns,
+    own.backward_ns AS backward_ns
+  FROM sums CROSS JOIN json_each(sums.by_place) AS place CROSS JOIN (VALUES ('program'), ('library')) AS levels
+  LEFT JOIN own ON own.place_id = place.key + 0 AND own.level = levels.column1
+), in_step AS (
+  SELECT profile_id, origin_code_trace_id AS trace_id, step_id, sum(1.0 * self_ns) AS self_ns
+  FROM temp.ops
+  WHERE origin_code_trace_id IS NOT NULL AND category <> 'user' AND category <> 'python' AND category <> 'module'
+    AND is_measured = 1 AND profile_id IN (SELECT profile_id FROM temp.steps WHERE sample_weight > 1)
+  GROUP BY profile_id, origin_code_trace_id, step_id
+), line_in_step AS (
+  SELECT in_step.profile_id AS profile_id, lines_of_traces.level AS level, lines_of_traces.place_id AS place_id,
+    in_step.step_id AS step_id, sum(in_step.self_ns) AS self_ns
+  FROM in_step JOIN lines_of_traces ON lines_of_traces.trace_id = in_step.trace_id
+  GROUP BY in_step.profile_id, lines_of_traces.level, lines_of_traces.place_id, in_step.step_id
+), errors AS (
+  SELECT line_in_step.profile_id AS profile_id, level, place_id,
+    sample_error(self_ns, drawn.weight, drawn.lead_ns, drawn.step_count, drawn.spread_factor, drawn.lead_factor,
+      drawn.unseen_ratio) AS self_ns
+  FROM line_in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = line_in_step.step_id
+  GROUP BY line_in_step.profile_id, level, place_id
+), by_place AS (
+  SELECT lines.*, code_frames.file AS file, code_frames.line AS line, code_frames.function AS function,
+    code_frames.text AS text, code_frames.cell AS cell, coalesce(is_library_file(code_frames.file), 1) AS is_library
+  FROM lines JOIN temp.code_frames AS code_frames ON code_frames.id = lines.place_id
+  WHERE code_frames.file IS NOT NULL OR lines.count > 0 -- built-in functions lie in no line
+), totals AS (
+  SELECT profile_id, sum(self_ns) AS all_self_ns FROM by_trace GROUP BY profile_id
+)
+SELECT
+  by_place.profile_id AS profile_id,
+  profiles.rank AS rank,
+  by_place.level AS level,
+  coalesce('In[' || by_place.cell || ']',
+    replace(by_place.file, rtrim(by_place.file, replace(by_place.file, '/', '')), '')) || ':' || by_place.line
+    AS location,
+  by_place.text AS text,
+  CAST(round(by_place.count) AS INTEGER) AS count,
+  CAST(by_place.self_ns AS INTEGER) AS self_ns,
+  CASE WHEN errors.profile_id IS NOT NULL THEN CAST(errors.self_ns AS INTEGER) ELSE 0 END AS self_error_ns,
+  by_place.self_ns / nullif(totals.all_self_ns, 0) AS self_ratio,
+  CAST(by_place.backward_ns AS INTEGER) AS backward_ns,
+  CAST(by_place.sum_ns AS INTEGER) AS sum_ns,
+  by_place.function AS function,
+  by_place.file AS file,
+  by_place.line AS line,
+  by_place.is_library AS is_library
+FROM by_place
+JOIN totals ON totals.profile_id = by_place.profile_id
+JOIN temp.profiles AS profiles ON profiles.id = by_place.profile_id
+LEFT JOIN errors ON errors.profile_id = by_place.profile_id AND errors.level = by_place.level
+  AND errors.place_id = by_place.place_id
+ORDER BY self_ns DESC, sum_ns DESC, profile_id, level, file, line

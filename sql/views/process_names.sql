@@ -1,0 +1,32 @@
+-- Names of processes: what findings call them, and which of them train.
+--
+-- One row for each profile.
+--   profile_id, run_id, rank, host
+--   name                  rank 3, else process 1234, else the path; where several runs are open, of which one it is
+--   is_helper             1: it has no steps though another process of its run has, as workers of a DataLoader and the
+--                         launcher; nobody waits for it as such
+--   prefix                name and a colon, to begin a message with; empty for the only process that trains
+-- Cost: linear in profiles, and the steps of each.  Example: SELECT name, host, is_helper FROM process_names;
+WITH with_steps AS MATERIALIZED (
+  SELECT id AS profile_id, run_id FROM temp.profiles
+  WHERE EXISTS (SELECT 1 FROM temp.steps AS steps WHERE steps.profile_id = profiles.id)
+), named AS (
+  SELECT profiles.id AS profile_id, profiles.run_id AS run_id, profiles.rank AS rank, profiles.host AS host,
+    coalesce('rank ' || profiles.rank, 'process ' || profiles.pid, profiles.path)
+      || CASE WHEN (SELECT count(*) FROM temp.runs) > 1 THEN coalesce(' of '
+      || replace(rtrim(runs.path, '/'), rtrim(rtrim(runs.path, '/'), replace(runs.path, '/', '')), ''), '') ELSE '' END
+      AS name,
+    profiles.run_id IN (SELECT run_id FROM with_steps) AND profiles.id NOT IN (SELECT profile_id FROM with_steps)
+      AS is_helper
+  FROM temp.profiles AS profiles JOIN temp.runs AS runs ON runs.id = profiles.run_id
+)
+SELECT
+  profile_id AS profile_id,
+  run_id AS run_id,
+  rank AS rank,
+  host AS host,
+  name AS name,
+  is_helper AS is_helper,
+  CASE WHEN is_helper OR count(*) FILTER (WHERE NOT is_helper) OVER () > 1 THEN name || ': ' ELSE '' END AS prefix
+FROM named
+ORDER BY profile_id

@@ -1,0 +1,65 @@
+-- Python between ops: which lines the time passes at in which no op runs.
+--
+-- One row for each profile and line of the program at which Python was seen (python_samples) while no op ran: loops,
+-- tokenizers, NumPy, waiting for files, the garbage collector.  The line is the innermost one outside installed
+-- packages and Python's own library, which called them, and of generated code the line that calls it, as in
+-- code_summary (the innermost of all where the whole stack lies in those).
+-- Counted are the samples in measured steps (no warm-up, ops recorded); in a profile without such steps all.  Together
+-- they stand for the time of all measured steps that passes outside ops (step_op_time), weighed by
+-- steps.sample_weight; without steps for the time between the looks.
+--   profile_id, rank      the profile
+--   location              file:line, the file without its directories
+--   text                  the source line, where it could be read
+--   sample_count          how often it was seen there
+--   self_ns, self_ratio   the time outside ops at this line; share of all lines of the profile
+--   self_error_ns         standard error of self_ns, as that of a share of so many samples of these weights
+--   function, file, line  of the frame
+--   is_library            1: a line of an installed package or of Python's library
+-- Cost: linear in python_samples, ops and code_traces.  Example: SELECT location, self_ns FROM python_summary LIMIT 10;
+WITH weighed AS MATERIALIZED (
+  SELECT samples.profile_id AS profile_id, samples.code_trace_id AS trace_id,
+    samples.period_ns * coalesce(steps.sample_weight, 1.0) AS weight,
+    steps.is_warmup = 0 AND steps.ops_recorded = 1 AS is_measured
+  FROM temp.python_samples AS samples LEFT JOIN temp.steps AS steps ON steps.id = samples.step_id
+  WHERE samples.code_trace_id IS NOT NULL
+), outside AS MATERIALIZED (
+  SELECT profile_id, sum(coalesce(outside_ns, max(dur_ns - op_ns, 0)) * sample_weight) AS outside_ns
+  FROM temp.step_op_time GROUP BY profile_id
+), by_trace AS MATERIALIZED (
+  SELECT weighed.profile_id AS profile_id, weighed.trace_id AS trace_id, count(*) AS sample_count,
+    sum(weighed.weight) AS weight, sum(weighed.weight * weighed.weight) AS square
+  FROM weighed LEFT JOIN outside ON outside.profile_id = weighed.profile_id
+  WHERE outside.profile_id IS NULL OR weighed.is_measured
+  GROUP BY weighed.profile_id, weighed.trace_id
+), lines AS MATERIALIZED (
+  SELECT by_trace.profile_id AS profile_id, min(frames.id) AS frame_id, sum(by_trace.sample_count) AS sample_count,
+    sum(by_trace.weight) AS weight, sum(by_trace.square) AS square
+  FROM by_trace JOIN temp.code_traces AS traces ON traces.id = by_trace.trace_id
+  JOIN temp.code_frames AS frames ON frames.id = coalesce(traces.line_frame_id, traces.leaf_frame_id)
+  GROUP BY by_trace.profile_id, frames.file, frames.line
+), totals AS (
+  SELECT profile_id, sum(weight) AS weight, sum(square) AS square FROM lines GROUP BY profile_id
+), shares AS (
+  SELECT lines.profile_id AS profile_id, lines.frame_id AS frame_id, lines.sample_count AS sample_count,
+    lines.weight / totals.weight AS share, coalesce(outside.outside_ns, totals.weight) AS all_ns,
+    lines.square / pow(totals.weight, 2) AS square, totals.square / pow(totals.weight, 2) AS all_square
+  FROM lines JOIN totals ON totals.profile_id = lines.profile_id
+  LEFT JOIN outside ON outside.profile_id = lines.profile_id
+)
+SELECT
+  shares.profile_id AS profile_id,
+  profiles.rank AS rank,
+  replace(frames.file, rtrim(frames.file, replace(frames.file, '/', '')), '') || ':' || frames.line AS location,
+  frames.text AS text,
+  shares.sample_count AS sample_count,
+  CAST(shares.share * shares.all_ns AS INTEGER) AS self_ns,
+  CAST(sqrt(max(0, shares.square * (1 - 2 * shares.share) + shares.all_square * shares.share * shares.share))
+    * shares.all_ns AS INTEGER) AS self_error_ns,
+  shares.share AS self_ratio,
+  frames.function AS function,
+  frames.file AS file,
+  frames.line AS line,
+  coalesce(is_library_file(frames.file), 1) AS is_library
+FROM shares JOIN temp.profiles AS profiles ON profiles.id = shares.profile_id
+JOIN temp.code_frames AS frames ON frames.id = shares.frame_id
+ORDER BY self_ns DESC, profile_id, file, line

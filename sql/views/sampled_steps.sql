@@ -1,0 +1,78 @@
+-- Sampled steps: what the steps whose ops were recorded say of the others, and how surely: the base of all errors.
+--
+-- One row for each measured step (no warm-up) with ops recorded, in profiles of which ops were recorded only in some
+-- steps.  An error that a view states is such that twice it on either side is the 95 % interval.  Of a sum over all
+-- steps it is sample_error(x, weight, lead_ns, step_count, spread_factor, lead_factor, unseen_ratio), where x is a
+-- step's part of the sum, over the steps that have any.  Its square is made of three: how much steps differ from each
+-- other; where weights are calibrated by durations (steps.sample_weight), less what these explain; and what unrecorded
+-- steps may hold in the time by which they are longer than the longest recorded one.  A step that speaks for itself
+-- alone adds nothing.  Where the sum is a part of all time, and its share is what is stated, x is what a step's part
+-- differs from that share of it, and for the third unseen_ratio times the sum comes to it.
+--   profile_id, rank, step_id   the step
+--   weight                      steps.sample_weight
+--   duration_ns, lead_ns        of the step, without what recording its ops took; and how much longer than the
+--                               mean that is
+--   step_count                  steps for which all rows of the profile speak
+--   is_calibrated               1: weights are such that the recorded steps speak for all the time, too
+--   spread_factor               n / (n - p) of the n rows, p being 1 or, calibrated, 2, times the sum of w * (w - 1) by
+--                               the sum of w, times the square of half of Student's t (95 %, with step_count^2 / (sum
+--                               of w^2) - p degrees of freedom); calibrated by 1 - the largest leverage more.  NULL
+--                               where fewer than two rows speak for others, or so much more than the rest that no error
+--                               can be stated
+--   lead_factor                 calibrated: spread_factor by the sum of w * lead_ns^2, less what 25 % of the cost of
+--                               recording leave in doubt; else 0
+--   unseen_ratio                time by which unrecorded steps are longer than the longest recorded one, by all time
+-- Cost: a few passes over steps.  Example: SELECT step_id, weight FROM sampled_steps ORDER BY weight DESC LIMIT 5;
+WITH totals AS MATERIALIZED (
+  SELECT profile_id, count(*) FILTER (WHERE sample_weight > 0) AS row_count, sum(sample_weight) AS step_count,
+    sum(sample_weight * sample_weight) AS weight_squares,
+    count(*) FILTER (WHERE sample_weight > 1.000001) AS drawn_count,
+    sum(max(0, sample_weight - 1) * sample_weight) AS drawn_weight, max(sample_weight) AS largest_weight,
+    sum(sample_weight * (dur_ns - coalesce(recording_ns, 0.0))) AS time_ns,
+    max(dur_ns - coalesce(recording_ns, 0.0)) FILTER (WHERE sample_weight > 0) AS longest_ns,
+    total(sample_weight * recording_ns) AS recording_ns, sum(dur_ns - coalesce(recording_ns, 0.0)) AS all_ns
+  FROM temp.steps WHERE is_warmup = 0 AND sample_weight IS NOT NULL
+  GROUP BY profile_id HAVING max(sample_weight) > 1
+), unseen AS MATERIALIZED ( -- few steps are longer
+  SELECT totals.profile_id AS profile_id, total(steps.dur_ns - longest_ns) AS unseen_ns
+  FROM totals LEFT JOIN temp.steps AS steps ON steps.profile_id = totals.profile_id AND steps.is_warmup = 0
+    AND steps.sample_weight = 0 AND steps.dur_ns > longest_ns
+  GROUP BY totals.profile_id
+), leads AS (
+  SELECT totals.*, unseen_ns, abs(time_ns - (all_ns - unseen_ns)) <= 1e-9 * all_ns AS is_calibrated,
+    steps.id AS step_id, steps.sample_weight AS weight, steps.dur_ns - coalesce(steps.recording_ns, 0) AS duration_ns,
+    sum(steps.sample_weight * pow(steps.dur_ns - coalesce(steps.recording_ns, 0.0) - time_ns / step_count, 2))
+      OVER of_profile
+      AS lead_squares,
+    max(steps.sample_weight * pow(steps.dur_ns - coalesce(steps.recording_ns, 0.0) - time_ns / step_count, 2))
+      OVER of_profile AS largest_square
+  FROM totals JOIN unseen ON unseen.profile_id = totals.profile_id
+  JOIN temp.steps AS steps ON steps.profile_id = totals.profile_id
+  WHERE steps.is_warmup = 0 AND steps.sample_weight > 0
+  WINDOW of_profile AS (PARTITION BY steps.profile_id)
+), freedoms AS (
+  SELECT *, step_count * step_count / weight_squares - 1 - is_calibrated AS freedom,
+    CASE WHEN is_calibrated THEN max(0.02, 1 - largest_square / lead_squares - largest_weight / step_count) ELSE 1 END
+      AS unled
+  FROM leads
+), factors AS (
+  SELECT *, CASE WHEN drawn_count > 1 AND freedom >= 0.5 THEN
+    pow(0.98 + 1.186 / freedom + 1.411 / pow(freedom, 2) + 1.278 / pow(freedom, 3) + 1.5 / pow(freedom, 4), 2)
+      * row_count / (row_count - 1 - is_calibrated) * drawn_weight / step_count / unled END AS spread_factor
+  FROM freedoms
+)
+SELECT
+  factors.profile_id AS profile_id,
+  profiles.rank AS rank,
+  factors.step_id AS step_id,
+  factors.weight AS weight,
+  factors.duration_ns AS duration_ns,
+  factors.duration_ns - factors.time_ns / factors.step_count AS lead_ns,
+  factors.step_count AS step_count,
+  factors.is_calibrated AS is_calibrated,
+  factors.spread_factor AS spread_factor,
+  CASE WHEN factors.is_calibrated THEN factors.spread_factor / factors.lead_squares
+    - pow(0.25 * factors.recording_ns / factors.lead_squares, 2) ELSE 0.0 END AS lead_factor,
+  factors.unseen_ns / factors.time_ns AS unseen_ratio
+FROM factors JOIN temp.profiles AS profiles ON profiles.id = factors.profile_id
+ORDER BY profile_id, step_id

@@ -1,0 +1,354 @@
+/* ask_sql_everything.c: opens files and asks everything that can be asked of them, within limits of memory and time.
+**
+**   ask_sql_everything [--memory BYTES] [--cpu SECONDS] [--interrupt MS] [--verbose] DIRECTORY PATH
+**   ask_sql_everything ... DIRECTORY KEY VALUE [KEY VALUE...]          TensorFlow's files of one program
+**
+** Every table with all its columns, every view, check and stored function, the four classic views as deep as they go
+** with all that they can show, as tables and as the files that -output file, timeline and pprof of the command line
+** write, then tfprof_pprof, tfprof_timeline and tfprof_save; all these files go into DIRECTORY.
+**
+** With --interrupt each question is interrupted once it has taken so much processor time; how much it took after that,
+** at most, is told last, with what was asked.  The opening is tried again then, and left alone; and expressions that
+** take long to match are asked of each option that takes any.
+**
+** --memory bounds what the process may allocate beyond what it has when the extension is loaded (RLIMIT_DATA), --cpu
+** its processor time.  The last line of the output says what was used: bytes of memory at most, beyond the same
+** beginning, and seconds.  Exit status: 0; 1 when memory ran out, with what was asked; 2 for wrong usage; 3 when the
+** time was over.  Errors of any other kind are answers, as is that the file cannot be opened.
+*/
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "linked.h"
+#include "vtab/classic_cache.h"
+#include "vtab/connection.h"
+
+
+/* No name of a table or view is longer. */
+enum { NAMES = 256, QUESTION_BYTES = 4096 };
+
+static sqlite3 *db;
+static bool is_verbose;
+static char question[QUESTION_BYTES]; /* what is being asked, for the handler of the signal */
+static unsigned questions;
+static long memory_at_start;
+
+/* ---- interrupting ---- */
+
+static double interrupt_after; /* seconds of a question; 0: never */
+static atomic_bool is_asking;
+static _Atomic double interrupt_at, interrupted_at; /* processor time of the process; 0: not yet */
+static double longest_after;
+static char longest_question[QUESTION_BYTES];
+
+static double seconds_used(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void *interrupt_questions(void *unused) {
+  struct timespec pause = {.tv_nsec = 500000};
+  for (;;) {
+    nanosleep(&pause, NULL);
+    if (!is_asking || interrupted_at > 0 || seconds_used() < interrupt_at) continue;
+    interrupted_at = seconds_used();
+    sqlite3_interrupt(db);
+  }
+  return unused;
+}
+
+static void begin_interrupting(double now) {
+  interrupted_at = 0;
+  interrupt_at = now + interrupt_after;
+  is_asking = true;
+}
+
+static void end_interrupting(void) {
+  if (!is_asking) return;
+  is_asking = false;
+  double after = interrupted_at > 0 ? seconds_used() - interrupted_at : 0;
+  if (after <= longest_after) return;
+  longest_after = after;
+  memcpy(longest_question, question, sizeof question);
+}
+
+static long peak_of_memory(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+/* Bytes that the process has allocated, as RLIMIT_DATA counts them. */
+static rlim_t data_bytes(void) {
+  char line[256];
+  unsigned long long kilobytes = 0;
+  FILE *file = fopen("/proc/self/status", "r");
+  while (file && fgets(line, sizeof line, file)) sscanf(line, "VmData: %llu kB", &kilobytes);
+  if (file) fclose(file);
+  return (rlim_t)kilobytes * 1024;
+}
+
+static void time_is_over(int signal) {
+  static const char what[] = "the time is over in: ";
+  (void)signal;
+  (void)!write(STDOUT_FILENO, what, sizeof what - 1);
+  (void)!write(STDOUT_FILENO, question, strlen(question));
+  (void)!write(STDOUT_FILENO, "\n", 1);
+  _exit(3);
+}
+
+static void report(void) {
+  if (interrupt_after > 0) printf("interrupted: at most %.3f s more, in: %s\n", longest_after, longest_question);
+  printf("used %ld bytes and %.3f s for %u questions\n", peak_of_memory() - memory_at_start, seconds_used(), questions);
+  fflush(stdout);
+}
+
+static void memory_is_out(void) {
+  printf("the memory is out in: %s\n", question);
+  report();
+  exit(1);
+}
+
+static double begin_question(const char *text) {
+  double started = seconds_used();
+  snprintf(question, sizeof question, "%s", text);
+  if (interrupt_after > 0 && questions != 1) begin_interrupting(started);
+  questions++;
+  return started;
+}
+
+static void end_question(double started, unsigned long long rows, const char *message, bool is_out_of_memory) {
+  if (interrupt_after > 0) end_interrupting();
+  if (is_verbose) {
+    printf("%8.3f s %6ld MB %9llu rows  %s%s%s\n", seconds_used() - started, (peak_of_memory() - memory_at_start) >> 20,
+           rows, question, *message ? ": " : "", message);
+    fflush(stdout);
+  }
+  if (is_out_of_memory) memory_is_out();
+}
+
+/* Every value of every row of the answer; false: an error. */
+static bool ask(const char *sql) {
+  sqlite3_stmt *statement = NULL;
+  double started = begin_question(sql);
+  unsigned long long rows = 0;
+  int result = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
+  while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
+    for (int i = 0; i < sqlite3_column_count(statement); i++) {
+      if (sqlite3_column_type(statement, i) == SQLITE_TEXT) sqlite3_column_bytes(statement, i);
+    }
+    rows++;
+    result = SQLITE_OK;
+  }
+  bool is_done = result == SQLITE_DONE;
+  char message[400];
+  snprintf(message, sizeof message, "%s", is_done ? "" : sqlite3_errmsg(db));
+  sqlite3_finalize(statement);
+  end_question(started, rows, message, result == SQLITE_NOMEM || strstr(message, "out of memory"));
+  return is_done;
+}
+
+/* ---- the command line of TensorFlow's profiler ---- */
+
+enum output { TO_FILE, TO_TIMELINE, TO_PPROF };
+static const char *const output_names[] = {"file", "timeline", "pprof"};
+
+/* One profile. A timeline of the graph view is that of a step. */
+static enum tfprof_status write_profile(const struct classic_model *model, enum classic_view view, enum output output,
+                                        struct classic_options *options, const char *directory,
+                                        struct tfprof_error *error) {
+  char path[QUESTION_BYTES];
+  struct classic_result *result;
+  if (output == TO_TIMELINE && view == CLASSIC_GRAPH) {
+    if (!model->step_count) return TFPROF_OK;
+    options->integers[OPTION_step] = model->steps[model->step_count - 1];
+  }
+  int64_t step = options->integers[OPTION_step];
+  enum tfprof_status status = classic_compute(model, view, options, &result, error);
+  if (status) return status;
+  snprintf(path, sizeof path, "%s/classic", directory);
+  if (output == TO_TIMELINE) {
+    status = classic_write_timeline(result, step, path, stderr, error);
+  } else if (output == TO_PPROF) {
+    status = classic_write_pprof(result, path, error);
+  } else {
+    FILE *file = fopen(path, "w");
+    if (!file) abort();
+    if (!classic_write_report(result, file)) status = error_set(error, TFPROF_INTERRUPTED, "interrupted");
+    fclose(file);
+  }
+  classic_result_free(result);
+  return status;
+}
+
+static void ask_command(enum classic_view view, enum output output, const char *directory) {
+  char text[100];
+  bool is_of_other_build;
+  struct connection *connection = connection_find(db, &is_of_other_build);
+  struct classic_options options;
+  struct classic_cached **models;
+  struct tfprof_error error = {0};
+  size_t count;
+  snprintf(text, sizeof text, "%s -output %s", classic_view_names[view], output_names[output]);
+  double started = begin_question(text);
+  sqlite3_stmt *work = NULL; /* while a statement runs an interrupt stays until it is noticed: as the shell does it */
+  sqlite3_prepare_v2(db, "VALUES (1), (2)", -1, &work, NULL);
+  sqlite3_step(work);
+  connection_begin(connection);
+  enum tfprof_status status = classic_options_init(&options) ? TFPROF_OK : error_no_memory(&error);
+  if (!status) status = classic_options_parse(&options, "-max_depth 1000000 -order_by micros -select micros", &error);
+  if (!status) status = classic_cache_get(connection, NULL, &models, &count, &error);
+  if (!status) {
+    for (size_t i = 0; i < count && !status; i++)
+      status = write_profile(models[i]->model, view, output, &options, directory, &error);
+    for (size_t i = 0; i < count; i++) classic_cache_put_back(models[i]);
+    free(models);
+  }
+  classic_options_free(&options);
+  connection_end(connection);
+  sqlite3_finalize(work);
+  end_question(started, 0, status ? error.message : "", status == TFPROF_NO_MEMORY);
+}
+
+static unsigned list(const char *sql, char **names) {
+  sqlite3_stmt *statement = NULL;
+  unsigned count = 0;
+  if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL)) {
+    printf("%s: %s\n", sql, sqlite3_errmsg(db));
+    exit(2);
+  }
+  while (sqlite3_step(statement) == SQLITE_ROW && count < NAMES) {
+    names[count++] = strdup((const char *)sqlite3_column_text(statement, 0));
+  }
+  sqlite3_finalize(statement);
+  return count;
+}
+
+/* `format` has one %s or %q for each of the names that the list has. */
+static void ask_each(const char *names_sql, const char *format) {
+  char *names[NAMES];
+  unsigned count = list(names_sql, names);
+  for (unsigned i = 0; i < count; i++) {
+    char *sql = sqlite3_mprintf(format, names[i]);
+    ask(sql);
+    sqlite3_free(sql);
+    free(names[i]);
+  }
+}
+
+/* `format` has one %q for the directory. */
+static void ask_writer(const char *format, const char *directory) {
+  char *sql = sqlite3_mprintf(format, directory);
+  ask(sql);
+  sqlite3_free(sql);
+}
+
+static void ask_patterns(void) {
+  static const char *const options[] = {"account_type", "start_name", "trim_name", "show_name", "hide_name"};
+  for (unsigned i = 0; i < sizeof options / sizeof options[0]; i++) {
+    char *sql = sqlite3_mprintf("SELECT count(*) FROM scope_view WHERE %s_regexes = '(.+)+[%%&]' AND "
+                                "max_depth = 1000000", options[i]);
+    ask(sql);
+    sqlite3_free(sql);
+  }
+  ask("INSERT INTO temp.node_type_patterns VALUES ('(.+)+[%&]', 'odd')");
+  ask("SELECT count(*) FROM graph_view WHERE account_type_regexes = 'odd'");
+  ask("DELETE FROM temp.node_type_patterns");
+}
+
+static void ask_everything(const char *directory) {
+  static const char *const views[] = {"scope", "graph", "code", "op"};
+  static const char timeline[] = "SELECT tfprof_timeline('%q/time.json')";
+  ask_writer(timeline, directory); /* before SQLite can tell how many rows there are, and after */
+  ask_each("SELECT name FROM tfprof_tables", "SELECT * FROM %s");
+  ask_each("SELECT name FROM tfprof_views WHERE parameters IS NULL", "SELECT * FROM temp.%s");
+  ask_each("SELECT name FROM tfprof_views WHERE parameters = 'a, b'", "SELECT * FROM %s('*', '*')");
+  ask_each("SELECT name FROM tfprof_views WHERE parameters LIKE 'a, a_first%%'",
+           "SELECT * FROM %s('*', 0, 1000000, '*', 0, 1000000)");
+  for (unsigned i = 0; i < sizeof views / sizeof views[0]; i++) {
+    char *sql = sqlite3_mprintf(
+        "SELECT * FROM %s_view WHERE max_depth = 1000000 AND order_by = 'micros' AND selected = "
+        "'bytes,peak_bytes,residual_bytes,output_bytes,micros,accelerator_micros,cpu_micros,params,float_ops,"
+        "occurrence,tensor_value,device,op_types,input_shapes'", views[i]);
+    ask(sql);
+    sqlite3_free(sql);
+    sql = sqlite3_mprintf("SELECT name FROM %s_view WHERE account_type_regexes = '.*a.*' AND show_name_regexes = "
+                          "'.*b.*,.*c' AND step = 0", views[i]);
+    ask(sql);
+    sqlite3_free(sql);
+  }
+  /* Expressions that may part a name in as many ways as it has subsets: a match is tried a bounded time. */
+  ask("SELECT count(*) FROM temp.nodes WHERE regexp_full_match('(.+)+[%&]', name)");
+  ask("SELECT count(*) FROM temp.ops WHERE name REGEXP '(.|..)+[%&]'");
+  if (interrupt_after > 0) ask_patterns();
+  for (unsigned view = 0; view < CLASSIC_VIEW_count; view++) {
+    for (unsigned output = TO_FILE; output <= TO_PPROF; output++) {
+      bool is_there = output == TO_FILE || (output == TO_PPROF ? view == CLASSIC_CODE : view != CLASSIC_OP);
+      if (is_there) ask_command(view, output, directory);
+    }
+  }
+  ask_writer("SELECT tfprof_pprof('%q/stacks.pb.gz')", directory);
+  ask_writer(timeline, directory);
+  ask_writer("SELECT tfprof_save('%q/saved')", directory);
+}
+
+static void limit(rlim_t memory, rlim_t seconds) {
+  if (memory) {
+    struct rlimit bytes = {data_bytes() + memory, data_bytes() + memory};
+    if (setrlimit(RLIMIT_DATA, &bytes)) abort();
+  }
+  if (seconds) {
+    struct rlimit time = {seconds, seconds + 5};
+    signal(SIGXCPU, time_is_over);
+    if (setrlimit(RLIMIT_CPU, &time)) abort();
+  }
+}
+
+static char *sql_of_opening(char **arguments, int count) {
+  sqlite3_str *text = sqlite3_str_new(db);
+  for (int i = 0; i < count; i++) sqlite3_str_appendf(text, "%s%Q", i ? ", " : "SELECT tfprof_open(", arguments[i]);
+  sqlite3_str_appendall(text, ")");
+  return sqlite3_str_finish(text);
+}
+
+int main(int count, char **arguments) {
+  rlim_t memory = 0, seconds = 0;
+  int at = 1;
+  for (; at < count && strncmp(arguments[at], "--", 2) == 0; at++) {
+    if (strcmp(arguments[at], "--verbose") == 0) is_verbose = true;
+    else if (strcmp(arguments[at], "--memory") == 0 && at + 1 < count) memory = strtoull(arguments[++at], NULL, 10);
+    else if (strcmp(arguments[at], "--cpu") == 0 && at + 1 < count) seconds = strtoull(arguments[++at], NULL, 10);
+    else if (strcmp(arguments[at], "--interrupt") == 0 && at + 1 < count)
+      interrupt_after = strtod(arguments[++at], NULL) / 1000;
+    else break;
+  }
+  if (count - at < 2 || strncmp(arguments[at], "--", 2) == 0) {
+    fprintf(stderr, "usage: ask_sql_everything [--memory BYTES] [--cpu SECONDS] [--verbose] DIRECTORY PATH...\n");
+    return 2;
+  }
+  char *message = NULL;
+  if (sqlite3_open(":memory:", &db) || tfprof_attach(db, &message, true)) abort();
+  pthread_t interrupter;
+  if (interrupt_after > 0 && pthread_create(&interrupter, NULL, interrupt_questions, NULL)) abort();
+  memory_at_start = peak_of_memory();
+  limit(memory, seconds);
+  char *open = sql_of_opening(arguments + at + 1, count - at - 1);
+  bool is_open = ask(open);
+  if (!is_open && interrupt_after > 0) is_open = ask(open);
+  else questions++; /* what follows is no opening */
+  if (is_open) ask_everything(arguments[at]);
+  sqlite3_free(open);
+  sqlite3_close(db);
+  report();
+  return 0;
+}

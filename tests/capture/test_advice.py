@@ -1,0 +1,145 @@
+"""Advice on real recordings: two ranks of which one is slow, workers of a DataLoader, and how many steps had ops."""
+
+import os
+import re
+import socket
+import subprocess
+
+import capturing
+
+TORCHRUN = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0", "--rdzv-backend", "c10d"]
+TORCHRUN += ["--rdzv-endpoint", "localhost:0"]
+SHELL = os.path.join(capturing.BUILD, "tfprof")
+
+RANKS = """
+import time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+torch.set_num_threads(1)
+layers = [torch.nn.Linear(64, 64) for _ in range(4)]
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers))
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+x = torch.randn(8, 64)
+for _ in range(25):
+    model(x).square().mean().backward()
+    if rank == 1:
+        time.sleep(0.06)
+    optimizer.step()
+    optimizer.zero_grad()
+dist.barrier()
+"""
+
+WORKERS = """
+import torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, i):
+        return torch.full((8,), float(i))
+if __name__ == "__main__":
+    model = torch.nn.Linear(8, 8)
+    torch.nn.init.uniform_(torch.empty(2000, 2000)) # takes longest, but before the first step
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for x in torch.utils.data.DataLoader(Data(), batch_size=2, num_workers=2):
+        model(x).sum().backward()
+        optimizer.step()
+"""
+
+LONG_STEPS = """
+import time, torch
+torch.set_num_threads(1)
+model = torch.nn.Linear(64, 8)
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+x = torch.randn(32, 64)
+def report():
+    end = time.perf_counter() + 0.6
+    while time.perf_counter() < end:
+        sum(i * i for i in range(100))  # here
+for i in range(60):
+    model(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if i % 20 == 10:
+        report()
+"""
+
+
+def recorded(directory, program, *words, options=()):
+    path = os.path.join(directory, "program.py")
+    with open(path, "w") as file:
+        file.write(program)
+    run = os.path.join(directory, "run")
+    _, error = capturing.launch(run, [capturing.PYTHON, *words, path], options)
+    return run, error
+
+
+def advice(run):
+    result = {}
+    for row in capturing.query(run, "SELECT check_name, subject, message, saves_ns FROM advise"):
+        result.setdefault(row["check_name"], []).append(row)
+    return result
+
+
+def test_a_slow_rank():
+    """The one that sleeps is named, with its host and what it does; the one that waits has nothing to improve."""
+    with capturing.Directory() as directory:
+        run, _ = recorded(directory, RANKS, *TORCHRUN, options=["--ops=all", "-q"])
+        found = advice(run)
+        (late,) = [row for row in found["stragglers"] if row["subject"].startswith("rank 1")]
+        assert late["subject"] == "rank 1 on " + socket.gethostname(), late
+        assert "meanwhile it runs Python, or waits for locks or files, outside any op, for " in late["message"], late
+        assert late["saves_ns"] > 20 * 0.03e9, late
+        bound = [row["subject"] for row in found["host_bound"]]
+        assert bound[0] == "rank 1" and found["host_bound"][0]["message"].startswith("rank 1: "), found["host_bound"]
+        shares = capturing.query(run, "SELECT rank, outside_ratio, in_wait_ratio FROM step_summary ORDER BY rank")
+        assert shares[0]["in_wait_ratio"] > shares[0]["outside_ratio"], shares
+        assert shares[1]["outside_ratio"] > shares[1]["in_wait_ratio"], shares
+        told = capturing.query(run, "SELECT value FROM advise WHERE check_name = 'host_bound' AND subject = 'rank 1'")
+        assert abs(told[0]["value"] - shares[1]["outside_ratio"]) < 1e-9, (told, shares)
+        assert len(found["job"]) == 1 and "3 processes" in found["job"][0]["message"], found["job"]
+    print("a slow rank: %s" % late["message"])
+
+
+def test_workers():
+    """Those of a DataLoader have no findings of their own, and no list of checkers each."""
+    with capturing.Directory() as directory:
+        run, _ = recorded(directory, WORKERS, options=["--ops=all", "-q"])
+        assert capturing.query(run, "SELECT count(*) AS n FROM process_names WHERE is_helper")[0]["n"] == 2
+        assert all(len(rows) == 1 for name, rows in advice(run).items() if name == "job"), advice(run)
+        shown = subprocess.run([SHELL, run, "advise -checkers ExpensiveOperationChecker"], capture_output=True, text=True)
+        assert shown.stdout.count("top 1 operation type") == 1, shown.stdout
+        (most,) = capturing.query(run, """SELECT name, 100 * sum(self_ns * sample_weight)
+            / sum(sum(self_ns * sample_weight)) OVER () AS share
+            FROM ops WHERE category IN ('op', 'autograd') AND profile_id IN (SELECT profile_id FROM steps)
+            GROUP BY name ORDER BY 2 DESC LIMIT 1""")
+        told = re.search(r"type: %s, .* \(([\d.]+)%%\)" % re.escape(most["name"]), shown.stdout)
+        assert abs(float(told[1]) - most["share"]) < 0.5, (most, shown.stdout)  # whole microseconds are shown
+        plain = subprocess.run([SHELL, run, "advise"], capture_output=True, text=True).stdout
+        assert "uniform_" not in plain and "accelerator" not in plain, plain
+        assert not re.search(r"(?m)^\w+Checker:$", plain), plain
+
+
+def test_the_closing_line():
+    """It says in how many of the steps ops were recorded."""
+    for options in (["--steps", "3-5"], ["--ops=all"]):
+        with capturing.Directory() as directory:
+            run, error = recorded(directory, WORKERS, options=options)
+            ((steps, recorded_steps),) = [tuple(row.values()) for row in capturing.query(
+                run, "SELECT count(*) AS steps, sum(ops_recorded) AS recorded FROM steps")]
+            assert (steps, recorded_steps) == (20, 3 if len(options) > 1 else 20), (steps, recorded_steps)
+            wanted = f"{steps}" if steps == recorded_steps else f"{recorded_steps} of {steps}"
+            assert f" ops in {wanted} optimizer steps " in error, (wanted, error)
+
+
+def test_lines_of_long_steps():
+    """What a long step does outside ops is told by its line."""
+    with capturing.Directory() as directory:
+        run, _ = recorded(directory, LONG_STEPS, options=["--ops=all"])
+        line = next(number for number, text in enumerate(LONG_STEPS.splitlines(), 1) if "# here" in text)
+        (found,) = capturing.query(run, "SELECT message FROM advise WHERE check_name = 'step_time_outliers'")
+        named = re.search(r"each spends more on Python at program\.py:(\d+) ", found["message"])
+        assert named and abs(int(named[1]) - line) <= 1, (found, line)  # the loop's own line is seen, too
+
+
+capturing.main(globals())

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# run_one.sh: one test, for ctest: NAME PROGRAM [ARGUMENT...], or NAME SCRIPT.
+#
+# What it prints goes to build/test-logs/NAME.log, which is there also after a test that had to be killed, and from there
+# to ctest.  Exit status 77 is a test, or a part of one, that was left out; its last line says why, which is kept for the
+# end of tests/run.sh.  With CI=true nothing may be left out for want of a framework or a tool: that counts as failed.
+set -u
+name=$1
+shift
+case $1 in *.py) set -- "${TFPROF_PYTHON:-python3}" "$@" ;; *.sh) set -- bash "$@" ;; esac
+mkdir -p "$TFPROF_BUILD/test-logs"
+# Virtual machines tell of AMX and then refuse it, of which PyTorch's programs in bfloat16 die, recorded or not.
+export ONEDNN_MAX_CPU_ISA="${ONEDNN_MAX_CPU_ISA:-AVX512_CORE}"
+log=$TFPROF_BUILD/test-logs/${name//\//-}.log
+status=0
+# timeout gives it a process group of its own that is no orphan, in which programs can be stopped as at a terminal.
+timeout 890 "$@" >"$log" 2>&1 </dev/null || status=$?
+cat "$log"
+[ "$status" -eq 77 ] || exit "$status"
+reason=$(tail -n 1 "$log")
+if [ -n "${CI:-}" ] && printf '%s' "$reason" | grep -qiE 'torch|apsw|numpy|framework|clang|less'; then
+  echo "may not be left out in CI"
+  exit 1
+fi
+[ -z "${TFPROF_LEFT_OUT:-}" ] || printf '%s: %s\n' "$name" "$reason" >>"$TFPROF_LEFT_OUT"
+exit 77

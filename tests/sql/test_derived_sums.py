@@ -1,0 +1,99 @@
+"""Sums that the extension makes once are those that SQL makes of the rows: of ops by the place that they come from, by
+the range that calls them, of conversions by step, and the most memory of a device.
+"""
+
+import json
+import os
+import random
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from engines import make_dump, run_tests
+
+directory = tempfile.TemporaryDirectory(prefix="tfprof-test-")
+
+
+def make_trace(path):
+    """Steps with conversions within each other and within other ops, and memory, at random."""
+    draw = random.Random(7)
+    names = ["aten::to", "aten::_to_copy", "aten::contiguous", "aten::clone", "aten::mm", "aten::linear"]
+    events = [{"ph": "M", "name": "process_name", "pid": 5, "tid": 0, "args": {"name": "python"}}]
+
+    def event(name, category, start, end, **arguments):
+        events.append({"ph": "X", "cat": category, "name": name, "pid": 5, "tid": 5, "ts": start, "dur": end - start,
+                       "args": arguments})
+
+    def nest(start, end, depth):
+        at = start + draw.random()
+        while at < end - 1 and draw.random() < 0.8:
+            until = min(end, at + draw.uniform(0.5, end - start))
+            event(draw.choice(names), "cpu_op", at, until)
+            if depth < 4:
+                nest(at, until, depth + 1)
+            at = until + draw.random()
+
+    for step in range(8):
+        event("ProfilerStep#%d" % step, "user_annotation", 100 * step, 100 * step + 100)
+        nest(100 * step, 100 * step + 70, 0)
+        event("Optimizer.step#SGD.step", "user_annotation", 100 * step + 75, 100 * step + 95)
+        nest(100 * step + 75, 100 * step + 95, 0)
+        events.append({"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 5, "tid": 5,
+                       "ts": 100 * step + 50, "args": {"Device Type": 0, "Device Id": -1, "Addr": step + 1,
+                                                       "Bytes": draw.randint(1, 999),
+                                                       "Total Allocated": draw.randint(1, 9999)}})
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+    return path
+
+
+SOURCES = {
+    "ops": make_dump(os.path.join(directory.name, "ops.tfprof"), 30000, 2, "make_ops_dump"),
+    "golden": os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "dump-1", "ops.tfprof"),
+    "trace": make_trace(os.path.join(directory.name, "trace.json")),
+}
+CONVERSIONS = "('aten::to', 'aten::_to_copy', 'aten::contiguous', 'aten::clone')"
+PAIRS = {  # what is derived, and what SQL makes
+    "costs of traces": (
+        "SELECT id, round(op_count, 6), self_ns, backward_ns FROM code_traces WHERE op_count IS NOT NULL ORDER BY 1",
+        """SELECT origin_code_trace_id, round(sum(sample_weight), 6),
+        CAST(round(sum(self_ns * sample_weight)) AS INTEGER),
+        CAST(round(sum(self_ns * sample_weight) FILTER (WHERE is_backward = 1)) AS INTEGER) FROM ops
+        WHERE origin_code_trace_id IS NOT NULL AND category NOT IN ('user', 'python', 'module') AND is_measured = 1
+        GROUP BY 1 HAVING sum(sample_weight) IS NOT NULL ORDER BY 1""",
+    ),
+    "ops of ranges": (
+        "SELECT op_count FROM ranges WHERE op_count IS NOT NULL ORDER BY id",
+        """SELECT (SELECT count(*) FROM ops AS called WHERE called.parent_id = ops.id AND called.sequence_number IS NULL
+        AND called.category NOT IN ('user', 'autograd')) FROM ops WHERE category IN ('user', 'input')
+        AND profile_id IN (SELECT profile_id FROM ranges WHERE op_count IS NOT NULL) ORDER BY id""",
+    ),
+    "conversions": (
+        "SELECT step_id, conversion_count, conversion_ns FROM host_steps WHERE conversion_count > 0 ORDER BY 1",
+        f"""SELECT ops.step_id, count(*), sum(ops.dur_ns)
+        FROM ops LEFT JOIN ops AS enclosing ON enclosing.id = ops.parent_id WHERE ops.name IN {CONVERSIONS} AND (ops.parent_id IS NULL OR enclosing.name NOT IN {CONVERSIONS})
+        AND ops.step_id IN (SELECT id FROM steps WHERE ops_recorded = 1) GROUP BY 1 ORDER BY 1""",
+    ),
+    "memory of devices": (
+        "SELECT id, peak_bytes FROM devices WHERE peak_bytes IS NOT NULL ORDER BY 1",
+        """SELECT device_id, max(coalesce(reserved_bytes, in_use_bytes)) FROM memory_events WHERE device_id IS NOT NULL
+        GROUP BY 1 HAVING max(coalesce(reserved_bytes, in_use_bytes)) IS NOT NULL ORDER BY 1""",
+    ),
+}
+
+
+def test_sums(engine):
+    seen = set()
+    for source, path in SOURCES.items():
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{path}')")
+        for what, (derived, made) in PAIRS.items():
+            got, wanted = connection.values(derived), connection.values(made)
+            assert got == wanted, (source, what, [pair for pair in zip(got, wanted) if pair[0] != pair[1]][:3])
+            if got:
+                seen.add(what)
+    assert seen == set(PAIRS), seen
+
+
+if __name__ == "__main__":
+    run_tests(sys.modules[__name__])
