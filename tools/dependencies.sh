@@ -14,7 +14,7 @@ build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1
 python_packages=(python3 python3-venv ca-certificates)
 # python3-dev: torch.compile builds what includes Python.h.
 # shellcheck disable=SC2034  # used by tests/run.sh
-test_packages=(clang less libclang-rt-dev procps g++ libsimdjson-dev golang-go python3-dev)
+test_packages=(clang clang-tidy less libclang-rt-dev procps g++ libsimdjson-dev golang-go python3-dev)
 
 # The exact release of PyTorch that captures are compared with.
 pytorch_release=2.13.0

@@ -144,7 +144,7 @@ struct classic_model {
   string_id *device_names;
   bool is_in_nanoseconds; /* the times of execs; values are in microseconds all the same */
 };
-enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **model,
+enum tfprof_status classic_model_create(struct store *store, struct profile *profile, struct classic_model **made,
                                         struct tfprof_error *error);
 void classic_model_free(struct classic_model *model);
 /* What a frame of a capture that has no file is called; *name is NULL for those that have one, and for TensorFlow's.
@@ -157,7 +157,7 @@ struct classic_user_type {
   char *pattern, *type;
 };
 /* Once for a model. */
-enum tfprof_status classic_model_add_types(struct classic_model *model, const struct classic_user_type *types,
+enum tfprof_status classic_model_add_types(struct classic_model *model, const struct classic_user_type *given,
                                            size_t count, struct tfprof_error *error);
 /* Whether the lines of the view follow a legend, "node name | ...", and have three times for micros. */
 bool classic_has_legend(const struct classic_options *options, enum classic_view view);
@@ -220,7 +220,7 @@ struct classic_result {
 };
 /* Where classic_check finds that there is no answer, it fails as that does. */
 enum tfprof_status classic_compute(const struct classic_model *model, enum classic_view view,
-                                   const struct classic_options *options, struct classic_result **result,
+                                   const struct classic_options *options, struct classic_result **made,
                                    struct tfprof_error *error);
 void classic_result_free(struct classic_result *result);
 

@@ -83,7 +83,7 @@ static bool grow_map(struct code *code) {
 /* The item below `parent` with that text, made where it is new, then with that frame. Parent NO_ITEM: the root. */
 static bool child(struct code *code, uint32_t parent, string_id name, uint32_t frame, uint32_t *item) {
   struct classic_result *result = code->result;
-  if ((!code->slots || result->item_count * 2 > code->mask) && !grow_map(code)) return false;
+  if ((!code->slots || (size_t)result->item_count * 2 > code->mask) && !grow_map(code)) return false;
   size_t at = slot_of_line(code, parent, name);
   for (; code->slots[at].item; at = (at + 1) & code->mask) {
     if (code->slots[at].parent == parent && code->slots[at].name == name) {

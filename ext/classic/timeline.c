@@ -151,16 +151,16 @@ static bool take_lane(struct lanes *lanes, int64_t start, int64_t end, uint32_t 
     int64_t *ends = malloc(2 * (size_t)size * sizeof *ends);
     if (!ends) return false;
     for (uint32_t i = 0; i < size; i++) ends[size + i] = i < lanes->size ? lanes->ends[lanes->size + i] : INT64_MIN;
-    for (uint32_t i = size - 1; i > 0; i--) ends[i] = ends[2 * i] < ends[2 * i + 1] ? ends[2 * i] : ends[2 * i + 1];
+    for (size_t i = size - 1; i > 0; i--) ends[i] = ends[2 * i] < ends[2 * i + 1] ? ends[2 * i] : ends[2 * i + 1];
     free(lanes->ends);
     lanes->ends = ends;
     lanes->size = size;
   }
-  uint32_t at = 1;
+  size_t at = 1;
   while (at < lanes->size) at = lanes->ends[2 * at] <= start ? 2 * at : 2 * at + 1;
-  *lane = at - lanes->size;
+  *lane = (uint32_t)(at - lanes->size);
   for (lanes->ends[at] = end; at > 1; at /= 2) {
-    int64_t left = lanes->ends[at & ~1u], right = lanes->ends[at | 1u];
+    int64_t left = lanes->ends[at & ~(size_t)1], right = lanes->ends[at | 1];
     lanes->ends[at / 2] = left < right ? left : right;
   }
   return true;

@@ -182,7 +182,7 @@ static enum tfprof_status set_attributes(struct profile *profile, const struct d
   unsigned known = 0;
   if (from->attributes) return intern(profile, from->attributes, &profile->attributes, error);
   if (from->recorder) append_json(json, sizeof json, "recorder", from->recorder);
-  for (unsigned i = 0; i < sizeof from->boot_id; i++) {
+  for (size_t i = 0; i < sizeof from->boot_id; i++) {
     known |= from->boot_id[i];
     sprintf(digits + 2 * i, "%02x", from->boot_id[i]);
   }
@@ -291,7 +291,7 @@ static enum tfprof_status decode(struct span *span, const struct dump_frame *fra
 
 static enum tfprof_status prepare(struct span *span, struct tfprof_error *error) {
   if (span->cursor) return TFPROF_OK;
-  span->values = malloc(2 * DUMP_MAXIMUM_FRAME_ROWS * sizeof *span->values);
+  span->values = malloc(sizeof *span->values * 2 * DUMP_MAXIMUM_FRAME_ROWS);
   span->value_nulls = malloc(2 * DUMP_MAXIMUM_FRAME_ROWS / 8);
   if (!span->values || !span->value_nulls) return error_no_memory(error);
   span->durations = span->values + DUMP_MAXIMUM_FRAME_ROWS;

@@ -192,7 +192,8 @@ struct column *column_from_reals(const double *values, const uint64_t *nulls, ui
   while (first < rows && bit_is_set(nulls, first)) first++;
   if (first == rows) return column_absent(rows);
   for (uint32_t row = first; row < rows && is_constant; row++) {
-    /* Bits are compared, so that -0.0 and NaN stay what they are. */
+    /* Bits are compared, so that -0.0 and NaN stay what they are.
+    ** NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
     is_constant = bit_is_set(nulls, row) || memcmp(&values[row], &values[first], sizeof *values) == 0;
   }
   struct column_builder builder;

@@ -180,7 +180,7 @@ static void write_identity(uint32_t *positions, uint32_t count) {
 /* sort_by_parts with its memory; without that the digits are sorted one by one, which needs none. */
 static bool try_parts(const struct sort *sort, uint64_t largest, bool *is_unfit) {
   unsigned bits = 64 - (unsigned)__builtin_clzll(largest);
-  struct pair *pairs = malloc(2 * PART_ROWS * sizeof *pairs);
+  struct pair *pairs = malloc(sizeof *pairs * 2 * PART_ROWS);
   uint32_t *starts = malloc((((size_t)1 << PART_BITS) + 1) * sizeof *starts);
   bool is_done = false;
   *is_unfit = !pairs || !starts;

@@ -64,7 +64,7 @@ void profile_release(struct profile *profile);
 struct profile *profile_create(struct store *store, uint32_t number, uint32_t run_number,
                                const struct profile_source *source, void *source_data);
 /* A new version with the same raw rows; NULL: no memory. */
-struct profile *profile_clone(struct profile *profile);
+struct profile *profile_clone(struct profile *old);
 /* Settles which columns are raw and which tables are to be made, once the source has added its segments. */
 void profile_seal(struct profile *profile);
 /* Frees the segments of a table from index `count` on. */
@@ -114,7 +114,7 @@ enum tfprof_status catalogue_of_diagnostics(struct profile *profile, struct prof
 
 /* ---- selection.c ---- */
 /* The selected profiles, not retained; the caller frees *selected. */
-enum tfprof_status store_select(const struct store *store, const char *selection, struct profile ***selected,
+enum tfprof_status store_select(const struct store *store, const char *text, struct profile ***selected,
                                 size_t *count, struct tfprof_error *error);
 /* ---- location.c ---- */
 /* Where a path leads, as two texts of the pool. */

@@ -220,7 +220,7 @@ enum tfprof_status store_add_run(struct store *store, const char *path, const ch
 /* A new, empty profile in a run; the caller fills its fields and adds segments. Owned by the store,
 ** which calls source->free_profile. */
 enum tfprof_status store_add_profile(struct store *store, uint32_t run_number, const struct profile_source *source,
-                                     void *source_data, struct profile **profile, struct tfprof_error *error);
+                                     void *source_data, struct profile **result, struct tfprof_error *error);
 /* A store for a file that another thread reads: it can be interrupted as `store` and tells of no progress. */
 struct store *store_create_apart(const struct store *store);
 /* Moves the profiles of `from` that are not published to a run of `store`, in their order: texts are entered into the
@@ -232,9 +232,9 @@ enum tfprof_status store_adopt(struct store *store, uint32_t run_number, struct 
 void store_drop_profile(struct store *store, struct profile *profile);
 /* A segment of `rows` rows starting at row number `first_row`, where the one before ends. (Rows of the store's own
 ** tables, whose numbers are ids, may leave gaps, which cost nothing there.) `raw` are the columns that the source can
-** load. Columns not in `raw` are absent or derived. Takes over source_data, also on failure. *segment may be NULL. */
+** load. Columns not in `raw` are absent or derived. Takes over source_data, also on failure. *result may be NULL. */
 enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, uint64_t first_row, uint32_t rows,
-                                       const struct column_set *raw, void *source_data, struct segment **segment,
+                                       const struct column_set *raw, void *source_data, struct segment **result,
                                        struct tfprof_error *error);
 /* For source->refresh only: takes the last segment of a table out of the version, so that a longer one can take its
 ** place. */
@@ -329,7 +329,7 @@ struct snapshot {
 ** none does that is TFPROF_USAGE with what there is. Runs the pass that makes the table where needed. Snapshots are
 ** cached until the store changes. */
 enum tfprof_status store_snapshot(struct store *store, unsigned table, const char *selection,
-                                  struct snapshot **snapshot, struct tfprof_error *error);
+                                  struct snapshot **result, struct tfprof_error *error);
 /* Upper bound or exact number of rows, without running anything (for query plans). */
 uint64_t store_estimate_rows(struct store *store, unsigned table);
 struct snapshot *snapshot_retain(struct snapshot *snapshot);

@@ -34,7 +34,7 @@ struct connection {
 /* One reference; NULL: no memory. */
 struct connection *connection_create(sqlite3 *db);
 struct connection *connection_retain(struct connection *connection);
-void connection_release(void *connection); /* void *, so that it is a destructor for SQLite as it is */
+void connection_release(void *pointer); /* void *, so that it is a destructor for SQLite as it is */
 
 /* The one that an earlier load registered on this database connection, or NULL. Not retained. *is_of_other_build: there
 ** is one, but of another library file, whose structs may differ. */

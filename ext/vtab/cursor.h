@@ -79,13 +79,13 @@ struct cursor {
 };
 
 /* xOpen, xClose, xFilter ... of the module in table_module.c. */
-int cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **cursor);
-int cursor_close(sqlite3_vtab_cursor *cursor);
-int cursor_filter(sqlite3_vtab_cursor *cursor, int access, const char *plan_text, int count, sqlite3_value **values);
-int cursor_next(sqlite3_vtab_cursor *cursor);
+int cursor_open(sqlite3_vtab *table, sqlite3_vtab_cursor **opened);
+int cursor_close(sqlite3_vtab_cursor *base);
+int cursor_filter(sqlite3_vtab_cursor *base, int access, const char *plan_text, int count, sqlite3_value **values);
+int cursor_next(sqlite3_vtab_cursor *base);
 int cursor_eof(sqlite3_vtab_cursor *cursor);
-int cursor_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int sql_column);
-int cursor_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid);
+int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int sql_column);
+int cursor_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid);
 
 static inline struct table *cursor_table(const struct cursor *cursor) { return (struct table *)cursor->base.pVtab; }
 

@@ -17,7 +17,7 @@ struct output_file;
 
 /* Begins a file; `compress` makes it gzip. TFPROF_IO when it cannot be made: the path is a directory, a socket, a FIFO
 ** that nobody reads, not writable, ...; with the path and the reason. */
-enum tfprof_status output_open(struct output_file **file, const char *path, bool compress, struct tfprof_error *error);
+enum tfprof_status output_open(struct output_file **made, const char *path, bool compress, struct tfprof_error *error);
 /* Appends. A failure is remembered and told by output_commit, so that callers need not look after each piece. */
 void output_bytes(struct output_file *file, const void *bytes, size_t length);
 void output_text(struct output_file *file, const char *text);

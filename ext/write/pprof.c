@@ -299,7 +299,7 @@ static bool write_sample(const struct pprof *profile, struct output_file *file, 
   for (uint32_t at = node; at && frames < buffer->most_frames; at = nodes[at - 1].caller, frames++)
     location_bytes += varint_length(nodes[at - 1].location);
   for (unsigned k = 0; k < profile->type_count; k++) value_bytes += varint_length((uint64_t)values[k]);
-  size_t needed = location_bytes + value_bytes + 6 * LONGEST_FIELD;
+  size_t needed = location_bytes + value_bytes + (size_t)6 * LONGEST_FIELD;
   if (needed > buffer->capacity) {
     uint8_t *larger = realloc(buffer->bytes, needed * 2);
     if (!larger) return false;

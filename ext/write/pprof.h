@@ -26,14 +26,14 @@ struct pprof_type {
 struct pprof;
 
 /* The last type is not more than the others: the viewer begins with `types[preferred]`. */
-enum tfprof_status pprof_create(struct pprof **profile, const struct pprof_type *types, unsigned type_count,
+enum tfprof_status pprof_create(struct pprof **made, const struct pprof_type *types, unsigned type_count,
                                 unsigned preferred, struct tfprof_error *error);
 void pprof_free(struct pprof *profile);
 
-/* A function at the line that it was running; file may be NULL, lines 0 where unknown. *location counts from 1.
+/* The function `name` at the line that it was running; file may be NULL, lines 0 where unknown. *number counts from 1.
 ** TFPROF_NO_MEMORY, TFPROF_LIMIT past 2^32-2 of a kind. */
-enum tfprof_status pprof_location(struct pprof *profile, const char *function, const char *file, int64_t first_line,
-                                  int64_t line, uint32_t *location);
+enum tfprof_status pprof_location(struct pprof *profile, const char *name, const char *file, int64_t first_line,
+                                  int64_t line, uint32_t *number);
 /* The stack that has `location` innermost and `caller` (PPROF_ROOT: nothing) around it. Errors as above. */
 enum tfprof_status pprof_node(struct pprof *profile, uint32_t caller, uint32_t location, uint32_t *node);
 /* Adds to a value of a node; stays at the highest number rather than to wrap. Nothing is added to the root. */

@@ -47,7 +47,7 @@ void column_decoder_clear(struct column_decoder *decoder);
 /* Decodes a block from its stored bytes; values and nulls as for dump_block_decode. The checksum is checked. On
 ** TFPROF_CORRUPT and TFPROF_VERSION *wrong says what is wrong. */
 enum tfprof_status column_decode(struct column_decoder *decoder, const struct dump_block *block, const uint8_t *stored,
-                                 uint32_t rows, void *values, uint64_t *nulls, const char **wrong);
+                                 uint32_t rows, void *output, uint64_t *nulls, const char **wrong);
 /* A DUMP_BYTES block: *bytes is block->raw_bytes long and valid until the next call. */
 enum tfprof_status column_decode_bytes(struct column_decoder *decoder, const struct dump_block *block,
                                        const uint8_t *stored, const uint8_t **bytes, const char **wrong);

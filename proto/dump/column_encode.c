@@ -277,8 +277,8 @@ static void swap_stored(struct stored *left, struct stored *right) {
 ** it is written or read, and must be so much smaller. */
 static void try_encoding(struct column_encoder *encoder, const struct numbers *numbers, uint8_t encoding,
                          uint8_t low_width) {
-  for (uint8_t packing = PACKED_HUFFMAN; packing <= PACKED_DEFLATE; packing++) {
-    if (!encode_as(encoder, numbers, encoding, low_width, packing, &encoder->trial)) return;
+  for (unsigned packing = PACKED_HUFFMAN; packing <= PACKED_DEFLATE; packing++) {
+    if (!encode_as(encoder, numbers, encoding, low_width, (uint8_t)packing, &encoder->trial)) return;
     uint32_t best = encoder->best.stored_bytes;
     if (encoder->trial.stored_bytes < best - best / (packing == PACKED_DEFLATE ? 16 : 64)) {
       swap_stored(&encoder->best, &encoder->trial);

@@ -72,7 +72,7 @@ struct dump_file {
 };
 
 /* TFPROF_WRONG_KIND when the magic is not a dump's, TFPROF_VERSION for a required feature that is not known. */
-enum tfprof_status dump_file_open(const char *path, struct dump_file **file, struct tfprof_error *error);
+enum tfprof_status dump_file_open(const char *path, struct dump_file **result, struct tfprof_error *error);
 /* Looks for frames appended since. The arrays above may move. A recording is known by its header: a copy that is
 ** longer may take its place.  Where the file has another header now it is TFPROF_REPLACED, where it is gone
 ** TFPROF_NOT_FOUND, and everything is left as it was.  A file that was cut is a problem ("cut_file"): the frames stay,
@@ -89,7 +89,7 @@ enum tfprof_status dump_file_strings(struct dump_file *file, dump_string_callbac
 /* Decoding. A dump_cursor holds a descriptor and buffers; each thread uses its own. Opening one fails as a refresh
 ** does; too many open files are TFPROF_LIMIT. */
 struct dump_cursor;
-enum tfprof_status dump_cursor_open(const struct dump_file *file, struct dump_cursor **cursor,
+enum tfprof_status dump_cursor_open(const struct dump_file *file, struct dump_cursor **result,
                                     struct tfprof_error *error);
 void dump_cursor_close(struct dump_cursor *cursor);
 /* The block of a column in a frame, or NULL: all its rows are NULL. */

@@ -293,7 +293,7 @@ enum tfprof_status dump_writer_clock(struct dump_writer *writer, const struct du
                                      struct tfprof_error *error) {
   struct dump_frame_header header = {.type = DUMP_TYPE_CLOCK};
   start_frame(writer);
-  if (!buffer_reserve(&writer->head, 4 * VARINT_MAXIMUM_BYTES)) return error_no_memory(error);
+  if (!buffer_reserve(&writer->head, (size_t)4 * VARINT_MAXIMUM_BYTES)) return error_no_memory(error);
   buffer_varint(&writer->head, zigzag(clock->monotonic_ns));
   buffer_varint(&writer->head, zigzag(clock->realtime_ns));
   buffer_varint(&writer->head, zigzag(clock->device_ns));

@@ -52,7 +52,7 @@ enum { DUMP_FRAME_ROWS = 4096, DUMP_MAXIMUM_FRAME_ROWS = 65536 };
 
 /* Creates `path` (O_EXCL unless `replace`; for its user alone), writes the file header and the first profile frame. */
 enum tfprof_status dump_writer_create(const char *path, bool replace, const struct dump_profile *profile,
-                                      struct dump_writer **writer, struct tfprof_error *error);
+                                      struct dump_writer **result, struct tfprof_error *error);
 
 /* Appends another profile frame: fields that are set replace those of earlier frames (framework version, rank: known
 ** late). */

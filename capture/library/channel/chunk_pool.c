@@ -47,7 +47,7 @@ struct chunk *chunk_acquire(void) {
       if (!atomic_compare_exchange_weak_explicit(&in_use[word], &bits, bits | bit, memory_order_acquire,
                                                  memory_order_relaxed))
         continue;
-      struct chunk *chunk = region + word * 64 + __builtin_ctzll(bit);
+      struct chunk *chunk = region + (size_t)word * 64 + __builtin_ctzll(bit);
       atomic_store_explicit(&chunk->next, NULL, memory_order_relaxed);
       atomic_store_explicit(&chunk->used, 0, memory_order_relaxed);
       return chunk;

@@ -19,7 +19,7 @@
 extern const struct capture_source governor_source;
 
 /* Before sampling_begin: what an op and a change of memory take, in nanoseconds; 0: what is usual. */
-void sampling_set_costs(double op_ns, double memory_ns);
+void sampling_set_costs(double of_op, double of_memory);
 /* `set_detail` is called under the lock, at the end of a step; false: it stays as it was. */
 void sampling_begin(const struct sampling_options *options, bool (*set_detail)(enum detail detail));
 /* A child that records begins anew. */

@@ -32,7 +32,7 @@ static void forget(struct step_marks *marks) {
 /* What ended the steps does so no more: the program has gone over to another optimizer, or has begun to mark steps. */
 static bool is_leader_gone(const struct step_marks *marks, enum step_mark kind) {
   return marks->is_learnt && ((kind == MARK_USER && marks->leader->kind != MARK_USER) ||
-                              marks->silence > SILENT_MARKS * marks->per_step);
+                              marks->silence > SILENT_MARKS * (uint64_t)marks->per_step);
 }
 
 static struct mark_series *find_series(struct step_marks *marks, enum step_mark kind, uint32_t thread, uint32_t name) {

@@ -14,9 +14,9 @@ enum { DEATHS_KEPT = 4096 };
 _Atomic uint64_t python_code_deaths;
 static _Atomic uintptr_t dead_codes[DEATHS_KEPT];
 
-void python_object_died(const void *code) {
+void python_object_died(const void *object) {
   uint64_t count = atomic_load_explicit(&python_code_deaths, memory_order_relaxed);
-  atomic_store_explicit(&dead_codes[count % DEATHS_KEPT], (uintptr_t)code, memory_order_relaxed);
+  atomic_store_explicit(&dead_codes[count % DEATHS_KEPT], (uintptr_t)object, memory_order_relaxed);
   atomic_store_explicit(&python_code_deaths, count + 1, memory_order_release);
 }
 
@@ -116,7 +116,7 @@ static bool copy_text(python_fetch fetch, const uint8_t *object, uint8_t *out, u
   if (!fetch(object + (is_ascii ? python_layout.text_ascii : python_layout.text_compact), raw, (size_t)count * kind))
     return false;
   uint32_t used = 0;
-  for (uint32_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count; i++) {
     uint32_t character = raw[i];
     if (kind == 2) character = (uint32_t)raw[2 * i] | (uint32_t)raw[2 * i + 1] << 8;
     if (kind == 4) memcpy(&character, raw + 4 * i, 4);

@@ -27,7 +27,7 @@ bool python_code_next_death(uint64_t *seen, uintptr_t *code);
 void python_notice_deaths(struct capture_thread *thread);
 
 /* The thread's number for a code object, written as an item when it is new; 0: there was no room. */
-uint32_t python_code_number(struct capture_thread *thread, const uint8_t *code);
+uint32_t python_code_number(struct capture_thread *thread, const uint8_t *object);
 
 /* A code object copied with `fetch`; texts are UTF-8. */
 typedef bool (*python_fetch)(const void *address, void *copy, size_t bytes);

@@ -10,10 +10,10 @@
 
 /* The line without the blanks around it: the length, or 0 when there is no such line, it is blank, or it is not UTF-8.
 ** `text` lives until the next call. */
-size_t source_line(const char *file, int32_t line, const char **text);
+size_t source_line(const char *name, int32_t line, const char **text);
 /* What Python may keep of a name for which no file can be read; NULL: nothing is known of it and nobody can be asked.
 ** Its text comes when it is not awaited any more. */
-const struct typed_source *source_typed(const char *file);
+const struct typed_source *source_typed(const char *name);
 size_t source_typed_line(const struct typed_source *source, int32_t line, const char **text);
 
 #endif

@@ -139,9 +139,9 @@ static void self_test_start(void **context, const uint8_t *object) {
   test.name_matches = name && !strcmp(name, TEXT);
   memcpy(test.words, object, sizeof test.words);
   uint64_t thread = torch.current_thread();
-  for (uint16_t offset = 0; offset < SEARCHED; offset += 8) {
+  for (unsigned offset = 0; offset < SEARCHED; offset += 8) {
     if (word_at(object, offset) == (uint64_t)SENTINEL) {
-      test.sequence = offset;
+      test.sequence = (uint16_t)offset;
       test.sequence_places++;
     }
     /* StepCallbacks ends with uint64_t thread_id_; RecordScope scope_. */
@@ -195,7 +195,7 @@ static uint16_t find_handle(void) {
   run_test_range(true);
   memcpy(first, test.words, sizeof first);
   run_test_range(true);
-  for (uint16_t i = (uint16_t)(test.sequence / 8 + 3); i < SEARCHED / 8; i++) {
+  for (unsigned i = test.sequence / 8u + 3; i < SEARCHED / 8; i++) {
     uint64_t step = test.words[i] - first[i];
     if (first[i] == 0 || step == 0 || step > MAXIMUM_HANDLE_STEP || test.words[i - 1] != 0) continue;
     if (found) return 0;

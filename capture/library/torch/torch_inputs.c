@@ -207,7 +207,7 @@ static struct {
 
 static bool read_arguments(const uint8_t *object, unsigned count, uint64_t values[][2]) {
   if (torch_word(object, torch_layout.inputs + 8u) != count) return false;
-  return guarded_read(torch_pointer(object, torch_layout.inputs), values, count * IVALUE_SIZE);
+  return guarded_read(torch_pointer(object, torch_layout.inputs), values, (size_t)count * IVALUE_SIZE);
 }
 
 static bool prove_transpose(const uint8_t *object) {

@@ -201,9 +201,9 @@ static inline uint64_t torch_inputs_hash(uint64_t hash, const uint8_t *record_fu
 
 /* ---- The writer thread's half (torch_input_text.c): JSON of the words. Returns the length, or 0 when `size` is too
 ** small. */
-size_t input_shapes_text(const uint64_t *words, uint32_t count, char *text, size_t size);
-size_t input_types_text(const uint64_t *words, uint32_t count, char *text, size_t size);
+size_t input_shapes_text(const uint64_t *words, uint32_t count, char *bytes, size_t size);
+size_t input_types_text(const uint64_t *words, uint32_t count, char *bytes, size_t size);
 /* The values that were kept; 0 when there are none, too. */
-size_t input_values_text(const uint64_t *words, uint32_t count, char *text, size_t size);
+size_t input_values_text(const uint64_t *words, uint32_t count, char *bytes, size_t size);
 
 #endif

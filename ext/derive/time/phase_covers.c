@@ -404,29 +404,29 @@ static void cover_windows(struct phase_covers *w) {
   scratch_free(windows);
 }
 
-void phase_covers_find(struct phase_covers *w) {
-  w->backward.count = w->optimizer.count = w->edge_count = 0;
-  find_ranges(w);
-  if (!w->backward.count) find_backward_of_ops(w);
-  cover_ranges(w);
-  if (!w->backward.count && !w->optimizer.count) {
-    cover_without_passes(w);
+void phase_covers_find(struct phase_covers *covers) {
+  covers->backward.count = covers->optimizer.count = covers->edge_count = 0;
+  find_ranges(covers);
+  if (!covers->backward.count) find_backward_of_ops(covers);
+  cover_ranges(covers);
+  if (!covers->backward.count && !covers->optimizer.count) {
+    cover_without_passes(covers);
     return;
   }
-  cover_windows(w);
-  for (uint32_t i = 0; i < w->backward.count; i++) {
-    const struct pass *backward = &w->backward.items[i];
-    uint32_t next = first_after(&w->optimizer, backward->end);
-    const struct pass *optimizer = next < w->optimizer.count ? &w->optimizer.items[next] : NULL;
+  cover_windows(covers);
+  for (uint32_t i = 0; i < covers->backward.count; i++) {
+    const struct pass *backward = &covers->backward.items[i];
+    uint32_t next = first_after(&covers->optimizer, backward->end);
+    const struct pass *optimizer = next < covers->optimizer.count ? &covers->optimizer.items[next] : NULL;
     if (optimizer && optimizer->start < backward->end) continue; /* it called the pass */
-    if (!backward->accumulates || (!optimizer && w->optimizer.count)) continue;
-    if (optimizer && overlaps(&w->backward, backward->end, optimizer->start)) continue;
-    cover_update(w, backward, optimizer);
+    if (!backward->accumulates || (!optimizer && covers->optimizer.count)) continue;
+    if (optimizer && overlaps(&covers->backward, backward->end, optimizer->start)) continue;
+    cover_update(covers, backward, optimizer);
   }
 }
 
-void phase_covers_free(struct phase_covers *w) {
-  scratch_free(w->backward.items);
-  scratch_free(w->optimizer.items);
-  scratch_free(w->edges);
+void phase_covers_free(struct phase_covers *covers) {
+  scratch_free(covers->backward.items);
+  scratch_free(covers->optimizer.items);
+  scratch_free(covers->edges);
 }

@@ -98,7 +98,7 @@ static inline const char *scan_nested(const char *p, const char *end) {
   for (;; p += 64) {
     if (p >= end) return NULL;
     uint64_t opens = 0, closes = 0, quotes = 0, escapes = 0;
-    for (unsigned i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 4; i++) {
       __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
       __m128i folded = _mm_or_si128(bytes, fold);
       opens |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(folded, open)) << (16 * i);

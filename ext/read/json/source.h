@@ -39,7 +39,7 @@ struct source;
 struct source_index;
 
 /* Opens the file and finds out whether it is gzip. */
-enum tfprof_status source_open(const char *path, struct source **source, struct tfprof_error *error);
+enum tfprof_status source_open(const char *path, struct source **out, struct tfprof_error *error);
 void source_close(struct source *source);
 /* Fills up to `capacity` bytes; fewer only at the end. Never fails: see source_problem(). */
 size_t source_read(struct source *source, char *buffer, size_t capacity);

@@ -105,7 +105,7 @@ extern const uint16_t row_first_slots[ROWS_COUNT + 1];
 /* The row of code_traces + 1 for "file(line): function;..." with the innermost frame first; 0: none or no memory. */
 uint32_t stack_intern(struct trace *trace, const char *text, size_t length);
 /* The trace of one more frame on top of parent (row + 1, 0: none). */
-uint32_t stack_push(struct trace *trace, uint32_t parent, const char *frame, size_t length);
+uint32_t stack_push(struct trace *trace, uint32_t parent, const char *text, size_t length);
 
 /* ---- text.c ---- */
 

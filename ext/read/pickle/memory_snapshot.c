@@ -91,8 +91,7 @@ static enum tfprof_status describe(struct profile *profile, const struct pickle_
   size_t used = 0;
   bool is_first = true, ok = true;
   const struct pickle_container *members = root->container;
-  uint64_t count = members->count < 2 * MAXIMUM_VALUES ? members->count : 2 * MAXIMUM_VALUES;
-  for (uint64_t i = 0; i + 1 < count && ok; i += 2) {
+  for (uint64_t i = 0; i + 1 < members->count && i / 2 < MAXIMUM_VALUES && ok; i += 2) {
     const struct pickle_value *key = &members->items[i];
     bool is_read = pickle_is_text(key, "segments") || pickle_is_text(key, "device_traces"); /* snapshot_rows.c */
     if (is_read || key->kind != PICKLE_TEXT) continue;

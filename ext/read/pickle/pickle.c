@@ -318,7 +318,7 @@ bool pickle_is_text(const struct pickle_value *value, const char *text) {
 const struct pickle_value *pickle_find(const struct pickle_value *value, const char *key) {
   if (!value || value->kind != PICKLE_DICT) return NULL;
   const struct pickle_container *dict = value->container;
-  for (uint64_t i = 0; i + 1 < dict->count && i < 2 * LOOKED_AT_ENTRIES; i += 2)
+  for (uint64_t i = 0; i + 1 < dict->count && i / 2 < LOOKED_AT_ENTRIES; i += 2)
     if (pickle_is_text(&dict->items[i], key)) return &dict->items[i + 1];
   return NULL;
 }

@@ -12,7 +12,7 @@
 
 /* `path` is PREFIX, PREFIX.index, the file of a V1 checkpoint, or of a sharded one the prefix before "-00000-of-00002"
 ** or a pattern for all of its files. */
-enum tfprof_status tf_checkpoint_read(struct tf_model *model, const char *path, struct tf_checkpoint **checkpoint);
+enum tfprof_status tf_checkpoint_read(struct tf_model *model, const char *path, struct tf_checkpoint **made);
 /* The file that `path` stands for, or the first of several; to be freed. */
 enum tfprof_status tf_checkpoint_file(const char *path, char **file, struct tfprof_error *error);
 void tf_checkpoint_free(struct tf_checkpoint *checkpoint);
