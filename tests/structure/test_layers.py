@@ -43,14 +43,16 @@ def object_files():
 
 def needs(objects):
     """{source file: the source files that define what it uses}."""
-    defined, used = {}, {}
-    for source, path in objects.items():
-        listed = subprocess.run(["nm", "-P", path], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
-        symbols = [line.split()[:2] for line in listed.splitlines()]
-        used[source] = {name for name, kind in symbols if kind == "U"}
-        for name, kind in symbols:
-            if kind.isupper() and kind not in "UwvV" and name != "main":
-                defined.setdefault(name, set()).add(source)
+    sources = {path: source for source, path in objects.items()}
+    defined, used = {}, {source: set() for source in objects}
+    listed = subprocess.run(["nm", "-AP", *sources], check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    for line in listed.splitlines():
+        path, symbol = line.rsplit(": ", 1)
+        name, kind = symbol.split()[:2]
+        if kind == "U":
+            used[sources[path]].add(name)
+        elif kind.isupper() and kind not in "wvV" and name != "main":
+            defined.setdefault(name, set()).add(sources[path])
     return {source: set().union(*(defined.get(name, ()) for name in names)) - {source}
             for source, names in used.items()}
 
