@@ -263,7 +263,49 @@ def check_stated(directory, sample):
                 continue
             rounding = names["steps"] if "per_step_self" in stated else 1
             assert abs(error - by_hand) <= rounding + 1e-5 * by_hand, (stated, key, error, by_hand)
-        assert "bytes" in stated or max(found.values()) > 0, stated
+        assert sample.spread is None or "bytes" in stated or max(found.values()) > 0, stated
+
+
+def check_figures(sampled, sample, columns):
+    """The figures of all steps and their errors, by hand."""
+    rows = query(
+        sampled,
+        """SELECT s.id, s.dur_ns, s.sample_weight, sum(o.category <> 'user'),
+        sum((o.category <> 'user') * o.self_ns),
+        (SELECT sum(p.dur_ns) FROM step_phases AS p WHERE p.step_id = s.id AND p.phase = 'optimizer')
+        FROM steps AS s JOIN ops AS o ON o.step_id = s.id
+        WHERE s.ops_recorded = 1 AND s.is_warmup = 0 GROUP BY s.id""",
+    )
+    weights = {row[0]: row[2] for row in rows}
+    number, weight = len(rows), sum(weights.values())
+    assert 2 < number < weight and abs(weight - 297) < 1e-6, (number, weight)
+    spoken = query(sampled, "SELECT recorded_count, step_count FROM sampling_summary")
+    assert spoken == [(number, weight)], (spoken, number, weight)
+    told = query(sampled, "SELECT step_id, dur_ns, sample_weight, op_count, op_ns, optimizer_ns FROM step_op_time")
+    assert sorted(told) == sorted(rows), (told, rows)
+    all_ns = sum(row[1] * row[2] for row in rows)
+    share = sum(row[4] * row[2] for row in rows) / all_ns
+    optimizer = sum(row[5] * row[2] for row in rows) / all_ns
+    assert sample.weights == weights, (sample.weights, weights)
+    optimizer_error = sample.error({row[0]: row[5] - optimizer * row[1] for row in rows}) / all_ns
+    optimizer_error = math.hypot(optimizer_error, sample.unseen * optimizer)
+    ops_error = sample.error({row[0]: row[3] for row in rows}) / weight
+    share_error = sample.error({row[0]: row[4] - share * row[1] for row in rows}) / all_ns
+    share_error = math.hypot(share_error, sample.unseen * share)
+    found = query(sampled, columns)[0]
+    assert ops_error > 0 and abs(found[2] - ops_error) < 1e-6 * ops_error, (found, ops_error)
+    assert abs(found[1] - share) < 1e-6 and optimizer_error > 0, (found, share, optimizer_error)
+    assert abs(found[4] - optimizer_error) < 1e-6, (found, optimizer_error)
+    assert abs(found[3] - share_error) < 1e-6, (found, share_error)
+    (idle,) = query(
+        sampled,
+        """SELECT self_ns, self_error_ns, (SELECT sum(dur_ns) FROM steps WHERE is_warmup = 0) FROM op_stats
+        WHERE is_idle = 1""",
+    )
+    assert abs(idle[0] / idle[2] - (1 - share)) < 1e-5 and abs(idle[1] / idle[2] - share_error) < 1e-5, idle
+    sampling = query(sampled, "SELECT is_calibrated, note FROM sampling_summary")
+    assert sampling == [(sample.is_calibrated, None)], (sampling, sample.is_calibrated)
+    print("%.1f +- %.1f ops a step, %.2f +- %.2f of its time" % (found[0], found[2], found[1], found[3]))
 
 
 def test_errors_of_samples():
@@ -273,53 +315,22 @@ def test_errors_of_samples():
     program = program.replace("import sys, torch", "import sys, time, torch") + "    if step == 1: time.sleep(0.5)\n"
     columns = ("SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error "
                "FROM step_summary")
-    with capturing.Directory() as everything, capturing.Directory() as sampled:
+    with capturing.Directory() as everything:
         capturing.run(everything, ["-c", program, "30", "1"], ops="all")
         assert query(everything, columns)[0][2:] == (0, 0, 0), query(everything, columns)
         for stated, _ in STATED:
             errors = {row[1] for row in query(everything, stated.format(steps=1))}
             assert errors == {0}, (stated, errors)
-        capturing.run(sampled, ["-c", program, "300", "1"], ops="sampled", overhead=1)
-        rows = query(
-            sampled,
-            """SELECT s.id, s.dur_ns, s.sample_weight, sum(o.category <> 'user'),
-            sum((o.category <> 'user') * o.self_ns),
-            (SELECT sum(p.dur_ns) FROM step_phases AS p WHERE p.step_id = s.id AND p.phase = 'optimizer')
-            FROM steps AS s JOIN ops AS o ON o.step_id = s.id
-            WHERE s.ops_recorded = 1 AND s.is_warmup = 0 GROUP BY s.id""",
-        )
-        weights = {row[0]: row[2] for row in rows}
-        number, weight = len(rows), sum(weights.values())
-        assert 2 < number < weight and abs(weight - 297) < 1e-6, (number, weight)
-        spoken = query(sampled, "SELECT recorded_count, step_count FROM sampling_summary")
-        assert spoken == [(number, weight)], (spoken, number, weight)
-        told = query(sampled, "SELECT step_id, dur_ns, sample_weight, op_count, op_ns, optimizer_ns FROM step_op_time")
-        assert sorted(told) == sorted(rows), (told, rows)
-        all_ns = sum(row[1] * row[2] for row in rows)
-        share = sum(row[4] * row[2] for row in rows) / all_ns
-        optimizer = sum(row[5] * row[2] for row in rows) / all_ns
-        sample = Sample(sampled)
-        assert sample.weights == weights and sample.spread, (sample.weights, weights)
-        optimizer_error = sample.error({row[0]: row[5] - optimizer * row[1] for row in rows}) / all_ns
-        optimizer_error = math.hypot(optimizer_error, sample.unseen * optimizer)
-        ops_error = sample.error({row[0]: row[3] for row in rows}) / weight
-        share_error = sample.error({row[0]: row[4] - share * row[1] for row in rows}) / all_ns
-        share_error = math.hypot(share_error, sample.unseen * share)
-        found = query(sampled, columns)[0]
-        assert ops_error > 0 and abs(found[2] - ops_error) < 1e-6 * ops_error, (found, ops_error)
-        assert abs(found[1] - share) < 1e-6 and optimizer_error > 0, (found, share, optimizer_error)
-        assert abs(found[4] - optimizer_error) < 1e-6, (found, optimizer_error)
-        assert abs(found[3] - share_error) < 1e-6, (found, share_error)
-        (idle,) = query(
-            sampled,
-            """SELECT self_ns, self_error_ns, (SELECT sum(dur_ns) FROM steps WHERE is_warmup = 0) FROM op_stats
-            WHERE is_idle = 1""",
-        )
-        assert abs(idle[0] / idle[2] - (1 - share)) < 1e-5 and abs(idle[1] / idle[2] - share_error) < 1e-5, idle
-        check_stated(sampled, sample)
-        sampling = query(sampled, "SELECT is_calibrated, note FROM sampling_summary")
-        assert sampling == [(sample.is_calibrated, None)], (sampling, sample.is_calibrated)
-        print("%.1f +- %.1f ops a step, %.2f +- %.2f of its time" % (found[0], found[2], found[1], found[3]))
+    # Of how many steps one is drawn depends on what ops cost here, and with too few of them no error can be stated.
+    for overhead in 1, 2, 4, 8, 16:
+        with capturing.Directory() as sampled:
+            capturing.run(sampled, ["-c", program, "300", "1"], ops="sampled", overhead=overhead)
+            sample = Sample(sampled)
+            check_stated(sampled, sample)
+            if sample.spread:
+                check_figures(sampled, sample, columns)
+                return
+    assert False, "no errors were stated"
 
 
 def covered(spans):
