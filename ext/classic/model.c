@@ -381,8 +381,9 @@ enum tfprof_status classic_model_create(struct store *store, struct profile *pro
   model->store = store;
   model->pool = store_pool(store);
   model->profile_number = profile->number;
-  bool is_of_ops = classic_is_of_ops(profile);
-  enum tfprof_status status = is_of_ops ? classic_model_of_ops(model, profile, error) : load_nodes(&loading);
+  enum tfprof_status status = profile_list_all(profile, error);
+  bool is_of_ops = !status && classic_is_of_ops(profile);
+  if (!status) status = is_of_ops ? classic_model_of_ops(model, profile, error) : load_nodes(&loading);
   if (!status && !is_of_ops) status = cut_circles(&loading);
   if (!status && !is_of_ops) status = load_types(&loading);
   if (!status && !is_of_ops) status = load_inputs(&loading);

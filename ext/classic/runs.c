@@ -524,6 +524,7 @@ struct classic_runs *classic_runs_create(const struct classic_model *model, int6
   for (uint32_t i = 0; i < model->step_count; i++) {
     if (model->steps[i] == step) taking.step = i;
   }
+  if (!status) status = profile_list_all(taking.profile, error); /* it may have been refreshed */
   if (!status) status = take_all_runs(&taking);
   free(taking.rank);
   free(taking.lanes);

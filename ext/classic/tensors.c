@@ -19,9 +19,8 @@ enum tfprof_status classic_take_tensors(struct classic_result *result, struct tf
   column_set_add(&columns, COLUMN_tensors_name);
   column_set_add(&columns, COLUMN_tensors_value);
   column_set_add(&columns, COLUMN_tensors_dtype);
-  if (!profile || !profile->tables[TABLE_tensors].segment_count) return TFPROF_OK;
-  enum tfprof_status status = profile_require(profile, TABLE_tensors, &columns, error);
-  if (status) return status;
+  enum tfprof_status status = profile ? profile_require(profile, TABLE_tensors, &columns, error) : TFPROF_OK;
+  if (status || !profile || !profile->tables[TABLE_tensors].segment_count) return status;
   const struct profile_table *table = &profile->tables[TABLE_tensors];
   size_t count = 0;
   for (size_t i = 0; i < table->segment_count; i++) count += table->segments[i]->rows;

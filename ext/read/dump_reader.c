@@ -1,7 +1,8 @@
 /* dump_reader.c: the source of profiles that tfprof-capture or tfprof_save wrote.
 **
-** Opening turns the frames that the codec (proto/dump/reader.h) found into segments: frames of one table one after the
-** other, few enough that a query with a LIMIT need not decode everything.  Nothing is decoded here.
+** Opening counts the rows of the frames that the codec (proto/dump/reader.h) found.  When a table is first asked for its
+** frames become segments: frames one after the other, few enough that a query with a LIMIT need not decode everything.
+** Nothing is decoded here.
 */
 #include "read/dump_reader.h"
 
@@ -13,97 +14,73 @@
 
 /* ---- frames to segments ---- */
 
-struct gathering { /* frames of one table that will be a segment */
-  uint32_t frames[SEGMENT_FRAMES];
+/* Tables or columns of a later version, and how many rows they have. */
+enum { MAXIMUM_UNKNOWN = 64 };
+struct unknown {
+  struct {
+    uint16_t dump_id;
+    uint64_t rows;
+  } items[MAXIMUM_UNKNOWN];
+  unsigned count;
+};
+
+struct scan { /* of the frames of one table */
+  struct profile *profile;
+  const struct dump_file *file;
+  unsigned table;
+  uint32_t frames[SEGMENT_FRAMES]; /* that will be a segment */
   unsigned frame_count;
   uint64_t first_row, rows;
   struct column_set raw;
+  struct unknown unknown;
 };
 
-/* Tables and columns of a later version, and how many rows they have. */
-struct unknown {
-  uint16_t table_dump_id, column_dump_id; /* column 0: the table itself */
-  uint64_t rows;
-};
-
-enum { MAXIMUM_UNKNOWN = 64 };
-
-struct scan {
-  struct profile *profile;
-  const struct dump_file *file;
-  struct gathering *tables; /* TABLE_count */
-  struct unknown unknown[MAXIMUM_UNKNOWN];
-  unsigned unknown_count;
-};
-
-static void note_unknown(struct scan *scan, const struct dump_frame *frame, uint16_t column_dump_id) {
-  for (unsigned i = 0; i < scan->unknown_count; i++) {
-    struct unknown *unknown = &scan->unknown[i];
-    if (unknown->table_dump_id == frame->table_dump_id && unknown->column_dump_id == column_dump_id) {
-      unknown->rows += frame->rows;
-      return;
-    }
-  }
-  if (scan->unknown_count == MAXIMUM_UNKNOWN) return; /* that many say enough */
-  scan->unknown[scan->unknown_count++] = (struct unknown){frame->table_dump_id, column_dump_id, frame->rows};
-}
-
-static void tell_unknown(const struct scan *scan) {
-  for (unsigned i = 0; i < scan->unknown_count; i++) {
-    const struct unknown *unknown = &scan->unknown[i];
-    int table = schema_table_of_dump_id(unknown->table_dump_id);
-    if (unknown->column_dump_id == 0) {
-      profile_diagnose(scan->profile, "warning", "unknown_table", (int64_t)unknown->rows, -1, -1,
-                       "table %u of the file is not one that this version can show; update tfprof to see it",
-                       unknown->table_dump_id);
-    } else {
-      profile_diagnose(scan->profile, "info", "unknown_column", (int64_t)unknown->rows, -1, table,
-                       "column %u of %s is not known to this version; update tfprof to see it", unknown->column_dump_id,
-                       schema_tables[table].name);
-    }
-  }
+static void note_unknown(struct unknown *unknown, uint16_t dump_id, uint64_t rows) {
+  unsigned i = 0;
+  while (i < unknown->count && unknown->items[i].dump_id != dump_id) i++;
+  if (i == MAXIMUM_UNKNOWN) return; /* that many say enough */
+  if (i == unknown->count) unknown->count++;
+  unknown->items[i].dump_id = dump_id;
+  unknown->items[i].rows += rows;
 }
 
 /* Makes a segment of what was gathered. */
-static enum tfprof_status flush(struct scan *scan, unsigned table, struct tfprof_error *error) {
-  struct gathering *gathering = &scan->tables[table];
-  if (gathering->frame_count == 0) return TFPROF_OK;
-  struct dump_segment *segment = malloc(sizeof *segment + gathering->frame_count * sizeof *segment->frames);
+static enum tfprof_status flush(struct scan *scan, struct tfprof_error *error) {
+  if (scan->frame_count == 0) return TFPROF_OK;
+  struct dump_segment *segment = malloc(sizeof *segment + scan->frame_count * sizeof *segment->frames);
   if (!segment) return error_no_memory(error);
-  segment->frame_count = gathering->frame_count;
-  memcpy(segment->frames, gathering->frames, gathering->frame_count * sizeof *segment->frames);
-  enum tfprof_status status = profile_add_segment(scan->profile, table, gathering->first_row, (uint32_t)gathering->rows,
-                                                  &gathering->raw, segment, NULL, error);
-  gathering->frame_count = 0;
-  return status;
+  segment->frame_count = scan->frame_count;
+  memcpy(segment->frames, scan->frames, scan->frame_count * sizeof *segment->frames);
+  scan->frame_count = 0;
+  return profile_add_segment(scan->profile, scan->table, scan->first_row, (uint32_t)scan->rows, &scan->raw, segment,
+                             NULL, error);
 }
 
 /* Begins with the last segment of the table where that is not full. */
-static void take_up_last(struct scan *scan, unsigned table) {
-  struct gathering *gathering = &scan->tables[table];
-  const struct profile_table *list = &scan->profile->tables[table];
-  gathering->first_row = list->rows;
-  gathering->rows = 0;
-  gathering->raw = (struct column_set){{0, 0}};
+static void take_up_last(struct scan *scan) {
+  const struct profile_table *list = &scan->profile->tables[scan->table];
+  scan->first_row = list->rows;
+  scan->rows = 0;
+  scan->raw = (struct column_set){{0, 0}};
   if (list->segment_count == 0) return;
   const struct segment *last = list->segments[list->segment_count - 1];
   const struct dump_segment *frames = last->source_data;
   if (frames->frame_count >= SEGMENT_FRAMES || last->rows >= SEGMENT_ROWS) return;
-  memcpy(gathering->frames, frames->frames, frames->frame_count * sizeof *frames->frames);
-  gathering->frame_count = frames->frame_count;
-  gathering->first_row = last->first_row;
-  gathering->rows = last->rows;
-  gathering->raw = last->is_raw;
-  profile_remove_last_segment(scan->profile, table);
+  memcpy(scan->frames, frames->frames, frames->frame_count * sizeof *frames->frames);
+  scan->frame_count = frames->frame_count;
+  scan->first_row = last->first_row;
+  scan->rows = last->rows;
+  scan->raw = last->is_raw;
+  profile_remove_last_segment(scan->profile, scan->table);
 }
 
 /* The columns that a frame has. Any two of start, end and duration make the third. */
-static void add_columns(struct scan *scan, unsigned table, const struct dump_frame *frame) {
-  const struct table_spec *spec = &schema_tables[table];
-  struct column_set *raw = &scan->tables[table].raw;
+static void add_columns(struct scan *scan, const struct dump_frame *frame) {
+  const struct table_spec *spec = &schema_tables[scan->table];
+  struct column_set *raw = &scan->raw;
   for (unsigned i = 0; i < frame->block_count; i++) {
     int column = schema_column_of_dump_id(spec, frame->blocks[i].dump_id);
-    if (column < 0) note_unknown(scan, frame, frame->blocks[i].dump_id);
+    if (column < 0) note_unknown(&scan->unknown, frame->blocks[i].dump_id, frame->rows);
     else column_set_add(raw, (unsigned)column);
   }
   if (spec->start_column < 0) return;
@@ -116,45 +93,71 @@ static void add_columns(struct scan *scan, unsigned table, const struct dump_fra
 
 static enum tfprof_status add_frame(struct scan *scan, uint32_t index, struct tfprof_error *error) {
   const struct dump_frame *frame = &scan->file->frames[index];
-  int table = schema_table_of_dump_id(frame->table_dump_id);
-  if (table < 0 || table == TABLE_runs || table == TABLE_profiles) {
-    note_unknown(scan, frame, 0);
-    return TFPROF_OK;
-  }
-  struct gathering *gathering = &scan->tables[table];
-  if (gathering->frame_count == SEGMENT_FRAMES || gathering->rows >= SEGMENT_ROWS) {
-    enum tfprof_status status = flush(scan, (unsigned)table, error);
+  if (scan->frame_count == SEGMENT_FRAMES || scan->rows >= SEGMENT_ROWS) {
+    enum tfprof_status status = flush(scan, error);
     if (status) return status;
   }
-  if (gathering->frame_count == 0) take_up_last(scan, (unsigned)table);
-  gathering->frames[gathering->frame_count++] = index;
-  gathering->rows += frame->rows;
-  add_columns(scan, (unsigned)table, frame);
+  if (scan->frame_count == 0) take_up_last(scan);
+  scan->frames[scan->frame_count++] = index;
+  scan->rows += frame->rows;
+  add_columns(scan, frame);
   return TFPROF_OK;
 }
 
-/* Makes segments of the frames that this version has not seen. */
-static enum tfprof_status add_frames(struct profile *profile, struct tfprof_error *error) {
-  struct dump_source *source = profile->source_data;
-  struct scan *scan = calloc(1, sizeof *scan);
-  enum tfprof_status status = dump_number_rows(source, error);
-  if (!scan || !(scan->tables = calloc(TABLE_count, sizeof *scan->tables))) {
-    free(scan);
-    return error_no_memory(error);
+/* Makes segments of the frames [first, end) that are of the table. */
+static enum tfprof_status add_frames(struct profile *profile, unsigned table, size_t first, size_t end,
+                                     struct tfprof_error *error) {
+  const struct dump_source *source = profile->source_data;
+  struct scan scan = {.profile = profile, .file = source->file, .table = table};
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = first; i < end && !status; i++) {
+    bool is_of_table = source->file->frames[i].table_dump_id == schema_tables[table].dump_id;
+    if (is_of_table) status = add_frame(&scan, (uint32_t)i, error);
   }
-  scan->profile = profile;
-  scan->file = source->file;
-  for (size_t i = profile->source_mark; i < source->file->frame_count && !status; i++) {
-    status = add_frame(scan, (uint32_t)i, error);
+  if (!status) status = flush(&scan, error);
+  for (unsigned i = 0; i < scan.unknown.count && !status; i++) {
+    profile_diagnose(profile, "info", "unknown_column", (int64_t)scan.unknown.items[i].rows, -1, (int)table,
+                     "column %u of %s is not known to this version; update tfprof to see it",
+                     scan.unknown.items[i].dump_id, schema_tables[table].name);
   }
-  for (unsigned table = 0; table < TABLE_count && !status; table++) status = flush(scan, table, error);
-  if (!status) {
-    profile->source_mark = source->file->frame_count;
-    tell_unknown(scan);
-  }
-  free(scan->tables);
-  free(scan);
   return status;
+}
+
+static enum tfprof_status list(struct profile *profile, unsigned table, struct tfprof_error *error) {
+  return add_frames(profile, table, 0, profile->source_mark, error);
+}
+
+static bool is_shown(int table) { return table >= 0 && table != TABLE_runs && table != TABLE_profiles; }
+
+static void tell_unknown_tables(struct profile *profile, const struct dump_file *file) {
+  struct unknown unknown = {.count = 0};
+  for (size_t i = profile->source_mark; i < file->frame_count; i++) {
+    const struct dump_frame *frame = &file->frames[i];
+    bool is_known = is_shown(schema_table_of_dump_id(frame->table_dump_id));
+    if (!is_known) note_unknown(&unknown, frame->table_dump_id, frame->rows);
+  }
+  for (unsigned i = 0; i < unknown.count; i++) {
+    profile_diagnose(profile, "warning", "unknown_table", (int64_t)unknown.items[i].rows, -1, -1,
+                     "table %u of the file is not one that this version can show; update tfprof to see it",
+                     unknown.items[i].dump_id);
+  }
+}
+
+/* Takes in the frames that this version has not seen: those of tables that are listed as segments. */
+static enum tfprof_status take_frames(struct profile *profile, struct tfprof_error *error) {
+  struct dump_source *source = profile->source_data;
+  const struct dump_file *file = source->file;
+  enum tfprof_status status = dump_number_rows(source, error);
+  for (unsigned table = 0; table < TABLE_count && !status; table++) {
+    if (!is_shown((int)table) || !source->numbers[table].rows) continue;
+    bool is_listed = profile->tables[table].segment_count;
+    if (is_listed) status = add_frames(profile, table, profile->source_mark, file->frame_count, error);
+    else profile_defer_table(profile, table, source->numbers[table].rows, false);
+  }
+  if (status) return status;
+  tell_unknown_tables(profile, file);
+  profile->source_mark = file->frame_count;
+  return TFPROF_OK;
 }
 
 /* ---- what the file says of itself ---- */
@@ -403,7 +406,7 @@ static enum tfprof_status refresh(struct profile *profile, bool *changed, struct
   bool is_longer = (int64_t)source->file->file_bytes != profile->file_bytes;
   *changed = has_more || is_longer || source->file->is_closed != profile->complete;
   if (!*changed) return TFPROF_OK;
-  status = add_frames(profile, error);
+  status = take_frames(profile, error);
   return status ? status : describe(profile, error);
 }
 
@@ -430,6 +433,7 @@ static void free_profile(struct profile *profile) {
 
 static const struct profile_source dump_profile_source = {
     .format = "tfprof",
+    .list = list,
     .load = dump_load,
     .refresh = refresh,
     .verify = verify,
@@ -452,7 +456,7 @@ static enum tfprof_status open_dump(struct store *store, uint32_t run_number, co
   status = store_add_profile(store, run_number, &dump_profile_source, source, &profile, error);
   if (status) return status; /* the store has freed the source */
   status = intern(profile, path, &profile->path, error);
-  if (!status) status = add_frames(profile, error);
+  if (!status) status = take_frames(profile, error);
   if (!status) status = describe(profile, error);
   if (status) store_drop_profile(store, profile);
   return status;

@@ -237,7 +237,7 @@ static bool is_common_clock(const struct saving *saving) {
   return !domain || strcmp(domain, "realtime") == 0;
 }
 
-static struct dump_profile describe(const struct saving *saving) {
+static struct dump_profile describe(const struct saving *saving, int64_t event_count) {
   const struct profile *profile = saving->profile;
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -258,7 +258,7 @@ static struct dump_profile describe(const struct saving *saving) {
       .world_size = profile->world_size > 0 && profile->world_size <= UINT32_MAX ? (uint32_t)profile->world_size : 0,
       .created_realtime_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
       .attributes = text_of(saving, profile->attributes),
-      .event_count_plus_one = (uint64_t)profile_event_count(profile) + 1,
+      .event_count_plus_one = (uint64_t)event_count + 1,
       .span_start_ns = has_span ? profile->start_ns + moved : 0,
       .span_ns_plus_one = has_span ? (uint64_t)(profile->end_ns - profile->start_ns) + 1 : 0};
 }
@@ -291,8 +291,11 @@ static enum tfprof_status save_profile(struct store *store, struct profile *prof
   saving->values = malloc(SCHEMA_MAXIMUM_COLUMNS * sizeof *saving->values);
   saving->nulls = malloc(SCHEMA_MAXIMUM_COLUMNS * sizeof *saving->nulls);
   enum tfprof_status status = saving->values && saving->nulls ? TFPROF_OK : error_no_memory(error);
+  int64_t event_count = 0;
+  if (!status) status = profile_list_all(profile, error);
   if (!status) status = profile_find_span(profile, error);
-  struct dump_profile description = describe(saving);
+  if (!status) status = profile_count_events(profile, &event_count, error);
+  struct dump_profile description = describe(saving, event_count);
   if (!status) status = dump_writer_create(path, false, &description, &saving->writer, error);
   if (!status) {
     status = save_clock(saving, error);

@@ -235,26 +235,31 @@ static enum tfprof_status look_again(struct store *store, uint32_t run_number, s
   return is_serious ? status : TFPROF_OK; /* a path that is gone is told of its profiles */
 }
 
-static uint64_t new_rows(const struct store *store, uint32_t last_profile) {
-  uint64_t rows = 0;
+/* Adds the rows of the profiles that were opened after the one of that number. */
+static enum tfprof_status add_new_rows(struct store *store, uint32_t last_profile, uint64_t *added,
+                                       struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
   for (size_t i = 0; i < store_profile_count(store); i++) {
-    const struct profile *profile = store_profile_at(store, i);
-    for (unsigned table = 0; table < TABLE_count && profile->number > last_profile; table++) {
-      const struct profile_table *list = &profile->tables[table];
-      for (size_t k = 0; k < list->segment_count && !list->is_made; k++) rows += list->segments[k]->rows;
+    struct profile *profile = store_profile_at(store, i);
+    if (profile->number <= last_profile) continue;
+    for (unsigned table = 0; table < TABLE_count && !status; table++) {
+      if (profile->tables[table].is_estimated) status = profile_list_table(profile, table, error);
+      *added += profile_raw_rows(profile, table);
     }
   }
-  return rows;
+  return status;
 }
 
+/* `added` may be NULL: rows need not be counted. */
 static enum tfprof_status refresh_run(struct store *store, uint32_t run_number, uint64_t *added,
                                       struct tfprof_error *error) {
   size_t count = store_profile_count(store);
   uint32_t last = count ? store_profile_at(store, count - 1)->number : 0;
-  enum tfprof_status status = store_refresh(store, run_number, added, error);
+  uint64_t rows;
+  enum tfprof_status status = store_refresh(store, run_number, &rows, error);
   if (!status) status = look_again(store, run_number, error);
-  *added += new_rows(store, last);
-  return status;
+  if (added) *added = rows;
+  return status || !added ? status : add_new_rows(store, last, added, error);
 }
 
 enum tfprof_status read_refresh(struct store *store, uint64_t *added, struct tfprof_error *error) {
@@ -272,7 +277,6 @@ enum tfprof_status read_refresh(struct store *store, uint64_t *added, struct tfp
 static enum tfprof_status run_of_file(struct store *store, const char *path, uint32_t *run_number,
                                       struct tfprof_error *error) {
   struct profile *profile = opening_find(store, path);
-  uint64_t added;
   if (profile) {
     *run_number = profile->run_number;
   } else { /* it may have appeared in a directory that is open */
@@ -283,7 +287,7 @@ static enum tfprof_status run_of_file(struct store *store, const char *path, uin
     free(directory);
   }
   if (!*run_number) return TFPROF_OK;
-  enum tfprof_status status = refresh_run(store, *run_number, &added, error);
+  enum tfprof_status status = refresh_run(store, *run_number, NULL, error);
   profile = opening_find(store, path); /* it may have turned out to be another one now */
   *run_number = profile ? profile->run_number : 0;
   return status;
@@ -334,7 +338,6 @@ static enum tfprof_status open_new(struct store *store, const char *path, enum p
 enum tfprof_status read_open(struct store *store, const char *path, uint32_t *run_number, struct tfprof_error *error) {
   struct path_list list = {0};
   enum path_kind kind;
-  uint64_t added;
   *run_number = 0;
   if (!*path) return error_set(error, TFPROF_USAGE, "the path to open is empty");
   enum tfprof_status status = list_path(path, &list, &kind, error);
@@ -342,7 +345,7 @@ enum tfprof_status read_open(struct store *store, const char *path, uint32_t *ru
   if (!status && !*run_number && kind == PATH_FILE) status = run_of_file(store, path, run_number, error);
   if (!status && !*run_number && kind == PATH_DIRECTORY) status = take_over(store, path, &list, run_number, error);
   bool is_open = *run_number != 0;
-  if (!status && is_open) status = refresh_run(store, *run_number, &added, error);
+  if (!status && is_open) status = refresh_run(store, *run_number, NULL, error);
   if (!status && !is_open) status = open_new(store, path, kind, &list, run_number, error);
   /* Nothing that is not open already: what has it? */
   for (size_t i = 0; i < list.count && !status && !*run_number; i++) {

@@ -30,14 +30,17 @@ static int time_column(const struct table_spec *spec) {
   return spec->start_column >= 0 ? spec->start_column : schema_find_column(spec, "time_ns");
 }
 
-int64_t profile_event_count(const struct profile *profile) {
-  int64_t count = 0;
-  if (profile->event_count >= 0) return profile->event_count;
-  for (unsigned table = 0; table < TABLE_count; table++) {
-    if (profile->tables[table].is_made || table == TABLE_steps || table == TABLE_device_steps) continue;
-    if (time_column(&schema_tables[table]) >= 0) count += (int64_t)profile_table_rows(profile, table);
+enum tfprof_status profile_count_events(struct profile *profile, int64_t *count, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  *count = profile->event_count;
+  if (*count >= 0) return TFPROF_OK;
+  *count = 0;
+  for (unsigned table = 0; table < TABLE_count && !status; table++) {
+    if (time_column(&schema_tables[table]) < 0 || table == TABLE_steps || table == TABLE_device_steps) continue;
+    if (profile->tables[table].is_estimated) status = profile_list_table(profile, table, error);
+    *count += (int64_t)profile_raw_rows(profile, table);
   }
-  return count;
+  return status;
 }
 
 static void widen(const struct segment *segment, unsigned column, int64_t *start, int64_t *end) {
@@ -58,12 +61,14 @@ static enum tfprof_status span_of_tables(struct profile *profile, int64_t *start
     const struct profile_table *list = &profile->tables[table];
     const struct table_spec *spec = &schema_tables[table];
     struct column_set times = {{0, 0}};
+    enum tfprof_status status = profile_list_table(profile, table, error);
+    if (status) return status;
     if (list->is_made || list->segment_count == 0) continue;
     for (unsigned column = 2; column < spec->column_count; column++) {
       bool is_raw = column_set_has(&list->segments[0]->is_raw, column);
       if (spec->columns[column].type == TYPE_TIME && is_raw) column_set_add(&times, column);
     }
-    enum tfprof_status status = profile_require(profile, table, &times, error);
+    status = profile_require(profile, table, &times, error);
     if (status) return status;
     for (size_t i = 0; i < list->segment_count; i++) {
       if (store_interrupted(profile->store)) return error_interrupted(error);
@@ -152,7 +157,9 @@ static enum tfprof_status run_cell(struct store *store, const struct catalogue_r
 
 static enum tfprof_status profile_cell(struct store *store, const struct catalogue_row *row, unsigned column,
                                        struct cell *cell, struct tfprof_error *error) {
-  const struct profile *profile = row->profiles[0];
+  struct profile *profile = row->profiles[0];
+  int64_t events;
+  enum tfprof_status status = TFPROF_OK;
   *cell = (struct cell){false, 0};
   switch (column) {
     case COLUMN_profiles_run_id: *cell = number(profile->run_number); break;
@@ -176,12 +183,15 @@ static enum tfprof_status profile_cell(struct store *store, const struct catalog
       *cell = number_if(profile->clock_error_ns >= 0, profile->clock_error_ns);
       break;
     case COLUMN_profiles_complete: *cell = number(profile->complete); break;
-    case COLUMN_profiles_event_count: *cell = number(profile_event_count(profile)); break;
+    case COLUMN_profiles_event_count:
+      status = profile_count_events(profile, &events, error);
+      *cell = number(events);
+      break;
     case COLUMN_profiles_file_bytes: *cell = number_if(profile->file_bytes >= 0, profile->file_bytes); break;
     case COLUMN_profiles_attributes: *cell = text(profile->attributes); break;
     default: break;
   }
-  return TFPROF_OK;
+  return status;
 }
 
 /* ---- diagnostics ---- */

@@ -126,6 +126,29 @@ static bool is_idle(const struct profile *profile, const struct derive_pass *pas
   return pass->is_idle && pass->is_idle(profile);
 }
 
+static enum tfprof_status list_tables(struct profile *profile, const struct table_column *columns,
+                                      struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&columns[i]) && !status; i++) {
+    const struct column_spec *spec = &schema_tables[columns[i].table].columns[columns[i].column];
+    status = profile_list_table(profile, columns[i].table, error);
+    bool is_counted = spec->type != TYPE_REFERENCE || !profile->tables[spec->target].is_estimated;
+    if (!status && !is_counted) status = profile_list_table(profile, spec->target, error);
+  }
+  return status;
+}
+
+/* Lists the tables that a pass has to do with, so that it may look at their segments, and those that its columns refer
+** to where their rows are not counted. */
+static enum tfprof_status list_for_pass(struct profile *profile, const struct derive_pass *pass,
+                                        struct tfprof_error *error) {
+  enum tfprof_status status = list_tables(profile, pass->reads, error);
+  if (!status) status = list_tables(profile, pass->reads_here, error);
+  if (!status) status = list_tables(profile, pass->writes, error);
+  if (!status && pass->makes_table >= 0) status = profile_list_table(profile, (unsigned)pass->makes_table, error);
+  return status;
+}
+
 /* Makes columns readable, in one segment or (NULL) in all. */
 static enum tfprof_status prepare_reads(struct profile *profile, struct segment *segment,
                                         const struct table_column *reads, struct tfprof_error *error) {
@@ -207,9 +230,11 @@ static enum tfprof_status run_pass(struct profile *profile, unsigned number, str
   if (pass_set_has(&profile->passes_running, number)) {
     return error_set(error, TFPROF_USAGE, "derive pass %s needs what it makes itself", pass->name);
   }
+  enum tfprof_status status = list_for_pass(profile, pass, error);
+  if (status) return status;
   if (is_idle(profile, pass)) return finish_pass(profile, number, TFPROF_OK, error);
   pass_set_add(&profile->passes_running, number);
-  enum tfprof_status status = prepare(profile, pass, NULL, error);
+  status = prepare(profile, pass, NULL, error);
   if (!status && store_interrupted(profile->store)) status = error_interrupted(error);
   if (!status) {
     store_progress(profile->store, pass->name, 0);
@@ -220,10 +245,11 @@ static enum tfprof_status run_pass(struct profile *profile, unsigned number, str
 }
 
 enum tfprof_status profile_ensure_table(struct profile *profile, unsigned table, struct tfprof_error *error) {
+  enum tfprof_status status = profile_list_table(profile, table, error);
   int pass = pass_to_make(profile, table);
-  if (pass < 0) return TFPROF_OK;
+  if (status || pass < 0) return status;
   scratch_keep();
-  enum tfprof_status status = run_pass(profile, (unsigned)pass, error);
+  status = run_pass(profile, (unsigned)pass, error);
   scratch_return();
   return status;
 }
@@ -247,6 +273,9 @@ static bool is_missing(const struct profile_table *list, const struct segment *s
 
 /* What a request comes down to. */
 struct needs {
+  struct profile *profile;
+  enum tfprof_status status; /* of listing the tables in question, after whose failure nothing is added */
+  struct tfprof_error *error;
   struct column_set raw[TABLE_count]; /* columns to load in all segments */
   struct column_set raw_here;         /* and in the segment that is asked for */
   struct pass_set passes;             /* that have not run yet */
@@ -263,43 +292,45 @@ static bool runs_here(const struct profile *profile, const struct derive_pass *p
   return list->segment_count > 1;
 }
 
-static void need_column(const struct profile *profile, const struct segment *segment, unsigned table, unsigned column,
-                        struct needs *needs);
+static void need_column(struct needs *needs, const struct segment *segment, unsigned table, unsigned column);
 
-static void need_reads(const struct profile *profile, const struct segment *segment, const struct table_column *reads,
-                       struct needs *needs) {
+static void need_reads(struct needs *needs, const struct segment *segment, const struct table_column *reads) {
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&reads[i]); i++)
-    need_column(profile, segment, reads[i].table, reads[i].column, needs);
+    need_column(needs, segment, reads[i].table, reads[i].column);
 }
 
 /* All that a pass reads, be it loaded or made by other passes, to run for a segment where it can, or (NULL) for all. */
-static void need_pass(const struct profile *profile, const struct segment *segment, int number, struct needs *needs) {
-  if (number < 0) return;
+static void need_pass(struct needs *needs, const struct segment *segment, int number) {
+  if (number < 0 || needs->status) return;
+  struct profile *profile = needs->profile;
   unsigned place = (unsigned)number;
   if (pass_set_has(&profile->passes_done, place) || pass_set_has(&needs->passes, place)) return;
   const struct derive_pass *pass = profile->store->passes[number];
-  if (is_idle(profile, pass)) return; /* run_pass() is soon done with it */
+  needs->status = list_for_pass(profile, pass, needs->error);
+  if (needs->status || is_idle(profile, pass)) return; /* of an idle one run_pass() is soon done */
   if (!runs_here(profile, pass, segment)) segment = NULL;
   if (segment && pass_set_has(&needs->passes_here, place)) return;
   pass_set_add(segment ? &needs->passes_here : &needs->passes, place);
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
-    need_pass(profile, NULL, pass_to_make(profile, pass->writes[i].table), needs);
+    need_pass(needs, NULL, pass_to_make(profile, pass->writes[i].table));
   }
-  need_reads(profile, NULL, pass->reads, needs);
-  need_reads(profile, segment, pass->reads_here, needs);
+  need_reads(needs, NULL, pass->reads);
+  need_reads(needs, segment, pass->reads_here);
 }
 
-static void need_column(const struct profile *profile, const struct segment *segment, unsigned table, unsigned column,
-                        struct needs *needs) {
+static void need_column(struct needs *needs, const struct segment *segment, unsigned table, unsigned column) {
+  const struct profile *profile = needs->profile;
   const struct profile_table *list = &profile->tables[table];
-  need_pass(profile, NULL, pass_to_make(profile, table), needs);
+  if (!needs->status) needs->status = profile_list_table(needs->profile, table, needs->error);
+  if (needs->status) return;
+  need_pass(needs, NULL, pass_to_make(profile, table));
   if (segment && segment->columns[column]) return;
   /* The segments of a made table are not looked at: a pass that runs may be adding them. */
   bool has_raw = !list->is_made && list->segment_count;
   if (has_raw && column_set_has(&list->segments[0]->is_raw, column)) {
     column_set_add(segment ? &needs->raw_here : &needs->raw[table], column);
   } else if (list->is_made || list->segment_count) {
-    need_pass(profile, segment, pass_that_writes(profile->store, table, column), needs);
+    need_pass(needs, segment, pass_that_writes(profile->store, table, column));
   }
 }
 
@@ -318,13 +349,13 @@ static struct segment *segment_of(const struct request *request, unsigned number
 static bool is_runnable(const struct request *request, unsigned number) {
   const struct profile *profile = request->profile;
   const struct derive_pass *pass = profile->store->passes[number];
-  struct needs needs = {0};
+  struct needs needs = {.profile = request->profile}; /* whose tables are listed: nothing fails */
   for (unsigned i = 0; i < DERIVE_MAXIMUM_COLUMNS && !is_end(&pass->writes[i]); i++) {
     if ((int)pass->writes[i].table != pass->makes_table && pass_to_make(profile, pass->writes[i].table) >= 0)
       return false;
   }
-  need_reads(profile, NULL, pass->reads, &needs);
-  need_reads(profile, segment_of(request, number), pass->reads_here, &needs);
+  need_reads(&needs, NULL, pass->reads);
+  need_reads(&needs, segment_of(request, number), pass->reads_here);
   return pass_set_is_empty(&needs.passes) && pass_set_is_empty(&needs.passes_here);
 }
 
@@ -451,13 +482,13 @@ static enum tfprof_status run_side_by_side(struct request *request, struct tfpro
 static enum tfprof_status load_needs(struct profile *profile, unsigned table, struct segment *segment,
                                      const struct column_set *columns, struct request *request,
                                      struct tfprof_error *error) {
-  enum tfprof_status status = TFPROF_OK;
-  struct needs needs = {0};
+  struct needs needs = {.profile = profile, .error = error};
   for (unsigned column = 2; column < schema_tables[table].column_count; column++) {
     bool is_raw = column_set_has(&profile->tables[table].segments[0]->is_raw, column);
     if (!column_set_has(columns, column) || is_raw) continue;
-    if (is_missing(&profile->tables[table], segment, column)) need_column(profile, segment, table, column, &needs);
+    if (is_missing(&profile->tables[table], segment, column)) need_column(&needs, segment, table, column);
   }
+  enum tfprof_status status = needs.status;
   for (unsigned other = 0; other < TABLE_count && !status; other++) {
     const struct profile_table *list = &profile->tables[other];
     for (size_t i = 0; !list->is_made && i < list->segment_count && !status; i++) {
@@ -512,15 +543,15 @@ enum tfprof_status profile_require(struct profile *profile, unsigned table, cons
 
 enum tfprof_status profile_require_tables(struct profile *profile, const bool is_wanted[TABLE_count],
                                           struct tfprof_error *error) {
-  struct needs needs = {0};
-  enum tfprof_status status = TFPROF_OK;
+  struct needs needs = {.profile = profile, .error = error};
   for (unsigned table = 0; table < TABLE_count; table++) {
     if (!is_wanted[table]) continue;
     for (unsigned column = 2; column + 1u < schema_tables[table].column_count; column++) {
-      need_column(profile, NULL, table, column, &needs);
+      need_column(&needs, NULL, table, column);
     }
   }
   scratch_keep();
+  enum tfprof_status status = needs.status;
   for (unsigned table = 0; table < TABLE_count && !status; table++) {
     const struct profile_table *list = &profile->tables[table];
     for (size_t i = 0; i < list->segment_count && !list->is_made && !status; i++) {

@@ -67,12 +67,17 @@ struct profile *profile_create(struct store *store, uint32_t number, uint32_t ru
 struct profile *profile_clone(struct profile *old);
 /* Settles which columns are raw and which tables are to be made, once the source has added its segments. */
 void profile_seal(struct profile *profile);
+/* The same of one table. */
+void profile_seal_table(struct profile *profile, unsigned table);
 /* Frees the segments of a table from index `count` on. */
 void profile_cut_segments(struct profile *profile, unsigned table, size_t count);
-uint64_t profile_table_rows(const struct profile *profile, unsigned table); /* gaps left out */
+/* Gaps left out; of a deferred table as many as the source said. */
+uint64_t profile_table_rows(const struct profile *profile, unsigned table);
 /* Whether a diagnostic says that the file cannot be read, and taking back that it does. */
 bool profile_has_file_trouble(const struct profile *profile);
 void profile_forget_file_trouble(struct profile *profile);
+/* Takes back what was told while the table was listed, which did not succeed: all from index `count` on. */
+void profile_cut_diagnostics(struct profile *profile, size_t count);
 
 /* ---- passes.c ---- */
 static inline bool pass_set_has(const struct pass_set *set, unsigned pass) {

@@ -122,7 +122,8 @@ enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, 
     status = error_set(error, TFPROF_LIMIT, "table %s has more rows than ids can number", schema_tables[table].name);
   } else if (first_row < list->rows || (first_row > list->rows && !is_of_store(table))) {
     status = error_set(error, TFPROF_USAGE, "rows of table %s overlap or leave a gap", schema_tables[table].name);
-  } else if (!list->is_made && !pass_set_is_empty(&profile->passes_running)) {
+  } else if (list->is_deferred ? !profile->is_listing
+                               : !list->is_made && !pass_set_is_empty(&profile->passes_running)) {
     status =
         error_set(error, TFPROF_USAGE, "a pass adds rows to table %s, which the source has", schema_tables[table].name);
   }
@@ -161,6 +162,7 @@ enum tfprof_status segment_set_column(struct segment *segment, unsigned column, 
 
 uint64_t profile_table_rows(const struct profile *profile, unsigned table) {
   uint64_t rows = 0;
+  if (profile->tables[table].is_deferred) return profile->tables[table].rows;
   for (size_t i = 0; i < profile->tables[table].segment_count; i++) rows += profile->tables[table].segments[i]->rows;
   return rows;
 }
@@ -172,31 +174,49 @@ static bool some_pass_makes(const struct store *store, unsigned table) {
   return false;
 }
 
-void profile_seal(struct profile *profile) {
-  for (unsigned table = 0; table < TABLE_count; table++) {
-    struct profile_table *list = &profile->tables[table];
-    struct column_set raw = {{0, 0}};
-    for (size_t i = 0; i < list->segment_count; i++) {
-      raw.words[0] |= list->segments[i]->is_raw.words[0];
-      raw.words[1] |= list->segments[i]->is_raw.words[1];
-    }
-    for (size_t i = 0; i < list->segment_count; i++) list->segments[i]->is_raw = raw;
-    list->is_made = list->segment_count == 0 && some_pass_makes(profile->store, table);
-    list->is_ready = !list->is_made;
+uint64_t profile_raw_rows(const struct profile *profile, unsigned table) {
+  return profile->tables[table].is_made ? 0 : profile_table_rows(profile, table);
+}
+
+void profile_seal_table(struct profile *profile, unsigned table) {
+  struct profile_table *list = &profile->tables[table];
+  struct column_set raw = {{0, 0}};
+  for (size_t i = 0; i < list->segment_count; i++) {
+    raw.words[0] |= list->segments[i]->is_raw.words[0];
+    raw.words[1] |= list->segments[i]->is_raw.words[1];
   }
+  for (size_t i = 0; i < list->segment_count; i++) list->segments[i]->is_raw = raw;
+  bool has_none = !list->is_deferred && !list->is_lost && list->segment_count == 0;
+  list->is_made = has_none && some_pass_makes(profile->store, table);
+  list->is_ready = !list->is_made;
+}
+
+void profile_seal(struct profile *profile) {
+  for (unsigned table = 0; table < TABLE_count; table++) profile_seal_table(profile, table);
+}
+
+void profile_defer_table(struct profile *profile, unsigned table, uint64_t rows, bool is_estimated) {
+  struct profile_table *list = &profile->tables[table];
+  assert(profile->source->list && list->segment_count == 0);
+  list->is_deferred = true;
+  list->is_estimated = is_estimated;
+  list->rows = rows;
 }
 
 /* ---- versions ---- */
 
-/* Keys of diagnostics: 0 to 2 for those that concern a profile as a whole, else which column of which segment. */
-enum { KEY_OF_PROFILE = 0, KEY_OF_SOURCE = 1, KEY_OF_FILE = 2 };
+/* Keys of diagnostics: 0 to 2 for those that concern a profile as a whole, then those that were told while a table was
+** listed, by the table that they are about, so that they stand in the same order whatever was asked for first; else which
+** column of which segment. */
+enum { KEY_OF_PROFILE = 0, KEY_OF_SOURCE = 1, KEY_OF_FILE = 2, KEY_OF_LISTING = 3 };
+#define KEY_OF_COLUMN ((uint64_t)1 << 63)
 
-bool diagnostic_is_of_column(const struct diagnostic *diagnostic) { return diagnostic->key > KEY_OF_FILE; }
+bool diagnostic_is_of_column(const struct diagnostic *diagnostic) { return diagnostic->key & KEY_OF_COLUMN; }
 
 static uint64_t diagnostic_key(const struct segment *segment, unsigned column) {
   /* 36 bits of row, 7 of column, 8 of table, and one so that it is never 0. */
   _Static_assert((int)SCHEMA_MAXIMUM_COLUMNS <= 128 && (int)TABLE_count <= 256, "the key is too small");
-  return (uint64_t)1 << 63 | (uint64_t)segment->table << 43 | (uint64_t)column << 36 | segment->first_row;
+  return KEY_OF_COLUMN | (uint64_t)segment->table << 43 | (uint64_t)column << 36 | segment->first_row;
 }
 
 /* A segment of the new version that stands for the same rows, with the raw columns that are loaded already. */
@@ -274,7 +294,9 @@ struct profile *profile_clone(struct profile *old) {
       }
       forget_diagnostics(profile, list->segments[i], &forgotten);
     }
-    profile->tables[table].is_ready = true;
+    struct profile_table *copy = &profile->tables[table];
+    copy->is_ready = true;
+    if (list->is_deferred || list->is_lost) profile_defer_table(profile, table, list->rows, list->is_estimated);
   }
   return profile;
 }
@@ -323,7 +345,8 @@ void profile_diagnose(struct profile *profile, const char *severity, const char 
   va_start(arguments, format);
   vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  diagnose_with_key(profile, KEY_OF_PROFILE, severity, reason, count, offset, table, message);
+  uint64_t key = profile->is_listing ? (uint64_t)(KEY_OF_LISTING + 1 + table) : KEY_OF_PROFILE;
+  diagnose_with_key(profile, key, severity, reason, count, offset, table, message);
 }
 
 void profile_diagnose_source(struct profile *profile, const char *severity, const char *reason, int64_t count,
@@ -343,6 +366,10 @@ static void forget_key(struct profile *profile, uint64_t key) {
     if (i + 1 == settled) profile->diagnostics_settled = kept;
   }
   profile->diagnostic_count = kept;
+}
+
+void profile_cut_diagnostics(struct profile *profile, size_t count) {
+  if (profile->diagnostic_count > count) profile->diagnostic_count = count;
 }
 
 void profile_forget_source_diagnostics(struct profile *profile) { forget_key(profile, KEY_OF_SOURCE); }

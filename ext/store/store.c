@@ -231,9 +231,7 @@ enum tfprof_status store_close_run(struct store *store, uint32_t run_number, str
 
 static uint64_t raw_rows(const struct profile *profile) {
   uint64_t rows = 0;
-  for (unsigned table = 0; table < TABLE_count; table++) {
-    if (!profile->tables[table].is_made) rows += profile_table_rows(profile, table);
-  }
+  for (unsigned table = 0; table < TABLE_count; table++) rows += profile_raw_rows(profile, table);
   return rows;
 }
 

@@ -14,8 +14,9 @@
 ** SQL sees: profile number << 36 | row number; profile and run numbers count from 1 and are never used again. Positions
 ** count the rows of a snapshot, from 0; they mean nothing outside it.
 **
-** Lazy: nothing is decoded or derived until snapshot_require() names a column.  A derive pass (ext/derive) declares
-** what it reads and writes; the store runs passes in the right order, once per profile version.
+** Lazy: a source may say which rows a table has when the table is first asked for (source->list), and nothing is decoded
+** or derived until snapshot_require() names a column.  A derive pass (ext/derive) declares what it reads and writes; the
+** store runs passes in the right order, once per profile version.
 **
 ** Versions: a struct profile never changes its rows once it is published.  A refresh that finds new rows makes
 ** another struct profile of the same number, which shares the columns that the source had loaded, and puts it in the
@@ -86,6 +87,14 @@ struct segment {
 ** one thread at a time. */
 struct profile_source {
   const char *format; /* profiles.format */
+  /* Adds the segments of a table that was deferred (profile_defer_table), once for a version, when it is first asked
+  ** for: never while a pass runs, so it may make texts. Segments of other tables that are still deferred may be added as
+  ** well where they come out of the same work; these are listed then. What cannot be used is told with profile_diagnose
+  ** and what is good is listed. TFPROF_NOT_FOUND, TFPROF_REPLACED and TFPROF_IO, the file being gone, another one or
+  ** cut, become a diagnostic, and the table is empty until a refresh finds the file again. After any failure what was
+  ** added is taken back, and it is asked again with the next question. With `refresh` it lists the rows of this version
+  ** (profile->source_mark), though there may be more by now. */
+  enum tfprof_status (*list)(struct profile *profile, unsigned table, struct tfprof_error *error);
   /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if this segment
   ** has no such column (NULL means the same). May use threads of its own (store/parallel.h). What cannot be used is
   ** NULL and told with segment_diagnose; columns that cannot be read because the file is gone or another one are NULL
@@ -141,12 +150,16 @@ struct profile {
   bool complete;
   int64_t start_ns, end_ns; /* in the profile's own clock; start > end: not known yet (the store finds out) */
   bool has_span;            /* it has been asked for */
+  bool is_listing;          /* source->list runs */
   struct profile_table {
     struct segment **segments;
     size_t segment_count;
-    uint64_t rows; /* row number after the last */
-    bool is_made;  /* a derive pass made (or will make) the rows, the source has none */
-    bool is_ready; /* rows are there (always true for tables of the source) */
+    uint64_t rows;     /* row number after the last; of a deferred table as many as the source said */
+    bool is_deferred;  /* source->list has not been asked yet: there are no segments */
+    bool is_estimated; /* deferred, and it may turn out to have other than `rows` rows */
+    bool is_lost;      /* when source->list was asked the file could not be read */
+    bool is_made;      /* a derive pass made (or will make) the rows, the source has none */
+    bool is_ready;     /* rows are there (always true for tables of the source) */
   } tables[TABLE_count];
   struct diagnostic *diagnostics;
   size_t diagnostic_count, diagnostic_capacity;
@@ -236,6 +249,9 @@ void store_drop_profile(struct store *store, struct profile *profile);
 enum tfprof_status profile_add_segment(struct profile *profile, unsigned table, uint64_t first_row, uint32_t rows,
                                        const struct column_set *raw, void *source_data, struct segment **result,
                                        struct tfprof_error *error);
+/* Says that source->list will add the segments of a table, which has none yet: `rows` of them, or, estimated, about as
+** many: what query plans go by. For source->refresh as well, with what there is now. */
+void profile_defer_table(struct profile *profile, unsigned table, uint64_t rows, bool is_estimated);
 /* For source->refresh only: takes the last segment of a table out of the version, so that a longer one can take its
 ** place. */
 void profile_remove_last_segment(struct profile *profile, unsigned table);
@@ -345,6 +361,13 @@ enum tfprof_status snapshot_require_segment(struct snapshot *snapshot, size_t se
 enum tfprof_status profile_require(struct profile *profile, unsigned table, const struct column_set *columns,
                                    struct tfprof_error *error);
 
+/* Lists a table where that was deferred; nothing is loaded. Whoever requires columns need not ask for it. */
+enum tfprof_status profile_list_table(struct profile *profile, unsigned table, struct tfprof_error *error);
+/* The same of all tables. */
+enum tfprof_status profile_list_all(struct profile *profile, struct tfprof_error *error);
+/* How many rows the source has of a table: exact, but for one that is deferred and estimated. */
+uint64_t profile_raw_rows(const struct profile *profile, unsigned table);
+
 /* Whether a pass writes the column where the source has none. */
 bool store_derives(const struct store *store, unsigned table, unsigned column);
 
@@ -404,7 +427,7 @@ enum tfprof_status snapshot_range(struct snapshot *snapshot, unsigned column, in
 int64_t snapshot_find_id(const struct snapshot *snapshot, int64_t id);
 
 /* How many timed events were recorded: profiles.event_count. */
-int64_t profile_event_count(const struct profile *profile);
+enum tfprof_status profile_count_events(struct profile *profile, int64_t *count, struct tfprof_error *error);
 /* Finds start_ns and end_ns where they are not known yet. */
 enum tfprof_status profile_find_span(struct profile *profile, struct tfprof_error *error);
 /* Bytes of memory held by columns, indexes and strings. */

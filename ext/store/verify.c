@@ -46,9 +46,9 @@ static enum tfprof_status derive_all(struct profile *profile, struct tfprof_erro
 /* A file that can no longer be read at all is the best reason to look at the diagnostics, so that is one of them. */
 enum tfprof_status profile_verify(struct profile *profile, struct tfprof_error *error) {
   struct tfprof_error reason;
-  enum tfprof_status status = TFPROF_OK;
   if (profile->is_verified) return TFPROF_OK;
-  if (profile->source->verify) status = profile->source->verify(profile, &reason);
+  enum tfprof_status status = profile_list_all(profile, &reason);
+  if (!status && profile->source->verify) status = profile->source->verify(profile, &reason);
   if (!status) status = derive_all(profile, &reason);
   if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) {
     if (error) *error = reason;
