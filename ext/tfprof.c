@@ -7,9 +7,9 @@
 **     sqlite> SELECT * FROM tfprof_tables;
 **
 ** The path needs a slash, so that the system does not look for it elsewhere.  The environment variable TFPROF_OPEN
-** names what is opened on loading, several paths separated by colons; what of them cannot be opened is told in the table
-** diagnostics and in SQLite's log, and loading fails when none can.  Loading a second time into the same connection
-** changes nothing; two connections share nothing.
+** names what is opened on loading, several paths separated by colons; what of them cannot be opened is told in the
+** table diagnostics and in SQLite's log, and loading fails when none can.  Loading a second time into the same
+** connection changes nothing; two connections share nothing.
 **
 ** TABLES
 **

@@ -2,16 +2,16 @@
 # run.sh: installs what is missing, builds, and runs every test.
 #
 #   tests/run.sh             everything
-#   tests/run.sh NAME...     only the groups named (unit, asan, tsan, fuzz, or a directory of tests/: sql, shell, ...), or
-#                            single tests (sql/test_views)
+#   tests/run.sh NAME...     only the groups named (unit, asan, tsan, fuzz, or a directory of tests/: sql, shell, ...),
+#                            or single tests (sql/test_views)
 #
-# The tests are those of ctest (tests/CMakeLists.txt).  A test is a program: exit status 0 is passed, 77 skipped (its last
-# line says why), anything else failed.  They are run with these variables set:
+# The tests are those of ctest (tests/CMakeLists.txt).  A test is a program: exit status 0 is passed, 77 skipped (its
+# last line says why), anything else failed.  They are run with these variables set:
 #   TFPROF_BUILD    the build directory
 #   TFPROF_PYTHON   a Python with PyTorch, NumPy and apsw (the newest SQLite)
 #   TFPROF_SHARED   the folder of large real traces beside the clone, or empty: tests that use it skip without it
 # and these may be set:
-#   TFPROF_TENSORFLOW_PYTHON  a Python with TensorFlow: then its profiler's tutorials run, and random graphs are compared
+#   TFPROF_TENSORFLOW_PYTHON  a Python with TensorFlow: its profiler's tutorials run, and random graphs are compared
 #   TFPROF_TEST_JOBS          how many tests run at a time (as many as there are cores)
 #   TFPROF_KEEP_TEST_FILES=1  keeps temporary files
 #   CI=true                   nothing may be left out because a framework is missing; what is drawn is drawn by the same

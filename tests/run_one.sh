@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # run_one.sh: one test, for ctest: NAME PROGRAM [ARGUMENT...], or NAME SCRIPT.
 #
-# What it prints goes to build/test-logs/NAME.log, which is there also after a test that had to be killed, and from there
-# to ctest.  Exit status 77 is a test, or a part of one, that was left out; its last line says why, which is kept for the
-# end of tests/run.sh.  With CI=true nothing may be left out for want of a framework or a tool: that counts as failed.
+# What it prints goes to build/test-logs/NAME.log, which is there also after a test that had to be killed, and from
+# there to ctest.  Exit status 77 is a test, or a part of one, that was left out; its last line says why, which is kept
+# for the end of tests/run.sh.  With CI=true nothing may be left out for want of a framework or a tool: that counts as
+# failed.
 set -u
 name=$1
 shift

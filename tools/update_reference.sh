@@ -3,7 +3,8 @@
 # (proto/schema/tables.def) and the options of tfprof-capture in capture/README.md (its --help).
 #
 #   tools/update_reference.sh [BUILD]           rewrites what stands between the markers of each
-#   tools/update_reference.sh --check [BUILD]   changes nothing; exit status 1 and the difference when one is out of date
+#   tools/update_reference.sh --check [BUILD]   changes nothing; exit status 1 and the difference when one is out
+#                                               of date
 #
 # BUILD is the build directory with the programs schema_reference and tfprof-capture in it (build).
 set -eu

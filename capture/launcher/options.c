@@ -37,8 +37,8 @@ struct option_spec {
 
 static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_OUTPUT] = {"output", 'o', KIND_TEXT, "DIR", "TFPROF_OUTPUT", false, "",
-                       "the run directory; made for you alone when it is missing, refused when it holds a recording, is a "
-                       "symbolic link or another user's. Without -o: tfprof-run, tfprof-run-2 ..."},
+                       "the run directory; made for you alone when it is missing, refused when it holds a recording, "
+                       "is a symbolic link or another user's. Without -o: tfprof-run, tfprof-run-2 ..."},
     [OPTION_FORCE] = {"force", 0, KIND_ON, NULL, "TFPROF_FORCE", false, "0",
                       "remove the recording that DIR holds (its *.tfprof files and nothing else) and record anew"},
     [OPTION_OPS] = {"ops", 0, KIND_WORD, "sampled|all|none", "TFPROF_OPS", true, "sampled",
@@ -69,8 +69,8 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_MAX_RATE] = {"max-rate", 0, KIND_SIZE, "SIZE", "TFPROF_MAX_RATE", true, "20M",
                          "by how much the file of a process may grow in an hour, after the first minutes, which may "
                          "take as much again: allocations and releases are recorded in the steps whose ops are, of the "
-                         "others what is held, peaks and sums by line, and ops in fewer steps. Of what --ops=all records, and of a "
-                         "program without steps, nothing is left out; 0: no limit"},
+                         "others what is held, peaks and sums by line, and ops in fewer steps. Of what --ops=all "
+                         "records, and of a program without steps, nothing is left out; 0: no limit"},
     [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},

@@ -84,7 +84,8 @@ static int open_numbered(struct run_directory *directory) {
     close(directory->lock);
     directory->lock = -1;
   }
-  fprintf(stderr, "tfprof-capture: tfprof-run to tfprof-run-%d hold recordings or are not ours; choose a directory with -o\n",
+  fprintf(stderr,
+          "tfprof-capture: tfprof-run to tfprof-run-%d hold recordings or are not ours; choose a directory with -o\n",
           MAXIMUM_NUMBER);
   return STATUS_CANNOT_RECORD;
 }

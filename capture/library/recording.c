@@ -250,8 +250,8 @@ static void thin_memory(const char *reason, const char *why) {
   if (recording.rows.memory.is_thinned) return;
   memory_rows_thin(&recording.rows.memory);
   diagnose("info", reason, 0, "memory_events",
-           "%s: from here on allocations and releases have rows where ops are recorded, where memory is held for longer, "
-           "and where most is in use; the others are summed up in memory_totals", why);
+           "%s: from here on allocations and releases have rows where ops are recorded, where memory is held for "
+           "longer, and where most is in use; the others are summed up in memory_totals", why);
 }
 
 /* What this thread takes from the program. */

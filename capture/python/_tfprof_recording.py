@@ -447,7 +447,9 @@ class Recording:
             return self.believe_modules(False, "the locals of this Python's frames are laid out in another way")
         self.modules = modules
         tells_calls = code.co_varnames[:3] == ("self", "args", "kwargs") and not code.co_cellvars and self.sees_calls()
-        reason = "" if tells_calls else "how often they are called is not known: this Python's dictionaries have no numbers"
+        reason = ""
+        if not tells_calls:
+            reason = "how often they are called is not known: this Python's dictionaries have no numbers"
         self.believe_modules(True, reason, tells_calls)
 
     def believe_modules(self, is_proved, reason, tells_calls=False):
@@ -455,8 +457,8 @@ class Recording:
         believe(int(is_proved), int(tells_calls), reason.encode("utf-8", "replace"))
 
     def look_twice(self):
-        """A module that calls another twice: the addresses of both, and the modules and the numbers of the calls that the
-        library saw on the stack each time, the innermost first.
+        """A module that calls another twice: the addresses of both, and the modules and the numbers of the calls that
+        the library saw on the stack each time, the innermost first.
         """
         describe, seen = self.holding_gil.tfprof_capture_describe_modules, []
 
@@ -481,7 +483,7 @@ class Recording:
         return [one for one, _ in seen] == [modules, modules]
 
     def sees_calls(self):
-        """Whether a call has a number that stays while it lasts and grows from call to call, with keywords and without."""
+        """Whether a call has a number that stays while it lasts and grows from call to call, keywords or not."""
         (first, second), (third, fourth) = ([calls for _, calls in self.look_twice()[1]] for _ in range(2))
         return (
             0 < first[1] < first[0] < second[0] < third[1] < third[0] < fourth[0]

@@ -178,7 +178,8 @@ class GraphSource(Source):
 # ---- Traces.
 
 
-exported = weakref.WeakKeyDictionary()  # torch.profiler writes a trace once: its compressed text, kept for the next time
+# torch.profiler writes a trace once: its compressed text, kept for the next time.
+exported = weakref.WeakKeyDictionary()
 
 
 def export(profiler):

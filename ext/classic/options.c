@@ -137,7 +137,8 @@ static enum tfprof_status set_select(struct classic_options *options, const char
 }
 
 /* What nobody set gets the default of the other generation, and so does a selection of what it does not know. */
-static enum tfprof_status adopt_generation(struct classic_options *options, int generation, struct tfprof_error *error) {
+static enum tfprof_status adopt_generation(struct classic_options *options, int generation,
+                                           struct tfprof_error *error) {
   uint64_t given = options->given;
   enum tfprof_status status = TFPROF_OK;
   options->integers[OPTION_generation] = generation;

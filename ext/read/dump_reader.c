@@ -239,7 +239,7 @@ static void set_clock(struct profile *profile, const struct dump_file *file) {
 }
 
 /* Everything that is said about the profile as a whole; after a refresh once more. */
-static enum tfprof_status describe(struct profile *profile, struct tfprof_error *error) {
+static enum tfprof_status describe_profile(struct profile *profile, struct tfprof_error *error) {
   struct dump_source *source = profile->source_data;
   const struct dump_file *file = source->file;
   const struct dump_profile *from = &file->profile;
@@ -407,7 +407,7 @@ static enum tfprof_status refresh(struct profile *profile, bool *changed, struct
   *changed = has_more || is_longer || source->file->is_closed != profile->complete;
   if (!*changed) return TFPROF_OK;
   status = take_frames(profile, error);
-  return status ? status : describe(profile, error);
+  return status ? status : describe_profile(profile, error);
 }
 
 static enum tfprof_status verify(struct profile *profile, struct tfprof_error *error) {
@@ -457,7 +457,7 @@ static enum tfprof_status open_dump(struct store *store, uint32_t run_number, co
   if (status) return status; /* the store has freed the source */
   status = intern(profile, path, &profile->path, error);
   if (!status) status = take_frames(profile, error);
-  if (!status) status = describe(profile, error);
+  if (!status) status = describe_profile(profile, error);
   if (status) store_drop_profile(store, profile);
   return status;
 }
@@ -469,7 +469,7 @@ const struct read_format dump_read_format = {
     .open = open_dump,
 };
 
-static struct recognised probe(const char *path, const uint8_t *head, size_t length) {
+static struct recognised probe_dump(const char *path, const uint8_t *head, size_t length) {
   static const uint8_t magic[8] = {0x89, 'T', 'F', 'P', 'R', 'O', 'F', '\n'};
   (void)path;
   bool is_dump = length >= sizeof magic && memcmp(head, magic, sizeof magic) == 0;
@@ -477,4 +477,4 @@ static struct recognised probe(const char *path, const uint8_t *head, size_t len
 }
 
 static const struct read_format *const formats[] = {&dump_read_format, NULL};
-const struct reader dump_reader = {.formats = formats, .probe = probe};
+const struct reader dump_reader = {.formats = formats, .probe = probe_dump};

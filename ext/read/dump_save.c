@@ -237,7 +237,7 @@ static bool is_common_clock(const struct saving *saving) {
   return !domain || strcmp(domain, "realtime") == 0;
 }
 
-static struct dump_profile describe(const struct saving *saving, int64_t event_count) {
+static struct dump_profile describe_saved(const struct saving *saving, int64_t event_count) {
   const struct profile *profile = saving->profile;
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -295,7 +295,7 @@ static enum tfprof_status save_profile(struct store *store, struct profile *prof
   if (!status) status = profile_list_all(profile, error);
   if (!status) status = profile_find_span(profile, error);
   if (!status) status = profile_count_events(profile, &event_count, error);
-  struct dump_profile description = describe(saving, event_count);
+  struct dump_profile description = describe_saved(saving, event_count);
   if (!status) status = dump_writer_create(path, false, &description, &saving->writer, error);
   if (!status) {
     status = save_clock(saving, error);

@@ -138,7 +138,7 @@ static void quote(const struct file_head *head, char *to, size_t size) {
   strcpy(to + length, at < head->length && head->bytes[at] >= ' ' ? "..." : "");
 }
 
-static void describe(const struct file_head *head, char *to, size_t size) {
+static void describe_beginning(const struct file_head *head, char *to, size_t size) {
   char line[48];
   size_t first = 0;
   while (first < head->length && strchr(" \t\r\n", head->bytes[first])) first++;
@@ -171,7 +171,7 @@ static void describe_packed(const char *path, const struct file_head *head, char
     snprintf(to, size, "a gzipped one (%s); unpack it first (gunzip)", inside->description);
   } else {
     size_t length = (size_t)snprintf(to, size, "%s", head->is_gzip ? "(within gzip) " : "");
-    describe(head, to + length, size - length);
+    describe_beginning(head, to + length, size - length);
   }
 }
 

@@ -173,7 +173,8 @@ static bool change(struct advising *advising, const char *name, const char *valu
     struct vocabulary known = {0};
     if (!search.count) advise_add_options(&known);
     const char *nearest = vocabulary_nearest(&known, search.wanted);
-    fprintf(stderr, search.count ? "error: %s is an option of several checkers" : "error: advise has no option %s", name);
+    fprintf(stderr, search.count ? "error: %s is an option of several checkers" : "error: advise has no option %s",
+            name);
     if (nearest) fprintf(stderr, "; did you mean -%s?", nearest);
     else print_options();
     fputc('\n', stderr);

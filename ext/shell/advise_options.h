@@ -4,7 +4,7 @@
 
 #include "vocabulary.h"
 
-/* Calls `take` with each option, as -low_ratio, and what holds without it: for help, completion and the command line. */
+/* Calls `take` with each option, as -low_ratio, and what holds without it: for help, completion and arguments. */
 void advise_each_option(void (*take)(void *user, const char *name, const char *standard), void *user);
 /* Their names without hyphens, in full and without the name of the check before them. */
 void advise_add_options(struct vocabulary *vocabulary);

@@ -255,7 +255,8 @@ static void tell_missing_streams(struct session *session, struct classic_cached 
     if (!is_missing) continue;
     fputs("\n\nFound accelerator operation but misses accelerator stream stats!\n\n"
           "It's likely a gpu tracing issue rather than tf-profiler issue.\n"
-          "If you found your operation missing accelerator time, consider to post to discuss@tensorflow.org!\n\n", file);
+          "If you found your operation missing accelerator time, consider to post to discuss@tensorflow.org!\n\n",
+          file);
     return;
   }
 }

@@ -20,7 +20,8 @@ void classic_settings_free(struct classic_settings *settings);
 /* Takes argv[*i], and the word after it where that is its value, if it is an option of the classic command line
 ** (--graph_path=..., --max_depth 3, -select params). 1: taken; 0: it is another one; -1: an error, said on stderr. */
 int classic_take_argument(struct session *session, char **argv, int *i);
-/* Calls `take` with the name of each option that the generation has, without hyphens; with those that name files, too. */
+/* Calls `take` with the name of each option that the generation has, without hyphens; with those that name files,
+** too. */
 void classic_each_option(const struct session *session, bool with_files, void (*take)(void *user, const char *name),
                          void *user);
 /* Opens the files of the command line together, if there are any. */

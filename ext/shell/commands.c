@@ -293,7 +293,8 @@ static enum script_result help(struct session *session, const char *topic) {
   } else if (command_is_classic(topic)) {
     classic_explain_options(session);
   } else {
-    fprintf(stderr, "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise and formats\n", topic);
+    fprintf(stderr, "error: there is no help on '%s'; it is on scope, graph, code, op, set, advise and formats\n",
+            topic);
     return SCRIPT_ERROR;
   }
   return SCRIPT_OK;

@@ -68,7 +68,8 @@ static bool takes_options(const char *before) {
 
 static bool takes_file(const char *before) { return !script_is_pending(completed) && command_takes_file(before); }
 
-/* What ends a word: inside quotes only they do, since a path may hold anything else; of a command's file only blanks. */
+/* What ends a word: inside quotes only they do, since a path may hold anything else; of a command's file only
+** blanks. */
 static char *choose_word_breaks(void) {
   char *before = text_before(rl_point);
   bool inside = before && is_inside_quotes(before), has_options = before && takes_options(before);

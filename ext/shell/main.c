@@ -106,7 +106,8 @@ static bool is_statement(const char *word) {
 /* Whether the last of several words is SQL though it does not begin so: nothing of that name exists, and few paths have
 ** blanks, or, where it is the only word, semicolons. */
 static bool is_meant_as_statement(char **words, int i, int count) {
-  if (i != count - 1 || (i == 0 && !strchr(words[i], ';')) || is_path(words[i]) || !strpbrk(words[i], " \t\n")) return false;
+  if (i != count - 1 || (i == 0 && !strchr(words[i], ';')) || is_path(words[i]) || !strpbrk(words[i], " \t\n"))
+    return false;
   glob_t found = {0};
   bool is_pattern = strpbrk(words[i], "*?[") && glob(words[i], GLOB_NOSORT, NULL, &found) == 0;
   if (is_pattern) globfree(&found);

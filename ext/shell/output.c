@@ -1,4 +1,5 @@
-/* output.c: picks the format, and the formats for programs: csv, tsv, json, jsonl, markdown. output_box.c is for people. */
+/* output.c: picks the format, and the formats for programs: csv, tsv, json, jsonl, markdown. output_box.c is for
+** people. */
 #include "display_width.h"
 #include "output_private.h"
 #include "write/json_text.h"

@@ -21,7 +21,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum output_format { OUTPUT_BOX, OUTPUT_CSV, OUTPUT_TSV, OUTPUT_JSON, OUTPUT_JSONL, OUTPUT_MARKDOWN, OUTPUT_FORMAT_COUNT };
+enum output_format {
+  OUTPUT_BOX,
+  OUTPUT_CSV,
+  OUTPUT_TSV,
+  OUTPUT_JSON,
+  OUTPUT_JSONL,
+  OUTPUT_MARKDOWN,
+  OUTPUT_FORMAT_COUNT
+};
 
 struct output_style {
   enum output_format format;

@@ -17,8 +17,8 @@ static sqlite3 *volatile running; /* the connection that a query runs on, for se
 
 bool session_begin(struct session *session) {
   char *message = NULL;
-  /* The checks and views are a quarter of a megabyte of SQL, and to parse it is mostly to allocate small pieces.  Nobody
-  ** asks how much of that is in use, which costs a lock each time. */
+  /* The checks and views are a quarter of a megabyte of SQL, and to parse it is mostly to allocate small pieces.
+  ** Nobody asks how much of that is in use, which costs a lock each time. */
   sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   int rc = sqlite3_open_v2(":memory:", &session->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
   if (rc == SQLITE_OK) sqlite3_db_config(session->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, SMALL_BYTES, SMALL_PIECES);

@@ -1,9 +1,9 @@
 /* pool.c: see pool.h.
 **
-** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, and the bytes
-** themselves in blocks that are never moved.  A tag per slot, some bits of the hash, tells most slots apart without a
-** look at the entry, and all tags together are small enough for the processor's cache.  The hash is keyed with random
-** bits, so that no file can be made whose strings all collide.
+** An entry per string (where its bytes are, its length and hash), a hash table of ids with linear probing, and the
+** bytes themselves in blocks that are never moved.  A tag per slot, some bits of the hash, tells most slots apart
+** without a look at the entry, and all tags together are small enough for the processor's cache.  The hash is keyed
+** with random bits, so that no file can be made whose strings all collide.
 */
 #include "store/pool.h"
 

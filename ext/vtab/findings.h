@@ -1,4 +1,4 @@
-/* findings.h: the table tfprof_findings, which the view `advise` orders: what every check finds, one after the other. */
+/* findings.h: the table tfprof_findings, which the view `advise` orders: what every check finds, one by one. */
 #ifndef TFPROF_FINDINGS_H
 #define TFPROF_FINDINGS_H
 

@@ -2,8 +2,8 @@
 **
 **   schema_reference > reference.md
 **
-** One section per table with its title and a list of its columns, all from tables.def.  sql/TABLES.md carries the output
-** between two markers.  Exit status 1 when the output could not be written.
+** One section per table with its title and a list of its columns, all from tables.def.  sql/TABLES.md carries the
+** output between two markers.  Exit status 1 when the output could not be written.
 */
 #include "schema/schema.h"
 

@@ -8,8 +8,8 @@
 ** they cost.  PROGRAM is 0 to PROGRAMS - 1: steps that grow, alternate, come in bursts, and mixtures of these; the same
 ** number is the same program each time.  Without arguments the names of the programs are printed.
 **
-** In each step some ops come always, others as much as it has to do, others only in a few steps or by chance.  There are
-** few, so that thousands of steps are soon read; each costs the recorder as much as a hundred real ones.
+** In each step some ops come always, others as much as it has to do, others only in a few steps or by chance.  There
+** are few, so that thousands of steps are soon read; each costs the recorder as much as a hundred real ones.
 */
 #include "governor/sampling_plan.h"
 #include "governor/step_marks.h"
@@ -167,7 +167,8 @@ static void add_counter(const char *name, int64_t time_ns, double value) {
 static void open_dump(const char *directory, const char *name) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s.tfprof", directory, name);
-  const struct dump_profile profile = {.host = "host", .clock_domain = "realtime", .rank = -1, .created_realtime_ns = 1};
+  const struct dump_profile profile = {.host = "host", .clock_domain = "realtime", .rank = -1,
+                                       .created_realtime_ns = 1};
   if (dump_writer_create(path, true, &profile, &dump.writer, &error)) stop();
   int64_t kind[] = {text("host")};
   const struct dump_column_data thread = {

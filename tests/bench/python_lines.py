@@ -7,8 +7,8 @@ process a hundred times a second and reads its stacks: two samples of one run.  
 no operation: its share in both, and their difference in standard errors; then the chi-square of all lines.  Where both
 see the same, the probability of as large a chi-square is even: seldom below 0.01.
 
-With --cost: what looking takes, the processor time of the recorder's thread in percent of the time that passes, in pairs
-of runs with stacks and with --python=none; the difference holds what stacks of operations take as well.
+With --cost: what looking takes, the processor time of the recorder's thread in percent of the time that passes, in
+pairs of runs with stacks and with --python=none; the difference holds what stacks of operations take as well.
 """
 
 import argparse

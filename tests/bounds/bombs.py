@@ -112,7 +112,9 @@ def full(tables, kind, rows, parents="same"):
                     continue
                 block = column(type_, target, kind, count, row_counts)
                 if target == table:
-                    block = None if parents == "none" else integers([row - 1 if row else None for row in range(count)], True)
+                    block = None
+                    if parents != "none":
+                        block = integers([row - 1 if row else None for row in range(count)], True)
                 if block:
                     blocks[column_number] = block
             if "dur_ns" in columns:
@@ -235,7 +237,8 @@ def node(name, op=b"NoOp", inputs=(), attributes=()):
 
 
 def run(name, start, device_lanes, per_lane):
-    return message((1, message(*((1, message((1, lane), *((2, stats) for stats in per_lane))) for lane in device_lanes))))
+    lanes = (message((1, lane), *((2, stats) for stats in per_lane)) for lane in device_lanes)
+    return message((1, message(*((1, lane) for lane in lanes))))
 
 
 def stats(name, start=1, memory=(), label=b""):
@@ -245,7 +248,8 @@ def stats(name, start=1, memory=(), label=b""):
 
 def run_metadata(lanes):
     """{device: [NodeExecStats]}"""
-    return message((1, message(*((1, message((1, lane), *((2, one) for one in items))) for lane, items in lanes.items()))))
+    told = (message((1, lane), *((2, one) for one in items)) for lane, items in lanes.items())
+    return message((1, message(*((1, lane) for lane in told))))
 
 
 REAL = node(b"x", b"Placeholder") + node(b"y", b"MatMul", [b"x", b"x"])  # by which the files are known
@@ -266,7 +270,8 @@ def of_graphs():
         b"sink", inputs=[b"n%d" % (i % 1000) for i in range(60000)])
     yield "all-to-all", b"".join(node(b"n%d" % i, inputs=[b"n%d" % k for k in range(300)]) for i in range(300))
     shapes = message(*((7, message((2, message((1, 5))))) for _ in range(30000)))
-    yield "outputs", node(b"source", attributes=[message((1, b"_output_shapes"), (2, message((1, shapes))))]) + b"".join(
+    output_shapes = message((1, b"_output_shapes"), (2, message((1, shapes))))
+    yield "outputs", node(b"source", attributes=[output_shapes]) + b"".join(
         node(b"n%d" % i, inputs=[b"source:%d" % (29999 - i)]) for i in range(20000))
     yield "one-name", node(b"n") * 60000
     yield "long-names", REAL + b"".join(node(b"x" * 30000 + b"%d" % i, inputs=[b"x" * 30000 + b"%d" % (i + 1)])
@@ -298,19 +303,22 @@ def of_steps():
 
 
 def of_logs():
-    yield "types", b"".join(message((1, message((1, b"n"), *((3, b"t%d" % i) for i in range(20000))))) for _ in range(2))
+    types = message((1, b"n"), *((3, b"t%d" % i) for i in range(20000)))
+    yield "types", message((1, types)) * 2
     frames = [message((6, i), (2, i), (7, i)) for i in range(3000)]
     known = message((1, message((1, b"a/n"), (2, 100), (3, b"MatMul"))))
     strings = known + b"".join(message((2, message((1, i), (2, b"file%d" % i)))) for i in range(3000))
     yield "deep-traces", strings + b"".join(message((1, message((1, b"n%d" % k), (4, message(
         *((1, frame) for frame in frames[k:])))))) for k in range(8))
-    yield "one-string", known + message((2, message((1, 1), (2, b"x" * 100000)))) + b"".join(message((1, message(
-        (1, b"n%d" % k), (4, message(*((1, message((6, 1), (2, i), (7, 1), (8, 1))) for i in range(100))))))) for k in range(100))
+    trace = message(*((1, message((6, 1), (2, i), (7, 1), (8, 1))) for i in range(100)))
+    yield "one-string", known + message((2, message((1, 1), (2, b"x" * 100000)))) + b"".join(
+        message((1, message((1, b"n%d" % k), (4, trace)))) for k in range(100))
 
 
 def of_profiles():
     def profile_node(i, **more):
-        return message((1, message((1, i), (2, message((1, b"n%d" % i), (13, i), (9, b"Op"), *more.get("fields", ()))))))
+        told = message((1, b"n%d" % i), (13, i), (9, b"Op"), *more.get("fields", ()))
+        return message((1, message((1, i), (2, told))))
 
     yield "inputs", b"".join(profile_node(i, fields=[(2, message((1, k), (2, k))) for k in range(200)])
                              for i in range(200)) + message((2, 1), (3, 0))
@@ -336,7 +344,8 @@ HEAD = (b"", message((1, 1)))
 def packed_names(count):
     """Entries whose keys are as long as the one before and share all but its end, in a block that is packed."""
     beginning = b"x" * 2000
-    entries = checkpoints.varint(0) + checkpoints.varint(len(beginning) + 3) + checkpoints.varint(0) + beginning + b"\0\0\0"
+    entries = checkpoints.varint(0) + checkpoints.varint(len(beginning) + 3) + checkpoints.varint(0)
+    entries += beginning + b"\0\0\0"
     entries += b"".join(checkpoints.varint(len(beginning)) + b"\3\0" + (i).to_bytes(3, "big") for i in range(1, count))
     return checkpoints.table([checkpoints.sealed(entries + struct.pack("<II", 0, 1))], [0])
 
@@ -375,7 +384,8 @@ def everything():
         yield Bomb("trace-" + name, ".json.gz" if data[:1] == b"\x1f" else ".json", data)
     for make in (of_graphs, of_steps, of_logs, of_profiles):
         for name, data in make():
-            yield Bomb("%s-%s" % (make.__name__[3:], name), ".pbtxt" if "text" in name or "braces" in name else "", data)
+            ending = ".pbtxt" if "text" in name or "braces" in name else ""
+            yield Bomb("%s-%s" % (make.__name__[3:], name), ending, data)
     for name, index, data in of_checkpoints():
         yield Bomb("checkpoint-" + name, ".index" if data is not None else "", index,
                    {} if data is None else {".data-00000-of-00001": data})

@@ -1,4 +1,4 @@
-"""matrix.py: tries which interpreters and PyTorch releases can be recorded, and prints the rows of the table in capture/README.md.
+"""matrix.py: tries which interpreters and PyTorch releases can be recorded: the rows of the table in capture/README.md.
 
     python3 tests/capture/matrix.py [PYTHON[@TORCH]]...
 

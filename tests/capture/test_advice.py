@@ -107,7 +107,8 @@ def test_workers():
         run, _ = recorded(directory, WORKERS, options=["--ops=all", "-q"])
         assert capturing.query(run, "SELECT count(*) AS n FROM process_names WHERE is_helper")[0]["n"] == 2
         assert all(len(rows) == 1 for name, rows in advice(run).items() if name == "job"), advice(run)
-        shown = subprocess.run([SHELL, run, "advise -checkers ExpensiveOperationChecker"], capture_output=True, text=True)
+        shown = subprocess.run([SHELL, run, "advise -checkers ExpensiveOperationChecker"],
+                               capture_output=True, text=True)
         assert shown.stdout.count("top 1 operation type") == 1, shown.stdout
         (most,) = capturing.query(run, """SELECT name, 100 * sum(self_ns * sample_weight)
             / sum(sum(self_ns * sample_weight)) OVER () AS share

@@ -166,7 +166,8 @@ def unmarked(run):
 def test_one_line(run):
     assert run.program["all"][1] > 0
     subject, message = run.advice()
-    found = re.search(r"^\d+ % of the op time comes from (lines.py:\d+) \((.*) forward, (.*) backward\): loss = ", message)
+    found = re.search(r"^\d+ % of the op time comes from (lines.py:\d+) \((.*) forward, (.*) backward\): loss = ",
+                      message)
     assert found and found[1] == subject and "0 ns" not in found.groups(), message
 
 
@@ -259,7 +260,8 @@ def test_notebook(run):
     rows = query(run.run, "SELECT text, backward_ns > 0 FROM code_summary WHERE location = 'In[2]:2'")
     assert rows == [("loss = model(torch.randn(4, 8)).sum()", 1)], rows
     assert run.advice()[0].startswith("In["), run.advice()
-    rows = query(run.run, "SELECT count(*) FROM code_frames WHERE cell IS NOT NULL AND file NOT GLOB '/tmp/ipykernel_*'")
+    rows = query(run.run, "SELECT count(*) FROM code_frames WHERE cell IS NOT NULL "
+                          "AND file NOT GLOB '/tmp/ipykernel_*'")
     assert rows == [(0,)], rows
 
 

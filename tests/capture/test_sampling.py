@@ -94,7 +94,8 @@ def mixed(number):
 def is_recorded(seed, step, interval):
     """As proto/FORMAT.md says it of one step in so many."""
     levels = range(1, interval.bit_length())
-    return all(mixed(mixed((seed + level) % 2**64) + (step >> level)) & 1 == step >> (level - 1) & 1 for level in levels)
+    return all(mixed(mixed((seed + level) % 2**64) + (step >> level)) & 1 == step >> (level - 1) & 1
+               for level in levels)
 
 
 def test_levels():

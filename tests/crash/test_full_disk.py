@@ -72,7 +72,8 @@ def check(run, done, tables):
     assert "tfprof: cannot write" in done.stderr and "lost" in done.stderr, done.stderr
     ops = asking.query(run, "SELECT count(*) AS n, count(name) AS named, sum(dur_ns) AS total FROM ops")[0]
     assert ops["n"] > 1000 and ops["n"] == ops["named"], ops
-    told = asking.query(run, "SELECT severity, reason, message, table_name, count FROM diagnostics WHERE severity <> 'info'")
+    told = asking.query(run, "SELECT severity, reason, message, table_name, count FROM diagnostics "
+                              "WHERE severity <> 'info'")
     lost = collections.Counter()
     for row in told:
         if row["reason"] == "capture_dropped":

@@ -266,7 +266,8 @@ def main():
                     break
     print(
         f"{counts['all']} queries of seed {arguments.seed} on SQLite {every[0].copy.version()}, "
-        f"{counts['differ']} differ ({counts['rows']} with rows, {counts['errors']} are errors, {len(joined - {None})} pairs of tables)"
+        f"{counts['differ']} differ ({counts['rows']} with rows, {counts['errors']} are errors, "
+        f"{len(joined - {None})} pairs of tables)"
     )
     return 1 if counts["differ"] else 0
 

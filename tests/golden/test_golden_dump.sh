@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Dumps of every released version of the format stay readable, and say the same for ever: each directory dump-N holds files of format
-# version N, the queries asked of them and the answers.  A file that has been released is never changed; a new version gets a new directory.
+# Dumps of every released version of the format stay readable, and say the same for ever: each directory dump-N holds
+# files of format version N, the queries asked of them and the answers.  A file that has been released is never changed;
+# a new version gets a new directory.
 #
 #   tests/golden/test_golden_dump.sh           compare
 #   tests/golden/test_golden_dump.sh --write   write the answers anew (for a new directory, or when a column was added)

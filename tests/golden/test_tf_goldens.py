@@ -204,7 +204,8 @@ def check(case, folder, golden):
             if ours != theirs:
                 lines = zip(ours.split("\n"), theirs.split("\n"))
                 return next((f"ours:   {a}\ntheirs: {b}" for a, b in lines if a != b), "one has more lines")
-        tfprof("--compat", opening(case, folder), command(case, ("output", "dump_to_file")) + " -dump_to_file " + report)
+        tfprof("--compat", opening(case, folder),
+               command(case, ("output", "dump_to_file")) + " -dump_to_file " + report)
         ours, theirs = (text.partition("\nDoc:\n")[0] for text in (read(report), read(golden + ".txt")))
         if ours != theirs and not theirs.startswith("node name | "):  # some goldens are kept from there on
             return "in the file stands before the report: " + ours

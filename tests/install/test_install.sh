@@ -31,7 +31,8 @@ fi
 [ -f "$(dirname "$library")/libtfprof_preload.so" ] || fail "libtfprof_preload.so is missing"
 [ -f "$prefix/share/tfprof/sql/views/op_summary.sql" ] || fail "share/tfprof/sql is missing"
 
-[ -n "$(find "$prefix" -name LICENSE)" ] && [ -n "$(find "$prefix" -name NOTICE)" ] || fail "LICENSE or NOTICE is missing"
+[ -n "$(find "$prefix" -name LICENSE)" ] && [ -n "$(find "$prefix" -name NOTICE)" ] ||
+  fail "LICENSE or NOTICE is missing"
 
 # sqlite3 finds the extension by its name when its folder is on the loader's path.
 version=$(LD_LIBRARY_PATH=$(dirname "$extension") sqlite3 -cmd '.load tfprof' :memory: 'SELECT tfprof_version()')

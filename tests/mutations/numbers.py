@@ -43,5 +43,6 @@ def text(random):
         return ""
     if kind == 7:
         return "aten::" + "a" * count
-    return random.choice(("step", "ProfilerStep#%d" % random.randrange(10**9), "gradients/x", "Optimizer.step#Adam.step",
-                          "ncclDevKernel_AllReduce", "[memory]", "aten::mm", "inf", "nan", "1e999", "-0"))
+    return random.choice(("step", "ProfilerStep#%d" % random.randrange(10**9), "gradients/x",
+                          "Optimizer.step#Adam.step", "ncclDevKernel_AllReduce",
+                          "[memory]", "aten::mm", "inf", "nan", "1e999", "-0"))

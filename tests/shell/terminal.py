@@ -83,7 +83,7 @@ class Terminal:
             alive = self._read(min(0.2, end - time.monotonic()))
 
     def insist(self, key, pattern, seconds=20):
-        """Types the key again and again until the pattern appears: who has just got a signal may drop what was typed."""
+        """Types the key until the pattern appears, repeatedly: who has just got a signal may drop what was typed."""
         end = time.monotonic() + seconds
         while True:
             self.send(key)

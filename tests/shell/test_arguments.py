@@ -56,7 +56,7 @@ def test_damage_is_told_on_opening():
 
 
 def test_paths_of_the_environment():
-    """Of several paths in TFPROF_OPEN one that is missing is told, and the others are open; of none that is there, not."""
+    """Of several paths in TFPROF_OPEN one that is missing is told, and the others are open; with none it fails."""
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     whole, missing = os.path.join(directory, "whole.tfprof"), os.path.join(directory, "missing")
     make = os.path.join(os.path.dirname(TFPROF), "tests", "make_ops_dump")
@@ -393,7 +393,7 @@ def test_unknown_commands():
 
 
 def test_near_options():
-    """A misspelled option: the near one of all, of the program, its files, the views and advise; without one, a list."""
+    """A misspelled option: the nearest of the program, its files, the views and advise; without one, a list."""
     profile = "--profile_path=" + os.path.join(FILES, "profile")
     for word, meant in (("--formt", "--format"), ("--no-pagr=1", "--no-pager"), ("--grap_path=x", "--graph_path"),
                         ("-max_dpth", "--max_depth"), ("--chekers", "--checkers"),
@@ -481,7 +481,8 @@ def test_kinds_of_files():
             file.write(data)
 
     for path, words in (
-        (made("ops.tfprof.gz", zipped), "a gzipped one (dump written by tfprof-capture or tfprof_save); unpack it first"),
+        (made("ops.tfprof.gz", zipped),
+         "a gzipped one (dump written by tfprof-capture or tfprof_save); unpack it first"),
         (made("run.tgz", tar), "a gzipped tar archive; unpack it"),
         (os.path.abspath(__file__), "text that begins with"),
     ):

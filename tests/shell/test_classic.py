@@ -144,7 +144,8 @@ def test_words_of_old_generations():
             by = [works("--generation", generation, view, *GRAPH, "-select", "params", "-order_by", order)
                   for order in ("depth", "name")]
             assert by[0].replace("-order_by                   depth", "-order_by                   name") == by[1], by
-    by = [works(*GRAPH, f"SELECT name FROM op_view WHERE order_by = '{order}'") for order in ("depth", "name", "params")]
+    by = [works(*GRAPH, f"SELECT name FROM op_view WHERE order_by = '{order}'")
+          for order in ("depth", "name", "params")]
     assert by[0] == by[1] != by[2], by
 
 
@@ -636,7 +637,8 @@ def test_files_with_nothing_in_them():
 
 
 def test_mistakes_name_what_is_possible():
-    for words, wrong in (("scope -order_by speed", "it is name, depth, bytes"), ("scope -select speed", "it is bytes, micros"),
+    for words, wrong in (("scope -order_by speed", "it is name, depth, bytes"),
+                         ("scope -select speed", "it is bytes, micros"),
                          ("scope -output paper", "the types are file, none, pprof, stdout and timeline"),
                          ("scope -speed 3", "there is no option '-speed'; the options are -max_depth, -min_bytes, "),
                          ("scope -max_depth many", "a whole number"),

@@ -124,7 +124,8 @@ def test_waits(engine):
         spans, least = {}, {}
         for one, rank, step, start, dur, name in connection.values(
                 "SELECT c.id, p.rank, s.number, c.start_ns, c.dur_ns, c.name FROM collectives AS c "
-                "JOIN profiles AS p ON p.id = c.profile_id LEFT JOIN steps AS s ON s.id = c.step_id ORDER BY c.start_ns"):
+                "JOIN profiles AS p ON p.id = c.profile_id LEFT JOIN steps AS s ON s.id = c.step_id "
+                "ORDER BY c.start_ns"):
             spans.setdefault((rank, step, name), []).append((one, dur))
         for (_, step, name), found in spans.items():
             for place, (_, dur) in enumerate(found):

@@ -142,8 +142,8 @@ class Profile:
         return values["id"]
 
     def op(self, name, step, dur_ns, self_ns=None, category="op", parent=None, weight=1.0, thread=1):
-        return self.add("ops", profile_id=thread, name=name, op_type=name, category=category, thread_id=thread, step_id=step,
-                        parent_id=parent, dur_ns=dur_ns, self_ns=dur_ns if self_ns is None else self_ns,
+        return self.add("ops", profile_id=thread, name=name, op_type=name, category=category, thread_id=thread,
+                        step_id=step, parent_id=parent, dur_ns=dur_ns, self_ns=dur_ns if self_ns is None else self_ns,
                         sample_weight=weight)
 
     def step(self, number, dur_ns=100 * MS, is_warmup=0, ops_recorded=1, weight=None, rank=0):
@@ -208,7 +208,8 @@ class Profile:
             f" backward_ns = (SELECT sum(self_ns * sample_weight) {of_trace} AND x.is_backward = 1)"
         )
         self.connection.execute("UPDATE temp.devices SET peak_bytes ="
-                                " (SELECT max(coalesce(reserved_bytes, in_use_bytes)) FROM temp.memory_events WHERE device_id = devices.id)")
+                                " (SELECT max(coalesce(reserved_bytes, in_use_bytes)) FROM temp.memory_events"
+                                " WHERE device_id = devices.id)")
         self.connection.execute("UPDATE temp.host_steps SET outside_ns = max(0, (SELECT dur_ns FROM temp.steps"
                                 " WHERE steps.id = step_id) - op_ns - input_ns - wait_ns)")
 
@@ -304,7 +305,8 @@ def main():
         step = profile.step(number, weight=3 if heavy else 1)
         profile.op("aten::mm", step, 40 * MS if heavy else 80 * MS, weight=3.0 if heavy else 1.0)
     profile.steps(20, ops_recorded=0)
-    profile.connection.execute("DELETE FROM temp.ops WHERE step_id IN (SELECT id FROM temp.steps WHERE ops_recorded = 0)")
+    profile.connection.execute("DELETE FROM temp.ops WHERE step_id IN"
+                               " (SELECT id FROM temp.steps WHERE ops_recorded = 0)")
     share = (3 * 60 + 20) / 400
     expect("steps that speak for several", profile, host_bound=round((share - 0.1) * 40 * 100 * MS))
     for sql in ("SELECT value FROM temp.host_bound", "SELECT outside_ratio FROM temp.step_summary",
@@ -363,7 +365,8 @@ def main():
     for name, long_ns, other_ns in (("torch.save", 150 * MS, 0), ("loss", 6 * MS, 5 * MS)):
         for number in range(21):
             dur_ns = long_ns if number == 20 else other_ns
-            profile.add("ranges", profile_id=1, step_id=ids[number], name=name, start_ns=0, end_ns=dur_ns, dur_ns=dur_ns)
+            profile.add("ranges", profile_id=1, step_id=ids[number], name=name, start_ns=0, end_ns=dur_ns,
+                        dur_ns=dur_ns)
     (message,) = profile.connection.execute(asked).fetchone()
     check("; each spends more on torch.save (" in message and "loss" not in message, message)
     profile.connection.execute("UPDATE temp.steps SET ops_recorded = 1 WHERE number = 20")
@@ -646,8 +649,8 @@ def check_classic():
     ((severity, message),) = said(profile, "job")
     check((severity, message) == (
         "warning", "CPU: 2.50 processors used on average by 6 processes; the busiest machine, node1, is 96 % busy; "
-        "memory: 6000000000.0 B held at most by process 106, the largest of 6 processes, 100000000000.0 B left on node0 "
-        "at least"), message)
+        "memory: 6000000000.0 B held at most by process 106, the largest of 6 processes, 100000000000.0 B left on "
+        "node0 at least"), message)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ PAIRS = {  # what is derived, and what SQL makes
     "conversions": (
         "SELECT step_id, conversion_count, conversion_ns FROM host_steps WHERE conversion_count > 0 ORDER BY 1",
         f"""SELECT ops.step_id, count(*), sum(ops.dur_ns)
-        FROM ops LEFT JOIN ops AS enclosing ON enclosing.id = ops.parent_id WHERE ops.name IN {CONVERSIONS} AND (ops.parent_id IS NULL OR enclosing.name NOT IN {CONVERSIONS})
+        FROM ops LEFT JOIN ops AS enclosing ON enclosing.id = ops.parent_id
+        WHERE ops.name IN {CONVERSIONS} AND (ops.parent_id IS NULL OR enclosing.name NOT IN {CONVERSIONS})
         AND ops.step_id IN (SELECT id FROM steps WHERE ops_recorded = 1) GROUP BY 1 ORDER BY 1""",
     ),
     "memory of devices": (

@@ -246,7 +246,8 @@ def test_sample_error(engine):
     connection = engine()
     rng = random.Random(11)
     for _ in range(20):
-        count, spread, slope, unseen = rng.randint(1, 12), rng.uniform(0, 9), rng.uniform(0, 1e-3), rng.choice((0, 0.01))
+        count, spread, slope = rng.randint(1, 12), rng.uniform(0, 9), rng.uniform(0, 1e-3)
+        unseen = rng.choice((0, 0.01))
         sample = [(rng.uniform(-5, 9), rng.uniform(1, 30), rng.uniform(-40, 40)) for _ in range(count)]
         total = sum(weight for _, weight, _ in sample) + rng.choice((0, 7))
         sums = sum(x * weight for x, weight, _ in sample)

@@ -6,8 +6,8 @@ Twenty made-up programs (tests/bench/make_sampled_capture_dumps.c) are recorded 
 with 1000 it takes a minute) with the ops of the steps that the recorder chooses.  Both are dumps, asked through the
 views: where a view says x +- e of the sampled one, x - 2 e to x + 2 e is its 95 % interval, and has to hold what the
 same view says of the whole one in at least 93 % of the trials; from 1,000 trials on in 90 % of those of each program,
-too.  An op that no recorded step had has no row, and nothing is stated of it.  All is drawn by seeds: each run gives the
-same.
+too.  An op that no recorded step had has no row, and nothing is stated of it.  All is drawn by seeds: each run gives
+the same.
 """
 
 import os

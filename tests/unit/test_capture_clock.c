@@ -79,7 +79,8 @@ static void test_jumps(void) {
   clock_map_end(&map);
 }
 
-/* A reading that follows another within a millisecond tells nothing of the slope: the next second rests on the first. */
+/* A reading that follows another within a millisecond tells nothing of the slope: the next second rests on the
+** first. */
 static void test_early_reading(void) {
   for (int off = -200; off <= 200; off += 100) {
     struct clock_map map = {.capacity = 4, .baseline_ns = 1e9};

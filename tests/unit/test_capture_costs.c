@@ -1,5 +1,5 @@
-/* test_capture_costs.c: what the writer thread takes from the program (writer_costs.h), which processors are free for it
-** (host_processors.h), told from files that are made up, and when it wakes (pulse.h). */
+/* test_capture_costs.c: what the writer thread takes from the program (writer_costs.h), which processors are free for
+** it (host_processors.h), told from files that are made up, and when it wakes (pulse.h). */
 #include "governor/pulse.h"
 #include "host/host_processors.h"
 #include "scratch.h"
@@ -37,8 +37,8 @@ static void test_costs(void) {
   check(fabs(costs.always - 0.01) < 1e-6 && fabs(costs.op_ns - 300) < 1e-3, "none is free: %.4f, %.1f ns", costs.always,
         costs.op_ns);
   for (int i = 0; i < 20; i++) note(&costs, 0.01, 3, 10000, 0.75);
-  check(fabs(costs.always - 0.0025) < 1e-6 && fabs(costs.op_ns - 75) < 1e-3, "one is free for three quarters: %.4f, %.1f",
-        costs.always, costs.op_ns);
+  check(fabs(costs.always - 0.0025) < 1e-6 && fabs(costs.op_ns - 75) < 1e-3,
+        "one is free for three quarters: %.4f, %.1f", costs.always, costs.op_ns);
   for (int i = 0; i < 30; i++) note(&costs, 0.01, 3, 10000, 1.5);
   check(costs.always < 1e-8 && costs.op_ns < 1e-4, "one is free: %.2g, %.2g", costs.always, costs.op_ns);
   for (int i = 0; i < 20; i++) note(&costs, 0.01, 0.3, 100, -1);
@@ -143,8 +143,8 @@ static void test_quotas(void) {
                                          {NULL, NULL}};
   static const char *const of_first[] = {"5000000000\n", "6450000000\n"};
   /* The container's own path is outside of what it sees. */
-  test_quota("first version", "9:cpuset:/\n4:cpuacct,cpu:/docker/5\n0::/\n", first, "sys/fs/cgroup/cpuacct/cpuacct.usage",
-             of_first);
+  test_quota("first version", "9:cpuset:/\n4:cpuacct,cpu:/docker/5\n0::/\n", first,
+             "sys/fs/cgroup/cpuacct/cpuacct.usage", of_first);
   write_file("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
   struct host_processors host = twice();
   check(!host.quota_count && fabs(host.idle - 0.2) < 1e-9, "a quota of -1: %.3f are idle", host.idle);

@@ -294,8 +294,8 @@ static void test_short_runs(void) {
       check(run.ops_cost_ns + run.always_cost_ns < allowed, "%.0f ms: %u steps cost %.1f ms, %.1f are allowed",
             step_ns / 1e6, steps, (run.ops_cost_ns + run.always_cost_ns) / 1e6, allowed / 1e6);
       if (steps == 40)
-        check(run.recorded - first >= (step_ns > 15e6 ? 12 : 7), "%.0f ms: %llu of 40 steps are recorded", step_ns / 1e6,
-              (unsigned long long)run.recorded);
+        check(run.recorded - first >= (step_ns > 15e6 ? 12 : 7), "%.0f ms: %llu of 40 steps are recorded",
+              step_ns / 1e6, (unsigned long long)run.recorded);
     }
   }
 }

@@ -263,10 +263,10 @@ static void test_quotes(void) {
       "{\n  \"schemaVersion\": 1,\n  \"my key\": \"val /\"q/\"\",\n  \"other\": \"a\" b\",\n  \"ke\"y\": \"lost\",\n"
       "  \"baseTimeNanoseconds\": 1000000000000,\n  \"traceEvents\": [\n"
       "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 1\n  },\n"
-      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"{\"ph\":\"X\"},{\"ph\":\"X\"}\", \"pid\": 1, \"tid\": 1, \"ts\": 3, "
-      "\"dur\": 1\n  },\n"
-      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"], \"traceEvents\": [\", \"pid\": 1, \"tid\": 1, \"ts\": 5, "
-      "\"dur\": 1, \"args\": {\"External id\": 5, \"Ev Idx\": 5}\n  },\n"
+      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"{\"ph\":\"X\"},{\"ph\":\"X\"}\", \"pid\": 1, "
+      "\"tid\": 1, \"ts\": 3, \"dur\": 1\n  },\n"
+      "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"], \"traceEvents\": [\", \"pid\": 1, \"tid\": 1, "
+      "\"ts\": 5, \"dur\": 1, \"args\": {\"External id\": 5, \"Ev Idx\": 5}\n  },\n"
       "  {\n \"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": 7, "
       "\"dur\": 1, \"args\": {\"Ev Idx\": 7}\n  }\n"
       "  ],\n  \"traceName\": \"/tmp/a.json\"\n}";
@@ -293,10 +293,10 @@ static void test_quotes(void) {
 /* Attributes are JSON whatever stands in the file; what is null is as if it were not there. */
 static void test_odd_values(void) {
   struct opened o = open_text(
-      "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": null, \"args\": "
-      "{\"x\": [NaN, -Infinity, 1e-5, -2.5E+3, true, N/A, {\"y\": \"a\tb\\\"c\"}], \"z\": inf}},\n"
-      "{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"CopyDeviceToHost\", \"pid\": 0, \"tid\": 7, \"ts\": 2, \"dur\": 1, "
-      "\"args\": {\"device\": 0, \"stream\": 7}},\n"
+      "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": null, "
+      "\"args\": {\"x\": [NaN, -Infinity, 1e-5, -2.5E+3, true, N/A, {\"y\": \"a\tb\\\"c\"}], \"z\": inf}},\n"
+      "{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"CopyDeviceToHost\", \"pid\": 0, \"tid\": 7, \"ts\": 2, "
+      "\"dur\": 1, \"args\": {\"device\": 0, \"stream\": 7}},\n"
       "{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"copy\", \"pid\": 0, \"tid\": 7, \"ts\": 4, \"dur\": 1, "
       "\"args\": {\"device\": 0, \"stream\": 7, \"kind\": \"HostToDevice\"}}]");
   INTEGER(ops, dur_ns, 0, 0);

@@ -84,7 +84,8 @@ int main(void) {
   expect("SELECT n > 20 FROM over_counts", "1");
   /* A check that fails tells so, beside what it found before; the others answer. */
   expect("SELECT check_name, message FROM advise",
-         "check_high||check_low||check_overflow||check_null||check_overflow|The check check_overflow could not be answered: integer overflow|"
+         "check_high||check_low||check_overflow||check_null||check_overflow|The check check_overflow could not be "
+         "answered: integer overflow|"
          "check_short|The check check_short could not be answered: no such column: severity");
   expect("SELECT severity, subject, value > threshold, length(suggestion) > 0, evidence FROM advise "
          "WHERE check_name = 'check_short'",

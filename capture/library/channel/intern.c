@@ -13,7 +13,7 @@ static uint32_t arena_take(struct arena *arena, uint32_t bytes) {
 }
 
 /* The old slots stay in the arena unused: all sizes together are at most twice the last one. */
-static bool grow(struct intern_table *table, struct arena *arena) {
+static bool intern_grow(struct intern_table *table, struct arena *arena) {
   uint32_t old_count = table->slots ? table->mask + 1 : 0;
   uint32_t count = old_count ? old_count * 2 : FIRST_SLOTS;
   if ((uint64_t)count * sizeof(struct intern_slot) > arena->size) return false;
@@ -36,7 +36,7 @@ static bool grow(struct intern_table *table, struct arena *arena) {
 
 struct intern_slot *intern_add(struct intern_table *table, struct arena *arena, uint64_t key, uint32_t data) {
   if (!table->slots || table->used * 2 > table->mask) {
-    if (!grow(table, arena)) return NULL;
+    if (!intern_grow(table, arena)) return NULL;
   }
   uint32_t place = intern_place(key);
   while (table->slots[place & table->mask].id) place++;

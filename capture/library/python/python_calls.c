@@ -27,7 +27,7 @@ static uint32_t name_of_code(struct capture_thread *thread, const uint8_t *code)
   return name;
 }
 
-static bool describe(struct capture_thread *thread, struct open_op *call, const uint8_t *frame) {
+static bool describe_call(struct capture_thread *thread, struct open_op *call, const uint8_t *frame) {
   call->node = python_stack_node(thread, frame, true);
   call->name = name_of_code(thread, (const uint8_t *)python_frame_object(frame, python_layout.frame_code));
   return call->name != 0;
@@ -52,8 +52,8 @@ static void begin_call(void) {
   atomic_store_explicit(&call->is_engine_range, 0, memory_order_relaxed);
   atomic_store_explicit(&call->pin, 0, memory_order_relaxed);
   uint32_t forgets = thread->changes.forgets;
-  bool is_described = describe(thread, call, frame);
-  if (forgets != thread->changes.forgets) is_described = describe(thread, call, frame); /* there is room now */
+  bool is_described = describe_call(thread, call, frame);
+  if (forgets != thread->changes.forgets) is_described = describe_call(thread, call, frame); /* there is room now */
   if (!is_described) {
     atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
     return;
@@ -90,7 +90,8 @@ static void end_call(void) {
   if (!thread) return;
   const uint8_t *frame = python_current_frame();
   uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed), place = depth;
-  while (place && (open_op_scope(&thread->open[place - 1]) != SCOPE_PYTHON || thread->open[place - 1].object != frame)) place--;
+  while (place && (open_op_scope(&thread->open[place - 1]) != SCOPE_PYTHON || thread->open[place - 1].object != frame))
+    place--;
   if (!place || !frame) return;
   write_call(thread, &thread->open[place - 1], end_ticks);
   for (uint32_t i = place - 1; i < depth; i++) {

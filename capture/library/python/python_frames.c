@@ -150,7 +150,8 @@ static inline uint32_t find_node(struct capture_thread *thread, const uint8_t *f
   }
   thread->stack_depth = depth;
   if (__builtin_expect(tells_calls && known_depth && !first, 0)) tell_calls_again(thread, known);
-  if (__builtin_expect(tells_calls && has_new_call, 0)) tell_calls(thread, outermost, first, depth, is_known ? known : 0);
+  if (__builtin_expect(tells_calls && has_new_call, 0))
+    tell_calls(thread, outermost, first, depth, is_known ? known : 0);
   return node;
 }
 

@@ -44,7 +44,7 @@ static bool is_asking; /* the interpreter was asked and has not called yet */
 static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
 
 /* The lock is held. A new one is wanted; NULL: there are too many. */
-static struct typed_source *find(const char *name) {
+static struct typed_source *find_source(const char *name) {
   for (unsigned i = 0; i < source_count; i++)
     if (!strcmp(sources[i]->name, name)) return sources[i];
   if (source_count == SOURCES_MAXIMUM || strlen(name) >= SOURCE_NAME_MAXIMUM) return NULL;
@@ -60,7 +60,7 @@ static struct typed_source *find(const char *name) {
 
 const struct typed_source *typed_source(const char *name) {
   pthread_mutex_lock(&typed_sources_lock);
-  const struct typed_source *source = python.is_ready ? find(name) : NULL;
+  const struct typed_source *source = python.is_ready ? find_source(name) : NULL;
   pthread_mutex_unlock(&typed_sources_lock);
   return source;
 }
@@ -165,7 +165,7 @@ size_t typed_sources_wanted(char *name, size_t size) {
 void typed_sources_tell(const char *name, const char *text, int32_t cell) {
   size_t length = text ? strlen(text) : 0;
   pthread_mutex_lock(&typed_sources_lock);
-  struct typed_source *source = find(name);
+  struct typed_source *source = find_source(name);
   if (source && source->state != TOLD) {
     bool has_room = length && length <= TEXT_MAXIMUM && text_bytes + length <= TEXTS_MAXIMUM;
     if (has_room && (source->text = strdup(text))) {

@@ -7,30 +7,30 @@
 
 static size_t home_of(uintptr_t address) { return (size_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 20); }
 
-static struct live_piece *find(const struct live_memory *live, uintptr_t address) {
+static struct live_piece *find_piece(const struct live_memory *live, uintptr_t address) {
   size_t place = home_of(address);
   while (live->pieces[place & live->mask].address && live->pieces[place & live->mask].address != address) place++;
   return &live->pieces[place & live->mask];
 }
 
-static bool grow(struct live_memory *live) {
+static bool live_memory_grow(struct live_memory *live) {
   size_t old_count = live->pieces ? live->mask + 1 : 0, count = old_count ? old_count * 2 : 1024;
   struct live_piece *old = live->pieces, *pieces = calloc(count, sizeof *pieces);
   if (!pieces) return false;
   live->pieces = pieces;
   live->mask = count - 1;
   for (size_t i = 0; i < old_count; i++)
-    if (old[i].address) *find(live, old[i].address) = old[i];
+    if (old[i].address) *find_piece(live, old[i].address) = old[i];
   free(old);
   return true;
 }
 
 uint32_t live_memory_put(struct live_memory *live, uintptr_t address, int64_t bytes, uint32_t left_out) {
-  if ((!live->pieces || live->count * 2 > live->mask) && !grow(live)) {
+  if ((!live->pieces || live->count * 2 > live->mask) && !live_memory_grow(live)) {
     live->refused++;
     return left_out;
   }
-  struct live_piece *piece = find(live, address);
+  struct live_piece *piece = find_piece(live, address);
   uint32_t displaced = piece->address ? piece->left_out : 0;
   if (piece->address)
     live->in_use -= (uint64_t)piece->bytes;
@@ -43,12 +43,12 @@ uint32_t live_memory_put(struct live_memory *live, uintptr_t address, int64_t by
 }
 
 struct live_piece *live_memory_find(const struct live_memory *live, uintptr_t address) {
-  struct live_piece *piece = live->pieces ? find(live, address) : NULL;
+  struct live_piece *piece = live->pieces ? find_piece(live, address) : NULL;
   return piece && piece->address ? piece : NULL;
 }
 
 int64_t live_memory_take(struct live_memory *live, uintptr_t address, uint32_t *left_out) {
-  struct live_piece *pieces = live->pieces, *piece = pieces ? find(live, address) : NULL;
+  struct live_piece *pieces = live->pieces, *piece = pieces ? find_piece(live, address) : NULL;
   if (left_out) *left_out = 0;
   if (!piece || !piece->address) return 0;
   int64_t bytes = piece->bytes;

@@ -9,7 +9,7 @@ static uint32_t place_of(uint64_t high, uint64_t low) {
   return (uint32_t)(hash >> 32);
 }
 
-static bool grow(struct row_map *map) {
+static bool row_map_grow(struct row_map *map) {
   uint32_t old_count = map->entries ? map->mask + 1 : 0, count = old_count ? old_count * 2 : 1024;
   struct row_map_entry *entries = calloc(count, sizeof *entries);
   if (!entries) return false;
@@ -31,7 +31,7 @@ void row_map_end(struct row_map *map) {
 }
 
 struct row_map_entry *row_map_entry(struct row_map *map, uint64_t high, uint64_t low) {
-  if ((!map->entries || map->used * 2 > map->mask) && !grow(map)) return NULL;
+  if ((!map->entries || map->used * 2 > map->mask) && !row_map_grow(map)) return NULL;
   for (uint32_t place = place_of(high, low);; place++) {
     struct row_map_entry *entry = &map->entries[place & map->mask];
     if (entry->row_plus_one && (entry->high != high || entry->low != low)) continue;

@@ -41,7 +41,7 @@ static void *find_by_caller(void) {
   return library ? dlsym(library, EXECUTE) : NULL;
 }
 
-static void find(void) {
+static void find_engine(void) {
   void *library = torch_open_loaded("/libtorch_cpu.so", NULL, NULL);
   void *address = library ? dlsym(library, EXECUTE) : NULL;
   if (!address) address = find_by_caller();
@@ -61,7 +61,7 @@ struct tensor_list backward_pass(void *engine, const void *roots, const void *in
                                  bool create_graph, bool accumulate, const void *outputs) {
   if (!torch_execute) {
     first_caller = __builtin_return_address(0);
-    pthread_once(&find_once, find);
+    pthread_once(&find_once, find_engine);
   }
   struct noted noted __attribute__((cleanup(pass_left), unused)) = {noted_range_begin(), accumulate};
   return torch_execute(engine, roots, inputs, keep_graph, create_graph, accumulate, outputs);

@@ -62,12 +62,12 @@ static struct slot *place_of(uintptr_t address) {
   return &known.slots[place & known.mask];
 }
 
-static struct slot *find(uintptr_t address) {
+static struct slot *find_known(uintptr_t address) {
   struct slot *slot = known.slots ? place_of(address) : NULL;
   return slot && slot->address ? slot : NULL;
 }
 
-static bool grow(void) {
+static bool grow_known(void) {
   size_t old_count = known.slots ? known.mask + 1 : 0, count = old_count ? old_count * 2 : 256;
   struct slot *old = known.slots, *slots = calloc(count, sizeof *slots);
   if (!slots) return false;
@@ -81,9 +81,9 @@ static bool grow(void) {
 
 /* NULL: no memory. */
 static struct slot *find_or_add(uintptr_t address) {
-  struct slot *slot = find(address);
+  struct slot *slot = find_known(address);
   if (slot) return slot;
-  if ((!known.slots || known.count * 2 > known.mask) && !grow()) return NULL;
+  if ((!known.slots || known.count * 2 > known.mask) && !grow_known()) return NULL;
   slot = place_of(address);
   *slot = (struct slot){.address = address};
   known.count++;
@@ -124,7 +124,7 @@ static uint32_t see(const void *state, bool is_awaited, uintptr_t address, uintp
 
 uint32_t known_module_seen(const void *state, bool is_awaited, uintptr_t address, uintptr_t type, bool *is_wanted) {
   pthread_mutex_lock(&known_modules_lock);
-  struct slot *slot = find(address);
+  struct slot *slot = find_known(address);
   if (slot && slot->type != type) slot->must_look = true;
   if (slot) slot->type = type;
   *is_wanted = !slot || slot->must_look;
@@ -157,7 +157,7 @@ unsigned known_modules_take_wanted(struct wanted_module *wanted, unsigned room) 
   unsigned count = 0;
   pthread_mutex_lock(&known_modules_lock);
   for (unsigned i = 0; i < known.wanted_count && count < room; i++) {
-    if (!find(known.wanted[i].address)) wanted[count++] = known.wanted[i];
+    if (!find_known(known.wanted[i].address)) wanted[count++] = known.wanted[i];
   }
   known.wanted_count = 0;
   pthread_mutex_unlock(&known_modules_lock);
@@ -178,7 +178,7 @@ void known_modules_reset(void) {
 struct held_module known_module_find(uintptr_t address) {
   struct held_module found = {0};
   pthread_mutex_lock(&known_modules_lock);
-  const struct slot *slot = find(address);
+  const struct slot *slot = find_known(address);
   if (slot) found = (struct held_module){slot->number, slot->must_look};
   pthread_mutex_unlock(&known_modules_lock);
   return found;
@@ -218,7 +218,7 @@ bool known_module_next_number(uint32_t *number, uint32_t *seen) {
   const struct slot *slot = NULL;
   pthread_mutex_lock(&known_modules_lock);
   for (unsigned i = 0; i < known.sighting_count && !slot; i++) {
-    slot = known.sightings[i].is_proved ? find(known.sightings[i].address) : NULL;
+    slot = known.sightings[i].is_proved ? find_known(known.sightings[i].address) : NULL;
     if (!slot) continue;
     *number = slot->number;
     *seen = take_number(slot->address);
@@ -229,14 +229,14 @@ bool known_module_next_number(uint32_t *number, uint32_t *seen) {
 
 void known_module_was_looked_at(uintptr_t address) {
   pthread_mutex_lock(&known_modules_lock);
-  struct slot *slot = find(address);
+  struct slot *slot = find_known(address);
   if (slot) slot->must_look = false;
   pthread_mutex_unlock(&known_modules_lock);
 }
 
 void *known_module_reference(uintptr_t address) {
   pthread_mutex_lock(&known_modules_lock);
-  const struct slot *slot = find(address);
+  const struct slot *slot = find_known(address);
   void *reference = slot ? slot->reference : NULL;
   pthread_mutex_unlock(&known_modules_lock);
   return reference;
@@ -244,7 +244,7 @@ void *known_module_reference(uintptr_t address) {
 
 void *known_module_died(uintptr_t address, void *reference) {
   pthread_mutex_lock(&known_modules_lock);
-  struct slot *slot = find(address);
+  struct slot *slot = find_known(address);
   bool is_ours = slot && slot->reference == reference;
   if (is_ours) {
     if (slot->model && known.models[slot->model - 1].root == address) known.models[slot->model - 1].root = 0;
@@ -293,7 +293,7 @@ uint32_t known_model_begin(uintptr_t root, uint64_t signature, const uintptr_t *
   }
   struct model *model = place ? &known.models[place - 1] : NULL;
   for (unsigned i = 0; i < count && model; i++) {
-    struct slot *slot = find(modules[i]);
+    struct slot *slot = find_known(modules[i]);
     if (slot && *is_again) slot->number = model->numbers[i];
     if (!*is_again) model->numbers[i] = slot ? slot->number : 0;
     if (slot && modules[i] == root) slot->model = place;

@@ -222,9 +222,9 @@ ENTRY_POINT void memory_failed_signed(int64_t bytes, int64_t in_use, int64_t res
     __asm__("_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE");
 
 static pthread_once_t find_once = PTHREAD_ONCE_INIT;
-static void find(void) { torch_memory_find(NULL, 0); }
+static void find_memory(void) { torch_memory_find(NULL, 0); }
 static inline bool is_found(void) {
-  if (__builtin_expect(!torch_memory.allocate, 0)) pthread_once(&find_once, find);
+  if (__builtin_expect(!torch_memory.allocate, 0)) pthread_once(&find_once, find_memory);
   return torch_memory.allocate != NULL;
 }
 

@@ -40,7 +40,7 @@ static void *pack(void **parts, unsigned count) {
 }
 
 /* Appends a new reference, which is given up; false when it is NULL, too. */
-static bool append(void *list, void *object) {
+static bool append_new(void *list, void *object) {
   bool is_done = object && python_api.append(list, object) == 0;
   if (object) python_api.decrement(object);
   return is_done;
@@ -170,7 +170,7 @@ static bool wait_for(struct walk *walk, void *module) {
 
 /* What is said of the values of a dictionary that are not None; NULL: an error is set. Modules are walked later, in
 ** their order. */
-static void *describe(struct walk *walk, void *dictionary, bool is_of_modules) {
+static void *facts_of_values(struct walk *walk, void *dictionary, bool is_of_modules) {
   void *items = python_api.items(dictionary), *list = items ? python_api.new_list(0) : NULL;
   intptr_t count = list ? python_api.list_size(items) : 0;
   unsigned before = walk->waiting_count;
@@ -182,9 +182,9 @@ static void *describe(struct walk *walk, void *dictionary, bool is_of_modules) {
     void *key = python_api.tuple_item(item, 0);
     sign_object(walk, key);
     if (is_of_modules)
-      is_whole = append(list, pack((void *[]){same(key), facts_of_child(walk, value)}, 2)) && wait_for(walk, value);
+      is_whole = append_new(list, pack((void *[]){same(key), facts_of_child(walk, value)}, 2)) && wait_for(walk, value);
     else
-      is_whole = append(list, pack((void *[]){same(key), python_api.new_address(value),
+      is_whole = append_new(list, pack((void *[]){same(key), python_api.new_address(value),
                                               facts_of_parameter(walk, value)}, 3));
   }
   for (unsigned i = before, j = walk->waiting_count; i + 1 < j; i++, j--) {
@@ -222,8 +222,8 @@ static void *facts_of_module(struct walk *walk, void *module) {
   known_module_was_looked_at((uintptr_t)module);
   void *facts = pack((void *[]){python_api.new_integer(number), same(type_of(module)),
                                 same(known_module_reference((uintptr_t)module)),
-                                has_parts ? describe(walk, modules, true) : same(python_api.none),
-                                has_parts ? describe(walk, parameters, false) : same(python_api.none)},
+                                has_parts ? facts_of_values(walk, modules, true) : same(python_api.none),
+                                has_parts ? facts_of_values(walk, parameters, false) : same(python_api.none)},
                      5);
   python_api.decrement(dictionary);
   return facts;
@@ -267,7 +267,7 @@ static bool walk_tree(struct walk *walk, void *root) {
     } else if (entry) {
       entry->row_plus_one = walk->visited.used + 1;
       row_map_added(&walk->visited);
-      is_whole = append(walk->facts, facts_of_module(walk, module));
+      is_whole = append_new(walk->facts, facts_of_module(walk, module));
     }
     python_api.decrement(module);
   }
@@ -305,11 +305,11 @@ void *module_facts_model(uint32_t model) {
 /* ---- What is new. */
 
 static bool add_news(void *news, uint32_t model, void *facts) {
-  return append(news, pack((void *[]){python_api.new_integer(model), same(facts)}, 2));
+  return append_new(news, pack((void *[]){python_api.new_integer(model), same(facts)}, 2));
 }
 
 static bool add_number(void *news, uint32_t number, uint32_t seen) {
-  return append(news, pack((void *[]){python_api.new_integer(number), python_api.new_integer(seen)}, 2));
+  return append_new(news, pack((void *[]){python_api.new_integer(number), python_api.new_integer(seen)}, 2));
 }
 
 bool module_facts_add_numbers(void *news) {

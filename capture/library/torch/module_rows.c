@@ -80,7 +80,7 @@ static unsigned waiting;
 static uint64_t refused;
 
 /* false: too many wait. */
-static bool append(struct told *told) {
+static bool append_told(struct told *told) {
   pthread_mutex_lock(&module_queue_lock);
   bool is_taken = waiting < WAITING_MAXIMUM;
   if (is_taken) {
@@ -122,7 +122,7 @@ bool module_tell(const struct module_node *node) {
   struct told *told = new_told(TOLD_NODE, (const char *const[]){node->name, node->type}, 2);
   if (!told) return false;
   told->node = *node;
-  return append(told);
+  return append_told(told);
 }
 
 bool module_tell_change(const struct module_change *change) {
@@ -131,7 +131,7 @@ bool module_tell_change(const struct module_change *change) {
   if (!told) return false;
   told->change = *change;
   told->time_ns = (int64_t)clock_monotonic_ns();
-  return append(told);
+  return append_told(told);
 }
 
 void module_queue_reset(void) {

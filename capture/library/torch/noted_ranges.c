@@ -24,7 +24,7 @@ uint64_t noted_range_begin(void) {
 }
 
 /* Fills name and node. Tables that fill up meanwhile are emptied: what was asked for before counts no more. */
-static bool describe(struct capture_thread *thread, const char *name, struct op_item *item) {
+static bool describe_range(struct capture_thread *thread, const char *name, struct op_item *item) {
   const uint8_t *frame = records_stacks ? python_current_frame() : NULL;
   uint32_t length = (uint32_t)strnlen(name, NAME_MAXIMUM);
   for (unsigned attempt = 0; attempt < 2; attempt++) {
@@ -46,7 +46,7 @@ void noted_range_end(const char *name, uint64_t start_ticks) {
                           .end_ticks = end_ticks,
                           .sequence = -1,
                           .owner = (uint16_t)thread->number};
-  struct op_item *item = describe(thread, name, &range) ? thread_reserve(thread, sizeof *item) : NULL;
+  struct op_item *item = describe_range(thread, name, &range) ? thread_reserve(thread, sizeof *item) : NULL;
   if (!item) {
     atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);
     return;

@@ -164,7 +164,8 @@ static inline void tell_engine_range(struct open_op *range, const uint8_t *objec
   range->forward_thread = (uint32_t)torch_word(object, torch_layout.forward_thread);
 }
 
-static inline bool describe(struct capture_thread *thread, struct open_op *op, const uint8_t *object, uint32_t depth) {
+static inline bool describe_op(struct capture_thread *thread, struct open_op *op, const uint8_t *object,
+                               uint32_t depth) {
   struct recent_op *recent = name_op(thread, op, object);
   if (__builtin_expect(!op->name, 0)) return false;
   op->node = records_stacks ? op_stack(thread, op, depth, recent) : 0;
@@ -184,7 +185,7 @@ static __attribute__((noinline, cold)) bool describe_again(struct capture_thread
                                                            const uint8_t *object, uint32_t depth,
                                                            struct changes before) {
   bool is_described = op->name != 0;
-  if (thread->changes.forgets != before.forgets) is_described = describe(thread, op, object, depth);
+  if (thread->changes.forgets != before.forgets) is_described = describe_op(thread, op, object, depth);
   if (thread->changes.wanted != before.wanted) module_sightings_settle(thread, true);
   return is_described;
 }
@@ -205,7 +206,7 @@ static inline struct open_op *begin(const uint8_t *object, uint8_t scope) {
   op->is_told = 0;
   atomic_store_explicit(&op->pin, 0, memory_order_relaxed);
   uint64_t changes = changes_of(thread);
-  bool is_described = describe(thread, op, object, depth);
+  bool is_described = describe_op(thread, op, object, depth);
   if (__builtin_expect(changes != changes_of(thread), 0)) {
     struct changes before;
     memcpy(&before, &changes, sizeof before);

@@ -11,7 +11,7 @@
 struct thread_state_functions thread_state;
 static _Atomic bool is_proved;
 
-static void find(void) {
+static void find_functions(void) {
   if (thread_state.set) return;
   void *library = torch_open_loaded("/libtorch_cpu.so", NULL, NULL);
   const struct {
@@ -39,7 +39,7 @@ void thread_state_set(const struct callback_state *state) {
     const struct callback_state *now = thread_state.get();
     if (is_empty(state) && is_empty(now) && state->is_enabled == now->is_enabled) return;
   } else {
-    pthread_once(&find_once, find);
+    pthread_once(&find_once, find_functions);
   }
   if (thread_state.set) thread_state.set(state);
 }
@@ -51,7 +51,7 @@ static void call_never(void **context, const uint8_t *object) {
 TORCH_START_CALLBACK(call_never)
 
 bool thread_state_prove(void) {
-  pthread_once(&find_once, find);
+  pthread_once(&find_once, find_functions);
   if (!thread_state.get || !thread_state.set || !thread_state.enable) return false;
   const struct callback_state *state = thread_state.get();
   if (!is_empty(state) || state->is_enabled != 1) return false; /* the program uses them: nothing can be tried out */

@@ -233,7 +233,7 @@ static const struct { const char *severity, *reason, *message;
                        "what stands outside of the event array is no JSON; reading ended there"},
 };
 
-static void diagnose(struct trace *trace, struct profile *profile) {
+static void diagnose_problems(struct trace *trace, struct profile *profile) {
   for (unsigned i = 0; i < PROBLEM_COUNT; i++) {
     const struct problem_tally *tally = &trace->problems[i];
     if (!tally->count || !problem_texts[i].reason) continue;
@@ -297,6 +297,6 @@ enum tfprof_status trace_finish(struct trace *trace, uint32_t run_number, struct
   profile->world_size = trace->world_size >= 0 ? trace->world_size : -1;
   profile->file_bytes = (int64_t)source_file_bytes(trace->source);
   profile->complete = true;
-  diagnose(trace, profile);
+  diagnose_problems(trace, profile);
   return TFPROF_OK;
 }

@@ -140,7 +140,7 @@ static size_t skip_element(struct loading *l, const char *data, size_t length) {
   return length;
 }
 
-static bool append(struct buffer *to, const struct buffer *from) {
+static bool append_buffer(struct buffer *to, const struct buffer *from) {
   if (!buffer_reserve(to, to->length + from->length)) return false;
   memcpy(to->bytes + to->length, from->bytes, from->length);
   to->length += from->length;
@@ -152,7 +152,7 @@ static bool parse_again(struct loading *l, struct worker *w, struct piece *piece
   struct buffer *own = &piece->bytes;
   uint64_t offset = piece->offset;
   if (l->rest.length) {
-    if (!append(&l->rest, own)) return false;
+    if (!append_buffer(&l->rest, own)) return false;
     struct buffer swap = *own;
     *own = l->rest;
     l->rest = swap;
@@ -201,7 +201,7 @@ static struct chunk *take_turn(struct loading *l, struct worker *w, struct piece
   } else {
     worker_forget(w);
     if (rest->length + own->length < l->rest_enough && rest->length && !piece->is_last) {
-      if (!append(rest, own)) w->no_memory = true;
+      if (!append_buffer(rest, own)) w->no_memory = true;
       w->file_offset = l->rest_offset;
       return publish_chunk(l->trace, w, 0);
     }

@@ -176,7 +176,8 @@ static enum tfprof_status publish(struct profile *profile, const struct timeline
   return status;
 }
 
-static void diagnose(struct profile *profile, const struct timeline *t, const struct source *source, bool is_wrong) {
+static void diagnose_timeline(struct profile *profile, const struct timeline *t, const struct source *source,
+                              bool is_wrong) {
   uint64_t offset;
   enum source_problem problem = source_problem(source, &offset);
   profile->complete = t->state == BEHIND_LIST && (!problem || problem == SOURCE_TRAILING);
@@ -215,7 +216,7 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
     return status;
   }
   profile->file_bytes = (int64_t)source_file_bytes(source);
-  diagnose(profile, t, source, is_wrong);
+  diagnose_timeline(profile, t, source, is_wrong);
   return TFPROF_OK;
 }
 

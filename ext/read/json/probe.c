@@ -132,11 +132,11 @@ static int certainty_of_trace(const char *path, const uint8_t *head, size_t leng
   return verdict == VERDICT_OPEN && is_trace_name(path) ? 20 : 0;
 }
 
-static struct recognised probe(const char *path, const uint8_t *head, size_t length) {
+static struct recognised probe_json(const char *path, const uint8_t *head, size_t length) {
   if (memory_timeline_is(head, length)) return (struct recognised){&read_format_memory_timeline, 85};
   int certainty = certainty_of_trace(path, head, length);
   return (struct recognised){certainty ? &read_format_json : NULL, certainty};
 }
 
 static const struct read_format *const formats[] = {&read_format_json, &read_format_memory_timeline, NULL};
-const struct reader json_reader = {.formats = formats, .probe = probe};
+const struct reader json_reader = {.formats = formats, .probe = probe_json};

@@ -89,7 +89,7 @@ char *worker_scratch(struct worker *w, size_t size) {
   return NULL;
 }
 
-static bool grow(struct worker *w, enum row_table table) {
+static bool grow_rows(struct worker *w, enum row_table table) {
   struct rows *rows = &w->rows[table];
   uint32_t capacity = rows->capacity ? rows->capacity * 2 : 256;
   if (capacity > UINT32_MAX / 2) return false;
@@ -112,7 +112,7 @@ static bool grow(struct worker *w, enum row_table table) {
 
 uint32_t worker_row(struct worker *w, enum row_table table) {
   struct rows *rows = &w->rows[table];
-  if (rows->count == rows->capacity && !grow(w, table)) {
+  if (rows->count == rows->capacity && !grow_rows(w, table)) {
     w->no_memory = true;
     return UINT32_MAX;
   }

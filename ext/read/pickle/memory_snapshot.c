@@ -80,7 +80,7 @@ static bool write_value(FILE *out, const struct pickle_value *value, unsigned de
 
 /* Members such as the settings of the allocator become attributes of the profile; those that are too large for that are
 ** told. */
-static enum tfprof_status describe(struct profile *profile, const struct pickle_value *root, struct pool *pool) {
+static enum tfprof_status set_attributes(struct profile *profile, const struct pickle_value *root, struct pool *pool) {
   struct {
     char *bytes;
     size_t length;
@@ -121,7 +121,7 @@ static enum tfprof_status describe(struct profile *profile, const struct pickle_
   return status;
 }
 
-static void diagnose(struct profile *profile, const struct snapshot_rows *rows, const struct pickle *pickle) {
+static void diagnose_snapshot(struct profile *profile, const struct snapshot_rows *rows, const struct pickle *pickle) {
   if (pickle->wrong) {
     profile_diagnose(profile, "error", "damaged", 1, (int64_t)pickle->offset, -1, "%s; what is before that is served",
                      pickle->wrong);
@@ -167,7 +167,7 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
     status = pool_intern_mended(pool, path, strlen(path), &profile->path, NULL);
     if (!status) status = pool_intern(pool, "pytorch", 7, &profile->framework);
     if (!status) status = pool_intern(pool, "realtime", 8, &profile->clock_domain);
-    if (!status) status = describe(profile, &pickle->root, pool);
+    if (!status) status = set_attributes(profile, &pickle->root, pool);
     if (status) error_no_memory(error);
   }
   if (!status) {
@@ -176,7 +176,7 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
     profile->has_span = true;
     profile->start_ns = rows.first_ns;
     profile->end_ns = rows.last_ns;
-    diagnose(profile, &rows, pickle);
+    diagnose_snapshot(profile, &rows, pickle);
   } else if (profile) {
     store_drop_profile(store, profile);
   }
@@ -222,10 +222,10 @@ const struct read_format read_format_memory_snapshot = {
     .description = "snapshot of CUDA memory by torch.cuda.memory._dump_snapshot()",
     .open = snapshot_open};
 
-static struct recognised probe(const char *path, const uint8_t *head, size_t length) {
+static struct recognised probe_snapshot(const char *path, const uint8_t *head, size_t length) {
   (void)path;
   return (struct recognised){is_snapshot(head, length) ? &read_format_memory_snapshot : NULL, 90};
 }
 
 static const struct read_format *const formats[] = {&read_format_memory_snapshot, NULL};
-const struct reader memory_snapshot_reader = {.formats = formats, .probe = probe};
+const struct reader memory_snapshot_reader = {.formats = formats, .probe = probe_snapshot};

@@ -42,7 +42,7 @@ static bool may_take(struct machine *m, uint64_t bytes) {
   return false;
 }
 
-static bool grow(struct machine *m, void **items, uint64_t needed, uint64_t *capacity, size_t size) {
+static bool grow_items(struct machine *m, void **items, uint64_t needed, uint64_t *capacity, size_t size) {
   if (needed <= *capacity) return true;
   uint64_t larger = *capacity ? *capacity : 1; /* most containers are small, and a file can have millions */
   while (larger < needed) larger *= 2;
@@ -58,7 +58,7 @@ static bool grow(struct machine *m, void **items, uint64_t needed, uint64_t *cap
 }
 
 static void push(struct machine *m, struct pickle_value value) {
-  if (grow(m, (void **)&m->stack, m->depth + 1, &m->stack_capacity, sizeof value)) m->stack[m->depth++] = value;
+  if (grow_items(m, (void **)&m->stack, m->depth + 1, &m->stack_capacity, sizeof value)) m->stack[m->depth++] = value;
 }
 
 static void push_integer(struct machine *m, enum pickle_kind kind, int64_t integer) {
@@ -83,8 +83,9 @@ static struct pickle_container *push_container(struct machine *m, enum pickle_ki
   return made;
 }
 
-static void append(struct machine *m, struct pickle_container *to, const struct pickle_value *values, uint64_t count) {
-  if (!count || !grow(m, (void **)&to->items, to->count + count, &to->capacity, sizeof *values)) return;
+static void append_values(struct machine *m, struct pickle_container *to, const struct pickle_value *values,
+                          uint64_t count) {
+  if (!count || !grow_items(m, (void **)&to->items, to->count + count, &to->capacity, sizeof *values)) return;
   memcpy(to->items + to->count, values, (size_t)count * sizeof *values);
   to->count += count;
 }
@@ -152,7 +153,7 @@ static void memo_put(struct machine *m, uint64_t number) {
     stop(m, "there is nothing to put into the memo");
   } else if (number >= (uint64_t)(m->end - m->start)) { /* every entry takes at least a byte */
     stop(m, "a number of the memo is absurd");
-  } else if (grow(m, (void **)&m->memo, number + 1, &m->memo_capacity, sizeof *m->memo)) {
+  } else if (grow_items(m, (void **)&m->memo, number + 1, &m->memo_capacity, sizeof *m->memo)) {
     while (m->memo_count <= number) m->memo[m->memo_count++] = (struct pickle_value){.kind = PICKLE_NONE};
     m->memo[number] = m->stack[m->depth - 1];
   }
@@ -174,7 +175,7 @@ static void fill(struct machine *m, uint64_t first, bool is_dict) {
     stop(m, is_dict ? "entries of a dict have no dict to go to" : "elements of a list have no list to go to");
     return;
   }
-  append(m, target->container, &m->stack[first], count);
+  append_values(m, target->container, &m->stack[first], count);
   m->depth = first;
 }
 
@@ -187,7 +188,7 @@ static void gather(struct machine *m, uint64_t first, bool is_dict) {
   }
   struct pickle_container *made = push_container(m, is_dict ? PICKLE_DICT : PICKLE_LIST);
   if (!made || m->no_memory || m->is_done) return;
-  append(m, made, &m->stack[first], count);
+  append_values(m, made, &m->stack[first], count);
   m->stack[first] = m->stack[m->depth - 1];
   m->depth = first + 1;
 }
@@ -238,7 +239,7 @@ static void run(struct machine *m) {
     case 'h': if (take_number(m, 1, &number)) memo_get(m, number); break;
     case 'j': if (take_number(m, 4, &number)) memo_get(m, number); break;
     case '(':
-      if (grow(m, (void **)&m->marks, m->mark_count + 1, &m->mark_capacity, sizeof *m->marks))
+      if (grow_items(m, (void **)&m->marks, m->mark_count + 1, &m->mark_capacity, sizeof *m->marks))
         m->marks[m->mark_count++] = m->depth;
       break;
     case 'a': if (need(m, 2)) fill(m, m->depth - 1, false); break;
@@ -269,7 +270,7 @@ static void unwind(struct machine *m) {
     const struct pickle_value *target = first ? &m->stack[first - 1] : NULL;
     if (target && (target->kind == PICKLE_DICT || target->kind == PICKLE_LIST)) {
       bool is_dict = target->kind == PICKLE_DICT;
-      append(m, target->container, &m->stack[first], (m->depth - first) & ~(uint64_t)is_dict);
+      append_values(m, target->container, &m->stack[first], (m->depth - first) & ~(uint64_t)is_dict);
     }
     m->depth = first;
   }

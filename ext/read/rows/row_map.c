@@ -27,7 +27,7 @@ static void fill_slots(struct row_map *map) {
   }
 }
 
-static bool grow(struct row_map *map) {
+static bool row_map_grow(struct row_map *map) {
   uint64_t count = map->slot_count ? map->slot_count * 2 : FEWEST_SLOTS;
   uint32_t *slots = map->count < MOST_KEYS ? calloc(count, sizeof *slots) : NULL;
   if (!slots) return false;
@@ -39,7 +39,7 @@ static bool grow(struct row_map *map) {
 }
 
 uint32_t row_map_number(struct row_map *map, struct row_key key) {
-  if ((uint64_t)map->count * 2 >= map->slot_count && !grow(map)) return ROW_MAP_NONE;
+  if ((uint64_t)map->count * 2 >= map->slot_count && !row_map_grow(map)) return ROW_MAP_NONE;
   uint64_t at = slot_of(map, &key);
   if (map->slots[at]) return map->slots[at] - 1;
   if (!array_reserve(map->keys, map->key_capacity, (size_t)map->count + 1) ||

@@ -438,7 +438,8 @@ enum tfprof_status tf_checkpoint_load(struct profile *profile, struct segment *s
     uint64_t bytes = checkpoint->file_bytes;
     if (!checkpoint->is_v1 && !find_shard_bytes(checkpoint, &bytes)) status = error_no_memory(error);
     struct allowance allowance = {
-        FREE_BYTES + (checkpoint->is_v1 ? ZEROS_OF_A_BYTE : READS_OF_A_BYTE) * bytes, FREE_BYTES + TEXT_OF_A_BYTE * bytes};
+        FREE_BYTES + (checkpoint->is_v1 ? ZEROS_OF_A_BYTE : READS_OF_A_BYTE) * bytes,
+        FREE_BYTES + TEXT_OF_A_BYTE * bytes};
     if (text_use == TEXT_UNUSED && !all_texts_fit(checkpoint, &allowance)) text_use = TEXT_TRIED;
     struct v1_reading reading = {checkpoint, store_pool(profile->store), &allowance, contents, false};
     for (size_t i = 0; i < checkpoint->files.count && checkpoint->is_v1 && !status; i++) {

@@ -32,7 +32,7 @@ static const struct {
                          "parts of the file are damaged or cut off; what is before them is served"},
 };
 
-static void diagnose(struct tf_model *model, struct profile *profile) {
+static void diagnose_troubles(struct tf_model *model, struct profile *profile) {
   for (unsigned i = 0; i < TF_TROUBLE_count; i++) {
     if (!model->troubles[i].count) continue;
     const char *file = pool_text(model->pool, model->troubles[i].file);
@@ -92,6 +92,6 @@ enum tfprof_status tf_publish(struct tf_model *model, uint32_t run_number, const
   (*profile)->file_bytes = model->file_bytes;
   (*profile)->complete = is_complete;
   find_span(model, *profile);
-  diagnose(model, *profile);
+  diagnose_troubles(model, *profile);
   return model->status;
 }

@@ -59,7 +59,8 @@ void tf_node_order_free(struct tf_node_order *order) {
 
 bool tf_order_nodes(struct tf_model *model, struct tf_node_order *order) {
   size_t own = model->nodes.count;
-  int64_t left = FREE_SCOPE_BYTES + SCOPE_BYTES_OF_A_BYTE * (model->file_bytes < INT64_MAX / 16 ? model->file_bytes : 0);
+  int64_t file_bytes = model->file_bytes < INT64_MAX / 16 ? model->file_bytes : 0;
+  int64_t left = FREE_SCOPE_BYTES + SCOPE_BYTES_OF_A_BYTE * file_bytes;
   string_id last = 0;
   for (size_t i = 0; i < own; i++) {
     if (!tf_goes_on(model) || !add_scopes(model, (uint32_t)i, &left, &last)) return false;

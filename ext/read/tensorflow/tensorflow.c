@@ -218,7 +218,7 @@ static const struct read_format formats_of_kinds[TF_KIND_count] = {
                             .open = open_checkpoint},
 };
 
-static struct recognised probe(const char *path, const uint8_t *head, size_t length) {
+static struct recognised probe_tensorflow(const char *path, const uint8_t *head, size_t length) {
   enum tf_kind kind = tf_kind_of(path, head, length);
   return (struct recognised){kind ? &formats_of_kinds[kind] : NULL, 60};
 }
@@ -226,7 +226,7 @@ static struct recognised probe(const char *path, const uint8_t *head, size_t len
 static const struct read_format *const formats[] = {
     &formats_of_kinds[TF_KIND_PROFILE], &formats_of_kinds[TF_KIND_GRAPH],      &formats_of_kinds[TF_KIND_RUN_METADATA],
     &formats_of_kinds[TF_KIND_OP_LOG],  &formats_of_kinds[TF_KIND_CHECKPOINT], NULL};
-const struct reader tensorflow_reader = {.formats = formats, .probe = probe};
+const struct reader tensorflow_reader = {.formats = formats, .probe = probe_tensorflow};
 
 enum tf_kind tf_kind_of_format(const struct read_format *format) {
   for (unsigned kind = TF_KIND_NONE + 1; kind < TF_KIND_count; kind++) {

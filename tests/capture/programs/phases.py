@@ -1,6 +1,6 @@
 """Training loops of several kinds, which tell on stdout what they were at and when: one line "phase begin end" for
-each, in nanoseconds of CLOCK_MONOTONIC. Usage: phases.py KIND... Each runs in a process of its own, which begins what it
-tells by a line with its kind and one with its number.
+each, in nanoseconds of CLOCK_MONOTONIC. Usage: phases.py KIND... Each runs in a process of its own, which begins what
+it tells by a line with its kind and one with its number.
 """
 
 import contextlib
