@@ -1,8 +1,8 @@
 /* dump_reader.c: the source of profiles that tfprof-capture or tfprof_save wrote.
 **
-** Opening counts the rows of the frames that the codec (proto/dump/reader.h) found.  When a table is first asked for its
-** frames become segments: frames one after the other, few enough that a query with a LIMIT need not decode everything.
-** Nothing is decoded here.
+** Opening counts the rows of the frames that the codec (proto/dump/reader.h) found.  When a table is first asked for
+** its frames become segments: frames one after the other, few enough that a query with a LIMIT need not decode
+** everything. Nothing is decoded here.
 */
 #include "read/dump_reader.h"
 

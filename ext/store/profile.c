@@ -206,8 +206,8 @@ void profile_defer_table(struct profile *profile, unsigned table, uint64_t rows,
 /* ---- versions ---- */
 
 /* Keys of diagnostics: 0 to 2 for those that concern a profile as a whole, then those that were told while a table was
-** listed, by the table that they are about, so that they stand in the same order whatever was asked for first; else which
-** column of which segment. */
+** listed, by the table that they are about, so that they stand in the same order whatever was asked for first; else
+** which column of which segment. */
 enum { KEY_OF_PROFILE = 0, KEY_OF_SOURCE = 1, KEY_OF_FILE = 2, KEY_OF_LISTING = 3 };
 #define KEY_OF_COLUMN ((uint64_t)1 << 63)
 

@@ -14,9 +14,9 @@
 ** SQL sees: profile number << 36 | row number; profile and run numbers count from 1 and are never used again. Positions
 ** count the rows of a snapshot, from 0; they mean nothing outside it.
 **
-** Lazy: a source may say which rows a table has when the table is first asked for (source->list), and nothing is decoded
-** or derived until snapshot_require() names a column.  A derive pass (ext/derive) declares what it reads and writes; the
-** store runs passes in the right order, once per profile version.
+** Lazy: a source may say which rows a table has when the table is first asked for (source->list), and nothing is
+** decoded or derived until snapshot_require() names a column.  A derive pass (ext/derive) declares what it reads and
+** writes; the store runs passes in the right order, once per profile version.
 **
 ** Versions: a struct profile never changes its rows once it is published.  A refresh that finds new rows makes
 ** another struct profile of the same number, which shares the columns that the source had loaded, and puts it in the
@@ -88,12 +88,12 @@ struct segment {
 struct profile_source {
   const char *format; /* profiles.format */
   /* Adds the segments of a table that was deferred (profile_defer_table), once for a version, when it is first asked
-  ** for: never while a pass runs, so it may make texts. Segments of other tables that are still deferred may be added as
-  ** well where they come out of the same work; these are listed then. What cannot be used is told with profile_diagnose
-  ** and what is good is listed. TFPROF_NOT_FOUND, TFPROF_REPLACED and TFPROF_IO, the file being gone, another one or
-  ** cut, become a diagnostic, and the table is empty until a refresh finds the file again. After any failure what was
-  ** added is taken back, and it is asked again with the next question. With `refresh` it lists the rows of this version
-  ** (profile->source_mark), though there may be more by now. */
+  ** for: never while a pass runs, so it may make texts. Segments of other tables that are still deferred may be added
+  ** as well where they come out of the same work; these are listed then. What cannot be used is told with
+  ** profile_diagnose and what is good is listed. TFPROF_NOT_FOUND, TFPROF_REPLACED and TFPROF_IO, the file being gone,
+  ** another one or cut, become a diagnostic, and the table is empty until a refresh finds the file again. After any
+  ** failure what was added is taken back, and it is asked again with the next question. With `refresh` it lists the
+  ** rows of this version (profile->source_mark), though there may be more by now. */
   enum tfprof_status (*list)(struct profile *profile, unsigned table, struct tfprof_error *error);
   /* Loads the given raw columns of a segment: out[i] is columns[i]'s array (a new reference), absent if this segment
   ** has no such column (NULL means the same). May use threads of its own (store/parallel.h). What cannot be used is
