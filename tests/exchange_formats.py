@@ -130,8 +130,13 @@ def check_events(trace):
 # ---- messages of protobuf ----
 
 
+ONE_BYTE = [bytes([value]) for value in range(128)]
+
+
 def written_varint(value, padding=0):
     """With more bytes than it needs, which mean nothing, where there is padding; ten at most."""
+    if 0 <= value < 128 and not padding:
+        return ONE_BYTE[value]
     value &= (1 << 64) - 1
     out = bytearray()
     while value > 127:

@@ -350,8 +350,8 @@ def packed_names(count):
     return checkpoints.table([checkpoints.sealed(entries + struct.pack("<II", 0, 1))], [0])
 
 
-def of_checkpoints():
-    """(name, index, bytes of the data file)"""
+def of_checkpoints(names):
+    """(name, index, bytes of the data file); so many names stand for the same bytes."""
     block = checkpoints.sealed(checkpoints.block_of([(b"a%d" % i, entry()) for i in range(50)]))
     yield "one-block", checkpoints.table([block], [0] * 5000), b"\0" * 4
     empty = checkpoints.pack_repeated(b"\0\0\0", 1 << 20)
@@ -360,8 +360,8 @@ def of_checkpoints():
                                                                  checkpoints.SNAPPY)], [0]), b""
     yield "long-names", packed_names(200000), b""
     everything_ = b"\1" * 300000
-    names = [(b"n%07d" % i, entry(4, (len(everything_),), 0, len(everything_))) for i in range(5000)]
-    yield "same-bytes", checkpoints.write([[HEAD] + names]), everything_
+    same = [(b"n%07d" % i, entry(4, (len(everything_),), 0, len(everything_))) for i in range(names)]
+    yield "same-bytes", checkpoints.write([[HEAD] + same]), everything_
     yield "slices", checkpoints.write([[HEAD, (b"a", entry(4, (10,), 0, 10, [b""] * 200000))]]), b"\0" * 10
     many = [message((1, message((1, i), (2, 1)))) for i in range(20000)]
     yield "many-slices", checkpoints.write([[HEAD, (b"a", entry(4, (1 << 30,), 0, 10, many))]]), b"\0" * 10
@@ -375,6 +375,12 @@ def of_checkpoints():
     yield "v1-elements", checkpoints.write([[(b"", meta)] + data]), None
 
 
+def from_checkpoints(names=5000):
+    for name, index, data in of_checkpoints(names):
+        yield Bomb("checkpoint-" + name, ".index" if data is not None else "", index,
+                   {} if data is None else {".data-00000-of-00001": data})
+
+
 def everything():
     for name, data in of_dumps():
         yield Bomb("dump-" + name, ".tfprof", data)
@@ -386,9 +392,7 @@ def everything():
         for name, data in make():
             ending = ".pbtxt" if "text" in name or "braces" in name else ""
             yield Bomb("%s-%s" % (make.__name__[3:], name), ending, data)
-    for name, index, data in of_checkpoints():
-        yield Bomb("checkpoint-" + name, ".index" if data is not None else "", index,
-                   {} if data is None else {".data-00000-of-00001": data})
+    yield from from_checkpoints()
 
 
 if __name__ == "__main__":
