@@ -7,14 +7,20 @@
 
 #include "dump/utf8.h"
 
+/* ASCII that stands as it is: nearly all of nearly every text. */
+static bool is_plain(unsigned char byte) {
+  return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
 void json_text_write(const char *text, size_t length, void (*take)(void *user, const void *bytes, size_t length),
                      void *user) {
   const char *at = text, *end = text + length, *plain = text;
   take(user, "\"", 1);
   while (at < end) {
+    while (at < end && is_plain((unsigned char)*at)) at++;
+    if (at == end) break;
     size_t character = utf8_character(at, (size_t)(end - at));
-    bool is_escaped = (unsigned char)*at < 0x20 || *at == 0x7f || *at == '"' || *at == '\\';
-    if (character && !is_escaped) {
+    if (character > 1) {
       at += character;
       continue;
     }

@@ -208,7 +208,7 @@ def of_traces():
     begin = b'{"schemaVersion":1,"traceEvents":['
     yield "deep", begin + one[:-2] + b',"args":' + b"[" * 300000 + b"]" * 300000 + b"}]}"
     yield "zeros", gzip.compress(begin + b" " * (100 << 20) + b"{}]}", mtime=0)
-    yield "same", gzip.compress(begin + one * 200000 + b"{}]}", mtime=0)
+    yield "same", gzip.compress(begin + one * 100000 + b"{}]}", mtime=0)
     yield "steps", trace(12000, lambda i: span(i * 10) if i % 2 else
                          span(0, cat="user_annotation", name="ProfilerStep#1", dur=10**9))
     yield "threads", trace(20000, lambda i: span(i, tid=i))

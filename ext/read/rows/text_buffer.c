@@ -20,6 +20,15 @@ void text_buffer_print(struct text_buffer *text, const char *format, ...) {
   if (length > 0) text_buffer_add(text, buffer, (size_t)length < sizeof buffer ? (size_t)length : sizeof buffer - 1);
 }
 
+void text_buffer_integer(struct text_buffer *text, int64_t value) {
+  char digits[20], *at = digits + sizeof digits; /* "-9223372036854775808" */
+  uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  do *--at = (char)('0' + left % 10);
+  while ((left /= 10) != 0);
+  if (value < 0) *--at = '-';
+  text_buffer_add(text, at, (size_t)(digits + sizeof digits - at));
+}
+
 void text_buffer_free(struct text_buffer *text) {
   free(text->bytes);
   *text = (struct text_buffer){0};

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct text_buffer {
@@ -27,6 +28,8 @@ static inline void text_buffer_add(struct text_buffer *text, const void *bytes, 
 
 /* At most 127 bytes. */
 void text_buffer_print(struct text_buffer *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The number in decimal, as "%lld" has it, some ten times as fast. */
+void text_buffer_integer(struct text_buffer *text, int64_t value);
 void text_buffer_free(struct text_buffer *text);
 
 #endif

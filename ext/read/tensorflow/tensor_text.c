@@ -57,7 +57,7 @@ static void write_element(int dtype, const uint8_t *at, struct text_buffer *text
   bool is_real;
   int digits;
   if (dtype > 100) dtype -= 100;
-  if (dtype == 9) text_buffer_print(text, "%lld", (long long)(int64_t)load_u64(at));
+  if (dtype == 9) text_buffer_integer(text, (int64_t)load_u64(at));
   else if (dtype == 23) text_buffer_print(text, "%llu", (unsigned long long)load_u64(at));
   else if (dtype == 10) text_buffer_print(text, "%s", *at ? "true" : "false");
   else if (dtype == 8 || dtype == 18) {
@@ -72,7 +72,7 @@ static void write_element(int dtype, const uint8_t *at, struct text_buffer *text
   } else {
     double value = element(dtype, at, &is_real, &digits);
     if (is_real) tf_text_real(text, digits, value);
-    else text_buffer_print(text, "%.0f", value);
+    else text_buffer_integer(text, (int64_t)value);
   }
 }
 
