@@ -156,9 +156,9 @@ enum tfprof_status classic_cache_get(struct connection *connection, const char *
     /* A row of profiles has the profile's number. */
     struct profile *profile = store_profile_by_number(connection->store, (uint32_t)profiles->segments[i]->first_row);
     if (!profile) continue;
-    const struct profile_table *tables = profile->tables;
-    if (!tables[TABLE_nodes].segment_count && !tables[TABLE_ops].segment_count && !tables[TABLE_kernels].segment_count)
-      continue;
+    bool has_rows = profile_raw_rows(profile, TABLE_nodes) || profile_raw_rows(profile, TABLE_ops) ||
+                    profile_raw_rows(profile, TABLE_kernels);
+    if (!has_rows) continue;
     status = find_cached_result(connection, profile, &types, &(*models)[*count], error);
     *count += status == TFPROF_OK;
   }
