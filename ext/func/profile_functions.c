@@ -4,11 +4,8 @@
 **                              open; returns the run's id
 **   tfprof_open('path', path)  the same
 **   tfprof_open(key, value, ...)
-**                              TensorFlow's files of one program together, as the options of the classic tfprof: the
-**                              keys profile_path, graph_path, run_meta_path (files parted by commas, one a step),
-**                              step (the number of the first of them, 0 where it is not given), op_log_path and
-**                              checkpoint_path; run_meta_path may come several times, a step goes with the one before
-**                              or, at the beginning, after it
+**                              files that belong together as one profile, by the keys of the reader that knows them
+**                              (the list of them: tfprof_open())
 **   tfprof_close(run)          closes a run, named by its id, by its path however that is spelled, or by the last part
 **                              of the path where one run alone has it; returns its id
 **   tfprof_refresh()           reads what was recorded since; returns how many rows that are
@@ -25,8 +22,6 @@
 #include "func/functions.h"
 #include "read/dump_save.h"
 #include "read/read.h"
-#include "read/recognise.h"
-#include "read/tensorflow/tensorflow.h"
 #include "vtab/connection.h"
 #include "vtab/stored_views.h"
 
@@ -67,90 +62,74 @@ static void open_path(sqlite3_context *context, sqlite3_value *value) {
   }
 }
 
-/* One key with its value. NULL, or what is wrong (to be freed with sqlite3_free). */
-static char *take_option(struct tensorflow_files *files, const char *key, sqlite3_value *value, int64_t *next_step) {
+/* One key with its value, which is left out where that is NULL or empty, as an option that is not given. NULL, or what
+** is wrong (to be freed with sqlite3_free). */
+static char *take_option(struct read_option *options, size_t *count, const char *name, sqlite3_value *value) {
   const char *text = (const char *)sqlite3_value_text(value);
-  const char **place = strcmp(key, "profile_path") == 0      ? &files->profile
-                       : strcmp(key, "graph_path") == 0      ? &files->graph
-                       : strcmp(key, "op_log_path") == 0     ? &files->op_log
-                       : strcmp(key, "checkpoint_path") == 0 ? &files->checkpoint
-                                                             : NULL;
-  if (strcmp(key, "step") == 0) {
-    int64_t number = sqlite3_value_int64(value);
-    if (sqlite3_value_numeric_type(value) != SQLITE_INTEGER || number < 0)
-      return sqlite3_mprintf("tfprof_open: step must be a number from 0 on, not '%q'", text ? text : "NULL");
-    if (files->run_meta_count) files->run_meta[files->run_meta_count - 1].first_step = number;
-    else *next_step = number;
-    return NULL;
+  const struct read_key *key = read_find_key(name);
+  struct read_option option = {key, text, sqlite3_value_int64(value)};
+  if (!key) {
+    char keys[400];
+    read_list_keys(keys, sizeof keys);
+    return sqlite3_mprintf("tfprof_open: there is no key '%q'; the supported keys are: path, %s", name, keys);
   }
-  bool is_run_meta = strcmp(key, "run_meta_path") == 0;
-  if (!place && !is_run_meta) {
-    return sqlite3_mprintf(
-        "tfprof_open: there is no key '%q'; the supported keys are: path, profile_path, graph_path, run_meta_path, "
-        "step, op_log_path and checkpoint_path",
-        key);
+  if (key->kind == READ_NUMBER) {
+    if (sqlite3_value_numeric_type(value) != SQLITE_INTEGER || option.number < 0)
+      return sqlite3_mprintf("tfprof_open: %s must be a number from 0 on, not '%q'", name, text ? text : "NULL");
+  } else {
+    if (sqlite3_value_type(value) == SQLITE_NULL || (text && !*text)) return NULL;
+    if (sqlite3_value_type(value) != SQLITE_TEXT) return sqlite3_mprintf("tfprof_open: %s must be a text", name);
+    if (holds_nul(value, text))
+      return sqlite3_mprintf("tfprof_open: %s holds a NUL character, which no file's name can have", name);
   }
-  if (sqlite3_value_type(value) == SQLITE_NULL || (text && !*text)) return NULL; /* as an option that is not given */
-  if (sqlite3_value_type(value) != SQLITE_TEXT) return sqlite3_mprintf("tfprof_open: %s must be a text", key);
-  if (holds_nul(value, text))
-    return sqlite3_mprintf("tfprof_open: %s holds a NUL character, which no file's name can have", key);
-  if (is_run_meta) files->run_meta[files->run_meta_count++] = (struct tensorflow_run_meta){text, *next_step};
-  else *place = text;
+  options[(*count)++] = option;
   return NULL;
 }
 
 static void open_files(sqlite3_context *context, int count, sqlite3_value **values) {
   struct connection *connection = sqlite3_user_data(context);
-  struct tensorflow_files files = {.run_meta = calloc((size_t)count, sizeof *files.run_meta)};
+  struct read_option *options = calloc((size_t)count, sizeof *options);
   struct tfprof_error error;
   char *message = NULL;
-  int64_t next_step = 0;
+  size_t option_count = 0;
   uint32_t run;
-  if (!files.run_meta) {
+  if (!options) {
     sqlite3_result_error_nomem(context);
     return;
   }
   for (int i = 0; i < count && !message; i += 2) {
     const char *key = (const char *)sqlite3_value_text(values[i]);
-    message = take_option(&files, key ? key : "", values[i + 1], &next_step);
+    message = take_option(options, &option_count, key ? key : "", values[i + 1]);
   }
   if (message) {
     sqlite3_result_error(context, message, -1);
   } else {
     connection_begin(connection);
-    enum tfprof_status status = read_open_tensorflow(connection->store, &files, &run, &error);
+    enum tfprof_status status = read_open_named(connection->store, options, option_count, &run, &error);
     connection_end(connection);
     if (status) connection_result_error(context, &error);
     else sqlite3_result_int64(context, run);
   }
   sqlite3_free(message);
-  free(files.run_meta);
-}
-
-/* A profile that capture/python wrote of a program without a graph is a trace. */
-static bool holds_trace(const char *path) {
-  struct file_head head;
-  struct tfprof_error error;
-  if (!path || recognise_read(path, &head, &error)) return false;
-  return head.is_gzip || (head.length && (head.bytes[0] == '{' || head.bytes[0] == '['));
+  free(options);
 }
 
 static void open_function(sqlite3_context *context, int count, sqlite3_value **values) {
   const char *key = count ? (const char *)sqlite3_value_text(values[0]) : NULL;
   if (count == 1) {
     open_path(context, values[0]);
-  } else if (count == 2 && key &&
-             (strcmp(key, "path") == 0 ||
-              (strcmp(key, "profile_path") == 0 && holds_trace((const char *)sqlite3_value_text(values[1]))))) {
+  } else if (count == 2 && key && strcmp(key, "path") == 0) {
     open_path(context, values[1]);
   } else if (count && count % 2 == 0) {
     open_files(context, count, values);
   } else {
-    sqlite3_result_error(
-        context,
-        "tfprof_open takes a path, or keys each with a value; the supported keys are: path, profile_path, "
-        "graph_path, run_meta_path, step, op_log_path and checkpoint_path",
-        -1);
+    char keys[400];
+    read_list_keys(keys, sizeof keys);
+    char *message = sqlite3_mprintf(
+        "tfprof_open takes a path, or keys each with a value; the supported keys are: path, %s", keys);
+    if (message) sqlite3_result_error(context, message, -1);
+    else sqlite3_result_error_nomem(context);
+    sqlite3_free(message);
   }
 }
 

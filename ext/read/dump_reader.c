@@ -443,8 +443,9 @@ static const struct profile_source dump_profile_source = {
     .free_profile = free_profile,
 };
 
-static enum tfprof_status open_dump(struct store *store, uint32_t run_number, const char *path,
+static enum tfprof_status open_dump(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
                                     struct tfprof_error *error) {
+  const char *path = bundle->files[0].path;
   struct dump_source *source = calloc(1, sizeof *source);
   struct profile *profile;
   if (!source) return error_no_memory(error);

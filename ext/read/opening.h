@@ -1,9 +1,8 @@
-/* opening.h: what becomes of the files that a path names: a run with a profile for each that can be read. */
+/* opening.h: what becomes of the files that a path names: a run with the profiles that can be read. */
 #ifndef TFPROF_OPENING_H
 #define TFPROF_OPENING_H
 
-#include "read/path_list.h"
-#include "read/read.h"
+#include "read/bundles.h"
 
 struct opening {
   struct store *store;
@@ -14,10 +13,9 @@ struct opening {
   struct path_list failures; /* path, message, path, message, ... */
 };
 
-/* The open profile, published or not, of the file; NULL: none. */
-struct profile *opening_find(struct store *store, const char *path);
-enum tfprof_status opening_file(struct opening *opening, const struct read_format *format, const char *path,
-                                struct tfprof_error *error);
+/* Opens one bundle, whose files are recognised. */
+enum tfprof_status opening_bundle(struct opening *opening, const struct read_bundle *bundle,
+                                  struct tfprof_error *error);
 /* Opens what can be opened among several files and is not open yet, with profiles in the order of the list. Files that
 ** cannot be are counted and told; only want of memory and Ctrl-C end the whole. */
 enum tfprof_status opening_several(struct opening *opening, const struct path_list *list, struct tfprof_error *error);

@@ -13,7 +13,6 @@
 #include "read/read.h"
 
 #include "read/clock_alignment.h"
-#include "read/dump_reader.h"
 #include "read/opening.h"
 #include "read/recognise.h"
 
@@ -128,7 +127,9 @@ static enum tfprof_status open_single(struct opening *opening, const char *path,
   enum tfprof_status status = recognise_read(path, head, error);
   if (!status) {
     const struct read_format *format = recognise_format(path, head);
-    status = format ? opening_file(opening, format, path, error) : recognise_refuse(path, head, error);
+    const struct read_file file = {path, format};
+    status = format ? opening_bundle(opening, &(struct read_bundle){&file, 1}, error)
+                    : recognise_refuse(path, head, error);
   }
   free(head);
   return status;
@@ -186,7 +187,8 @@ static void drop_replaced(struct store *store, uint32_t run_number) {
   while (i < store_profile_count(store)) {
     struct profile *old = store_profile_at(store, i++);
     if (old->run_number != run_number || !old->is_replaced || !old->location) continue;
-    struct profile *new = store_find_file(store, pool_text(store_pool(store), old->location), 0, 0);
+    struct profile *new = store_find_file(
+        store, &(struct file_identity){.path = pool_text(store_pool(store), old->location)}, NULL);
     if (!new) continue;
     profile_diagnose(new, "info", "replaced_file", 1, -1, -1,
                      "this recording has taken the place of profile %u, whose file was replaced", old->number);
@@ -276,7 +278,7 @@ enum tfprof_status read_refresh(struct store *store, uint64_t *added, struct tfp
 /* The run of an open file, as it is after a refresh; 0: it is not open. */
 static enum tfprof_status run_of_file(struct store *store, const char *path, uint32_t *run_number,
                                       struct tfprof_error *error) {
-  struct profile *profile = opening_find(store, path);
+  struct profile *profile = bundles_find_open(store, path);
   if (profile) {
     *run_number = profile->run_number;
   } else { /* it may have appeared in a directory that is open */
@@ -288,7 +290,7 @@ static enum tfprof_status run_of_file(struct store *store, const char *path, uin
   }
   if (!*run_number) return TFPROF_OK;
   enum tfprof_status status = refresh_run(store, *run_number, NULL, error);
-  profile = opening_find(store, path); /* it may have turned out to be another one now */
+  profile = bundles_find_open(store, path); /* it may have turned out to be another one now */
   *run_number = profile ? profile->run_number : 0;
   return status;
 }
@@ -298,7 +300,7 @@ static enum tfprof_status take_over(struct store *store, const char *directory, 
                                     uint32_t *run_number, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (size_t i = 0; i < list->count && !status; i++) {
-    struct profile *profile = opening_find(store, list->paths[i]);
+    struct profile *profile = bundles_find_open(store, list->paths[i]);
     if (!profile || profile->run_number == *run_number) continue;
     const char *path = store_run_path(store, profile->run_number);
     if (!path || is_directory(path) || strpbrk(path, "*?[")) continue;

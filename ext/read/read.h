@@ -2,19 +2,31 @@
 **
 ** One reader per family of formats; each recognises its files by content and fills the store through the functions of
 ** store.h.  read_open() looks at what a path names (file, run directory, glob), asks each of readers[] once about
-** each file, and adds one run with a profile per file.
+** each file, lets the readers say which files belong together, and adds one run with the profiles.
 */
 #ifndef TFPROF_READ_H
 #define TFPROF_READ_H
 
 #include "store/store.h"
 
+/* A file that a reader has recognised. */
+struct read_file {
+  const char *path;
+  const struct read_format *format;
+};
+/* Those of one profile; most have one. */
+struct read_bundle {
+  const struct read_file *files;
+  size_t count;
+};
+
 struct read_format {
   const char *name;        /* as in profiles.format */
   const char *description; /* "dump written by tfprof-capture or tfprof_save" */
-  /* Adds one profile to the unpublished run. Runs on any thread: several files are read at the same time, each into a
-  ** store of its own (opening.c). */
-  enum tfprof_status (*open)(struct store *store, uint32_t run_number, const char *path, struct tfprof_error *error);
+  /* Adds one profile to the unpublished run. Runs on any thread: several are read at the same time, each into a store
+  ** of its own (opening.c). Of several files this is the format of the first. */
+  enum tfprof_status (*open)(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
+                             struct tfprof_error *error);
   bool may_be_gzip; /* open() unpacks a gzip file */
 };
 
@@ -24,11 +36,38 @@ struct recognised {
   int certainty;                    /* 1 to 100; of the readers that take a file, the one that is surest has it */
 };
 
+/* A key of tfprof_open(key, value, ...): how a user says which files belong together, and what each of them is. */
+struct read_key {
+  const char *name; /* "graph_path"; NULL ends a list */
+  enum { READ_NUMBER, READ_PATH, READ_PATHS } kind; /* PATHS: parted by commas */
+  /* Of paths: the format that the file must have, and what it is then called: "a GraphDef". */
+  const struct read_format *format;
+  const char *content;
+  bool is_any_alone; /* without other keys it may name a profile of another reader as well, which is opened then */
+  /* Whether a file of whose format nothing shows may have this one. NULL: it may not. */
+  bool (*may_be)(const uint8_t *head, size_t length);
+  /* The file that the path stands for, to be freed. NULL: itself. */
+  enum tfprof_status (*find)(const char *path, char **file, struct tfprof_error *error);
+};
+struct read_option {
+  const struct read_key *key;
+  const char *text; /* of paths */
+  int64_t number;
+};
+
 struct reader {
   const struct read_format *const *formats; /* all that it reads; NULL ends */
   /* `head` is the file's first bytes (at most 4096, fewer when it is shorter), already decompressed when gzip; where
   ** they do not tell it may look into the file, which is bounded. */
   struct recognised (*probe)(const char *path, const uint8_t *head, size_t length);
+  /* Says which of its files in one directory, in the order of their names, are one profile: owners[i], which is i,
+  ** becomes the index of the first file of the profile that file i belongs to. NULL: each is one by itself. */
+  void (*claim)(const struct read_file *files, size_t count, size_t *owners);
+  /* The keys of its files, and how those are opened as one profile: all paths are of the formats that their keys want.
+  ** NULL: it has none. */
+  const struct read_key *keys;
+  enum tfprof_status (*open_named)(struct store *store, uint32_t run_number, const struct read_option *options,
+                                   size_t count, struct tfprof_error *error);
 };
 extern const struct reader *const readers[]; /* NULL ends */
 
@@ -42,9 +81,12 @@ enum tfprof_status read_open(struct store *store, const char *path, uint32_t *ru
 ** runs; *added counts the rows. Files that are gone or cannot be read are diagnostics and no error. */
 enum tfprof_status read_refresh(struct store *store, uint64_t *added, struct tfprof_error *error);
 
-/* Opens files of TensorFlow that belong to one program as one profile: read/tensorflow/tensorflow.h. */
-struct tensorflow_files;
-enum tfprof_status read_open_tensorflow(struct store *store, const struct tensorflow_files *files, uint32_t *run_number,
-                                        struct tfprof_error *error);
+/* Opens the files that the options name as one profile, in a new run. */
+enum tfprof_status read_open_named(struct store *store, const struct read_option *options, size_t count,
+                                   uint32_t *run_number, struct tfprof_error *error);
+/* NULL: no reader has a key of that name. */
+const struct read_key *read_find_key(const char *name);
+/* The names of all keys: "path, graph_path and op_log_path". */
+void read_list_keys(char *text, size_t size);
 
 #endif

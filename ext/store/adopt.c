@@ -58,6 +58,7 @@ static bool translate_profile(struct profile *profile, const string_id *map) {
       &profile->command, &profile->clock_domain, &profile->attributes, &profile->location,  &profile->real_location,
       &profile->run_command};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *texts[i] = map[*texts[i]];
+  for (size_t i = 0; i < profile->file_count; i++) profile->files[i].location = map[profile->files[i].location];
   for (size_t i = 0; i < profile->diagnostic_count; i++) {
     struct diagnostic *diagnostic = &profile->diagnostics[i];
     diagnostic->severity = map[diagnostic->severity];

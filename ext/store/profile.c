@@ -92,6 +92,7 @@ void profile_release(struct profile *profile) {
     free(profile->shared);
   }
   free(profile->diagnostics);
+  free(profile->files);
   free(profile);
 }
 
@@ -273,7 +274,17 @@ struct profile *profile_clone(struct profile *old) {
   profile->passes_done = profile->passes_running = (struct pass_set){{0}};
   profile->diagnostics = NULL;
   profile->diagnostic_capacity = 0;
+  profile->files = NULL;
   memset(profile->tables, 0, sizeof profile->tables);
+  if (old->file_count) {
+    profile->files = malloc(old->file_count * sizeof *old->files);
+    if (!profile->files) {
+      profile->diagnostic_count = 0;
+      profile_release(profile);
+      return NULL;
+    }
+    memcpy(profile->files, old->files, old->file_count * sizeof *old->files);
+  }
   if (old->diagnostic_count) {
     profile->diagnostics = malloc(old->diagnostic_count * sizeof *old->diagnostics);
     if (!profile->diagnostics) {

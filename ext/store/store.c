@@ -149,37 +149,50 @@ void store_cancel_run(struct store *store, uint32_t run_number) {
 
 /* ---- what is open already ---- */
 
-void store_identify_file(struct store *store, const char *path, uint64_t device, uint64_t inode) {
-  string_id location = 0, real_location = 0;
+static void identify(struct profile *profile, const struct file_identity *files, size_t count) {
+  struct pool *pool = profile->store->pool;
   /* Short of memory it is selected by its path as it was given. */
-  location_intern(store->pool, path, &location, &real_location);
-  for (size_t i = 0; i < store->pending.count; i++) {
-    struct profile *profile = store->pending.items[i];
-    if (profile->location) continue;
-    profile->location = location;
-    profile->real_location = real_location;
-    profile->device = device;
-    profile->inode = inode;
+  location_intern(pool, files[0].path, &profile->location, &profile->real_location);
+  profile->files = calloc(count, sizeof *profile->files);
+  for (size_t i = 0; i < count && profile->files; i++) {
+    string_id real_location;
+    profile->files[i] = (struct profile_file){.device = files[i].device, .inode = files[i].inode};
+    location_intern(pool, files[i].path, &profile->files[i].location, &real_location);
+    profile->file_count = i + 1;
   }
 }
 
-static bool is_file(const struct store *store, const struct profile *profile, const char *location, uint64_t device,
-                    uint64_t inode) {
-  if (profile->is_replaced) return false;
-  if (profile->location && strcmp(pool_text(store->pool, profile->location), location) == 0) return true;
-  return inode && profile->inode == inode && profile->device == device;
+void store_identify_files(struct store *store, const struct file_identity *files, size_t count) {
+  for (size_t i = 0; i < store->pending.count; i++) {
+    if (!store->pending.items[i]->files) identify(store->pending.items[i], files, count);
+  }
 }
 
-struct profile *store_find_file(const struct store *store, const char *path, uint64_t device, uint64_t inode) {
+/* Where the file lay that the profile was read from; NULL: it was not. */
+static const char *location_in(const struct profile *profile, const struct file_identity *file, const char *location) {
+  for (size_t i = 0; i < profile->file_count && !profile->is_replaced; i++) {
+    const struct profile_file *own = &profile->files[i];
+    const char *own_location = pool_text(profile->store->pool, own->location);
+    if (!own_location) continue; /* there was no memory for it */
+    bool is_same = file->inode && own->inode == file->inode && own->device == file->device;
+    if (is_same || strcmp(own_location, location) == 0) return own_location;
+  }
+  return NULL;
+}
+
+struct profile *store_find_file(const struct store *store, const struct file_identity *file, const char **location) {
   const struct profile_list *const lists[] = {&store->profiles, &store->pending};
-  char *location = location_of(path);
+  char *wanted = location_of(file->path);
   struct profile *found = NULL;
-  for (unsigned list = 0; list < 2 && location && !found; list++) {
+  for (unsigned list = 0; list < 2 && wanted && !found; list++) {
     for (size_t i = 0; i < lists[list]->count && !found; i++) {
-      if (is_file(store, lists[list]->items[i], location, device, inode)) found = lists[list]->items[i];
+      const char *lay = location_in(lists[list]->items[i], file, wanted);
+      if (!lay) continue;
+      found = lists[list]->items[i];
+      if (location) *location = lay;
     }
   }
-  free(location);
+  free(wanted);
   return found;
 }
 

@@ -131,6 +131,11 @@ struct diagnostic {
   uint64_t place; /* the store's own: among others, while they are sorted */
 };
 
+struct profile_file {
+  string_id location; /* from the root on */
+  uint64_t device, inode;
+};
+
 struct profile {
   struct store *store;
   uint32_t references; /* the store's and its snapshots' */
@@ -140,11 +145,12 @@ struct profile {
   uint64_t source_mark; /* the source's own, of this version */
   bool is_verified;
   bool is_replaced;      /* the last refresh found another recording where the file was */
-  uint64_t device, inode; /* of the file that was opened; 0: not known */
+  struct profile_file *files; /* that were opened; see store_identify_files */
+  size_t file_count;
   /* the columns of the profiles table that are known at open; string ids, 0: NULL; -1 numbers: NULL */
   string_id path, job, host, framework, framework_version, command, clock_domain, attributes;
   string_id run_command; /* of the table runs, where the source tells it beside `command` */
-  string_id location, real_location; /* the path from the root on, and without links; see store_identify_file */
+  string_id location, real_location; /* the path from the root on, and without links; see store_identify_files */
   int64_t pid, parent_pid, rank, world_size, clock_offset_ns, clock_error_ns, file_bytes;
   int64_t event_count; /* how many were recorded, where the rows of the source do not tell; -1: they do */
   bool complete;
@@ -285,10 +291,14 @@ enum tfprof_status profile_load_some(struct profile *profile, bool (*is_wanted)(
                                      struct tfprof_error *error);
 void store_publish_run(struct store *store, uint32_t run_number);
 void store_cancel_run(struct store *store, uint32_t run_number);
-/* Says which file the profiles that were added last were read from. */
-void store_identify_file(struct store *store, const char *path, uint64_t device, uint64_t inode);
-/* The profile, published or not, whose file that is; NULL: none. */
-struct profile *store_find_file(const struct store *store, const char *path, uint64_t device, uint64_t inode);
+/* Says which files the profiles that were added last were read from; the location of a profile is that of the first. */
+struct file_identity {
+  const char *path;
+  uint64_t device, inode; /* 0: not known */
+};
+void store_identify_files(struct store *store, const struct file_identity *files, size_t count);
+/* The profile, published or not, that was read from this file, and where that lay (NULL: is not asked); NULL: none. */
+struct profile *store_find_file(const struct store *store, const struct file_identity *file, const char **location);
 /* Takes a published profile out of its run. */
 void store_remove_profile(struct store *store, struct profile *profile);
 /* Gives a published run another path: that of the directory that its file lies in. */

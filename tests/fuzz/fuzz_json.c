@@ -12,9 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t chunk_bytes;
 
-static enum tfprof_status open_in_chunks(struct store *store, uint32_t run, const char *path,
+static enum tfprof_status open_in_chunks(struct store *store, uint32_t run, const struct read_bundle *bundle,
                                          struct tfprof_error *error) {
-  return json_open_in_chunks(store, run, path, chunk_bytes, error);
+  return json_open_in_chunks(store, run, bundle->files[0].path, chunk_bytes, error);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

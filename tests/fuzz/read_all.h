@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "store/store.h"
+#include "read/read.h"
 
 /* Reads whatever a store has open; the number of rows, those of diagnostics left out. */
 static inline uint64_t read_all(struct store *store) {
@@ -32,9 +32,10 @@ static inline uint64_t read_all(struct store *store) {
   return rows;
 }
 
-/* Calls `open` with the path of a file that has these bytes, and reads all that it opened; 0 rows when it refused. */
+/* Calls `open` with a file that has these bytes, and reads all that it opened; 0 rows when it refused. */
 static inline uint64_t read_all_of(const uint8_t *data, size_t size,
-                                   enum tfprof_status (*open)(struct store *store, uint32_t run, const char *path,
+                                   enum tfprof_status (*open)(struct store *store, uint32_t run,
+                                                              const struct read_bundle *bundle,
                                                               struct tfprof_error *error)) {
   int fd = memfd_create("fuzz", MFD_CLOEXEC);
   struct store *store = store_create(NULL, 0);
@@ -45,7 +46,8 @@ static inline uint64_t read_all_of(const uint8_t *data, size_t size,
   if (fd < 0 || !store || store_add_run(store, "fuzz", NULL, &run, &error)) abort();
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   if (write(fd, data, size) == (ssize_t)size) {
-    if (open(store, run, path, &error)) {
+    const struct read_file file = {path, NULL};
+    if (open(store, run, &(struct read_bundle){&file, 1}, &error)) {
       store_cancel_run(store, run);
     } else {
       store_publish_run(store, run);

@@ -5,6 +5,7 @@ input, cut out of a real graph.
 """
 
 import os
+import shutil
 import sys
 import tempfile
 
@@ -323,6 +324,53 @@ def test_damaged_files(engine):
                     complete = connection.values("SELECT complete FROM profiles")
                     assert rows[0][0] == 1 and complete[0][0] == 0, (path, cut)
                     assert connection.values("SELECT count(*) FROM nodes")[0][0] > 0
+
+
+def copied(directory, **files):
+    """A directory with copies of the files, by their names there."""
+    os.makedirs(directory)
+    for name, path in files.items():
+        shutil.copy(path, os.path.join(directory, name))
+    return directory
+
+
+def test_directory_of_a_program(engine):
+    """What lies beside the only graph is one profile with it, as if it had been named."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as parent:
+        folder = copied(os.path.join(parent, "program"), graph=GRAPH, run_meta_3=RUN, run_meta_12=RUN_TEXT, op_log=LOG)
+        named = opened(engine, "graph_path", GRAPH, "op_log_path", LOG, "run_meta_path", RUN, "step", 3,
+                       "run_meta_path", RUN_TEXT, "step", 12)
+        for path in (folder, folder + "/*"):
+            found = opened(engine, path)
+            assert found.values("SELECT count(*), min(format) FROM profiles") == [(1, "tf_run_metadata")]
+            for query in (NODES, COSTS, "SELECT reason, count FROM diagnostics ORDER BY reason",
+                          "SELECT nodes.name, type FROM node_types JOIN nodes ON nodes.id = node_id ORDER BY 1, 2"):
+                assert found.values(query) == named.values(query), query
+            # Each of the files is open, and is not opened again.
+            for name in ("", "graph", "run_meta_12", "op_log"):
+                again = found.values("SELECT tfprof_open('%s')" % os.path.join(folder, name))
+                assert again == [(1,)], (name, again)
+            assert found.values("SELECT tfprof_refresh(), count(*) FROM profiles") == [(0, 1)]
+            # What appears later is by itself.
+            shutil.copy(RUN, os.path.join(folder, "run_meta_13"))
+            assert found.values("SELECT tfprof_refresh() > 0") == [(1,)]
+            assert found.values("SELECT count(*) FROM profiles") == [(2,)]
+            os.remove(os.path.join(folder, "run_meta_13"))
+        # One that is damaged is told, and leaves the others.
+        with open(os.path.join(folder, "run_meta_3"), "r+b") as file:
+            file.truncate(40)
+        found = opened(engine, folder)
+        assert [list(row)[:2] for row in found.values(COSTS) if row[0] == CONV] == [[CONV, 12]], found.values(COSTS)
+        assert [os.path.basename(row[0].split(" could")[0]) for row in found.values(
+            "SELECT message FROM diagnostics WHERE reason = 'unopened_file'")] == ["run_meta_3"]
+        # The parts of several programs are not one.
+        for name, files in (("graphs", {"graph": GRAPH, "graph.pbtxt": TEXT, "run_meta": RUN}),
+                            ("profiles", {"graph": GRAPH, "profile_3": PROFILE, "op_log": LOG})):
+            apart = opened(engine, copied(os.path.join(parent, name), **files))
+            assert apart.values("SELECT count(*) FROM profiles") == [(len(files),)], name
+        files = {"graph": GRAPH, "a": LOG, "b": LOG, "x": RUN, "y": RUN, "run_4": RUN}
+        several = opened(engine, copied(os.path.join(parent, "logs"), **files))
+        assert several.values("SELECT count(*), count(DISTINCT run_id) FROM profiles") == [(5, 1)]
 
 
 if __name__ == "__main__":

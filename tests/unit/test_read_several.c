@@ -174,12 +174,14 @@ static void test_alone(const char *directory, size_t profiles) {
 /* Texts of a dump that it has numbered already go over with it, to other numbers. */
 static void test_adopted_late(void) {
   const char *path = test_path(dumps[1]);
+  const struct read_file file = {path, &dump_read_format};
+  const struct read_bundle bundle = {&file, 1};
   struct tfprof_error error;
   struct store *store = create(NULL), *apart = store_create_apart(store), *alone = create(NULL);
   uint32_t run, other;
   string_id id;
   for (char text[] = "a"; *text <= 'z'; ++*text) pool_intern(store_pool(store), text, 1, &id);
-  if (!apart || store_add_run(apart, path, NULL, &run, &error) || dump_read_format.open(apart, run, path, &error) ||
+  if (!apart || store_add_run(apart, path, NULL, &run, &error) || dump_read_format.open(apart, run, &bundle, &error) ||
       profile_load_all(apart->pending.items[0], &error) || store_add_run(store, path, NULL, &run, &error)) {
     abort();
   }

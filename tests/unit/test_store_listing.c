@@ -91,8 +91,7 @@ static void test_first_use(void) {
   check(source.lists[TABLE_ops] + source.lists[TABLE_transfers] == 0, "opening or another table lists tables");
   check(profile_count_events(profile, &events, &error) == TFPROF_OK && events == 700 + API_CALLS, "%lld events",
         (long long)events);
-  check(source.lists[TABLE_ops] == 0 && source.lists[TABLE_transfers] == 1,
-        "what is counted is listed, or not what is not");
+  check(source.lists[TABLE_ops] == 0 && source.lists[TABLE_transfers] == 1, "other tables were listed");
   struct snapshot *ops = take(store, TABLE_ops, NULL);
   check(ops->rows == 700 && ops->segment_count == 2, "%llu ops", (unsigned long long)ops->rows);
   check(value_at(ops, 0, 699).integer == id_make(profile->number, 699), "an op has another id");
@@ -131,8 +130,7 @@ static void test_failures(void) {
     check(store_snapshot(store, i == 1 ? TABLE_steps : TABLE_ops, NULL, &snapshot, &error) == TFPROF_CORRUPT &&
               strstr(error.message, "as the test wants it"),
           "a listing that fails is no error");
-    check(profile->diagnostic_count == 0 && store_estimate_rows(store, TABLE_ops) == 700,
-          "a failed listing leaves rows");
+    check(profile->diagnostic_count == 0 && store_estimate_rows(store, TABLE_ops) == 700, "rows are left");
   }
   source.failure = TFPROF_NOT_FOUND; /* the file is gone, and comes back */
   check_rows(store, TABLE_ops, 0);
@@ -185,8 +183,8 @@ static void test_diagnostics(void) {
       size_t length = strlen(texts[i]);
       snprintf(texts[i] + length, sizeof texts[i] - length, "%s\n", pool_text(store_pool(store), value.text));
     }
-    check(strcmp(texts[i], texts[0]) == 0 && strstr(texts[i], "ops was listed\n"),
-          "after %s there is told:\n%snot:\n%s", schema_tables[first[i]].name, texts[i], texts[0]);
+    bool is_same = strcmp(texts[i], texts[0]) == 0 && strstr(texts[i], "ops was listed\n");
+    check(is_same, "after %s there is told:\n%snot:\n%s", schema_tables[first[i]].name, texts[i], texts[0]);
     snapshot_release(diagnostics);
     store_release(store);
   }

@@ -350,8 +350,13 @@ enum tfprof_status json_open_in_chunks(struct store *store, uint32_t run_number,
 
 /* ---- what the rest of the program sees ---- */
 
+static enum tfprof_status open_trace(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
+                                     struct tfprof_error *error) {
+  return json_open(store, run_number, bundle->files[0].path, error);
+}
+
 const struct read_format read_format_json = {
     .name = "kineto",
     .description = "trace in JSON, plain or gzip (of PyTorch, of TensorFlow's timeline, any Chrome trace)",
     .may_be_gzip = true,
-    .open = json_open};
+    .open = open_trace};

@@ -220,8 +220,9 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
   return TFPROF_OK;
 }
 
-static enum tfprof_status timeline_open(struct store *store, uint32_t run_number, const char *path,
+static enum tfprof_status timeline_open(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
                                         struct tfprof_error *error) {
+  const char *path = bundle->files[0].path;
   struct timeline t = {.state = BEFORE_LIST};
   struct source *source;
   bool is_wrong;

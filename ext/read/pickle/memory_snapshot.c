@@ -184,8 +184,9 @@ static enum tfprof_status add_profile(struct store *store, uint32_t run_number, 
   return status;
 }
 
-static enum tfprof_status snapshot_open(struct store *store, uint32_t run_number, const char *path,
+static enum tfprof_status snapshot_open(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
                                         struct tfprof_error *error) {
+  const char *path = bundle->files[0].path;
   struct pickle pickle;
   uint8_t *bytes;
   uint64_t length;

@@ -15,9 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *const tf_kind_names[TF_KIND_count] = {"no file of TensorFlow", "a ProfileProto",   "a GraphDef",
-                                                  "a RunMetadata",         "an OpLogProto", "a checkpoint"};
-
 /* ---- kinds ---- */
 
 /* The next field of a message of which only the beginning may be there. */

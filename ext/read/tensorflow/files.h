@@ -13,14 +13,9 @@ enum tf_kind {
   TF_KIND_CHECKPOINT,   /* the index of a V2 checkpoint, or a V1 checkpoint */
   TF_KIND_count
 };
-/* "a GraphDef", ... */
-extern const char *const tf_kind_names[TF_KIND_count];
 
 /* What the first bytes of a file show; of a checkpoint its last bytes, which are read from `path`. */
 enum tf_kind tf_kind_of(const char *path, const uint8_t *head, size_t length);
-/* tensorflow.c: TF_KIND_NONE for a format of another reader, and for NULL. */
-struct read_format;
-enum tf_kind tf_kind_of_format(const struct read_format *format);
 /* Whether a file that shows no kind can be of that one: an OpLog without entries, a RunMetadata without statistics, a
 ** graph without nodes.  TensorFlow takes these; so does an option that names the kind. */
 bool tf_may_be(enum tf_kind kind, const uint8_t *head, size_t length);

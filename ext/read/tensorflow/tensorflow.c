@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "read/tensorflow/checkpoint.h"
+#include "read/path_list.h"
 #include "read/tensorflow/files.h"
 #include "read/tensorflow/publish.h"
 
@@ -50,13 +51,29 @@ struct opening {
   struct tf_model model;
   struct tf_checkpoint *checkpoint;
   bool is_complete;
+  bool may_lack_files;       /* one that cannot be read is told, and the others are shown */
+  struct path_list failures; /* path, message, path, message, ... */
+  size_t taken;              /* so many could be read */
 };
+
+/* What becomes of a file that was read with this status. */
+static enum tfprof_status settle(struct opening *opening, const char *path, enum tfprof_status status) {
+  if (!status) opening->taken++;
+  if (!status || !opening->may_lack_files || status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) return status;
+  status = paths_add(&opening->failures, path, "", opening->model.error);
+  return status ? status : paths_add(&opening->failures, opening->model.error->message, "", opening->model.error);
+}
 
 static enum tfprof_status take(struct opening *opening, const char *path, enum tf_kind kind, tf_take_field *field) {
   bool is_complete;
   enum tfprof_status status = tf_file_fields(&opening->model, path, kind, field, &is_complete);
   if (!status) opening->is_complete &= is_complete;
   return status;
+}
+
+static enum tfprof_status take_whole(struct opening *opening, const char *path, enum tf_kind kind,
+                                     tf_take_field *field) {
+  return settle(opening, path, take(opening, path, kind, field));
 }
 
 static enum tfprof_status take_step(struct opening *opening, const char *path, int64_t number) {
@@ -68,42 +85,20 @@ static enum tfprof_status take_step(struct opening *opening, const char *path, i
   return status;
 }
 
-struct step_file {
-  char *path;
-  int64_t number;
-  bool is_taken;
-};
-LIST_NAMED(step_files, struct step_file);
-
-static bool list_step_files(const struct tensorflow_files *files, struct step_files *list) {
-  for (size_t i = 0; i < files->run_meta_count; i++) {
-    int64_t number = files->run_meta[i].first_step;
-    for (const char *at = files->run_meta[i].paths; at && *at;) {
-      size_t length = strcspn(at, ",");
-      struct step_file *file = length ? list_add(list) : NULL;
-      if (length && (!file || !(file->path = strndup(at, length)))) return false;
-      if (file) file->number = number++;
-      at += length + (at[length] == ',');
-    }
-  }
-  return true;
-}
-
 /* The files of one step after each other, as what a node costs in a step is one row: else in the order given. */
 static enum tfprof_status take_steps(struct opening *opening, const struct tensorflow_files *files,
                                      struct tfprof_error *error) {
-  struct step_files list = {0};
-  enum tfprof_status status = list_step_files(files, &list) ? TFPROF_OK : error_no_memory(error);
-  for (size_t i = 0; i < list.count; i++) {
-    for (size_t k = i; k < list.count && !status; k++) {
-      struct step_file *file = &list.items[k];
-      if (file->is_taken || file->number != list.items[i].number) continue;
-      file->is_taken = true;
-      status = take_step(opening, file->path, file->number);
+  bool *is_taken = calloc(files->run_meta_count + 1, sizeof *is_taken);
+  enum tfprof_status status = is_taken ? TFPROF_OK : error_no_memory(error);
+  for (size_t i = 0; i < files->run_meta_count && !status; i++) {
+    for (size_t k = i; k < files->run_meta_count && !status; k++) {
+      const struct tensorflow_run_meta *file = &files->run_meta[k];
+      if (is_taken[k] || file->step != files->run_meta[i].step) continue;
+      is_taken[k] = true;
+      status = settle(opening, file->path, take_step(opening, file->path, file->step));
     }
   }
-  for (size_t i = 0; i < list.count; i++) free(list.items[i].path);
-  list_free(&list);
+  free(is_taken);
   return status;
 }
 
@@ -111,19 +106,20 @@ static enum tfprof_status collect(struct opening *opening, const struct tensorfl
                                   struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   if (files->profile) {
-    status = take(opening, files->profile, TF_KIND_PROFILE, tf_take_profile);
+    status = take_whole(opening, files->profile, TF_KIND_PROFILE, tf_take_profile);
     opening->model.has_graph = true;
   }
   if (!status && files->graph) {
-    status = take(opening, files->graph, TF_KIND_GRAPH, tf_take_graph);
-    opening->model.has_graph = true;
+    status = take_whole(opening, files->graph, TF_KIND_GRAPH, tf_take_graph);
+    opening->model.has_graph = opening->taken; /* else steps bring theirs */
   }
   if (!status) status = take_steps(opening, files, error);
-  if (!status && files->op_log) status = take(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
+  if (!status && files->op_log) status = take_whole(opening, files->op_log, TF_KIND_OP_LOG, tf_take_op_log);
   if (!status && files->checkpoint) {
-    status = tf_checkpoint_read(&opening->model, files->checkpoint, &opening->checkpoint);
+    status = settle(opening, files->checkpoint,
+                    tf_checkpoint_read(&opening->model, files->checkpoint, &opening->checkpoint));
     /* A profile's own types are what it was written with. */
-    if (!status && !files->profile && !tf_checkpoint_mark(&opening->model, opening->checkpoint))
+    if (!status && opening->checkpoint && !files->profile && !tf_checkpoint_mark(&opening->model, opening->checkpoint))
       status = opening->model.status;
   }
   return status;
@@ -138,9 +134,10 @@ static enum tfprof_status publish(struct opening *opening, uint32_t run_number, 
 
 enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, const struct tensorflow_files *files,
                                    struct tfprof_error *error) {
-  struct opening opening = {.is_complete = true};
+  struct opening opening = {.is_complete = true, .may_lack_files = files->may_lack_files};
   struct profile *profile = NULL;
-  tf_model_init(&opening.model, store, error);
+  struct tfprof_error reason;
+  tf_model_init(&opening.model, store, error ? error : &reason);
   enum tf_kind kind = files->profile          ? TF_KIND_PROFILE
                       : files->run_meta_count ? TF_KIND_RUN_METADATA
                       : files->graph          ? TF_KIND_GRAPH
@@ -148,33 +145,31 @@ enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, con
                                               : TF_KIND_CHECKPOINT;
   const char *path = files->profile          ? files->profile
                      : files->graph          ? files->graph
-                     : files->run_meta_count ? files->run_meta[0].paths
+                     : files->run_meta_count ? files->run_meta[0].path
                      : files->op_log         ? files->op_log
                                              : files->checkpoint;
   enum tfprof_status status = collect(&opening, files, error);
+  if (!status && opening.taken == 0) {
+    status = error_set(error, TFPROF_CORRUPT, "%s", opening.failures.paths[1]);
+  }
   if (!status) status = publish(&opening, run_number, kind, path, &profile);
+  for (size_t i = 0; i + 1 < opening.failures.count && !status; i += 2) {
+    profile_diagnose_once(profile, "error", "unopened_file", "%s could not be opened: %s", opening.failures.paths[i],
+                          opening.failures.paths[i + 1]);
+  }
   if (status && profile) store_drop_profile(store, profile);
+  paths_clear(&opening.failures);
   tf_checkpoint_free(opening.checkpoint);
   tf_model_free(&opening.model);
   return status;
 }
 
-/* ---- one file by itself ---- */
+/* ---- files that are found ---- */
 
-static enum tfprof_status open_profile(struct store *store, uint32_t run, const char *path,
-                                       struct tfprof_error *error) {
-  return tensorflow_open(store, run, &(struct tensorflow_files){.profile = path}, error);
-}
-static enum tfprof_status open_graph(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
-  return tensorflow_open(store, run, &(struct tensorflow_files){.graph = path}, error);
-}
-static enum tfprof_status open_op_log(struct store *store, uint32_t run, const char *path, struct tfprof_error *error) {
-  return tensorflow_open(store, run, &(struct tensorflow_files){.op_log = path}, error);
-}
+static const struct read_format formats_of_kinds[TF_KIND_count];
 
-static enum tfprof_status open_checkpoint(struct store *store, uint32_t run, const char *path,
-                                          struct tfprof_error *error) {
-  return tensorflow_open(store, run, &(struct tensorflow_files){.checkpoint = path}, error);
+static enum tf_kind kind_of(const struct read_file *file) {
+  return (enum tf_kind)(file->format - formats_of_kinds);
 }
 
 /* "run_meta_5" is step 5. */
@@ -186,36 +181,75 @@ static int64_t step_in_name(const char *path) {
   return at < dot && dot - at < 10 && at > 0 && path[at - 1] == '_' ? strtoll(path + at, NULL, 10) : 0;
 }
 
-static enum tfprof_status open_run_metadata(struct store *store, uint32_t run, const char *path,
-                                            struct tfprof_error *error) {
-  struct opening opening = {.is_complete = true};
-  struct profile *profile = NULL;
-  tf_model_init(&opening.model, store, error);
-  enum tfprof_status status = take_step(&opening, path, step_in_name(path));
-  if (!status)
-    status = publish(&opening, run, TF_KIND_RUN_METADATA, path, &profile);
-  if (status && profile) store_drop_profile(store, profile);
-  tf_checkpoint_free(opening.checkpoint);
-  tf_model_free(&opening.model);
+/* Adds a file to those of its kind; a second one takes the place of the first, but for steps. */
+static void add_file(struct tensorflow_files *files, enum tf_kind kind, const char *path, int64_t step) {
+  switch (kind) {
+    case TF_KIND_PROFILE: files->profile = path; break;
+    case TF_KIND_GRAPH: files->graph = path; break;
+    case TF_KIND_RUN_METADATA:
+      files->run_meta[files->run_meta_count++] = (struct tensorflow_run_meta){path, step};
+      break;
+    case TF_KIND_OP_LOG: files->op_log = path; break;
+    case TF_KIND_CHECKPOINT: files->checkpoint = path; break;
+    case TF_KIND_NONE:
+    case TF_KIND_count: break;
+  }
+}
+
+static enum tfprof_status open_found(struct store *store, uint32_t run_number, const struct read_bundle *bundle,
+                                     struct tfprof_error *error) {
+  struct tensorflow_files files = {.run_meta = calloc(bundle->count, sizeof *files.run_meta),
+                                   .may_lack_files = bundle->count > 1};
+  enum tfprof_status status = files.run_meta ? TFPROF_OK : error_no_memory(error);
+  for (size_t i = 0; i < bundle->count && !status; i++) {
+    const char *path = bundle->files[i].path;
+    add_file(&files, kind_of(&bundle->files[i]), path, step_in_name(path));
+  }
+  if (!status) status = tensorflow_open(store, run_number, &files, error);
+  free(files.run_meta);
   return status;
+}
+
+/* Whether another file of steps is of the same one by its name. */
+static bool is_step_repeated(const struct read_file *files, size_t count, size_t step) {
+  for (size_t i = 0; i < count; i++) {
+    bool is_other = i != step && kind_of(&files[i]) == TF_KIND_RUN_METADATA;
+    if (is_other && step_in_name(files[i].path) == step_in_name(files[step].path)) return true;
+  }
+  return false;
+}
+
+/* What lies beside the only graph of a directory is about it: its steps, op log and checkpoint, where there are not
+** several that would be the same part of it. A ProfileProto has all of them. */
+static void claim(const struct read_file *files, size_t count, size_t *owners) {
+  size_t counts[TF_KIND_count] = {0}, first = count;
+  bool *belongs = calloc(count, sizeof *belongs);
+  for (size_t i = 0; i < count; i++) counts[kind_of(&files[i])]++;
+  for (size_t i = 0; i < count && belongs && counts[TF_KIND_GRAPH] == 1 && !counts[TF_KIND_PROFILE]; i++) {
+    enum tf_kind kind = kind_of(&files[i]);
+    belongs[i] = kind == TF_KIND_RUN_METADATA ? !is_step_repeated(files, count, i) : counts[kind] == 1;
+    if (belongs[i] && first == count) first = i;
+    if (belongs[i]) owners[i] = first;
+  }
+  free(belongs);
 }
 
 static const struct read_format formats_of_kinds[TF_KIND_count] = {
     [TF_KIND_PROFILE] = {.name = "tf_profile",
                          .description = "profile of TensorFlow's ProfileContext (ProfileProto)",
-                         .open = open_profile},
+                         .open = open_found},
     [TF_KIND_GRAPH] = {.name = "tf_graph",
                        .description = "TensorFlow graph (GraphDef), binary or text",
-                       .open = open_graph},
+                       .open = open_found},
     [TF_KIND_RUN_METADATA] = {.name = "tf_run_metadata",
                               .description = "TensorFlow RunMetadata, binary or text",
-                              .open = open_run_metadata},
+                              .open = open_found},
     [TF_KIND_OP_LOG] = {.name = "tf_op_log",
                         .description = "OpLogProto of the TensorFlow profiler",
-                        .open = open_op_log},
+                        .open = open_found},
     [TF_KIND_CHECKPOINT] = {.name = "tf_checkpoint",
                             .description = "TensorFlow checkpoint (the .index of V2, or V1)",
-                            .open = open_checkpoint},
+                            .open = open_found},
 };
 
 static struct recognised probe_tensorflow(const char *path, const uint8_t *head, size_t length) {
@@ -223,14 +257,106 @@ static struct recognised probe_tensorflow(const char *path, const uint8_t *head,
   return (struct recognised){kind ? &formats_of_kinds[kind] : NULL, 60};
 }
 
+/* ---- files that are named ---- */
+
+static bool may_be_profile(const uint8_t *head, size_t length) {
+  return length == 0 || tf_may_be(TF_KIND_PROFILE, head, length);
+}
+static bool may_be_graph(const uint8_t *head, size_t length) { return tf_may_be(TF_KIND_GRAPH, head, length); }
+static bool may_be_run_metadata(const uint8_t *head, size_t length) {
+  return length == 0 || tf_may_be(TF_KIND_RUN_METADATA, head, length);
+}
+static bool may_be_op_log(const uint8_t *head, size_t length) {
+  return length == 0 || tf_may_be(TF_KIND_OP_LOG, head, length);
+}
+static bool may_be_checkpoint(const uint8_t *head, size_t length) {
+  (void)head;
+  return length == 0;
+}
+
+/* The options of the classic tfprof. run_meta_path has files parted by commas, one a step, and may come several times;
+** step is the number of the first of them, 0 where it is not given, and goes with the run_meta_path before it or, at
+** the beginning, after it. */
+enum { KEY_PROFILE, KEY_GRAPH, KEY_RUN_META, KEY_STEP, KEY_OP_LOG, KEY_CHECKPOINT, KEY_count };
+#define FILE_KEY(key, kind_of_file, what) \
+  .name = key, .format = &formats_of_kinds[kind_of_file], .content = what
+static const struct read_key keys[KEY_count + 1] = {
+    [KEY_PROFILE] = {FILE_KEY("profile_path", TF_KIND_PROFILE, "a ProfileProto"),
+                     .kind = READ_PATH,
+                     .is_any_alone = true, /* tfprof-capture's profiler writes a trace of a program without a graph */
+                     .may_be = may_be_profile},
+    [KEY_GRAPH] = {FILE_KEY("graph_path", TF_KIND_GRAPH, "a GraphDef"), .kind = READ_PATH, .may_be = may_be_graph},
+    [KEY_RUN_META] = {FILE_KEY("run_meta_path", TF_KIND_RUN_METADATA, "a RunMetadata"),
+                      .kind = READ_PATHS,
+                      .may_be = may_be_run_metadata},
+    [KEY_STEP] = {.name = "step", .kind = READ_NUMBER},
+    [KEY_OP_LOG] = {FILE_KEY("op_log_path", TF_KIND_OP_LOG, "an OpLogProto"),
+                    .kind = READ_PATH,
+                    .may_be = may_be_op_log},
+    [KEY_CHECKPOINT] = {FILE_KEY("checkpoint_path", TF_KIND_CHECKPOINT, "a checkpoint"),
+                        .kind = READ_PATH,
+                        .may_be = may_be_checkpoint,
+                        .find = tf_checkpoint_file},
+};
+
+/* Texts that files of steps are named by, each parted into paths. */
+LIST_NAMED(step_paths, char *);
+
+/* Paths parted by commas, one a step: the first has the number `step`. */
+static bool add_steps(struct tensorflow_files *files, struct step_paths *paths, size_t *room, const char *text,
+                      int64_t step) {
+  for (const char *at = text; *at;) {
+    size_t length = strcspn(at, ",");
+    char **path = length ? list_add(paths) : NULL;
+    if (length && (!path || !(*path = strndup(at, length)))) return false;
+    if (length && !array_reserve(files->run_meta, *room, files->run_meta_count + 1)) return false;
+    if (length) add_file(files, TF_KIND_RUN_METADATA, *path, step++);
+    at += length + (at[length] == ',');
+  }
+  return true;
+}
+
+/* The number of the first step of the paths of option `place`: `step` behind them or, at the beginning, before them. */
+static int64_t first_step(const struct read_option *options, size_t count, size_t place) {
+  int64_t step = 0;
+  for (size_t i = 0; i < count && options[i].key != &keys[KEY_RUN_META]; i++) {
+    if (options[i].key == &keys[KEY_STEP]) step = options[i].number;
+  }
+  for (size_t i = place + 1; i < count && options[i].key != &keys[KEY_RUN_META]; i++) {
+    if (options[i].key == &keys[KEY_STEP]) step = options[i].number;
+  }
+  return step;
+}
+
+static enum tfprof_status open_named(struct store *store, uint32_t run_number, const struct read_option *options,
+                                     size_t count, struct tfprof_error *error) {
+  struct tensorflow_files files = {.run_meta = NULL};
+  struct step_paths paths = {0};
+  size_t room = 0;
+  bool ok = true;
+  for (size_t i = 0; i < count && ok; i++) {
+    const struct read_key *key = options[i].key;
+    if (key == &keys[KEY_RUN_META]) {
+      ok = add_steps(&files, &paths, &room, options[i].text, first_step(options, count, i));
+    } else if (key != &keys[KEY_STEP]) {
+      add_file(&files, kind_of(&(struct read_file){NULL, key->format}), options[i].text, 0);
+    }
+  }
+  bool is_whole = files.graph || files.op_log || files.run_meta_count;
+  enum tfprof_status status = ok ? TFPROF_OK : error_no_memory(error);
+  if (!status && files.profile && is_whole) {
+    status = error_set(error, TFPROF_USAGE,
+                       "profile_path holds graph, steps and op log: it goes with checkpoint_path only");
+  }
+  if (!status) status = tensorflow_open(store, run_number, &files, error);
+  for (size_t i = 0; i < paths.count; i++) free(paths.items[i]);
+  list_free(&paths);
+  free(files.run_meta);
+  return status;
+}
+
 static const struct read_format *const formats[] = {
     &formats_of_kinds[TF_KIND_PROFILE], &formats_of_kinds[TF_KIND_GRAPH],      &formats_of_kinds[TF_KIND_RUN_METADATA],
     &formats_of_kinds[TF_KIND_OP_LOG],  &formats_of_kinds[TF_KIND_CHECKPOINT], NULL};
-const struct reader tensorflow_reader = {.formats = formats, .probe = probe_tensorflow};
-
-enum tf_kind tf_kind_of_format(const struct read_format *format) {
-  for (unsigned kind = TF_KIND_NONE + 1; kind < TF_KIND_count; kind++) {
-    if (format == &formats_of_kinds[kind]) return (enum tf_kind)kind;
-  }
-  return TF_KIND_NONE;
-}
+const struct reader tensorflow_reader = {
+    .formats = formats, .probe = probe_tensorflow, .claim = claim, .keys = keys, .open_named = open_named};

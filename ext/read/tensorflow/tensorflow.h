@@ -7,15 +7,16 @@
 
 extern const struct reader tensorflow_reader;
 
-/* The files of one program, as the options of the classic tfprof name them; NULL: none. A profile holds all but the
-** checkpoint, and cannot be given together with graph, run_meta or op_log. */
+/* The files of one program; NULL: none. A profile holds all but the checkpoint, and cannot be given together with
+** graph, run_meta or op_log. */
 struct tensorflow_files {
   const char *profile, *graph, *op_log, *checkpoint;
   struct tensorflow_run_meta {
-    const char *paths;  /* parted by commas */
-    int64_t first_step; /* the number of the first; the next has the next number */
+    const char *path;
+    int64_t step;
   } *run_meta;
   size_t run_meta_count;
+  bool may_lack_files; /* of several: one that cannot be read is a diagnostic */
 };
 
 /* Adds one profile made of all files to the unpublished run. */

@@ -1,0 +1,167 @@
+/* bundles.c: see bundles.h.
+**
+** Each file is recognised by itself.  Those of one reader that lie in one directory are then shown to the reader
+** together, which knows what its tool writes side by side.
+*/
+#include "read/bundles.h"
+
+#include "read/dump_reader.h"
+#include "read/recognise.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A number of an inode is used again once its file is gone, so the path it was read from must still lead there. */
+struct profile *bundles_find_open(struct store *store, const char *path) {
+  struct stat info, own;
+  const char *location;
+  if (stat(path, &info) != 0) return NULL;
+  struct file_identity file = {path, (uint64_t)info.st_dev, (uint64_t)info.st_ino};
+  struct profile *profile = store_find_file(store, &file, &location);
+  bool is_there = profile && stat(location, &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino;
+  return is_there ? profile : NULL;
+}
+
+/* ---- which files ---- */
+
+static bool is_file(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static bool is_named_as_dump(const char *path) {
+  size_t length = strlen(path);
+  return length > 7 && strcmp(path + length - 7, ".tfprof") == 0;
+}
+
+/* Where a run has dumps, other files are left alone. */
+static bool may_be_dump(const struct read_file *file) {
+  return file->format ? file->format == &dump_read_format : is_named_as_dump(file->path);
+}
+
+/* The files that are not open and may be profiles. */
+static enum tfprof_status choose(struct store *store, const struct path_list *list, bool has_dumps,
+                                 struct file_head *head, struct read_file *files, size_t *count,
+                                 struct tfprof_error *error) {
+  for (size_t i = 0; i < list->count; i++) {
+    if (i % 64 == 0 && store_interrupted(store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
+    const char *path = list->paths[i];
+    if (bundles_find_open(store, path)) continue;
+    bool is_readable = recognise_read(path, head, NULL) == TFPROF_OK;
+    const struct read_format *format = is_readable ? recognise_format(path, head) : NULL;
+    /* A file that says to be a dump and is none has lost its beginning, or has not begun. */
+    bool is_lost = !format && is_readable && head->length && is_named_as_dump(path);
+    if (!format && !is_lost && (is_readable || !is_file(path))) continue; /* no profile */
+    files[*count] = (struct read_file){path, format};
+    has_dumps |= !is_lost && may_be_dump(&files[*count]);
+    ++*count;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < *count; i++) {
+    if (!has_dumps || may_be_dump(&files[i])) files[kept++] = files[i];
+  }
+  *count = kept;
+  return TFPROF_OK;
+}
+
+/* ---- which belong together ---- */
+
+static bool is_of(const struct reader *reader, const struct read_format *format) {
+  for (const struct read_format *const *own = reader->formats; *own; own++) {
+    if (*own == format) return true;
+  }
+  return false;
+}
+
+static bool share_directory(const char *left, const char *right) {
+  const char *left_name = strrchr(left, '/'), *right_name = strrchr(right, '/');
+  size_t length = left_name ? (size_t)(left_name - left) : 0;
+  return length == (right_name ? (size_t)(right_name - right) : 0) && strncmp(left, right, length) == 0;
+}
+
+struct grouping {
+  const struct read_file *files;
+  size_t count;
+  size_t *owners; /* of each file: the first of its bundle */
+  bool *is_shown; /* to the reader */
+  struct read_file *together; /* that are shown at the same time: */
+  size_t *places, *together_owners;
+};
+
+/* Shows the reader those of its files that lie beside file `first`. */
+static void show(struct grouping *grouping, const struct reader *reader, size_t first) {
+  size_t count = 0;
+  for (size_t i = first; i < grouping->count; i++) {
+    const struct read_file *file = &grouping->files[i];
+    bool is_beside = is_of(reader, file->format) && share_directory(file->path, grouping->files[first].path);
+    if (!is_beside) continue;
+    grouping->is_shown[i] = true;
+    grouping->together_owners[count] = count;
+    grouping->places[count] = i;
+    grouping->together[count++] = *file;
+  }
+  reader->claim(grouping->together, count, grouping->together_owners);
+  for (size_t i = 0; i < count; i++) {
+    size_t owner = grouping->together_owners[i];
+    assert(owner <= i && grouping->together_owners[owner] == owner);
+    grouping->owners[grouping->places[i]] = grouping->places[owner];
+  }
+}
+
+static void group(struct grouping *grouping) {
+  for (size_t i = 0; i < grouping->count; i++) grouping->owners[i] = i;
+  for (const struct reader *const *reader = readers; *reader; reader++) {
+    for (size_t i = 0; i < grouping->count && (*reader)->claim; i++) {
+      if (!grouping->is_shown[i] && is_of(*reader, grouping->files[i].format)) show(grouping, *reader, i);
+    }
+  }
+}
+
+/* The files of each bundle one after the other, bundles in the order of their first files. */
+static void gather(const struct grouping *grouping, struct bundle_list *list) {
+  struct read_file *next = list->files;
+  for (size_t i = 0; i < grouping->count; i++) {
+    if (grouping->owners[i] != i) continue;
+    struct read_bundle *bundle = &list->bundles[list->count++];
+    *bundle = (struct read_bundle){next, 0};
+    size_t end = grouping->is_shown[i] ? grouping->count : i + 1; /* no other is beside one that was shown to nobody */
+    for (size_t k = i; k < end; k++) {
+      if (grouping->owners[k] != i) continue;
+      *next++ = grouping->files[k];
+      bundle->count++;
+    }
+  }
+}
+
+void bundles_clear(struct bundle_list *list) {
+  free(list->files);
+  free(list->bundles);
+  *list = (struct bundle_list){NULL, NULL, 0};
+}
+
+enum tfprof_status bundles_choose(struct store *store, const struct path_list *list, bool has_dumps,
+                                  struct bundle_list *chosen, struct tfprof_error *error) {
+  size_t room = list->count + 1;
+  struct file_head *head = malloc(sizeof *head);
+  struct read_file *files = malloc(2 * room * sizeof *files);
+  size_t *numbers = malloc(3 * room * sizeof *numbers);
+  bool *is_shown = calloc(room, sizeof *is_shown);
+  *chosen = (struct bundle_list){malloc(room * sizeof *chosen->files), malloc(room * sizeof *chosen->bundles), 0};
+  bool has_memory = head && files && numbers && is_shown && chosen->files && chosen->bundles;
+  struct grouping grouping = {files, 0, numbers, is_shown, files + room, numbers + room, numbers + 2 * room};
+  enum tfprof_status status = has_memory ? choose(store, list, has_dumps, head, files, &grouping.count, error)
+                                         : error_no_memory(error);
+  if (!status) {
+    group(&grouping);
+    gather(&grouping, chosen);
+  } else {
+    bundles_clear(chosen);
+  }
+  free(head);
+  free(files);
+  free(numbers);
+  free(is_shown);
+  return status;
+}
