@@ -11,6 +11,7 @@ struct opening {
   size_t opened, failed;
   struct tfprof_error first_failure;
   struct path_list failures; /* path, message, path, message, ... */
+  size_t others;             /* directories below the path that have profiles as well, and were left alone */
 };
 
 /* Opens one bundle, whose files are recognised. */

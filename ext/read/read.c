@@ -7,12 +7,15 @@
 ** is open refreshes it and gives the run that has it.  A directory of which single files are open takes over their
 ** runs, so that the files of one recording are one run; a pattern leaves what is open where it is.
 **
+** A directory without a profile may be one that a tool has put directories with profiles into: the newest is opened.
+**
 ** A refresh looks at the paths of all runs again: files that have appeared (a process that started later) are opened,
 ** and one that took the place of another becomes a profile of its own, so that ids never change their meaning.
 */
 #include "read/read.h"
 
 #include "read/clock_alignment.h"
+#include "read/log_directory.h"
 #include "read/opening.h"
 #include "read/recognise.h"
 
@@ -197,6 +200,30 @@ static void drop_replaced(struct store *store, uint32_t run_number) {
   }
 }
 
+/* Where the directory has no profile itself, the newest below it that a tool has put some into is opened. */
+static enum tfprof_status open_below(struct opening *opening, const char *path, const struct path_list *list,
+                                     struct tfprof_error *error) {
+  struct path_list below = {0};
+  char *newest;
+  for (size_t i = 0; i < list->count; i++) {
+    if (bundles_find_open(opening->store, list->paths[i])) return TFPROF_OK;
+  }
+  enum tfprof_status status = log_directory_newest(path, &newest, &opening->others, error);
+  if (status || !newest) return status;
+  status = list_directory(newest, &below, error);
+  if (!status) status = opening_several(opening, &below, error);
+  paths_clear(&below);
+  free(newest);
+  return status;
+}
+
+static enum tfprof_status open_listed(struct opening *opening, const char *path, enum path_kind kind,
+                                      const struct path_list *list, struct tfprof_error *error) {
+  enum tfprof_status status = opening_several(opening, list, error);
+  bool has_none = !status && kind == PATH_DIRECTORY && !opening->opened && !opening->failed;
+  return has_none ? open_below(opening, path, list, error) : status;
+}
+
 /* Makes what was opened visible, with what was not. */
 static void publish(struct opening *opening) {
   store_publish_run(opening->store, opening->run_number);
@@ -206,6 +233,11 @@ static void publish(struct opening *opening) {
   for (size_t i = 0; i + 1 < opening->failures.count && profile; i += 2) {
     profile_diagnose_once(profile, "error", "unopened_file", "%s could not be opened: %s", opening->failures.paths[i],
                           opening->failures.paths[i + 1]);
+  }
+  if (opening->others && opening->opened && profile) {
+    profile_diagnose_once(profile, "info", "older_runs",
+                          "the newest of %zu directories with profiles below %s was opened; each can be, by its path",
+                          opening->others + 1, store_run_path(opening->store, opening->run_number));
   }
 }
 
@@ -223,7 +255,7 @@ static enum tfprof_status look_again(struct store *store, uint32_t run_number, s
   }
   struct tfprof_error reason;
   enum tfprof_status status = list_path(store_run_path(store, run_number), &list, &kind, &reason);
-  if (!status) status = opening_several(opening, &list, &reason);
+  if (!status) status = open_listed(opening, store_run_path(store, run_number), kind, &list, &reason);
   bool is_serious = status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED;
   if (is_serious) {
     store_cancel_run(store, run_number);
@@ -321,7 +353,7 @@ static enum tfprof_status open_new(struct store *store, const char *path, enum p
   opening->store = store;
   enum tfprof_status status = store_add_run(store, path, NULL, &opening->run_number, error);
   if (!status) {
-    status = kind == PATH_FILE ? open_single(opening, path, error) : opening_several(opening, list, error);
+    status = kind == PATH_FILE ? open_single(opening, path, error) : open_listed(opening, path, kind, list, error);
     if (!status && opening->opened == 0 && opening->failed) {
       status = opening->first_failure.status;
       if (error) *error = opening->first_failure;

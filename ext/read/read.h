@@ -63,6 +63,9 @@ struct reader {
   /* Says which of its files in one directory, in the order of their names, are one profile: owners[i], which is i,
   ** becomes the index of the first file of the profile that file i belongs to. NULL: each is one by itself. */
   void (*claim)(const struct read_file *files, size_t count, size_t *owners);
+  /* Patterns of where its files lie below a directory that has no profile itself, such as a log directory of
+  ** TensorBoard; the newest directory that has some is opened. NULL ends; NULL: there are none. */
+  const char *const *below;
   /* The keys of its files, and how those are opened as one profile: all paths are of the formats that their keys want.
   ** NULL: it has none. */
   const struct read_key *keys;
@@ -71,7 +74,8 @@ struct reader {
 };
 extern const struct reader *const readers[]; /* NULL ends */
 
-/* Opens `path`: a file; a directory (every dump in it; other profiles if it has no dump); a glob. *run_number is the
+/* Opens `path`: a file; a directory (every dump in it; other profiles if it has no dump; without any, those of the
+** newest directory below it that a tool has put some into); a glob. *run_number is the
 ** new run, or where all that the path names is open already the run that has it (its first file), refreshed. Fails with
 ** nothing opened when there is no readable profile at all; a file among several that cannot be opened is a diagnostic
 ** of the run's first profile. Errors: not found (with the nearest existing parent), empty file, directory without

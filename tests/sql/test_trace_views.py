@@ -199,6 +199,35 @@ CASES = {
 }
 
 
+def test_log_directory(engine):
+    """Of a log directory of TensorBoard the newest run is opened, with a profile for each rank."""
+    with tempfile.TemporaryDirectory(prefix="tfprof-test-") as logs:
+        for run, when in (("first", 1000), ("third [1]", 3000), ("second", 2000)):
+            os.mkdir(os.path.join(logs, run))
+            for rank in range(2):
+                path = os.path.join(logs, run, f"host_{rank}.170000{rank}.pt.trace.json")
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({"traceEvents": [span("cpu_op", run, 0, 1)], "distributedInfo": {"rank": rank}}, file)
+                os.utime(path, (when, when))
+        with open(os.path.join(logs, "events.out.tfevents"), "wb") as file:
+            file.write(bytes(100))
+        connection = engine()
+        assert connection.values("SELECT tfprof_open('%s')" % logs) == [(1,)]
+        names = connection.values("SELECT rank, format, (SELECT name FROM ops WHERE profile_id = profiles.id) "
+                                  "FROM profiles ORDER BY rank")
+        assert names == [(0, "kineto", "third [1]"), (1, "kineto", "third [1]")], names
+        assert connection.values("SELECT reason, message LIKE 'the newest of 3 directories%' FROM diagnostics "
+                                 "WHERE reason = 'older_runs'") == [("older_runs", 1)]
+        assert connection.values("SELECT tfprof_open('%s')" % logs) == [(1,)]
+        assert connection.values("SELECT tfprof_refresh(), count(*) FROM profiles") == [(0, 2)]
+        assert connection.values("SELECT tfprof_open('%s')" % os.path.join(logs, "second")) == [(2,)]
+        # A directory with profiles of its own is not searched.
+        os.rename(os.path.join(logs, "first", "host_0.1700000.pt.trace.json"), os.path.join(logs, "own.json"))
+        connection = engine()
+        connection.values("SELECT tfprof_open('%s')" % logs)
+        assert connection.values("SELECT name FROM ops") == [("first",)]
+
+
 def test_columns_for_views(engine):
     """What views count by: columns of ops and device_activities against the SQL that they stand for, with several
     profiles open, one of which has no steps."""

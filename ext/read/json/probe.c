@@ -139,4 +139,6 @@ static struct recognised probe_json(const char *path, const uint8_t *head, size_
 }
 
 static const struct read_format *const formats[] = {&read_format_json, &read_format_memory_timeline, NULL};
-const struct reader json_reader = {.formats = formats, .probe = probe_json};
+/* A log directory of TensorBoard has a directory for each run: torch.profiler.tensorboard_trace_handler()'s. */
+static const char *const below_logs[] = {"*/*.pt.trace.json*", NULL};
+const struct reader json_reader = {.formats = formats, .probe = probe_json, .below = below_logs};
