@@ -4,27 +4,31 @@
 ** A forked child inherits all of it but the file and the thread (gate.h).  finish: everything is written, the file
 ** closed in order.  Nothing here ever ends the program; what cannot be done is said (parts.h).
 */
+#include "channel/channel_reader.h"
 #include "channel/thread_names.h"
+#include "governor/limits.h"
 #include "governor/sampling.h"
+#include "host/process_counters.h"
 #include "host/process_identity.h"
 #include "python/guarded_read.h"
 #include "python/python_api.h"
 #include "python/python_calls.h"
 #include "python/python_code.h"
 #include "python/python_frames.h"
+#include "python/python_source.h"
 #include "python/typed_sources.h"
 #include "recorder/clock.h"
 #include "recorder/forks.h"
 #include "recorder/gate.h"
 #include "recorder/parts.h"
 #include "recorder/source.h"
-#include "recording.h"
+#include "recorder/recording.h"
 #include "torch/memory_callbacks.h"
-#include "torch/memory_pools.h"
 #include "torch/module_discovery.h"
 #include "torch/module_facts.h"
 #include "torch/module_rows.h"
 #include "torch/module_sightings.h"
+#include "torch/modules_source.h"
 #include "torch/noted_ranges.h"
 #include "torch/op_callbacks.h"
 #include "torch/profiler_windows.h"
@@ -43,7 +47,6 @@
 enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000 };
 
 static char directory[4096];
-static uint64_t bytes_an_hour; /* 0: no limit */
 static struct sampling_options sampling_asked;
 static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty: it can */
 static bool wants_shapes, wants_stacks, wants_memory;
@@ -55,9 +58,7 @@ static bool start_recording(void) {
   struct process_identity identity;
   struct tfprof_error error;
   process_identity_get(&identity);
-  enum tfprof_status status =
-      recording_begin(directory, &identity.profile, bytes_an_hour, sampling_asked.overhead, &error);
-  if (status == TFPROF_OK) return true;
+  if (recording_begin(directory, &identity.profile, capture_sources, &error) == TFPROF_OK) return true;
   char text[2200];
   error_text(&error, text, sizeof text);
   capture_say(
@@ -66,56 +67,18 @@ static bool start_recording(void) {
   return false;
 }
 
-/* ---- fork. */
-
-static const char *why_not_recorded; /* of GATE_UNRECORDED */
-
-/* What another thread had begun when it was left behind is not gone on with: a recording that was being armed or ended
-** is none in the child.  Nor is there one where PyTorch's lock is not known: callbacks could not be changed there,
-** ever. */
-static void after_fork_in_child(bool is_whole) {
-  int seen = atomic_load(&gate_state);
-  bool has_recorded = seen != GATE_NONE && seen != GATE_INHERITED;
-  struct live_memory live = {0};
-  recording_after_fork_in_child(is_whole && seen == GATE_RECORDING, &live);
-  if (has_recorded || !is_whole) memory_after_fork_in_child(&live);
-  if (!is_whole && capture_parts[PART_MEMORY].state == PART_OK)
-    part_set(PART_MEMORY, PART_DEGRADED, "what was in use when the process was forked is not known");
-  if (!has_recorded) return;
-  capture_session++;
-  thread_records_reset();
-  for (const struct capture_source *const *source = capture_sources; *source; source++)
-    if ((*source)->reset) (*source)->reset();
-  bool has_callbacks = !without_callbacks[0], goes_on = is_armed && (!has_callbacks || torch_lock);
-  if (seen == GATE_ENDED || seen == GATE_UNRECORDED) {
-    memory_disarm();
-  } else if (!goes_on) {
-    memory_disarm();
-    why_not_recorded = is_armed ? "PyTorch's lock of its callbacks was not found"
-                                : "it was forked while the recording of its parent began";
-    atomic_store(&gate_state, GATE_UNRECORDED);
-  } else {
-    if (has_callbacks) sampling_after_fork_in_child();
-    atomic_store(&gate_state, GATE_INHERITED);
-  }
-}
-
-static void say_unrecorded(void) {
-  capture_say("nothing is recorded of process %ld: %s; the program goes on", (long)getpid(), why_not_recorded);
-}
-
 /* ---- All sources. */
 
 static void enter_thread(struct capture_thread *thread) {
-  for (const struct capture_source *const *source = capture_sources; *source; source++)
-    if ((*source)->enter_thread) (*source)->enter_thread(thread);
+  for EACH_SOURCE(source, capture_sources)
+    if (source->enter_thread) source->enter_thread(thread);
 }
 
 static bool arm_sources(void) {
   const struct source_wishes wishes = {wants_shapes, wants_stacks, !without_callbacks[0]};
   bool are_armed = true;
-  for (const struct capture_source *const *source = capture_sources; *source; source++)
-    if ((*source)->arm) are_armed &= (*source)->arm(&wishes);
+  for EACH_SOURCE(source, capture_sources)
+    if (source->arm) are_armed &= source->arm(&wishes);
   return are_armed;
 }
 
@@ -128,9 +91,47 @@ static void disarm_sources(void) {
 
 static bool set_detail_of_sources(enum detail detail) {
   bool is_set = true;
-  for (const struct capture_source *const *source = capture_sources; *source; source++)
-    if ((*source)->set_detail) is_set &= (*source)->set_detail(detail);
+  for EACH_SOURCE(source, capture_sources)
+    if (source->set_detail) is_set &= source->set_detail(detail);
   return is_set;
+}
+
+static void stop_sources(void) {
+  for EACH_SOURCE(source, capture_sources)
+    if (source->stop) source->stop();
+}
+
+/* ---- fork. */
+
+static const char *why_not_recorded; /* of GATE_UNRECORDED */
+
+/* What another thread had begun when it was left behind is not gone on with: a recording that was being armed or ended
+** is none in the child.  Nor is there one where PyTorch's lock is not known: callbacks could not be changed there,
+** ever. */
+static void after_fork_in_child(bool is_whole) {
+  int seen = atomic_load(&gate_state);
+  bool has_recorded = seen != GATE_NONE && seen != GATE_INHERITED;
+  recording_after_fork_in_child(is_whole && seen == GATE_RECORDING);
+  if (!has_recorded && is_whole) return;
+  for EACH_SOURCE(source, capture_sources)
+    if (source->reset) source->reset(is_whole);
+  if (!has_recorded) return;
+  bool has_callbacks = !without_callbacks[0], goes_on = is_armed && (!has_callbacks || torch_lock);
+  if (seen == GATE_ENDED || seen == GATE_UNRECORDED) {
+    stop_sources();
+  } else if (!goes_on) {
+    stop_sources();
+    why_not_recorded = is_armed ? "PyTorch's lock of its callbacks was not found"
+                                : "it was forked while the recording of its parent began";
+    atomic_store(&gate_state, GATE_UNRECORDED);
+  } else {
+    if (has_callbacks) sampling_after_fork_in_child();
+    atomic_store(&gate_state, GATE_INHERITED);
+  }
+}
+
+static void say_unrecorded(void) {
+  capture_say("nothing is recorded of process %ld: %s; the program goes on", (long)getpid(), why_not_recorded);
 }
 
 /* ---- Entry points. They return 1 for yes and 0 for no. */
@@ -234,7 +235,7 @@ static void read_sampling_options(void) {
   if (mode && !strcmp(mode, "none")) sampling_asked.mode = OPS_NONE;
   if (overhead && *overhead) sampling_asked.overhead = strtod(overhead, NULL) / 100;
   if (size && *size) sampling_asked.max_bytes = strtoull(size, NULL, 10);
-  if (rate && *rate && sampling_asked.mode != OPS_ALL) bytes_an_hour = strtoull(rate, NULL, 10);
+  limits_set(rate && *rate && sampling_asked.mode != OPS_ALL ? strtoull(rate, NULL, 10) : 0, sampling_asked.overhead);
   if (!steps || !*steps) return;
   char *end;
   sampling_asked.first_step = sampling_asked.last_step = strtoll(steps, &end, 10);
@@ -252,8 +253,8 @@ int tfprof_capture_load(void) {
   const char *mode = getenv("TFPROF_PYTHON_MODE");
   wants_stacks = !mode || strcmp(mode, "none") != 0;
   wants_memory = is_set("TFPROF_MEMORY", true);
-  for (const struct capture_source *const *source = capture_sources; *source; source++)
-    if ((*source)->locks) forks_add((*source)->locks);
+  for EACH_SOURCE(source, capture_sources)
+    if (source->locks) forks_add(source->locks);
   if (!forks_watch((struct fork_watch){recording_before_fork, recording_after_fork_in_parent, after_fork_in_child}))
     return 0;
   gate_set_child(start_recording, say_unrecorded);
@@ -268,12 +269,12 @@ int tfprof_capture_begin(const char *torch_version) {
   char reason[256];
   process_identity_set_framework(torch_version);
   bool is_memory_found = torch_memory_find(reason, sizeof reason);
-  part_set(PART_MEMORY, wants_memory ? PART_DEGRADED : PART_OFF,
+  part_set(&memory_part, wants_memory ? PART_DEGRADED : PART_OFF,
            !wants_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
-  part_set(PART_SHAPES, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
-  part_set(PART_MODULES, PART_OFF,
+  part_set(&shapes_part, PART_OFF, wants_shapes ? "they were not proved" : "asked with --no-shapes");
+  part_set(&modules_part, PART_OFF,
            wants_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
-  part_set(PART_STACKS, PART_OFF, wants_stacks ? "they were not proved" : "asked with --python=none");
+  part_set(&stacks_part, PART_OFF, wants_stacks ? "they were not proved" : "asked with --python=none");
   if (!guarded_read_begin() || !thread_records_begin(buffer_bytes())) {
     capture_say("nothing is recorded: out of memory or file descriptors; the program goes on");
     return 0;
@@ -287,11 +288,11 @@ int tfprof_capture_begin(const char *torch_version) {
   bool has_lock = torch_lock_find();
   if (!has_lock && torch_layout.has_details)
     snprintf(reason, sizeof reason, "forked processes are not recorded: PyTorch's lock of its callbacks was not found");
-  part_set(PART_OPS, torch_layout.has_details && has_lock ? PART_OK : PART_DEGRADED, reason);
-  if (sampling_asked.mode == OPS_NONE) part_set(PART_OPS, PART_OFF, "asked with --ops=none");
-  part_set(PART_STEPS, PART_OK, "");
-  part_set(PART_COUNTERS, PART_OK, "");
-  part_set(PART_CLOCK, PART_OK, clock_source());
+  part_set(&ops_part, torch_layout.has_details && has_lock ? PART_OK : PART_DEGRADED, reason);
+  if (sampling_asked.mode == OPS_NONE) part_set(&ops_part, PART_OFF, "asked with --ops=none");
+  part_set(&steps_part, PART_OK, "");
+  part_set(&counters_part, PART_OK, "");
+  part_set(&clock_part, PART_OK, clock_source());
   return 1;
 }
 
@@ -303,18 +304,18 @@ int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
                 without_callbacks);
     return 0;
   }
-  char text[sizeof capture_parts[0].reason];
+  char text[sizeof ops_part.reason];
   snprintf(text, sizeof text, "torch.profiler records three steps in fifty: %.180s", without_callbacks);
-  part_set(PART_OPS, PART_DEGRADED, text);
+  part_set(&ops_part, PART_DEGRADED, text);
   static const char missing[] = "not recorded through torch.profiler";
-  part_set(PART_SHAPES, PART_OFF, missing);
-  part_set(PART_STACKS, PART_OFF, missing);
-  part_set(PART_MODULES, PART_OFF, missing);
-  part_set(PART_MEMORY, PART_OFF, missing);
-  part_set(PART_STEPS, PART_OK, "");
-  part_set(PART_COUNTERS, PART_OK, "");
+  part_set(&shapes_part, PART_OFF, missing);
+  part_set(&stacks_part, PART_OFF, missing);
+  part_set(&modules_part, PART_OFF, missing);
+  part_set(&memory_part, PART_OFF, missing);
+  part_set(&steps_part, PART_OK, "");
+  part_set(&counters_part, PART_OK, "");
   clock_is_counter = false; /* the profiler's times are nanoseconds */
-  part_set(PART_CLOCK, PART_OK, "clock_gettime");
+  part_set(&clock_part, PART_OK, "clock_gettime");
   return 1;
 }
 
@@ -329,7 +330,7 @@ int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count) {
   char reason[256];
   if (!wants_shapes) return 0;
   bool is_proved = torch_inputs_prove_tensors(samples, count, reason, sizeof reason);
-  if (!is_proved) part_set(PART_SHAPES, PART_OFF, reason);
+  if (!is_proved) part_set(&shapes_part, PART_OFF, reason);
   return is_proved;
 }
 
@@ -340,7 +341,7 @@ int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b) {
 int tfprof_capture_prove_inputs(void) {
   char reason[256] = "";
   bool is_proved = torch_inputs_prove_ops(reason, sizeof reason);
-  part_set(PART_SHAPES, is_proved ? PART_OK : PART_OFF, reason);
+  part_set(&shapes_part, is_proved ? PART_OK : PART_OFF, reason);
   return is_proved;
 }
 
@@ -353,7 +354,7 @@ int tfprof_capture_watch_memory(void) {
 int tfprof_capture_prove_memory(const void *address, int64_t bytes) {
   char reason[256] = "";
   bool is_proved = memory_prove((uintptr_t)address, bytes, reason, sizeof reason);
-  part_set(PART_MEMORY, is_proved ? PART_OK : PART_DEGRADED, reason);
+  part_set(&memory_part, is_proved ? PART_OK : PART_DEGRADED, reason);
   return is_proved;
 }
 
@@ -361,7 +362,7 @@ int tfprof_capture_find_python(unsigned version) {
   char reason[256];
   if (!guarded_read_begin()) return 0;
   if (python_find(version, reason, sizeof reason) && python_watch_code(reason, sizeof reason)) return 1;
-  part_set(PART_STACKS, PART_OFF, reason);
+  part_set(&stacks_part, PART_OFF, reason);
   return 0;
 }
 
@@ -373,7 +374,7 @@ int tfprof_capture_code_died(const void *code) { return python_code_died(code); 
 
 void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
   python_believe(is_proved);
-  part_set(PART_STACKS, is_proved ? PART_OK : PART_OFF, reason);
+  part_set(&stacks_part, is_proved ? PART_OK : PART_OFF, reason);
 }
 
 void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }
@@ -392,9 +393,9 @@ int tfprof_capture_profile_thread(void) { return python_calls_profile_thread(); 
 
 void tfprof_capture_no_calls(const char *reason) {
   char text[200];
-  if (capture_parts[PART_STACKS].state == PART_OFF) return; /* the reason is there already */
+  if (stacks_part.state == PART_OFF) return; /* the reason is there already */
   snprintf(text, sizeof text, "calls are not recorded: %s", reason);
-  part_set(PART_STACKS, PART_DEGRADED, text);
+  part_set(&stacks_part, PART_DEGRADED, text);
 }
 
 int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, void *lazy_class,
@@ -414,7 +415,7 @@ unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, uns
 void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *reason) {
   if (!is_proved) python_module_code = 0;
   python_tells_calls = is_proved && tells_calls;
-  part_set(PART_MODULES, is_proved ? PART_OK : PART_OFF, reason);
+  part_set(&modules_part, is_proved ? PART_OK : PART_OFF, reason);
 }
 
 int tfprof_capture_begin_looking(void) { return module_discovery_begin_looking(); }
@@ -522,20 +523,24 @@ void tfprof_capture_finish(void) {
   if (!gate_move(GATE_RECORDING, GATE_ENDED)) return;
   sampling_end();
   disarm_sources();
-  for (const struct capture_source *const *source = capture_sources; *source; source++)
-    if ((*source)->stop) (*source)->stop();
+  stop_sources();
   struct process_identity identity;
   process_identity_get(&identity); /* the rank may have become known since */
-  recording_finish(&identity, FINISH_TIMEOUT_MS);
+  recording_finish(&identity.profile, FINISH_TIMEOUT_MS);
 }
 
 const char *tfprof_capture_path(void) { return recording_path(); }
 
 const char *tfprof_capture_part(int number) {
-  static char text[sizeof capture_parts[0].reason + 32];
-  if (number < 0 || number >= PART_COUNT) return NULL;
-  part_text(number, text, sizeof text);
-  return text;
+  static char text[PART_TEXT_MAXIMUM];
+  for EACH_SOURCE(source, capture_sources) {
+    for (unsigned i = 0; source->parts && source->parts[i]; i++) {
+      if (number--) continue;
+      part_text(source->parts[i], text, sizeof text);
+      return text;
+    }
+  }
+  return NULL;
 }
 
 __attribute__((destructor)) static void library_unloaded(void) { tfprof_capture_finish(); }

@@ -1,11 +1,17 @@
 /* sources.c: all sources, in their order (see recorder/source.h): who has the lock of one takes only those of the ones
-** behind it. */
-#include "governor/sampling.h"
+** behind it, and what the writer thread does for one may rest on what it has done for those before it.
+*/
+#include "channel/channel_reader.h"
+#include "governor/limits.h"
+#include "host/process_counters.h"
+#include "host/process_identity.h"
 #include "python/python_source.h"
 #include "recorder/source.h"
 #include "torch/memory_callbacks.h"
-#include "torch/module_sightings.h"
+#include "torch/modules_source.h"
 #include "torch/op_callbacks.h"
 
-const struct capture_source *const capture_sources[] = {&governor_source, &ops_source,    &memory_source,
-                                                        &modules_source,  &python_source, NULL};
+const struct capture_source *const capture_sources[] = {
+    &channels_source, &identity_source, &counters_source, &governor_source, &ops_source,
+    &memory_source,   &modules_source,  &python_source,   NULL,
+};

@@ -1,6 +1,6 @@
 /* test_capture_costs.c: what the writer thread takes from the program (writer_costs.h), which processors are free for
 ** it (host_processors.h), told from files that are made up, and when it wakes (pulse.h). */
-#include "governor/pulse.h"
+#include "recorder/pulse.h"
 #include "host/host_processors.h"
 #include "scratch.h"
 #include "stopping_check.h"

@@ -6,7 +6,7 @@
 #include "governor/sampling.h"
 #include "python/guarded_read.h"
 #include "recorder/forks.h"
-#include "recording.h"
+#include "recorder/recording.h"
 #include "torch/memory_callbacks.h"
 #include "torch/memory_pools.h"
 

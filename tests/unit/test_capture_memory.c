@@ -4,7 +4,7 @@
 #include "fake_torch.h"
 
 #include "python/python_frames.h"
-#include "recording.h"
+#include "recorder/recording.h"
 #include "torch/memory_callbacks.h"
 #include "torch/op_callbacks.h"
 

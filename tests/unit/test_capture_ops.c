@@ -4,7 +4,7 @@
 #include "fake_torch.h"
 
 #include "recorder/clock.h"
-#include "recording.h"
+#include "recorder/recording.h"
 
 #include <sys/wait.h>
 

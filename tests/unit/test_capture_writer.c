@@ -5,7 +5,7 @@
 #include "fake_torch.h"
 
 #include "host/process_identity.h"
-#include "recording.h"
+#include "recorder/recording.h"
 #include "torch/module_rows.h"
 
 #include <sys/prctl.h>
@@ -53,7 +53,7 @@ static __attribute__((noinline)) void finish_without_waiting(void) {
   process_identity_get(&identity);
   snprintf(identity.host, sizeof identity.host, "the last host");
   recording_before_fork();
-  recording_finish(&identity, TIMEOUT_MS);
+  recording_finish(&identity.profile, TIMEOUT_MS);
   memset(&identity, 'x', sizeof identity); /* as whatever is called next does with this stack */
   __asm__ volatile("" : : "r"(&identity) : "memory");
 }

@@ -8,6 +8,8 @@
 #ifndef TFPROF_CAPTURE_INTERN_H
 #define TFPROF_CAPTURE_INTERN_H
 
+#include "recorder/hash.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,36 +32,6 @@ struct intern_table {
   uint32_t mask, used;
   uint32_t last_id;
 };
-
-static inline uint64_t intern_mix(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-  return hash ^ hash >> 32;
-}
-
-/* Whole words, in two chains that the processor runs at the same time. */
-static inline uint64_t intern_hash_words(const uint64_t *words, size_t count) {
-  uint64_t even = 0x9e3779b97f4a7c15u ^ count, odd = 0xc2b2ae3d27d4eb4fu;
-  for (; count >= 2; count -= 2, words += 2) {
-    even = intern_mix(even, words[0]);
-    odd = intern_mix(odd, words[1]);
-  }
-  if (count) even = intern_mix(even, words[0]);
-  return intern_mix(even, odd);
-}
-
-/* Any bytes, 8 at a time. */
-static inline uint64_t intern_hash(const void *bytes, size_t length) {
-  const uint8_t *cursor = bytes;
-  uint64_t hash = 0x9e3779b97f4a7c15u ^ length, word = 0;
-  for (; length >= 8; length -= 8, cursor += 8) {
-    memcpy(&word, cursor, 8);
-    hash = intern_mix(hash, word);
-  }
-  if (!length) return hash;
-  word = 0;
-  memcpy(&word, cursor, length);
-  return intern_mix(hash, word);
-}
 
 static inline uint32_t intern_place(uint64_t key) { return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32); }
 

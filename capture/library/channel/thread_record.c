@@ -214,7 +214,7 @@ uint32_t thread_intern_inputs(struct capture_thread *thread, uint64_t hash, cons
 
 uint32_t thread_intern_schema(struct capture_thread *thread, uint64_t key, const char *text) {
   uint32_t length = (uint32_t)strnlen(text, NAME_MAXIMUM);
-  uint32_t id = thread_intern_name(thread, intern_hash(text, length), text, length);
+  uint32_t id = thread_intern_name(thread, hash_bytes(text, length), text, length);
   struct intern_slot *slot = id ? intern_add(&thread->schemas, &thread->arena, key, 0) : NULL;
   if (slot) slot->id = id; /* if the arena is full the next new name empties it */
   return id;
@@ -229,7 +229,7 @@ void thread_forget_modules(struct capture_thread *thread) {
 uint32_t thread_intern_node(struct capture_thread *thread, uint32_t parent, uint32_t code, uint32_t offset,
                             uint32_t module) {
   const uint32_t place[4] = {parent, code, offset, module};
-  uint64_t hash = intern_hash(place, sizeof place);
+  uint64_t hash = hash_bytes(place, sizeof place);
   struct intern_slot *slot = intern_find_bytes(&thread->nodes, &thread->arena, hash, place, sizeof place);
   if (slot) return slot->id;
   struct node_item *item = thread_reserve(thread, sizeof *item);

@@ -29,7 +29,9 @@ enum item_kind {
   ITEM_MEMORY, /* struct memory_item; id is the stack's node */
   ITEM_OUT_OF_MEMORY, /* the same; bytes that there were not */
   ITEM_MEMORY_BRIEF, /* struct memory_brief; id is how many bytes were given, 0: taken back */
+  ITEM_KINDS
 };
+enum { ITEMS_WITH_TIME = 1 << ITEM_OP | 1 << ITEM_MEMORY | 1 << ITEM_OUT_OF_MEMORY | 1 << ITEM_MEMORY_BRIEF };
 
 struct item {
   uint8_t kind;

@@ -315,8 +315,3 @@ bool sampling_lacks_steps(uint64_t *steps, uint64_t *recorded) {
   pthread_mutex_unlock(&sampling_lock);
   return !is_chosen && *steps >= MANY_STEPS && *recorded < ENOUGH_STEPS;
 }
-
-const struct capture_source governor_source = {
-    .name = "governor",
-    .locks = (const struct fork_lock[]){{.lock = &sampling_lock}, {0}},
-};

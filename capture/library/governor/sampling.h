@@ -15,9 +15,6 @@
 
 #include <pthread.h>
 
-/* Its lock comes before those of all others, which set_detail may take. */
-extern const struct capture_source governor_source;
-
 /* Before sampling_begin: what an op and a change of memory take, in nanoseconds; 0: what is usual. */
 void sampling_set_costs(double of_op, double of_memory);
 /* `set_detail` is called under the lock, at the end of a step; false: it stays as it was. */

@@ -1,8 +1,6 @@
 /* process_counters.c: getrusage and two files of /proc (see process_counters.h). */
 #include "process_counters.h"
 
-#include "recorder/clock.h"
-#include "recorder/dump_ids.h"
 #include "small_file.h"
 
 #include <stdio.h>
@@ -20,32 +18,33 @@ static const struct row_column columns[COUNTER_COLUMNS] = {
     {DUMP_counters_value, DUMP_UNORDERED, true, false},
 };
 
-bool process_counters_begin(struct process_counters *counters) {
-  memset(counters, 0, sizeof *counters);
-  return row_buffer_begin(&counters->rows, DUMP_TABLE_counters, columns, COUNTER_COLUMNS, 64);
-}
+static const struct table_form form = TABLE_FORM(counters, TABLE_CONTEXT, "values of counters", columns, 64);
 
-void process_counters_end(struct process_counters *counters) { row_buffer_end(&counters->rows); }
+static struct row_buffer rows;
+static struct host_processors host;
+static uint64_t last_ns;
+static double last_cpu;
+
+const struct host_processors *process_counters_host(void) { return &host; }
 
 struct measurement {
-  struct process_counters *counters;
-  struct dump_writer *writer;
+  struct recorder *recorder;
   int64_t time_ns;
 };
 
 static void add(const struct measurement *now, const char *name, const char *unit, double value) {
-  struct row_buffer *rows = &now->counters->rows;
-  uint32_t row = row_add(rows);
+  struct dump_writer *writer = now->recorder->writer;
+  uint32_t row = row_add(&rows);
   if (row == UINT32_MAX) return;
-  row_set(rows, row, COUNTER_NAME, dump_writer_string(now->writer, name, strlen(name)));
-  row_set(rows, row, COUNTER_UNIT, dump_writer_string(now->writer, unit, strlen(unit)));
-  row_set(rows, row, COUNTER_TIME, now->time_ns);
-  row_set_real(rows, row, COUNTER_VALUE, value);
+  row_set(&rows, row, COUNTER_NAME, dump_writer_string(writer, name, strlen(name)));
+  row_set(&rows, row, COUNTER_UNIT, dump_writer_string(writer, unit, strlen(unit)));
+  row_set(&rows, row, COUNTER_TIME, now->time_ns);
+  row_set_real(&rows, row, COUNTER_VALUE, value);
 }
 
-void process_counters_add(struct process_counters *counters, struct dump_writer *writer, int64_t time_ns,
-                          const char *name, const char *unit, double value) {
-  const struct measurement now = {counters, writer, time_ns};
+void process_counters_add(struct recorder *recorder, int64_t time_ns, const char *name, const char *unit,
+                          double value) {
+  const struct measurement now = {recorder, time_ns};
   add(&now, name, unit, value);
 }
 
@@ -55,8 +54,8 @@ static void measure_usage(const struct measurement *now, double elapsed) {
   struct rusage usage;
   if (getrusage(RUSAGE_SELF, &usage)) return;
   double user = seconds(usage.ru_utime), kernel = seconds(usage.ru_stime);
-  if (elapsed > 0) add(now, "process_cpu", "ratio", (user + kernel - now->counters->last_cpu) / elapsed);
-  now->counters->last_cpu = user + kernel;
+  if (elapsed > 0) add(now, "process_cpu", "ratio", (user + kernel - last_cpu) / elapsed);
+  last_cpu = user + kernel;
   add(now, "process_cpu_user_s", "s", user);
   add(now, "process_cpu_system_s", "s", kernel);
   add(now, "process_major_faults", "count", (double)usage.ru_majflt);
@@ -94,20 +93,39 @@ double process_age_ns(void) {
   return age > 0 ? age * 1e9 : 0;
 }
 
-static void measure_host(const struct measurement *now, const struct host_processors *host) {
+static void measure_host(const struct measurement *now) {
   char text[4096];
-  if (host->busy >= 0) add(now, "host_cpu", "ratio", host->busy);
+  if (host.busy >= 0) add(now, "host_cpu", "ratio", host.busy);
   const char *available = small_file_read("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
   if (available) add(now, "host_available_bytes", "bytes", strtod(available + 13, NULL) * 1024);
 }
 
-void process_counters_measure(struct process_counters *counters, const struct host_processors *host,
-                              struct dump_writer *writer) {
+/* Those over a time need a tick before. */
+static void counters_tick(struct recorder *recorder, const struct clock_reading *reading, bool is_end) {
   uint64_t time_ns = clock_monotonic_ns();
-  double elapsed = counters->last_ns ? (double)(time_ns - counters->last_ns) * 1e-9 : 0;
-  struct measurement now = {counters, writer, (int64_t)time_ns};
+  double elapsed = last_ns ? (double)(time_ns - last_ns) * 1e-9 : 0;
+  const struct measurement now = {recorder, (int64_t)time_ns};
+  (void)reading;
+  (void)is_end;
+  host_processors_read(&host, time_ns);
   measure_usage(&now, elapsed);
   measure_status(&now);
-  measure_host(&now, host);
-  counters->last_ns = time_ns;
+  measure_host(&now);
+  last_ns = time_ns;
 }
+
+static bool counters_open(struct recorder *recorder) {
+  host_processors_begin(&host, "");
+  last_ns = 0;
+  last_cpu = 0;
+  return row_tables_add(&recorder->tables, &rows, &form);
+}
+
+struct capture_part counters_part = {.name = "counters"};
+
+const struct capture_source counters_source = {
+    .name = "counters",
+    .parts = (struct capture_part *const[]){&counters_part, NULL},
+    .open = counters_open,
+    .tick = counters_tick,
+};

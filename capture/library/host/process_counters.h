@@ -15,22 +15,16 @@
 #define TFPROF_CAPTURE_PROCESS_COUNTERS_H
 
 #include "host_processors.h"
-#include "recorder/row_buffer.h"
+#include "recorder/parts.h"
+#include "recorder/recorder.h"
 
-struct process_counters {
-  struct row_buffer rows;
-  uint64_t last_ns;
-  double last_cpu;
-};
+extern const struct capture_source counters_source;
+extern struct capture_part counters_part;
 
-bool process_counters_begin(struct process_counters *counters);
-void process_counters_end(struct process_counters *counters);
-/* Adds a row for each counter that can be read; those over a time need a call before. `host` has just been read. */
-void process_counters_measure(struct process_counters *counters, const struct host_processors *host,
-                              struct dump_writer *writer);
+/* How busy the host is, as it was measured last. On the writer thread. */
+const struct host_processors *process_counters_host(void);
 /* One value measured elsewhere. */
-void process_counters_add(struct process_counters *counters, struct dump_writer *writer, int64_t time_ns,
-                          const char *name, const char *unit, double value);
+void process_counters_add(struct recorder *recorder, int64_t time_ns, const char *name, const char *unit, double value);
 /* How long ago the process began; 0: this cannot be told. */
 double process_age_ns(void);
 

@@ -2,6 +2,7 @@
 #include "process_identity.h"
 
 #include "recorder/command_line.h"
+#include "recorder/recorder.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -36,12 +37,17 @@ static void set_told_rank(struct dump_profile *profile) {
   profile->world_size = (uint32_t)told;
 }
 
-bool process_identity_take_rank(struct dump_profile *profile) {
-  if (!atomic_exchange(&is_changed, false)) return false;
-  *profile = (struct dump_profile){.rank = -1};
-  set_told_rank(profile);
-  return true;
+static void identity_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
+  (void)now;
+  (void)is_end;
+  if (!atomic_exchange(&is_changed, false)) return;
+  struct dump_profile news = {.rank = -1};
+  struct tfprof_error error;
+  set_told_rank(&news);
+  if (dump_writer_profile(recorder->writer, &news, &error) != TFPROF_OK) recorder_complain(recorder, &error);
 }
+
+const struct capture_source identity_source = {.name = "identity", .tick = identity_tick};
 
 bool process_identity_is_rank(int *rank) {
   uint64_t known = atomic_load_explicit(&told_rank, memory_order_relaxed);

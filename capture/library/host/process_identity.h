@@ -11,6 +11,7 @@
 #define TFPROF_CAPTURE_PROCESS_IDENTITY_H
 
 #include "dump/writer.h"
+#include "recorder/source.h"
 
 #include <stdbool.h>
 
@@ -26,9 +27,9 @@ void process_identity_set_framework(const char *version);
 const char *process_identity_framework(void);
 /* What torch.distributed says. */
 void process_identity_set_rank(int rank, int world_size);
-/* The rank, if it was told since the last call; false: it was not. For the writer thread, which must not look into the
-** environment: the program may be changing it. */
-bool process_identity_take_rank(struct dump_profile *profile);
+/* Writes the rank when it has been told: the writer thread must not look into the environment, for the program may be
+** changing it. */
+extern const struct capture_source identity_source;
 /* Whether the process is one of several ranks, as far as was told or found in process_identity_get; and which. */
 bool process_identity_is_rank(int *rank);
 /* On which it rests which steps are recorded (sampling_levels.h). */

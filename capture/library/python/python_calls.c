@@ -20,7 +20,7 @@ static uint32_t name_of_code(struct capture_thread *thread, const uint8_t *code)
   if (!python_copy_code(python_read_here, code, thread->scratch, SCRATCH_SIZE, &copy)) return 0;
   const char *text = (const char *)copy.bytes + copy.file_length;
   uint32_t length = copy.function_length;
-  uint32_t name = thread_intern_name(thread, intern_hash(text, length), text, length);
+  uint32_t name = thread_intern_name(thread, hash_bytes(text, length), text, length);
   if (forgets != thread->changes.forgets) return 0;
   slot = intern_find(&thread->codes, (uintptr_t)code, NULL);
   if (slot) slot->data = name;

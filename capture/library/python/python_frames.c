@@ -30,7 +30,7 @@ static inline uint32_t frame_node(struct capture_thread *thread, uint32_t parent
                    frame->instruction * 0xc2b2ae3d27d4eb4fu + frame->module * 0x165667b19e3779f9u +
                    frame->type * 0xd6e8feb86659fd93u;
   if (recent && recent->place == place && recent->parent == parent && recent->node) return recent->node;
-  struct recent_node *set = thread->recent_nodes[intern_mix(place, parent) % NODE_SETS];
+  struct recent_node *set = thread->recent_nodes[hash_mix(place, parent) % NODE_SETS];
   _Static_assert(NODE_WAYS == 4, "all ways are looked at");
   struct recent_node *found = set;
   for (unsigned way = 1; way < NODE_WAYS; way++)

@@ -1,14 +1,15 @@
 /* python_samples.c: see python_samples.h. */
 #include "python_samples.h"
 
+#include "channel/thread_rows.h"
 #include "governor/sampling.h"
 #include "guarded_read.h"
 #include "python_calls.h"
 #include "python_code.h"
 #include "python_frames.h"
 #include "recorder/clock.h"
-#include "recorder/dump_ids.h"
 #include "recorder/gate.h"
+#include "recorder/live_memory.h"
 #include "stack_rows.h"
 
 #include <dlfcn.h>
@@ -30,22 +31,27 @@ enum {
   CODES_MAXIMUM = 1 << 16,
 };
 
-bool python_samples_begin(struct python_samples *samples) {
-  memset(samples, 0, sizeof *samples);
-  return row_buffer_begin(&samples->rows, DUMP_TABLE_python_samples, columns, SAMPLE_COLUMNS, 256);
+static const struct table_form samples_form =
+    TABLE_FORM(python_samples, TABLE_ROWS, "samples of Python", columns, 256);
+
+static struct row_buffer rows;
+static struct live_memory codes; /* address of a code object to its copy (struct code_copy *) */
+static uint64_t deaths_seen;     /* python_code.h */
+static uint64_t covered_ns;      /* until then the looks so far stand for the time; 0: no ops were recorded */
+
+bool python_samples_open(struct recorder *recorder) {
+  codes = (struct live_memory){0};
+  deaths_seen = covered_ns = 0;
+  return row_tables_add(&recorder->tables, &rows, &samples_form);
 }
 
-static void forget_codes(struct python_samples *samples) {
-  for (size_t i = 0; samples->codes.pieces && i <= samples->codes.mask; i++)
-    if (samples->codes.pieces[i].address) code_copy_free((struct code_copy *)(intptr_t)samples->codes.pieces[i].bytes);
-  live_memory_end(&samples->codes);
+static void forget_codes(void) {
+  for (size_t i = 0; codes.pieces && i <= codes.mask; i++)
+    if (codes.pieces[i].address) code_copy_free((struct code_copy *)(intptr_t)codes.pieces[i].bytes);
+  live_memory_end(&codes);
 }
 
-void python_samples_end(struct python_samples *samples) {
-  forget_codes(samples);
-  row_buffer_end(&samples->rows);
-  memset(samples, 0, sizeof *samples);
-}
+void python_samples_close(void) { forget_codes(); }
 
 /* ---- Reading what another thread may be changing. */
 
@@ -128,13 +134,13 @@ static unsigned copy_stack(uintptr_t state, struct place *stack, unsigned room) 
 
 /* ---- Code objects. */
 
-static struct code_copy *find_code(struct python_samples *samples, uintptr_t address) {
-  int64_t copy = live_memory_take(&samples->codes, address, NULL);
-  if (copy) live_memory_put(&samples->codes, address, copy, 0);
+static struct code_copy *find_code(uintptr_t address) {
+  int64_t copy = live_memory_take(&codes, address, NULL);
+  if (copy) live_memory_put(&codes, address, copy, 0);
   return (struct code_copy *)(intptr_t)copy;
 }
 
-static struct code_copy *copy_code(struct python_samples *samples, const struct sample_rows *rows, uintptr_t address) {
+static struct code_copy *copy_code(struct recorder *recorder, uintptr_t address) {
   static struct {
     struct code_item item;
     uint8_t bytes[SCRATCH_SIZE];
@@ -147,34 +153,34 @@ static struct code_copy *copy_code(struct python_samples *samples, const struct 
                                    .file_length = code.file_length,
                                    .function_length = code.function_length,
                                    .table_length = code.table_length};
-  struct code_copy *copy = code_copy_make(rows->writer, &buffer.item);
-  if (copy) live_memory_put(&samples->codes, address, (int64_t)(intptr_t)copy, 0);
+  struct code_copy *copy = code_copy_make(recorder, &buffer.item);
+  if (copy) live_memory_put(&codes, address, (int64_t)(intptr_t)copy, 0);
   return copy;
 }
 
 /* What was copied of those that died meanwhile is forgotten. */
-static void notice_deaths(struct python_samples *samples) {
+static void notice_deaths(void) {
   uintptr_t code;
-  while (python_code_next_death(&samples->deaths_seen, &code)) {
-    if (!code) forget_codes(samples);
-    code_copy_free((struct code_copy *)(intptr_t)(code ? live_memory_take(&samples->codes, code, NULL) : 0));
+  while (python_code_next_death(&deaths_seen, &code)) {
+    if (!code) forget_codes();
+    code_copy_free((struct code_copy *)(intptr_t)(code ? live_memory_take(&codes, code, NULL) : 0));
   }
-  if (samples->codes.count > CODES_MAXIMUM) forget_codes(samples);
+  if (codes.count > CODES_MAXIMUM) forget_codes();
 }
 
 /* The row of the trace; -1: it cannot be told. */
-static int64_t trace_of(struct python_samples *samples, const struct sample_rows *rows, const struct place *stack,
+static int64_t trace_of(struct recorder *recorder, const struct place *stack,
                         unsigned depth) {
   int64_t trace = -1;
   for (unsigned i = 0; i < depth; i++)
-    if (!find_code(samples, stack[i].code) && !copy_code(samples, rows, stack[i].code)) return -1;
-  uint64_t deaths = samples->deaths_seen;
-  notice_deaths(samples);
-  if (deaths != samples->deaths_seen) return -1; /* one of them may have been copied while it died */
+    if (!find_code(stack[i].code) && !copy_code(recorder, stack[i].code)) return -1;
+  uint64_t deaths = deaths_seen;
+  notice_deaths();
+  if (deaths != deaths_seen) return -1; /* one of them may have been copied while it died */
   while (depth--) {
-    const struct code_copy *code = find_code(samples, stack[depth].code);
+    const struct code_copy *code = find_code(stack[depth].code);
     uint32_t offset = python_code_offset(stack[depth].code, stack[depth].instruction);
-    trace = code ? stack_trace_row(rows->stacks, rows->writer, trace, code, offset) : -1;
+    trace = code ? stack_trace_row(recorder, trace, code, offset) : -1;
     if (trace < 0) return -1;
   }
   return trace;
@@ -194,41 +200,42 @@ static bool runs_backward_elsewhere(unsigned count, const struct capture_thread 
   return false;
 }
 
-static void sample(struct python_samples *samples, const struct sample_rows *rows, const struct capture_thread *thread,
+static void sample(struct recorder *recorder, const struct capture_thread *thread,
                    unsigned count, int64_t now, int64_t period) {
   static struct place stack[STACK_MAXIMUM];
   bool is_backward;
   if (thread_runs_op(thread, &is_backward) || runs_backward_elsewhere(count, thread)) return;
   unsigned depth = copy_stack((uintptr_t)thread->python_state, stack, STACK_MAXIMUM);
   if (!depth || thread_runs_op(thread, &is_backward)) return;
-  int64_t trace = trace_of(samples, rows, stack, depth), its_row = thread_rows_of(rows->threads, thread);
-  uint32_t row = trace < 0 || its_row < 0 ? UINT32_MAX : row_add(&samples->rows);
+  int64_t trace = trace_of(recorder, stack, depth), its_row = thread_row(recorder, thread);
+  uint32_t row = trace < 0 || its_row < 0 ? UINT32_MAX : row_add(&rows);
   if (row == UINT32_MAX) return;
-  row_put(&samples->rows, row, SAMPLE_THREAD, its_row);
-  row_put(&samples->rows, row, SAMPLE_TIME, now);
-  row_put(&samples->rows, row, SAMPLE_PERIOD, period);
-  row_put(&samples->rows, row, SAMPLE_TRACE, trace);
+  row_put(&rows, row, SAMPLE_THREAD, its_row);
+  row_put(&rows, row, SAMPLE_TIME, now);
+  row_put(&rows, row, SAMPLE_PERIOD, period);
+  row_put(&rows, row, SAMPLE_TRACE, trace);
 }
 
-bool python_samples_take(struct python_samples *samples, const struct sample_rows *rows, const struct pulse *pulse) {
+void python_samples_take(struct recorder *recorder, const struct pulse *pulse) {
   if (!python_layout.version || !gate_wants_full()) {
-    samples->covered_ns = 0;
-    return false;
+    covered_ns = 0;
+    return;
   }
-  if (pulse->begin_ns < samples->covered_ns) return false;
+  if (pulse->begin_ns < covered_ns) return;
+  double begin_ns = clock_thread_ns();
   /* It stands for the slots since the last look, where it comes late, too; of several looks the first for its own. */
   uint64_t now = clock_monotonic_ns(), slot = pulse->end_ns - pulse->begin_ns, end = (now / slot + 1) * slot;
-  uint64_t passed = end - (samples->covered_ns ? samples->covered_ns : end - slot);
+  uint64_t passed = end - (covered_ns ? covered_ns : end - slot);
   int64_t period = passed < LONGEST_PERIOD_NS ? (int64_t)passed : LONGEST_PERIOD_NS;
-  notice_deaths(samples);
+  notice_deaths();
   unsigned steps_end_on = sampling_step_thread(), count = thread_count(), taken = 0;
   for (unsigned number = 1; number <= count && taken < THREADS_AT_ONCE; number++) {
     const struct capture_thread *thread = thread_of_number(number);
     if (!thread || (steps_end_on && number != steps_end_on)) continue;
     if (atomic_load(&thread->state) != THREAD_RUNNING || !thread->python_state) continue;
-    sample(samples, rows, thread, count, (int64_t)now, period);
+    sample(recorder, thread, count, (int64_t)now, period);
     taken++;
   }
-  samples->covered_ns = end;
-  return true;
+  covered_ns = end;
+  recorder_note_use(recorder, begin_ns, 1, 1);
 }

@@ -11,26 +11,12 @@
 #ifndef TFPROF_CAPTURE_PYTHON_SAMPLES_H
 #define TFPROF_CAPTURE_PYTHON_SAMPLES_H
 
-#include "channel/thread_rows.h"
-#include "governor/pulse.h"
-#include "recorder/live_memory.h"
-#include "stack_rows.h"
+#include "recorder/pulse.h"
+#include "recorder/recorder.h"
 
-struct python_samples {
-  struct row_buffer rows;
-  struct live_memory codes; /* address of a code object to its copy (struct code_copy *) */
-  uint64_t deaths_seen;     /* python_code.h */
-  uint64_t covered_ns;      /* until then the looks so far stand for the time; 0: no ops were recorded */
-};
-
-bool python_samples_begin(struct python_samples *samples);
-void python_samples_end(struct python_samples *samples);
-struct sample_rows { /* that samples refer to */
-  struct dump_writer *writer;
-  struct stack_rows *stacks;
-  struct thread_rows *threads;
-};
-/* Looks, where ops are recorded: it is the moment of that pulse, or a little later. Whether it did. */
-bool python_samples_take(struct python_samples *samples, const struct sample_rows *rows, const struct pulse *pulse);
+bool python_samples_open(struct recorder *recorder);
+void python_samples_close(void);
+/* Looks, where ops are recorded: it is the moment of that pulse, or a little later. */
+void python_samples_take(struct recorder *recorder, const struct pulse *pulse);
 
 #endif

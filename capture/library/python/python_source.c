@@ -1,18 +1,68 @@
 /* python_source.c: see python_source.h. */
 #include "python_source.h"
 
-#include "channel/thread_record.h"
 #include "python_layout.h"
+#include "python_samples.h"
+#include "stack_nodes.h"
+#include "stack_rows.h"
 #include "typed_sources.h"
+
+static bool has_told_full;
 
 static void python_enter_thread(struct capture_thread *thread) {
   thread->python_state = python_thread_state ? python_thread_state() : NULL;
 }
 
+static void python_reset(bool is_whole) {
+  (void)is_whole;
+  typed_sources_reset();
+}
+
+static bool python_open(struct recorder *recorder) {
+  has_told_full = false;
+  stack_nodes_open();
+  return stack_rows_open(recorder) && python_samples_open(recorder);
+}
+
+static uint64_t python_drain(struct recorder *recorder, uint64_t limit) {
+  (void)limit;
+  typed_sources_tick();
+  recorder->is_held = stack_rows_are_awaited();
+  return 0;
+}
+
+static void python_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
+  (void)now;
+  (void)is_end;
+  if (!stack_rows_are_full() || has_told_full) return;
+  has_told_full = true;
+  recorder_diagnose(recorder, "warning", "capture_stacks_full", 0, "code_traces",
+                    "there are more different stacks than are kept: of further ones only the innermost line is");
+}
+
+static void python_close(bool in_child) {
+  (void)in_child;
+  stack_nodes_close();
+  stack_rows_close();
+  python_samples_close();
+}
+
+struct capture_part stacks_part = {.name = "stacks"};
+
 const struct capture_source python_source = {
     .name = "python",
+    .parts = (struct capture_part *const[]){&stacks_part, NULL},
     .locks = (const struct fork_lock[]){{.lock = &typed_sources_lock}, {0}},
     .enter_thread = python_enter_thread,
     .stop = typed_sources_stop,
-    .reset = typed_sources_reset,
+    .reset = python_reset,
+    .open = python_open,
+    .pulse = python_samples_take,
+    .drain = python_drain,
+    .items = STACK_ITEMS,
+    .item = stack_nodes_item,
+    .thread_over = stack_nodes_thread_over,
+    .complete = stack_rows_complete,
+    .tick = python_tick,
+    .close = python_close,
 };

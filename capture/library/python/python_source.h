@@ -2,8 +2,10 @@
 #ifndef TFPROF_CAPTURE_PYTHON_SOURCE_H
 #define TFPROF_CAPTURE_PYTHON_SOURCE_H
 
+#include "recorder/parts.h"
 #include "recorder/source.h"
 
 extern const struct capture_source python_source;
+extern struct capture_part stacks_part;
 
 #endif

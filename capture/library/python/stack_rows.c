@@ -3,7 +3,6 @@
 
 #include "python_code.h"
 #include "python_layout.h"
-#include "recorder/dump_ids.h"
 #include "source_text.h"
 
 #include <stdlib.h>
@@ -36,32 +35,53 @@ static const struct row_column trace_columns[TRACE_COLUMNS] = {
     {DUMP_code_traces_hash, DUMP_UNORDERED, false, false},
 };
 
-bool stack_rows_begin(struct stack_rows *rows) {
-  memset(rows, 0, sizeof *rows);
-  return row_buffer_begin(&rows->frames, DUMP_TABLE_code_frames, frame_columns, FRAME_COLUMNS, 512) &&
-         row_buffer_begin(&rows->traces, DUMP_TABLE_code_traces, trace_columns, TRACE_COLUMNS, 512);
+static const struct table_form frames_form =
+    TABLE_FORM(code_frames, TABLE_DEFINITION, "frames of stacks", frame_columns, 512);
+static const struct table_form traces_form = TABLE_FORM(code_traces, TABLE_DEFINITION, "stacks", trace_columns, 512);
+
+struct awaited_frame { /* a row whose text has been asked for */
+  uint64_t row;
+  const struct typed_source *source;
+  int32_t line;
+};
+
+static struct {
+  struct row_buffer frames, traces;
+  struct awaited_frame *awaited;
+  uint32_t awaited_count, awaited_capacity;
+  struct row_map frame_map, trace_map;
+  uint64_t *trace_hashes; /* by row */
+  uint32_t *trace_depths;
+  uint32_t trace_count, trace_capacity;
+  bool is_full;
+  uint32_t python; /* the string "python" */
+} stacks;
+
+bool stack_rows_open(struct recorder *recorder) {
+  memset(&stacks, 0, sizeof stacks);
+  return row_tables_add(&recorder->tables, &stacks.frames, &frames_form) &&
+         row_tables_add(&recorder->tables, &stacks.traces, &traces_form);
 }
 
-void stack_rows_end(struct stack_rows *rows) {
-  row_buffer_end(&rows->frames);
-  row_buffer_end(&rows->traces);
-  row_map_end(&rows->frame_map);
-  row_map_end(&rows->trace_map);
-  free(rows->trace_hashes);
-  free(rows->trace_depths);
-  free(rows->awaited);
-  memset(rows, 0, sizeof *rows);
+void stack_rows_close(void) {
+  row_map_end(&stacks.frame_map);
+  row_map_end(&stacks.trace_map);
+  free(stacks.trace_hashes);
+  free(stacks.trace_depths);
+  free(stacks.awaited);
 }
 
-struct code_copy *code_copy_make(struct dump_writer *writer, const struct code_item *item) {
+bool stack_rows_are_full(void) { return stacks.is_full; }
+
+struct code_copy *code_copy_make(struct recorder *recorder, const struct code_item *item) {
   struct code_copy *code = malloc(sizeof *code + item->table_length + item->file_length + 1);
   if (!code) return NULL;
   const uint8_t *file = item->bytes, *function = file + item->file_length, *table = function + item->function_length;
-  code->file = dump_writer_string(writer, (const char *)file, item->file_length);
-  code->function = dump_writer_string(writer, (const char *)function, item->function_length);
+  code->file = dump_writer_string(recorder->writer, (const char *)file, item->file_length);
+  code->function = dump_writer_string(recorder->writer, (const char *)function, item->function_length);
   code->first_line = item->first_line;
   code->table_length = item->table_length;
-  code->hash = intern_hash(file, item->file_length) * 31 + intern_hash(function, item->function_length);
+  code->hash = hash_bytes(file, item->file_length) * 31 + hash_bytes(function, item->function_length);
   memcpy(code->table, table, item->table_length);
   code->file_name = (char *)code->table + item->table_length;
   memcpy(code->file_name, file, item->file_length);
@@ -71,115 +91,114 @@ struct code_copy *code_copy_make(struct dump_writer *writer, const struct code_i
 
 void code_copy_free(struct code_copy *code) { free(code); }
 
-static void set_text(struct stack_rows *rows, struct dump_writer *writer, uint32_t row, const char *text,
+static void set_text(struct recorder *recorder, uint32_t row, const char *text,
                      size_t length) {
-  uint32_t string = length ? dump_writer_string(writer, text, length) : 0;
-  if (string) row_set(&rows->frames, row, FRAME_TEXT, string);
+  uint32_t string = length ? dump_writer_string(recorder->writer, text, length) : 0;
+  if (string) row_set(&stacks.frames, row, FRAME_TEXT, string);
 }
 
-static void set_typed(struct stack_rows *rows, struct dump_writer *writer, uint32_t row,
+static void set_typed(struct recorder *recorder, uint32_t row,
                       const struct typed_source *source, int32_t line) {
   const char *text = NULL;
   size_t length = source_typed_line(source, line, &text);
-  set_text(rows, writer, row, text, length);
+  set_text(recorder, row, text, length);
   int32_t cell = typed_source_cell(source);
-  if (cell > 0) row_set(&rows->frames, row, FRAME_CELL, cell);
+  if (cell > 0) row_set(&stacks.frames, row, FRAME_CELL, cell);
 }
 
 /* Without memory the row has no text. */
-static void await_text(struct stack_rows *rows, uint32_t row, const struct typed_source *source, int32_t line) {
-  if (rows->awaited_count == rows->awaited_capacity) {
-    uint32_t capacity = rows->awaited_capacity ? rows->awaited_capacity * 2 : 16;
-    struct awaited_frame *larger = realloc(rows->awaited, capacity * sizeof *larger);
+static void await_text(uint32_t row, const struct typed_source *source, int32_t line) {
+  if (stacks.awaited_count == stacks.awaited_capacity) {
+    uint32_t capacity = stacks.awaited_capacity ? stacks.awaited_capacity * 2 : 16;
+    struct awaited_frame *larger = realloc(stacks.awaited, capacity * sizeof *larger);
     if (!larger) return;
-    rows->awaited = larger;
-    rows->awaited_capacity = capacity;
+    stacks.awaited = larger;
+    stacks.awaited_capacity = capacity;
   }
-  rows->awaited[rows->awaited_count++] = (struct awaited_frame){rows->frames.first_row + row, source, line};
+  stacks.awaited[stacks.awaited_count++] = (struct awaited_frame){stacks.frames.first_row + row, source, line};
 }
 
-static void find_text(struct stack_rows *rows, struct dump_writer *writer, uint32_t row, const char *file,
+static void find_text(struct recorder *recorder, uint32_t row, const char *file,
                       int32_t line) {
   const char *text;
   size_t length = source_line(file, line, &text);
   const struct typed_source *source = length ? NULL : source_typed(file);
-  if (!source) set_text(rows, writer, row, text, length);
-  else if (typed_source_is_told(source)) set_typed(rows, writer, row, source, line);
-  else await_text(rows, row, source, line);
+  if (!source) set_text(recorder, row, text, length);
+  else if (typed_source_is_told(source)) set_typed(recorder, row, source, line);
+  else await_text(row, source, line), recorder->is_held = true;
 }
 
-bool stack_rows_are_awaited(const struct stack_rows *rows) {
-  for (uint32_t i = 0; i < rows->awaited_count; i++)
-    if (typed_source_is_awaited(rows->awaited[i].source)) return true;
+bool stack_rows_are_awaited(void) {
+  for (uint32_t i = 0; i < stacks.awaited_count; i++)
+    if (typed_source_is_awaited(stacks.awaited[i].source)) return true;
   return false;
 }
 
-void stack_rows_complete(struct stack_rows *rows, struct dump_writer *writer) {
-  for (uint32_t i = 0; i < rows->awaited_count; i++) {
-    const struct awaited_frame *frame = &rows->awaited[i];
-    if (frame->row >= rows->frames.first_row)
-      set_typed(rows, writer, (uint32_t)(frame->row - rows->frames.first_row), frame->source, frame->line);
+void stack_rows_complete(struct recorder *recorder) {
+  for (uint32_t i = 0; i < stacks.awaited_count; i++) {
+    const struct awaited_frame *frame = &stacks.awaited[i];
+    if (frame->row >= stacks.frames.first_row)
+      set_typed(recorder, (uint32_t)(frame->row - stacks.frames.first_row), frame->source, frame->line);
   }
-  rows->awaited_count = 0;
+  stacks.awaited_count = 0;
 }
 
-static int64_t frame_row(struct stack_rows *rows, struct dump_writer *writer, const struct code_copy *code,
+static int64_t frame_row(struct recorder *recorder, const struct code_copy *code,
                          int32_t line) {
-  struct row_map_entry *entry = row_map_entry(&rows->frame_map, (uint64_t)code->file << 32 | code->function,
+  struct row_map_entry *entry = row_map_entry(&stacks.frame_map, (uint64_t)code->file << 32 | code->function,
                                               (uint64_t)(uint32_t)code->first_line << 32 | (uint32_t)line);
   if (!entry) return -1;
   if (entry->row_plus_one) return (int64_t)entry->row_plus_one - 1;
-  uint32_t row = row_add(&rows->frames);
+  uint32_t row = row_add(&stacks.frames);
   if (row == UINT32_MAX) return -1;
-  if (code->file) row_set(&rows->frames, row, FRAME_FILE, code->file);
-  if (code->function) row_set(&rows->frames, row, FRAME_FUNCTION, code->function);
-  if (code->first_line > 0) row_set(&rows->frames, row, FRAME_FIRST_LINE, code->first_line);
-  if (line > 0) row_set(&rows->frames, row, FRAME_LINE, line);
-  find_text(rows, writer, row, code->file_name, line);
-  if (!rows->python) rows->python = dump_writer_string(writer, "python", 6);
-  if (rows->python) row_set(&rows->frames, row, FRAME_LANGUAGE, rows->python);
-  entry->row_plus_one = (uint32_t)(rows->frames.first_row + row) + 1;
-  row_map_added(&rows->frame_map);
+  if (code->file) row_set(&stacks.frames, row, FRAME_FILE, code->file);
+  if (code->function) row_set(&stacks.frames, row, FRAME_FUNCTION, code->function);
+  if (code->first_line > 0) row_set(&stacks.frames, row, FRAME_FIRST_LINE, code->first_line);
+  if (line > 0) row_set(&stacks.frames, row, FRAME_LINE, line);
+  find_text(recorder, row, code->file_name, line);
+  if (!stacks.python) stacks.python = dump_writer_string(recorder->writer, "python", 6);
+  if (stacks.python) row_set(&stacks.frames, row, FRAME_LANGUAGE, stacks.python);
+  entry->row_plus_one = (uint32_t)(stacks.frames.first_row + row) + 1;
+  row_map_added(&stacks.frame_map);
   return (int64_t)entry->row_plus_one - 1;
 }
 
-static bool reserve_trace(struct stack_rows *rows) {
-  if (rows->trace_count < rows->trace_capacity) return true;
-  uint32_t capacity = rows->trace_capacity ? rows->trace_capacity * 2 : 1024;
-  uint64_t *hashes = realloc(rows->trace_hashes, capacity * sizeof *hashes);
+static bool reserve_trace(void) {
+  if (stacks.trace_count < stacks.trace_capacity) return true;
+  uint32_t capacity = stacks.trace_capacity ? stacks.trace_capacity * 2 : 1024;
+  uint64_t *hashes = realloc(stacks.trace_hashes, capacity * sizeof *hashes);
   if (!hashes) return false;
-  rows->trace_hashes = hashes;
-  uint32_t *depths = realloc(rows->trace_depths, capacity * sizeof *depths);
+  stacks.trace_hashes = hashes;
+  uint32_t *depths = realloc(stacks.trace_depths, capacity * sizeof *depths);
   if (!depths) return false;
-  rows->trace_depths = depths;
-  rows->trace_capacity = capacity;
+  stacks.trace_depths = depths;
+  stacks.trace_capacity = capacity;
   return true;
 }
 
-int64_t stack_trace_row(struct stack_rows *rows, struct dump_writer *writer, int64_t parent,
-                        const struct code_copy *code, uint32_t offset) {
+int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct code_copy *code, uint32_t offset) {
   int32_t line = python_line(python_layout.table, code->table, code->table_length, code->first_line, offset);
-  int64_t frame = frame_row(rows, writer, code, line);
+  int64_t frame = frame_row(recorder, code, line);
   if (frame < 0) return -1;
-  struct row_map_entry *entry = row_map_entry(&rows->trace_map, (uint64_t)(parent + 1), (uint64_t)frame);
+  struct row_map_entry *entry = row_map_entry(&stacks.trace_map, (uint64_t)(parent + 1), (uint64_t)frame);
   if (!entry) return -1;
   if (entry->row_plus_one) return (int64_t)entry->row_plus_one - 1;
-  bool is_full = rows->trace_count >= TRACE_MAXIMUM;
-  rows->is_full |= is_full;
-  if (is_full && parent >= 0) return stack_trace_row(rows, writer, -1, code, offset);
-  if (rows->trace_count >= TRACE_MAXIMUM + SHORT_TRACE_MAXIMUM || !reserve_trace(rows)) return -1;
-  uint32_t row = row_add(&rows->traces);
+  bool is_full = stacks.trace_count >= TRACE_MAXIMUM;
+  stacks.is_full |= is_full;
+  if (is_full && parent >= 0) return stack_trace_row(recorder, -1, code, offset);
+  if (stacks.trace_count >= TRACE_MAXIMUM + SHORT_TRACE_MAXIMUM || !reserve_trace()) return -1;
+  uint32_t row = row_add(&stacks.traces);
   if (row == UINT32_MAX) return -1;
-  const uint64_t place[3] = {parent < 0 ? 0 : rows->trace_hashes[parent], code->hash, (uint64_t)(uint32_t)line};
-  uint64_t hash = intern_hash(place, sizeof place);
-  uint32_t depth = parent < 0 ? 1 : rows->trace_depths[parent] + 1;
-  row_set(&rows->traces, row, TRACE_DEPTH, depth);
-  row_set(&rows->traces, row, TRACE_LEAF, frame);
-  if (parent >= 0) row_set(&rows->traces, row, TRACE_PARENT, parent);
-  row_set(&rows->traces, row, TRACE_HASH, (int64_t)hash);
-  rows->trace_hashes[rows->trace_count] = hash;
-  rows->trace_depths[rows->trace_count++] = depth;
-  entry->row_plus_one = (uint32_t)(rows->traces.first_row + row) + 1;
-  row_map_added(&rows->trace_map);
+  const uint64_t place[3] = {parent < 0 ? 0 : stacks.trace_hashes[parent], code->hash, (uint64_t)(uint32_t)line};
+  uint64_t hash = hash_bytes(place, sizeof place);
+  uint32_t depth = parent < 0 ? 1 : stacks.trace_depths[parent] + 1;
+  row_set(&stacks.traces, row, TRACE_DEPTH, depth);
+  row_set(&stacks.traces, row, TRACE_LEAF, frame);
+  if (parent >= 0) row_set(&stacks.traces, row, TRACE_PARENT, parent);
+  row_set(&stacks.traces, row, TRACE_HASH, (int64_t)hash);
+  stacks.trace_hashes[stacks.trace_count] = hash;
+  stacks.trace_depths[stacks.trace_count++] = depth;
+  entry->row_plus_one = (uint32_t)(stacks.traces.first_row + row) + 1;
+  row_map_added(&stacks.trace_map);
   return (int64_t)entry->row_plus_one - 1;
 }

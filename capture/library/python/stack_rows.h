@@ -8,9 +8,7 @@
 #define TFPROF_CAPTURE_STACK_ROWS_H
 
 #include "channel/thread_record.h"
-#include "recorder/row_buffer.h"
-#include "recorder/row_map.h"
-#include "typed_sources.h"
+#include "recorder/recorder.h"
 
 /* Rows of code_traces, some 20 MB; a program with more distinct stacks makes them without end. From then on a stack is
 ** its innermost frame alone, of which there are few. */
@@ -25,36 +23,19 @@ struct code_copy {         /* of a code object, in the memory of the writer thre
   uint8_t table[];
 };
 
-struct awaited_frame { /* a row whose text has been asked for */
-  uint64_t row;
-  const struct typed_source *source;
-  int32_t line;
-};
-
-struct stack_rows {
-  struct row_buffer frames, traces;
-  struct awaited_frame *awaited;
-  uint32_t awaited_count, awaited_capacity;
-  struct row_map frame_map, trace_map;
-  uint64_t *trace_hashes; /* by row */
-  uint32_t *trace_depths;
-  uint32_t trace_count, trace_capacity;
-  bool is_full;     /* there are as many traces as may be: further ones are their innermost frame alone */
-  uint32_t python;  /* the string "python" */
-};
-
-bool stack_rows_begin(struct stack_rows *rows);
-void stack_rows_end(struct stack_rows *rows);
+bool stack_rows_open(struct recorder *recorder);
+void stack_rows_close(void);
 /* NULL: no memory. Freed with code_copy_free. */
-struct code_copy *code_copy_make(struct dump_writer *writer, const struct code_item *item);
+struct code_copy *code_copy_make(struct recorder *recorder, const struct code_item *item);
 void code_copy_free(struct code_copy *code);
 /* The row number of the trace, or -1: no memory. `parent` is the caller's row or -1. */
-int64_t stack_trace_row(struct stack_rows *rows, struct dump_writer *writer, int64_t parent,
-                        const struct code_copy *code, uint32_t offset);
+int64_t stack_trace_row(struct recorder *recorder, int64_t parent, const struct code_copy *code, uint32_t offset);
+/* Whether there are as many traces as may be: further ones are their innermost frame alone. */
+bool stack_rows_are_full(void);
 
 /* Whether rows of frames should not be written yet, since their texts are on their way. */
-bool stack_rows_are_awaited(const struct stack_rows *rows);
+bool stack_rows_are_awaited(void);
 /* Before rows of frames are written: gives them the texts that have come. */
-void stack_rows_complete(struct stack_rows *rows, struct dump_writer *writer);
+void stack_rows_complete(struct recorder *recorder);
 
 #endif

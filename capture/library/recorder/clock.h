@@ -1,4 +1,4 @@
-/* clock.h: the time of an op, read in a few nanoseconds and later brought onto CLOCK_MONOTONIC.
+/* clock.h: the time of an event, read in a few nanoseconds and later brought onto CLOCK_MONOTONIC.
 **
 ** A callback stores raw ticks: the processor's own counter where the kernel itself keeps time by it (clocksource "tsc"
 ** with the flags constant_tsc and nonstop_tsc, or "arch_sys_counter"), else CLOCK_MONOTONIC nanoseconds.  rdtsc takes
@@ -27,6 +27,12 @@ static inline uint64_t clock_monotonic_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Processor time of the calling thread. */
+static inline double clock_thread_ns(void) {
+  struct timespec used;
+  return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) ? 0 : (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
 }
 
 static inline uint64_t clock_counter(void) {

@@ -1,4 +1,4 @@
-/* doorbell.h: wakes the writer thread, from where nothing may block: within an allocation, within an op.
+/* doorbell.h: wakes the writer thread, from where nothing may block: within whatever is recorded.
 **
 ** It is rung without a lock, for the allocator that calls may be anybody's. A ring that comes between the writer's look
 ** and its sleep is not heard, and it sleeps as long as it would have.

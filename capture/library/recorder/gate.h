@@ -1,7 +1,7 @@
 /* gate.h: whether a thread of the program may record now, and at which point of its life the recording is.
 **
 ** One atomic. A forked child has inherited the recording but for its file and the writer thread: it gets its own with
-** its first op or allocation, so that one which only goes on to another program leaves no file.
+** the first thing that is recorded of it, so that one which only goes on to another program leaves no file.
 */
 #ifndef TFPROF_CAPTURE_GATE_H
 #define TFPROF_CAPTURE_GATE_H
@@ -12,9 +12,9 @@
 enum gate_state {
   GATE_NONE,
   GATE_RECORDING,
-  GATE_INHERITED,  /* forked, without an op or allocation since */
+  GATE_INHERITED,  /* forked, and nothing has been recorded since */
   GATE_STARTING,   /* by another thread */
-  GATE_UNRECORDED, /* forked, and cannot record: said with its first op */
+  GATE_UNRECORDED, /* forked, and cannot record: said with the first thing that would be */
   GATE_ENDED,
 };
 extern _Atomic int gate_state;
@@ -34,8 +34,8 @@ bool gate_move(enum gate_state from, enum gate_state to);
 enum detail {
   DETAIL_NOTHING, /* nothing of ours is called */
   DETAIL_ALWAYS,  /* steps, ranges, counters, memory */
-  DETAIL_FULL,    /* and ops, calls, small allocations with stacks */
-  DETAIL_EMPTY,   /* callbacks as DETAIL_FULL has them, which do nothing: to measure what PyTorch takes to call any */
+  DETAIL_FULL,    /* and what is too much for every step: ops, calls, stacks of small allocations */
+  DETAIL_EMPTY,   /* callbacks as DETAIL_FULL has them, which do nothing: to measure what calling any takes */
 };
 extern _Atomic int gate_detail;
 static inline bool gate_wants_full(void) {

@@ -5,20 +5,16 @@
 #include <stdio.h>
 #include <unistd.h>
 
-struct capture_part capture_parts[PART_COUNT];
-static const char *const part_names[PART_COUNT] = {"ops",   "shapes", "stacks", "modules",
-                                                   "steps", "memory", "clock",  "counters"};
 static bool says_nothing;
 
-void part_set(int part, enum part_state state, const char *reason) {
-  capture_parts[part].state = state;
-  snprintf(capture_parts[part].reason, sizeof capture_parts[part].reason, "%s", reason);
+void part_set(struct capture_part *part, enum part_state state, const char *reason) {
+  part->state = state;
+  snprintf(part->reason, sizeof part->reason, "%s", reason);
 }
 
-void part_text(int part, char *text, size_t size) {
+void part_text(const struct capture_part *part, char *text, size_t size) {
   static const char *const words[] = {"off", "degraded", "ok"};
-  const struct capture_part *its = &capture_parts[part];
-  snprintf(text, size, "%s: %s%s%s", part_names[part], words[its->state], its->reason[0] ? ": " : "", its->reason);
+  snprintf(text, size, "%s: %s%s%s", part->name, words[part->state], part->reason[0] ? ": " : "", part->reason);
 }
 
 void capture_say_nothing(bool is_quiet) { says_nothing = is_quiet; }

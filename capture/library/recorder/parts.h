@@ -1,7 +1,7 @@
 /* parts.h: what is recorded and how well, and what is said to the user.
 **
 ** Nothing that is recorded ever ends the program; what cannot be recorded is said once: in the diagnostics of the file,
-** by `tfprof-capture --check`, and what the user should know at once on stderr.
+** by `tfprof-capture --check`, and what the user should know at once on stderr. Each source names its parts (source.h).
 */
 #ifndef TFPROF_CAPTURE_PARTS_H
 #define TFPROF_CAPTURE_PARTS_H
@@ -9,26 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum {
-  PART_OPS,
-  PART_SHAPES,
-  PART_STACKS,
-  PART_MODULES,
-  PART_STEPS,
-  PART_MEMORY,
-  PART_CLOCK,
-  PART_COUNTERS,
-  PART_COUNT
-};
 enum part_state { PART_OFF, PART_DEGRADED, PART_OK };
 struct capture_part {
+  const char *name;
   enum part_state state;
   char reason[256];
 };
-extern struct capture_part capture_parts[PART_COUNT];
-void part_set(int part, enum part_state state, const char *reason);
+void part_set(struct capture_part *part, enum part_state state, const char *reason);
+enum { PART_TEXT_MAXIMUM = 288 };
 /* "shapes: off: why" */
-void part_text(int part, char *text, size_t size);
+void part_text(const struct capture_part *part, char *text, size_t size);
 
 /* One line on stderr, "tfprof: ...", unless TFPROF_QUIET=1. */
 void capture_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

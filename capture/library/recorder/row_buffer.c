@@ -39,6 +39,7 @@ uint32_t row_add(struct row_buffer *buffer) {
     if (buffer->capacity * 2 > DUMP_MAXIMUM_FRAME_ROWS || !resize(buffer, buffer->capacity * 2)) return UINT32_MAX;
   }
   uint32_t row = buffer->rows++;
+  if (buffer->has_enough && buffer->rows >= buffer->enough) *buffer->has_enough = true;
   /* Values that are NULL are not looked at. */
   for (unsigned i = 0; row % 64 == 0 && i < buffer->column_count; i++)
     buffer->nulls[i][row / 64] = buffer->columns[i].is_required ? 0 : ~0ull;

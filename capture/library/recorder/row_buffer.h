@@ -18,6 +18,8 @@ struct row_buffer {
   unsigned column_count;
   const struct row_column *columns;
   uint32_t rows, capacity;
+  uint32_t enough;  /* rows to be written, */
+  bool *has_enough; /* and where that is noted; NULL: it is not */
   uint64_t first_row; /* the number of row 0: how many rows were written before */
   int64_t *values[ROW_COLUMNS];
   uint64_t *nulls[ROW_COLUMNS];

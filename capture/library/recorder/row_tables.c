@@ -1,62 +1,69 @@
 /* row_tables.c: see row_tables.h. */
 #include "row_tables.h"
 
-static const struct {
-  const char *name, *contents;
-} words[ROW_TABLES] = {
-    [ROWS_OF_THREADS] = {"threads", "threads"},
-    [ROWS_OF_DEVICES] = {"devices", "devices"},
-    [ROWS_OF_FRAMES] = {"code_frames", "frames of stacks"},
-    [ROWS_OF_TRACES] = {"code_traces", "stacks"},
-    [ROWS_OF_NODES] = {"nodes", "modules and parameters"},
-    [ROWS_OF_CHANGES] = {"node_changes", "changes of modules and parameters"},
-    [ROWS_OF_COUNTERS] = {"counters", "values of counters"},
-    [ROWS_OF_OPS] = {"ops", "ops"},
-    [ROWS_OF_MEMORY] = {"memory_events", "allocations and releases"},
-    [ROWS_OF_SAMPLES] = {"python_samples", "samples of Python"},
-    [ROWS_OF_CALLS] = {"module_calls", "calls of modules"},
-    [ROWS_OF_TOTALS] = {"memory_totals", "sums of allocations"},
-};
+#include <assert.h>
+#include <string.h>
 
-const char *row_table_name(enum row_table table) { return words[table].name; }
-const char *row_table_contents(enum row_table table) { return words[table].contents; }
+bool row_tables_add(struct row_tables *tables, struct row_buffer *rows, const struct table_form *form) {
+  assert(tables->count < TABLES_MAXIMUM);
+  if (!row_buffer_begin(rows, form->dump_id, form->columns, form->column_count, form->capacity)) {
+    row_buffer_end(rows);
+    return false;
+  }
+  /* Of definitions a frame may be as small or large as it comes. */
+  rows->enough = form->role == TABLE_ROWS ? DUMP_FRAME_ROWS : DUMP_MAXIMUM_FRAME_ROWS / 2;
+  rows->has_enough = &tables->has_full;
+  tables->tables[tables->count++] = (struct row_table){.rows = rows, .form = form};
+  return true;
+}
+
+void row_tables_end(struct row_tables *tables) {
+  for (unsigned i = 0; i < tables->count; i++) row_buffer_end(tables->tables[i].rows);
+  memset(tables, 0, sizeof *tables);
+}
 
 bool row_tables_define(struct row_tables *tables, struct tfprof_error *error) {
   tables->is_blocked = false;
-  for (int table = 0; table < ROW_DEFINITIONS && !tables->is_blocked; table++)
-    tables->is_blocked = row_buffer_write(tables->buffers[table], tables->writer, error) != TFPROF_OK;
+  for (unsigned i = 0; i < tables->count && !tables->is_blocked; i++) {
+    struct row_table *table = &tables->tables[i];
+    if (table->form->role == TABLE_DEFINITION)
+      tables->is_blocked = row_buffer_write(table->rows, tables->writer, error) != TFPROF_OK;
+  }
   return !tables->is_blocked;
 }
 
-static void give_up(struct row_tables *tables, enum row_table table) {
-  tables->lost[table] += tables->buffers[table]->rows;
-  tables->buffers[table]->rows = 0;
+static void give_up(struct row_table *table) {
+  table->lost += table->rows->rows;
+  table->rows->rows = 0;
 }
 
-bool row_tables_write(struct row_tables *tables, enum row_table table, struct tfprof_error *error) {
-  bool is_refused =
-      !tables->is_blocked && row_buffer_write(tables->buffers[table], tables->writer, error) != TFPROF_OK;
-  if (is_refused || tables->is_blocked) give_up(tables, table);
-  return !is_refused;
+bool row_tables_write(struct row_tables *tables, enum table_role role, uint32_t least, struct tfprof_error *error) {
+  bool are_taken = true;
+  for (unsigned i = 0; i < tables->count; i++) {
+    struct row_table *table = &tables->tables[i];
+    if (table->form->role != role || table->rows->rows < least) continue;
+    bool is_refused = !tables->is_blocked && row_buffer_write(table->rows, tables->writer, error) != TFPROF_OK;
+    if (is_refused || tables->is_blocked) give_up(table);
+    are_taken &= !is_refused;
+  }
+  return are_taken;
 }
 
-bool row_tables_wait(const struct row_tables *tables) {
-  bool wait = false;
-  for (int table = 0; table < ROW_TABLES; table++) wait |= tables->buffers[table]->rows != 0;
-  return wait;
+uint64_t row_tables_waiting(const struct row_tables *tables) {
+  uint64_t rows = 0;
+  for (unsigned i = 0; i < tables->count; i++) rows += tables->tables[i].rows->rows;
+  return rows;
 }
 
 /* On a full disk a count takes of the room for the last words, and is told only when it has doubled. */
-void row_tables_tell(struct row_tables *tables, const uint64_t others[ROW_TABLES], bool is_end) {
-  for (int table = 0; table < ROW_TABLES; table++) {
-    uint64_t missing = tables->lost[table] + others[table], told = tables->told[table];
-    bool is_full = tables->lost[table] && !is_end;
-    if (missing == told || (is_full && missing / 2 < told)) continue;
-    if (dump_writer_dropped(tables->writer, tables->buffers[table]->table, missing, NULL) == TFPROF_OK)
-      tables->told[table] = missing;
-  }
+void row_tables_tell(struct row_tables *tables, struct row_table *table, uint64_t others, bool is_end) {
+  uint64_t missing = table->lost + others;
+  bool is_full = table->lost && !is_end;
+  if (missing == table->told || (is_full && missing / 2 < table->told)) return;
+  if (dump_writer_dropped(tables->writer, table->form->dump_id, missing, NULL) == TFPROF_OK) table->told = missing;
 }
 
 void row_tables_finish(struct row_tables *tables) {
-  for (int table = 0; table < ROW_DEFINITIONS; table++) give_up(tables, (enum row_table)table);
+  for (unsigned i = 0; i < tables->count; i++)
+    if (tables->tables[i].form->role == TABLE_DEFINITION) give_up(&tables->tables[i]);
 }

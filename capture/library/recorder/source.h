@@ -1,7 +1,9 @@
-/* source.h: what a source of the recorder is to the session: how it begins and ends on the program's threads.
+/* source.h: a source of the recorder: how it begins and ends on the program's threads, and what the writer thread does
+** for it.
 **
-** sources.c lists them in their order, and is the only place that does. A source is constant; its state is its files'.
-** All members but `name` may be NULL. None may end or block the program.
+** sources.c lists them in their order, and is the only place that does: in it everything below is called, but for
+** disarm.  A source is constant; its state is its files'. All members but `name` may be NULL. None may end or block the
+** program.
 */
 #ifndef TFPROF_CAPTURE_SOURCE_H
 #define TFPROF_CAPTURE_SOURCE_H
@@ -10,17 +12,27 @@
 #include "gate.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct capture_thread; /* channel/thread_record.h */
+struct channel_item;   /* channel/channel_reader.h */
+struct capture_part;   /* parts.h */
+struct clock_reading;  /* clock.h */
+struct pulse;          /* pulse.h */
+struct recorder;       /* recorder.h */
 
 struct source_wishes {
   bool with_shapes, with_stacks;
-  bool has_callbacks; /* PyTorch can be listened to */
+  bool has_callbacks; /* the framework can be listened to */
 };
 
 struct capture_source {
   const char *name;
+  struct capture_part *const *parts; /* of what it records, each said of its own; NULL ends them */
   const struct fork_lock *locks; /* taken around a fork, in the order of the list; {0} ends them */
+
+  /* ---- On the program's threads. */
+
   /* On a thread that records for the first time: what is known of it. */
   void (*enter_thread)(struct capture_thread *thread);
   /* The gate is open: it begins. false: it was refused what it needs. */
@@ -29,13 +41,40 @@ struct capture_source {
   void (*disarm)(void);
   /* Under the governor's lock, within callbacks, too. false: it stays as it was. */
   bool (*set_detail)(enum detail detail);
-  /* At the end, after disarm: nobody is asked for anything any more. */
+  /* At the end, after disarm, and in a forked child that is not recorded: nobody is asked for anything any more. */
   void (*stop)(void);
-  /* In a forked child, which has one thread and all locks free: what the parent knew is not known. */
-  void (*reset)(void);
+  /* In a forked child, which has one thread and all locks free: what the parent knew is not known. `is_whole`: no lock
+  ** was held, so that nothing is half of something. */
+  void (*reset)(bool is_whole);
+
+  /* ---- On the writer thread. */
+
+  /* Before it begins, on the thread that begins it: the tables (row_tables.h) of a new file, and constant texts. What
+  ** is there already is that of the process which forked this one, and may be half of something: it is forgotten, and
+  ** not freed. false: no memory. */
+  bool (*open)(struct recorder *recorder);
+  /* At a moment that is drawn by chance, before anything else: who looks at the program. */
+  void (*pulse)(struct recorder *recorder, const struct pulse *pulse);
+  /* What has come since, as rows; about `limit` at most. How many. */
+  uint64_t (*drain)(struct recorder *recorder, uint64_t limit);
+  /* What threads have written (channel_reader.h): of these kinds, a bit for each; an item of one in its order. */
+  uint32_t items;
+  void (*item)(struct recorder *recorder, const struct channel_item *item);
+  /* All items of a thread have come, and the next are of another one. */
+  void (*thread_over)(struct recorder *recorder, const struct capture_thread *thread);
+  /* Rows are about to be written: what they rest on. */
+  void (*complete)(struct recorder *recorder);
+  /* Each second, and at the end, when all has been drained. */
+  void (*tick)(struct recorder *recorder, const struct clock_reading *now, bool is_end);
+  /* Tells by recorder_lost() what has no row, so far. */
+  void (*losses)(struct recorder *recorder);
+  /* Frees what open made, but for the tables. `in_child`: in a forked child, whose parent goes on with the file. */
+  void (*close)(bool in_child);
 };
 
 /* Up to NULL. */
 extern const struct capture_source *const capture_sources[];
+#define EACH_SOURCE(source, list) \
+  (const struct capture_source *const *at_##source = (list), *source; ((source) = *at_##source); at_##source++)
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "channel/thread_record.h"
 #include "memory_pools.h"
+#include "memory_rows.h"
 #include "python/python_frames.h"
 #include "recorder/clock.h"
 #include "recorder/doorbell.h"
@@ -324,16 +325,40 @@ void memory_disarm(void) {
 
 /* It is seen from the beginning, and recorded where that was proved. */
 static bool memory_source_arm(const struct source_wishes *wishes) {
-  if (capture_parts[PART_MEMORY].state == PART_OK)
+  if (memory_part.state == PART_OK)
     memory_arm(wishes->with_stacks);
   else
     memory_disarm();
   return true;
 }
 
+/* What a forked child inherits of its parent, between closing the parent's file and reset. */
+static struct live_memory inherited;
+
+static void memory_close(bool in_child) { memory_rows_close(in_child ? &inherited : NULL); }
+
+static void memory_reset(bool is_whole) {
+  memory_after_fork_in_child(&inherited);
+  inherited = (struct live_memory){0};
+  if (!is_whole && memory_part.state == PART_OK)
+    part_set(&memory_part, PART_DEGRADED, "what was in use when the process was forked is not known");
+}
+
+struct capture_part memory_part = {.name = "memory"};
+
 const struct capture_source memory_source = {
     .name = "memory",
+    .parts = (struct capture_part *const[]){&memory_part, NULL},
     .locks = (const struct fork_lock[]){{.lock = &memory_lock}, {0}},
     .arm = memory_source_arm,
     .disarm = memory_disarm,
+    .stop = memory_disarm,
+    .reset = memory_reset,
+    .open = memory_rows_open,
+    .drain = memory_rows_drain,
+    .items = MEMORY_ITEMS,
+    .item = memory_rows_item,
+    .tick = memory_rows_tick,
+    .losses = memory_rows_losses,
+    .close = memory_close,
 };

@@ -27,11 +27,13 @@
 #ifndef TFPROF_CAPTURE_MEMORY_CALLBACKS_H
 #define TFPROF_CAPTURE_MEMORY_CALLBACKS_H
 
+#include "recorder/parts.h"
 #include "recorder/source.h"
 #include "recorder/live_memory.h"
 #include "torch_memory.h"
 
 extern const struct capture_source memory_source;
+extern struct capture_part memory_part;
 
 /* Before PyTorch is loaded: from now on it is known what the CPU's allocator has given. */
 void memory_begin(void);

@@ -1,12 +1,15 @@
 /* memory_rows.c: see memory_rows.h. */
 #include "memory_rows.h"
 
-#include "recorder/dump_ids.h"
+#include "channel/thread_rows.h"
+#include "device_rows.h"
+#include "governor/limits.h"
+#include "left_out_memory.h"
+#include "memory_pools.h"
+#include "python/stack_nodes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
   EVENT_TIME,
@@ -39,27 +42,6 @@ static const struct row_column event_columns[EVENT_COLUMNS] = {
 /* Growth by this share of the peak and this many bytes is written without delay. */
 enum { GROWTH_SHARE = 16, GROWTH_BYTES = 64 << 20 };
 
-enum { DEVICE_NAME, DEVICE_KIND, DEVICE_ORDINAL, DEVICE_CORES, DEVICE_MEMORY, DEVICE_COLUMNS };
-static const struct row_column device_columns[DEVICE_COLUMNS] = {
-    {DUMP_devices_name, DUMP_UNORDERED, false, false},
-    {DUMP_devices_kind, DUMP_UNORDERED, false, false},
-    {DUMP_devices_ordinal, DUMP_UNORDERED, false, false},
-    {DUMP_devices_multiprocessor_count, DUMP_UNORDERED, false, false},
-    {DUMP_devices_memory_bytes, DUMP_UNORDERED, false, false},
-};
-
-/* c10/core/DeviceType.h: by its number the name that PyTorch shows, and our kind. */
-static const struct {
-  const char *name, *kind;
-} device_types[] = {
-    [0] = {"cpu", "cpu"},   [1] = {"cuda", "gpu"}, [6] = {"cuda", "gpu"}, [9] = {"xla", "tpu"},
-    [12] = {"xpu", "gpu"},  [13] = {"mps", "gpu"}, [17] = {"mtia", NULL}, [20] = {"privateuseone", NULL},
-};
-
-static uint32_t string_of(struct dump_writer *writer, const char *text) {
-  return dump_writer_string(writer, text, strlen(text));
-}
-
 enum {
   TOTAL_START,
   TOTAL_END,
@@ -82,107 +64,90 @@ static const struct row_column total_columns[TOTAL_COLUMNS] = {
     {DUMP_memory_totals_code_trace_id, DUMP_UNORDERED, false, false},
 };
 
+static const struct table_form events_form =
+    TABLE_FORM(memory_events, TABLE_ROWS, "allocations and releases", event_columns, DUMP_FRAME_ROWS);
+static const struct table_form totals_form =
+    TABLE_FORM(memory_totals, TABLE_ROWS, "sums of allocations", total_columns, 64);
+
 /* Peaks that are higher by one part in so many than the last one have their pieces written at the next second. */
 enum { PEAK_SHARE = 64, TOTALS_SECONDS = 10 };
 
-bool memory_rows_begin(struct memory_rows *rows, struct dump_writer *writer, const struct clock_map *clock) {
-  memset(rows, 0, sizeof *rows);
-  rows->writer = writer;
-  rows->clock = clock;
-  rows->allocate = string_of(writer, "allocate");
-  rows->release = string_of(writer, "release");
-  rows->out_of_memory = string_of(writer, "out_of_memory");
-  struct live_memory *live = &rows->pools[POOL_CPU].live;
+struct memory_pool_rows {
+  int64_t device;     /* row in devices + 1; 0: none yet */
+  uint32_t allocator; /* string */
+  uint64_t peak, peak_written, reserved_peak;
+  struct live_memory live; /* of POOL_CPU all pieces, of others those that have no row */
+  /* The pieces without rows that were live when most was in use: those given until then, and not taken by then. */
+  bool is_peak_open;         /* they may still get their rows */
+  uint64_t peak_order;       /* the last one given */
+  uint64_t peak_given;       /* the peak whose pieces have their rows */
+  uint32_t first_taken;      /* of those that were taken since, by next */
+};
+
+struct memory_total { /* since the last row: pieces that were given and taken back without rows */
+  uint32_t trace;     /* row in code_traces + 1; 0: none */
+  uint32_t pool;
+  uint64_t count, bytes;
+  int64_t since_ns;
+};
+
+static struct {
+  struct row_buffer events, totals;
+  struct memory_pool_rows pools[POOL_MAXIMUM];
+  bool is_thinned;
+  bool has_left_out;  /* since all that is live has rows */
+  bool is_spoken_for; /* steps with ops stand for those without */
+  struct left_out_memory left_out;
+  struct row_map total_map; /* trace and pool to place in `sums` + 1 */
+  struct memory_total *sums;
+  uint32_t sum_count, sum_capacity;
+  uint64_t seconds;
+  uint64_t summed;     /* pieces that are in memory_totals */
+  uint64_t unknown;    /* releases of pieces that are not known: no row */
+  uint64_t no_room;    /* events for which there was no room, */
+  uint64_t unresolved; /* or which are of no thread or device */
+  uint32_t allocate, release, out_of_memory; /* strings */
+} rows;
+
+static uint32_t string_of(struct recorder *recorder, const char *text) {
+  return dump_writer_string(recorder->writer, text, strlen(text));
+}
+
+bool memory_rows_open(struct recorder *recorder) {
+  memset(&rows, 0, sizeof rows);
+  rows.allocate = string_of(recorder, "allocate");
+  rows.release = string_of(recorder, "release");
+  rows.out_of_memory = string_of(recorder, "out_of_memory");
+  struct live_memory *live = &rows.pools[POOL_CPU].live;
   memory_take_over(live);
   for (size_t i = 0; live->pieces && i <= live->mask; i++) live->pieces[i].left_out = 0; /* the parent's numbers */
-  return row_buffer_begin(&rows->events, DUMP_TABLE_memory_events, event_columns, EVENT_COLUMNS, DUMP_FRAME_ROWS) &&
-         row_buffer_begin(&rows->totals, DUMP_TABLE_memory_totals, total_columns, TOTAL_COLUMNS, 64) &&
-         row_buffer_begin(&rows->devices, DUMP_TABLE_devices, device_columns, DEVICE_COLUMNS, 64);
+  return row_tables_add(&recorder->tables, &rows.events, &events_form) &&
+         row_tables_add(&recorder->tables, &rows.totals, &totals_form) && device_rows_open(recorder);
 }
 
-void memory_rows_end(struct memory_rows *rows) {
-  row_buffer_end(&rows->events);
-  row_buffer_end(&rows->totals);
-  row_buffer_end(&rows->devices);
-  for (unsigned i = 0; i < POOL_MAXIMUM; i++) live_memory_end(&rows->pools[i].live);
-  left_out_end(&rows->left_out);
-  row_map_end(&rows->total_map);
-  free(rows->sums);
-}
-
-bool memory_rows_have_grown(const struct memory_rows *rows) {
-  for (unsigned i = 0; i < POOL_MAXIMUM; i++) {
-    uint64_t written = rows->pools[i].peak_written;
-    if (rows->pools[i].peak > written + written / GROWTH_SHARE + GROWTH_BYTES) return true;
+void memory_rows_close(struct live_memory *live) {
+  if (live) {
+    *live = rows.pools[POOL_CPU].live;
+    rows.pools[POOL_CPU].live = (struct live_memory){0};
   }
-  return false;
-}
-
-void memory_rows_written(struct memory_rows *rows) {
-  for (unsigned i = 0; i < POOL_MAXIMUM; i++) rows->pools[i].peak_written = rows->pools[i].peak;
-}
-
-/* Of the processors that are threads of one core the first counts. 0: the system does not tell. */
-static int64_t count_cores(void) {
-  static int64_t cores = -1; /* asked once, for all processes that are forked; the writer thread is one */
-  if (cores >= 0) return cores;
-  cores = 0;
-  long processors = sysconf(_SC_NPROCESSORS_CONF);
-  for (long number = 0; number < processors; number++) {
-    char path[80];
-    long first = -1;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/topology/thread_siblings_list", number);
-    FILE *file = fopen(path, "re");
-    if (!file) continue; /* not in use */
-    cores += fscanf(file, "%ld", &first) == 1 && first == number;
-    fclose(file);
-  }
-  return cores;
-}
-
-static int64_t add_device(struct memory_rows *rows, struct torch_device device) {
-  struct dump_writer *writer = rows->writer;
-  uint32_t row = row_add(&rows->devices);
-  if (row == UINT32_MAX) return 0;
-  size_t type = (size_t)(uint8_t)device.type, known = sizeof device_types / sizeof device_types[0];
-  const char *type_name = type < known ? device_types[type].name : NULL;
-  const char *kind = type < known ? device_types[type].kind : NULL;
-  char name[48];
-  if (!type_name)
-    snprintf(name, sizeof name, "device type %zu:%d", type, device.index);
-  else if (device.type == DEVICE_TYPE_CPU)
-    snprintf(name, sizeof name, "%s", type_name);
-  else
-    snprintf(name, sizeof name, "%s:%d", type_name, device.index);
-  row_set(&rows->devices, row, DEVICE_NAME, string_of(writer, name));
-  if (kind) row_set(&rows->devices, row, DEVICE_KIND, string_of(writer, kind));
-  row_set(&rows->devices, row, DEVICE_ORDINAL, device.index < 0 ? 0 : device.index);
-  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  if (device.type == DEVICE_TYPE_CPU && pages > 0 && page > 0)
-    row_set(&rows->devices, row, DEVICE_MEMORY, (int64_t)pages * page);
-  if (device.type == DEVICE_TYPE_CPU && count_cores() > 0)
-    row_set(&rows->devices, row, DEVICE_CORES, count_cores());
-  return (int64_t)(rows->devices.first_row + row) + 1;
+  for (unsigned i = 0; i < POOL_MAXIMUM; i++) live_memory_end(&rows.pools[i].live);
+  left_out_end(&rows.left_out);
+  row_map_end(&rows.total_map);
+  free(rows.sums);
 }
 
 /* The row of the pool's device. Pools of one device share it. */
-static int64_t device_row(struct memory_rows *rows, unsigned number) {
-  struct dump_writer *writer = rows->writer;
-  if (rows->pools[number].device) return rows->pools[number].device - 1;
+static int64_t pool_row(struct recorder *recorder, unsigned number) {
+  struct memory_pool_rows *its = &rows.pools[number];
+  if (its->device) return its->device - 1;
   const struct memory_pool *pool = memory_pool_of_number(number);
-  if (!pool) return -1;
-  int64_t device = 0;
-  for (unsigned other = 0; other < POOL_MAXIMUM && !device; other++) {
-    const struct memory_pool *of_other = rows->pools[other].device ? memory_pool_of_number(other) : NULL;
-    if (of_other && of_other->device.type == pool->device.type && of_other->device.index == pool->device.index)
-      device = rows->pools[other].device;
-  }
-  if (!device) device = add_device(rows, pool->device);
-  rows->pools[number].device = device;
-  if (number == POOL_CPU) rows->pools[number].peak = rows->pools[number].live.peak;
+  int64_t device = pool ? device_row(recorder, pool->device) : -1;
+  if (device < 0) return -1;
+  its->device = device + 1;
+  if (number == POOL_CPU) its->peak = its->live.peak;
   if (pool->device.type == DEVICE_TYPE_CPU)
-    rows->pools[number].allocator = string_of(writer, number == POOL_CPU ? "DefaultCPUAllocator" : "MapAllocator");
-  return device - 1;
+    its->allocator = string_of(recorder, number == POOL_CPU ? "DefaultCPUAllocator" : "MapAllocator");
+  return device;
 }
 
 /* ---- Events. */
@@ -191,24 +156,24 @@ static unsigned pool_of(const struct memory_event *event) {
   return event->item.head.scope & ~(unsigned)MEMORY_WITHOUT_OPS;
 }
 
-static bool add_event(struct memory_rows *rows, const struct memory_event *event) {
+static bool add_event(struct recorder *recorder, const struct memory_event *event) {
   const struct memory_item *item = &event->item;
   unsigned number = pool_of(event);
   bool is_failure = item->head.kind == ITEM_OUT_OF_MEMORY;
-  struct row_buffer *events = &rows->events;
+  struct row_buffer *events = &rows.events;
   uint32_t row = row_add(events);
   if (row == UINT32_MAX) return false;
-  row_put(events, row, EVENT_TIME, clock_map_ns(rows->clock, item->ticks) + event->later_ns);
-  row_put(events, row, EVENT_KIND, is_failure ? rows->out_of_memory : item->bytes < 0 ? rows->release : rows->allocate);
+  row_put(events, row, EVENT_TIME, clock_map_ns(&recorder->clock, item->ticks) + event->later_ns);
+  row_put(events, row, EVENT_KIND, is_failure ? rows.out_of_memory : item->bytes < 0 ? rows.release : rows.allocate);
   row_put(events, row, EVENT_BYTES, item->bytes);
-  row_put(events, row, EVENT_DEVICE, device_row(rows, number));
+  row_put(events, row, EVENT_DEVICE, pool_row(recorder, number));
   row_put(events, row, EVENT_THREAD, event->thread);
   if (item->in_use != MEMORY_UNKNOWN) {
     row_set(events, row, EVENT_IN_USE, (int64_t)item->in_use);
     row_set(events, row, EVENT_PEAK, (int64_t)event->peak);
   }
   if (item->reserved != MEMORY_UNKNOWN) row_set(events, row, EVENT_RESERVED, (int64_t)item->reserved);
-  if (rows->pools[number].allocator) row_set(events, row, EVENT_ALLOCATOR, rows->pools[number].allocator);
+  if (rows.pools[number].allocator) row_set(events, row, EVENT_ALLOCATOR, rows.pools[number].allocator);
   if (!is_failure) row_set(events, row, EVENT_ADDRESS, (int64_t)item->address);
   if (event->trace) row_set(events, row, EVENT_TRACE, (int64_t)event->trace - 1);
   return true;
@@ -216,53 +181,53 @@ static bool add_event(struct memory_rows *rows, const struct memory_event *event
 
 /* ---- Sums. */
 
-static struct memory_total *find_sum(struct memory_rows *rows, uint32_t trace, unsigned pool) {
-  struct row_map_entry *entry = row_map_entry(&rows->total_map, trace, pool + 1);
+static struct memory_total *find_sum(uint32_t trace, unsigned pool) {
+  struct row_map_entry *entry = row_map_entry(&rows.total_map, trace, pool + 1);
   if (!entry) return NULL;
-  if (entry->row_plus_one) return &rows->sums[entry->row_plus_one - 1];
-  if (rows->sum_count == rows->sum_capacity) {
-    uint32_t capacity = rows->sum_capacity ? rows->sum_capacity * 2 : 64;
-    struct memory_total *sums = realloc(rows->sums, capacity * sizeof *sums);
+  if (entry->row_plus_one) return &rows.sums[entry->row_plus_one - 1];
+  if (rows.sum_count == rows.sum_capacity) {
+    uint32_t capacity = rows.sum_capacity ? rows.sum_capacity * 2 : 64;
+    struct memory_total *sums = realloc(rows.sums, capacity * sizeof *sums);
     if (!sums) return NULL;
-    rows->sums = sums;
-    rows->sum_capacity = capacity;
+    rows.sums = sums;
+    rows.sum_capacity = capacity;
   }
-  rows->sums[rows->sum_count] = (struct memory_total){.trace = trace, .pool = pool};
-  entry->row_plus_one = ++rows->sum_count;
-  row_map_added(&rows->total_map);
-  return &rows->sums[rows->sum_count - 1];
+  rows.sums[rows.sum_count] = (struct memory_total){.trace = trace, .pool = pool};
+  entry->row_plus_one = ++rows.sum_count;
+  row_map_added(&rows.total_map);
+  return &rows.sums[rows.sum_count - 1];
 }
 
 /* Nothing rests on the piece: it is counted. */
-static void drop(struct memory_rows *rows, uint32_t number) {
-  struct left_out_piece *piece = left_out_piece(&rows->left_out, number);
-  struct memory_total *sum = find_sum(rows, (uint32_t)piece->given.trace, pool_of(&piece->given));
+static void drop(struct recorder *recorder, uint32_t number) {
+  struct left_out_piece *piece = left_out_piece(&rows.left_out, number);
+  struct memory_total *sum = find_sum((uint32_t)piece->given.trace, pool_of(&piece->given));
   if (sum) {
-    if (!sum->count) sum->since_ns = clock_map_ns(rows->clock, piece->given.item.ticks);
+    if (!sum->count) sum->since_ns = clock_map_ns(&recorder->clock, piece->given.item.ticks);
     sum->count++;
     sum->bytes += (uint64_t)piece->given.item.bytes;
-    rows->summed++;
+    rows.summed++;
   } else {
-    rows->no_room++;
+    rows.no_room++;
   }
-  left_out_remove(&rows->left_out, number);
+  left_out_remove(&rows.left_out, number);
 }
 
-static void write_sums(struct memory_rows *rows, int64_t now_ns, bool with_lines) {
-  for (uint32_t i = 0; i < rows->sum_count; i++) {
-    struct memory_total *sum = &rows->sums[i];
+static void write_sums(struct recorder *recorder, int64_t now_ns, bool with_lines) {
+  for (uint32_t i = 0; i < rows.sum_count; i++) {
+    struct memory_total *sum = &rows.sums[i];
     if (!sum->count || (sum->trace && !with_lines)) continue;
-    uint32_t row = row_add(&rows->totals);
+    uint32_t row = row_add(&rows.totals);
     if (row == UINT32_MAX) return; /* they go on growing */
-    row_put(&rows->totals, row, TOTAL_START, sum->since_ns);
-    row_put(&rows->totals, row, TOTAL_END, now_ns > sum->since_ns ? now_ns : sum->since_ns);
-    row_put(&rows->totals, row, TOTAL_DEVICE, device_row(rows, sum->pool));
-    if (rows->pools[sum->pool].allocator)
-      row_set(&rows->totals, row, TOTAL_ALLOCATOR, rows->pools[sum->pool].allocator);
-    row_put(&rows->totals, row, TOTAL_COUNT, (int64_t)sum->count);
-    row_put(&rows->totals, row, TOTAL_BYTES, (int64_t)sum->bytes);
-    row_set_real(&rows->totals, row, TOTAL_WEIGHT, rows->is_spoken_for ? 0 : 1);
-    if (sum->trace) row_set(&rows->totals, row, TOTAL_TRACE, (int64_t)sum->trace - 1);
+    row_put(&rows.totals, row, TOTAL_START, sum->since_ns);
+    row_put(&rows.totals, row, TOTAL_END, now_ns > sum->since_ns ? now_ns : sum->since_ns);
+    row_put(&rows.totals, row, TOTAL_DEVICE, pool_row(recorder, sum->pool));
+    if (rows.pools[sum->pool].allocator)
+      row_set(&rows.totals, row, TOTAL_ALLOCATOR, rows.pools[sum->pool].allocator);
+    row_put(&rows.totals, row, TOTAL_COUNT, (int64_t)sum->count);
+    row_put(&rows.totals, row, TOTAL_BYTES, (int64_t)sum->bytes);
+    row_set_real(&rows.totals, row, TOTAL_WEIGHT, rows.is_spoken_for ? 0 : 1);
+    if (sum->trace) row_set(&rows.totals, row, TOTAL_TRACE, (int64_t)sum->trace - 1);
     sum->count = sum->bytes = 0;
     sum->since_ns = now_ns;
   }
@@ -271,72 +236,72 @@ static void write_sums(struct memory_rows *rows, int64_t now_ns, bool with_lines
 /* ---- Pieces without rows. */
 
 /* The piece gets its rows: what it was given with, and its end where it has come. */
-static void give_rows(struct memory_rows *rows, uint32_t number) {
-  struct left_out_piece *piece = left_out_piece(&rows->left_out, number);
-  struct memory_pool_rows *pool = &rows->pools[pool_of(&piece->given)];
-  rows->no_room += !add_event(rows, &piece->given);
+static void give_rows(struct recorder *recorder, uint32_t number) {
+  struct left_out_piece *piece = left_out_piece(&rows.left_out, number);
+  struct memory_pool_rows *pool = &rows.pools[pool_of(&piece->given)];
+  rows.no_room += !add_event(recorder, &piece->given);
   if (piece->state == PIECE_TAKEN) {
-    rows->no_room += !add_event(rows, &piece->taken);
-  } else if (pool == &rows->pools[POOL_CPU]) {
+    rows.no_room += !add_event(recorder, &piece->taken);
+  } else if (pool == &rows.pools[POOL_CPU]) {
     struct live_piece *live = live_memory_find(&pool->live, piece->given.item.address);
     if (live) live->left_out = 0;
   } else {
     uint32_t left_out;
     live_memory_take(&pool->live, piece->given.item.address, &left_out);
   }
-  left_out_remove(&rows->left_out, number);
-  if (rows->events.rows >= DUMP_FRAME_ROWS && rows->full) rows->full(NULL);
+  left_out_remove(&rows.left_out, number);
+  if (recorder->tables.has_full) recorder_write_full(recorder);
 }
 
 /* Those given until `order` and, in nanoseconds, `until_ns`, of one pool or of all (-1). */
-static void give_live(struct memory_rows *rows, int of_pool, uint64_t order, int64_t until_ns) {
-  for (uint32_t number = 1; number <= rows->left_out.count; number++) {
-    const struct left_out_piece *piece = left_out_piece(&rows->left_out, number);
+static void give_live(struct recorder *recorder, int of_pool, uint64_t order, int64_t until_ns) {
+  for (uint32_t number = 1; number <= rows.left_out.count; number++) {
+    const struct left_out_piece *piece = left_out_piece(&rows.left_out, number);
     if (piece->state != PIECE_LIVE || piece->order > order) continue;
     if (of_pool >= 0 && pool_of(&piece->given) != (unsigned)of_pool) continue;
-    if (until_ns != INT64_MAX && clock_map_ns(rows->clock, piece->given.item.ticks) > until_ns) continue;
-    give_rows(rows, number);
+    if (until_ns != INT64_MAX && clock_map_ns(&recorder->clock, piece->given.item.ticks) > until_ns) continue;
+    give_rows(recorder, number);
   }
 }
 
-void memory_rows_settle(struct memory_rows *rows) {
-  give_live(rows, -1, UINT64_MAX, INT64_MAX);
-  rows->has_left_out = false;
+static void settle(struct recorder *recorder) {
+  give_live(recorder, -1, UINT64_MAX, INT64_MAX);
+  rows.has_left_out = false;
 }
 
-static void drop_taken(struct memory_rows *rows, struct memory_pool_rows *pool) {
+static void drop_taken(struct recorder *recorder, struct memory_pool_rows *pool) {
   while (pool->first_taken) {
     uint32_t number = pool->first_taken;
-    pool->first_taken = left_out_piece(&rows->left_out, number)->next;
-    drop(rows, number);
+    pool->first_taken = left_out_piece(&rows.left_out, number)->next;
+    drop(recorder, number);
   }
 }
 
 /* More is in use than ever before. */
-static void open_peak(struct memory_rows *rows, struct memory_pool_rows *pool, bool is_left_out) {
-  drop_taken(rows, pool);
+static void open_peak(struct recorder *recorder, struct memory_pool_rows *pool, bool is_left_out) {
+  drop_taken(recorder, pool);
   pool->is_peak_open = is_left_out; /* else all that is live has its rows */
-  pool->peak_order = rows->left_out.order;
+  pool->peak_order = rows.left_out.order;
   if (!is_left_out) pool->peak_given = pool->peak;
 }
 
-static void give_peak(struct memory_rows *rows, unsigned number) {
-  struct memory_pool_rows *pool = &rows->pools[number];
+static void give_peak(struct recorder *recorder, unsigned number) {
+  struct memory_pool_rows *pool = &rows.pools[number];
   while (pool->first_taken) {
     uint32_t taken = pool->first_taken;
-    pool->first_taken = left_out_piece(&rows->left_out, taken)->next;
-    give_rows(rows, taken);
+    pool->first_taken = left_out_piece(&rows.left_out, taken)->next;
+    give_rows(recorder, taken);
   }
-  give_live(rows, (int)number, pool->peak_order, INT64_MAX);
+  give_live(recorder, (int)number, pool->peak_order, INT64_MAX);
   pool->is_peak_open = false;
   pool->peak_given = pool->peak;
 }
 
-static void take_left_out(struct memory_rows *rows, uint32_t number, const struct memory_event *event) {
-  struct left_out_piece *piece = left_out_piece(&rows->left_out, number);
-  struct memory_pool_rows *pool = &rows->pools[pool_of(event)];
+static void take_left_out(struct recorder *recorder, uint32_t number, const struct memory_event *event) {
+  struct left_out_piece *piece = left_out_piece(&rows.left_out, number);
+  struct memory_pool_rows *pool = &rows.pools[pool_of(event)];
   if (!pool->is_peak_open || piece->order > pool->peak_order) {
-    drop(rows, number);
+    drop(recorder, number);
     return;
   }
   piece->taken = *event;
@@ -347,15 +312,15 @@ static void take_left_out(struct memory_rows *rows, uint32_t number, const struc
 
 /* ---- From outside. */
 
-static bool add_release(struct memory_rows *rows, struct memory_event *event) {
+static bool add_release(struct recorder *recorder, struct memory_event *event) {
   unsigned number = pool_of(event);
-  struct memory_pool_rows *pool = &rows->pools[number];
+  struct memory_pool_rows *pool = &rows.pools[number];
   struct memory_item *item = &event->item;
   uint32_t left_out = 0;
   if (number == POOL_CPU) {
     int64_t bytes = live_memory_take(&pool->live, item->address, &left_out);
     if (item->bytes == MEMORY_SIZE_UNKNOWN && !bytes) {
-      rows->unknown++;
+      rows.unknown++;
       return true;
     }
     if (item->bytes == MEMORY_SIZE_UNKNOWN) item->bytes = -bytes;
@@ -364,67 +329,134 @@ static bool add_release(struct memory_rows *rows, struct memory_event *event) {
     live_memory_take(&pool->live, item->address, &left_out);
   }
   event->peak = pool->peak;
-  if (device_row(rows, number) < 0 || event->thread < 0) return false;
-  if (!left_out) return add_event(rows, event);
-  take_left_out(rows, left_out, event);
+  if (pool_row(recorder, number) < 0 || event->thread < 0) return false;
+  if (!left_out) return add_event(recorder, event);
+  take_left_out(recorder, left_out, event);
   return true;
 }
 
-static bool add_allocation(struct memory_rows *rows, struct memory_event *event, bool is_left_out) {
+static bool add_allocation(struct recorder *recorder, struct memory_event *event, bool is_left_out) {
   unsigned number = pool_of(event);
-  struct memory_pool_rows *pool = &rows->pools[number];
+  struct memory_pool_rows *pool = &rows.pools[number];
   struct memory_item *item = &event->item;
   bool is_failure = item->head.kind == ITEM_OUT_OF_MEMORY;
-  bool has_room = device_row(rows, number) >= 0 && event->thread >= 0;
-  uint32_t left_out = is_left_out && has_room ? left_out_add(&rows->left_out, event) : 0, displaced = 0;
+  bool has_room = pool_row(recorder, number) >= 0 && event->thread >= 0;
+  uint32_t left_out = is_left_out && has_room ? left_out_add(&rows.left_out, event) : 0, displaced = 0;
   if (!is_failure && (number == POOL_CPU || left_out))
     displaced = live_memory_put(&pool->live, item->address, item->bytes, left_out);
   if (number == POOL_CPU) item->in_use = pool->live.in_use;
   if (left_out && displaced == left_out) { /* no memory to know where it is: it gets its row now */
-    left_out_remove(&rows->left_out, left_out);
+    left_out_remove(&rows.left_out, left_out);
     left_out = displaced = 0;
   }
-  if (displaced) drop(rows, displaced);
+  if (displaced) drop(recorder, displaced);
   if (!has_room) return false;
   bool is_highest = item->in_use != MEMORY_UNKNOWN && item->in_use > pool->peak;
   if (is_highest) pool->peak = item->in_use;
   event->peak = pool->peak;
-  if (is_highest) open_peak(rows, pool, left_out != 0);
-  if (!left_out) return add_event(rows, event);
-  left_out_piece(&rows->left_out, left_out)->given = *event;
-  rows->has_left_out = true;
+  if (is_highest) open_peak(recorder, pool, left_out != 0);
+  if (!left_out) return add_event(recorder, event);
+  left_out_piece(&rows.left_out, left_out)->given = *event;
+  rows.has_left_out = true;
   if (item->reserved != MEMORY_UNKNOWN && item->reserved > pool->reserved_peak) {
     pool->reserved_peak = item->reserved;
-    give_rows(rows, left_out);
+    give_rows(recorder, left_out);
   }
   return true;
 }
 
-bool memory_rows_add(struct memory_rows *rows, const struct memory_item *item, uint32_t later_ns, int64_t thread,
-                     uint64_t trace) {
-  struct memory_event event = {.item = *item, .later_ns = later_ns, .thread = thread, .trace = trace};
-  if (pool_of(&event) >= POOL_MAXIMUM) return false;
+static void add(struct recorder *recorder, const struct memory_item *item, uint32_t later_ns,
+                const struct capture_thread *thread) {
+  struct memory_event event = {.item = *item,
+                               .later_ns = later_ns,
+                               .thread = thread_row(recorder, thread),
+                               .trace = stack_node(thread, item->head.id).trace_plus_one};
   bool is_left_out =
-      rows->is_thinned && item->head.kind == ITEM_MEMORY && (item->head.scope & MEMORY_WITHOUT_OPS) != 0;
-  if (rows->has_left_out && !is_left_out) memory_rows_settle(rows);
-  return item->bytes < 0 ? add_release(rows, &event) : add_allocation(rows, &event, is_left_out);
+      rows.is_thinned && item->head.kind == ITEM_MEMORY && (item->head.scope & MEMORY_WITHOUT_OPS) != 0;
+  if (rows.has_left_out && !is_left_out) settle(recorder);
+  bool is_added = pool_of(&event) < POOL_MAXIMUM && (item->bytes < 0 ? add_release(recorder, &event)
+                                                                     : add_allocation(recorder, &event, is_left_out));
+  rows.unresolved += !is_added;
 }
 
-void memory_rows_thin(struct memory_rows *rows) { rows->is_thinned = true; }
-
-void memory_rows_speak(struct memory_rows *rows, bool is_spoken_for, int64_t now_ns) {
-  if (is_spoken_for == rows->is_spoken_for) return;
-  write_sums(rows, now_ns, true);
-  rows->is_spoken_for = is_spoken_for;
-}
-
-void memory_rows_tick(struct memory_rows *rows, int64_t now_ns, unsigned patience, bool is_end) {
-  if (!rows->is_thinned) return;
-  for (unsigned i = 0; i < POOL_MAXIMUM; i++) {
-    const struct memory_pool_rows *pool = &rows->pools[i];
-    if (pool->is_peak_open && (is_end || pool->peak > pool->peak_given + pool->peak_given / PEAK_SHARE))
-      give_peak(rows, i);
+void memory_rows_item(struct recorder *recorder, const struct channel_item *item) {
+  const struct memory_brief *brief = (const struct memory_brief *)item->item;
+  if (item->item->kind != ITEM_MEMORY_BRIEF) {
+    add(recorder, (const struct memory_item *)item->item, item->later_ns, item->thread);
+    return;
   }
-  give_live(rows, -1, UINT64_MAX, is_end ? INT64_MAX : now_ns - (int64_t)patience * 1000000000);
-  write_sums(rows, now_ns, is_end || ++rows->seconds % TOTALS_SECONDS == 0);
+  const struct memory_item whole = {{ITEM_MEMORY, POOL_CPU | MEMORY_WITHOUT_OPS, 0, 0},
+                                    brief->head.id ? (int64_t)brief->head.id : MEMORY_SIZE_UNKNOWN,
+                                    item->ticks,
+                                    brief->address,
+                                    MEMORY_UNKNOWN,
+                                    MEMORY_UNKNOWN};
+  add(recorder, &whole, item->later_ns, item->thread);
+}
+
+/* Whether the peak of a pool is much higher than when that was last asked with this answer. */
+static bool has_grown(void) {
+  bool is_higher = false;
+  for (unsigned i = 0; i < POOL_MAXIMUM; i++) {
+    uint64_t written = rows.pools[i].peak_written;
+    is_higher |= rows.pools[i].peak > written + written / GROWTH_SHARE + GROWTH_BYTES;
+  }
+  for (unsigned i = 0; is_higher && i < POOL_MAXIMUM; i++) rows.pools[i].peak_written = rows.pools[i].peak;
+  return is_higher;
+}
+
+static void follow_governor(struct recorder *recorder) {
+  const char *why = limits_thinned();
+  if (why && !rows.is_thinned) {
+    rows.is_thinned = true;
+    recorder_diagnose(recorder, "info", "capture_thinned", 0, "memory_events",
+                      "%s: from here on allocations and releases have rows where ops are recorded, where memory is "
+                      "held for longer, and where most is in use; the others are summed up in memory_totals",
+                      why);
+  }
+  int64_t since_ns;
+  bool is_spoken_for = limits_spoken_for(&since_ns);
+  if (is_spoken_for == rows.is_spoken_for) return;
+  write_sums(recorder, since_ns, true);
+  rows.is_spoken_for = is_spoken_for;
+}
+
+uint64_t memory_rows_drain(struct recorder *recorder, uint64_t limit) {
+  (void)limit;
+  follow_governor(recorder);
+  if (has_grown()) {
+    settle(recorder);
+    recorder->is_urgent = true;
+  }
+  return 0;
+}
+
+void memory_rows_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
+  follow_governor(recorder);
+  if (!rows.is_thinned) return;
+  for (unsigned i = 0; i < POOL_MAXIMUM; i++) {
+    const struct memory_pool_rows *pool = &rows.pools[i];
+    if (pool->is_peak_open && (is_end || pool->peak > pool->peak_given + pool->peak_given / PEAK_SHARE))
+      give_peak(recorder, i);
+  }
+  int64_t patience_ns = (int64_t)limits_patience() * 1000000000;
+  give_live(recorder, -1, UINT64_MAX, is_end ? INT64_MAX : now->monotonic_ns - patience_ns);
+  write_sums(recorder, now->monotonic_ns, is_end || ++rows.seconds % TOTALS_SECONDS == 0);
+}
+
+void memory_rows_losses(struct recorder *recorder) {
+  uint64_t no_room = rows.no_room + rows.unresolved;
+  for (unsigned number = 1; number <= thread_count(); number++) {
+    struct capture_thread *thread = thread_of_number(number);
+    if (thread) no_room += atomic_load_explicit(&thread->lost_memory, memory_order_relaxed);
+  }
+  const struct loss losses[] = {
+      {no_room, "warning", "allocations and releases were lost because the writer thread could not keep up",
+       "memory_events", &rows.events},
+      {rows.summed, "info", "pieces of memory have no row of their own: they are summed up in memory_totals",
+       "allocations", NULL},
+      {rows.unknown, "info", "releases have no row: what they release was not seen to be allocated", "memory_events",
+       NULL},
+  };
+  for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) recorder_lost(recorder, losses[i]);
 }

@@ -8,34 +8,18 @@
 #ifndef TFPROF_CAPTURE_MODULE_CALLS_H
 #define TFPROF_CAPTURE_MODULE_CALLS_H
 
-#include "recorder/clock.h"
-#include "recorder/row_buffer.h"
+#include "channel/channel_reader.h"
+#include "recorder/recorder.h"
 
-/* The calls that a thread is inside of, outermost first; {0}: none. */
-struct open_calls {
-  struct open_call *calls;
-  uint32_t count, capacity;
-};
-
-struct module_calls {
-  struct row_buffer rows;
-  uint64_t no_room;
-};
-
-bool module_calls_begin(struct module_calls *calls);
-void module_calls_end(struct module_calls *calls);
-
-/* A call of the module with this number (known_modules.h) begins, `level` others are around it; `thread` is a row. */
-void module_call_begins(struct module_calls *calls, struct open_calls *open, const struct clock_map *clock,
-                        int64_t thread, uint32_t level, uint32_t module, uint64_t ticks);
-/* Its module has this number now. */
-void module_call_goes_on(struct open_calls *open, uint32_t level, uint32_t module);
-/* An op has ended that has `level` calls around it. */
-void module_call_has_op(struct module_calls *calls, struct open_calls *open, const struct clock_map *clock,
-                        int64_t thread, uint32_t level, uint64_t start_ticks, uint64_t end_ticks);
+bool module_calls_open(struct recorder *recorder);
+void module_calls_close(void);
+/* An ITEM_CALL. */
+void module_calls_item(struct recorder *recorder, const struct channel_item *item);
+/* An op of the thread has ended that has `level` calls around it. */
+void module_call_has_op(struct recorder *recorder, const struct capture_thread *thread, uint32_t level,
+                        uint64_t start_ticks, uint64_t end_ticks);
 /* All calls are over. */
-void module_calls_are_over(struct module_calls *calls, struct open_calls *open, const struct clock_map *clock,
-                           int64_t thread);
-void open_calls_free(struct open_calls *open);
+void module_calls_thread_over(struct recorder *recorder, const struct capture_thread *thread);
+void module_calls_losses(struct recorder *recorder);
 
 #endif

@@ -123,7 +123,7 @@ static uint32_t hold(struct walk *walk, void *module) {
   return number;
 }
 
-static void sign(struct walk *walk, uint64_t word) { walk->signature = intern_mix(walk->signature, word); }
+static void sign(struct walk *walk, uint64_t word) { walk->signature = hash_mix(walk->signature, word); }
 
 static void sign_object(struct walk *walk, void *object) {
   int64_t hash = python_api.hash(object);
@@ -134,7 +134,7 @@ static void sign_object(struct walk *walk, void *object) {
 /* The name of a class: one that the program makes anew each time lies elsewhere each time. PyTypeObject.tp_name. */
 static void sign_class(struct walk *walk, void *type) {
   const char *name = (const char *)python_at(type, 24);
-  sign(walk, intern_hash(name, strnlen(name, 1000)));
+  sign(walk, hash_bytes(name, strnlen(name, 1000)));
 }
 
 static void *facts_of_parameter(struct walk *walk, void *parameter) {

@@ -2,7 +2,6 @@
 #include "module_rows.h"
 
 #include "recorder/clock.h"
-#include "recorder/dump_ids.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,17 +43,16 @@ static const struct row_column change_columns[CHANGE_COLUMNS] = {
     {DUMP_ATTRIBUTES, DUMP_UNORDERED, false, false},
 };
 
-bool module_rows_begin(struct module_rows *rows, struct dump_writer *writer) {
-  memset(rows, 0, sizeof *rows);
-  rows->writer = writer;
-  return row_buffer_begin(&rows->nodes, DUMP_TABLE_nodes, node_columns, NODE_COLUMNS, 64) &&
-         row_buffer_begin(&rows->changes, DUMP_TABLE_node_changes, change_columns, CHANGE_COLUMNS, 64);
-}
+static const struct table_form nodes_form =
+    TABLE_FORM(nodes, TABLE_DEFINITION, "modules and parameters", node_columns, 64);
+static const struct table_form changes_form =
+    TABLE_FORM(node_changes, TABLE_DEFINITION, "changes of modules and parameters", change_columns, 64);
 
-void module_rows_end(struct module_rows *rows) {
-  row_buffer_end(&rows->nodes);
-  row_buffer_end(&rows->changes);
-  memset(rows, 0, sizeof *rows);
+static struct row_buffer nodes, changes;
+
+bool module_rows_open(struct recorder *recorder) {
+  return row_tables_add(&recorder->tables, &nodes, &nodes_form) &&
+         row_tables_add(&recorder->tables, &changes, &changes_form);
 }
 
 /* ---- The queue. */
@@ -144,47 +142,44 @@ void module_queue_reset(void) {
 /* ---- Rows. */
 
 /* Puts the texts into these columns. */
-static void set_texts(struct module_rows *rows, struct row_buffer *buffer, uint32_t row, const struct told *told,
+static void set_texts(struct recorder *recorder, struct row_buffer *buffer, uint32_t row, const struct told *told,
                       const unsigned *columns, unsigned count) {
   const char *at = told->texts;
   for (unsigned i = 0; i < count; i++) {
-    uint32_t string = told->lengths[i] ? dump_writer_string(rows->writer, at, told->lengths[i]) : 0;
+    uint32_t string = told->lengths[i] ? dump_writer_string(recorder->writer, at, told->lengths[i]) : 0;
     if (string) row_set(buffer, row, columns[i], string);
     at += told->lengths[i];
   }
 }
 
-static void add_node(struct module_rows *rows, const struct told *told) {
+static void add_node(struct recorder *recorder, const struct told *told) {
   const struct module_node *node = &told->node;
-  struct row_buffer *nodes = &rows->nodes;
-  uint32_t row = row_add(nodes);
+  uint32_t row = row_add(&nodes);
   if (row == UINT32_MAX) return;
-  rows->told++;
-  set_texts(rows, nodes, row, told, (const unsigned[]){NODE_NAME, NODE_TYPE}, 2);
-  if (node->parent >= 0) row_set(nodes, row, NODE_PARENT, node->parent);
-  row_set(nodes, row, NODE_DEPTH, node->depth);
-  row_set(nodes, row, NODE_IS_SCOPE, node->module != 0);
-  if (node->module) row_set(nodes, row, NODE_MODULE, node->module);
+  set_texts(recorder, &nodes, row, told, (const unsigned[]){NODE_NAME, NODE_TYPE}, 2);
+  if (node->parent >= 0) row_set(&nodes, row, NODE_PARENT, node->parent);
+  row_set(&nodes, row, NODE_DEPTH, node->depth);
+  row_set(&nodes, row, NODE_IS_SCOPE, node->module != 0);
+  if (node->module) row_set(&nodes, row, NODE_MODULE, node->module);
 }
 
-static void add_change(struct module_rows *rows, const struct told *told) {
+static void add_change(struct recorder *recorder, const struct told *told) {
   const struct module_change *change = &told->change;
-  struct row_buffer *changes = &rows->changes;
-  uint32_t row = row_add(changes);
+  uint32_t row = row_add(&changes);
   if (row == UINT32_MAX) return;
-  row_set(changes, row, CHANGE_NODE, change->row);
-  row_set(changes, row, CHANGE_TIME, told->time_ns);
-  set_texts(rows, changes, row, told,
+  row_set(&changes, row, CHANGE_NODE, change->row);
+  row_set(&changes, row, CHANGE_TIME, told->time_ns);
+  set_texts(recorder, &changes, row, told,
             (const unsigned[]){CHANGE_KIND, CHANGE_SHAPE, CHANGE_DTYPE, CHANGE_DEVICE, CHANGE_ATTRIBUTES}, TEXT_COUNT);
-  if (change->parameters >= 0) row_set(changes, row, CHANGE_PARAMETERS, change->parameters);
-  if (change->bytes >= 0) row_set(changes, row, CHANGE_BYTES, change->bytes);
-  if (change->trainable >= 0) row_set(changes, row, CHANGE_TRAINABLE, change->trainable);
-  if (change->module) row_set(changes, row, CHANGE_MODULE, change->module);
+  if (change->parameters >= 0) row_set(&changes, row, CHANGE_PARAMETERS, change->parameters);
+  if (change->bytes >= 0) row_set(&changes, row, CHANGE_BYTES, change->bytes);
+  if (change->trainable >= 0) row_set(&changes, row, CHANGE_TRAINABLE, change->trainable);
+  if (change->module) row_set(&changes, row, CHANGE_MODULE, change->module);
 }
 
-void module_rows_drain(struct module_rows *rows) {
+void module_rows_drain(struct recorder *recorder) {
   /* More waits until these are written: the numbers of rows must not be lost. */
-  while (rows->nodes.rows < DUMP_MAXIMUM_FRAME_ROWS / 2 && rows->changes.rows < DUMP_MAXIMUM_FRAME_ROWS / 2) {
+  while (nodes.rows < DUMP_MAXIMUM_FRAME_ROWS / 2 && changes.rows < DUMP_MAXIMUM_FRAME_ROWS / 2) {
     pthread_mutex_lock(&module_queue_lock);
     struct told *told = first;
     if (told) first = told->next;
@@ -193,9 +188,14 @@ void module_rows_drain(struct module_rows *rows) {
     pthread_mutex_unlock(&module_queue_lock);
     if (!told) return;
     switch (told->kind) {
-      case TOLD_NODE: add_node(rows, told); break;
-      case TOLD_CHANGE: add_change(rows, told); break;
+      case TOLD_NODE: add_node(recorder, told); break;
+      case TOLD_CHANGE: add_change(recorder, told); break;
     }
     free(told);
   }
+}
+
+void module_rows_losses(struct recorder *recorder) {
+  static const char why[] = "modules and parameters were lost because the disk did not take those before";
+  recorder_lost(recorder, (struct loss){module_queue_refused(), "error", why, "nodes", &nodes});
 }

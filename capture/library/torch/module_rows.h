@@ -11,20 +11,14 @@
 #ifndef TFPROF_CAPTURE_MODULE_ROWS_H
 #define TFPROF_CAPTURE_MODULE_ROWS_H
 
-#include "recorder/row_buffer.h"
+#include "recorder/recorder.h"
 
 #include <pthread.h>
 
-struct module_rows {
-  struct dump_writer *writer;
-  struct row_buffer nodes, changes;
-  uint64_t told; /* rows of nodes given */
-};
-
-bool module_rows_begin(struct module_rows *rows, struct dump_writer *writer);
-void module_rows_end(struct module_rows *rows);
+bool module_rows_open(struct recorder *recorder);
 /* Takes in what the hook has told. */
-void module_rows_drain(struct module_rows *rows);
+void module_rows_drain(struct recorder *recorder);
+void module_rows_losses(struct recorder *recorder);
 
 /* ---- For the hook, on any thread. NULL and -1: not known. */
 

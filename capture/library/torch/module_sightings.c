@@ -3,7 +3,6 @@
 
 #include "known_modules.h"
 #include "module_discovery.h"
-#include "module_rows.h"
 #include "python/python_frames.h"
 
 static const void *state_of_caller(void) { return python_thread_state ? python_thread_state() : NULL; }
@@ -42,19 +41,3 @@ void module_sightings_begin(void) {
   static const struct module_watch watch = {module_sighting_number, module_sightings_settle};
   python_watch_modules(&watch);
 }
-
-static void modules_source_reset(void) {
-  module_queue_reset();
-  module_discovery_reset();
-  known_modules_reset();
-}
-
-const struct capture_source modules_source = {
-    .name = "modules",
-    .locks = (const struct fork_lock[]){{.lock = &module_discovery_lock},
-                                        {.lock = &known_modules_lock},
-                                        {.lock = &module_queue_lock},
-                                        {0}},
-    .stop = module_discovery_stop,
-    .reset = modules_source_reset,
-};

@@ -5,9 +5,7 @@
 #define TFPROF_CAPTURE_MODULE_SIGHTINGS_H
 
 #include "channel/thread_record.h"
-#include "recorder/source.h"
 
-extern const struct capture_source modules_source;
 /* From now on python_frames.h tells of the modules that it meets. */
 void module_sightings_begin(void);
 

@@ -30,7 +30,7 @@ static bool describe_range(struct capture_thread *thread, const char *name, stru
   for (unsigned attempt = 0; attempt < 2; attempt++) {
     uint32_t forgets = thread->changes.forgets;
     item->node = frame ? python_stack_node(thread, frame, false) : 0;
-    item->head.id = thread_intern_name(thread, intern_hash(name, length), name, length);
+    item->head.id = thread_intern_name(thread, hash_bytes(name, length), name, length);
     if (forgets == thread->changes.forgets) return item->head.id != 0;
   }
   return false;

@@ -13,6 +13,7 @@
 #include "recorder/clock.h"
 #include "recorder/gate.h"
 #include "noted_ranges.h"
+#include "op_rows.h"
 #include "torch_inputs.h"
 #include "torch_lock.h"
 
@@ -65,7 +66,7 @@ static uint32_t name_number(struct capture_thread *thread, const uint8_t *object
   if (!has_schema(object)) {
     uint32_t length;
     const char *text = name_text(object, &length);
-    return thread_intern_name(thread, intern_hash(text, length), text, length);
+    return thread_intern_name(thread, hash_bytes(text, length), text, length);
   }
   uint64_t key = schema_hash(torch_pointer(object, torch_layout.name));
   struct intern_slot *slot = intern_find(&thread->schemas, key, NULL);
@@ -82,7 +83,7 @@ static uint32_t inputs_number(struct capture_thread *thread, const uint8_t *obje
     return 0;
   }
   if (!sink.used) return 0;
-  uint64_t hash = intern_hash_words(sink.words, sink.used);
+  uint64_t hash = hash_words(sink.words, sink.used);
   struct intern_slot *slot = intern_find_words(&thread->inputs, &thread->arena, hash, sink.words, sink.used);
   return slot ? slot->id : thread_intern_inputs(thread, hash, sink.words, sink.used * 8u);
 }
@@ -121,7 +122,7 @@ static inline struct recent_op *name_op(struct capture_thread *thread, struct op
   } else {
     uint32_t length;
     const char *text = name_text(object, &length);
-    key = input_hash(key, intern_hash(text, length));
+    key = input_hash(key, hash_bytes(text, length));
     is_engine_range = open_op_scope(op) == SCOPE_FUNCTION && length >= sizeof engine_prefix - 1 &&
                       !memcmp(text, engine_prefix, sizeof engine_prefix - 1);
   }
@@ -310,7 +311,7 @@ static struct open_op unrecorded_marks[] = {[MARK_OPTIMIZER] = {.vtable = contex
 enum { MARK_KINDS = sizeof unrecorded_marks / sizeof *unrecorded_marks };
 
 static uint32_t mark_name(const char *name) {
-  return (uint32_t)intern_hash(name, (uint32_t)strnlen(name, NAME_MAXIMUM));
+  return (uint32_t)hash_bytes(name, (uint32_t)strnlen(name, NAME_MAXIMUM));
 }
 
 static __attribute__((noinline)) void start_range(void **context, const uint8_t *object) {
@@ -483,11 +484,20 @@ static void ops_source_disarm(void) {
   noted_ranges_disarm();
 }
 
+struct capture_part ops_part = {.name = "ops"}, shapes_part = {.name = "shapes"}, steps_part = {.name = "steps"};
+
 const struct capture_source ops_source = {
     .name = "ops",
+    .parts = (struct capture_part *const[]){&ops_part, &shapes_part, &steps_part, NULL},
     .locks = (const struct fork_lock[]){{.found = &torch_lock}, {0}},
     .enter_thread = ops_enter_thread,
     .arm = ops_source_arm,
     .disarm = ops_source_disarm,
     .set_detail = ops_set_detail,
+    .open = op_rows_open,
+    .items = OP_ITEMS,
+    .item = op_rows_item,
+    .thread_over = op_rows_thread_over,
+    .losses = op_rows_losses,
+    .close = op_rows_close,
 };

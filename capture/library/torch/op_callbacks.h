@@ -7,6 +7,7 @@
 #ifndef TFPROF_CAPTURE_OP_CALLBACKS_H
 #define TFPROF_CAPTURE_OP_CALLBACKS_H
 
+#include "recorder/parts.h"
 #include "recorder/source.h"
 
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 
 /* Ops, ranges of the user, and those that the recorder notes by itself. */
 extern const struct capture_source ops_source;
+extern struct capture_part ops_part, shapes_part, steps_part;
 
 /* Says what is recorded with ranges and ops. Before the functions below. */
 void callbacks_prepare(bool with_inputs, bool with_stacks);

@@ -18,7 +18,7 @@ bool profiler_windows_add(const struct profiler_op *op) {
   struct capture_thread *thread = thread_of(op->thread);
   if (!thread) return false;
   uint32_t length = (uint32_t)strnlen(op->name, NAME_MAXIMUM);
-  uint32_t name = thread_intern_name(thread, intern_hash(op->name, length), op->name, length);
+  uint32_t name = thread_intern_name(thread, hash_bytes(op->name, length), op->name, length);
   struct op_item *item = name ? thread_reserve(thread, sizeof *item) : NULL;
   if (!item) {
     atomic_fetch_add_explicit(&thread->lost, 1, memory_order_relaxed);

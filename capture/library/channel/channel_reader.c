@@ -1,0 +1,275 @@
+/* channel_reader.c: see channel_reader.h. */
+#include "channel_reader.h"
+
+#include "recorder/clock.h"
+#include "recorder/recorder.h"
+#include "thread_rows.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  LATE_MAXIMUM = 65536,
+  AHEAD = 512, /* bytes of a chunk that are on their way while those before are read */
+  TAKERS_MAXIMUM = 4, /* of items of a kind */
+};
+
+struct channel_reader {
+  struct capture_thread *thread;
+  struct chunk *chunk;
+  uint32_t position, used;    /* used: as last seen */
+  uint32_t state;             /* of the thread when the drain began */
+  unsigned ended_drains;      /* drains since the thread was seen to have ended */
+  const struct item *next;    /* the item with a time to come, or NULL; */
+  uint64_t ticks;             /* and when that was, */
+  uint32_t later;             /* so many brief ones before it, each a nanosecond: their order is that of their times */
+};
+
+static struct channel_reader *readers[THREAD_MAXIMUM];
+static const struct capture_source *takers[ITEM_KINDS][TAKERS_MAXIMUM];
+static uint64_t horizon; /* ticks: when the drain began */
+static struct op_item *late; /* what ended on another thread than the one that began it: next time */
+static uint32_t late_count, late_capacity;
+static uint64_t late_lost;
+
+/* ---- Items of one thread. */
+
+static inline void hand_out(struct recorder *recorder, const struct channel_item *item) {
+  const struct capture_source *const *taker = takers[item->item->kind];
+  for (unsigned i = 0; i < TAKERS_MAXIMUM && taker[i]; i++) taker[i]->item(recorder, item);
+}
+
+/* The item at the reader's place, or NULL when the thread has written no more yet. Chunks that are read to the end are
+** given back. */
+static const struct item *current_item(struct channel_reader *reader) {
+  for (;;) {
+    if (!reader->chunk) {
+      reader->chunk = atomic_load_explicit(&reader->thread->first_chunk, memory_order_acquire);
+      reader->position = reader->used = 0;
+      if (!reader->chunk) return NULL;
+    }
+    if (reader->position < reader->used)
+      return (const struct item *)(const void *)(reader->chunk->bytes + reader->position);
+    /* Once `next` is set nothing is added to the chunk, so it is read before `used`. */
+    struct chunk *next = atomic_load_explicit(&reader->chunk->next, memory_order_acquire);
+    reader->used = atomic_load_explicit(&reader->chunk->used, memory_order_acquire);
+    if (reader->position < reader->used) continue;
+    if (!next) return NULL;
+    chunk_release(reader->chunk);
+    reader->chunk = next;
+    reader->position = reader->used = 0;
+  }
+}
+
+static bool has_time(const struct item *item) { return ITEMS_WITH_TIME >> item->kind & 1; }
+
+/* Hands out what has no time up to the next item that has, of those until the horizon: what has happened before the
+** drain began has been written by then, and with it all that it came after on other threads. So an address is given
+** back before it is given out again. */
+static const struct item *next_item(struct recorder *recorder, struct channel_reader *reader) {
+  const struct item *item;
+  while ((item = current_item(reader)) && !has_time(item)) {
+    const struct channel_item definition = {item, reader->thread, reader->ticks, reader->later};
+    hand_out(recorder, &definition);
+    reader->position += item->units * 16u;
+  }
+  /* When the op ended or the memory changed is at the same place in both; what is brief has no time of its own. */
+  if (item && item->kind != ITEM_MEMORY_BRIEF) {
+    reader->ticks = ((const struct op_item *)item)->end_ticks;
+    reader->later = 0;
+  }
+  return item && reader->ticks <= horizon ? item : NULL;
+}
+
+static struct channel_reader *reader_of(unsigned number) {
+  struct capture_thread *thread = thread_of_number(number);
+  if (!thread) return NULL;
+  struct channel_reader *reader = readers[number - 1];
+  if (!reader) {
+    reader = calloc(1, sizeof *reader);
+    if (!reader) return NULL;
+    reader->thread = thread;
+    readers[number - 1] = reader;
+  }
+  return reader;
+}
+
+static void thread_is_over(struct recorder *recorder, const struct capture_thread *thread) {
+  for EACH_SOURCE(source, recorder->sources)
+    if (source->thread_over) source->thread_over(recorder, thread);
+}
+
+/* An ended thread whose chunks are read: its last chunk and its structure can serve another one, and must soon, where
+** many short threads follow each other. The state was read before the chunks. If another thread has ended a range of
+** it, that may have been a moment ago: it is seen, too, when a whole drain has passed. */
+static void recycle_if_done(struct recorder *recorder, struct channel_reader *reader) {
+  struct capture_thread *thread = reader->thread;
+  if (reader->state != THREAD_ENDED || current_item(reader)) return;
+  if (reader->chunk) {
+    atomic_store_explicit(&thread->first_chunk, NULL, memory_order_relaxed);
+    chunk_release(reader->chunk);
+    reader->chunk = NULL;
+    reader->position = reader->used = 0;
+  }
+  if (thread_has_open_ops(thread)) return;
+  bool is_shared = atomic_load_explicit(&thread->is_shared, memory_order_relaxed);
+  if (is_shared && (reader->ended_drains++ < 2 || late_count)) return;
+  thread_is_over(recorder, thread);
+  *reader = (struct channel_reader){.thread = thread};
+  thread_row_forget(thread);
+  thread_recycle(thread);
+}
+
+/* ---- All threads. */
+
+static void give(struct recorder *recorder, const struct channel_item *item) {
+  hand_out(recorder, item);
+  if (__builtin_expect(recorder->tables.has_full, 0)) recorder_write_full(recorder);
+}
+
+/* The names of an op that another thread ended may still lie unread in the chunks of the one that began it. */
+static void keep_for_later(const struct op_item *item) {
+  if (late_count == late_capacity) {
+    uint32_t capacity = late_capacity ? late_capacity * 2 : 64;
+    struct op_item *larger = capacity <= LATE_MAXIMUM ? realloc(late, capacity * sizeof *larger) : NULL;
+    if (!larger) {
+      late_lost++;
+      return;
+    }
+    late = larger;
+    late_capacity = capacity;
+  }
+  late[late_count++] = *item;
+}
+
+static void give_late(struct recorder *recorder, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    const struct capture_thread *owner = thread_of_number(late[i].owner);
+    const struct channel_item item = {&late[i].head, owner, late[i].end_ticks, 0};
+    if (owner) give(recorder, &item);
+    else late_lost++;
+  }
+  late_count -= count;
+  if (late_count) memmove(late, late + count, late_count * sizeof *late);
+}
+
+/* Hands out the next item of a reader that has one. */
+static void give_next(struct recorder *recorder, struct channel_reader *reader) {
+  const struct item *item = reader->next;
+  const struct op_item *op = (const struct op_item *)item;
+  __builtin_prefetch((const uint8_t *)item + AHEAD); /* the thread that wrote it has it in its own cache */
+  if (item->kind == ITEM_MEMORY_BRIEF) reader->later++;
+  if (item->kind == ITEM_OP && op->owner != reader->thread->number) {
+    keep_for_later(op);
+  } else {
+    const struct channel_item next = {item, reader->thread, reader->ticks, reader->later};
+    give(recorder, &next);
+  }
+  reader->position += item->units * 16u;
+  reader->next = next_item(recorder, reader);
+}
+
+static unsigned find_active(struct recorder *recorder, struct channel_reader *active[THREAD_MAXIMUM]) {
+  unsigned active_count = 0, count = thread_count();
+  for (unsigned number = 1; number <= count; number++) {
+    struct channel_reader *reader = reader_of(number);
+    if (!reader) continue;
+    reader->state = atomic_load_explicit(&reader->thread->state, memory_order_acquire);
+    if (reader->state == THREAD_FREE) continue;
+    reader->next = next_item(recorder, reader);
+    if (reader->next)
+      active[active_count++] = reader;
+    else
+      recycle_if_done(recorder, reader);
+  }
+  return active_count;
+}
+
+static uint64_t channels_drain(struct recorder *recorder, uint64_t limit) {
+  uint64_t done = 0;
+  uint32_t late_before = late_count;
+  struct channel_reader *active[THREAD_MAXIMUM];
+  memory_turn_ends(); /* so that a brief one is no later than the time between two drains */
+  horizon = clock_ticks();
+  unsigned active_count = find_active(recorder, active);
+  while (active_count && done < limit) {
+    struct channel_reader *first = active[0];
+    uint64_t second_end = UINT64_MAX;
+    unsigned place = 0;
+    for (unsigned i = 1; i < active_count; i++) {
+      uint64_t end = active[i]->ticks;
+      if (end < first->ticks) {
+        second_end = first->ticks;
+        first = active[i];
+        place = i;
+      } else if (end < second_end) {
+        second_end = end;
+      }
+    }
+    for (; first->next && first->ticks <= second_end && done < limit; done++) give_next(recorder, first);
+    if (!first->next) {
+      active[place] = active[--active_count];
+      recycle_if_done(recorder, first);
+    }
+  }
+  /* Those of an earlier drain: everything that they refer to has been read since. */
+  if (!active_count) give_late(recorder, late_before);
+  return done;
+}
+
+/* ---- The source. */
+
+static bool channels_open(struct recorder *recorder) {
+  memset(takers, 0, sizeof takers);
+  memset(readers, 0, sizeof readers);
+  late = NULL;
+  late_count = late_capacity = 0;
+  late_lost = 0;
+  for EACH_SOURCE(source, recorder->sources) {
+    for (unsigned kind = 0; source->item && kind < ITEM_KINDS; kind++) {
+      if (!(source->items >> kind & 1)) continue;
+      unsigned place = 0;
+      while (place < TAKERS_MAXIMUM && takers[kind][place]) place++;
+      assert(place < TAKERS_MAXIMUM);
+      takers[kind][place] = source;
+    }
+  }
+  return thread_rows_open(recorder);
+}
+
+static void channels_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
+  (void)now;
+  if (is_end) {
+    give_late(recorder, late_count);
+    for (unsigned i = 0; i < THREAD_MAXIMUM; i++)
+      if (readers[i]) thread_is_over(recorder, readers[i]->thread);
+  }
+  chunk_pool_trim();
+}
+
+uint64_t late_items_lost(void) { return late_lost; }
+
+static void channels_close(bool in_child) {
+  (void)in_child;
+  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) free(readers[i]);
+  free(late);
+}
+
+static void channels_reset(bool is_whole) {
+  (void)is_whole;
+  capture_session++;
+  thread_records_reset();
+}
+
+struct capture_part clock_part = {.name = "clock"};
+
+const struct capture_source channels_source = {
+    .name = "channels",
+    .parts = (struct capture_part *const[]){&clock_part, NULL},
+    .reset = channels_reset,
+    .open = channels_open,
+    .drain = channels_drain,
+    .tick = channels_tick,
+    .close = channels_close,
+};

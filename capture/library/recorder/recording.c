@@ -1,0 +1,329 @@
+/* recording.c: the dump file and its writer thread (see recording.h). */
+#include "recording.h"
+
+#include "doorbell.h"
+#include "dump/directory.h"
+#include "parts.h"
+#include "pulse.h"
+#include "recorder.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+  FULL_SLOT_MS = 30, /* it wakes once in so long a time (pulse.h) while all detail is recorded, or much is; */
+  BUSY_SLOT_MS = 40, /* while something is; */
+  IDLE_SLOT_MS = 80, /* and while nothing is */
+  MANY_ROWS = 10000, /* in a slot */
+  FRAME_AGE_MS = 400, /* with the wait and the write itself, what happens is in the file half a second later */
+  TICK_MS = 1000,
+  DRAIN_LIMIT = 200000,
+  FORK_WAIT_US = 20000,
+  LAST_WORDS_BYTES = 16384, /* what was lost, the reasons for it, the end: they find room on a full disk, too */
+};
+
+static struct recorder recorder; /* of the writer thread, once there is one */
+static char path[4352];
+static uint64_t oldest_ms; /* when the oldest row that waits came; 0: none does */
+static uint64_t next_tick_ms;
+
+static pthread_t thread;
+static _Atomic bool has_thread;
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t progress;
+static uint64_t flush_wanted, flush_done;
+static bool stop_wanted, is_stopped;
+static struct dump_profile final_profile; /* a copy: the writer comes to it after a timeout, too */
+static char final_host[128];
+static bool has_final_profile;
+
+static _Atomic int forks_waiting, writer_is_busy;
+
+static uint64_t now_ms(void) { return clock_monotonic_ns() / 1000000; }
+
+const char *recording_path(void) { return path; }
+
+/* ---- What is done when. */
+
+static void write_everything(void) {
+  oldest_ms = 0;
+  recorder.is_urgent = false;
+  recorder_write(&recorder);
+}
+
+static void diagnose_part(const struct capture_part *part) {
+  static const char *const reasons[] = {"capture_off", "capture_degraded", "capture_ok"};
+  char text[PART_TEXT_MAXIMUM];
+  part_text(part, text, sizeof text);
+  recorder_diagnose(&recorder, part->state == PART_DEGRADED ? "warning" : "info", reasons[part->state], 0, NULL, "%s",
+                    text);
+}
+
+static void diagnose_parts(void) {
+  for EACH_SOURCE(source, recorder.sources)
+    for (unsigned i = 0; source->parts && source->parts[i]; i++) diagnose_part(source->parts[i]);
+}
+
+/* Each second. */
+static void tick(bool is_end) {
+  struct clock_reading reading;
+  struct tfprof_error error;
+  clock_read(&reading);
+  clock_map_steer(&recorder.clock, &reading);
+  const struct dump_clock clock = {reading.monotonic_ns, reading.realtime_ns, 0, reading.uncertainty_ns};
+  if (dump_writer_clock(recorder.writer, &clock, &error) != TFPROF_OK) recorder_complain(&recorder, &error);
+  for EACH_SOURCE(source, recorder.sources)
+    if (source->tick) source->tick(&recorder, &reading, is_end);
+  recorder_write_context(&recorder);
+  if (is_end) write_everything();
+  if (!recorder.tables.is_blocked) row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
+  recorder_tell_losses(&recorder, false);
+}
+
+static uint64_t drain(void) {
+  double begin_ns = clock_thread_ns();
+  uint64_t full_rows = recorder.full_rows, count = 0;
+  for EACH_SOURCE(source, recorder.sources)
+    if (source->drain) count += source->drain(&recorder, DRAIN_LIMIT);
+  full_rows = recorder.full_rows - full_rows;
+  if (full_rows) recorder_note_use(&recorder, begin_ns, full_rows, count);
+  if (!row_tables_waiting(&recorder.tables)) oldest_ms = 0;
+  else if (!oldest_ms) oldest_ms = now_ms();
+  return count;
+}
+
+static void drain_everything(void) {
+  while (drain() >= DRAIN_LIMIT) continue;
+  write_everything();
+}
+
+/* ---- The thread. */
+
+/* Structures are touched only between these two: a fork in between would give the child half of them. */
+static void become_busy(void) {
+  for (;;) {
+    atomic_store(&writer_is_busy, 1);
+    if (!atomic_load(&forks_waiting)) return;
+    atomic_store(&writer_is_busy, 0);
+    usleep(200);
+  }
+}
+static void become_idle(void) { atomic_store(&writer_is_busy, 0); }
+
+enum wake { WAKE_AT_PULSE, WAKE_TO_LOOK, WAKE_TO_WRITE };
+
+/* Sleeps until there may be work; WAKE_TO_WRITE: everything has to be written now. */
+static enum wake wait_for_work(uint64_t until_ns, uint64_t *flush, bool *stop) {
+  const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+  enum wake wake = WAKE_TO_LOOK;
+  pthread_mutex_lock(&guard);
+  while (!stop_wanted && flush_wanted == flush_done && !doorbell_has_rung() && wake == WAKE_TO_LOOK)
+    if (!doorbell_wait(&guard, &until)) wake = WAKE_AT_PULSE;
+  *flush = flush_wanted;
+  *stop = stop_wanted;
+  if (doorbell_take() || stop_wanted || flush_wanted != flush_done) wake = WAKE_TO_WRITE;
+  pthread_mutex_unlock(&guard);
+  return wake;
+}
+
+static void close_file(void) {
+  struct tfprof_error error;
+  /* Twice: what ended on another thread than the one that began it waits for the second. */
+  for (int i = 0; i < 2; i++) drain_everything();
+  tick(true);
+  row_tables_finish(&recorder.tables);
+  dump_writer_keep_room(recorder.writer, 0);
+  recorder_tell_losses(&recorder, true);
+  row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
+  if (has_final_profile) dump_writer_profile(recorder.writer, &final_profile, NULL);
+  if (dump_writer_close(recorder.writer, &error) != TFPROF_OK) recorder_complain(&recorder, &error);
+  recorder.writer = NULL;
+}
+
+static void begin_file(void) {
+  tick(false);
+  diagnose_parts();
+  row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
+  dump_writer_keep_room(recorder.writer, LAST_WORDS_BYTES);
+  next_tick_ms = now_ms() + TICK_MS;
+}
+
+/* What is done between two sleeps, where neither the end nor everything is asked for. How much came. */
+static uint64_t look(enum wake wake, const struct pulse *pulse) {
+  for EACH_SOURCE(source, recorder.sources)
+    if (source->pulse && wake == WAKE_AT_PULSE) source->pulse(&recorder, pulse);
+  uint64_t count = drain(), now = now_ms();
+  bool is_old = oldest_ms && now - oldest_ms >= FRAME_AGE_MS && !recorder.is_held;
+  if (is_old || recorder.is_urgent) write_everything();
+  if (now >= next_tick_ms) {
+    tick(false);
+    next_tick_ms = now + TICK_MS;
+  }
+  return count;
+}
+
+static void *write_recording(void *argument) {
+  (void)argument;
+  prctl(PR_SET_NAME, "tfprof-writer");
+  clock_map_start(&recorder.clock);
+  become_busy();
+  begin_file();
+  become_idle();
+  uint64_t slot_ms = FULL_SLOT_MS;
+  for (bool stop = false; !stop;) {
+    uint64_t flush, count = 0;
+    const struct pulse pulse = pulse_after(clock_monotonic_ns(), slot_ms * 1000000);
+    enum wake wake = wait_for_work(pulse.at_ns, &flush, &stop);
+    become_busy();
+    if (stop) close_file();
+    else if (wake != WAKE_TO_WRITE) count = look(wake, &pulse);
+    else
+      for (int i = 0; i < 2; i++) drain_everything();
+    become_idle();
+    slot_ms = gate_wants_full() || count >= MANY_ROWS ? FULL_SLOT_MS : count || oldest_ms ? BUSY_SLOT_MS : IDLE_SLOT_MS;
+    pthread_mutex_lock(&guard);
+    if (wake == WAKE_TO_WRITE) flush_done = flush;
+    is_stopped = stop;
+    pthread_cond_broadcast(&progress);
+    pthread_mutex_unlock(&guard);
+  }
+  return NULL;
+}
+
+static bool start_thread(void) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&progress, &attributes);
+  pthread_condattr_destroy(&attributes);
+  pthread_mutex_init(&guard, NULL);
+  doorbell_begin();
+  flush_wanted = flush_done = 0;
+  stop_wanted = is_stopped = false;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all,
+                  &before); /* the new thread inherits the mask: the program's signals are for the program's threads */
+  bool is_started = pthread_create(&thread, NULL, write_recording, NULL) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  has_thread = is_started;
+  if (!is_started) doorbell_end();
+  return is_started;
+}
+
+/* A file of a name that is not taken yet. */
+static enum tfprof_status create_file(const char *directory, const struct dump_profile *profile,
+                                      struct dump_writer **writer, struct tfprof_error *error) {
+  char host[128];
+  snprintf(host, sizeof host, "%s", profile->host && profile->host[0] ? profile->host : "localhost");
+  for (char *letter = host; *letter; letter++)
+    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *letter)) *letter = '_';
+  enum tfprof_status status = dump_directory_open(directory, NULL, error);
+  if (status) return status;
+  for (int attempt = 1; attempt <= 1000; attempt++) {
+    char suffix[16] = "";
+    if (attempt > 1) snprintf(suffix, sizeof suffix, "-%d", attempt);
+    snprintf(path, sizeof path, "%s/%s-%u%s.tfprof", directory, host, profile->pid, suffix);
+    struct stat there;
+    if (!lstat(path, &there)) continue;
+    status = dump_writer_create(path, false, profile, writer, error);
+    if (status == TFPROF_OK || lstat(path, &there)) break;
+  }
+  return status;
+}
+
+enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
+                                   const struct capture_source *const *sources, struct tfprof_error *error) {
+  struct dump_writer *writer;
+  oldest_ms = 0;
+  enum tfprof_status status = create_file(directory, profile, &writer, error);
+  if (status != TFPROF_OK) return status;
+  bool is_ready = recorder_open(&recorder, sources, writer);
+  if (is_ready && start_thread()) return TFPROF_OK;
+  int reason = errno;
+  recorder_close(&recorder, false);
+  dump_writer_close(writer, NULL);
+  return is_ready ? error_set(error, TFPROF_IO, "the writer thread cannot be started: %s", strerror(reason))
+                  : error_no_memory(error);
+}
+
+/* ---- From other threads. */
+
+static void deadline(struct timespec *until, int milliseconds) {
+  clock_gettime(CLOCK_MONOTONIC, until);
+  until->tv_sec += milliseconds / 1000;
+  until->tv_nsec += milliseconds % 1000 * 1000000L;
+  until->tv_sec += until->tv_nsec / 1000000000;
+  until->tv_nsec %= 1000000000;
+}
+
+void recording_flush(int timeout_ms) {
+  if (!has_thread) return;
+  struct timespec until;
+  deadline(&until, timeout_ms);
+  pthread_mutex_lock(&guard);
+  uint64_t mine = ++flush_wanted;
+  doorbell_ring_with_guard();
+  while (flush_done < mine && !is_stopped)
+    if (pthread_cond_timedwait(&progress, &guard, &until)) break;
+  pthread_mutex_unlock(&guard);
+}
+
+void recording_finish(const struct dump_profile *profile, int timeout_ms) {
+  if (!has_thread) return;
+  struct timespec until;
+  deadline(&until, timeout_ms);
+  pthread_mutex_lock(&guard);
+  has_final_profile = profile != NULL;
+  if (profile) {
+    final_profile = *profile;
+    snprintf(final_host, sizeof final_host, "%s", profile->host ? profile->host : "");
+    final_profile.host = final_host;
+  }
+  stop_wanted = true;
+  doorbell_ring_with_guard();
+  while (!is_stopped)
+    if (pthread_cond_timedwait(&progress, &guard, &until)) break;
+  bool is_done = is_stopped;
+  pthread_mutex_unlock(&guard);
+  has_thread = false;
+  doorbell_end();
+  if (!is_done) {
+    capture_say(
+        "the last data could not be written within %d s: %s has no proper end, all but the last second is there",
+        timeout_ms / 1000, path);
+    pthread_detach(thread);
+    return;
+  }
+  pthread_join(thread, NULL);
+  recorder_close(&recorder, false);
+}
+
+void recording_before_fork(void) {
+  atomic_fetch_add(&forks_waiting, 1);
+  for (int waited = 0; atomic_load(&writer_is_busy) && waited < FORK_WAIT_US; waited += 100) usleep(100);
+}
+
+void recording_after_fork_in_parent(void) { atomic_fetch_sub(&forks_waiting, 1); }
+
+/* The child has no writer thread, and the file is the parent's. If the thread was caught in the middle of something
+** after all, what it held stays allocated in the child: untouched memory costs nothing. */
+void recording_after_fork_in_child(bool is_whole) {
+  if (is_whole && recorder.writer && !atomic_load(&writer_is_busy)) {
+    dump_writer_abandon(recorder.writer);
+    recorder_close(&recorder, true);
+  }
+  memset(&recorder, 0, sizeof recorder);
+  path[0] = 0;
+  has_thread = false;
+  doorbell_end();
+  atomic_store(&forks_waiting, 0);
+  atomic_store(&writer_is_busy, 0);
+}

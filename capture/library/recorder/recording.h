@@ -1,0 +1,33 @@
+/* recording.h: one dump file and the thread that writes it.
+**
+** The writer thread lets the sources make rows every 30 ms (less often while little is recorded), writes a frame
+** whenever 4096 rows of a table are there or the oldest is half a second old, and each second a reading of the clocks
+** and the counts of what was lost. It blocks all signals and never runs Python.
+*/
+#ifndef TFPROF_CAPTURE_RECORDING_H
+#define TFPROF_CAPTURE_RECORDING_H
+
+#include "dump/writer.h"
+
+#include <stdbool.h>
+
+struct capture_source;
+
+/* Creates DIRECTORY/HOST-PID.tfprof (-2, -3, ... when that exists), for these sources, and starts the thread. */
+enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
+                                   const struct capture_source *const *sources, struct tfprof_error *error);
+/* Returns when everything recorded before the call is in the file, or after `timeout_ms`. */
+void recording_flush(int timeout_ms);
+/* Writes everything, closes the file in order, ends the thread. `profile` (or NULL): what is known only now; its host
+** is copied, its other texts are kept. After the timeout the thread goes on by itself. */
+void recording_finish(const struct dump_profile *profile, int timeout_ms);
+/* Around a fork: the parent waits a moment until the writer thread is between two things, so that the child inherits
+** whole structures. */
+void recording_before_fork(void);
+void recording_after_fork_in_parent(void);
+/* `is_whole`: the recording was neither beginning nor ending. */
+void recording_after_fork_in_child(bool is_whole);
+/* The file of this process, for messages. */
+const char *recording_path(void);
+
+#endif

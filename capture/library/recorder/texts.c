@@ -1,0 +1,32 @@
+/* texts.c: see texts.h. */
+#include "texts.h"
+
+#include "hash.h"
+
+enum {
+  KEPT_TEXT_BYTES = 32 * 1024 * 1024, /* of all together; the dump's writer holds them, too */
+  TEXT_OVERHEAD = 100,                /* bytes of memory that each takes besides */
+};
+
+void texts_end(struct texts *texts) {
+  row_map_end(&texts->strings);
+  memset(texts, 0, sizeof *texts);
+}
+
+/* Two hashes of 64 bits stand for the text. */
+uint32_t texts_keep(struct texts *texts, struct dump_writer *writer, const char *text, size_t length) {
+  uint64_t second = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < length; i++) second = (second ^ (uint8_t)text[i]) * 0x100000001b3u;
+  struct row_map_entry *entry = row_map_entry(&texts->strings, hash_bytes(text, length), second);
+  if (entry && entry->row_plus_one) return entry->row_plus_one;
+  if (!entry || texts->bytes >= KEPT_TEXT_BYTES) {
+    texts->refused++;
+    return 0;
+  }
+  uint32_t string = dump_writer_string(writer, text, length);
+  if (!string) return 0; /* which the writer counts */
+  texts->bytes += length + TEXT_OVERHEAD;
+  entry->row_plus_one = string;
+  row_map_added(&texts->strings);
+  return string;
+}

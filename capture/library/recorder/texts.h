@@ -1,0 +1,19 @@
+/* texts.h: strings of the file for texts of which a program may make ever others, such as the names of its ops and the
+** shapes of their inputs: all together they are bounded. On the writer thread only.
+*/
+#ifndef TFPROF_CAPTURE_TEXTS_H
+#define TFPROF_CAPTURE_TEXTS_H
+
+#include "dump/writer.h"
+#include "row_map.h"
+
+struct texts {
+  struct row_map strings; /* hash of the text to string */
+  uint64_t bytes, refused;
+};
+
+void texts_end(struct texts *texts);
+/* The string of a text; 0: it is a new one and there are too many already. */
+uint32_t texts_keep(struct texts *texts, struct dump_writer *writer, const char *text, size_t length);
+
+#endif
