@@ -89,13 +89,6 @@ static void disarm_sources(void) {
     if (capture_sources[count]->disarm) capture_sources[count]->disarm();
 }
 
-static bool set_detail_of_sources(enum detail detail) {
-  bool is_set = true;
-  for EACH_SOURCE(source, capture_sources)
-    if (source->set_detail) is_set &= source->set_detail(detail);
-  return is_set;
-}
-
 static void stop_sources(void) {
   for EACH_SOURCE(source, capture_sources)
     if (source->stop) source->stop();
@@ -284,7 +277,7 @@ int tfprof_capture_begin(const char *torch_version) {
     return 0;
   }
   /* Where it fails backward passes take as long as PyTorch makes them take. */
-  sampling_asked.are_ranges_free = thread_state_prove();
+  sampling_asked.off_share = thread_state_prove() ? 0 : RANGES_SHARE;
   bool has_lock = torch_lock_find();
   if (!has_lock && torch_layout.has_details)
     snprintf(reason, sizeof reason, "forked processes are not recorded: PyTorch's lock of its callbacks was not found");
@@ -451,13 +444,6 @@ void tfprof_capture_tell_source(const char *name, const char *text, int cell) {
   typed_sources_tell(name, text, cell);
 }
 
-/* What recording an op takes in a real step, where caches are cold and ours and PyTorch's tables with them, is so many
-** times what calling a callback that does nothing takes in a loop: measured, see tests/bench/capture.py. A change of
-** memory while no ops are recorded takes one part in so many of that (tests/bench/bench_capture_callbacks.c: 2 ns where
-** all is in the cache). */
-#define OP_FACTOR 1.8
-#define MEMORY_PART 64
-
 int tfprof_capture_calibrate(int is_on) {
   if (without_callbacks[0] || atomic_load(&gate_state) != GATE_NONE) return 0;
   callbacks_prepare(wants_shapes, false);
@@ -467,10 +453,7 @@ int tfprof_capture_calibrate(int is_on) {
 }
 
 void tfprof_capture_calibrated(int64_t ops, int64_t plain_ns, int64_t called_ns) {
-  double op_ns = ops > 0 ? (double)(called_ns - plain_ns) / (double)ops * OP_FACTOR : 0;
-  /* What is beyond these bounds was disturbed. */
-  if (op_ns < 50 || op_ns > 5000) op_ns = 0;
-  sampling_set_costs(op_ns, op_ns / MEMORY_PART);
+  memory_set_cost(ops_set_cost(ops > 0 ? (double)(called_ns - plain_ns) / (double)ops : 0));
 }
 
 int tfprof_capture_arm(void) {
@@ -482,7 +465,7 @@ int tfprof_capture_arm(void) {
   }
   atomic_store(&gate_state, GATE_RECORDING);
   is_armed = arm_sources();
-  if (is_armed && !without_callbacks[0]) sampling_begin(&sampling_asked, set_detail_of_sources);
+  if (is_armed && !without_callbacks[0]) sampling_begin(&sampling_asked, capture_sources);
   if (is_armed) return 1;
   capture_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
               process_identity_framework());

@@ -189,7 +189,7 @@ static void write_job(const char *directory, const char *name, const struct prog
   uint32_t told = UINT32_MAX;
   open_dump(directory, name);
   add_counter("capture_op_cost", now, OP_NS);
-  sampling_plan_begin(&plan, options, OP_NS, 0);
+  sampling_plan_begin(&plan, options);
   sampling_plan_start(&plan, PROCESS_NS, 0);
   for (unsigned number = 0; number < program->steps; number++) {
     const struct step *step = &steps[number];
@@ -213,8 +213,9 @@ static void write_job(const char *directory, const char *name, const struct prog
     add_op(text(mark), dump.user, now, now - began);
     const struct step_seen seen = {.wall_ns = now - began,
                                    .thread_ns = now - began,
-                                   .ops = is_wanted ? ops : 0,
-                                   .thread_ops = is_wanted ? ops : 0,
+                                   .full_ns = is_wanted ? ops * (double)OP_NS : 0,
+                                   .thread_full_ns = is_wanted ? ops * (double)OP_NS : 0,
+                                   .records = is_wanted ? ops : 0,
                                    .has_all_ops = is_wanted,
                                    .has_no_ops = !is_wanted};
     sampling_plan_add(&plan, number, &seen);

@@ -12,8 +12,8 @@
 /* ---- What it takes. */
 
 static bool note(struct writer_costs *costs, double always, double ops_ms, uint64_t ops, double idle) {
-  const struct writer_use use = {.passed_ns = 1e9, .used_ns = always * 1e9 + ops_ms * 1e6, .ops_used_ns = ops_ms * 1e6,
-                                 .ops = ops, .idle_processors = idle};
+  const struct writer_use use = {.passed_ns = 1e9, .used_ns = always * 1e9 + ops_ms * 1e6, .full_ns = ops_ms * 1e6,
+                                 .records = ops, .idle_processors = idle};
   return writer_costs_note(costs, &use);
 }
 
@@ -34,15 +34,15 @@ static void test_costs(void) {
   struct writer_costs costs;
   writer_costs_begin(&costs, 0.02);
   for (int i = 0; i < 20; i++) note(&costs, 0.01, 3, 10000, 0);
-  check(fabs(costs.always - 0.01) < 1e-6 && fabs(costs.op_ns - 300) < 1e-3, "none is free: %.4f, %.1f ns", costs.always,
-        costs.op_ns);
+  check(fabs(costs.always - 0.01) < 1e-6 && fabs(costs.record_ns - 300) < 1e-3, "none is free: %.4f, %.1f ns",
+        costs.always, costs.record_ns);
   for (int i = 0; i < 20; i++) note(&costs, 0.01, 3, 10000, 0.75);
-  check(fabs(costs.always - 0.0025) < 1e-6 && fabs(costs.op_ns - 75) < 1e-3,
-        "one is free for three quarters: %.4f, %.1f", costs.always, costs.op_ns);
+  check(fabs(costs.always - 0.0025) < 1e-6 && fabs(costs.record_ns - 75) < 1e-3,
+        "one is free for three quarters: %.4f, %.1f", costs.always, costs.record_ns);
   for (int i = 0; i < 30; i++) note(&costs, 0.01, 3, 10000, 1.5);
-  check(costs.always < 1e-8 && costs.op_ns < 1e-4, "one is free: %.2g, %.2g", costs.always, costs.op_ns);
+  check(costs.always < 1e-8 && costs.record_ns < 1e-4, "one is free: %.2g, %.2g", costs.always, costs.record_ns);
   for (int i = 0; i < 20; i++) note(&costs, 0.01, 0.3, 100, -1);
-  check(costs.op_ns > 900 && costs.op_ns <= 1000, "ops that are dearer than any: %.1f ns", costs.op_ns);
+  check(costs.record_ns > 900 && costs.record_ns <= 1000, "ops that are dearer than any: %.1f ns", costs.record_ns);
   check(fabs(costs.always - 0.01) < 1e-6, "where it is not known whether one is free: %.4f", costs.always);
 
   /* A quarter of 2 % is allowed; what is more must have been for a while. */

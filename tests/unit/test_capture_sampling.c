@@ -28,7 +28,7 @@ struct job {
   double marks_ns;            /* and the marks of the steps */
   double own_ops;             /* share of the ops that the thread runs which ends the steps */
   double others;              /* the time that passes is up to so much longer than that of the thread */
-  double writer_share, writer_op_ns; /* what the writer thread takes from the program, of its time and for an op */
+  double writer_share, writer_record_ns; /* what the writer thread takes from the program, of its time and for an op */
 };
 static const struct job launch_bound = {.step_ns = 10e6, .spread = 0.05, .ops = 3300, .op_ns = 400, .memory = 1650,
                                         .memory_ns = 25, .marks_ns = 36e3, .own_ops = 1};
@@ -40,12 +40,14 @@ struct run {
   uint64_t recorded;
   uint32_t changes, interval;
   unsigned others; /* the level that other ranks want */
+  double told_op_ns; /* what the source says that an op takes */
 };
 
 static void begin(struct run *run, const struct sampling_options *options, double op_ns) {
   memset(run, 0, sizeof *run);
   run->random = 1;
-  sampling_plan_begin(&run->plan, options, op_ns, 25);
+  run->told_op_ns = op_ns;
+  sampling_plan_begin(&run->plan, options);
 }
 
 static void reset(struct run *run) {
@@ -57,7 +59,7 @@ static void go_on(struct run *run, const struct job *job, uint64_t count) {
   for (uint64_t end = run->steps + count; run->steps < end; run->steps++) {
     uint32_t interval;
     unsigned level = run->plan.wanted > run->others ? run->plan.wanted : run->others;
-    sampling_plan_note_writer(&run->plan, job->writer_share, job->writer_op_ns);
+    sampling_plan_note_writer(&run->plan, job->writer_share, job->writer_record_ns);
     bool is_recorded = sampling_plan_wants_ops(&run->plan, run->steps, level, &interval);
     if (interval != run->interval) run->changes++;
     run->interval = interval;
@@ -67,13 +69,14 @@ static void go_on(struct run *run, const struct job *job, uint64_t count) {
     double thread = plain + ops + always;
     const struct step_seen seen = {.wall_ns = (int64_t)(thread * (1 + job->others * random_share(&run->random))),
                                    .thread_ns = (int64_t)thread,
-                                   .ops = is_recorded ? (uint64_t)job->ops : 0,
-                                   .thread_ops = is_recorded ? (uint64_t)(job->ops * job->own_ops) : 0,
-                                   .memory_events = (uint64_t)job->memory,
+                                   .full_ns = is_recorded ? job->ops * run->told_op_ns : 0,
+                                   .thread_full_ns = is_recorded ? job->ops * job->own_ops * run->told_op_ns : 0,
+                                   .always_ns = job->memory * job->memory_ns,
+                                   .records = is_recorded ? (uint64_t)job->ops : 0,
                                    .has_all_ops = is_recorded,
                                    .has_no_ops = !is_recorded};
     run->plain_ns += plain;
-    run->ops_cost_ns += is_recorded ? job->ops * (job->op_ns + job->writer_op_ns) : 0;
+    run->ops_cost_ns += is_recorded ? job->ops * (job->op_ns + job->writer_record_ns) : 0;
     run->always_cost_ns += always + plain * job->writer_share;
     run->recorded += is_recorded;
     sampling_plan_add(&run->plan, run->steps, &seen);
@@ -134,7 +137,7 @@ static void test_jobs(void) {
   threads.own_ops = 0.6;
   large.step_ns = 1e9;
   full.writer_share = 0.006;
-  full.writer_op_ns = 300;
+  full.writer_record_ns = 300;
   const struct {
     const char *name;
     struct job job;
@@ -181,7 +184,7 @@ static void test_change(void) {
 static void test_writer(void) {
   struct job full = launch_bound;
   full.writer_share = 0.004;
-  full.writer_op_ns = 400;
+  full.writer_record_ns = 400;
   struct run run;
   begin(&run, &sampled, 400);
   go_on(&run, &launch_bound, 5000);

@@ -78,11 +78,11 @@ static void keep_to_overhead(const struct recorder *recorder) {
   double used_ns = clock_thread_ns();
   const struct writer_use use = {.passed_ns = noted_ns ? (double)(now_ns - noted_ns) : 0,
                                  .used_ns = used_ns - noted_used_ns,
-                                 .ops_used_ns = recorder->full_ns - noted_full_ns,
-                                 .ops = recorder->full_rows - noted_full_rows,
+                                 .full_ns = recorder->full_ns - noted_full_ns,
+                                 .records = recorder->full_rows - noted_full_rows,
                                  .idle_processors = process_counters_host()->idle};
   bool is_too_much = writer_costs_note(&costs, &use);
-  sampling_note_writer(costs.always, costs.op_ns);
+  sampling_note_writer(costs.always, costs.record_ns);
   if (is_too_much && budget.hour > 0)
     thin("no processor is free for the recorder's thread, which takes more than a quarter of what --overhead allows "
          "for what it always records");

@@ -11,16 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* In a real step, with shapes and stack: measured 300 to 450 on several machines; a change of memory while no ops are
-** recorded takes 6. */
-enum { USUAL_OP_NS = 400, USUAL_MEMORY_NS = 6 };
-
 enum { EVENTS = 1024 };
-
-/* What all threads together, or one, have recorded. */
-struct totals {
-  uint64_t ops, thread_ops, memory_events;
-};
 
 static struct {
   struct sampling_options options;
@@ -32,19 +23,18 @@ static struct {
   int64_t step_began_ns, step_began_thread_ns;
   long waits; /* of the thread until then: how often it gave up its processor by itself */
   uint32_t step_thread; /* which ended the last step */
-  struct totals before; /* when it ended */
+  struct source_cost before; /* of all sources when it ended */
   struct level_wish told_wish; /* to the other ranks */
 } sampling;
 
-static bool (*set_detail)(enum detail detail);
-static double op_ns = USUAL_OP_NS, memory_ns = USUAL_MEMORY_NS;
+static const struct capture_source *const *sources;
 
 pthread_mutex_t sampling_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* options.max_bytes, for the writer thread: it does not wait for the lock, which a fork holds that waits for it. */
 static _Atomic uint64_t limit_bytes;
-/* What the writer thread takes from the program, as it said last: always, of the time; for an op. */
-static _Atomic double writer_share, writer_op_ns;
+/* What the writer thread takes from the program, as it said last: always, of the time; for a record of an op. */
+static _Atomic double writer_share, writer_record_ns;
 
 /* One thread at a time adds (under the lock), the writer thread takes. */
 static struct sampling_event events[EVENTS];
@@ -59,7 +49,13 @@ uint32_t sampling_step_thread(void) { return atomic_load_explicit(&step_thread, 
 
 /* ---- Switching. */
 
-static bool change_detail(enum detail detail) { return set_detail && set_detail(detail); }
+static bool change_detail(enum detail detail) {
+  bool is_set = sources != NULL;
+  if (!is_set) return false;
+  for EACH_SOURCE(source, sources)
+    if (source->set_detail) is_set &= source->set_detail(detail);
+  return is_set;
+}
 
 static bool has_event_room(void) { return atomic_load(&events_added) - atomic_load(&events_taken) < EVENTS - 1; }
 
@@ -69,7 +65,7 @@ static void apply(bool is_wanted, uint32_t interval, uint64_t ticks) {
   else if (sampling.windows) is_wanted = true;
   else if (sampling.is_switched_off) is_wanted = false, interval = 0;
   /* What an op costs is known better and better. */
-  double op_ns_now = sampling.plan.cost_ns > 0 ? sampling.plan.told_op_ns : 0;
+  double op_ns_now = sampling.plan.cost_ns > 0 ? sampling.plan.record_ns : 0;
   bool is_new_cost = op_ns_now > 0 && (op_ns_now < told_op_ns * 0.9 || op_ns_now > told_op_ns * 1.1);
   if (is_wanted == sampling.is_on && interval == told_interval && !is_new_cost) return;
   if (!has_event_room()) return; /* the writer thread is stuck: things stay as they are */
@@ -116,17 +112,12 @@ static void follow(uint64_t ticks) {
 
 /* ---- Steps. */
 
-static struct totals count_recorded(uint32_t of_thread) {
-  struct totals totals = {0};
-  for (unsigned number = 1; number <= thread_count(); number++) {
-    struct capture_thread *thread = thread_of_number(number);
-    if (!thread) continue;
-    uint64_t ops = atomic_load_explicit(&thread->ops_written, memory_order_relaxed);
-    totals.ops += ops;
-    if (number == of_thread) totals.thread_ops = ops;
-    totals.memory_events += atomic_load_explicit(&thread->memory_written, memory_order_relaxed);
-  }
-  return totals;
+/* What recording has taken so far; on the thread of that number. */
+static struct source_cost cost_of_all(uint32_t thread) {
+  struct source_cost cost = {0};
+  for EACH_SOURCE(source, sources)
+    if (source->cost) source->cost(thread, &cost);
+  return cost;
 }
 
 /* Step `number` has ended. */
@@ -136,7 +127,7 @@ static void end_step(uint64_t number, uint32_t thread) {
   int64_t thread_now = clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) ? -1 : used.tv_sec * 1000000000 + used.tv_nsec;
   struct rusage usage = {0};
   getrusage(RUSAGE_THREAD, &usage);
-  struct totals totals = count_recorded(thread);
+  const struct source_cost cost = cost_of_all(thread), *before = &sampling.before;
   bool is_same = thread == sampling.step_thread && thread_now >= 0 && sampling.step_began_thread_ns >= 0;
   if (sampling.step_began_ns) {
     int64_t wall_ns = now - sampling.step_began_ns;
@@ -146,18 +137,19 @@ static void end_step(uint64_t number, uint32_t thread) {
     const struct step_seen seen = {
         .wall_ns = has_waited ? wall_ns : thread_ns,
         .thread_ns = thread_ns,
-        .ops = totals.ops - sampling.before.ops,
-        .thread_ops = is_same ? totals.thread_ops - sampling.before.thread_ops : 0,
-        .memory_events = totals.memory_events - sampling.before.memory_events,
+        .full_ns = cost.full_ns - before->full_ns,
+        .thread_full_ns = is_same ? cost.thread_full_ns - before->thread_full_ns : 0,
+        .always_ns = cost.always_ns - before->always_ns,
+        .records = cost.full - before->full,
         .has_all_ops = sampling.is_step_whole && sampling.is_on,
         .has_no_ops = !sampling.is_on,
     };
     sampling_plan_add(&sampling.plan, number, &seen);
   } else if (!sampling.is_started) {
-    sampling_plan_start(&sampling.plan, process_age_ns(), totals.ops);
+    sampling_plan_start(&sampling.plan, process_age_ns(), cost.full_ns);
   }
   sampling.is_started = true;
-  sampling.before = totals;
+  sampling.before = cost;
   sampling.step_began_ns = now;
   sampling.step_began_thread_ns = thread_now;
   sampling.step_thread = thread;
@@ -167,7 +159,7 @@ static void end_step(uint64_t number, uint32_t thread) {
 
 static void review(void) {
   uint64_t steps = sampling.marks.steps;
-  sampling_plan_note_writer(&sampling.plan, atomic_load(&writer_share), atomic_load(&writer_op_ns));
+  sampling_plan_note_writer(&sampling.plan, atomic_load(&writer_share), atomic_load(&writer_record_ns));
   /* One step before they can be known, so that the other ranks hear of it in time. */
   bool is_known = sampling.marks.is_learnt || steps + 1 == WARMUP_STEPS + FIRST_STEPS;
   if (!is_known) sampling_plan_wait(&sampling.plan);
@@ -205,7 +197,7 @@ static void reset(void) {
   sampling.is_on = is_on;
   sampling.is_active = true;
   sampling.is_step_whole = true;
-  sampling_plan_begin(&sampling.plan, &options, op_ns, memory_ns);
+  sampling_plan_begin(&sampling.plan, &options);
   step_marks_begin(&sampling.marks);
   atomic_store(&step_thread, 0);
   sampling_note_writer(0, 0);
@@ -216,14 +208,9 @@ static void reset(void) {
   follow(clock_ticks());
 }
 
-void sampling_set_costs(double of_op, double of_memory) {
-  op_ns = of_op > 0 ? of_op : USUAL_OP_NS;
-  memory_ns = of_memory > 0 ? of_memory : USUAL_MEMORY_NS;
-}
-
-void sampling_begin(const struct sampling_options *options, bool (*its_set_detail)(enum detail detail)) {
+void sampling_begin(const struct sampling_options *options, const struct capture_source *const *its_sources) {
   pthread_mutex_lock(&sampling_lock);
-  set_detail = its_set_detail;
+  sources = its_sources;
   sampling.options = *options;
   atomic_store_explicit(&limit_bytes, options->max_bytes, memory_order_relaxed);
   sampling.is_on = false;
@@ -275,9 +262,9 @@ void sampling_pause(bool is_paused) {
   pthread_mutex_unlock(&sampling_lock);
 }
 
-void sampling_note_writer(double share, double of_op_ns) {
+void sampling_note_writer(double share, double record_ns) {
   atomic_store(&writer_share, share);
-  atomic_store(&writer_op_ns, of_op_ns);
+  atomic_store(&writer_record_ns, record_ns);
 }
 
 bool sampling_note_bytes(uint64_t bytes) {

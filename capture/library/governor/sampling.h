@@ -15,10 +15,8 @@
 
 #include <pthread.h>
 
-/* Before sampling_begin: what an op and a change of memory take, in nanoseconds; 0: what is usual. */
-void sampling_set_costs(double of_op, double of_memory);
-/* `set_detail` is called under the lock, at the end of a step; false: it stays as it was. */
-void sampling_begin(const struct sampling_options *options, bool (*set_detail)(enum detail detail));
+/* Of these sources set_detail is called under the lock, at the end of a step, and cost. */
+void sampling_begin(const struct sampling_options *options, const struct capture_source *const *sources);
 /* A child that records begins anew. */
 void sampling_after_fork_in_child(void);
 /* Held for a moment by whoever switches; with it PyTorch's lock of its callbacks may be taken. */
@@ -38,8 +36,8 @@ void sampling_mark_ended(enum step_mark kind, uint32_t thread, uint32_t name, ui
 
 /* The number of the thread that ended the last step; 0: none has ended. */
 uint32_t sampling_step_thread(void);
-/* What it takes from the program (writer_costs.h): always, of the time; for an op. */
-void sampling_note_writer(double share, double op_ns);
+/* What it takes from the program (writer_costs.h): always, of the time; for a record of an op. */
+void sampling_note_writer(double share, double record_ns);
 /* How large the file is; false: it has just reached its limit. */
 bool sampling_note_bytes(uint64_t bytes);
 /* How many levels of steps its growth takes. */

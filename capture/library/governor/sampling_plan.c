@@ -9,18 +9,14 @@
 #define USED_SHARE 0.6
 #define LEAST_SHARE 0.25
 #define SAVED_NS 10e9
-/* That there is a callback for ranges makes PyTorch take longer for each op of a backward pass, unless what it does
-** there can be left out (thread_state.h): measured 36 microseconds in a step of 3,300 ops, one part in so many of what
-** recording those takes; left out, it takes less than without us. The marks of a step come on top. */
-#define RANGES_PART 40
+/* What the marks of a step take. */
 #define MARKS_NS 4000
 /* A level is kept until it spends so much more than comes in, or one lower spent so much less. */
 #define OVERSPENT 1.07
 #define UNDERSPENT 0.84
 
-void sampling_plan_begin(struct sampling_plan *plan, const struct sampling_options *options, double op_ns,
-                         double memory_ns) {
-  *plan = (struct sampling_plan){.options = *options, .op_ns = op_ns, .memory_ns = memory_ns, .cost_of_op_ns = op_ns};
+void sampling_plan_begin(struct sampling_plan *plan, const struct sampling_options *options) {
+  *plan = (struct sampling_plan){.options = *options, .scale = 1};
 }
 
 /* ---- What steps cost. */
@@ -57,31 +53,30 @@ static double income(const struct sampling_plan *plan, double wall_ns, double al
   return rest < allowed * LEAST_SHARE ? allowed * LEAST_SHARE : rest;
 }
 
-static double price(const struct sampling_plan *plan, double ops) { return ops * plan->cost_of_op_ns / USED_SHARE; }
-
-void sampling_plan_start(struct sampling_plan *plan, double process_ns, uint64_t ops) {
-  plan->account_ns += income(plan, process_ns < SAVED_NS ? process_ns : SAVED_NS, 0) - price(plan, (double)ops);
+void sampling_plan_start(struct sampling_plan *plan, double process_ns, double full_ns) {
+  plan->account_ns += income(plan, process_ns < SAVED_NS ? process_ns : SAVED_NS, 0) - full_ns / USED_SHARE;
 }
 
-void sampling_plan_note_writer(struct sampling_plan *plan, double share, double op_ns) {
+void sampling_plan_note_writer(struct sampling_plan *plan, double share, double record_ns) {
   plan->writer_share = share;
-  plan->writer_op_ns = op_ns;
+  plan->writer_record_ns = record_ns;
 }
 
-/* What is recorded in any step of that length. */
-static double always(const struct sampling_plan *plan, double memory_events, double wall_ns) {
-  return MARKS_NS + memory_events * plan->memory_ns + wall_ns * plan->writer_share;
+/* What is recorded in any step of that length, of which the sources tell so much. */
+static double always(const struct sampling_plan *plan, double told_ns, double wall_ns) {
+  return MARKS_NS + told_ns + wall_ns * plan->writer_share;
 }
 
 /* Ops that somebody else asked for are not paid for. */
 static void book(struct sampling_plan *plan, const struct step_seen *seen) {
   double wall = (double)seen->wall_ns, usual = 2 * plan->step_ns;
   if (usual > 0 && wall > usual) wall = usual;
-  double always_ns = always(plan, (double)seen->memory_events, wall);
+  double always_ns = always(plan, seen->always_ns, wall);
   if (plan->always_ns > always_ns) always_ns = plan->always_ns;
   plan->account_ns += income(plan, wall, always_ns);
   if (plan->account_ns > plan->options.overhead * SAVED_NS) plan->account_ns = plan->options.overhead * SAVED_NS;
-  if (plan->is_wanted) plan->account_ns -= price(plan, (double)seen->ops);
+  double full_ns = seen->full_ns * plan->scale + (double)seen->records * plan->writer_record_ns;
+  if (plan->is_wanted) plan->account_ns -= full_ns / USED_SHARE;
 }
 
 void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct step_seen *seen) {
@@ -90,8 +85,9 @@ void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct
   if (seen->has_all_ops) {
     plan->recorded++;
     keep(&plan->wall_with, (double)seen->wall_ns);
-    keep(&plan->ops, (double)seen->ops);
-    keep(&plan->thread_ops, (double)seen->thread_ops);
+    keep(&plan->full, seen->full_ns);
+    keep(&plan->thread_full, seen->thread_full_ns);
+    keep(&plan->records, (double)seen->records);
     if (seen->thread_ns >= 0) keep_difference(plan, (double)seen->thread_ns);
     /* While every step has its ops nothing tells what one without takes now: the job may be another one since. */
     if (++plan->recorded_in_a_row == KEPT_STEPS)
@@ -101,32 +97,31 @@ void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct
     keep(&plan->wall_without, (double)seen->wall_ns);
     if (seen->thread_ns >= 0) plan->neighbours[plan->neighbour_count++ % NEIGHBOURS] = (double)seen->thread_ns;
   }
-  keep(&plan->memory, (double)seen->memory_events);
+  keep(&plan->always, seen->always_ns);
 }
 
 static bool has_times(const struct sampling_plan *plan) { return plan->wall_without.count >= FEWEST_WITHOUT_OPS; }
 static bool has_differences(const struct sampling_plan *plan) { return plan->differences.count >= FEWEST_DIFFERENCES; }
 
 static void measure(struct sampling_plan *plan) {
-  double ops = quantile(&plan->ops, 0.5), own = quantile(&plan->thread_ops, 0.5);
-  double modelled = ops * plan->op_ns, cost = modelled;
-  if (has_differences(plan) && own * 2 >= ops && ops > 0) {
-    cost = quantile(&plan->differences, 0.5) * ops / own;
-    if (cost < modelled / 2) cost = modelled / 2;
-    if (cost > modelled * 2) cost = modelled * 2;
+  double told = quantile(&plan->full, 0.5), own = quantile(&plan->thread_full, 0.5), cost = told;
+  double records = quantile(&plan->records, 0.5);
+  if (has_differences(plan) && own * 2 >= told && told > 0) {
+    cost = quantile(&plan->differences, 0.5) * told / own;
+    if (cost < told / 2) cost = told / 2;
+    if (cost > told * 2) cost = told * 2;
   }
-  plan->told_op_ns = ops > 0 ? cost / ops : plan->op_ns;
-  cost += ops * plan->writer_op_ns;
+  plan->scale = told > 0 ? cost / told : 1;
+  plan->record_ns = records > 0 ? cost / records : 0;
+  cost += records * plan->writer_record_ns;
   plan->cost_ns = cost;
-  plan->cost_of_op_ns = ops > 0 ? cost / ops : plan->op_ns;
   if (has_times(plan)) {
     plan->step_ns = quantile(&plan->wall_without, 0.25);
   } else {
     double with_ops = quantile(&plan->wall_with, 0.25);
     plan->step_ns = with_ops > 2 * cost ? with_ops - cost : with_ops / 2;
   }
-  plan->always_ns = always(plan, quantile(&plan->memory, 0.5), plan->step_ns) +
-                    (plan->options.are_ranges_free ? 0 : modelled / RANGES_PART);
+  plan->always_ns = always(plan, quantile(&plan->always, 0.5), plan->step_ns) + told * plan->options.off_share;
 }
 
 /* ---- The level. */

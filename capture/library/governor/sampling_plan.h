@@ -5,18 +5,17 @@
 ** step of K = 2^L; which one is said by sampling_levels.h.
 **
 ** The account.  Each step brings in `overhead` of its time (of a step that takes much longer than others as much as of
-** two of those), less what is recorded always: for each change of memory so much, for each op a little, because PyTorch
-** looks for callbacks now, and the share of the time that the writer thread takes from the program for what is always
-** recorded (writer_costs.h).  LEAST_SHARE of the overhead is left for ops in any case.  The time before the first
+** two of those), less what is recorded always: as the sources tell it, and the share of the time that the writer thread
+** takes from the program for that (writer_costs.h).  LEAST_SHARE of the overhead is left for ops in any case.  The time before the first
 ** step brings in as much.  What SAVED_NS bring in is the most that is saved.  Each op that is recorded takes out what
 ** it costs, and as a step with ops also leaves caches behind that the next one has to fill again, 1 / USED_SHARE of
 ** that.
 **
-** What recording a step's ops costs.  At first its ops times what one was measured to take when recording began
-** (op_ns).  Later by how much more processor time the thread that ends the steps took for one with ops than for the
+** What recording a step's ops costs.  At first what the sources tell, from what they have measured before recording
+** began.  Later by how much more processor time the thread that ends the steps took for one with ops than for the
 ** steps without that came shortly before it: the median of such differences, but no less than half of the first and no
 ** more than twice.  Where ops run on other threads, too, that thread's share of them is scaled up to all.  To both
-** comes what the writer thread takes from the program for an op.  A step's own length is the lower
+** comes what the writer thread takes from the program for what is recorded of them.  A step's own length is the lower
 ** quartile of those without ops: on a busy machine the time that passes counts what others took.  After KEPT_STEPS
 ** steps with ops in a row, what is known of steps without is forgotten, and a step's length is what those with ops
 ** take, less the cost.
@@ -49,7 +48,7 @@ struct sampling_options {
   int64_t first_step, last_step;  /* only these, all of them; last_step -1: not asked */
   uint64_t max_bytes;             /* of the file; 0: no limit */
   uint64_t seed;                  /* of the job: sampling_seed_of */
-  bool are_ranges_free;           /* their callback takes nothing in ops that are not recorded (thread_state.h) */
+  double off_share;               /* of what recording a step's ops costs, what they cost where they are not recorded */
 };
 
 enum {
@@ -65,8 +64,9 @@ enum {
 struct step_seen {
   int64_t wall_ns;   /* the time that passed, without what other programs took where that is known */
   int64_t thread_ns; /* processor time of the thread that ended it; -1: it was another than the last one */
-  uint64_t ops, thread_ops; /* recorded; those of that thread */
-  uint64_t memory_events;
+  double full_ns, thread_full_ns; /* that recording ops took, as the sources tell; on that thread */
+  double always_ns;               /* and all else */
+  uint64_t records;               /* of ops */
   bool has_all_ops, has_no_ops; /* neither: recording began or ended within it */
 };
 
@@ -77,8 +77,8 @@ struct kept_values {
 
 struct sampling_plan {
   struct sampling_options options;
-  double op_ns, memory_ns; /* measured when recording began: what an op and a change of memory take */
-  double writer_share, writer_op_ns; /* what the writer thread takes from the program: always, of its time; for an op */
+  double writer_share, writer_record_ns; /* what the writer thread takes from the program: always, of its time; for a
+                                         ** record of an op */
   unsigned size_levels, rate_levels; /* that the size of the file, and its growth, take */
   bool is_full;
   unsigned level, wanted;           /* in force; what this process wants: */
@@ -88,23 +88,23 @@ struct sampling_plan {
   bool must_review, is_learning; /* it is not known what the steps are */
   uint64_t recorded; /* steps after the warm-up that have all of their ops */
   double account_ns; /* may be below 0 */
-  struct kept_values wall_with, wall_without, ops, thread_ops, memory;
+  struct kept_values wall_with, wall_without, full, thread_full, records, always;
   struct kept_values differences; /* of thread_ns: of a step with ops from those before it without */
   double neighbours[NEIGHBOURS];  /* thread_ns of the last steps without ops */
   unsigned neighbour_count;       /* since there was one with ops */
   unsigned recorded_in_a_row;     /* steps with ops since the last one without */
   double cost_ns, step_ns, always_ns; /* of the ops of a step; a step; what is recorded always in a step */
-  double cost_of_op_ns, told_op_ns; /* with and without what the writer thread takes for it */
+  double scale;     /* what recording ops costs, by what the sources tell: without the writer thread */
+  double record_ns; /* what a record of an op costs so; 0: it is not known */
 };
 
-void sampling_plan_begin(struct sampling_plan *plan, const struct sampling_options *options, double op_ns,
-                         double memory_ns);
-/* The first step has ended, so many nanoseconds after the process began, with so many ops recorded. */
-void sampling_plan_start(struct sampling_plan *plan, double process_ns, uint64_t ops);
+void sampling_plan_begin(struct sampling_plan *plan, const struct sampling_options *options);
+/* The first step has ended, so many nanoseconds after the process began; recording ops has taken so many of them. */
+void sampling_plan_start(struct sampling_plan *plan, double process_ns, double full_ns);
 /* Step `number`, from 0 on, has ended; those of the warm-up are not counted. */
 void sampling_plan_add(struct sampling_plan *plan, uint64_t number, const struct step_seen *seen);
-/* What the writer thread takes from the program: of its time for what is always recorded, and for an op. */
-void sampling_plan_note_writer(struct sampling_plan *plan, double share, double op_ns);
+/* What the writer thread takes from the program: of its time for what is always recorded, and for a record of an op. */
+void sampling_plan_note_writer(struct sampling_plan *plan, double share, double record_ns);
 /* How large the file is, of what it may be. */
 void sampling_plan_note_bytes(struct sampling_plan *plan, uint64_t bytes);
 /* How many levels its growth takes (byte_budget.h). */

@@ -4,8 +4,8 @@
 #define ALLOWED_PART 0.25
 #define SAVED_SECONDS 20 /* that are brought in at the beginning, and are the most that is saved */
 #define MOST_AT_ONCE 4   /* times what comes in: the beginning of a program is no measure */
-#define MANY_OPS 500     /* that tell what one takes */
-#define MOST_OF_AN_OP 1000 /* nanoseconds; beyond it was disturbed, or everything was new */
+#define MANY_RECORDS 500 /* that tell what one takes */
+#define MOST_OF_ONE 1000 /* nanoseconds; beyond it was disturbed, or everything was new */
 
 void writer_costs_begin(struct writer_costs *costs, double overhead) {
   double allowed = overhead * ALLOWED_PART;
@@ -23,12 +23,12 @@ static void learn(double *known, double now) { *known = *known > 0 ? (*known + n
 bool writer_costs_note(struct writer_costs *costs, const struct writer_use *use) {
   if (use->passed_ns <= 0) return false;
   double counts = competing(use->idle_processors);
-  learn(&costs->always, (use->used_ns - use->ops_used_ns) / use->passed_ns * counts);
-  costs->ops_ns += use->ops_used_ns * counts;
-  costs->ops += (double)use->ops;
-  if (costs->ops >= MANY_OPS) {
-    learn(&costs->op_ns, smaller(costs->ops_ns / costs->ops, MOST_OF_AN_OP));
-    costs->ops_ns = costs->ops = 0;
+  learn(&costs->always, (use->used_ns - use->full_ns) / use->passed_ns * counts);
+  costs->records_ns += use->full_ns * counts;
+  costs->records += (double)use->records;
+  if (costs->records >= MANY_RECORDS) {
+    learn(&costs->record_ns, smaller(costs->records_ns / costs->records, MOST_OF_ONE));
+    costs->records_ns = costs->records = 0;
   }
   double taken = smaller(costs->always, costs->allowed * MOST_AT_ONCE);
   costs->credit += (costs->allowed - taken) * use->passed_ns * 1e-9;

@@ -20,17 +20,17 @@
 /* Since it was told last. */
 struct writer_use {
   double passed_ns;
-  double used_ns, ops_used_ns; /* processor time of the thread; of that for ops */
-  uint64_t ops;
+  double used_ns, full_ns; /* processor time of the thread; of that for ops */
+  uint64_t records; /* of ops */
   double idle_processors; /* below 0: not known */
 };
 
 struct writer_costs {
   double always; /* of the time that passes, the share that it takes from the program for what is always recorded */
-  double op_ns;  /* what it takes from the program for an op */
+  double record_ns; /* what it takes from the program for a record of an op */
   double allowed, credit; /* share of `always` that is; seconds of it until it is too much */
   bool is_too_much;
-  double ops_ns, ops; /* of ops that are too few yet to tell what one takes */
+  double records_ns, records; /* that are too few yet to tell what one takes */
 };
 
 /* `overhead`: what is allowed, 0.02. */

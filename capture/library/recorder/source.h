@@ -26,6 +26,12 @@ struct source_wishes {
   bool has_callbacks; /* the framework can be listened to */
 };
 
+/* What recording has taken from the program's threads so far. */
+struct source_cost {
+  uint64_t full;                             /* records that only DETAIL_FULL makes */
+  double full_ns, thread_full_ns, always_ns; /* for those; of them on one thread; for all else */
+};
+
 struct capture_source {
   const char *name;
   struct capture_part *const *parts; /* of what it records, each said of its own; NULL ends them */
@@ -41,6 +47,8 @@ struct capture_source {
   void (*disarm)(void);
   /* Under the governor's lock, within callbacks, too. false: it stays as it was. */
   bool (*set_detail)(enum detail detail);
+  /* Adds what it has taken, of full detail also that on the thread of that number. Under the governor's lock. */
+  void (*cost)(uint32_t thread, struct source_cost *cost);
   /* At the end, after disarm, and in a forked child that is not recorded: nobody is asked for anything any more. */
   void (*stop)(void);
   /* In a forked child, which has one thread and all locks free: what the parent knew is not known. `is_whole`: no lock

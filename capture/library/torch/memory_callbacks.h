@@ -44,6 +44,8 @@ bool memory_prove(uintptr_t address, int64_t bytes, char *reason, size_t size);
 
 /* What happens from now on is recorded. While no ops are, only failures and pieces of 1 MiB and more have a stack. */
 void memory_arm(bool with_stacks);
+/* By what recording an op takes, in nanoseconds; before recording begins. */
+void memory_set_cost(double op_ns);
 /* Nothing more is looked at. */
 void memory_disarm(void);
 
