@@ -24,7 +24,7 @@
 #include "governor/sampling_agreement.h"
 #include "options.h"
 #include "program.h"
-#include "recorder/command_line.h"
+#include "common/command_line.h"
 #include "report.h"
 #include "run_directory.h"
 #include "status.h"

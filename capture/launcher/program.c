@@ -1,6 +1,6 @@
 /* program.c: looks at the program before it is run, for the messages when it cannot be run or records nothing. */
 #include "program.h"
-#include "recorder/command_line.h"
+#include "common/command_line.h"
 #include "status.h"
 
 #include <errno.h>

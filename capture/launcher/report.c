@@ -2,7 +2,7 @@
 **
 ** With --quiet only what is wrong is said.  Everything goes to stderr: stdout belongs to the program.
 */
-#include "recorder/command_line.h"
+#include "common/command_line.h"
 #include "recording.h"
 #include "report.h"
 

@@ -19,7 +19,7 @@ BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build")
 LAYERS = (("proto/dump", "proto/schema"), ("ext/store",), ("ext/derive", "ext/write"), ("ext/read",), ("ext/classic",),
           ("ext/vtab",), ("ext/func",), ("ext/tfprof.c", "ext/linked.c", "ext/linked.h", "ext/shell"))
 # The two sides of the dump share nothing else.
-CAPTURE = {"capture/library", "capture/launcher", "capture/preload", "proto/dump", "proto/schema"}
+CAPTURE = {"capture/common", "capture/library", "capture/launcher", "capture/preload", "proto/dump", "proto/schema"}
 # The folders of the recorder; what lies beside them in capture/library stands above all of them.
 RECORDER = ("recorder", "channel", "host", "governor", "python", "torch")
 # Files that are one thing: {name: why}.
@@ -119,7 +119,7 @@ def includes():
                 path = os.path.join(folder, name)
                 with open(path, encoding="utf-8") as file:
                     for included in re.findall(r'^#include "([^"]+)"', file.read(), re.M):
-                        for root in ("ext", "proto", "capture/library", os.path.relpath(folder, ROOT)):
+                        for root in (os.path.relpath(folder, ROOT), "ext", "proto", "capture", "capture/library"):
                             if os.path.exists(os.path.join(ROOT, root, included)):
                                 yield os.path.relpath(path, ROOT), os.path.normpath(os.path.join(root, included))
                                 break

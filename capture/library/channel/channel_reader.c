@@ -256,10 +256,11 @@ static void channels_close(bool in_child) {
   free(late);
 }
 
-static void channels_reset(bool is_whole) {
+static const char * channels_reset(bool is_whole) {
   (void)is_whole;
   capture_session++;
   thread_records_reset();
+  return NULL;
 }
 
 struct capture_part clock_part = {.name = "clock"};

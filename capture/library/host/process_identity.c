@@ -1,7 +1,7 @@
 /* process_identity.c: see process_identity.h. */
 #include "process_identity.h"
 
-#include "recorder/command_line.h"
+#include "common/command_line.h"
 #include "recorder/recorder.h"
 
 #include <fcntl.h>

@@ -13,9 +13,10 @@ static void python_enter_thread(struct capture_thread *thread) {
   thread->python_state = python_thread_state ? python_thread_state() : NULL;
 }
 
-static void python_reset(bool is_whole) {
+static const char * python_reset(bool is_whole) {
   (void)is_whole;
   typed_sources_reset();
+  return NULL;
 }
 
 static bool python_open(struct recorder *recorder) {

@@ -52,8 +52,8 @@ struct capture_source {
   /* At the end, after disarm, and in a forked child that is not recorded: nobody is asked for anything any more. */
   void (*stop)(void);
   /* In a forked child, which has one thread and all locks free: what the parent knew is not known. `is_whole`: no lock
-  ** was held, so that nothing is half of something. */
-  void (*reset)(bool is_whole);
+  ** was held, so that nothing is half of something. Why the child cannot be recorded; NULL: it can. */
+  const char *(*reset)(bool is_whole);
 
   /* ---- On the writer thread. */
 

@@ -356,11 +356,12 @@ static struct live_memory inherited;
 
 static void memory_close(bool in_child) { memory_rows_close(in_child ? &inherited : NULL); }
 
-static void memory_reset(bool is_whole) {
+static const char * memory_reset(bool is_whole) {
   memory_after_fork_in_child(&inherited);
   inherited = (struct live_memory){0};
   if (!is_whole && memory_part.state == PART_OK)
     part_set(&memory_part, PART_DEGRADED, "what was in use when the process was forked is not known");
+  return NULL;
 }
 
 struct capture_part memory_part = {.name = "memory"};

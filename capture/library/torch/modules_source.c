@@ -6,11 +6,12 @@
 #include "module_discovery.h"
 #include "module_rows.h"
 
-static void modules_reset(bool is_whole) {
+static const char * modules_reset(bool is_whole) {
   (void)is_whole;
   module_queue_reset();
   module_discovery_reset();
   known_modules_reset();
+  return NULL;
 }
 
 static bool modules_open(struct recorder *recorder) {

@@ -8,6 +8,7 @@
 
 #include "channel/thread_record.h"
 #include "governor/sampling.h"
+#include "host/process_identity.h"
 #include "module_sightings.h"
 #include "python/python_frames.h"
 #include "recorder/clock.h"
@@ -499,10 +500,17 @@ static void ops_cost(uint32_t thread, struct source_cost *cost) {
 
 /* ---- The source. */
 
+static bool has_callbacks;
+
 static bool ops_source_arm(const struct source_wishes *wishes) {
-  if (!wishes->has_callbacks) return true;
+  has_callbacks = wishes->has_callbacks;
+  if (!has_callbacks) return true;
   callbacks_prepare(wishes->with_shapes, wishes->with_stacks);
-  if (!ranges_arm()) return false;
+  if (!ranges_arm()) {
+    capture_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
+                process_identity_framework());
+    return false;
+  }
   noted_ranges_arm(wishes->with_stacks);
   return true;
 }
@@ -510,6 +518,12 @@ static bool ops_source_arm(const struct source_wishes *wishes) {
 static void ops_source_disarm(void) {
   ranges_disarm();
   noted_ranges_disarm();
+}
+
+/* Callbacks cannot be changed in a child, ever, where PyTorch's lock of them may have been held. */
+static const char *ops_reset(bool is_whole) {
+  (void)is_whole;
+  return has_callbacks && !torch_lock ? "PyTorch's lock of its callbacks was not found" : NULL;
 }
 
 struct capture_part ops_part = {.name = "ops"}, shapes_part = {.name = "shapes"}, steps_part = {.name = "steps"};
@@ -523,6 +537,7 @@ const struct capture_source ops_source = {
     .disarm = ops_source_disarm,
     .set_detail = ops_set_detail,
     .cost = ops_cost,
+    .reset = ops_reset,
     .open = op_rows_open,
     .items = OP_ITEMS,
     .item = op_rows_item,

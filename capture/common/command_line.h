@@ -1,4 +1,4 @@
-/* command_line.h: command lines as one would type them into a shell. The launcher is built with it, too. */
+/* command_line.h: command lines as one would type them into a shell. */
 #ifndef TFPROF_CAPTURE_COMMAND_LINE_H
 #define TFPROF_CAPTURE_COMMAND_LINE_H
 

@@ -1,0 +1,351 @@
+/* entry_python.c: what the Python hooks call: goes on to the session and to the sources, and says what was proved of
+** PyTorch and Python as parts (recorder/parts.h).
+*/
+#include "channel/channel_reader.h"
+#include "channel/thread_names.h"
+#include "governor/sampling.h"
+#include "host/process_counters.h"
+#include "host/process_identity.h"
+#include "python/guarded_read.h"
+#include "python/python_api.h"
+#include "python/python_calls.h"
+#include "python/python_code.h"
+#include "python/python_frames.h"
+#include "python/python_source.h"
+#include "python/typed_sources.h"
+#include "recorder/clock.h"
+#include "recorder/parts.h"
+#include "recorder/recording.h"
+#include "session.h"
+#include "torch/memory_callbacks.h"
+#include "torch/module_discovery.h"
+#include "torch/module_facts.h"
+#include "torch/module_rows.h"
+#include "torch/module_sightings.h"
+#include "torch/modules_source.h"
+#include "torch/noted_ranges.h"
+#include "torch/op_callbacks.h"
+#include "torch/profiler_windows.h"
+#include "torch/thread_state.h"
+#include "torch/torch_inputs.h"
+#include "torch/torch_lock.h"
+
+#include <stdio.h>
+
+#define ENTRY_POINT __attribute__((visibility("default")))
+
+static char without_callbacks[256]; /* why PyTorch cannot be listened to; empty: it can */
+
+/* They return 1 for yes and 0 for no. */
+
+/* The library is loaded, before PyTorch: the clocks begin to be compared. */
+ENTRY_POINT int tfprof_capture_load(void);
+/* PyTorch has been imported. 0: it cannot be listened to. */
+ENTRY_POINT int tfprof_capture_begin(const char *torch_version);
+/* Then: torch.profiler may watch in our place (profiler_windows.h), or may not: that is said here. */
+ENTRY_POINT int tfprof_capture_begin_windows(const char *torch_version, int is_possible);
+ENTRY_POINT int tfprof_capture_add_op(const char *name, uint64_t thread, int64_t start_ns, int64_t end_ns,
+                                      int64_t sequence, unsigned forward_thread, int scope);
+/* Proofs; each may be left out, and then that part is off. */
+ENTRY_POINT int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count);
+ENTRY_POINT int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b);
+ENTRY_POINT int tfprof_capture_prove_inputs(void);
+/* Before and after a tensor of `bytes` at `address` is made and dropped. */
+ENTRY_POINT int tfprof_capture_watch_memory(void);
+ENTRY_POINT int tfprof_capture_prove_memory(const void *address, int64_t bytes);
+/* With the GIL held (ctypes.PyDLL): */
+ENTRY_POINT int tfprof_capture_find_python(unsigned version);
+ENTRY_POINT unsigned long tfprof_capture_describe_stack(char *text, unsigned long size);
+ENTRY_POINT int tfprof_capture_code_died(const void *code);
+ENTRY_POINT void tfprof_capture_believe_stacks(int is_proved, const char *reason);
+/* Once stacks are believed (python_calls.h). */
+ENTRY_POINT void *tfprof_capture_call_watcher(int number);
+ENTRY_POINT int tfprof_capture_profile_thread(void);
+/* What threading.Thread calls the calling thread, in UTF-8. */
+ENTRY_POINT void tfprof_capture_name_thread(const char *name);
+/* The same of a thread that was there before; before recording begins. */
+ENTRY_POINT void tfprof_capture_note_thread(unsigned tid, const char *name);
+/* What the program made its default process group with. */
+ENTRY_POINT void tfprof_capture_set_rank(int rank, int world_size);
+/* Ranges that the hooks note (noted_ranges.h). */
+ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
+ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
+ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
+/* Modules: what module_discovery.h and module_facts.h need; the code object to be looked for, and what is then seen of
+** the caller's stack; whether that was right. */
+ENTRY_POINT int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, void *lazy_class,
+                                            void *no_overrides, const void *code);
+ENTRY_POINT unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, unsigned room);
+ENTRY_POINT void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *reason);
+/* The thread that looks at the stacks of the others: about to come (0: there is one), and come. */
+ENTRY_POINT int tfprof_capture_begin_looking(void);
+ENTRY_POINT void tfprof_capture_look_at_threads(void);
+/* What module_facts.h tells of a module and what is below, or of a model: a new reference. */
+ENTRY_POINT void *tfprof_capture_module_tree(void *module);
+ENTRY_POINT void *tfprof_capture_model_tree(unsigned model);
+/* Appends what has not been told yet to a list. */
+ENTRY_POINT void tfprof_capture_module_news(void *list, int is_last_time);
+ENTRY_POINT void tfprof_capture_modules_again(unsigned milliseconds);
+/* A module (its number not 0) or a parameter; then what it is like (module_rows.h). 0: no memory. */
+ENTRY_POINT int tfprof_capture_tell_node(unsigned module, int64_t parent, int64_t depth, const char *name,
+                                         const char *type);
+ENTRY_POINT int tfprof_capture_tell_change(int64_t row, unsigned module, int64_t parameters, int64_t bytes,
+                                           int64_t trainable, const char *kind, const char *shape, const char *dtype,
+                                           const char *device, const char *attributes);
+/* Text that lies in no file (typed_sources.h). */
+ENTRY_POINT int tfprof_capture_find_sources(void *work, void *start_thread);
+ENTRY_POINT unsigned long tfprof_capture_wanted_source(char *name, unsigned long size);
+ENTRY_POINT void tfprof_capture_tell_source(const char *name, const char *text, int cell);
+/* How long an op takes here, before recording begins: with 1 callbacks that do nothing are registered, with 0 they go,
+** and how many ops they saw is returned. Then: what those ops took without them, and with them. */
+ENTRY_POINT int tfprof_capture_calibrate(int is_on);
+ENTRY_POINT void tfprof_capture_calibrated(int64_t ops, int64_t plain_ns, int64_t called_ns);
+/* Recording begins. 0: it cannot, and it has been said. */
+ENTRY_POINT int tfprof_capture_arm(void);
+/* While recording. 0: ops are not recorded; 1: they are; 2: callbacks that do nothing, to measure what PyTorch takes
+** for calling any. */
+ENTRY_POINT int tfprof_capture_switch(int mode);
+/* To measure what recording takes: 1 takes away all that is called by the program, 0 brings it back. On one thread. */
+ENTRY_POINT int tfprof_capture_pause(int is_paused);
+/* Between these two every op is recorded, whatever the switch says. They may be nested, and called on any thread. */
+ENTRY_POINT void tfprof_capture_begin_window(void);
+ENTRY_POINT void tfprof_capture_end_window(void);
+ENTRY_POINT void tfprof_capture_flush(void);
+ENTRY_POINT void tfprof_capture_finish(void);
+ENTRY_POINT const char *tfprof_capture_path(void);
+/* "ops: ok", "shapes: off: why" ...: how each part is recorded. NULL: there are no more parts. */
+ENTRY_POINT const char *tfprof_capture_part(int number);
+
+int tfprof_capture_load(void) {
+  if (!session_load()) return 0;
+  if (session_wishes.with_memory) memory_begin();
+  return 1;
+}
+
+static void go_without_callbacks(const char *why) {
+  snprintf(without_callbacks, sizeof without_callbacks, "%s", why);
+  session_wishes.of_sources.has_callbacks = false;
+}
+
+int tfprof_capture_begin(const char *torch_version) {
+  char reason[256];
+  process_identity_set_framework(torch_version);
+  bool is_memory_found = torch_memory_find(reason, sizeof reason);
+  part_set(&memory_part, session_wishes.with_memory ? PART_DEGRADED : PART_OFF,
+           !session_wishes.with_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
+  part_set(&shapes_part, PART_OFF, session_wishes.of_sources.with_shapes ? "they were not proved" : "asked with --no-shapes");
+  part_set(&modules_part, PART_OFF,
+           session_wishes.of_sources.with_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
+  part_set(&stacks_part, PART_OFF, session_wishes.of_sources.with_stacks ? "they were not proved" : "asked with --python=none");
+  if (!guarded_read_begin() || !thread_records_begin(session_wishes.buffer_bytes)) {
+    capture_say("nothing is recorded: out of memory or file descriptors; the program goes on");
+    return 0;
+  }
+  if (!torch_find(reason, sizeof reason) || !torch_self_test(reason, sizeof reason)) {
+    go_without_callbacks(reason);
+    return 0;
+  }
+  /* Where it fails backward passes take as long as PyTorch makes them take. */
+  session_wishes.sampling.off_share = thread_state_prove() ? 0 : RANGES_SHARE;
+  bool has_lock = torch_lock_find();
+  if (!has_lock && torch_layout.has_details)
+    snprintf(reason, sizeof reason, "forked processes are not recorded: PyTorch's lock of its callbacks was not found");
+  part_set(&ops_part, torch_layout.has_details && has_lock ? PART_OK : PART_DEGRADED, reason);
+  if (session_wishes.sampling.mode == OPS_NONE) part_set(&ops_part, PART_OFF, "asked with --ops=none");
+  part_set(&steps_part, PART_OK, "");
+  part_set(&counters_part, PART_OK, "");
+  part_set(&clock_part, PART_OK, clock_source());
+  return 1;
+}
+
+int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
+  process_identity_set_framework(torch_version);
+  if (!without_callbacks[0]) go_without_callbacks("it cannot be listened to");
+  if (!is_possible || !thread_records_begin(session_wishes.buffer_bytes)) {
+    capture_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", process_identity_framework(),
+                without_callbacks);
+    return 0;
+  }
+  char text[sizeof ops_part.reason];
+  snprintf(text, sizeof text, "torch.profiler records three steps in fifty: %.180s", without_callbacks);
+  part_set(&ops_part, PART_DEGRADED, text);
+  static const char missing[] = "not recorded through torch.profiler";
+  part_set(&shapes_part, PART_OFF, missing);
+  part_set(&stacks_part, PART_OFF, missing);
+  part_set(&modules_part, PART_OFF, missing);
+  part_set(&memory_part, PART_OFF, missing);
+  part_set(&steps_part, PART_OK, "");
+  part_set(&counters_part, PART_OK, "");
+  clock_is_counter = false; /* the profiler's times are nanoseconds */
+  part_set(&clock_part, PART_OK, "clock_gettime");
+  return 1;
+}
+
+int tfprof_capture_add_op(const char *name, uint64_t thread, int64_t start_ns, int64_t end_ns, int64_t sequence,
+                          unsigned forward_thread, int scope) {
+  if (!gate_may_record()) return 0;
+  return profiler_windows_add(
+      &(struct profiler_op){name, thread, start_ns, end_ns, sequence, forward_thread, (uint8_t)scope});
+}
+
+int tfprof_capture_prove_tensors(const int64_t *samples, unsigned count) {
+  char reason[256];
+  if (!session_wishes.of_sources.with_shapes) return 0;
+  bool is_proved = torch_inputs_prove_tensors(samples, count, reason, sizeof reason);
+  if (!is_proved) part_set(&shapes_part, PART_OFF, reason);
+  return is_proved;
+}
+
+int tfprof_capture_watch_inputs(const void *tensor_a, const void *tensor_b) {
+  return torch_inputs_watch(tensor_a, tensor_b);
+}
+
+int tfprof_capture_prove_inputs(void) {
+  char reason[256] = "";
+  bool is_proved = torch_inputs_prove_ops(reason, sizeof reason);
+  part_set(&shapes_part, is_proved ? PART_OK : PART_OFF, reason);
+  return is_proved;
+}
+
+int tfprof_capture_watch_memory(void) {
+  if (!session_wishes.with_memory || !torch_memory.allocate) return 0;
+  memory_watch();
+  return 1;
+}
+
+int tfprof_capture_prove_memory(const void *address, int64_t bytes) {
+  char reason[256] = "";
+  bool is_proved = memory_prove((uintptr_t)address, bytes, reason, sizeof reason);
+  part_set(&memory_part, is_proved ? PART_OK : PART_DEGRADED, reason);
+  return is_proved;
+}
+
+int tfprof_capture_find_python(unsigned version) {
+  char reason[256];
+  if (!guarded_read_begin()) return 0;
+  if (python_find(version, reason, sizeof reason) && python_watch_code(reason, sizeof reason)) return 1;
+  part_set(&stacks_part, PART_OFF, reason);
+  return 0;
+}
+
+unsigned long tfprof_capture_describe_stack(char *text, unsigned long size) {
+  return python_describe_stack(text, size);
+}
+
+int tfprof_capture_code_died(const void *code) { return python_code_died(code); }
+
+void tfprof_capture_believe_stacks(int is_proved, const char *reason) {
+  python_believe(is_proved);
+  part_set(&stacks_part, is_proved ? PART_OK : PART_OFF, reason);
+}
+
+void *tfprof_capture_call_watcher(int number) { return python_call_watcher(number); }
+
+void tfprof_capture_name_thread(const char *name) { thread_name_set(name); }
+
+void tfprof_capture_note_thread(unsigned tid, const char *name) { thread_name_note(tid, name); }
+
+void tfprof_capture_set_rank(int rank, int world_size) { process_identity_set_rank(rank, world_size); }
+
+uint64_t tfprof_capture_begin_range(void) { return noted_range_begin(); }
+
+void tfprof_capture_end_range(const char *name, uint64_t start_ticks) { noted_range_end(name, start_ticks); }
+
+int tfprof_capture_profile_thread(void) { return python_calls_profile_thread(); }
+
+void tfprof_capture_no_calls(const char *reason) {
+  char text[200];
+  if (stacks_part.state == PART_OFF) return; /* the reason is there already */
+  snprintf(text, sizeof text, "calls are not recorded: %s", reason);
+  part_set(&stacks_part, PART_DEGRADED, text);
+}
+
+int tfprof_capture_find_modules(void *work, void *get_objects, void *start_thread, void *lazy_class,
+                                void *no_overrides, const void *code) {
+  if (!python_api_find()) return 0;
+  module_facts_begin(lazy_class, no_overrides);
+  module_discovery_begin(work, get_objects, start_thread);
+  module_sightings_begin();
+  python_module_code = (uintptr_t)code;
+  return 1;
+}
+
+unsigned tfprof_capture_describe_modules(uint64_t *modules, uint64_t *calls, unsigned room) {
+  return python_describe_modules(modules, calls, room);
+}
+
+void tfprof_capture_believe_modules(int is_proved, int tells_calls, const char *reason) {
+  if (!is_proved) python_module_code = 0;
+  python_tells_calls = is_proved && tells_calls;
+  part_set(&modules_part, is_proved ? PART_OK : PART_OFF, reason);
+}
+
+int tfprof_capture_begin_looking(void) { return module_discovery_begin_looking(); }
+
+void tfprof_capture_look_at_threads(void) { module_discovery_look(); }
+
+void *tfprof_capture_module_tree(void *module) { return module_facts_tree(module); }
+
+void *tfprof_capture_model_tree(unsigned model) { return module_facts_model(model); }
+
+void tfprof_capture_module_news(void *list, int is_last_time) { module_discovery_take(list, is_last_time); }
+
+void tfprof_capture_modules_again(unsigned milliseconds) { module_discovery_again(milliseconds); }
+
+int tfprof_capture_tell_node(unsigned module, int64_t parent, int64_t depth, const char *name, const char *type) {
+  return module_tell(&(struct module_node){module, parent, depth, name, type});
+}
+
+int tfprof_capture_tell_change(int64_t row, unsigned module, int64_t parameters, int64_t bytes, int64_t trainable,
+                               const char *kind, const char *shape, const char *dtype, const char *device,
+                               const char *attributes) {
+  return module_tell_change(
+      &(struct module_change){row, kind, shape, dtype, device, attributes, parameters, bytes, trainable, module});
+}
+
+int tfprof_capture_find_sources(void *work, void *start_thread) { return typed_sources_begin(work, start_thread); }
+
+unsigned long tfprof_capture_wanted_source(char *name, unsigned long size) {
+  return typed_sources_wanted(name, size);
+}
+
+void tfprof_capture_tell_source(const char *name, const char *text, int cell) {
+  typed_sources_tell(name, text, cell);
+}
+
+int tfprof_capture_calibrate(int is_on) {
+  if (without_callbacks[0] || atomic_load(&gate_state) != GATE_NONE) return 0;
+  callbacks_prepare(session_wishes.of_sources.with_shapes, false);
+  if (is_on) return ops_arm_empty();
+  ops_disarm_empty();
+  return (int)ops_counted_empty();
+}
+
+void tfprof_capture_calibrated(int64_t ops, int64_t plain_ns, int64_t called_ns) {
+  memory_set_cost(ops_set_cost(ops > 0 ? (double)(called_ns - plain_ns) / (double)ops : 0));
+}
+
+int tfprof_capture_arm(void) {
+  guarded_read_end();
+  return session_arm();
+}
+
+int tfprof_capture_pause(int is_paused) { return session_pause(is_paused != 0); }
+
+int tfprof_capture_switch(int mode) {
+  return !without_callbacks[0] && gate_may_record() && sampling_switch(mode);
+}
+void tfprof_capture_begin_window(void) {
+  if (!without_callbacks[0]) sampling_window(1);
+}
+void tfprof_capture_end_window(void) {
+  if (!without_callbacks[0]) sampling_window(-1);
+}
+
+void tfprof_capture_flush(void) { session_flush(); }
+
+void tfprof_capture_finish(void) { session_finish(); }
+
+const char *tfprof_capture_path(void) { return recording_path(); }
+
+const char *tfprof_capture_part(int number) { return session_part((unsigned)number); }

@@ -1,0 +1,33 @@
+/* session.h: the life of a recording in one process.
+**
+** load: what was asked for is read, forks are watched.  arm: the file is created, the writer thread starts, the sources
+** (sources.c) begin.  A forked child inherits all of it but the file and the thread (gate.h).  finish: everything is
+** written, the file closed in order.  Nothing here ever ends the program; what cannot be done is said (parts.h).
+*/
+#ifndef TFPROF_CAPTURE_SESSION_H
+#define TFPROF_CAPTURE_SESSION_H
+
+#include "governor/sampling_plan.h"
+#include "recorder/source.h"
+
+/* What was asked for, as tfprof-capture has checked it, and what the framework makes possible: to be told before arm. */
+struct session_wishes {
+  struct source_wishes of_sources;
+  struct sampling_options sampling;
+  uint64_t buffer_bytes; /* for records that wait for the writer thread */
+  bool with_memory;
+};
+extern struct session_wishes session_wishes;
+
+/* false: the library was not loaded by the hooks of tfprof-capture. */
+bool session_load(void);
+/* false: it cannot begin, or has, and it has been said. */
+bool session_arm(void);
+/* On one thread: nothing of ours is called by the program, and is again. */
+bool session_pause(bool is_paused);
+void session_flush(void);
+void session_finish(void);
+/* "shapes: off: why"; NULL: there are no more parts. */
+const char *session_part(unsigned number);
+
+#endif
