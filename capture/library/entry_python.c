@@ -128,15 +128,16 @@ static void go_without_callbacks(const char *why) {
 }
 
 int tfprof_capture_begin(const char *torch_version) {
+  bool with_shapes = session_wishes.of_sources.with_shapes, with_stacks = session_wishes.of_sources.with_stacks;
   char reason[256];
   process_identity_set_framework(torch_version);
   bool is_memory_found = torch_memory_find(reason, sizeof reason);
   part_set(&memory_part, session_wishes.with_memory ? PART_DEGRADED : PART_OFF,
            !session_wishes.with_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
-  part_set(&shapes_part, PART_OFF, session_wishes.of_sources.with_shapes ? "they were not proved" : "asked with --no-shapes");
+  part_set(&shapes_part, PART_OFF, with_shapes ? "they were not proved" : "asked with --no-shapes");
   part_set(&modules_part, PART_OFF,
-           session_wishes.of_sources.with_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
-  part_set(&stacks_part, PART_OFF, session_wishes.of_sources.with_stacks ? "they were not proved" : "asked with --python=none");
+           with_stacks ? "they are told by stacks, which were not proved" : "asked with --python=none");
+  part_set(&stacks_part, PART_OFF, with_stacks ? "they were not proved" : "asked with --python=none");
   if (!guarded_read_begin() || !thread_records_begin(session_wishes.buffer_bytes)) {
     capture_say("nothing is recorded: out of memory or file descriptors; the program goes on");
     return 0;

@@ -10,7 +10,7 @@
 #include "governor/sampling_plan.h"
 #include "recorder/source.h"
 
-/* What was asked for, as tfprof-capture has checked it, and what the framework makes possible: to be told before arm. */
+/* What was asked for, as tfprof-capture has checked it, and what the framework makes possible: told before arm. */
 struct session_wishes {
   struct source_wishes of_sources;
   struct sampling_options sampling;

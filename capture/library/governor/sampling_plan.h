@@ -6,10 +6,10 @@
 **
 ** The account.  Each step brings in `overhead` of its time (of a step that takes much longer than others as much as of
 ** two of those), less what is recorded always: as the sources tell it, and the share of the time that the writer thread
-** takes from the program for that (writer_costs.h).  LEAST_SHARE of the overhead is left for ops in any case.  The time before the first
-** step brings in as much.  What SAVED_NS bring in is the most that is saved.  Each op that is recorded takes out what
-** it costs, and as a step with ops also leaves caches behind that the next one has to fill again, 1 / USED_SHARE of
-** that.
+** takes from the program for that (writer_costs.h).  LEAST_SHARE of the overhead is left for ops in any case.  The
+** time before the first step brings in as much.  What SAVED_NS bring in is the most that is saved.  Each op that is
+** recorded takes out what it costs, and as a step with ops also leaves caches behind that the next one has to fill
+** again, 1 / USED_SHARE of that.
 **
 ** What recording a step's ops costs.  At first what the sources tell, from what they have measured before recording
 ** began.  Later by how much more processor time the thread that ends the steps took for one with ops than for the

@@ -32,7 +32,7 @@ struct measurement {
   int64_t time_ns;
 };
 
-static void add(const struct measurement *now, const char *name, const char *unit, double value) {
+static void add_value(const struct measurement *now, const char *name, const char *unit, double value) {
   struct dump_writer *writer = now->recorder->writer;
   uint32_t row = row_add(&rows);
   if (row == UINT32_MAX) return;
@@ -45,7 +45,7 @@ static void add(const struct measurement *now, const char *name, const char *uni
 void process_counters_add(struct recorder *recorder, int64_t time_ns, const char *name, const char *unit,
                           double value) {
   const struct measurement now = {recorder, time_ns};
-  add(&now, name, unit, value);
+  add_value(&now, name, unit, value);
 }
 
 static double seconds(struct timeval time) { return (double)time.tv_sec + (double)time.tv_usec * 1e-6; }
@@ -54,13 +54,13 @@ static void measure_usage(const struct measurement *now, double elapsed) {
   struct rusage usage;
   if (getrusage(RUSAGE_SELF, &usage)) return;
   double user = seconds(usage.ru_utime), kernel = seconds(usage.ru_stime);
-  if (elapsed > 0) add(now, "process_cpu", "ratio", (user + kernel - last_cpu) / elapsed);
+  if (elapsed > 0) add_value(now, "process_cpu", "ratio", (user + kernel - last_cpu) / elapsed);
   last_cpu = user + kernel;
-  add(now, "process_cpu_user_s", "s", user);
-  add(now, "process_cpu_system_s", "s", kernel);
-  add(now, "process_major_faults", "count", (double)usage.ru_majflt);
-  add(now, "process_voluntary_switches", "count", (double)usage.ru_nvcsw);
-  add(now, "process_involuntary_switches", "count", (double)usage.ru_nivcsw);
+  add_value(now, "process_cpu_user_s", "s", user);
+  add_value(now, "process_cpu_system_s", "s", kernel);
+  add_value(now, "process_major_faults", "count", (double)usage.ru_majflt);
+  add_value(now, "process_voluntary_switches", "count", (double)usage.ru_nvcsw);
+  add_value(now, "process_involuntary_switches", "count", (double)usage.ru_nivcsw);
 }
 
 /* proc(5): after the name in parentheses, which may hold anything, field 3. */
@@ -81,8 +81,8 @@ static bool read_status(double *fields) {
 static void measure_status(const struct measurement *now) {
   double fields[STATUS_FIELDS];
   if (!read_status(fields)) return;
-  add(now, "process_threads", "count", fields[STATUS_THREADS]);
-  add(now, "process_resident_bytes", "bytes", fields[STATUS_PAGES] * (double)sysconf(_SC_PAGESIZE));
+  add_value(now, "process_threads", "count", fields[STATUS_THREADS]);
+  add_value(now, "process_resident_bytes", "bytes", fields[STATUS_PAGES] * (double)sysconf(_SC_PAGESIZE));
 }
 
 double process_age_ns(void) {
@@ -95,9 +95,9 @@ double process_age_ns(void) {
 
 static void measure_host(const struct measurement *now) {
   char text[4096];
-  if (host.busy >= 0) add(now, "host_cpu", "ratio", host.busy);
+  if (host.busy >= 0) add_value(now, "host_cpu", "ratio", host.busy);
   const char *available = small_file_read("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
-  if (available) add(now, "host_available_bytes", "bytes", strtod(available + 13, NULL) * 1024);
+  if (available) add_value(now, "host_available_bytes", "bytes", strtod(available + 13, NULL) * 1024);
 }
 
 /* Those over a time need a tick before. */

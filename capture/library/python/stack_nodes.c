@@ -68,7 +68,7 @@ void stack_nodes_item(struct recorder *recorder, const struct channel_item *item
 
 void stack_nodes_open(void) { memset(of_thread, 0, sizeof of_thread); }
 
-static void clear(struct thread_stacks *its) {
+static void clear_stacks(struct thread_stacks *its) {
   id_clear(&its->codes, release_code);
   id_clear(&its->modules, NULL);
   id_clear(&its->nodes, NULL);
@@ -76,9 +76,9 @@ static void clear(struct thread_stacks *its) {
 
 void stack_nodes_thread_over(struct recorder *recorder, const struct capture_thread *thread) {
   (void)recorder;
-  clear(&of_thread[thread->number - 1]);
+  clear_stacks(&of_thread[thread->number - 1]);
 }
 
 void stack_nodes_close(void) {
-  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) clear(&of_thread[i]);
+  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) clear_stacks(&of_thread[i]);
 }

@@ -365,8 +365,8 @@ static bool add_allocation(struct recorder *recorder, struct memory_event *event
   return true;
 }
 
-static void add(struct recorder *recorder, const struct memory_item *item, uint32_t later_ns,
-                const struct capture_thread *thread) {
+static void add_change(struct recorder *recorder, const struct memory_item *item, uint32_t later_ns,
+                       const struct capture_thread *thread) {
   struct memory_event event = {.item = *item,
                                .later_ns = later_ns,
                                .thread = thread_row(recorder, thread),
@@ -382,7 +382,7 @@ static void add(struct recorder *recorder, const struct memory_item *item, uint3
 void memory_rows_item(struct recorder *recorder, const struct channel_item *item) {
   const struct memory_brief *brief = (const struct memory_brief *)item->item;
   if (item->item->kind != ITEM_MEMORY_BRIEF) {
-    add(recorder, (const struct memory_item *)item->item, item->later_ns, item->thread);
+    add_change(recorder, (const struct memory_item *)item->item, item->later_ns, item->thread);
     return;
   }
   const struct memory_item whole = {{ITEM_MEMORY, POOL_CPU | MEMORY_WITHOUT_OPS, 0, 0},
@@ -391,7 +391,7 @@ void memory_rows_item(struct recorder *recorder, const struct channel_item *item
                                     brief->address,
                                     MEMORY_UNKNOWN,
                                     MEMORY_UNKNOWN};
-  add(recorder, &whole, item->later_ns, item->thread);
+  add_change(recorder, &whole, item->later_ns, item->thread);
 }
 
 /* Whether the peak of a pool is much higher than when that was last asked with this answer. */

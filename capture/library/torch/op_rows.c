@@ -88,7 +88,7 @@ bool op_rows_open(struct recorder *recorder) {
   return row_tables_add(&recorder->tables, &rows.ops, &form);
 }
 
-static void clear(struct thread_ops *its) {
+static void clear_ops(struct thread_ops *its) {
   id_clear(&its->names, NULL);
   id_clear(&its->inputs, NULL);
   free(its->pins);
@@ -97,12 +97,12 @@ static void clear(struct thread_ops *its) {
 
 void op_rows_thread_over(struct recorder *recorder, const struct capture_thread *thread) {
   (void)recorder;
-  clear(&rows.of_thread[thread->number - 1]);
+  clear_ops(&rows.of_thread[thread->number - 1]);
 }
 
 void op_rows_close(bool in_child) {
   (void)in_child;
-  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) clear(&rows.of_thread[i]);
+  for (unsigned i = 0; i < THREAD_MAXIMUM; i++) clear_ops(&rows.of_thread[i]);
   row_map_end(&rows.input_map);
   free(rows.input_texts);
 }
