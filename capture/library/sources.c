@@ -5,6 +5,7 @@
 #include "governor/limits.h"
 #include "host/process_counters.h"
 #include "host/process_identity.h"
+#include "host/thread_switches.h"
 #include "python/python_source.h"
 #include "recorder/source.h"
 #include "torch/memory_callbacks.h"
@@ -12,6 +13,6 @@
 #include "torch/op_callbacks.h"
 
 const struct capture_source *const capture_sources[] = {
-    &channels_source, &identity_source, &counters_source, &governor_source, &ops_source,
-    &memory_source,   &modules_source,  &python_source,   NULL,
+    &channels_source, &identity_source, &counters_source, &switches_source, &governor_source,
+    &ops_source,      &memory_source,   &modules_source,  &python_source,   NULL,
 };
