@@ -264,7 +264,7 @@ static void give_live(struct recorder *recorder, int of_pool, uint64_t order, in
   }
 }
 
-static void settle(struct recorder *recorder) {
+static void settle_memory(struct recorder *recorder) {
   give_live(recorder, -1, UINT64_MAX, INT64_MAX);
   rows.has_left_out = false;
 }
@@ -373,7 +373,7 @@ static void add_change(struct recorder *recorder, const struct memory_item *item
                                .trace = stack_node(thread, item->head.id).trace_plus_one};
   bool is_left_out =
       rows.is_thinned && item->head.kind == ITEM_MEMORY && (item->head.scope & MEMORY_WITHOUT_OPS) != 0;
-  if (rows.has_left_out && !is_left_out) settle(recorder);
+  if (rows.has_left_out && !is_left_out) settle_memory(recorder);
   bool is_added = pool_of(&event) < POOL_MAXIMUM && (item->bytes < 0 ? add_release(recorder, &event)
                                                                      : add_allocation(recorder, &event, is_left_out));
   rows.unresolved += !is_added;
@@ -425,7 +425,7 @@ uint64_t memory_rows_drain(struct recorder *recorder, uint64_t limit) {
   (void)limit;
   follow_governor(recorder);
   if (has_grown()) {
-    settle(recorder);
+    settle_memory(recorder);
     recorder->is_urgent = true;
   }
   return 0;
