@@ -71,7 +71,7 @@ static bool may_be_null(const struct column *column) {
 }
 
 VECTOR_CLONES void derive_integers(const struct column *column, uint32_t first, uint32_t count, int64_t *out) {
-  assert(count <= ROWS_BLOCK && first <= column->rows && count <= column->rows - first);
+  assert(!column->is_real && count <= ROWS_BLOCK && first <= column->rows && count <= column->rows - first);
   switch (column->form) {
     case COLUMN_CONSTANT:
       for (uint32_t i = 0; i < count; i++) out[i] = column->base;

@@ -74,6 +74,7 @@ static uint32_t row_of_frame(const struct loading *loading, const struct dump_fr
 VECTOR_CLONES static void put_values(struct column_builder *builder, uint32_t first, uint32_t count,
                                      const int64_t *values) {
   uint64_t base = (uint64_t)builder->column->base;
+  assert(first <= builder->column->rows && count <= builder->column->rows - first);
   switch (builder->column->width) {
     case 0: break;
     case 1: PUT_AS(uint8_t); break;
@@ -104,6 +105,7 @@ static void put_nulls(struct column_builder *builder, uint32_t first, uint32_t c
 
 static void put_all_null(struct column_builder *builder, uint32_t first, uint32_t count) {
   uint32_t end = first + count;
+  assert(builder->nulls && count <= builder->column->rows && first <= builder->column->rows - count);
   for (uint32_t row = first; row < end;) {
     uint32_t bits = 64 - row % 64;
     if (bits > end - row) bits = end - row;
@@ -141,9 +143,13 @@ static uint32_t refuse(const struct job *job, const struct dump_frame *frame, in
 }
 
 /* File ids to pool ids. */
-static uint32_t map_texts(const string_id *strings, bool has_lost, uint32_t rows, int64_t *values, uint64_t *nulls) {
+static uint32_t map_texts(const struct dump_source *source, bool has_lost, uint32_t rows, int64_t *values,
+                          uint64_t *nulls) {
   uint32_t lost = 0;
-  for (uint32_t row = 0; row < rows; row++) values[row] = strings[values[row]];
+  for (uint32_t row = 0; row < rows; row++) {
+    assert((uint64_t)values[row] < source->string_count);
+    values[row] = source->strings[values[row]];
+  }
   for (uint32_t row = 0; row < rows && has_lost; row++) {
     if (values[row] || has_null(nulls, row)) continue;
     lost++;
@@ -235,7 +241,7 @@ static enum tfprof_status decode_plain(const struct loading *loading, struct wor
   }
   if (job->kind == JOB_TEXT) {
     trouble->refused +=
-        map_texts(loading->source->strings, job->has_lost_texts, frame->rows, worker->values, worker->nulls);
+        map_texts(loading->source, job->has_lost_texts, frame->rows, worker->values, worker->nulls);
   }
   if (job->kind == JOB_REAL && block->encoding != DUMP_REAL) reals_of_integers(frame->rows, worker->values);
   put_values(&job->builder, first, frame->rows, worker->values);
@@ -603,6 +609,7 @@ enum tfprof_status dump_load(struct profile *profile, struct segment *segment, c
   /* What was made on the way need not be made again. */
   for (unsigned column = 2; column < spec->column_count && !status; column++) {
     if (!loaded[column] || segment->columns[column]) continue;
+    assert(segment_may_have(segment, column, loaded[column]));
     segment->columns[column] = loaded[column];
     column_set_add(&segment->is_told, column);
     loaded[column] = NULL;

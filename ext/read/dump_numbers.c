@@ -56,6 +56,7 @@ bool dump_row(const struct dump_source *source, unsigned table, uint64_t number,
 
 uint64_t dump_number(const struct dump_source *source, unsigned table, uint64_t row) {
   const struct row_numbers *numbers = &source->numbers[table];
+  assert(row < numbers->rows);
   size_t low = 0, high = numbers->count;
   while (high - low > 1) {
     size_t middle = low + (high - low) / 2;

@@ -70,9 +70,6 @@ static enum tfprof_status take_column(struct saving *saving, const struct segmen
       if (!values[row]) set_null(nulls, row);
     } else if (spec->type == TYPE_TIME) {
       values[row] = (int64_t)((uint64_t)values[row] + (uint64_t)saving->time_offset);
-    } else if (spec->type == TYPE_REAL && !source->is_real) {
-      double real = (double)values[row];
-      memcpy(&values[row], &real, sizeof real);
     }
   }
   struct dump_column_data *data = &saving->columns[column];

@@ -65,13 +65,17 @@ enum tfprof_status dump_load(struct profile *profile, struct segment *segment, c
                              struct column **out, struct tfprof_error *error);
 static inline const struct dump_frame *dump_segment_frame(const struct dump_source *source,
                                                           const struct segment *segment, size_t i) {
-  return &source->file->frames[((const struct dump_segment *)segment->source_data)->frames[i]];
+  const struct dump_segment *own = segment->source_data;
+  assert(i < own->frame_count && own->frames[i] < source->file->frame_count);
+  return &source->file->frames[own->frames[i]];
 }
 /* The place of a frame's first row within the segment. */
 static inline uint32_t dump_row_in_segment(const struct dump_source *source, const struct segment *segment,
                                            const struct dump_frame *frame) {
   uint64_t row;
-  dump_row(source, segment->table, frame->first_row, &row);
+  bool is_there = dump_row(source, segment->table, frame->first_row, &row);
+  assert(is_there && row >= segment->first_row && row - segment->first_row + frame->rows <= segment->rows);
+  (void)is_there;
   return (uint32_t)(row - segment->first_row);
 }
 /* Whether decoding failed for what the file holds and not for want of memory or of the file. */

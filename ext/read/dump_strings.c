@@ -35,6 +35,7 @@ static enum tfprof_status reserve_strings(struct dump_source *source, unsigned c
 }
 
 static void set_string(struct dump_source *source, uint32_t file_id, string_id id) {
+  assert(file_id < source->string_capacity && file_id / STRING_BLOCK < source->range_capacity);
   struct string_range *range = &source->ranges[file_id / STRING_BLOCK];
   if (file_id % STRING_BLOCK == 0) *range = (struct string_range){id, id};
   if (id < range->minimum) range->minimum = id;
@@ -52,6 +53,7 @@ void dump_adopt_strings(struct profile *profile, const string_id *map) {
 /* At most BATCH_STRINGS texts: all of them, or none and an error. */
 static enum tfprof_status add_texts(struct pending_strings *pending, const struct pool_text *texts, unsigned count) {
   string_id ids[BATCH_STRINGS];
+  assert(count <= BATCH_STRINGS);
   enum tfprof_status status = reserve_strings(pending->source, count);
   if (!status) status = pool_intern_many(pending->pool, texts, count, ids);
   for (unsigned i = 0; i < count && !status; i++) append_string(pending->source, ids[i]);
@@ -120,6 +122,7 @@ enum tfprof_status dump_load_strings(struct profile *profile, struct tfprof_erro
 
 struct string_range dump_string_range(const struct dump_source *source, uint32_t minimum, uint32_t maximum) {
   struct string_range found = {UINT32_MAX, 0};
+  assert(maximum < source->string_count);
   for (uint32_t id = minimum; id <= maximum; id++) {
     struct string_range range = {source->strings[id], source->strings[id]};
     if (id % STRING_BLOCK == 0 && maximum - id >= STRING_BLOCK - 1) {

@@ -1,6 +1,7 @@
 /* recognise.c: see recognise.h. */
 #include "read/recognise.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -61,6 +62,7 @@ static const struct read_format *find_format(const char *path, const struct file
   struct recognised best = {NULL, 0};
   for (const struct reader *const *reader = readers; *reader; reader++) {
     struct recognised found = (*reader)->probe(path, head->bytes, head->length);
+    assert(!found.format || (found.certainty >= 1 && found.certainty <= 100));
     if (!found.format || found.certainty <= best.certainty) continue;
     if (!head->is_gzip || found.format->may_be_gzip != when_unpacked) best = found;
   }

@@ -60,7 +60,7 @@ struct column *column_constant_real(uint32_t rows, double value) {
 }
 
 struct column *column_sum(struct column *left, struct column *right) {
-  assert(left->rows == right->rows);
+  assert(left->rows == right->rows && !left->is_real && !right->is_real);
   /* Without values on one side there are none in the sum. */
   if (left->form == COLUMN_ABSENT || right->form == COLUMN_ABSENT) return column_absent(left->rows);
   struct column *column = column_new(left->rows, COLUMN_SUM);

@@ -5,9 +5,10 @@
 **   COLUMN_CONSTANT  every row has the same value
 **   COLUMN_ARRAY     value = base + unsigned element of 1, 2, 4 or 8 bytes; or 8-byte doubles (is_real)
 **   COLUMN_SUM       value = left[row] + right[row]: end_ns is start_ns + dur_ns; either NULL: NULL
-** with an optional null bitmap (bit r set: row r is NULL).  Text is pool ids (0 is NULL as well); references are row
-** numbers in the target table; times are in the profile's own clock.  What SQL sees (ids, epoch times) is made by
-** snapshot_value() in store.h.
+** with an optional null bitmap (bit r set: row r is NULL).  Real numbers are in columns of TYPE_REAL and nowhere else,
+** which readers see to, so that a column is asked for by its type.  Text is pool ids (0 is NULL as well); references
+** are row numbers in the target table; times are in the profile's own clock.  What SQL sees (ids, epoch times) is made
+** by snapshot_value() in store.h.
 **
 ** Columns are reference-counted, because a refreshed profile shares them with cursors that still read the older one.
 */
@@ -81,7 +82,7 @@ static inline bool column_is_null(const struct column *c, uint32_t row) {
 ** when reading). */
 static inline int64_t column_integer(const struct column *c, uint32_t row) {
   uint64_t element = 0;
-  assert(row < c->rows);
+  assert(row < c->rows && !c->is_real);
   if (c->form == COLUMN_ARRAY) {
     switch (c->width) {
       case 1: element = ((const uint8_t *)c->elements)[row]; break;
@@ -105,7 +106,7 @@ static inline double column_real(const struct column *c, uint32_t row) {
     uint64_t bits;
     double real;
   } value;
-  assert(row < c->rows);
+  assert(row < c->rows && (c->is_real || c->form == COLUMN_ABSENT));
   value.bits = c->form == COLUMN_ARRAY ? ((const uint64_t *)c->elements)[row] : (uint64_t)c->base;
   return value.real;
 }

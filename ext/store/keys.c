@@ -34,11 +34,10 @@ static void set_null_key(struct chunk *chunk, uint32_t i) {
   chunk->has_nulls = true;
 }
 
-static void make_sortable(struct chunk *chunk, bool is_real) {
+static void make_sortable(struct chunk *chunk) {
   for (uint32_t i = 0; i < chunk->count; i++) {
     double real;
-    if (is_real) memcpy(&real, &chunk->values[i], sizeof real);
-    else real = (double)chunk->values[i];
+    memcpy(&real, &chunk->values[i], sizeof real);
     if (real != real) set_null_key(chunk, i);
     chunk->values[i] = sortable_bits(real);
   }
@@ -84,7 +83,7 @@ static enum tfprof_status walk(struct snapshot *snapshot, unsigned column, struc
       for (uint32_t k = 0; k < chunk->count && offset; k++) {
         chunk->values[k] = (int64_t)((uint64_t)chunk->values[k] + offset);
       }
-      if (keys->space.kind == KEY_REAL) make_sortable(chunk, values->is_real);
+      if (keys->space.kind == KEY_REAL) make_sortable(chunk);
       else hide_nulls(chunk, &keys->space);
       function(keys, chunk, context);
     }
@@ -303,9 +302,7 @@ static unsigned kind_of_key(const struct snapshot *snapshot, unsigned column) {
   if (spec->type == TYPE_REFERENCE && spec->target != TABLE_runs && spec->target != TABLE_profiles) {
     return KEY_REFERENCE;
   }
-  bool is_real = spec->type == TYPE_REAL;
-  for (size_t i = 0; i < snapshot->segment_count; i++) is_real |= snapshot->segments[i]->columns[column]->is_real;
-  return is_real ? KEY_REAL : KEY_INTEGER;
+  return spec->type == TYPE_REAL ? KEY_REAL : KEY_INTEGER;
 }
 
 enum tfprof_status keys_build(struct snapshot *snapshot, unsigned column, struct keys *keys,

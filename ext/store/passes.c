@@ -26,6 +26,7 @@ static enum tfprof_status load_columns(struct segment *segment, const uint16_t *
       status = error_set(error, TFPROF_CORRUPT, "the reader of %s gave %u rows of %u", profile->source->format,
                          out[i]->rows, segment->rows);
     }
+    assert(status || segment_may_have(segment, columns[i], out[i]));
   }
   if (status) {
     for (unsigned i = 0; i < count; i++) column_release(out[i]);

@@ -155,6 +155,7 @@ enum tfprof_status segment_set_column(struct segment *segment, unsigned column, 
     column_release(value);
     return TFPROF_USAGE;
   }
+  assert(segment_may_have(segment, column, value));
   /* A column that is there stays: cursors may be reading it. */
   if (segment->columns[column] || column_set_has(&segment->is_raw, column)) column_release(value);
   else segment->columns[column] = value;

@@ -82,6 +82,11 @@ struct segment {
   struct column_set is_told;      /* raw columns whose troubles are among the diagnostics already */
   struct segment_shared *shared;  /* the store's own */
 };
+/* Whether a column may be one of the segment: as many rows, and real numbers only where the specification has them. */
+static inline bool segment_may_have(const struct segment *segment, unsigned column, const struct column *value) {
+  bool is_real = schema_tables[segment->table].columns[column].type == TYPE_REAL;
+  return value->rows == segment->rows && (value->form == COLUMN_ABSENT || value->is_real == is_real);
+}
 
 /* A reader's side of an open profile. All functions may be NULL except load and free_profile. A source is used by
 ** one thread at a time. */

@@ -109,7 +109,10 @@ static void publish_large(struct opened *opened, uint32_t piece) {
 static uint64_t digest_segment(const struct segment *segment, unsigned number, uint64_t sum) {
   const struct column *values = segment->columns[number];
   for (uint32_t row = 0; row < segment->rows; row++) {
-    uint64_t value = column_is_null(values, row) ? 0x5bd1e995u : (uint64_t)column_integer(values, row);
+    double real = values->is_real ? column_real(values, row) : 0;
+    uint64_t value = 0x5bd1e995u;
+    if (values->is_real && !column_is_null(values, row)) memcpy(&value, &real, sizeof value);
+    else if (!column_is_null(values, row)) value = (uint64_t)column_integer(values, row);
     sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
     sum ^= sum >> 29;
   }

@@ -1,6 +1,7 @@
 /* intern.c: see intern.h. Open addressing, at most half full. */
 #include "read/json/intern.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,7 @@ uint32_t text_intern_copy(struct text_table *table, const char *bytes, uint32_t 
 }
 
 bool text_forget(struct text_table *table) {
+  assert(table->published <= table->count && table->permanent <= table->count);
   uint32_t kept = table->published > table->permanent ? table->published : table->permanent;
   if (table->count == kept) return true;
   for (uint32_t i = kept; i < table->count; i++) {

@@ -193,12 +193,15 @@ static void translate(const struct worker *w, enum value_kind kind, int64_t *val
   switch (kind) {
     case KIND_TEXT:
       for (uint32_t i = 0; i < rows; i++) {
-        if (values[i] != ROW_NULL) values[i] = w->texts.texts[values[i]].global;
+        if (values[i] == ROW_NULL) continue;
+        assert((uint64_t)values[i] < w->texts.published);
+        values[i] = w->texts.texts[values[i]].global;
       }
       break;
     case KIND_STACK:
       for (uint32_t i = 0; i < rows; i++) {
         if (values[i] == ROW_NULL) continue;
+        assert((uint64_t)values[i] < w->texts.published);
         uint32_t global = w->texts.texts[values[i]].global;
         values[i] = global ? (int64_t)global - 1 : ROW_NULL;
       }
@@ -206,7 +209,9 @@ static void translate(const struct worker *w, enum value_kind kind, int64_t *val
     case KIND_LANE: case KIND_DEVICE: {
       const uint32_t *globals = kind == KIND_LANE ? w->lanes.values : w->devices.values;
       for (uint32_t i = 0; i < rows; i++) {
-        if (values[i] != ROW_NULL) values[i] = globals[values[i]];
+        if (values[i] == ROW_NULL) continue;
+        assert((uint64_t)values[i] < (kind == KIND_LANE ? w->lanes_published : w->devices_published));
+        values[i] = globals[values[i]];
       }
       break;
     }

@@ -222,6 +222,7 @@ static size_t read_gzip(struct source *source, char *buffer, size_t capacity) {
     size_t before = left;
     enum inflater_status status = inflater_step(source->inflater, &source->input, &source->input_length, &out, &left);
     source->offset += before - left;
+    assert(source->input >= source->input_buffer && source->input_length <= source->file_offset);
     uint64_t used = source->file_offset - source->input_length;
     if (status == INFLATER_DAMAGED) return stop(source, SOURCE_DAMAGED, used, capacity - left);
     if (status == INFLATER_END) source->in_member = false;

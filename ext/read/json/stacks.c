@@ -53,6 +53,7 @@ static uint64_t hash_frame(uint64_t below, const char *text, size_t length) {
 }
 
 uint32_t stack_push(struct trace *trace, uint32_t parent, const char *text, size_t length) {
+  assert(trace->stack_hashes.count == trace->stacks.count);
   uint32_t frame = frame_intern(trace, text, length);
   if (frame == INTERN_NONE) return 0;
   uint32_t before = trace->stacks.count, stack = stacks_push(&trace->stacks, parent, frame);

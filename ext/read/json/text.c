@@ -1,4 +1,5 @@
 /* text.c: decoding of JSON texts. */
+#include <assert.h>
 #include <string.h>
 
 #include "dump/utf8.h"
@@ -52,6 +53,7 @@ size_t text_unescape(const char *from, size_t length, char *to) {
     }
     out += utf8_put(out, full); /* half a pair is U+FFFD */
   }
+  assert((size_t)(out - to) <= length);
   return (size_t)(out - to);
 }
 
@@ -111,5 +113,6 @@ size_t text_compact(const char *from, size_t length, char *to) {
       if (is_quoted) *out++ = '"';
     }
   }
+  assert((size_t)(out - to) <= text_compact_room(from, length));
   return (size_t)(out - to);
 }

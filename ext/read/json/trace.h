@@ -74,7 +74,8 @@ struct trace {
 /* A time of the file as it is stored, ROW_NULL where baseTimeNanoseconds moves it beyond all times. */
 static inline int64_t trace_time(const struct trace *trace, int64_t ns) {
   if (ns == ROW_NULL) return ROW_NULL;
-  int64_t moved = ns + trace->base_ns; /* both below 2^62 */
+  assert(llabs(ns) <= STORE_TIME_LIMIT && llabs(trace->base_ns) <= STORE_TIME_LIMIT);
+  int64_t moved = ns + trace->base_ns;
   return moved > STORE_TIME_LIMIT ? ROW_NULL : moved;
 }
 
@@ -142,6 +143,7 @@ enum tfprof_status python_stacks(struct trace *trace);
 
 /* A column that its file has, not a derived one. */
 static inline void trace_set_column(struct segment *segment, unsigned column, struct column *value) {
+  assert(!segment->columns[column] && (!value || segment_may_have(segment, column, value)));
   segment->columns[column] = value;
   column_set_add(&segment->is_raw, column);
 }

@@ -116,6 +116,7 @@ uint32_t worker_row(struct worker *w, enum row_table table) {
     w->no_memory = true;
     return UINT32_MAX;
   }
+  assert(w->event >= w->data && (uint64_t)(w->event - w->data) <= UINT32_MAX);
   uint32_t row = rows->count++;
   rows->offsets[row] = (uint32_t)(w->event - w->data);
   for (unsigned slot = slots_of[table].first; slot < slots_of[table + 1].first; slot++) w->values[slot][row] = ROW_NULL;

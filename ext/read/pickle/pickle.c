@@ -67,6 +67,7 @@ static void push_integer(struct machine *m, enum pickle_kind kind, int64_t integ
 
 /* How many values are on the stack above the last mark, which they may not go below. */
 static uint64_t above_mark(const struct machine *m) {
+  assert(!m->mark_count || m->marks[m->mark_count - 1] <= m->depth);
   return m->depth - (m->mark_count ? m->marks[m->mark_count - 1] : 0);
 }
 
@@ -169,6 +170,7 @@ static void memo_get(struct machine *m, uint64_t number) {
 
 /* Puts the values from stack[first] on into the container below them. */
 static void fill(struct machine *m, uint64_t first, bool is_dict) {
+  assert(first <= m->depth);
   uint64_t count = m->depth - first;
   struct pickle_value *target = first ? &m->stack[first - 1] : NULL;
   if (!target || target->kind != (is_dict ? PICKLE_DICT : PICKLE_LIST) || (is_dict && count % 2)) {

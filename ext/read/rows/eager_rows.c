@@ -63,6 +63,7 @@ bool eager_rows_begin(struct eager_rows *rows, struct profile *profile, unsigned
 
 bool eager_rows_take(struct eager_rows *rows, unsigned column, struct column *value) {
   if (!*rows->status && rows->segment && value) {
+    assert(!rows->segment->columns[column] && segment_may_have(rows->segment, column, value));
     rows->segment->columns[column] = value;
     column_set_add(&rows->segment->is_raw, column);
     return true;
@@ -74,14 +75,19 @@ bool eager_rows_take(struct eager_rows *rows, unsigned column, struct column *va
 
 bool eager_rows_set(struct eager_rows *rows, unsigned column) {
   if (*rows->status || !rows->segment) return !*rows->status;
+  assert(rows->values && rows->segment->rows == rows->count);
   bool is_real = schema_tables[rows->segment->table].columns[column].type == TYPE_REAL;
   return eager_rows_take(rows, column, pack_values(rows->values, rows->count, is_real));
 }
 
-bool eager_rows_set_known(struct eager_rows *rows, unsigned column) {
+static bool has_values(const int64_t *values, uint32_t count) {
   uint32_t row = 0;
-  while (row < rows->count && rows->values[row] == ROW_NULL) row++;
-  return row == rows->count ? !*rows->status : eager_rows_set(rows, column);
+  while (row < count && values[row] == ROW_NULL) row++;
+  return row < count;
+}
+
+bool eager_rows_set_known(struct eager_rows *rows, unsigned column) {
+  return has_values(rows->values, rows->count) ? eager_rows_set(rows, column) : !*rows->status;
 }
 
 bool eager_rows_set_constant(struct eager_rows *rows, unsigned column, int64_t value) {
@@ -97,13 +103,14 @@ bool eager_rows_set_absent(struct eager_rows *rows, unsigned column) {
 bool eager_rows_set_span(struct eager_rows *rows, unsigned start, unsigned duration, unsigned end,
                          const int64_t *lengths) {
   if (*rows->status || !rows->segment) return !*rows->status;
-  if (!eager_rows_set_known(rows, start)) return false;
+  if (!has_values(rows->values, rows->count) || !has_values(lengths, rows->count)) {
+    return eager_rows_set_absent(rows, start) && eager_rows_set_absent(rows, duration) &&
+           eager_rows_set_absent(rows, end);
+  }
+  if (!eager_rows_set(rows, start)) return false;
   memcpy(rows->values, lengths, rows->count * sizeof *lengths);
-  if (!eager_rows_set_known(rows, duration)) return false;
-  struct column *starts = rows->segment->columns[start], *durations = rows->segment->columns[duration];
-  if (starts && durations) return eager_rows_take(rows, end, column_sum(starts, durations));
-  return eager_rows_set_absent(rows, start) && eager_rows_set_absent(rows, duration) &&
-         eager_rows_set_absent(rows, end);
+  struct column *const *columns = rows->segment->columns;
+  return eager_rows_set(rows, duration) && eager_rows_take(rows, end, column_sum(columns[start], columns[duration]));
 }
 
 enum tfprof_status eager_rows_load(struct profile *profile, struct segment *segment, const uint16_t *columns,

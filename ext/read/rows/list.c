@@ -6,6 +6,7 @@
 enum { FEWEST_ITEMS = 16 };
 
 bool list_grow(void *items, size_t *capacity, size_t needed, size_t item_size) {
+  assert(item_size && needed > *capacity);
   size_t larger = *capacity + *capacity / 2;
   if (larger < needed) larger = needed;
   if (larger < FEWEST_ITEMS) larger = FEWEST_ITEMS;

@@ -5,6 +5,7 @@
 #ifndef TFPROF_READ_ROWS_LIST_H
 #define TFPROF_READ_ROWS_LIST_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ bool list_grow(void *items, size_t *capacity, size_t needed, size_t item_size);
 
 static inline void *list_next(void *items, size_t *count, size_t *capacity, size_t item_size) {
   char *first;
+  assert(*count <= *capacity);
   if (*count == *capacity && !list_grow(items, capacity, *count + 1, item_size)) return NULL;
   memcpy(&first, items, sizeof first);
   return memset(first + (*count)++ * item_size, 0, item_size);

@@ -4,6 +4,8 @@
 #include "read/rows/hash.h"
 #include "read/rows/list.h"
 
+#include <assert.h>
+
 enum { FEWEST_SLOTS = 256, MOST_KEYS = 1 << 30 };
 
 static uint32_t hash_key(const struct row_key *key) {
@@ -14,6 +16,7 @@ static uint32_t hash_key(const struct row_key *key) {
 /* The slot of a key, or the free one where it would be. */
 static uint64_t slot_of(const struct row_map *map, const struct row_key *key) {
   uint64_t mask = map->slot_count - 1, at = hash_key(key) & mask;
+  assert((map->slot_count & mask) == 0 && (uint64_t)map->count * 2 <= map->slot_count);
   while (map->slots[at] && memcmp(&map->keys[map->slots[at] - 1], key, sizeof *key) != 0) at = (at + 1) & mask;
   return at;
 }

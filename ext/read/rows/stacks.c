@@ -2,6 +2,7 @@
 #include "read/rows/stacks.h"
 
 uint32_t stacks_push(struct row_map *stacks, uint32_t parent, uint32_t frame) {
+  assert(parent <= stacks->count);
   uint32_t before = stacks->count, row = row_map_number(stacks, (struct row_key){{parent, frame, 0}});
   if (row == ROW_MAP_NONE) return 0;
   if (row == before) stacks->values[row] = parent ? stacks->values[parent - 1] + 1 : 1;
@@ -9,6 +10,7 @@ uint32_t stacks_push(struct row_map *stacks, uint32_t parent, uint32_t frame) {
 }
 
 bool stacks_set(struct eager_rows *rows, const struct row_map *stacks) {
+  assert(!rows->count || rows->count == stacks->count);
   for (uint32_t i = 0; i < rows->count; i++) {
     uint32_t parent = stacks_parent(stacks, i);
     rows->values[i] = parent ? (int64_t)parent - 1 : ROW_NULL;

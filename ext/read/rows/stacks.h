@@ -9,9 +9,11 @@
 ** no memory. The values of the map are depths. */
 uint32_t stacks_push(struct row_map *stacks, uint32_t parent, uint32_t frame);
 static inline uint32_t stacks_parent(const struct row_map *stacks, uint32_t row) {
+  assert(row < stacks->count);
   return (uint32_t)stacks->keys[row].words[0];
 }
 static inline uint32_t stacks_frame(const struct row_map *stacks, uint32_t row) {
+  assert(row < stacks->count);
   return (uint32_t)stacks->keys[row].words[1];
 }
 /* Sets parent, frame and depth of rows of code_traces, as many as there are stacks. Whether nothing has failed. */

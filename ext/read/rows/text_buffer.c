@@ -17,7 +17,8 @@ void text_buffer_print(struct text_buffer *text, const char *format, ...) {
   va_start(arguments, format);
   int length = vsnprintf(buffer, sizeof buffer, format, arguments);
   va_end(arguments);
-  if (length > 0) text_buffer_add(text, buffer, (size_t)length < sizeof buffer ? (size_t)length : sizeof buffer - 1);
+  assert(length >= 0 && (size_t)length < sizeof buffer);
+  text_buffer_add(text, buffer, (size_t)length);
 }
 
 void text_buffer_integer(struct text_buffer *text, int64_t value) {

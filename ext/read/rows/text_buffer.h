@@ -5,6 +5,7 @@
 #ifndef TFPROF_READ_ROWS_TEXT_BUFFER_H
 #define TFPROF_READ_ROWS_TEXT_BUFFER_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,6 +21,7 @@ struct text_buffer {
 bool text_buffer_reserve(struct text_buffer *text, size_t more);
 
 static inline void text_buffer_add(struct text_buffer *text, const void *bytes, size_t length) {
+  assert(!text->bytes || text->length < text->capacity);
   if (text->length + length >= text->capacity && !text_buffer_reserve(text, length)) return;
   memcpy(text->bytes + text->length, bytes, length);
   text->length += length;

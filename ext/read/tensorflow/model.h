@@ -142,6 +142,7 @@ struct tf_point_reader {
 static inline const uint8_t *tf_next_packed(const struct tf_packed_block **block, const uint8_t *at) {
   if (at == (*block)->end) *block = (*block)->next;
   else if (at) return at;
+  assert(*block);
   return (*block)->bytes;
 }
 static inline const struct tf_run *tf_next_run(struct tf_run_reader *reader) {
@@ -295,6 +296,7 @@ bool tf_begin_step(struct tf_model *model, int64_t number);
 bool tf_get_exec(struct tf_model *model, uint32_t node, struct tf_exec **exec);
 /* Its row in node_steps. */
 static inline uint32_t tf_exec_row(const struct tf_model *model, const struct tf_exec *exec) {
+  assert(exec >= model->execs.items && exec < model->execs.items + model->execs.count);
   return model->costs.count + (uint32_t)(exec - model->execs.items);
 }
 /* Puts what was read of a step behind what was read before. */

@@ -81,7 +81,10 @@ bool tf_order_nodes(struct tf_model *model, struct tf_node_order *order) {
     ok = pool_sort(model->pool, names, named) == TFPROF_OK;
     for (size_t i = 0; ok && i < named; i++) order->order[first + i] = tf_find_node(model, names[i]);
   }
-  for (size_t i = 0; ok && i < count; i++) order->rows[order->order[i]] = (uint32_t)i;
+  for (size_t i = 0; ok && i < count; i++) {
+    assert(order->order[i] < count);
+    order->rows[order->order[i]] = (uint32_t)i;
+  }
   for (size_t i = 0; ok && i < count; i++) {
     uint32_t parent = model->nodes.items[order->order[i]].parent;
     order->parents[i] = parent ? (int64_t)order->rows[parent - 1] : -1;
