@@ -94,7 +94,7 @@ static int64_t sum(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &result) ? (a < 0 ? INT64_MIN : INT64_MAX) : result;
 }
 
-static bool is_null(const struct block *block, uint32_t i) { return block->nulls[i >> 6] >> (i & 63) & 1; }
+static bool is_null(const struct block *block, uint32_t i) { return nulls_have(block->nulls, i); }
 
 /* The rows of the table steps that are the wanted step; NULL: every step. */
 struct wanted {

@@ -69,7 +69,7 @@ static void read_model_block(struct block *block, unsigned column, int64_t other
   bool has_nulls = c && column_read(c, block->first, block->count, block->values, nulls);
   for (uint32_t i = 0; !c && i < block->count; i++) block->values[i] = otherwise;
   for (uint32_t i = 0; has_nulls && i < block->count; i++) {
-    if (nulls[i >> 6] >> (i & 63) & 1) block->values[i] = otherwise;
+    if (nulls_have(nulls, i)) block->values[i] = otherwise;
   }
 }
 

@@ -117,9 +117,6 @@ static void put_all_null(struct column_builder *builder, uint32_t first, uint32_
 
 /* ---- checking ---- */
 
-static bool has_null(const uint64_t *nulls, uint32_t row) { return nulls[row >> 6] >> (row & 63) & 1; }
-static void set_null(uint64_t *nulls, uint32_t row) { nulls[row >> 6] |= (uint64_t)1 << (row & 63); }
-
 /* Whether a block may hold what the job does not allow. */
 static bool is_doubtful(const struct job *job, const struct dump_frame *frame, const struct dump_block *block) {
   if (job->kind == JOB_REAL || job->kind == JOB_START) return false;
@@ -135,8 +132,8 @@ static uint32_t refuse(const struct job *job, const struct dump_frame *frame, in
     if (job->is_parent) is_wrong |= (uint64_t)values[row] >= frame->first_row + row;
     if (!is_wrong) continue;
     bool is_no_text = job->kind == JOB_TEXT && values[row] == 0; /* NULL is written so */
-    refused += !has_null(nulls, row) && !is_no_text;
-    set_null(nulls, row);
+    refused += !nulls_have(nulls, row) && !is_no_text;
+    nulls_add(nulls, row);
     values[row] = 0;
   }
   return refused;
@@ -151,9 +148,9 @@ static uint32_t map_texts(const struct dump_source *source, bool has_lost, uint3
     values[row] = source->strings[values[row]];
   }
   for (uint32_t row = 0; row < rows && has_lost; row++) {
-    if (values[row] || has_null(nulls, row)) continue;
+    if (values[row] || nulls_have(nulls, row)) continue;
     lost++;
-    set_null(nulls, row);
+    nulls_add(nulls, row);
   }
   return lost;
 }
@@ -164,10 +161,10 @@ static uint32_t map_rows(const struct dump_source *source, unsigned table, uint3
   uint32_t lost = 0;
   for (uint32_t row = 0; row < rows; row++) {
     uint64_t found;
-    if (has_null(nulls, row)) continue;
+    if (nulls_have(nulls, row)) continue;
     if (!dump_row(source, table, (uint64_t)values[row], &found)) {
       lost++;
-      set_null(nulls, row);
+      nulls_add(nulls, row);
     }
     values[row] = (int64_t)found;
   }

@@ -50,9 +50,6 @@ static enum tfprof_status text_id(struct saving *saving, string_id id, int64_t *
   return TFPROF_OK;
 }
 
-static bool has_null(const uint64_t *nulls, uint32_t row) { return nulls[row >> 6] >> (row & 63) & 1; }
-static void set_null(uint64_t *nulls, uint32_t row) { nulls[row >> 6] |= (uint64_t)1 << (row & 63); }
-
 /* Reads one column of up to DUMP_FRAME_ROWS rows into its buffers, as the writer wants it. */
 static enum tfprof_status take_column(struct saving *saving, const struct segment *segment, unsigned column,
                                       uint32_t first, uint32_t rows, struct tfprof_error *error) {
@@ -63,11 +60,11 @@ static enum tfprof_status take_column(struct saving *saving, const struct segmen
   bool is_text = spec->type == TYPE_TEXT || spec->type == TYPE_JSON;
   column_read(source, first, rows, values, nulls);
   for (uint32_t row = 0; row < rows; row++) {
-    if (has_null(nulls, row)) continue;
+    if (nulls_have(nulls, row)) continue;
     if (is_text) {
       enum tfprof_status status = text_id(saving, (string_id)values[row], &values[row], error);
       if (status) return status;
-      if (!values[row]) set_null(nulls, row);
+      if (!values[row]) nulls_add(nulls, row);
     } else if (spec->type == TYPE_TIME) {
       values[row] = (int64_t)((uint64_t)values[row] + (uint64_t)saving->time_offset);
     }
@@ -100,14 +97,14 @@ static void choose_span(struct saving *saving, const struct table_spec *spec, ui
   unsigned start = (unsigned)spec->start_column, end = (unsigned)spec->end_column, dur = (unsigned)spec->dur_column;
   bool has_end_alone = false, has_null_duration = false;
   for (uint32_t row = 0; row < rows; row++) {
-    bool is_incomplete = has_null(saving->nulls[start], row) || has_null(saving->nulls[dur], row);
-    has_end_alone |= is_incomplete && !has_null(saving->nulls[end], row);
+    bool is_incomplete = nulls_have(saving->nulls[start], row) || nulls_have(saving->nulls[dur], row);
+    has_end_alone |= is_incomplete && !nulls_have(saving->nulls[end], row);
     has_null_duration |= is_incomplete;
   }
   if (has_end_alone) {
     for (uint32_t row = 0; row < rows; row++) {
-      bool is_sum = !has_null(saving->nulls[start], row) && !has_null(saving->nulls[dur], row);
-      if (is_sum) set_null(saving->nulls[end], row);
+      bool is_sum = !nulls_have(saving->nulls[start], row) && !nulls_have(saving->nulls[dur], row);
+      if (is_sum) nulls_add(saving->nulls[end], row);
     }
   } else if (has_null_duration || roughness(saving->values[start], rows) <= roughness(saving->values[end], rows)) {
     saving->columns[end].dump_id = 0;

@@ -62,9 +62,6 @@ static unsigned column_of(const struct odd_span *span, unsigned part) {
   return (unsigned)(part == START ? spec->start_column : part == END ? spec->end_column : spec->dur_column);
 }
 
-static bool has_null(const uint64_t *nulls, uint32_t row) { return nulls[row >> 6] >> (row & 63) & 1; }
-static void set_null(uint64_t *nulls, uint32_t row) { nulls[row >> 6] |= (uint64_t)1 << (row & 63); }
-
 /* Decodes one block of a frame into its buffers; all NULL where there is none or it is damaged. */
 static enum tfprof_status decode_part(struct odd_span *span, unsigned part, const struct dump_frame *frame,
                                       const struct dump_block *block, struct tfprof_error *error) {
@@ -94,7 +91,7 @@ static void complete_row(struct odd_span *span, uint32_t frame_row, uint32_t row
   int64_t value[PARTS];
   for (unsigned part = 0; part < PARTS; part++) {
     value[part] = span->frame_values[part][frame_row];
-    known[part] = !has_null(span->frame_nulls[part], frame_row);
+    known[part] = !nulls_have(span->frame_nulls[part], frame_row);
     if (!known[part]) continue;
     known[part] = is_dump_time(value[part]) && (part != DURATION || value[part] >= 0);
     span->refused[part] += !known[part];
@@ -123,7 +120,7 @@ static void complete_row(struct odd_span *span, uint32_t frame_row, uint32_t row
   span->ends_alone += known[END] && !(known[START] && known[DURATION]);
   for (unsigned part = 0; part < PARTS; part++) {
     span->values[part][row] = value[part];
-    if (!known[part]) set_null(span->nulls[part], row);
+    if (!known[part]) nulls_add(span->nulls[part], row);
   }
 }
 

@@ -160,7 +160,7 @@ struct column *column_builder_done(struct column_builder *builder) {
   return column;
 }
 
-static bool bit_is_set(const uint64_t *bits, uint32_t row) { return bits && (bits[row >> 6] >> (row & 63) & 1); }
+static bool is_null_in(const uint64_t *nulls, uint32_t row) { return nulls && nulls_have(nulls, row); }
 
 static void copy_nulls(struct column_builder *builder, const uint64_t *nulls, uint32_t rows) {
   if (!nulls || rows == 0) return;
@@ -172,7 +172,7 @@ static void copy_nulls(struct column_builder *builder, const uint64_t *nulls, ui
 struct column *column_from_integers(const int64_t *values, const uint64_t *nulls, uint32_t rows) {
   int64_t minimum = INT64_MAX, maximum = INT64_MIN;
   for (uint32_t row = 0; row < rows; row++) {
-    if (bit_is_set(nulls, row)) continue;
+    if (is_null_in(nulls, row)) continue;
     if (values[row] < minimum) minimum = values[row];
     if (values[row] > maximum) maximum = values[row];
   }
@@ -180,7 +180,7 @@ struct column *column_from_integers(const int64_t *values, const uint64_t *nulls
   struct column_builder builder;
   if (column_builder_start(&builder, rows, minimum, maximum, false, nulls != NULL)) return NULL;
   for (uint32_t row = 0; row < rows; row++) {
-    if (!bit_is_set(nulls, row)) column_builder_put(&builder, row, values[row]);
+    if (!is_null_in(nulls, row)) column_builder_put(&builder, row, values[row]);
   }
   copy_nulls(&builder, nulls, rows);
   return column_builder_done(&builder);
@@ -189,12 +189,12 @@ struct column *column_from_integers(const int64_t *values, const uint64_t *nulls
 struct column *column_from_reals(const double *values, const uint64_t *nulls, uint32_t rows) {
   uint32_t first = 0;
   bool is_constant = true;
-  while (first < rows && bit_is_set(nulls, first)) first++;
+  while (first < rows && is_null_in(nulls, first)) first++;
   if (first == rows) return column_absent(rows);
   for (uint32_t row = first; row < rows && is_constant; row++) {
     /* Bits are compared, so that -0.0 and NaN stay what they are.
     ** NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
-    is_constant = bit_is_set(nulls, row) || memcmp(&values[row], &values[first], sizeof *values) == 0;
+    is_constant = is_null_in(nulls, row) || memcmp(&values[row], &values[first], sizeof *values) == 0;
   }
   struct column_builder builder;
   if (is_constant) {
@@ -207,7 +207,7 @@ struct column *column_from_reals(const double *values, const uint64_t *nulls, ui
   } else {
     if (column_builder_start(&builder, rows, 0, 0, true, nulls != NULL)) return NULL;
     for (uint32_t row = 0; row < rows; row++) {
-      if (!bit_is_set(nulls, row)) column_builder_put_real(&builder, row, values[row]);
+      if (!is_null_in(nulls, row)) column_builder_put_real(&builder, row, values[row]);
     }
   }
   copy_nulls(&builder, nulls, rows);

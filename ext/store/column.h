@@ -71,11 +71,15 @@ enum tfprof_status column_builder_allow_nulls(struct column_builder *builder);
 struct column *column_builder_done(struct column_builder *builder);
 void column_builder_cancel(struct column_builder *builder);
 
+/* Bit `row` of a null bitmap. */
+static inline bool nulls_have(const uint64_t *nulls, uint32_t row) { return nulls[row >> 6] >> (row & 63) & 1; }
+static inline void nulls_add(uint64_t *nulls, uint32_t row) { nulls[row >> 6] |= (uint64_t)1 << (row & 63); }
+
 static inline bool column_is_null(const struct column *c, uint32_t row) {
   assert(row < c->rows);
   if (c->form == COLUMN_ABSENT) return true;
   if (c->form == COLUMN_SUM) return column_is_null(c->left, row) || column_is_null(c->right, row);
-  return c->nulls && (c->nulls[row >> 6] >> (row & 63) & 1);
+  return c->nulls && nulls_have(c->nulls, row);
 }
 
 /* The stored integer; meaningless where column_is_null. Arithmetic wraps (the store checks sums of untrusted times
@@ -131,7 +135,7 @@ static inline void column_builder_put_real(struct column_builder *b, uint32_t ro
 
 static inline void column_builder_put_null(struct column_builder *b, uint32_t row) {
   assert(b->nulls && row < b->column->rows);
-  b->nulls[row >> 6] |= (uint64_t)1 << (row & 63);
+  nulls_add(b->nulls, row);
 }
 
 #endif

@@ -27,10 +27,10 @@ struct chunk {
 
 typedef void (*chunk_function)(struct keys *keys, const struct chunk *chunk, void *context);
 
-static bool is_null_at(const struct chunk *chunk, uint32_t i) { return chunk->nulls[i >> 6] >> (i & 63) & 1; }
+static bool is_null_at(const struct chunk *chunk, uint32_t i) { return nulls_have(chunk->nulls, i); }
 
 static void set_null_key(struct chunk *chunk, uint32_t i) {
-  chunk->nulls[i >> 6] |= (uint64_t)1 << (i & 63);
+  nulls_add(chunk->nulls, i);
   chunk->has_nulls = true;
 }
 

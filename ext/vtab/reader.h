@@ -31,7 +31,7 @@ struct column_reader {
 void reader_bind(struct column_reader *reader, const struct segment *segment, unsigned column);
 
 static inline bool reader_is_null(const struct column_reader *reader, uint32_t row) {
-  if (reader->nulls) return reader->nulls[row >> 6] >> (row & 63) & 1;
+  if (reader->nulls) return nulls_have(reader->nulls, row);
   if (reader->kind == READER_SUM) return column_is_null(reader->column, row);
   return reader->kind == READER_NULL;
 }

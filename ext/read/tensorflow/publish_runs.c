@@ -143,7 +143,7 @@ static struct column *make_column(const struct segment *segment, enum kind kind)
       case END:
       case OTHER: value = ROW_NULL; break;
     }
-    if (value == ROW_NULL) nulls[row >> 6] |= (uint64_t)1 << (row & 63);
+    if (value == ROW_NULL) nulls_add(nulls, row);
     values[row++] = value;
   }
   struct column *column = values && nulls ? column_from_integers(values, nulls, segment->rows) : NULL;
