@@ -22,6 +22,8 @@ LIBRARY = os.path.join(BUILD, "libtfprof_capture.so")
 HOOKS = os.path.join(BUILD, "python")
 DUMP_PRINT = os.path.join(BUILD, "tests", "dump_print")
 PROGRAMS = os.path.join(HERE, "programs")
+WITHIN = os.path.join(HERE, "within")  # what recorded programs may import
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [WITHIN, os.environ.get("PYTHONPATH")]))
 # Ranges that the recorder notes by itself; when garbage is collected is Python's affair.
 NOTED = (
     "torch.autograd.backward",
@@ -43,7 +45,8 @@ def skip(reason):
 
 
 def need_torch():
-    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
+    look = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))"  # an import takes seconds
+    if subprocess.run([PYTHON, "-c", look]).returncode:
         skip("torch is not installed in %s" % PYTHON)
 
 

@@ -1,5 +1,6 @@
 """Advice on real recordings: two ranks of which one is slow, workers of a DataLoader, and how many steps had ops."""
 
+import math
 import os
 import re
 import socket
@@ -12,7 +13,7 @@ TORCHRUN += ["--rdzv-endpoint", "localhost:0"]
 SHELL = os.path.join(capturing.BUILD, "tfprof")
 
 RANKS = """
-import time, torch, torch.distributed as dist
+import time, torch, torch.distributed as dist, without_dynamo
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 torch.manual_seed(0)
@@ -21,17 +22,17 @@ layers = [torch.nn.Linear(64, 64) for _ in range(4)]
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers))
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
 x = torch.randn(8, 64)
-for _ in range(25):
+for _ in range(15):
     model(x).square().mean().backward()
     if rank == 1:
-        time.sleep(0.06)
+        time.sleep(0.25)
     optimizer.step()
     optimizer.zero_grad()
 dist.barrier()
 """
 
 WORKERS = """
-import torch
+import torch, without_dynamo
 class Data(torch.utils.data.Dataset):
     def __len__(self):
         return 40
@@ -47,7 +48,7 @@ if __name__ == "__main__":
 """
 
 LONG_STEPS = """
-import time, torch
+import time, torch, without_dynamo
 torch.set_num_threads(1)
 model = torch.nn.Linear(64, 8)
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
@@ -89,7 +90,7 @@ def test_a_slow_rank():
         (late,) = [row for row in found["stragglers"] if row["subject"].startswith("rank 1")]
         assert late["subject"] == "rank 1 on " + socket.gethostname(), late
         assert "meanwhile it runs Python, or waits for locks or files, outside any op, for " in late["message"], late
-        assert late["saves_ns"] > 20 * 0.03e9, late
+        assert late["saves_ns"] > 12 * 0.12e9, late
         bound = [row["subject"] for row in found["host_bound"]]
         assert bound[0] == "rank 1" and found["host_bound"][0]["message"].startswith("rank 1: "), found["host_bound"]
         shares = capturing.query(run, "SELECT rank, outside_ratio, in_wait_ratio FROM step_summary ORDER BY rank")
@@ -110,12 +111,15 @@ def test_workers():
         shown = subprocess.run([SHELL, run, "advise -checkers ExpensiveOperationChecker"],
                                capture_output=True, text=True)
         assert shown.stdout.count("top 1 operation type") == 1, shown.stdout
-        (most,) = capturing.query(run, """SELECT name, 100 * sum(self_ns * sample_weight)
-            / sum(sum(self_ns * sample_weight)) OVER () AS share
-            FROM ops WHERE category IN ('op', 'autograd') AND profile_id IN (SELECT profile_id FROM steps)
+        # What is shown is in whole microseconds of a step.
+        (most,) = capturing.query(run, """SELECT name, sum(self_ns * sample_weight) / (1000 * step_count) AS micros,
+            sum(sum(self_ns * sample_weight)) OVER () / (1000 * step_count) AS all_micros
+            FROM ops JOIN (SELECT count(*) AS step_count FROM steps)
+            WHERE category IN ('op', 'autograd') AND profile_id IN (SELECT profile_id FROM steps)
             GROUP BY name ORDER BY 2 DESC LIMIT 1""")
         told = re.search(r"type: %s, .* \(([\d.]+)%%\)" % re.escape(most["name"]), shown.stdout)
-        assert abs(float(told[1]) - most["share"]) < 0.5, (most, shown.stdout)  # whole microseconds are shown
+        share = 100 * math.floor(most["micros"]) / most["all_micros"]
+        assert abs(float(told[1]) - share) < 0.011, (most, shown.stdout)
         plain = subprocess.run([SHELL, run, "advise"], capture_output=True, text=True).stdout
         assert "uniform_" not in plain and "accelerator" not in plain, plain
         assert not re.search(r"(?m)^\w+Checker:$", plain), plain

@@ -88,7 +88,7 @@ class Run:
                 file.write(re.sub(r"(?m)^ {8}", "", text))
             self.marks.update(marks_of(path))
         self.run = os.path.join(directory, "run")
-        environment = dict(os.environ, PYTHONPATH=packages)
+        environment = dict(os.environ, PYTHONPATH=packages + os.pathsep + capturing.WITHIN)
         command = [capturing.PYTHON, program, way]
         capturing.launch(self.run, command, ["--ops=all"], environment=environment)
         self.program, self.library = self.lines("code_summary"), self.lines("library_lines")
@@ -166,9 +166,12 @@ def unmarked(run):
 def test_one_line(run):
     assert run.program["all"][1] > 0
     subject, message = run.advice()
-    found = re.search(r"^\d+ % of the op time comes from (lines.py:\d+) \((.*) forward, (.*) backward\): loss = ",
-                      message)
-    assert found and found[1] == subject and "0 ns" not in found.groups(), message
+    # Of which line most of the time is depends on what else the machine does: all others run once, and no op in a loop.
+    (most,) = query(run.run, "SELECT location, backward_ns FROM code_summary ORDER BY self_ns DESC LIMIT 1")
+    assert subject == most[0], (subject, message, most)
+    if most[1]:
+        found = re.search(r"^\d+ % of the op time comes from (.*) \((.*) forward, (.*) backward\): loss = ", message)
+        assert found and found[1] == subject and "0 ns" not in found.groups(), message
 
 
 @run("trainer")
@@ -179,8 +182,21 @@ def test_trainer(run):
     assert "train" not in run.library, run.library
     run.expect_backward("kit_first", "kit_second", "kit_loss", level="library")
     subject, message = run.advice()
-    assert subject.startswith("__init__.py:"), (subject, message)
-    assert re.search(r" below lines.py:\d+: trainkit.*train.*; the most, \d+ %, comes from __init__.py:\d+ \(", message)
+    # The program's line is named where one line of the library has nearly all of its time, as it may on a busy machine.
+    shares = query(
+        run.run,
+        """SELECT 1.0 * self_ns / sum(self_ns) OVER (), location FROM (SELECT sum(traces.self_ns) AS self_ns,
+        replace(file, rtrim(file, replace(file, '/', '')), '') || ':' || line AS location
+        FROM code_traces AS traces JOIN code_frames ON code_frames.id = library_line_frame_id
+        WHERE line_frame_id IN (SELECT id FROM code_frames WHERE text GLOB 'trainkit.Trainer*') GROUP BY file, line)
+        ORDER BY 1 DESC""",
+    )
+    if shares[0][0] < 0.9:
+        assert subject == shares[0][1] and subject.startswith("__init__.py:"), (subject, message, shares)
+        words = r" below lines.py:\d+: trainkit.*train.*; the most, \d+ %, comes from __init__.py:\d+ \("
+    else:
+        words = r" comes from lines.py:\d+ \(.*: trainkit.*train"
+    assert re.search(words, message), (message, shares)
 
 
 @run("trainer_of_own_model")
@@ -259,7 +275,8 @@ def test_notebook(run):
     assert with_ops <= set(texts) and all(expected[place] == text for place, text in texts.items()), rows
     rows = query(run.run, "SELECT text, backward_ns > 0 FROM code_summary WHERE location = 'In[2]:2'")
     assert rows == [("loss = model(torch.randn(4, 8)).sum()", 1)], rows
-    assert run.advice()[0].startswith("In["), run.advice()
+    rows = query(run.run, "SELECT location FROM code_summary ORDER BY self_ns DESC LIMIT 1")
+    assert run.advice()[0] == rows[0][0] and rows[0][0].startswith("In["), (run.advice(), rows)
     rows = query(run.run, "SELECT count(*) FROM code_frames WHERE cell IS NOT NULL "
                           "AND file NOT GLOB '/tmp/ipykernel_*'")
     assert rows == [(0,)], rows

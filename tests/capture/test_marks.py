@@ -69,7 +69,7 @@ def test_marks():
 
 def test_marks_win_over_optimizers():
     program = """
-import torch, tfprof
+import torch, tfprof, without_dynamo
 x = torch.ones(3, requires_grad=True)
 optimizer = torch.optim.SGD([x], 0.1)
 for number in range(4):

@@ -12,7 +12,6 @@ import sys
 import capturing
 from capturing import query
 
-RANGE = "compared"
 PROGRAMS = ["cnn", "transformer", "autograd_threads", "loader"]
 PROGRAMS += ["exceptions.raised"]  # of ranges that overlap torch.profiler forgets one
 PROGRAMS += ["compiled.aot_eager"]
@@ -29,26 +28,23 @@ def line_of(program, text):
 # ---- The same as torch.profiler.
 
 
-def profiled(program, mode):
-    drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
-    with capturing.Directory() as directory:
-        out = os.path.join(directory, "profile.json")
-        if mode == "both":
-            capturing.run(directory, [drive, program, mode, out])
-        else:
-            subprocess.run([capturing.PYTHON, drive, program, mode, out], check=True, stderr=subprocess.DEVNULL)
-        with open(out) as file:
-            threads = json.load(file)
-        return threads, captured(main_dump(directory)) if mode == "both" else None
+DRIVE = os.path.join(capturing.PROGRAMS, "drive_memory.py")
+
+
+def profiled(out, program):
+    """What torch.profiler saw: one list of [innermost op, bytes, total in use] for each thread."""
+    with open(out + "." + program) as file:
+        return json.load(file)
 
 
 def main_dump(directory):
-    """That of the process with the range; workers have theirs."""
-    (path,) = [path for path in capturing.dumps(directory) if any(op.name == RANGE for op in capturing.ops(path))]
-    return path
+    """That of the process with the ranges; workers have theirs."""
+    sql = "SELECT path FROM profiles WHERE id IN (SELECT profile_id FROM ops WHERE name GLOB 'compared *')"
+    (row,) = query(directory, sql)
+    return row["path"]
 
 
-def captured(path):
+def captured(path, program):
     """{thread: [[innermost op, bytes]]} in the order of time, within the range; of releases those of pieces that were
     allocated within it, which are all that torch.profiler tells of.
     """
@@ -56,7 +52,7 @@ def captured(path):
     assert not capturing.summary(path)["problems"], capturing.summary(path)
     found = query(
         path,
-        f"""WITH whole AS (SELECT start_ns, end_ns FROM ops WHERE name = '{RANGE}')
+        f"""WITH whole AS (SELECT start_ns, end_ns FROM ops WHERE name = 'compared {program}')
         SELECT a.thread_id AS thread, o.name AS op, a.bytes, a.allocated_ns AS time FROM allocations AS a, whole
         LEFT JOIN ops AS o ON o.id = a.op_id WHERE a.allocated_ns BETWEEN whole.start_ns AND whole.end_ns
         UNION ALL SELECT a.thread_id, o.name, -a.bytes, a.released_ns FROM allocations AS a, whole
@@ -66,7 +62,7 @@ def captured(path):
     threads = collections.defaultdict(list)
     for row in found:
         # Of ranges that only we know, PyTorch tells the one around them.
-        op = RANGE if row["op"] in capturing.NOTED else row["op"]
+        op = "compared " + program if row["op"] in capturing.NOTED else row["op"]
         threads[row["thread"]].append([op, row["bytes"]])
     return list(threads.values())
 
@@ -98,46 +94,57 @@ def check_equal(what, mine, its, compared=(ALLOCATED, RELEASED)):
     print("%-40s %5d allocations and releases of %d ops are equal" % (what, count, len(sums(mine, 1))))
 
 
-def check_against_profiler(program):
-    together, mine = profiled(program, "both")
-    check_equal(program + ", same execution", mine, together)
-    if program in TOGETHER:
-        return
-    alone, _ = profiled(program, "profiler")
-    # What the user sees: each event, none the less and none the more. In which order the gradients of a module go is
-    # chance even so; what is counted together is not.
+def check_against_profiler(programs):
+    """Those of `programs` in one process with both, one with the profiler alone, one with the capture alone."""
+    apart = [program for program in programs if program not in TOGETHER]
+    with capturing.Directory() as directory:
+        both, alone = os.path.join(directory, "both"), os.path.join(directory, "alone")
+        run, its_own = os.path.join(directory, "run"), os.path.join(directory, "its-own")
+        os.mkdir(run), os.mkdir(its_own)
+        capturing.run(run, [DRIVE, ",".join(programs), "both", both])
+        for program in programs:
+            check_equal(program + ", same execution", captured(main_dump(run), program), profiled(both, program))
+        if not apart:
+            return
+        command = [capturing.PYTHON, DRIVE, ",".join(apart), "profiler", alone]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        capturing.run(its_own, [DRIVE, ",".join(apart), "capture", "-"])
+        for program in apart:
+            check_users_profiler(program, profiled(both, program), profiled(alone, program))
+            check_equal(program + ", an execution each", captured(main_dump(its_own), program),
+                        profiled(alone, program))
+
+
+def check_users_profiler(program, together, alone):
+    """What the user sees: each event, none the less and none the more. In which order the gradients of a module go is
+    chance even so; what is counted together is not."""
     events_alone, events_together = (
         [sorted([op, size] for op, size, _ in thread) for thread in threads] for threads in (alone, together)
     )
     assert sorted(events_alone) == sorted(events_together), (program, events_alone, events_together)
     has_totals = len(together) == 1 and program != "loader"  # memory shared with workers is in none
     for thread in together if has_totals else []:
-        total = 0
+        first = total = thread[0][2] - thread[0][1]
         for index, event in enumerate(thread):
             total += event[1]
             what = "%s: event %d of the user's profiler is %s after %d"
             assert event[2] == total, what % (program, index, event, total)
-        assert total == alone[0][-1][2], (program, total, alone[0][-1])
+        grown = alone[0][-1][2] - alone[0][0][2] + alone[0][0][1]
+        assert total - first == grown, (program, total, first, alone[0][-1])
     print("%-40s %5d events of the user's profiler are as without us" % (program, sum(map(len, together))))
-    drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
-    with capturing.Directory() as directory:
-        capturing.run(directory, [drive, program, "capture", "-"])
-        check_equal(program + ", an execution each", captured(main_dump(directory)), alone)
 
 
 def check_ranks():
     """A thread of Gloo's that releases the last reference does so where torch.profiler does not look."""
-    drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
     with capturing.Directory() as directory:
-        out = os.path.join(directory, "profile.json")
-        command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", drive, "ranks", "both", out]
+        out = os.path.join(directory, "profile")
+        command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", DRIVE, "ranks", "both", out]
         capturing.launch(directory, [capturing.PYTHON, *command], ["--quiet"])
         ranks = query(directory, "SELECT path, rank FROM profiles WHERE rank IS NOT NULL ORDER BY rank")
         assert [row["rank"] for row in ranks] == [0, 1], ranks
         for row in ranks:
-            with open(out + str(row["rank"])) as file:
-                check_equal("rank %d, same execution" % row["rank"], captured(row["path"]), json.load(file),
-                            [ALLOCATED])
+            its = profiled(out, "ranks%d" % row["rank"])
+            check_equal("rank %d, same execution" % row["rank"], captured(row["path"], "ranks"), its, [ALLOCATED])
 
 
 # ---- What only a recording sees.
@@ -220,7 +227,7 @@ def check_kill():
                          "FROM memory_timeline")
         assert timeline[0]["peak"] == query(path,
                                             "SELECT max(in_use_bytes) AS peak FROM memory_events")[0]["peak"], timeline
-        # The last one was asked for 0.15 s before the end: growth like this is written at once.
+        # The last one was asked for just before the end: growth like this is written at once.
         assert by_line[line_of("out_of_memory.py", "the last line")] == (1, 64 * 1024 * 1024 * 4), by_line
         assert by_line[line_of("out_of_memory.py", "the line of the history")] == (20, 20 * 500 * 1000 * 4), by_line
         print("a killed process: all that was live is there by its line")
@@ -270,7 +277,7 @@ def check_regions():
     """What pieces are for, on a program whose sizes are known: 8 steps, a batch of 16 x
     32, a layer of 32 x 64 and 64."""
     source = """
-import torch
+import torch, without_dynamo
 from torch import nn
 torch.manual_seed(0)
 data = torch.utils.data.DataLoader(torch.arange(16 * 8 * 32, dtype=torch.float32).view(128, 32), batch_size=16)
@@ -321,16 +328,16 @@ for batch in data:
 
 def check_off():
     """Without memory nothing of it is recorded, and the user's profiler is PyTorch's own."""
-    drive = os.path.join(capturing.PROGRAMS, "drive_memory.py")
-    alone, _ = profiled("exceptions", "profiler")
     with capturing.Directory() as directory:
-        out = os.path.join(directory, "profile.json")
-        capturing.run(directory, [drive, "exceptions", "both", out], memory=0)
-        (path,) = capturing.dumps(directory)
+        alone, run = os.path.join(directory, "alone"), os.path.join(directory, "run")
+        os.mkdir(run)
+        command = [capturing.PYTHON, DRIVE, "exceptions", "profiler", alone]
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+        capturing.run(run, [DRIVE, "exceptions", "both", os.path.join(directory, "both")], memory=0)
+        (path,) = capturing.dumps(run)
         assert "memory_events" not in capturing.summary(path)["rows"]
         assert capturing.parts(path)["memory"] == ("off", "asked with --no-memory"), capturing.parts(path)
-        with open(out) as file:
-            assert json.load(file) == alone
+        assert profiled(os.path.join(directory, "both"), "exceptions") == profiled(alone, "exceptions")
     print("--no-memory records none")
 
 
@@ -358,8 +365,7 @@ torch.ones(3) + 1
 
 def main():
     capturing.need_torch()
-    for program in sys.argv[1:] or PROGRAMS:
-        check_against_profiler(program)
+    check_against_profiler(sys.argv[1:] or PROGRAMS)
     check_ranks()
     check_threads()
     check_failure()

@@ -115,7 +115,7 @@ def check_flops(directory, counts):
 
 
 CHANGING = """
-import json, os, sys, time, torch
+import json, os, recorder, sys, torch
 from torch import nn
 class Net(nn.Module):
     def __init__(self):
@@ -125,9 +125,9 @@ class Net(nn.Module):
     def forward(self, x):
         return self.c(self.b(self.a(x)))
 def run(model):
-    for _ in range(30):
+    for _ in range(3):
         model(torch.randn(3, 4)).sum().backward()
-        time.sleep(0.01)
+    recorder.know_modules()
 model = Net()
 run(model)
 model.a.weight = nn.Parameter(torch.randn(8, 4))
@@ -211,17 +211,17 @@ def check_wrapped():
 
 
 HELD = """
-import sys, threading, time, weakref, torch
+import sys, threading, weakref, torch
 from torch import nn
 sys.setswitchinterval(1e-6)
 released = []
 class Deep(nn.Sequential): pass
-for number in range(40):
+for number in range(20):
     model = Deep(*[nn.Linear(4, 4) for _ in range(60)])
     for part in [model, *model.children(), *model.parameters()]:
         weakref.finalize(part, lambda: released.append(threading.get_ident()))
-    count, end = len(released), time.monotonic() + 0.06 + number % 7 / 200
-    while time.monotonic() < end:
+    count = len(released)
+    for _ in range(10 + number % 7):
         x = model(torch.ones(2, 4))
     del model, part, x
     assert len(released) == count + 181, (number, len(released) - count)
@@ -235,20 +235,26 @@ def check_nothing_is_held():
     nothing of it, not even a moment."""
     with capturing.Directory() as directory:
         out, err = capturing.run(directory, ["-c", HELD])
-        assert out == "7240\n", (out, err)
+        assert out == "3620\n", (out, err)
         # They are alike: one model that was made again and again.
         found = query(directory, "SELECT count(*) AS n FROM nodes WHERE op_type = 'Deep'")[0]["n"]
         again = query(directory, "SELECT count(*) AS n FROM node_changes JOIN nodes ON nodes.id = node_id "
                                  "WHERE kind = 'made again' AND op_type = 'Deep'")[0]["n"]
-        assert (found, again) == (1, 39), (found, again)
+        assert (found, again) == (1, 19), (found, again)
         print("%d models were looked at, and none was held" % (found + again))
 
 
 SHORT = """
-import sys, threading, torch
+import os, sys, threading, torch
 from torch import nn
 torch.set_num_threads(1)
 where, times = sys.argv[1], 60
+if len(sys.argv) > 2:  # the recorder's thread hardly comes to run
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), os.sched_getaffinity(0))
+        if open("/proc/self/task/%s/comm" % thread).read() == "tfprof-writer\\n":
+            os.setpriority(os.PRIO_PROCESS, int(thread), 19)
 def make(lazy):
     class Discriminator(nn.Module):  # a class of its own each time
         def __init__(self):
@@ -287,15 +293,9 @@ else:  # replaced parameters, and a batch of models
 """
 
 
-def names_of_short_lived(where, busy=0):
+def names_of_short_lived(*where):
     with capturing.Directory() as directory:
-        others = [subprocess.Popen([capturing.PYTHON, "-c", "while True: pass"]) for _ in range(busy)]
-        try:
-            out, err = capturing.run(directory, ["-c", SHORT, where])
-        finally:
-            for other in others:
-                other.kill()
-                other.wait()
+        out, err = capturing.run(directory, ["-c", SHORT, *where])
         assert "tfprof" not in err, err
         rows = query(directory, "SELECT name, module, count(*) AS n FROM ops WHERE name IN ('aten::linear', "
                                 "'aten::relu', 'aten::tanh', 'aten::sigmoid') GROUP BY 1, 2")
@@ -369,9 +369,8 @@ def check_reused_addresses():
 
 def check_short_lived():
     """A model that is made, run once and dropped has its names, however soon it is gone and whatever else runs."""
-    cores = os.cpu_count() or 1
-    for busy in (0, 2 * cores):
-        found, modules = names_of_short_lived("main", busy)
+    for how in ((), ("busy",)):
+        found, modules = names_of_short_lived("main", *how)
         prefix = "Discriminator.layers."
         assert found.pop(("aten::linear", "Linear")) == 1, found
         layers = {("aten::linear", prefix + "0"): 60, ("aten::relu", prefix + "1"): 60,
@@ -383,8 +382,8 @@ def check_short_lived():
             merged[name, module and module.replace("Discriminator_2", "Discriminator").replace("_2", "")] += count
         assert merged == layers, found
         assert modules < 30, modules
-    for busy in (0, cores):
-        found, _ = names_of_short_lived("threads", busy)
+    for how in ((), ("busy",)):
+        found, _ = names_of_short_lived("threads", *how)
         unknown = [(name, module) for name, module in found if module is None or "." not in module.lstrip("S")]
         assert all(name == "aten::sigmoid" and module for name, module in unknown), found
         by_name = collections.Counter()

@@ -55,45 +55,54 @@ def expect(what, result, counts, is_closed=True):
 
 
 def test_ends():
-    result, _, error, _ = record(STEP + "step(7)")
-    expect("the usual end", result, [7])
-    assert error == "", error
-    expect("an exception", record(STEP + "step(5)\nraise SystemExit(3)", 3)[0], [5])
-    expect("an error", record(STEP + "step(5)\n1/0", 1)[0], [5])
+    opened = "r = torch.profiler.record_function('open')\nr.__enter__()\n"
+    result, _, error, rows = record(STEP + opened + "step(7)")
+    expect("the usual end, within a range", result, [7])
+    message = "ops and ranges were still running when the recording ended: they have no row"
+    assert ("capture_dropped", message, 1) in rows and error == "", (rows, error)
+    at_exit = "import atexit\natexit.register(step, 3)\nstep()\nraise SystemExit(3)"
+    expect("an exception, and steps in atexit", record(STEP + at_exit, 3)[0], [4])
     expect("os._exit", record(STEP + "step(6)\nos._exit(4)", 4)[0], [6])
-    late_abort = "step(6)\ntime.sleep(0.7)\nos.abort()"
+    late_abort = "import recorder\nstep(6)\nrecorder.wait(0.5)\nos.abort()"
     expect("os.abort loses at most half a second", record(STEP + late_abort, -6)[0], [6], False)
-    expect("steps in atexit", record(STEP + "import atexit\natexit.register(step, 3)\nstep()")[0], [4])
     # PyTorch itself ends this program with an abort, after the dump was closed.
-    endless = "import threading\nthreading.Thread(target=step, args=(10**9,), daemon=True).start()\ntime.sleep(0.5)"
+    endless = "import threading\nmade = []\ndef work():\n    while True: step(); made.append(1)\n"
+    endless += "threading.Thread(target=work, daemon=True).start()\nwhile len(made) < 20: time.sleep(0.01)"
     result = record(STEP + endless, None)[0]
     ((count, is_closed),) = result.values()
-    assert count > 10 and is_closed, result
+    assert count >= 20 and is_closed, result
     interrupted = "import signal\nstep(4)\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)"
-    expect("keyboard interrupt", record(STEP + interrupted, -2)[0], [4])
-    _, _, _, rows = record(STEP + "r = torch.profiler.record_function('open')\nr.__enter__()\nstep()")
-    message = "ops and ranges were still running when the recording ended: they have no row"
-    assert ("capture_dropped", message, 1) in rows, rows
+    result, _, error, _ = record(STEP + interrupted, -2)
+    expect("keyboard interrupt", result, [4])
+    assert "tfprof" not in error, error
 
 
 def test_forks():
-    child = STEP + "step(2)\npid = os.fork()\nif not pid:\n    {child}\nos.waitpid(pid, 0)\nstep(3)"
-    expect("a child without ops", record(child.format(child="os._exit(0)"))[0], [5])
-    expect("a child with ops", record(child.format(child="step(4); os._exit(0)"))[0], [5, 4])
-    expect("a child that ends as Python does", record(child.format(child="step(4); sys.exit(0)"))[0], [5, 4])
-    grandchild = "step(4); p = os.fork(); step(1); p and os.waitpid(p, 0); os._exit(0)"
-    expect("a grandchild", record(child.format(child=grandchild))[0], [5, 5, 1])
-    expect(
-        "a fork in a range",
-        record(STEP + """
+    # Of the first child nothing is recorded, one ends at once, one as Python does, one has a child of its own.
+    program = STEP + """
+step(2)
+def child(work):
+    pid = os.fork()
+    if not pid: work()
+    os.waitpid(pid, 0)
+def grandchild():
+    step(4)
+    pid = os.fork()
+    step(1)
+    if pid: os.waitpid(pid, 0)
+    os._exit(0)
+child(lambda: os._exit(0))
+child(lambda: (step(3), os._exit(0)))
+child(lambda: (step(4), sys.exit(0)))
+child(grandchild)
 with torch.profiler.record_function("around"):
     step()
     pid = os.fork()
     step()
 if pid: os.waitpid(pid, 0)
-""")[0],
-        [2, 1],
-    )
+if pid: step(3)
+"""
+    expect("forks of all kinds, the last one in a range", record(program)[0], [7, 3, 4, 5, 1, 1])
     # What a child runs has been run before. What a thread of the parent is just doing for the first time stays half
     # done in the child, with us and without: a static of an op of PyTorch's, in which the C library registers its end,
     # with a lock of its own.  And no child runs backward(), for it may want a lock of autograd's that the thread had.
@@ -203,6 +212,7 @@ if __name__ == "__main__":
 def test_families():
     """A child that outlives its parent, one that dies, and programs that replace each other."""
     program = STEP + """
+import recorder
 step(2)
 print(os.getpid(), os.getppid(), 2, flush=True)
 if not os.fork():
@@ -214,7 +224,7 @@ pid = os.fork()
 if not pid:
     step(3)
     print(os.getpid(), os.getppid(), 3, flush=True)
-    time.sleep(0.7)
+    recorder.wait(0.5)
     os.kill(os.getpid(), 9)
 os.waitpid(pid, 0)
 """

@@ -7,7 +7,7 @@ import os
 import capturing
 
 PROGRAM = """
-import collections, gc, json, os, sys, threading, time, torch
+import collections, gc, json, os, sys, threading, time, torch, without_dynamo
 torch.set_num_threads(1)
 took = collections.Counter()
 def loop():
@@ -35,7 +35,7 @@ def step(is_counted):
     optimizer.zero_grad()
     if not is_counted:
         took.clear()
-end = time.time() + 8
+end = time.time() + 6
 number = 0
 while time.time() < end:
     step(number > 3)
@@ -66,7 +66,8 @@ def test_lines():
         for name, seconds in took.items():
             assert abs(seen.get(name, 0) - seconds / total) < 0.15, (name, seen, took)
         assert sum(seen.values()) > 0.8, (seen, rows)
-        (count,) = capturing.query(directory, "SELECT count(*) AS n, count(step_id) AS inside FROM python_samples")
+        (count,) = capturing.query(directory, """SELECT count(*) AS n, count(step_id) AS inside FROM python_samples
+            WHERE time_ns BETWEEN (SELECT min(start_ns) FROM steps) AND (SELECT max(end_ns) FROM steps)""")
         assert count["n"] > 50 and count["inside"] > 0.8 * count["n"], count
         (advice,) = capturing.query(directory, "SELECT suggestion FROM advise WHERE check_name = 'host_bound'")
         assert "Between the ops Python is at" in advice["suggestion"], advice
@@ -99,7 +100,7 @@ def run():
     for number in range(60):
         torch.ones(3).add(1)
         work(number)
-for _ in range(40):
+for _ in range(25):
     threads = [threading.Thread(target=run) for _ in range(6)]
     for thread in threads: thread.start()
     for thread in threads: thread.join()
@@ -112,14 +113,14 @@ for _ in range(40):
         assert not out and not error, (out, error)
         rows = capturing.query(directory, "SELECT DISTINCT file, line FROM python_summary WHERE NOT is_library")
         lines = {row["line"] for row in rows if row["file"] == path}
-        assert lines and lines <= {4, 6, 7, 8}, rows
+        assert lines and lines <= set(range(3, 9)), rows  # where a function begins another thread may take over
         assert all(row["file"] in (path, "made") for row in rows), rows
 
 
 def test_generated_code():
     """What is made at run time counts for the line that calls it."""
     program = """
-import torch, time
+import torch, time, without_dynamo
 names = {"time": time}
 exec(compile("def spin(until):\\n    while time.perf_counter() < until: pass\\n", "<made>", "exec"), names)
 model = torch.nn.Linear(8, 8)

@@ -44,8 +44,9 @@ def test_ops_of_two_ranks():
         assert {row["parent_pid"] for row in ranks} == {agent["pid"]}, rows
         check_commands(directory, agent, ranks, out)
         for row in ranks:
-            mine = profiler.captured(row["path"])
-            profiler.compare("rank %d" % row["rank"], "same execution", mine, profiler.profiled(out + str(row["rank"])))
+            mine = profiler.captured(capturing.ops(row["path"]), "ranks")
+            its = profiler.profiled(out, "ranks", row["rank"])
+            profiler.compare("rank %d" % row["rank"], "same execution", mine, its)
             steps = capturing.query(row["path"], "SELECT count(*) AS n FROM steps")
             assert steps == [{"n": 6}], steps
 
@@ -54,14 +55,15 @@ def test_a_rank_that_dies():
     """The other ranks are ended by torchrun; what each recorded before is there."""
     program = """
 import os, signal, sys, time, torch
-import torch.distributed as dist
+import torch.distributed as dist, recorder, without_dynamo
 dist.init_process_group("gloo")
 x = torch.ones(3, requires_grad=True)
 optimizer = torch.optim.SGD([x], 0.1)
 for _ in range(5):
     x.sum().backward()
     optimizer.step()
-time.sleep(1.5)
+recorder.wait(0.5)  # so long it may take until a step is in the file
+dist.barrier()
 if os.environ["RANK"] == "1":
     os.kill(os.getpid(), signal.SIGKILL)
 time.sleep(60)
@@ -84,7 +86,7 @@ def test_ranks_that_only_the_program_knows():
     """torch.multiprocessing.spawn: no launcher says in the environment who is who. Rank 1 is killed."""
     program = """
 import os, signal, sys, time, torch
-import torch.distributed as dist, torch.multiprocessing
+import torch.distributed as dist, torch.multiprocessing, recorder, without_dynamo
 def work(rank, path):
     dist.init_process_group("gloo", init_method="file://" + path, rank=rank, world_size=2)
     x = torch.ones(3, requires_grad=True)
@@ -92,13 +94,14 @@ def work(rank, path):
     for _ in range(3 + rank):
         x.sum().backward()
         optimizer.step()
-    dist.barrier()
+    pids = [None, None]
+    dist.all_gather_object(pids, os.getpid())
     dist.destroy_process_group()
     if rank:
-        time.sleep(1.5)
+        recorder.wait(1.1)  # which rank it is is told each second
+        while os.path.exists("/proc/%d/exe" % pids[0]): time.sleep(0.01)  # it would be ended
         os.kill(os.getpid(), signal.SIGKILL)
     else:
-        time.sleep(1)
         os._exit(0)
 if __name__ == "__main__":
     torch.multiprocessing.spawn(work, (sys.argv[1],), nprocs=2)
@@ -118,7 +121,7 @@ if __name__ == "__main__":
 # Rank 1 does more that is cheap in each step, so that it can afford fewer recorded ones; rank 0 loads data in workers.
 TRAINING = """
 import os, sys, torch
-import torch.distributed as dist, torch.multiprocessing
+import torch.distributed as dist, torch.multiprocessing, without_dynamo
 class Rows(torch.utils.data.Dataset):
     def __len__(self): return 480
     def __getitem__(self, number): return torch.full((8,), number / 480).add(0)

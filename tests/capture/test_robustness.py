@@ -2,7 +2,6 @@
 
 import os
 import random
-import resource
 import shutil
 import signal
 import stat
@@ -64,7 +63,7 @@ def test_kill():
     second and more of it after its first steps, however long that takes.
     """
     random.seed(int(os.environ.get("TFPROF_TEST_SEED", "1")))
-    for attempt in range(int(os.environ.get("TFPROF_TEST_KILLS", "6"))):
+    for attempt in range(int(os.environ.get("TFPROF_TEST_KILLS", "3"))):
         with capturing.Directory() as directory:
             with capturing.started(directory, ["-c", PROGRAM, str(capturing.SECONDS)]) as process:
                 lines = [process.stdout.readline()]
@@ -88,7 +87,7 @@ def test_clock():
     program = """
 import sys, time, torch
 from torch.profiler import record_function
-until = time.monotonic() + 5
+until = time.monotonic() + 3
 number = 0
 while time.monotonic() < until:
     before = time.monotonic_ns()
@@ -129,22 +128,6 @@ def test_no_directory():
         print("one line:", result.stderr.strip())
 
 
-def check_full(directory, error):
-    (path,) = capturing.dumps(directory)
-    summary = capturing.summary(path)
-    recorded = steps(path)
-    lost = [(row["reason"], row["count"]) for row in capturing.table(path, "diagnostics") if "disk" in row["message"]]
-    print(
-        "a full disk: %d steps in %d bytes, closed: %s, lost: %s, problems: %s"
-        % (recorded, os.path.getsize(path), summary["closed"], lost, [p[:3] for p in summary["problems"]])
-    )
-    assert error.count("\n") == 1 and error.startswith("tfprof: cannot write"), error
-    assert recorded > 100
-    expected = ("torn_tail", "dropped_rows", "not_closed")
-    assert not [problem for problem in summary["problems"] if problem[1] not in expected], summary
-    return path, summary
-
-
 def test_names_with_nul():
     names = ["a\0b", "\0", "long enough not to lie in the object itself\0tail", "plain"]
     program = """
@@ -161,40 +144,43 @@ for name in %r:
         assert answer.stdout.split()[1:] == [name.encode().hex().upper() for name in names], answer.stdout
 
 
-def room(directory):
-    status = os.statvfs(directory)
-    return status.f_bavail * status.f_frsize
+# Fills the disk between its first steps and its last ones, and makes room again.
+FILLING = """
+import os, recorder, torch
+def work(name, count):
+    for _ in range(count):
+        with torch.profiler.record_function(name): torch.ones(3)
+work("before", 500)
+recorder.flush()
+filler, piece = os.environ["TFPROF_RUN_DIRECTORY"] + "/filler", 1 << 20
+with open(filler, "wb", buffering=0) as file:
+    while piece:
+        try: file.write(bytes(piece))
+        except OSError: piece //= 2
+work("meanwhile", 20000)
+recorder.flush()
+os.unlink(filler)
+recorder.wait(1.1)  # it looks each second whether there is room again
+work("after", 300)
+"""
 
 
 def test_full_disk():
-    """A file that may not grow any more; then, where we may mount one, a full disk that gets room again."""
-    limit = 100_000
-    with capturing.Directory() as directory:
-        result = subprocess.run(
-            [capturing.PYTHON, "-c", PROGRAM, "4"],
-            env=capturing.environment(directory),
-            capture_output=True,
-            text=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
-        )
-        assert result.returncode == 0, result.stderr
-        check_full(directory, result.stderr)
+    """A full disk that gets room again. (tests/crash/test_full_disk.py has one that stays full.)"""
     with tempfile.TemporaryDirectory(prefix="tfprof-test-") as directory:
-        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", directory], capture_output=True)
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", directory], capture_output=True)
         if mount.returncode:
             capturing.left_out.append("a small disk, since there is no right to mount one")
             return
         try:
-            with capturing.started(directory, ["-c", PROGRAM, "12"]) as process:
-                deadline = time.monotonic() + 60
-                while room(directory) > 8192 and time.monotonic() < deadline:
-                    time.sleep(0.1)
-                time.sleep(2)
-                subprocess.run(["mount", "-o", "remount,size=64m", directory], check=True)
-                out, error = process.communicate(timeout=capturing.SECONDS)
-            assert process.returncode == 0, error
-            path, summary = check_full(directory, error)
-            assert summary["closed"] and "dropped_rows" in [problem[1] for problem in summary["problems"]], summary
+            _, error = capturing.run(directory, ["-c", FILLING])
+            assert error.count("\n") == 1 and error.startswith("tfprof: cannot write"), error
+            (path,) = capturing.dumps(directory)
+            rows = capturing.query(path, "SELECT name, count(*) AS n FROM ranges WHERE name <> 'gc.collect' GROUP BY 1")
+            found = {row["name"]: row["n"] for row in rows}
+            assert (found["before"], found["after"]) == (500, 300) and found.get("meanwhile", 0) < 20000, found
+            summary = capturing.summary(path)
+            assert summary["closed"] and {problem[1] for problem in summary["problems"]} == {"dropped_rows"}, summary
         finally:
             subprocess.run(["umount", directory], check=True)
 
@@ -249,7 +235,7 @@ def work(count):
         torch.relu_(x)
 work(1000)
 before = resident()
-work(1500000)
+work(600000)
 after = resident()
 def vary(count, size):
     for number in range(count):
@@ -263,12 +249,12 @@ print(after - before, varied - after, resident() - varied)
     with capturing.Directory() as directory:
         out, error = capturing.run(directory, ["-c", program])
         many, varied, endless = map(int, out.split())
-        print("3 million ops took %.1f MB, 60,000 names and 20,000 shapes %.1f MB more" % (many / 1e6, varied / 1e6))
+        print("1.2 million ops took %.1f MB, 60,000 names and 20,000 shapes %.1f MB more" % (many / 1e6, varied / 1e6))
         print("400,000 names and shapes after that %.1f MB more" % (endless / 1e6))
         assert many < 32e6 and varied < 64e6 and endless < 100e6, (many, varied, endless)
         (path,) = capturing.dumps(directory)
         summary = capturing.summary(path)
-        assert not summary["problems"] and summary["rows"]["ops"] > 4_000_000, summary
+        assert not summary["problems"] and summary["rows"]["ops"] > 3_000_000, summary
         messages = [row["message"] for row in capturing.table(path, "diagnostics")
                     if row["reason"] == "capture_dropped"]
         assert messages == ["names or lists of input shapes were left out because there are too many different ones"]

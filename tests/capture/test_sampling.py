@@ -10,7 +10,7 @@ import os
 import capturing
 
 PROGRAM = """
-import sys, torch
+import sys, torch, without_dynamo
 from torch.profiler import record_function
 torch.manual_seed(0)
 torch.set_num_threads(1)
@@ -312,8 +312,8 @@ def check_figures(sampled, sample, columns):
 def test_errors_of_samples():
     """What views say of their errors, from the recorded steps by hand; of a whole recording there are none."""
     program = PROGRAM.replace("        with record", "        for _ in range(step % 7): x.add(1)\n        with record")
-    # A model is known some 20 ms after its first op: in the warm-up there is time for that.
-    program = program.replace("import sys, torch", "import sys, time, torch") + "    if step == 1: time.sleep(0.5)\n"
+    program = program.replace("import sys, torch", "import sys, recorder, torch")
+    program += "    if step == 1: recorder.know_modules()\n"
     columns = ("SELECT ops_per_step, in_ops_ratio, ops_per_step_error, in_ops_error, in_optimizer_error "
                "FROM step_summary")
     with capturing.Directory() as everything:
@@ -531,7 +531,7 @@ def test_largest_size():
 
 # 200 steps that do the same; a large piece in each, a small one that stays in each tenth, and most in use in the 150th.
 THINNED = """
-import os, signal, sys, time, torch
+import os, recorder, signal, sys, time, torch, without_dynamo
 torch.manual_seed(0)
 torch.set_num_threads(1)
 model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(20)])
@@ -552,7 +552,7 @@ for step in range(200):
         time.sleep(1.5)  # the recorder looks each second how large the file is
     if step == 190 and sys.argv[1] == "kill":
         last = torch.empty(1 << 28, dtype=torch.uint8)  # the last
-        time.sleep(0.4)
+        recorder.wait(0.05)  # growth like this is written at once
         os.kill(os.getpid(), signal.SIGKILL)
 """
 

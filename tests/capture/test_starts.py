@@ -19,7 +19,8 @@ def count_adds(directory):
 
 
 def site_packages():
-    code = "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))"
+    code = "import importlib.util, os; path = importlib.util.find_spec('torch').origin; "
+    code += "print(os.path.dirname(os.path.dirname(path)))"
     return subprocess.run([capturing.PYTHON, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -40,7 +41,7 @@ def check(what, command, is_compared=False):
 def test_options_of_python():
     """-S finds no site-packages by itself: the program adds them."""
     packages = "import sys; sys.path.append(%r)\n" % site_packages()
-    for words in (["-I"], ["-E"], ["-S"], ["-ISu"], ["-s", "-P"] if sys.version_info >= (3, 11) else ["-s"]):
+    for words in (["-I"], ["-S"], ["-ISu"], ["-s", "-P"] if sys.version_info >= (3, 11) else ["-s"]):
         check(" ".join(words), [capturing.PYTHON, *words, "-c", packages + PROGRAM], words == ["-I"])
 
 

@@ -11,7 +11,7 @@ import time
 
 import capturing
 
-PROGRAM = """import sys, time, torch
+PROGRAM = """import sys, time, torch, without_dynamo
 def train(count):
     x = torch.ones(3, requires_grad=True)
     optimizer = torch.optim.SGD([x], 0.1)

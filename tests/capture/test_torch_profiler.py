@@ -5,11 +5,11 @@ numbers and nesting, on every thread, both when the two watch the same execution
 import collections
 import json
 import os
+import subprocess
 import sys
 
 import capturing
 
-RANGE = "compared"
 PROGRAMS = ["cnn", "transformer", "loader", "exceptions", "side_threads", "autograd_threads", "compiled"]
 # Compiled code marks its regions only while a profiler watches it: another execution has other ranges.
 TOGETHER = ["compiled"]
@@ -25,10 +25,10 @@ def order(starts):
     return sorted(starts, key=lambda op: (op[0], -op[1]))
 
 
-def captured(path):
+def captured(ops, program):
     """{thread row: [(start, dur, name, shapes, types, sequence)]} of what lies within the range."""
-    all_ops = [op for op in capturing.ops(path) if op.name not in capturing.NOTED]
-    (whole,) = [op for op in all_ops if op.name == RANGE]
+    all_ops = [op for op in ops if op.name not in capturing.NOTED]
+    (whole,) = [op for op in all_ops if op.name == "compared " + program]
     threads = collections.defaultdict(list)
     for op in all_ops:
         if op.start > whole.start and op.end < whole.end or op.thread == whole.thread and op is whole:
@@ -36,10 +36,10 @@ def captured(path):
     return [order(value) for _, value in sorted(threads.items())]
 
 
-def profiled(path):
-    with open(path) as file:
+def profiled(out, program, rank=""):
+    with open("%s.%s%s" % (out, program, rank)) as file:
         events = json.load(file)
-    (whole,) = [event for event in events if event["name"] == RANGE]
+    (whole,) = [event for event in events if event["name"] == "compared " + program]
     threads = collections.defaultdict(list)
     for event in events:
         begin, end = event["start"], event["start"] + event["dur"]
@@ -88,54 +88,51 @@ def compare(program, what, mine, its):
     print("%-18s %-18s %6d ops on %d threads are equal" % (program, what, count_mine, len(mine)))
 
 
-def check_workers(paths):
+def check_workers(ops):
     """Each worker of the DataLoader has a dump of its own, closed in order, with one stack per batch and field."""
-    sys.path.insert(0, capturing.PROGRAMS)
     stacked = filled = 0
-    for path in paths:
+    for path in ops:
         assert capturing.summary(path)["closed"], path
-        names = collections.Counter(op.name for op in capturing.ops(path))
+        names = collections.Counter(op.name for op in ops[path])
         stacked += names["aten::stack"]
         filled += names["aten::full"]
     # The program runs twice; a batch stacks the values and makes a tensor of the numbers.
     assert stacked == 2 * 12 and filled == 2 * 48, (stacked, filled)
-    print("%-18s %d worker processes: every op of every batch is there" % ("loader", len(paths)))
+    print("%-18s %d worker processes: every op of every batch is there" % ("loader", len(ops)))
+
+
+def recorded(programs, mode, out):
+    """{program: its ops by thread}, of all programs in one process."""
+    with capturing.Directory() as directory:
+        drive = os.path.join(capturing.PROGRAMS, "drive.py")
+        capturing.run(directory, [drive, ",".join(programs), mode, out])
+        ops = {path: capturing.ops(path) for path in capturing.dumps(directory)}
+        (main,) = [path for path in ops if any(op.name.startswith("compared ") for op in ops[path])]
+        summary, parts = capturing.summary(main), capturing.parts(main)
+        assert summary["closed"] and not summary["problems"], summary
+        assert all(state == "ok" for state, _ in parts.values()), parts
+        if "loader" in programs:
+            assert len(ops) == 5, sorted(ops)
+            check_workers({path: of_worker for path, of_worker in ops.items() if path != main})
+        return {program: captured(ops[main], program) for program in programs}
 
 
 def main():
     capturing.need_torch()
-    drive = os.path.join(capturing.PROGRAMS, "drive.py")
-    for program in sys.argv[1:] or PROGRAMS:
-        results = {}
-        for mode in ("both",) if program in TOGETHER else ("both", "capture"):
-            with capturing.Directory() as directory:
-                out = os.path.join(directory, "profile.json")
-                capturing.run(directory, [drive, program, mode, out])
-                paths = capturing.dumps(directory)
-                mains = [path for path in paths if any(op.name == RANGE for op in capturing.ops(path))]
-                assert len(mains) == 1, paths
-                assert (
-                    capturing.summary(mains[0])["closed"] and not capturing.summary(mains[0])["problems"]
-                ), capturing.summary(mains[0])
-                assert all(state == "ok" for state, _ in capturing.parts(mains[0]).values()), capturing.parts(mains[0])
-                results[mode] = captured(mains[0])
-                if mode == "both":
-                    compare(program, "same execution", results[mode], profiled(out))
-                if program == "loader":
-                    assert len(paths) == 5, paths
-                    check_workers([path for path in paths if path not in mains])
-        if program in TOGETHER:
-            continue
-        with capturing.Directory() as directory:
-            out = os.path.join(directory, "profile.json")
-            environment = dict(os.environ)
-            assert (
-                os.spawnve(
-                    os.P_WAIT, capturing.PYTHON, [capturing.PYTHON, drive, program, "profiler", out], environment
-                )
-                == 0
-            )
-            compare(program, "separate", results["capture"], profiled(out))
+    programs = sys.argv[1:] or PROGRAMS
+    apart = [program for program in programs if program not in TOGETHER]
+    with capturing.Directory() as directory:
+        out = os.path.join(directory, "both")
+        for program, mine in recorded(programs, "both", out).items():
+            compare(program, "same execution", mine, profiled(out, program))
+        if not apart:
+            return
+        alone = recorded(apart, "capture", out)
+        out = os.path.join(directory, "profiler")
+        drive = os.path.join(capturing.PROGRAMS, "drive.py")
+        subprocess.run([capturing.PYTHON, drive, ",".join(apart), "profiler", out], check=True)
+        for program, mine in alone.items():
+            compare(program, "separate", mine, profiled(out, program))
 
 
 if __name__ == "__main__":

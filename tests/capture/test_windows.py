@@ -29,7 +29,7 @@ hooks.load_beside = load
 """
 
 PROGRAM = """
-import os, sys, torch
+import os, sys, torch, without_dynamo
 x = torch.ones(3, requires_grad=True)
 optimizer = torch.optim.SGD([x], 0.1)
 def step(count):
@@ -45,7 +45,7 @@ def record(program, status=0):
     with tempfile.TemporaryDirectory() as mine, capturing.Directory() as directory:
         with open(os.path.join(mine, "sitecustomize.py"), "w") as file:
             file.write(REFUSING)
-        environment = dict(os.environ, PYTHONPATH=mine)
+        environment = dict(os.environ, PYTHONPATH=mine + os.pathsep + capturing.WITHIN)
         command = [capturing.PYTHON, "-c", PROGRAM + program]
         out, error = capturing.launch(directory, command, environment=environment, status=status)
         sql = "SELECT name, count(*) AS n, count(sequence_number) AS s FROM ops GROUP BY 1"

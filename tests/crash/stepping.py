@@ -11,6 +11,9 @@ import time
 
 import torch
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "capture", "within"))
+import without_dynamo  # noqa: E402,F401
+
 log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 ending, seconds = sys.argv[2], float(sys.argv[3])
 pause = float(sys.argv[4]) if len(sys.argv) > 4 else 0.002

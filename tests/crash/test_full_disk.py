@@ -113,7 +113,8 @@ def test_small_file_system():
 
 
 if __name__ == "__main__":
-    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode != 0:
+    look = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))"
+    if subprocess.run([PYTHON, "-c", look]).returncode != 0:
         print("PyTorch is missing")
         sys.exit(77)
     run_tests(globals())

@@ -1,7 +1,8 @@
-"""drive.py PROGRAM MODE OUT: runs one of these programs once to warm up and then once within the range "compared".
+"""drive.py PROGRAM,PROGRAM... MODE OUT: runs each of these programs once to warm up and then once within the range
+"compared PROGRAM".
 
 MODE capture: nothing else (the process runs under capture).  profiler: torch.profiler watches the second run and its
-events are written to OUT as JSON.  both: one under the other.
+events are written to OUT.PROGRAM as JSON.  both: one under the other.
 """
 
 import importlib
@@ -15,13 +16,11 @@ from torch.profiler import ProfilerActivity, profile, record_function
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 
-def main():
-    program, mode, out = sys.argv[1:]
-    out += os.environ.get("RANK", "")  # each rank of a distributed job has a file of its own
+def drive(program, mode, out):
     run = importlib.import_module(program).run
     run()
     if mode == "capture":
-        with record_function("compared"):
+        with record_function("compared " + program):
             run()
         return
     try:
@@ -29,7 +28,7 @@ def main():
     except TypeError:  # older versions watch only the thread that starts the profiler and those of autograd
         config = None
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True, experimental_config=config) as profiler:
-        with record_function("compared"):
+        with record_function("compared " + program):
             run()
     profiler.export_chrome_trace(out + ".trace")
     with open(out + ".trace") as trace:
@@ -54,6 +53,13 @@ def main():
             )
     with open(out, "w") as file:
         json.dump(ops, file)
+
+
+def main():
+    programs, mode, out = sys.argv[1:]
+    for program in programs.split(","):
+        # Each rank of a distributed job has a file of its own.
+        drive(program, mode, out + "." + program + os.environ.get("RANK", ""))
 
 
 main()

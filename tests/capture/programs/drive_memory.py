@@ -1,11 +1,12 @@
-"""drive_memory.py PROGRAM MODE OUT: runs one of these programs, or PROGRAM.FUNCTION, once to warm up and then
-once within the range "compared".
+"""drive_memory.py PROGRAM,PROGRAM... MODE OUT: runs each of these programs, or PROGRAM.FUNCTION, once to warm up and
+then once within the range "compared PROGRAM".
 
 MODE capture: nothing else (the process runs under capture).  profiler: torch.profiler with profile_memory=True watches
-the second run, and what it saw of memory is written to OUT as JSON: one list for each thread with [innermost op, bytes,
-total in use] in the order of time (a rank of a job appends its number to OUT).  both: one under the other.
+the second run, and what it saw of memory is written to OUT.PROGRAM as JSON: one list for each thread with [innermost
+op, bytes, total in use] in the order of time (a rank of a job appends its number).  both: one under the other.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -36,20 +37,26 @@ def events(profiler):
     return list(threads.values())
 
 
-def main():
-    program, mode, out = sys.argv[1:]
+def drive(program, mode, out):
     module, _, function = program.partition(".")
     run = getattr(importlib.import_module(module), function or "run")
     run()
+    gc.collect()  # what other programs have left is not released within this one
     if mode == "capture":
-        with record_function("compared"):
+        with record_function("compared " + program):
             run()
         return
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        with record_function("compared"):
+        with record_function("compared " + program):
             run()
-    with open(out + os.environ.get("RANK", ""), "w") as file:
+    with open(out, "w") as file:
         json.dump(events(profiler), file)
+
+
+def main():
+    programs, mode, out = sys.argv[1:]
+    for program in programs.split(","):
+        drive(program, mode, out + "." + program + os.environ.get("RANK", ""))
 
 
 main()

@@ -6,8 +6,8 @@
 import os
 import signal
 import sys
-import time
 
+import recorder
 import torch
 
 
@@ -29,7 +29,7 @@ def main():
     if sys.argv[1] == "fails":
         torch.empty(2**50)  # the line that fails
     big = torch.zeros(64, 1024, 1024)  # the last line
-    time.sleep(0.15)
+    recorder.wait(0.05)
     os.kill(os.getpid(), signal.SIGKILL)
     print(kept, big)
 

@@ -9,6 +9,7 @@ import sys
 import time
 
 import torch
+import without_dynamo  # noqa: F401
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
