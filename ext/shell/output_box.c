@@ -7,8 +7,7 @@
 **   - Else text columns are narrowed, the widest first, and headers are broken at their underscores.  In a short result
 **     the text is then wrapped; in a long one each row stays one line and a text that is too long loses its middle,
 **     since the two ends of a kernel's or a file's name tell it best.  Prose is wrapped in any result.
-**   - Where that does not fit, columns that hold nothing but NULL are left out and named below.
-**   - Where not even that fits, each row becomes a block with one line for each column.
+**   - Where that does not fit, each row becomes a block with one line for each column.
 **
 ** Numbers stand to the right and are never cut; reals are rounded to six digits (the other formats give all).  Control
 ** characters, which could play tricks on the terminal, are shown as their pictures.  Without a terminal (width 0)
@@ -34,15 +33,12 @@ struct column_layout {
   enum quantity quantity;
   int width;
   bool is_number; /* every value of the sample is a number or NULL */
-  bool is_null;   /* every one is NULL */
 };
 
 struct box {
   struct column_layout *columns;
   struct cell *cells; /* the kept rows */
   size_t kept, room;
-  int *shown; /* indexes of the columns that are shown */
-  int shown_count;
   bool is_laid_out, is_wrapped, is_blocks;
   int name_width; /* blocks: of the longest column name */
 };
@@ -66,9 +62,9 @@ static void paint(const struct output *output, const char *sequence) {
 static void rule(const struct output *output, const char *left, const char *middle, const char *right) {
   FILE *file = output->file;
   paint(output, DIM);
-  for (int n = 0; n < output->box->shown_count; n++) {
-    fputs(n == 0 ? left : middle, file);
-    for (int x = 0; x < output->box->columns[output->box->shown[n]].width + 2; x++) fputs("─", file);
+  for (int i = 0; i < output->column_count; i++) {
+    fputs(i == 0 ? left : middle, file);
+    for (int x = 0; x < output->box->columns[i].width + 2; x++) fputs("─", file);
   }
   fputs(right, file);
   paint(output, PLAIN);
@@ -115,8 +111,7 @@ static void print_header(const struct output *output) {
   rule(output, "┌", "┬", "┐");
   for (bool more = true; more;) {
     more = false;
-    for (int n = 0; n < box->shown_count; n++) {
-      int i = box->shown[n];
+    for (int i = 0; i < output->column_count; i++) {
       const struct column_layout *column = &box->columns[i];
       const char *text = column->header.text + done[i];
       size_t length = column->header.length - done[i];
@@ -176,8 +171,7 @@ static void print_cut(const struct output *output, const struct column_layout *c
 static void print_row(const struct output *output, const struct cell *cells) {
   struct box *box = output->box;
   if (!box->is_wrapped) {
-    for (int n = 0; n < box->shown_count; n++) {
-      int i = box->shown[n];
+    for (int i = 0; i < output->column_count; i++) {
       print_cut(output, &box->columns[i], &cells[i], cells[i].type == SQLITE_NULL ? DIM : NULL);
     }
     end_of_line(output);
@@ -188,8 +182,7 @@ static void print_row(const struct output *output, const struct cell *cells) {
   bool more = true;
   for (int line = 0; more && line < MAXIMUM_LINES; line++) {
     more = false;
-    for (int n = 0; n < box->shown_count; n++) {
-      int i = box->shown[n];
+    for (int i = 0; i < output->column_count; i++) {
       const struct column_layout *column = &box->columns[i];
       const char *text = cells[i].text + done[i];
       size_t length = cells[i].length - done[i], rest = 0;
@@ -214,8 +207,7 @@ static void print_block(const struct output *output, const struct cell *cells, u
   for (; used < output->style.width; used++) fputs("─", file);
   paint(output, PLAIN);
   putc('\n', file);
-  for (int n = 0; n < box->shown_count; n++) {
-    int i = box->shown[n];
+  for (int i = 0; i < output->column_count; i++) {
     const struct cell *header = &box->columns[i].header;
     spaces(file, box->name_width - cell_width(header->text, header->length));
     paint(output, BOLD);
@@ -290,13 +282,12 @@ static struct demand measure_box_column(const struct output *output, int index) 
   return demand;
 }
 
-/* Gives each shown column its least width and then what is left, a column at a time to the narrowest that wants more:
+/* Gives each column its least width and then what is left, a column at a time to the narrowest that wants more:
 ** first for cells, then for headers. */
 static bool narrow(struct output *output, const struct demand *demands) {
   struct box *box = output->box;
-  int space = output->style.width - 3 * box->shown_count - 1;
-  for (int n = 0; n < box->shown_count; n++) {
-    int i = box->shown[n];
+  int space = output->style.width - 3 * output->column_count - 1;
+  for (int i = 0; i < output->column_count; i++) {
     box->columns[i].width = demands[i].least;
     space -= demands[i].least;
   }
@@ -304,9 +295,9 @@ static bool narrow(struct output *output, const struct demand *demands) {
   for (int pass = 0; pass < 2; pass++) {
     while (space > 0) {
       struct column_layout *chosen = NULL;
-      for (int n = 0; n < box->shown_count; n++) {
-        struct column_layout *column = &box->columns[box->shown[n]];
-        int wanted = pass == 0 ? demands[box->shown[n]].cells : demands[box->shown[n]].header;
+      for (int i = 0; i < output->column_count; i++) {
+        struct column_layout *column = &box->columns[i];
+        int wanted = pass == 0 ? demands[i].cells : demands[i].header;
         if (column->width < wanted && (!chosen || column->width < chosen->width)) chosen = column;
       }
       if (!chosen) break;
@@ -317,23 +308,12 @@ static bool narrow(struct output *output, const struct demand *demands) {
   return true;
 }
 
-/* Of a whole result, columns without any value need not take room; they are named below the table. */
-static void leave_out_nulls(struct box *box) {
-  int count = 0;
-  for (int n = 0; n < box->shown_count; n++) {
-    if (!box->columns[box->shown[n]].is_null) box->shown[count++] = box->shown[n];
-  }
-  if (count > 0 && box->kept > 0 && box->kept < SAMPLE_ROWS) box->shown_count = count;
-}
-
 static void judge_types(struct output *output, int index) {
   struct box *box = output->box;
   struct column_layout *column = &box->columns[index];
   column->is_number = box->kept > 0;
-  column->is_null = true;
   for (size_t row = 0; row < box->kept; row++) {
     uint8_t type = box->cells[row * (size_t)output->column_count + (size_t)index].type;
-    if (type != SQLITE_NULL) column->is_null = false;
     if (type == SQLITE_TEXT || type == SQLITE_BLOB) column->is_number = false;
   }
 }
@@ -342,27 +322,18 @@ static bool lay_out(struct output *output) {
   struct box *box = output->box;
   int count = output->column_count, natural = 3 * count + 1, width = output->style.width;
   struct demand *demands = calloc((size_t)count, sizeof *demands);
-  box->shown = calloc((size_t)count, sizeof *box->shown);
-  if (!demands || !box->shown) {
-    free(demands);
-    return false;
-  }
+  if (!demands) return false;
   box->is_laid_out = true;
   box->is_wrapped = box->kept <= WRAPPED_ROWS || output->style.is_prose;
-  box->shown_count = count;
   for (int i = 0; i < count; i++) {
-    box->shown[i] = i;
     judge_types(output, i);
     demands[i] = measure_box_column(output, i);
     box->columns[i].width = demands[i].cells > demands[i].header ? demands[i].cells : demands[i].header;
     natural += box->columns[i].width;
   }
-  if (width > 0 && natural > width && !narrow(output, demands)) {
-    leave_out_nulls(box);
-    box->is_blocks = !narrow(output, demands);
-  }
-  for (int n = 0; n < box->shown_count; n++) {
-    if (demands[box->shown[n]].header > box->name_width) box->name_width = demands[box->shown[n]].header;
+  box->is_blocks = width > 0 && natural > width && !narrow(output, demands);
+  for (int i = 0; i < count; i++) {
+    if (demands[i].header > box->name_width) box->name_width = demands[i].header;
   }
   /* A block needs room for its names, too; where even that is missing, lines run over. */
   int needed = box->name_width + 3 + BLOCK_VALUE;
@@ -372,30 +343,8 @@ static bool lay_out(struct output *output) {
   return true;
 }
 
-/* The columns that leave_out_nulls() left out. */
-static void name_nulls(const struct output *output) {
-  const struct box *box = output->box;
-  if (box->shown_count == output->column_count) return;
-  int used = 0;
-  paint(output, DIM);
-  for (int i = 0, left = output->column_count - box->shown_count; left > 0; i++) {
-    if (!box->columns[i].is_null) continue;
-    const struct cell *header = &box->columns[i].header;
-    int width = cell_width(header->text, header->length) + 2;
-    if (used == 0)
-      used = fprintf(output->file, "always NULL: ");
-    else if (used + width > output->style.width)
-      used = 4 + fprintf(output->file, "\n    ") - 5;
-    fprintf(output->file, "%s%s", header->text, --left > 0 ? ", " : "");
-    used += width;
-  }
-  paint(output, PLAIN);
-  putc('\n', output->file);
-}
-
 static bool is_several_lines(const struct output *output, const struct cell *cells) {
-  for (int n = 0; n < output->box->shown_count; n++) {
-    int i = output->box->shown[n];
+  for (int i = 0; i < output->column_count; i++) {
     size_t rest;
     if (cells[i].length && cell_next_line(cells[i].text, cells[i].length, output->box->columns[i].width, &rest) &&
         rest < cells[i].length)
@@ -477,10 +426,8 @@ static void box_end(struct output *output) {
     if (lay_out(output)) print_kept(output, first_number);
   }
   if (is_whole && box->is_laid_out && !box->is_blocks) rule(output, "└", "┴", "┘");
-  if (is_whole && box->is_laid_out) name_nulls(output);
   for (int i = 0; box->columns && i < output->column_count; i++) free(box->columns[i].header.text);
   for (size_t i = 0; i < box->kept * (size_t)output->column_count; i++) free(box->cells[i].text);
-  free(box->shown);
   free(box->columns);
   free(box->cells);
   free(box);
