@@ -16,6 +16,7 @@
 #   TFPROF_KEEP_TEST_FILES=1  keeps temporary files
 #   CI=true                   nothing may be left out because a framework is missing; what is drawn is drawn by the same
 #                             seeds each time
+# A test of programs in real time that fails is tried once more, which is told at the end (run_one.sh).
 # Results go to build/test-logs/junit.xml, output to build/Testing/Temporary/LastTest.log.
 set -eu
 cd "$(dirname "$0")/.."
@@ -26,6 +27,7 @@ need_packages "testing" "${build_packages[@]}" "${python_packages[@]}" "${test_p
 say "Building"
 build_release tests
 mkdir -p build/test-logs
+rm -f build/test-logs/*.first.log
 
 need_test_python() {
   need_python_environment
@@ -67,7 +69,7 @@ for word in "$@"; do
 done
 
 say "Tests, GROUP/NAME"
-export TFPROF_LEFT_OUT=$TMPDIR/left-out
+export TFPROF_LEFT_OUT=$TMPDIR/left-out TFPROF_SECOND_TRIES=$TMPDIR/second-tries
 [ -z "${CI:-}" ] || export TFPROF_DIFFERENTIAL_SEED="${TFPROF_DIFFERENTIAL_SEED:-1}"
 status=0
 ctest --test-dir build -R "${chosen:-.}" -j "${TFPROF_TEST_JOBS:-$(nproc)}" --no-tests=error --output-on-failure \
@@ -75,6 +77,10 @@ ctest --test-dir build -R "${chosen:-.}" -j "${TFPROF_TEST_JOBS:-$(nproc)}" --no
 
 say "Results"
 [ ! -s "$TFPROF_LEFT_OUT" ] || sed 's/^/left out: /' "$TFPROF_LEFT_OUT"
+if [ -s "$TFPROF_SECOND_TRIES" ]; then
+  sed 's/^/tried twice: /' "$TFPROF_SECOND_TRIES"
+  tail -n 15 build/test-logs/*.first.log
+fi
 count() { # of the first element
   sed -n "s/^.*[[:space:]]$1=\"\([0-9]*\)\".*$/\1/p" build/test-logs/junit.xml | head -n 1
 }
