@@ -2,7 +2,7 @@
 **
 ** Unlike a file by itself, which is whatever its bytes say, each file here must be of the format that its key wants.
 */
-#include "read/read.h"
+#include "read/opening.h"
 #include "read/recognise.h"
 
 #include <stdio.h>
@@ -85,34 +85,38 @@ static enum tfprof_status check_file(const struct read_key *key, const char *pat
 }
 
 static enum tfprof_status check_path(const struct read_key *key, const char *path, struct file_head *head,
-                                     struct tfprof_error *error) {
+                                     struct path_list *files, struct tfprof_error *error) {
   char *file = NULL;
   enum tfprof_status status = key->find ? key->find(path, &file, error) : TFPROF_OK;
   if (!status) status = check_file(key, file ? file : path, head, error);
+  if (!status) status = paths_add(files, file ? file : path, "", error);
   free(file);
   return status;
 }
 
 static enum tfprof_status check_paths(const struct read_key *key, const char *paths, struct file_head *head,
-                                      struct tfprof_error *error) {
+                                      struct path_list *files, struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   for (const char *at = paths; *at && !status;) {
     size_t length = strcspn(at, ",");
     char *path = length ? strndup(at, length) : NULL;
     if (length && !path) return error_no_memory(error);
-    if (path) status = check_path(key, path, head, error);
+    if (path) status = check_path(key, path, head, files, error);
     free(path);
     at += length + (at[length] == ',');
   }
   return status;
 }
 
-static enum tfprof_status check(const struct read_option *options, size_t count, struct tfprof_error *error) {
+/* `files`: those that are named, in the order of the options. */
+static enum tfprof_status check(const struct read_option *options, size_t count, struct path_list *files,
+                                struct tfprof_error *error) {
   struct file_head *head = malloc(sizeof *head);
   enum tfprof_status status = head ? TFPROF_OK : error_no_memory(error);
   for (size_t i = 0; i < count && !status; i++) {
-    if (options[i].key->kind == READ_PATH) status = check_path(options[i].key, options[i].text, head, error);
-    else if (options[i].key->kind == READ_PATHS) status = check_paths(options[i].key, options[i].text, head, error);
+    const struct read_key *key = options[i].key;
+    if (key->kind == READ_PATH) status = check_path(key, options[i].text, head, files, error);
+    else if (key->kind == READ_PATHS) status = check_paths(key, options[i].text, head, files, error);
   }
   free(head);
   return status;
@@ -128,6 +132,20 @@ static const char *first_path(const struct reader *reader, const struct read_opt
     }
   }
   return NULL;
+}
+
+/* So that a refresh, or opening the directory, finds them open. The profile is where the file is that stands for all:
+** `first`. */
+static void identify(struct store *store, const char *first, const struct path_list *list) {
+  struct read_file *files = calloc(list->count, sizeof *files);
+  for (size_t i = 0; i < list->count && files; i++) {
+    files[i].path = list->paths[i];
+    if (strcmp(files[i].path, first) != 0) continue;
+    files[i].path = files[0].path;
+    files[0].path = list->paths[i];
+  }
+  if (files) opening_identify(store, &(struct read_bundle){files, list->count});
+  free(files);
 }
 
 /* Whether the only option names a profile of another reader. */
@@ -155,11 +173,15 @@ enum tfprof_status read_open_named(struct store *store, const struct read_option
     return error_set(error, TFPROF_USAGE, "%s and %s name files of different tools", options->key->name,
                      options[i].key->name);
   }
-  enum tfprof_status status = check(options, count, error);
+  struct path_list files = {0};
+  enum tfprof_status status = check(options, count, &files, error);
   if (!status) status = store_add_run(store, path, NULL, run_number, error);
-  if (status) return status;
-  status = reader->open_named(store, *run_number, options, count, error);
-  if (status) store_cancel_run(store, *run_number);
-  else store_publish_run(store, *run_number);
+  if (!status) {
+    status = reader->open_named(store, *run_number, options, count, error);
+    if (!status) identify(store, path, &files);
+    if (status) store_cancel_run(store, *run_number);
+    else store_publish_run(store, *run_number);
+  }
+  paths_clear(&files);
   return status;
 }

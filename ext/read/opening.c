@@ -29,6 +29,12 @@ static struct file_identity *examine(const struct read_bundle *bundle) {
   return files;
 }
 
+void opening_identify(struct store *store, const struct read_bundle *bundle) {
+  struct file_identity *files = examine(bundle);
+  if (files) store_identify_files(store, files, bundle->count);
+  free(files);
+}
+
 enum tfprof_status opening_bundle(struct opening *opening, const struct read_bundle *bundle,
                                   struct tfprof_error *error) {
   struct file_identity *files = examine(bundle);

@@ -14,6 +14,8 @@ struct opening {
   size_t others;             /* directories below the path that have profiles as well, and were left alone */
 };
 
+/* Tells the store of which files the profiles are that were added last. */
+void opening_identify(struct store *store, const struct read_bundle *bundle);
 /* Opens one bundle, whose files are recognised. */
 enum tfprof_status opening_bundle(struct opening *opening, const struct read_bundle *bundle,
                                   struct tfprof_error *error);

@@ -67,6 +67,10 @@ def test_run_metadata(engine):
         [7, "session"], [8, "session"]]
     both = [list(row) for row in together.values(COSTS) if row[0] == CONV]
     assert [row[1] for row in both] == [7, 8] and both[0][2:] == both[1][2:] == costs[CONV][1:], both
+    # Each of the files is open, and is not opened again.
+    for path in (GRAPH, RUN_TEXT, LOG):
+        assert together.values("SELECT tfprof_open('%s')" % path) == [(1,)], path
+    assert together.values("SELECT tfprof_refresh(), count(*) FROM profiles") == [(0, 1)]
     # The same step number again adds up.
     twice = opened(engine, "graph_path", GRAPH, "run_meta_path", RUN, "step", 4, "run_meta_path", RUN, "step", 4)
     assert [list(row)[1:4] for row in twice.values(COSTS) if row[0] == CONV] == [[4, 2, 236000]]
