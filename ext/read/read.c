@@ -41,9 +41,10 @@ static enum tfprof_status list_directory(const char *path, struct path_list *lis
   enum tfprof_status status = TFPROF_OK;
   if (!directory) return error_io(error, path, "cannot open the directory");
   struct dirent *entry;
-  while (!status && (entry = readdir(directory))) {
+  while (!status && (errno = 0, entry = readdir(directory))) {
     if (entry->d_name[0] != '.') status = paths_add(list, path, entry->d_name, error);
   }
+  if (!status && errno) status = error_io(error, path, "cannot read the directory");
   closedir(directory);
   if (!status) sort_paths(list);
   return status;
