@@ -463,7 +463,6 @@ static enum tfprof_status open_dump(struct store *store, uint32_t run_number, co
   return status;
 }
 
-
 const struct read_format dump_read_format = {
     .name = "tfprof",
     .description = "dump written by tfprof-capture or tfprof_save",

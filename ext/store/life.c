@@ -50,7 +50,7 @@ void snapshot_free(struct snapshot *snapshot) {
 }
 
 struct snapshot *snapshot_retain(struct snapshot *snapshot) {
-  if (snapshot->references++ == 0) store_retain(snapshot->store);
+  if (snapshot->references++ == 0) snapshot->store->references++;
   return snapshot;
 }
 
@@ -92,11 +92,6 @@ struct store *store_create(const struct derive_pass *const *passes, unsigned pas
     free(store);
     return NULL;
   }
-  return store;
-}
-
-struct store *store_retain(struct store *store) {
-  store->references++;
   return store;
 }
 

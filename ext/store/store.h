@@ -225,7 +225,6 @@ struct store_hooks {                     /* may be all NULL */
 };
 /* With one reference; NULL: no memory, or more than DERIVE_MAXIMUM_PASSES. */
 struct store *store_create(const struct derive_pass *const *passes, unsigned pass_count);
-struct store *store_retain(struct store *store);
 void store_release(struct store *store);
 void store_set_hooks(struct store *store, const struct store_hooks *hooks);
 bool store_interrupted(struct store *store);

@@ -1,9 +1,9 @@
 /* sampling.h: when a recording of our own recorded ops, and for how many steps one speaks.
 **
-** The recorder writes three counters (capture/library/sampling.c): capture_ops_recorded is 1 from a moment on when ops
-** are recorded and 0 when they are not; capture_ops_interval is K, of how many steps one is recorded from then on, or 0
-** when steps are left out for which no other is meant to speak, as with --steps; capture_op_cost is what recording an
-** op takes, better known the later it is said.
+** The recorder writes three counters (capture/library/governor/limits.c): capture_ops_recorded is 1 from a moment on
+** when ops are recorded and 0 when they are not; capture_ops_interval is K, of how many steps one is recorded from then
+** on, or 0 when steps are left out for which no other is meant to speak, as with --steps; capture_op_cost is what
+** recording an op takes, better known the later it is said.
 */
 #ifndef TFPROF_DERIVE_SAMPLING_H
 #define TFPROF_DERIVE_SAMPLING_H

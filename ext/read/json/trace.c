@@ -32,7 +32,7 @@ bool trace_init(struct trace *trace, struct store *store, const char *path, stru
   return ok;
 }
 
-void chunk_free(struct chunk *chunk) {
+static void chunk_free(struct chunk *chunk) {
   if (!chunk) return;
   for (unsigned table = 0; table < ROWS_COUNT; table++) {
     struct chunk_table *t = &chunk->tables[table];

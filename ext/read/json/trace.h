@@ -97,7 +97,6 @@ struct chunk *publish_chunk(struct trace *trace, struct worker *worker, uint64_t
 /* Packs the worker's rows into the chunk's columns. Values are the worker's numbers, or the trace's. May run beside
 ** everything else. */
 enum tfprof_status pack_chunk(const struct worker *worker, struct chunk *chunk, bool is_translated);
-void chunk_free(struct chunk *chunk);
 /* Of each table its first place among the columns of a chunk, and behind the last one their number. */
 extern const uint16_t row_first_slots[ROWS_COUNT + 1];
 
