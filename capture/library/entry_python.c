@@ -130,7 +130,7 @@ static void go_without_callbacks(const char *why) {
 int tfprof_capture_begin(const char *torch_version) {
   bool with_shapes = session_wishes.of_sources.with_shapes, with_stacks = session_wishes.of_sources.with_stacks;
   char reason[256];
-  process_identity_set_framework(torch_version);
+  process_identity_set_framework("pytorch", torch_version);
   bool is_memory_found = torch_memory_find(reason, sizeof reason);
   part_set(&memory_part, session_wishes.with_memory ? PART_DEGRADED : PART_OFF,
            !session_wishes.with_memory ? "asked with --no-memory" : is_memory_found ? "it was not proved" : reason);
@@ -160,11 +160,11 @@ int tfprof_capture_begin(const char *torch_version) {
 }
 
 int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
-  process_identity_set_framework(torch_version);
+  process_identity_set_framework("pytorch", torch_version);
   if (!without_callbacks[0]) go_without_callbacks("it cannot be listened to");
   if (!is_possible || !thread_records_begin(session_wishes.buffer_bytes)) {
-    capture_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on", process_identity_framework(),
-                without_callbacks);
+    capture_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on",
+                process_identity_framework_version(), without_callbacks);
     return 0;
   }
   char text[sizeof ops_part.reason];

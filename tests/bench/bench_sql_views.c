@@ -72,8 +72,10 @@ static void measure_views(sqlite3 *db, double limit) {
     snprintf(padded, sizeof padded, ",%s,", name);
     snprintf(among, sizeof among, ",%s,", only ? only : name);
     if (!strstr(among, padded)) continue;
-    const char *arguments = "";
-    if (strcmp(kind, "function") == 0) arguments = strstr(name, "_steps") ? "('*', 1, 2, '*', 3, 4)" : "('*', '*')";
+    const char *arguments = strcmp(kind, "function") != 0    ? ""
+                            : strstr(name, "_steps")          ? "('*', 1, 2, '*', 3, 4)"
+                            : strcmp(name, "step_range") == 0 ? "('*', 1, 2)"
+                                                              : "('*', '*')";
     snprintf(sql, sizeof sql, "SELECT * FROM %s%s", name, arguments);
     report(db, name, sql, limit);
   }

@@ -13,16 +13,18 @@
 #include <unistd.h>
 
 static uint64_t sampling_seed;
+static const char *framework; /* a constant of the source that knows it */
 static char framework_version[64], job[512], *command, *run_command;
 static _Atomic uint64_t told_rank; /* the rank above, the size of the world below, which is never 0; 0: not told */
 static _Atomic uint64_t found_rank; /* the same of the environment */
 static _Atomic bool is_changed;
 
-void process_identity_set_framework(const char *version) {
+void process_identity_set_framework(const char *name, const char *version) {
+  framework = name;
   snprintf(framework_version, sizeof framework_version, "%s", version);
 }
 
-const char *process_identity_framework(void) { return framework_version; }
+const char *process_identity_framework_version(void) { return framework_version; }
 
 void process_identity_set_rank(int rank, int world_size) {
   if (rank < 0 || world_size < 1) return;
@@ -77,7 +79,7 @@ void process_identity_get(struct process_identity *identity) {
   profile->sampling_seed = sampling_seed;
   profile->command = command;
   profile->run_command = run_command;
-  profile->framework = "pytorch";
+  profile->framework = framework;
   profile->framework_version = framework_version;
   profile->recorder = "tfprof-capture " TFPROF_RELEASE;
   profile->clock_domain = "monotonic";

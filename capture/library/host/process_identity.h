@@ -22,9 +22,9 @@ struct process_identity {
 
 /* Once, while the library is loaded: the command line, and the job, before the program can change the environment. */
 void process_identity_begin(void);
-/* PyTorch's version, which it keeps. */
-void process_identity_set_framework(const char *version);
-const char *process_identity_framework(void);
+/* As profiles.framework has it: "pytorch"; the name must stay, the version is copied. */
+void process_identity_set_framework(const char *name, const char *version);
+const char *process_identity_framework_version(void);
 /* What torch.distributed says. */
 void process_identity_set_rank(int rank, int world_size);
 /* Writes the rank when it has been told: the writer thread must not look into the environment, for the program may be

@@ -508,7 +508,7 @@ static bool ops_source_arm(const struct source_wishes *wishes) {
   callbacks_prepare(wishes->with_shapes, wishes->with_stacks);
   if (!ranges_arm()) {
     capture_say("the ops of PyTorch %s cannot be recorded: it refused the callbacks; the program goes on",
-                process_identity_framework());
+                process_identity_framework_version());
     return false;
   }
   noted_ranges_arm(wishes->with_stacks);
