@@ -170,10 +170,12 @@ enum tfprof_status ops_graph_node(struct ops_graph *graph, uint32_t parent, stri
   }
   if (!counted->node) {
     *counted = counter;
+    counted->node = 1;
     graph->slot_count++;
-    slot = find_op_slot(graph, &key); /* the place of the counter may have been its */
+    slot = find_op_slot(graph, &key); /* the place of the counter, which is taken now, may have been its */
+  } else {
+    counted->node++;
   }
-  counted->node++;
   *slot = key;
   slot->node = graph->count + 1;
   graph->slot_count++;

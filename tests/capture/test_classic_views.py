@@ -269,7 +269,7 @@ def advised_nodes(run, *statements):
     done = subprocess.run([SHELL, run, *statements, "advise -checkers ExpensiveOperationChecker"], capture_output=True,
                           text=True)
     assert done.returncode == 0 and done.stderr == "", (done.stdout, done.stderr)
-    assert "top 1 operation type: aten::" in done.stdout, done.stdout
+    assert "top 1 operation type: " in done.stdout, done.stdout
     return re.findall(r"^top \d graph node: (.*?), cpu: ", done.stdout, re.M)
 
 

@@ -455,6 +455,18 @@ def test_deep_modules(engine):
     assert 900 < longest <= 1001 and count == 5000, (longest, count)
 
 
+def test_names_of_nodes(engine):
+    """Ops of one name with inputs of other shapes are nodes of their own, whose names differ, however many there are.
+    With so many others in front, two of the names are found where their number is counted."""
+    events = [span("cpu_op", "other %d" % i, i, 1) for i in range(28)]
+    events += [span("cpu_op", "op %d" % (i // 2), 10_000 + 100 * i, 50,
+                    **{"Input Dims": [[i % 2 + 5]], "Input type": ["float"]}) for i in range(6000)]
+    connection = opened(engine, events)
+    names = [row[0] for row in connection.values("SELECT name FROM scope_view WHERE max_depth = 10 AND depth = 2")]
+    expected = ["op %d%s" % (i, ending) for i in range(3000) for ending in ("", "_1")]
+    assert sorted(names) == sorted(expected + ["other %d" % i for i in range(28)]), set(names) ^ set(expected)
+
+
 def test_kernels_of_ops(engine):
     """op_kernels, which counts by like_op_id, against the texts put together op by op: launches at the same time and of
     several kernels, copies between them, kernels that start out of order, ops after the last
