@@ -1,6 +1,7 @@
 /* process_counters.c: getrusage and two files of /proc (see process_counters.h). */
 #include "process_counters.h"
 
+#include "cpu_facts.h"
 #include "small_file.h"
 
 #include <stdio.h>
@@ -118,6 +119,7 @@ static bool counters_open(struct recorder *recorder) {
   host_processors_begin(&host, "");
   last_ns = 0;
   last_cpu = 0;
+  recorder->devices.tell_cpu = cpu_facts_tell;
   return row_tables_add(&recorder->tables, &rows, &form);
 }
 

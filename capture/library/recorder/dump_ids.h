@@ -9,6 +9,7 @@ enum dump_table_number {
 };
 
 enum dump_column_number {
+  DUMP_attributes = 3, /* of every table */
 #define COLUMN(table, name, dump_id, type, unit, doc) DUMP_##table##_##name = dump_id,
 #define REFERENCE(table, name, dump_id, target, doc) DUMP_##table##_##name = dump_id,
 #define INTERNAL(table, name, dump_id, type, doc) DUMP_##table##_##name = dump_id,

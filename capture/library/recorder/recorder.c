@@ -31,7 +31,8 @@ bool recorder_open(struct recorder *recorder, const struct capture_source *const
   recorder->writer = recorder->tables.writer = writer;
   bool is_open = clock_map_begin(&recorder->clock) &&
                  row_buffer_begin(&recorder->diagnostics, DUMP_TABLE_diagnostics, diagnostic_columns,
-                                  DIAGNOSTIC_COLUMNS, 64);
+                                  DIAGNOSTIC_COLUMNS, 64) &&
+                 device_rows_open(&recorder->devices, &recorder->tables);
   for EACH_SOURCE(source, sources)
     if (is_open) {
       recorder->opened++;

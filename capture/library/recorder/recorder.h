@@ -7,6 +7,7 @@
 #define TFPROF_CAPTURE_RECORDER_H
 
 #include "clock.h"
+#include "device_rows.h"
 #include "row_tables.h"
 #include "source.h"
 #include "texts.h"
@@ -26,6 +27,7 @@ struct recorder {
   struct clock_map clock;
   struct row_tables tables;
   struct row_buffer diagnostics;
+  struct device_rows devices;
   struct texts texts;
   bool is_urgent; /* what waits is to be written at once */
   bool is_held;   /* what waits for long may wait for longer */

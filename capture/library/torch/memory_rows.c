@@ -2,7 +2,7 @@
 #include "memory_rows.h"
 
 #include "channel/thread_rows.h"
-#include "device_rows.h"
+#include "device_names.h"
 #include "governor/limits.h"
 #include "left_out_memory.h"
 #include "memory_pools.h"
@@ -122,7 +122,7 @@ bool memory_rows_open(struct recorder *recorder) {
   memory_take_over(live);
   for (size_t i = 0; live->pieces && i <= live->mask; i++) live->pieces[i].left_out = 0; /* the parent's numbers */
   return row_tables_add(&recorder->tables, &rows.events, &events_form) &&
-         row_tables_add(&recorder->tables, &rows.totals, &totals_form) && device_rows_open(recorder);
+         row_tables_add(&recorder->tables, &rows.totals, &totals_form);
 }
 
 void memory_rows_close(struct live_memory *live) {
@@ -141,7 +141,7 @@ static int64_t pool_row(struct recorder *recorder, unsigned number) {
   struct memory_pool_rows *its = &rows.pools[number];
   if (its->device) return its->device - 1;
   const struct memory_pool *pool = memory_pool_of_number(number);
-  int64_t device = pool ? device_row(recorder, pool->device) : -1;
+  int64_t device = pool ? device_row_torch(&recorder->devices, pool->device) : -1;
   if (device < 0) return -1;
   its->device = device + 1;
   if (number == POOL_CPU) its->peak = its->live.peak;
