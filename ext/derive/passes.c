@@ -64,6 +64,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_host_steps,
     &derive_device_time_of_ops,
     &derive_tensor_core_time_of_ops,
+    &derive_output_shapes,
     &derive_flops_of_ops,
     &derive_node_steps,
 };

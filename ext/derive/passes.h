@@ -43,6 +43,7 @@ extern const struct derive_pass derive_ops_of_ranges;
 extern const struct derive_pass derive_origin_traces;
 extern const struct derive_pass derive_outermost_ops;
 extern const struct derive_pass derive_outermost_ops_of_activities;
+extern const struct derive_pass derive_output_shapes;
 extern const struct derive_pass derive_queue_events;
 extern const struct derive_pass derive_ranges;
 extern const struct derive_pass derive_short_names_of_activities;

@@ -1,5 +1,5 @@
 """ops.flops of a capture is what torch.utils.flop_counter counts on the same step, op by op, each operation once; and
-what capture keeps of the inputs is what torch.profiler exports as "Concrete Inputs".
+what capture keeps of the inputs is what torch.profiler exports as "Concrete Inputs". So is that of its traces.
 """
 
 import collections
@@ -91,6 +91,49 @@ def check_against_profiler():
     print("%d lists of values: equal to torch.profiler's" % compared)
 
 
+def check_traces():
+    """A trace of torch.profiler's says the same as FlopCounterMode, op type by op type; without the values of inputs,
+    which it wrote from PyTorch 2.1 on only, its forward convolutions still do."""
+    program = (
+        "import json, sys, warnings, torch\n"
+        "sys.path.insert(0, %r)\n"
+        "import flops\n"
+        "from torch.profiler import profile, ProfilerActivity\n"
+        "from torch.utils.flop_counter import FlopCounterMode\n"
+        "warnings.simplefilter('ignore')\n"
+        "flops.fail = lambda words: None\n"
+        "network = flops.Network()\n"
+        "optimizer = torch.optim.SGD(network.parameters(), lr=0.1)\n"
+        "with FlopCounterMode(display=False) as counter:\n"
+        "    flops.step(network, optimizer)\n"
+        "with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:\n"
+        "    flops.step(network, optimizer)\n"
+        "profiler.export_chrome_trace(sys.argv[1])\n"
+        "counted = counter.get_flop_counts()['Global']\n"
+        "print(json.dumps({str(op): number for op, number in counted.items()}))\n" % capturing.PROGRAMS
+    )
+    sql = "SELECT name, sum(flops) AS flops FROM ops WHERE flops IS NOT NULL GROUP BY name"
+    with capturing.Directory() as directory:
+        new, old = os.path.join(directory, "new.json"), os.path.join(directory, "old.json")
+        out = subprocess.run([capturing.PYTHON, "-c", program, new], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             check=True, timeout=capturing.SECONDS).stdout
+        counted = json.loads(out.splitlines()[-1])
+        with open(new) as file:
+            trace = json.load(file)
+        for event in trace["traceEvents"]:
+            event.get("args", {}).pop("Concrete Inputs", None)
+        with open(old, "w") as file:
+            json.dump(trace, file)
+        of_new, of_old = (
+            {row["name"].replace("aten::", "aten."): row["flops"] for row in query(path, sql)} for path in (new, old)
+        )
+        assert of_new == counted, (of_new, counted)
+        assert counted.pop("aten.convolution_backward") and of_old == counted, (of_old, counted)
+        shapes = query(old, "SELECT output_shapes FROM ops WHERE name = 'aten::convolution'")
+        assert len(shapes) == 9 and all(row["output_shapes"] for row in shapes), shapes
+    print("traces: %d op types equal to FlopCounterMode" % len(of_new))
+
+
 def main():
     capturing.need_torch()
     if subprocess.run([capturing.PYTHON, "-c", "import torch.utils.flop_counter"]).returncode:
@@ -101,6 +144,7 @@ def main():
         check_errors(directory)
         check_values(directory)
     check_against_profiler()
+    check_traces()
 
 
 main()

@@ -6,7 +6,9 @@ copies only and so on must give what is there and no error.
 """
 
 import glob
+import gzip
 import json
+import math
 import os
 import random
 import sys
@@ -576,6 +578,30 @@ def test_queues(engine):
     assert min(row[3] for row in found) < 0 < max(row[3] for row in found)
     shown = connection.values("SELECT device_id, thread_id, queue_length FROM queue_length_series")
     assert shown == [(row[0], row[1], row[3]) for row in found]
+
+
+def test_convolutions_of_old_traces(engine):
+    """Where a trace has no strides, what a convolution takes follows from its backward ops, here counted from the
+    file itself: each has the input, the gradient of the output and the weight."""
+    path = os.path.join(SHARED, "traces", "pytorch", "resnet50_num_workers_0.pt.trace.json.gz")
+    if not os.path.exists(path):
+        return
+    with gzip.open(path, "rt") as file:
+        events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
+    shapes = {name: [event["args"]["Input Dims"] for event in events if event["name"] == name]
+              for name in ("aten::cudnn_convolution_backward", "aten::cudnn_convolution_backward_input")}
+    expected = sum(2 * gradient[0] * math.prod(gradient[2:]) * math.prod(weight)
+                   for _, gradient, weight, *_ in shapes["aten::cudnn_convolution_backward"])
+    of_inputs = sum(2 * gradient[0] * math.prod(gradient[2:]) * math.prod(weight)
+                    for _, gradient, weight, *_ in shapes["aten::cudnn_convolution_backward_input"])
+    connection = engine()
+    connection.values(f"SELECT tfprof_open('{path}')")
+    rows = connection.values("SELECT name, count(flops), sum(flops) FROM ops WHERE name LIKE '%conv%' GROUP BY 1 "
+                             "HAVING count(flops) ORDER BY 1")
+    assert rows == [("aten::convolution", 318, expected), ("aten::cudnn_convolution_backward_input", 312, of_inputs),
+                    ("aten::cudnn_convolution_backward_weight", 318, expected)], rows
+    rows = connection.values("SELECT output_shapes FROM ops WHERE name = 'aten::conv2d' ORDER BY start_ns LIMIT 2")
+    assert rows == [("[[32,64,112,112]]",), ("[[32,64,56,56]]",)], rows
 
 
 def test_window(engine):

@@ -196,6 +196,23 @@ static void test_convolutions(void) {
   refuse("aten::convolution", shapes, NULL, "[0,0,0,[0,0],[0,0],[1,1],false]", FLOPS_UNKNOWN);
   refuse("aten::convolution", "[[2,8,1,1],[16,8,3,3]]", NULL, "[0,0,0,[1,1],[0,0],[1,1],false]", FLOPS_UNKNOWN);
   refuse("aten::convolution_backward", gradients, NULL, NULL, FLOPS_UNKNOWN);
+  /* without values, by the size of the output; it may be transposed or not only where its channels fit both */
+  expect("aten::convolution", shapes, "[2,16,4,4]", NULL, forward);
+  expect("aten::_convolution", "[[2,16,4,4],[16,3,3,3]]", "[[2,6,10,10]]", NULL, 2 * 2 * 16 * 3 * 9 * 16);
+  expect("aten::convolution", "[[1,4,8,8],[4,4,3,3]]", "[1,4,4,4]", NULL, 2 * 4 * 4 * 9 * 16);
+  refuse("aten::convolution", "[[1,4,4,4],[4,4,3,3]]", "[1,4,8,8]", NULL, FLOPS_UNKNOWN);
+  refuse("aten::convolution", shapes, "[2,15,4,4]", NULL, FLOPS_UNKNOWN);
+  refuse("aten::convolution", "[[2,8,9,9],[16,0,3,3]]", "[2,16,4,4]", NULL, FLOPS_UNKNOWN);
+  expect("aten::cudnn_convolution_backward_input", "[[],[2,16,4,4],[16,2,3,3]]", NULL, NULL, forward);
+  expect("aten::cudnn_convolution_backward_weight", "[[],[2,16,4,4],[2,8,9,9]]", "[[16,2,3,3]]", NULL,
+         2 * 2 * 16 * 8 * 9 * 16);
+  expect("aten::miopen_convolution_backward_input", "[[],[2,16,4,4],[16,2,3,3]]", NULL, NULL, forward);
+  expect("aten::miopen_convolution_backward_weight", "[[],[2,16,4,4],[2,8,9,9]]", "[[16,2,3,3]]", NULL,
+         2 * 2 * 16 * 8 * 9 * 16);
+  expect("aten::mkldnn_convolution_backward_input", "[[],[2,16,4,4],[16,2,3,3]]", NULL, NULL, forward);
+  expect("aten::mkldnn_convolution_backward_weights", "[[],[2,16,4,4],[2,8,9,9]]", "[16,2,3,3]", NULL,
+         2 * 2 * 16 * 8 * 9 * 16);
+  refuse("aten::mkldnn_convolution_backward_weights", "[[],[2,16,4,4],[2,8,9,9]]", NULL, NULL, FLOPS_UNKNOWN);
 }
 
 static void test_attention(void) {
@@ -250,11 +267,10 @@ static void test_images(void) {
   expect("DepthwiseConv2dNative", "[[2,9,9,3],[3,3,3,2]]", NULL, same, 2 * (2 * 5 * 5 * 6) * 9);
   expect("Conv3D", "[[1,4,4,4,2],[2,2,2,2,3]]", NULL, "{\"strides\":[1,1,1,1,1],\"padding\":\"VALID\"}",
          2 * (27 * 3) * 8 * 2);
-  expect("Dilation2D", "[[1,5,5,3],[3,3,3]]", NULL,
-         "{\"strides\":[1,1,1,1],\"rates\":[1,1,1,1],\"padding\":\"VALID\"}", 2 * (9 * 3) * 9);
+  expect("Dilation2D", "[[1,5,5,3],[3,3,3]]", NULL, "{\"strides\":[1,1,1,1],\"rates\":[1,1,1,1],\"padding\":\"VALID\"}",
+         2 * (9 * 3) * 9);
   expect("Conv2DBackpropInput", "[[4],[3,3,3,6],[2,5,5,6]]", "[2,9,9,3]", same, 2 * (2 * 81 * 3) * (27 * 6) / (3 * 4));
-  expect("Conv2DBackpropFilter", "[[2,9,9,3],[4],[2,5,5,6]]", "[3,3,3,6]", same,
-         2 * (2 * 81 * 3) * (27 * 6) / (3 * 4));
+  expect("Conv2DBackpropFilter", "[[2,9,9,3],[4],[2,5,5,6]]", "[3,3,3,6]", same, 2 * (2 * 81 * 3) * (27 * 6) / (3 * 4));
   const char *pool = "{\"ksize\":[1,2,2,1],\"strides\":[1,2,2,1],\"padding\":\"VALID\"}";
   expect("AvgPool", "[[2,8,8,3]]", NULL, pool, 4 * (2 * 16 * 3));
   expect("MaxPool", "[[2,8,8,3]]", "2x4x4x3", pool, 4 * (2 * 16 * 3));

@@ -348,6 +348,22 @@ static int flag_at(const struct flops_call *call, unsigned place) {
   return value.numbers[0] != 0;
 }
 
+/* Which of the two a convolution is by its channels: 0, 1 (transposed), -1: it may be both, or is neither. Where both
+** fit, only one that is not transposed makes an image smaller, unless it is padded by more than its window; and where
+** input and output are of one size both take as much. */
+static int transposed_by_sizes(const struct flops_shape *input, const struct flops_shape *weight,
+                               const struct flops_shape *output) {
+  if (!output->is_known || input->count != output->count || weight->count != input->count) return -1;
+  int64_t in = input->sizes[1], out = output->sizes[1], first = weight->sizes[0], second = weight->sizes[1];
+  if (in < 1 || out < 1 || first < 1 || second < 1 || input->sizes[0] != output->sizes[0]) return -1;
+  bool is_plain = out == first && in % second == 0 && first % (in / second) == 0;
+  bool is_transposed = in == first && out % second == 0 && first % (out / second) == 0;
+  bool is_larger = false;
+  for (uint32_t i = 2; i < input->count; i++) is_larger |= output->sizes[i] > input->sizes[i];
+  if (is_plain && is_transposed) return is_larger ? -1 : 0;
+  return is_plain ? 0 : is_transposed ? 1 : -1;
+}
+
 static enum flops_status count_convolution(const struct flops_call *call, int64_t places, int64_t *flops) {
   struct flops_value stride, padding, dilation;
   const struct flops_shape *input = tensor(call, 0, 1), *weight = tensor(call, 1, 3);
@@ -358,6 +374,8 @@ static enum flops_status count_convolution(const struct flops_call *call, int64_
   times_elements(&product, weight);
   if (before == 2) times(&product, input->sizes[0]);
   int is_transposed = flag_at(call, places >> 24 & 255);
+  if (is_transposed < 0 && call->output.count == 1)
+    is_transposed = transposed_by_sizes(input, weight, &call->output.shapes[0]);
   if (is_transposed < 0) return FLOPS_UNKNOWN;
   if (is_transposed) {
     times_sizes(&product, input, before, input->count);
@@ -408,6 +426,34 @@ static enum flops_status count_convolution_backward(const struct flops_call *cal
     status = add_to(flops, status, one);
   }
   return status;
+}
+
+/* The gradient of the weight alone, as a separate op: sizes of the weight's list, gradient of the output, input. */
+static enum flops_status count_weight_gradient(const struct flops_call *call, int64_t number, int64_t *flops) {
+  (void)number;
+  const struct flops_shape *gradient = tensor(call, 1, 3), *input = tensor(call, 2, 3);
+  const struct flops_shape *weight = call->output.count == 1 ? &call->output.shapes[0] : NULL;
+  if (!gradient || !input || !weight || weight->count != gradient->count || input->count != gradient->count)
+    return FLOPS_UNKNOWN;
+  struct product product = product_from(1);
+  times(&product, 2);
+  times_elements(&product, gradient);
+  times(&product, input->sizes[1]);
+  times_sizes(&product, weight, 2, weight->count);
+  return flops_of_product(&product, flops);
+}
+
+/* The gradient of the input alone: sizes of the input's list, gradient of the output, weight. */
+static enum flops_status count_input_gradient(const struct flops_call *call, int64_t number, int64_t *flops) {
+  (void)number;
+  const struct flops_shape *gradient = tensor(call, 1, 3), *weight = tensor(call, 2, 3);
+  if (!gradient || !weight || weight->count != gradient->count) return FLOPS_UNKNOWN;
+  struct product product = product_from(1);
+  times(&product, 2);
+  times(&product, gradient->sizes[0]);
+  times_sizes(&product, gradient, 2, gradient->count);
+  times_elements(&product, weight);
+  return flops_of_product(&product, flops);
 }
 
 /* ---- Attention and recurrent layers. */
@@ -510,8 +556,7 @@ static int64_t image_windows(const struct flops_call *call, int64_t in, int64_t 
   int64_t stride = image_number(call, stride_name, dimensions, dimension),
           dilation = image_number(call, dilation_name, dimensions, dimension);
   if (stride < 1 || dilation < 1 || !flops_named(call, "padding", &padding)) return -1;
-  if (padding.text.length == 4 && !memcmp(padding.text.bytes, "SAME", 4))
-    return in < 1 ? in : (in - 1) / stride + 1;
+  if (padding.text.length == 4 && !memcmp(padding.text.bytes, "SAME", 4)) return in < 1 ? in : (in - 1) / stride + 1;
   if (padding.text.length != 5 || memcmp(padding.text.bytes, "VALID", 5)) return -1;
   return window_count(in, kernel, stride, 0, dilation);
 }
@@ -692,19 +737,38 @@ const struct flops_formula *flops_find(const char *op_type, size_t length) {
   return row ? &row->formula : NULL;
 }
 
+bool flops_is_convolution(struct flops_text op_type) {
+  bool is_foreach;
+  const struct table_row *row = op_type.bytes ? find_row(op_type.bytes, op_type.length, &is_foreach) : NULL;
+  return row && row->count == count_convolution;
+}
+
 struct flops_call *flops_call_create(void) { return calloc(1, sizeof(struct flops_call)); }
 
 void flops_call_free(struct flops_call *call) { free(call); }
 
-enum flops_status flops_count(struct flops_call *call, struct flops_text op_type, struct flops_text input_shapes,
-                              struct flops_text output_shape, struct flops_text attributes, int64_t *flops) {
+static bool read_shapes(struct flops_call *call, struct flops_text input_shapes, struct flops_text output_shape) {
   call->shape_count = call->size_count = call->input_count = call->output.count = 0;
   call->has_overflow = false;
+  return flops_read_inputs(call, input_shapes) && flops_read_output(call, output_shape);
+}
+
+bool flops_is_convolved(struct flops_call *call, struct flops_text input_shapes, struct flops_text output_shape) {
+  if (!read_shapes(call, input_shapes, output_shape) || call->output.count != 1 || call->has_overflow) return false;
+  const struct flops_shape *input = tensor(call, 0, 3), *weight = tensor(call, 1, 3), *output = call->output.shapes;
+  if (!input || !weight || !output->is_known || input->count != output->count || weight->count != input->count)
+    return false;
+  return input->sizes[0] == output->sizes[0] &&
+         (output->sizes[1] == weight->sizes[0] || input->sizes[1] == weight->sizes[0]);
+}
+
+enum flops_status flops_count(struct flops_call *call, struct flops_text op_type, struct flops_text input_shapes,
+                              struct flops_text output_shape, struct flops_text attributes, int64_t *flops) {
   call->attributes = attributes;
   *flops = 0;
   const struct table_row *row = op_type.bytes ? find_row(op_type.bytes, op_type.length, &call->is_foreach) : NULL;
   if (!row) return FLOPS_NO_FORMULA;
-  if (!flops_read_inputs(call, input_shapes) || !flops_read_output(call, output_shape)) return FLOPS_UNKNOWN;
+  if (!read_shapes(call, input_shapes, output_shape)) return FLOPS_UNKNOWN;
   int64_t counted = 0;
   enum flops_status status = call->has_overflow ? FLOPS_OVERFLOW : row->count(call, row->number, &counted);
   if (status == FLOPS_KNOWN) *flops = counted;

@@ -49,10 +49,18 @@ struct flops_text {
   size_t length;
 };
 
+/* The text of an element of a JSON list. false: there is none at that position. */
+bool flops_element(struct flops_text list, unsigned position, struct flops_text *element);
+
 /* Memory for one call at a time, some 80 kB; NULL: none left. */
 struct flops_call *flops_call_create(void);
 void flops_call_free(struct flops_call *call);
 enum flops_status flops_count(struct flops_call *call, struct flops_text op_type, struct flops_text input_shapes,
                               struct flops_text output_shape, struct flops_text attributes, int64_t *flops);
+
+/* Whether the op type is a convolution of PyTorch, forward. */
+bool flops_is_convolution(struct flops_text op_type);
+/* Whether one with inputs of these shapes can have an output of this one. */
+bool flops_is_convolved(struct flops_call *call, struct flops_text input_shapes, struct flops_text output_shape);
 
 #endif

@@ -127,8 +127,7 @@ bool flops_read_inputs(struct flops_call *call, struct flops_text text) {
   if (!take_character(&cursor, '[')) return false;
   if (take_character(&cursor, ']')) return !peek(&cursor);
   do {
-    if (call->input_count == FLOPS_INPUTS || !read_input(call, &cursor, &call->inputs[call->input_count]))
-      return false;
+    if (call->input_count == FLOPS_INPUTS || !read_input(call, &cursor, &call->inputs[call->input_count])) return false;
     call->input_count++;
   } while (take_character(&cursor, ','));
   return take_character(&cursor, ']') && !peek(&cursor);
@@ -189,15 +188,19 @@ static bool read_value(struct flops_text element, struct flops_value *value) {
   return element.length > 0;
 }
 
-bool flops_placed(const struct flops_call *call, unsigned position, struct flops_value *value) {
-  struct cursor cursor = cursor_of(call->attributes);
+bool flops_element(struct flops_text list, unsigned position, struct flops_text *element) {
+  struct cursor cursor = cursor_of(list);
   if (!take_character(&cursor, '[')) return false;
   for (unsigned at = 0;; at++) {
-    struct flops_text element;
-    if (!take_element(&cursor, &element)) return false;
-    if (at == position) return read_value(element, value);
+    if (!take_element(&cursor, element)) return false;
+    if (at == position) return true;
     if (!take_character(&cursor, ',')) return false;
   }
+}
+
+bool flops_placed(const struct flops_call *call, unsigned position, struct flops_value *value) {
+  struct flops_text element;
+  return flops_element(call->attributes, position, &element) && read_value(element, value);
 }
 
 bool flops_named(const struct flops_call *call, const char *name, struct flops_value *value) {
