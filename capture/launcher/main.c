@@ -4,7 +4,7 @@
 **
 ** It makes the run directory, tells the injected side through the environment what to do, runs the program, and says on
 ** stderr what was recorded.  Nothing of the program is changed: the recorder comes in through Python's own start-up
-** hook.
+** hook, and where CUDA's driver looks for a library of tools.
 **
 ** The environment that the program and its children get, on top of ours:
 **
@@ -12,6 +12,8 @@
 **   TFPROF_LIBRARY        absolute path of libtfprof_capture.so
 **   TFPROF_COMMAND        the program's command line as one would type it, which is that of the run
 **   PYTHONPATH            the hooks' directory, then what it was before
+**   CUDA_INJECTION64_PATH the same library, which CUDA's driver loads when a program initialises it; where the user has
+**                         set it, it stays
 **   LD_PRELOAD            libtfprof_preload.so, then what it was before: for a Python with -I, -E or -S
 **   and the variables of the options (options.c)
 **
@@ -109,6 +111,16 @@ static bool set_preload(const struct installation *parts) {
   return is_set;
 }
 
+/* What the user has set stays: another tool, which would not work any more. */
+static bool set_injection(const char *variable, const char *what, const char *library, bool is_quiet) {
+  const char *former = getenv(variable);
+  if (!former || !*former || strcmp(former, library) == 0) return setenv(variable, library, 1) == 0;
+  if (!is_quiet)
+    fprintf(stderr, "tfprof-capture: %s is %s and stays so: %s will not be recorded; unset it to have that\n", variable,
+            former, what);
+  return true;
+}
+
 /* False: short of memory, or a path that PYTHONPATH cannot hold. */
 static bool set_environment(const struct capture_options *options, const struct installation *parts,
                             const struct program *program, const char *run_directory) {
@@ -125,7 +137,9 @@ static bool set_environment(const struct capture_options *options, const struct 
   bool is_set = asprintf(&path, former && *former ? "%s:%s" : "%s", parts->hooks, former) >= 0 && command &&
                 setenv("PYTHONPATH", path, 1) == 0 && setenv("TFPROF_COMMAND", command, 1) == 0 &&
                 setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&
-                setenv("TFPROF_LIBRARY", parts->library, 1) == 0 && options_export(options);
+                setenv("TFPROF_LIBRARY", parts->library, 1) == 0 && options_export(options) &&
+                set_injection("CUDA_INJECTION64_PATH", "what the GPU does", parts->library,
+                              options_is_on(options, OPTION_QUIET));
   if (is_set && (program->isolation || options_is_on(options, OPTION_PRELOAD))) is_set = set_preload(parts);
   if (!is_set) fputs("tfprof-capture: not enough memory\n", stderr);
   free(path);

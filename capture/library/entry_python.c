@@ -1,10 +1,8 @@
 /* entry_python.c: what the Python hooks call: goes on to the session and to the sources, and says what was proved of
 ** PyTorch and Python as parts (recorder/parts.h).
 */
-#include "channel/channel_reader.h"
 #include "channel/thread_names.h"
 #include "governor/sampling.h"
-#include "host/process_counters.h"
 #include "host/process_identity.h"
 #include "python/guarded_read.h"
 #include "python/python_api.h"
@@ -154,15 +152,14 @@ int tfprof_capture_begin(const char *torch_version) {
   part_set(&ops_part, torch_layout.has_details && has_lock ? PART_OK : PART_DEGRADED, reason);
   if (session_wishes.sampling.mode == OPS_NONE) part_set(&ops_part, PART_OFF, "asked with --ops=none");
   part_set(&steps_part, PART_OK, "");
-  part_set(&counters_part, PART_OK, "");
-  part_set(&clock_part, PART_OK, clock_source());
   return 1;
 }
 
 int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
   process_identity_set_framework("pytorch", torch_version);
   if (!without_callbacks[0]) go_without_callbacks("it cannot be listened to");
-  if (!is_possible || !thread_records_begin(session_wishes.buffer_bytes)) {
+  bool is_late = atomic_load(&gate_state) != GATE_NONE; /* times of another clock are in the file already */
+  if (!is_possible || is_late || !thread_records_begin(session_wishes.buffer_bytes)) {
     capture_say("the ops of PyTorch %s cannot be recorded: %s; the program goes on",
                 process_identity_framework_version(), without_callbacks);
     return 0;
@@ -176,9 +173,7 @@ int tfprof_capture_begin_windows(const char *torch_version, int is_possible) {
   part_set(&modules_part, PART_OFF, missing);
   part_set(&memory_part, PART_OFF, missing);
   part_set(&steps_part, PART_OK, "");
-  part_set(&counters_part, PART_OK, "");
   clock_is_counter = false; /* the profiler's times are nanoseconds */
-  part_set(&clock_part, PART_OK, "clock_gettime");
   return 1;
 }
 
@@ -315,7 +310,7 @@ void tfprof_capture_tell_source(const char *name, const char *text, int cell) {
 }
 
 int tfprof_capture_calibrate(int is_on) {
-  if (without_callbacks[0] || atomic_load(&gate_state) != GATE_NONE) return 0;
+  if (without_callbacks[0] || session_is_armed()) return 0;
   callbacks_prepare(session_wishes.of_sources.with_shapes, false);
   if (is_on) return ops_arm_empty();
   ops_disarm_empty();

@@ -9,6 +9,8 @@
 #include "recorder/parts.h"
 #include "recorder/recording.h"
 
+#include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,31 +20,51 @@ enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000 };
 
 struct session_wishes session_wishes = {.of_sources.has_callbacks = true};
 static char directory[4096];
-static bool is_armed;
+static bool is_loaded, has_begun; /* has_begun: nothing that begins is half done */
+
+/* Of whoever loads, begins or arms. */
+static pthread_mutex_t session_lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct fork_lock session_locks[] = {{.lock = &session_lock}, {0}};
 
 /* ---- All sources. */
 
+enum { SOURCES_MAXIMUM = 32 };
+/* Those that need no framework. */
+static const struct capture_source *standing_sources[SOURCES_MAXIMUM + 1];
+static const struct capture_source *const no_sources[] = {NULL};
+/* Those that have begun: none, those that need no framework, all. */
+static const struct capture_source *const *_Atomic begun = no_sources;
+
+static void list_sources(void) {
+  size_t count = 0;
+  for EACH_SOURCE(source, capture_sources) {
+    assert(count < SOURCES_MAXIMUM);
+    if (!source->needs_framework) standing_sources[count++] = source;
+  }
+}
+
 static void enter_thread(struct capture_thread *thread) {
-  for EACH_SOURCE(source, capture_sources)
+  for EACH_SOURCE(source, begun)
     if (source->enter_thread) source->enter_thread(thread);
 }
 
-static bool arm_sources(void) {
+static bool arm_sources(bool need_framework) {
   bool are_armed = true;
-  for EACH_SOURCE(source, capture_sources)
-    if (source->arm) are_armed &= source->arm(&session_wishes.of_sources);
+  for EACH_SOURCE(source, begun)
+    if (source->arm && source->needs_framework == need_framework) are_armed &= source->arm(&session_wishes.of_sources);
   return are_armed;
 }
 
 static void disarm_sources(void) {
+  const struct capture_source *const *list = begun;
   size_t count = 0;
-  while (capture_sources[count]) count++;
+  while (list[count]) count++;
   while (count--)
-    if (capture_sources[count]->disarm) capture_sources[count]->disarm();
+    if (list[count]->disarm) list[count]->disarm();
 }
 
 static void stop_sources(void) {
-  for EACH_SOURCE(source, capture_sources)
+  for EACH_SOURCE(source, begun)
     if (source->stop) source->stop();
 }
 
@@ -57,7 +79,7 @@ static void after_fork_in_child(bool is_whole) {
   bool has_recorded = seen != GATE_NONE && seen != GATE_INHERITED;
   recording_after_fork_in_child(is_whole && seen == GATE_RECORDING);
   if (!has_recorded && is_whole) return;
-  const char *why = is_armed ? NULL : "it was forked while the recording of its parent began";
+  const char *why = has_begun ? NULL : "it was forked while the recording of its parent began";
   for EACH_SOURCE(source, capture_sources) {
     const char *its_reason = source->reset ? source->reset(is_whole) : NULL;
     if (!why) why = its_reason;
@@ -70,7 +92,7 @@ static void after_fork_in_child(bool is_whole) {
     atomic_store(&gate_state, GATE_UNRECORDED);
     return;
   }
-  if (session_wishes.of_sources.has_callbacks) sampling_after_fork_in_child();
+  sampling_after_fork_in_child();
   atomic_store(&gate_state, GATE_INHERITED);
 }
 
@@ -106,7 +128,10 @@ static bool start_recording(void) {
   struct process_identity identity;
   struct tfprof_error error;
   process_identity_get(&identity);
-  if (recording_begin(directory, &identity.profile, capture_sources, &error) == TFPROF_OK) return true;
+  if (recording_begin(directory, &identity.profile, capture_sources, &error) == TFPROF_OK) {
+    recording_tell_parts(begun); /* of a forked child, whose sources have begun */
+    return true;
+  }
   char text[2200];
   error_text(&error, text, sizeof text);
   capture_say(
@@ -117,7 +142,7 @@ static bool start_recording(void) {
 
 __attribute__((constructor)) static void library_loaded(void) { clock_begin(); }
 
-bool session_load(void) {
+static bool load(void) {
   const char *path = getenv("TFPROF_RUN_DIRECTORY"), *mode = getenv("TFPROF_PYTHON_MODE"),
              *buffer = getenv("TFPROF_BUFFER_SIZE");
   if (!path || path[0] != '/' || strlen(path) >= sizeof directory) return false;
@@ -128,6 +153,8 @@ bool session_load(void) {
   session_wishes.with_memory = is_set("TFPROF_MEMORY", true);
   session_wishes.buffer_bytes =
       buffer && *buffer ? strtoull(buffer, NULL, 10) : (uint64_t)CHUNK_COUNT * CHUNK_SIZE;
+  list_sources();
+  forks_add(session_locks);
   for EACH_SOURCE(source, capture_sources)
     if (source->locks) forks_add(source->locks);
   if (!forks_watch((struct fork_watch){recording_before_fork, recording_after_fork_in_parent, after_fork_in_child}))
@@ -139,18 +166,75 @@ bool session_load(void) {
   return true;
 }
 
-bool session_arm(void) {
-  if (!gate_move(GATE_NONE, GATE_STARTING)) return false;
+bool session_load(void) {
+  pthread_mutex_lock(&session_lock);
+  if (!is_loaded) is_loaded = load();
+  bool is_done = is_loaded;
+  pthread_mutex_unlock(&session_lock);
+  return is_done;
+}
+
+/* Under the lock. */
+static bool begin_recording(void) {
+  if (!is_loaded || !gate_move(GATE_NONE, GATE_STARTING)) return is_loaded && gate_may_record();
+  has_begun = false;
+  if (!thread_records_begin(session_wishes.buffer_bytes)) {
+    capture_say("nothing is recorded: out of memory or file descriptors; the program goes on");
+    atomic_store(&gate_state, GATE_ENDED);
+    return false;
+  }
   if (!start_recording()) {
     atomic_store(&gate_state, GATE_ENDED);
     return false;
   }
+  begun = standing_sources;
   atomic_store(&gate_state, GATE_RECORDING);
-  is_armed = arm_sources();
-  if (!is_armed) session_finish();
-  else if (session_wishes.of_sources.has_callbacks)
-    sampling_begin(&session_wishes.sampling, capture_sources);
+  arm_sources(false);
+  has_begun = true;
+  return true;
+}
+
+bool session_begin(void) {
+  pthread_mutex_lock(&session_lock);
+  bool is_new = atomic_load(&gate_state) == GATE_NONE, is_going_on = begin_recording();
+  if (is_new && is_going_on) {
+    recording_tell_parts(standing_sources);
+    sampling_begin(&session_wishes.sampling, standing_sources);
+  }
+  pthread_mutex_unlock(&session_lock);
+  return is_going_on;
+}
+
+/* Under the lock. */
+static bool arm_framework(void) {
+  if (session_is_armed()) return false;
+  bool is_new = atomic_load(&gate_state) == GATE_NONE;
+  if (!begin_recording()) return false;
+  has_begun = false;
+  begun = capture_sources;
+  bool is_armed = arm_sources(true);
+  has_begun = is_armed || !is_new;
+  recording_tell_parts(capture_sources);
+  if (!has_begun) session_finish();
+  if (!is_armed) return false;
+  /* This thread may have recorded before; others find out by themselves. */
+  if (capture_current_thread) enter_thread(capture_current_thread);
+  if (session_wishes.of_sources.has_callbacks) sampling_begin(&session_wishes.sampling, capture_sources);
+  return true;
+}
+
+bool session_arm(void) {
+  pthread_mutex_lock(&session_lock);
+  bool is_armed = arm_framework();
+  pthread_mutex_unlock(&session_lock);
   return is_armed;
+}
+
+bool session_is_armed(void) { return begun == capture_sources; }
+
+void session_driver_found(void) {
+  for EACH_SOURCE(source, begun)
+    if (source->driver_found) source->driver_found();
 }
 
 /* ---- While it lasts, and the end. */
@@ -165,7 +249,7 @@ bool session_pause(bool is_paused) {
     disarm_sources();
     return true;
   }
-  bool are_armed = arm_sources(); /* before ops are recorded again */
+  bool are_armed = arm_sources(false) & arm_sources(true); /* before ops are recorded again */
   sampling_pause(false);
   return are_armed;
 }

@@ -1,8 +1,11 @@
 /* session.h: the life of a recording in one process.
 **
-** load: what was asked for is read, forks are watched.  arm: the file is created, the writer thread starts, the sources
-** (sources.c) begin.  A forked child inherits all of it but the file and the thread (gate.h).  finish: everything is
-** written, the file closed in order.  Nothing here ever ends the program; what cannot be done is said (parts.h).
+** load: what was asked for is read, forks are watched.  begin: the file is created, the writer thread starts, and the
+** sources (sources.c) begin that need no framework.  arm: those that do begin, too.  Each happens once, whoever asks
+** for it first: the Python hooks (entry_python.c), or CUDA's driver (entry_injection.c), which may come long before
+** PyTorch, after it, or alone.  A forked child inherits all of it but the file and the thread (gate.h).  finish:
+** everything is written, the file closed in order.  Nothing here ever ends the program; what cannot be done is said
+** (parts.h).
 */
 #ifndef TFPROF_CAPTURE_SESSION_H
 #define TFPROF_CAPTURE_SESSION_H
@@ -19,10 +22,15 @@ struct session_wishes {
 };
 extern struct session_wishes session_wishes;
 
-/* false: the library was not loaded by the hooks of tfprof-capture. */
+/* false: the program was not started by tfprof-capture. */
 bool session_load(void);
-/* false: it cannot begin, or has, and it has been said. */
+/* What needs no framework is recorded from now on, or is already. false: it cannot be, or has ended. */
+bool session_begin(void);
+/* The framework is there, and its sources know it. false: it cannot begin, or has, and it has been said. */
 bool session_arm(void);
+bool session_is_armed(void);
+/* The sources are told that the CUDA driver is there. */
+void session_driver_found(void);
 /* On one thread: nothing of ours is called by the program, and is again. */
 bool session_pause(bool is_paused);
 void session_flush(void);

@@ -4,6 +4,7 @@
 #include "fake_torch.h"
 
 #include "python/python_frames.h"
+#include "recorder/parts.h"
 #include "recorder/recording.h"
 #include "torch/memory_callbacks.h"
 #include "torch/op_callbacks.h"
@@ -207,8 +208,8 @@ int main(void) {
   check(memory_prove((uintptr_t)piece, 64, reason, sizeof reason), "%s", reason);
 
   void *kept = memory_allocate(KEPT_BEFORE);
+  part_set(&memory_part, PART_OK, "");
   check(tfprof_capture_arm(), "the library does not arm");
-  memory_arm(false);
   run_threads(run_thread);
   ops_disarm();
   run_threads(run_exchange);

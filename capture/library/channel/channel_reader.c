@@ -2,6 +2,7 @@
 #include "channel_reader.h"
 
 #include "recorder/clock.h"
+#include "recorder/parts.h"
 #include "recorder/recorder.h"
 #include "thread_rows.h"
 
@@ -220,6 +221,14 @@ static uint64_t channels_drain(struct recorder *recorder, uint64_t limit) {
 
 /* ---- The source. */
 
+static struct capture_part clock_part = {.name = "clock"};
+
+static bool channels_arm(const struct source_wishes *wishes) {
+  (void)wishes;
+  part_set(&clock_part, PART_OK, clock_is_counter ? clock_source() : "clock_gettime");
+  return true;
+}
+
 static bool channels_open(struct recorder *recorder) {
   memset(takers, 0, sizeof takers);
   memset(readers, 0, sizeof readers);
@@ -263,11 +272,10 @@ static const char * channels_reset(bool is_whole) {
   return NULL;
 }
 
-struct capture_part clock_part = {.name = "clock"};
-
 const struct capture_source channels_source = {
     .name = "channels",
     .parts = (struct capture_part *const[]){&clock_part, NULL},
+    .arm = channels_arm,
     .reset = channels_reset,
     .open = channels_open,
     .drain = channels_drain,

@@ -23,6 +23,5 @@ uint64_t late_items_lost(void);
 
 /* Threads of the program, their names and their rows. */
 extern const struct capture_source channels_source;
-extern struct capture_part clock_part;
 
 #endif

@@ -112,6 +112,8 @@ struct capture_thread *thread_enter(void) {
   return thread;
 }
 
+void thread_enter_again(struct capture_thread *thread) { tell_entry(thread); }
+
 bool thread_has_open_ops(struct capture_thread *thread) {
   for (uint32_t i = 0; i < atomic_load(&thread->depth); i++)
     if (!atomic_load_explicit(&thread->open[i].is_done, memory_order_acquire)) return true;

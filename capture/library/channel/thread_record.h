@@ -207,7 +207,7 @@ struct capture_thread {
   _Atomic uint32_t is_shared; /* another thread has ended a range of it */
   _Atomic uint64_t cut;      /* lists of inputs that exceed SCRATCH_SIZE, stacks deeper than STACK_MAXIMUM */
   uint32_t tid;
-  uint64_t logical_thread; /* RecordFunction's number of the thread */
+  uint64_t logical_thread; /* RecordFunction's number of the thread; 0: it has run no op */
   _Atomic(const void *) python_state; /* PyThreadState; NULL: it is none of Python's, or has only begun to record */
   char name[16];                         /* the system's, when it was first seen */
   char python_name[THREAD_NAME_MAXIMUM]; /* that of threading.Thread; empty: it is no such thread */
@@ -262,6 +262,8 @@ uint64_t threads_refused(void);
 
 /* Makes the calling thread known; NULL when it cannot be recorded, or nothing is recorded now (gate.h). */
 struct capture_thread *thread_enter(void);
+/* It was entered before all who are told of it had begun. */
+void thread_enter_again(struct capture_thread *thread);
 /* Who is told of each thread that is entered, on that thread, and fills what is known of it besides. */
 void thread_tell_entry(void (*entered)(struct capture_thread *thread));
 /* A structure for ops that another part tells of a thread, with PyTorch's number of it; the caller writes for it. */

@@ -45,8 +45,8 @@ int64_t thread_row_add(struct recorder *recorder, const struct capture_thread *t
   row_set(&rows, row, THREAD_KIND, kind);
   row_set(&rows, row, THREAD_PID, pid);
   row_set(&rows, row, THREAD_TID, thread->tid);
-  row_set(&rows, row, THREAD_LOGICAL, (int64_t)thread->logical_thread);
   int64_t number = (int64_t)(rows.first_row + row);
+  row_set(&rows, row, THREAD_LOGICAL, thread_row_logical(number));
   thread_row_plus_one[thread->number - 1] = number + 1;
   return number;
 }

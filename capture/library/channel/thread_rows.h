@@ -20,6 +20,8 @@ static inline int64_t thread_row(struct recorder *recorder, const struct capture
   int64_t row = thread_row_known(thread);
   return __builtin_expect(row >= 0, 1) ? row : thread_row_add(recorder, thread);
 }
+/* threads.logical_thread of a row: PyTorch's own number may become known only after the row was written. */
+static inline int64_t thread_row_logical(int64_t row) { return row + 1; }
 /* Another thread will have the structure. */
 void thread_row_forget(const struct capture_thread *thread);
 

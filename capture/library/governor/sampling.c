@@ -201,15 +201,20 @@ static void reset(void) {
   step_marks_begin(&sampling.marks);
   atomic_store(&step_thread, 0);
   sampling_note_writer(0, 0);
-  atomic_store(&events_added, 0);
-  atomic_store(&events_taken, 0);
   told_interval = UINT32_MAX;
   told_op_ns = 0;
   follow(clock_ticks());
 }
 
+/* While there is no writer thread that takes them. */
+static void forget_events(void) {
+  atomic_store(&events_added, 0);
+  atomic_store(&events_taken, 0);
+}
+
 void sampling_begin(const struct sampling_options *options, const struct capture_source *const *its_sources) {
   pthread_mutex_lock(&sampling_lock);
+  if (!sampling.is_active) forget_events();
   sources = its_sources;
   sampling.options = *options;
   atomic_store_explicit(&limit_bytes, options->max_bytes, memory_order_relaxed);
@@ -219,7 +224,9 @@ void sampling_begin(const struct sampling_options *options, const struct capture
 }
 
 void sampling_after_fork_in_child(void) {
+  if (!sampling.is_active) return;
   sampling_agreement_after_fork_in_child();
+  forget_events();
   reset();
 }
 

@@ -15,7 +15,8 @@
 
 #include <pthread.h>
 
-/* Of these sources set_detail is called under the lock, at the end of a step, and cost. */
+/* Of these sources set_detail is called under the lock, at the end of a step, and cost. Once more when more of them
+** have begun: steps are learnt anew. */
 void sampling_begin(const struct sampling_options *options, const struct capture_source *const *sources);
 /* A child that records begins anew. */
 void sampling_after_fork_in_child(void);

@@ -123,7 +123,7 @@ static bool counters_open(struct recorder *recorder) {
   return row_tables_add(&recorder->tables, &rows, &form);
 }
 
-struct capture_part counters_part = {.name = "counters"};
+static struct capture_part counters_part = {.name = "counters", .state = PART_OK};
 
 const struct capture_source counters_source = {
     .name = "counters",

@@ -19,7 +19,6 @@
 #include "recorder/recorder.h"
 
 extern const struct capture_source counters_source;
-extern struct capture_part counters_part;
 
 /* How busy the host is, as it was measured last. On the writer thread. */
 const struct host_processors *process_counters_host(void);

@@ -13,15 +13,16 @@
 #include <unistd.h>
 
 static uint64_t sampling_seed;
-static const char *framework; /* a constant of the source that knows it */
+static const char *_Atomic framework; /* a constant of the source that knows it */
 static char framework_version[64], job[512], *command, *run_command;
 static _Atomic uint64_t told_rank; /* the rank above, the size of the world below, which is never 0; 0: not told */
 static _Atomic uint64_t found_rank; /* the same of the environment */
 static _Atomic bool is_changed;
 
 void process_identity_set_framework(const char *name, const char *version) {
-  framework = name;
   snprintf(framework_version, sizeof framework_version, "%s", version);
+  framework = name;
+  atomic_store(&is_changed, true);
 }
 
 const char *process_identity_framework_version(void) { return framework_version; }
@@ -46,6 +47,8 @@ static void identity_tick(struct recorder *recorder, const struct clock_reading 
   struct dump_profile news = {.rank = -1};
   struct tfprof_error error;
   set_told_rank(&news);
+  news.framework = framework;
+  news.framework_version = news.framework ? framework_version : NULL;
   if (dump_writer_profile(recorder->writer, &news, &error) != TFPROF_OK) recorder_complain(recorder, &error);
 }
 

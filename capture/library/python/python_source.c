@@ -52,6 +52,7 @@ struct capture_part stacks_part = {.name = "stacks"};
 
 const struct capture_source python_source = {
     .name = "python",
+    .needs_framework = true,
     .parts = (struct capture_part *const[]){&stacks_part, NULL},
     .locks = (const struct fork_lock[]){{.lock = &typed_sources_lock}, {0}},
     .enter_thread = python_enter_thread,

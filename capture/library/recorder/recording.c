@@ -7,6 +7,7 @@
 #include "pulse.h"
 #include "recorder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,6 +34,8 @@ static struct recorder recorder; /* of the writer thread, once there is one */
 static char path[4352];
 static uint64_t oldest_ms; /* when the oldest row that waits came; 0: none does */
 static uint64_t next_tick_ms;
+static uint64_t parts_told; /* a bit for each source, by its place */
+static const struct capture_source *const *_Atomic parts_wanted; /* of sources up to NULL; NULL: of none */
 
 static pthread_t thread;
 static _Atomic bool has_thread;
@@ -66,9 +69,20 @@ static void diagnose_part(const struct capture_part *part) {
                     text);
 }
 
+static void diagnose_parts_of(const struct capture_source *source) {
+  unsigned place = 0;
+  while (recorder.sources[place] != source) place++;
+  assert(place < 64);
+  if (parts_told >> place & 1) return;
+  parts_told |= 1ull << place;
+  for (unsigned i = 0; source->parts && source->parts[i]; i++) diagnose_part(source->parts[i]);
+}
+
 static void diagnose_parts(void) {
-  for EACH_SOURCE(source, recorder.sources)
-    for (unsigned i = 0; source->parts && source->parts[i]; i++) diagnose_part(source->parts[i]);
+  const struct capture_source *const *wanted = atomic_exchange(&parts_wanted, NULL);
+  if (!wanted) return;
+  for EACH_SOURCE(source, wanted) diagnose_parts_of(source);
+  row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
 }
 
 /* Each second. */
@@ -137,6 +151,7 @@ static void close_file(void) {
   struct tfprof_error error;
   /* Twice: what ended on another thread than the one that began it waits for the second. */
   for (int i = 0; i < 2; i++) drain_everything();
+  diagnose_parts();
   tick(true);
   row_tables_finish(&recorder.tables);
   dump_writer_keep_room(recorder.writer, 0);
@@ -148,9 +163,9 @@ static void close_file(void) {
 }
 
 static void begin_file(void) {
+  parts_told = 0;
   tick(false);
   diagnose_parts();
-  row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
   dump_writer_keep_room(recorder.writer, LAST_WORDS_BYTES);
   next_tick_ms = now_ms() + TICK_MS;
 }
@@ -159,6 +174,7 @@ static void begin_file(void) {
 static uint64_t look(enum wake wake, const struct pulse *pulse) {
   for EACH_SOURCE(source, recorder.sources)
     if (source->pulse && wake == WAKE_AT_PULSE) source->pulse(&recorder, pulse);
+  diagnose_parts();
   uint64_t count = drain(), now = now_ms();
   bool is_old = oldest_ms && now - oldest_ms >= FRAME_AGE_MS && !recorder.is_held;
   if (is_old || recorder.is_urgent) write_everything();
@@ -262,6 +278,11 @@ static void deadline(struct timespec *until, int milliseconds) {
   until->tv_nsec += milliseconds % 1000 * 1000000L;
   until->tv_sec += until->tv_nsec / 1000000000;
   until->tv_nsec %= 1000000000;
+}
+
+void recording_tell_parts(const struct capture_source *const *sources) {
+  atomic_store(&parts_wanted, sources);
+  doorbell_ring_to_look();
 }
 
 void recording_flush(int timeout_ms) {

@@ -16,6 +16,9 @@ struct capture_source;
 /* Creates DIRECTORY/HOST-PID.tfprof (-2, -3, ... when that exists), for these sources, and starts the thread. */
 enum tfprof_status recording_begin(const char *directory, const struct dump_profile *profile,
                                    const struct capture_source *const *sources, struct tfprof_error *error);
+/* These sources have begun, and their parts (parts.h) are what they are: those whose parts the file does not have yet
+** are told in it soon. The list is kept. */
+void recording_tell_parts(const struct capture_source *const *sources);
 /* Returns when everything recorded before the call is in the file, or after `timeout_ms`. */
 void recording_flush(int timeout_ms);
 /* Writes everything, closes the file in order, ends the thread. `profile` (or NULL): what is known only now; its host

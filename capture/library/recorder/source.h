@@ -36,13 +36,18 @@ struct capture_source {
   const char *name;
   struct capture_part *const *parts; /* of what it records, each said of its own; NULL ends them */
   const struct fork_lock *locks; /* taken around a fork, in the order of the list; {0} ends them */
+  bool needs_framework; /* begins when PyTorch has been imported; the others with the first that anything does */
 
   /* ---- On the program's threads. */
 
-  /* On a thread that records for the first time: what is known of it. */
+  /* On a thread that records for the first time, and if it did so before the source began when that is noticed: what
+  ** is known of it. */
   void (*enter_thread)(struct capture_thread *thread);
   /* The gate is open: it begins. false: it was refused what it needs. */
   bool (*arm)(const struct source_wishes *wishes);
+  /* The CUDA driver is there: called once it has begun, by the thread that initialises the driver, which is within it.
+  ** In a forked child again. */
+  void (*driver_found)(void);
   /* Nothing new begins; what runs may still tell its end. Undone by arm. In reverse order. */
   void (*disarm)(void);
   /* Under the governor's lock, within callbacks, too. false: it stays as it was. */

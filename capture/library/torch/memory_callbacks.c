@@ -316,8 +316,9 @@ void memory_arm(bool with_stacks) {
 }
 
 void memory_disarm(void) {
-  atomic_store(&stage, STAGE_OFF);
+  int before = atomic_exchange(&stage, STAGE_OFF);
   memory_turn_ends();
+  if (before != STAGE_BEFORE) return; /* what was kept belongs to what the writer thread has not read yet */
   struct live_memory live;
   memory_take_over(&live);
   live_memory_end(&live);
@@ -368,6 +369,7 @@ struct capture_part memory_part = {.name = "memory"};
 
 const struct capture_source memory_source = {
     .name = "memory",
+    .needs_framework = true,
     .parts = (struct capture_part *const[]){&memory_part, NULL},
     .locks = (const struct fork_lock[]){{.lock = &memory_lock}, {0}},
     .arm = memory_source_arm,

@@ -95,6 +95,7 @@ static struct {
   struct row_buffer events, totals;
   struct memory_pool_rows pools[POOL_MAXIMUM];
   bool is_thinned;
+  bool has_taken_over; /* with the first that is recorded */
   bool has_left_out;  /* since all that is live has rows */
   bool is_spoken_for; /* steps with ops stand for those without */
   struct left_out_memory left_out;
@@ -113,19 +114,25 @@ static uint32_t string_of(struct recorder *recorder, const char *text) {
   return dump_writer_string(recorder->writer, text, strlen(text));
 }
 
+/* What was given before anything of it was recorded. */
+static void take_over(void) {
+  struct live_memory *live = &rows.pools[POOL_CPU].live;
+  memory_take_over(live);
+  for (size_t i = 0; live->pieces && i <= live->mask; i++) live->pieces[i].left_out = 0; /* the parent's numbers */
+  rows.has_taken_over = true;
+}
+
 bool memory_rows_open(struct recorder *recorder) {
   memset(&rows, 0, sizeof rows);
   rows.allocate = string_of(recorder, "allocate");
   rows.release = string_of(recorder, "release");
   rows.out_of_memory = string_of(recorder, "out_of_memory");
-  struct live_memory *live = &rows.pools[POOL_CPU].live;
-  memory_take_over(live);
-  for (size_t i = 0; live->pieces && i <= live->mask; i++) live->pieces[i].left_out = 0; /* the parent's numbers */
   return row_tables_add(&recorder->tables, &rows.events, &events_form) &&
          row_tables_add(&recorder->tables, &rows.totals, &totals_form);
 }
 
 void memory_rows_close(struct live_memory *live) {
+  if (!rows.has_taken_over) take_over();
   if (live) {
     *live = rows.pools[POOL_CPU].live;
     rows.pools[POOL_CPU].live = (struct live_memory){0};
@@ -381,6 +388,7 @@ static void add_change(struct recorder *recorder, const struct memory_item *item
 
 void memory_rows_item(struct recorder *recorder, const struct channel_item *item) {
   const struct memory_brief *brief = (const struct memory_brief *)item->item;
+  if (__builtin_expect(!rows.has_taken_over, 0)) take_over();
   if (item->item->kind != ITEM_MEMORY_BRIEF) {
     add_change(recorder, (const struct memory_item *)item->item, item->later_ns, item->thread);
     return;

@@ -43,6 +43,7 @@ struct capture_part modules_part = {.name = "modules"};
 
 const struct capture_source modules_source = {
     .name = "modules",
+    .needs_framework = true,
     .parts = (struct capture_part *const[]){&modules_part, NULL},
     .locks = (const struct fork_lock[]){{.lock = &module_discovery_lock},
                                         {.lock = &known_modules_lock},

@@ -22,7 +22,8 @@
 
 static bool records_inputs, records_stacks;
 static _Atomic uint64_t counted_empty;
-/* Of a thread that was entered: how many exceptions are thrown and not yet caught. */
+/* Of a thread that was entered: how many exceptions are thrown and not yet caught. NULL: it was entered before PyTorch
+** was there. */
 static _Thread_local const unsigned *uncaught_exceptions __attribute__((tls_model("initial-exec")));
 
 static void ops_enter_thread(struct capture_thread *thread) {
@@ -196,6 +197,7 @@ static __attribute__((noinline, cold)) bool describe_again(struct capture_thread
 static inline struct open_op *begin(const uint8_t *object, uint8_t scope) {
   struct capture_thread *thread = capture_current_thread;
   if (__builtin_expect(!thread, 0) && !(thread = thread_enter())) return NULL;
+  if (__builtin_expect(!uncaught_exceptions, 0)) thread_enter_again(thread);
   uint32_t depth = atomic_load_explicit(&thread->depth, memory_order_relaxed);
   if (__builtin_expect(depth == OPEN_MAXIMUM, 0)) {
     atomic_fetch_add_explicit(&thread->too_deep, 1, memory_order_relaxed);
@@ -530,6 +532,7 @@ struct capture_part ops_part = {.name = "ops"}, shapes_part = {.name = "shapes"}
 
 const struct capture_source ops_source = {
     .name = "ops",
+    .needs_framework = true,
     .parts = (struct capture_part *const[]){&ops_part, &shapes_part, &steps_part, NULL},
     .locks = (const struct fork_lock[]){{.found = &torch_lock}, {0}},
     .enter_thread = ops_enter_thread,

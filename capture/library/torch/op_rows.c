@@ -64,6 +64,7 @@ struct thread_ops {
   struct id_map names;  /* string */
   struct id_map inputs; /* 1 + place in input_texts */
   struct pinned *pins;  /* OPEN_MAXIMUM, when needed */
+  bool is_numbered;     /* PyTorch's number of the thread is in `logical` */
 };
 
 static struct {
@@ -71,6 +72,7 @@ static struct {
   struct thread_ops of_thread[THREAD_MAXIMUM]; /* by number, from 1 on */
   uint32_t categories[4], other_names, exception; /* strings */
   uint64_t unresolved;             /* ops without a name or a thread: no row */
+  struct row_map logical;          /* PyTorch's number of a thread to its row */
   struct row_map input_map;        /* the three texts of an op's inputs to their place in input_texts */
   struct input_texts *input_texts; /* as many as input_map has, room for the next power of two */
 } rows;
@@ -93,6 +95,7 @@ static void clear_ops(struct thread_ops *its) {
   id_clear(&its->inputs, NULL);
   free(its->pins);
   its->pins = NULL;
+  its->is_numbered = false;
 }
 
 void op_rows_thread_over(struct recorder *recorder, const struct capture_thread *thread) {
@@ -104,6 +107,7 @@ void op_rows_close(bool in_child) {
   (void)in_child;
   for (unsigned i = 0; i < THREAD_MAXIMUM; i++) clear_ops(&rows.of_thread[i]);
   row_map_end(&rows.input_map);
+  row_map_end(&rows.logical);
   free(rows.input_texts);
 }
 
@@ -155,10 +159,28 @@ static void take_pin(struct thread_ops *its, const struct capture_thread *thread
                       stack_node(thread, item->node)};
 }
 
+/* ---- Threads. */
+
+static void note_logical(struct thread_ops *its, const struct capture_thread *thread, int64_t row) {
+  struct row_map_entry *entry = row_map_entry(&rows.logical, thread->logical_thread, 0);
+  if (!entry || !thread->logical_thread) return;
+  if (!entry->row_plus_one) row_map_added(&rows.logical);
+  entry->row_plus_one = (uint32_t)(row + 1);
+  its->is_numbered = true;
+}
+
+/* What stands in threads.logical_thread of the thread that PyTorch numbers so. Of one that has recorded nothing yet: a
+** number that no thread has. */
+static int64_t logical_of(uint32_t forward_thread) {
+  const struct row_map_entry *entry = row_map_entry(&rows.logical, forward_thread, 0);
+  return entry && entry->row_plus_one ? thread_row_logical(entry->row_plus_one - 1)
+                                      : ((int64_t)1 << 40) + forward_thread;
+}
+
 /* ---- Ops. */
 
 static void take_op(struct recorder *recorder, const struct channel_item *of, const struct op_item *item) {
-  const struct thread_ops *its = &rows.of_thread[of->thread->number - 1];
+  struct thread_ops *its = &rows.of_thread[of->thread->number - 1];
   struct pinned numbers;
   if (item->pin && its->pins) {
     numbers = its->pins[item->pin - 1];
@@ -174,6 +196,7 @@ static void take_op(struct recorder *recorder, const struct channel_item *of, co
     rows.unresolved++;
     return;
   }
+  if (__builtin_expect(!its->is_numbered, 0)) note_logical(its, of->thread, thread);
   int64_t end = clock_map_ns(&recorder->clock, item->end_ticks);
   int64_t start = clock_map_ns(&recorder->clock, item->start_ticks);
   unsigned scope = item->head.scope & ~(unsigned)OP_THREW;
@@ -188,7 +211,7 @@ static void take_op(struct recorder *recorder, const struct channel_item *of, co
   row_put(ops, row, OP_END, end);
   row_put(ops, row, OP_DURATION, end - start);
   if (item->sequence >= 0) row_set(ops, row, OP_SEQUENCE, item->sequence);
-  if (item->forward_thread) row_set(ops, row, OP_FORWARD_THREAD, item->forward_thread);
+  if (item->forward_thread) row_set(ops, row, OP_FORWARD_THREAD, logical_of(item->forward_thread));
   if (numbers.inputs) {
     const struct input_texts *texts = &rows.input_texts[numbers.inputs - 1];
     if (texts->shapes) row_set(ops, row, OP_SHAPES, texts->shapes);
