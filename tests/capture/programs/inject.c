@@ -1,5 +1,5 @@
-/* inject.c: stands for CUDA's driver: loads the library that CUDA_INJECTION64_PATH names and calls it, as cuInit does, on
-** so many threads at once, and ends as the first argument says.
+/* inject.c: stands for CUDA's driver: loads the library that CUDA_INJECTION64_PATH names and calls it, as cuInit does,
+** on so many threads at once, and ends as the first argument says.
 **
 **   inject return|exit|_exit|kill|fork|exec [THREADS]
 */
