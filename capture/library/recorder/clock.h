@@ -17,10 +17,6 @@
 #include <stdint.h>
 #include <time.h>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 extern bool clock_is_counter; /* written once by clock_begin, before any callback exists */
 
 static inline uint64_t clock_monotonic_ns(void) {
@@ -35,9 +31,10 @@ static inline double clock_thread_ns(void) {
   return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) ? 0 : (double)used.tv_sec * 1e9 + (double)used.tv_nsec;
 }
 
+/* The compiler's own names: <x86intrin.h> has others for them, and takes most of the time that these files compile. */
 static inline uint64_t clock_counter(void) {
 #if defined(__x86_64__)
-  return __rdtsc();
+  return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
   uint64_t ticks;
   __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
@@ -52,7 +49,7 @@ static inline uint64_t clock_ticks(void) { return clock_is_counter ? clock_count
 /* The clock is not read before what comes before it is done, nor what comes after it before. */
 static inline void clock_fence(void) {
 #if defined(__x86_64__)
-  _mm_lfence();
+  __builtin_ia32_lfence();
 #elif defined(__aarch64__)
   __asm__ volatile("isb" ::: "memory");
 #endif
