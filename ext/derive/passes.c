@@ -46,6 +46,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_steps_of_memory_totals,
     &derive_sync_kernels,
     &derive_kernel_names,
+    &derive_occupancy,
     &derive_outermost_ops,
     &derive_op_names_of_ops,
     &derive_op_names_of_kernels,

@@ -651,6 +651,96 @@ def test_tensor_cores(engine):
     assert rows == [("Net_0", 2000, 12_000), ("Net_0.Conv_1", 10_000, 10_000)], rows
 
 
+GPU = {"id": 0, "name": "NVIDIA A100", "computeMajor": 8, "computeMinor": 0, "numSms": 108, "totalGlobalMem": 1 << 35}
+
+
+def launched(start, dur, blocks, threads, registers, shared, **args):
+    arguments = {"registers per thread": registers, "shared memory": shared, "grid": blocks, "block": threads, **args}
+    return kernel(start, dur, **arguments)
+
+
+def test_occupancy_by_hand(engine):
+    """Blocks that fit, worked out by hand from the limits of compute capability 8.0: 64 warps, 32 blocks, 65,536
+    registers in four parts, 164 kB of which each block takes one more; and nothing where a fact is missing."""
+    events = [
+        launched(0, 10, [1080, 1, 1], [512, 1, 1], 40, 400),      # 40 registers: 12 warps in each part, 3 blocks of 16
+        launched(20, 10, [54, 2, 1], [128, 1, 1], 16, 0),         # one block on each: 4 warps of 64
+        launched(40, 10, [4000, 1, 1], [32, 1, 1], 16, 0),        # 32 blocks of one warp
+        launched(60, 10, [216, 1, 1], [128, 1, 1], 32, 73728),    # 73 kB each: two of 4 warps
+        launched(80, 10, [216, 1, 1], [33, 1, 1], 255, 0),        # two warps in each part: 4 blocks of two
+        launched(100, 10, [216, 1, 1], [128, 1, 1], 32, 1 << 20),  # fits nowhere
+        kernel(120, 10),
+        launched(140, 10, [1, 1, 1], [64, 1, 1], 32, 0, **{"est. achieved occupancy %": 77}),
+    ]
+    sql = ("SELECT theoretical_occupancy_ratio, wave_count, blocks_per_multiprocessor, occupancy_ratio FROM kernels "
+           "ORDER BY start_ns")
+    rows = opened(engine, events[:7], deviceProperties=[GPU]).values(sql)
+    near = [tuple(None if value is None else round(value, 6) for value in row) for row in rows]
+    assert near == [(0.75, round(10 / 3, 6), 10, 0.75), (1, 0.0625, 1, 0.0625),
+                    (0.5, round(4000 / 32 / 108, 6), round(4000 / 108, 6), 0.5), (0.125, 1, 2, 0.125),
+                    (0.125, 0.5, 2, 0.0625), (None, None, 2, None), (None,) * 4], near
+    rows = opened(engine, events, deviceProperties=[GPU]).values(sql)
+    assert rows[-1][0] == 1 and rows[-1][3] == 0.77 and rows[0][3] is None, rows  # a source that says it is believed
+    amd = dict(GPU, name="AMD Instinct MI250X", computeMajor=9)
+    assert opened(engine, events[:1], deviceProperties=[amd]).values(sql) == [(None, None, 10, None)]
+    assert opened(engine, events[:1]).values(sql) == [(None,) * 4]
+
+
+def test_occupancy_of_kineto(engine):
+    """libkineto's estimate, which it rounds to a percent, of every kernel; of one that has more than 48 kB of shared
+    memory it says 0."""
+    compared = 0
+    for name in ("dlrm_a100_control.json.gz", "nccl_a100.json.gz", "resnet50_num_workers_0.pt.trace.json.gz"):
+        path = os.path.join(SHARED, "traces", "pytorch", name)
+        if not os.path.exists(path):
+            continue
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{path}')")
+        ((count, worst),) = connection.values(
+            "SELECT count(*), max(abs(occupancy_ratio - min(wave_count, 1) * theoretical_occupancy_ratio)) "
+            "FROM kernels WHERE dynamic_shared_bytes <= 49152 OR occupancy_ratio > 0")
+        assert worst <= 0.005001, (name, worst)
+        compared += count
+    assert not SHARED or compared > 18000, compared
+
+
+def test_kernel_stats(engine):
+    """Rows and sums of kernel_stats, grouped once more in Python."""
+    path = os.path.join(SHARED, "traces", "pytorch", "resnet50_num_workers_0.pt.trace.json.gz")
+    files = FIXTURES[:]
+    if os.path.exists(path):
+        files.append(path)
+    seen = 0
+    for file in files:
+        connection = engine()
+        connection.values(f"SELECT tfprof_open('{file}')")
+        groups = {}
+        for row in connection.values(
+                "SELECT profile_id, name, op_name, block_x, block_y, block_z, grid_x, grid_y, grid_z, "
+                "registers_per_thread, static_shared_bytes, dynamic_shared_bytes, uses_tensor_core, "
+                "tensor_core_eligible, dur_ns FROM kernels WHERE step_id IS NULL OR step_id IN "
+                "(SELECT id FROM steps WHERE is_warmup IS NOT 1)"):
+            groups.setdefault(row[:-1], []).append(row[-1])
+        expected = []
+        for key, times in groups.items():
+            block, grid, static, dynamic = key[3:6], key[6:9], key[10], key[11]
+            shared = None if static is None and dynamic is None else (static or 0) + (dynamic or 0)
+            size = [None if None in three else ",".join(map(str, three)) for three in (block, grid)]
+            expected.append((key[0], key[1], key[9], shared, *size, key[13], key[12], key[2], len(times), sum(times),
+                             sum(times) // len(times), min(times), max(times)))
+        rows = connection.values(
+            "SELECT profile_id, kernel_name, registers_per_thread, shared_bytes, block, grid, "
+            "is_op_tensor_core_eligible, uses_tensor_core, op_name, count, sum_ns, mean_ns, min_ns, max_ns, position "
+            "FROM kernel_stats")
+        assert sorted(map(repr, expected)) == sorted(repr(row[:-1]) for row in rows), file
+        for profile in {row[0] for row in rows}:
+            own = [row for row in rows if row[0] == profile]
+            assert [row[-1] for row in own] == list(range(1, len(own) + 1)), file
+            assert [row[10] for row in own] == sorted((row[10] for row in own), reverse=True), file
+        seen += len(rows)
+    assert seen > 50, seen
+
+
 def test_memory_of_operators(engine):
     """operator_memory against each event added to the ops around it; an op that calls one of
     its own name only is one call."""

@@ -1,0 +1,58 @@
+-- Kernel statistics: what runs on the devices, by kernel, launch configuration and op.
+--
+-- One row for each profile, kernel name, configuration (blocks, grid, registers, shared memory) and op: the table of
+-- kernel statistics of XProf and TensorBoard, for every source.  Kernels are recorded in every step, so nothing is
+-- weighed; those that a warm-up step launched are left out, those launched outside any step count.
+--   profile_id, host, rank
+--   position                      1 for the row with the most time of the profile
+--   kernel_name                   of the kernel, in full
+--   registers_per_thread          NULL where the source does not say, and so are the next three
+--   shared_bytes                  shared memory of a block, static and dynamic together
+--   block, grid                   their sizes as x,y,z: threads of a block, blocks of the grid
+--   occupancy_ratio               share of a multiprocessor's warp slots that the configuration allows to be filled;
+--                                 NULL where neither the source says so nor the device is known
+--   is_op_tensor_core_eligible    1: the op is one that tensor cores can compute; NULL without an op
+--   uses_tensor_core              1: the kernel computes on tensor cores, judged by its name
+--   op_name                       the innermost op that launched it; NULL: none was recorded
+--   count, sum_ns, mean_ns, min_ns, max_ns   launches and their time
+-- XProf shows the first 1,000 rows and keeps the first occupancy that it meets of a row; here it is the mean, weighed
+-- by time.
+-- Cost: one pass over kernels.
+-- Example: SELECT position, kernel_name, block, grid, occupancy_ratio, count, sum_ns FROM kernel_stats LIMIT 10;
+WITH sums AS (
+  SELECT profile_id, name, op_name, block_x, block_y, block_z, grid_x, grid_y, grid_z, registers_per_thread,
+    static_shared_bytes, dynamic_shared_bytes, uses_tensor_core, tensor_core_eligible, count(*) AS count,
+    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+    sum(theoretical_occupancy_ratio * dur_ns)
+      / nullif(sum(CASE WHEN theoretical_occupancy_ratio IS NOT NULL THEN 1.0 * dur_ns END), 0) AS occupancy_ratio
+  FROM temp.kernels
+  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  GROUP BY profile_id, name, op_name, block_x, block_y, block_z, grid_x, grid_y, grid_z, registers_per_thread,
+    static_shared_bytes, dynamic_shared_bytes, uses_tensor_core, tensor_core_eligible
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.host AS host,
+  profiles.rank AS rank,
+  row_number() OVER (
+    PARTITION BY sums.profile_id
+    ORDER BY sums.sum_ns DESC, sums.name, sums.grid_x, sums.grid_y, sums.grid_z, sums.block_x, sums.block_y,
+      sums.block_z, sums.registers_per_thread, sums.static_shared_bytes, sums.dynamic_shared_bytes,
+      sums.uses_tensor_core, sums.tensor_core_eligible, sums.op_name) AS position,
+  sums.name AS kernel_name,
+  sums.registers_per_thread AS registers_per_thread,
+  CASE WHEN coalesce(sums.static_shared_bytes, sums.dynamic_shared_bytes) IS NOT NULL
+    THEN coalesce(sums.static_shared_bytes, 0) + coalesce(sums.dynamic_shared_bytes, 0) END AS shared_bytes,
+  sums.block_x || ',' || sums.block_y || ',' || sums.block_z AS block,
+  sums.grid_x || ',' || sums.grid_y || ',' || sums.grid_z AS grid,
+  sums.occupancy_ratio AS occupancy_ratio,
+  sums.tensor_core_eligible AS is_op_tensor_core_eligible,
+  sums.uses_tensor_core AS uses_tensor_core,
+  sums.op_name AS op_name,
+  sums.count AS count,
+  sums.sum_ns AS sum_ns,
+  sums.sum_ns / sums.count AS mean_ns,
+  sums.min_ns AS min_ns,
+  sums.max_ns AS max_ns
+FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+ORDER BY profile_id, position
