@@ -516,14 +516,22 @@ def main():
 
     profile = Profile()
     for step in profile.steps():
-        profile.add("api_calls", profile_id=1, name="cudaStreamSynchronize", thread_id=1, step_id=step, dur_ns=30 * MS)
-        profile.add("device_steps", profile_id=1, step_id=step, device_id=1, dur_ns=95 * MS, busy_ns=80 * MS)
-    expect("30 of 100 ms wait for a device that idles for 20", profile, device_waits=20 * 20 * MS)
-    profile.connection.execute(f"UPDATE temp.device_steps SET busy_ns = {95 * MS}")
-    expect("the same, but the device is busy", profile)
-    profile.connection.execute(f"UPDATE temp.device_steps SET busy_ns = {80 * MS}")
-    profile.connection.execute(f"UPDATE temp.api_calls SET dur_ns = {9 * MS}")
-    expect("waits under the threshold", profile)
+        begin = profile.connection.execute("SELECT start_ns FROM temp.steps WHERE id = ?", (step,)).fetchone()[0]
+        profile.add("api_calls", profile_id=1, name="cudaStreamSynchronize", thread_id=1, step_id=step,
+                    start_ns=begin, end_ns=begin + 30 * MS, dur_ns=30 * MS)
+        profile.add("device_activities", profile_id=1, kind="compute", name="gemm", step_id=step, device_id=1,
+                    start_ns=begin + 45 * MS, end_ns=begin + 95 * MS, dur_ns=50 * MS, device_idle_ns=20 * MS,
+                    launch_ns=begin + 40 * MS, launch_end_ns=begin + 41 * MS)
+    expect("the device runs dry for 20 of 100 ms while the host waits", profile, device_waits=20 * 20 * MS)
+    profile.connection.execute(f"UPDATE temp.api_calls SET end_ns = start_ns + {24 * MS}, dur_ns = {24 * MS}")
+    expect("the same, but the wait was over before", profile, device_gaps=20 * 20 * MS)
+    profile.connection.execute(f"UPDATE temp.device_activities SET launch_end_ns = start_ns - {20 * MS}")
+    expect("the same, but it had been launched before", profile)
+    profile.connection.execute("UPDATE temp.device_activities SET launch_end_ns = start_ns, device_idle_ns = 90000")
+    expect("a gap that is short", profile)
+    profile.connection.execute("UPDATE temp.device_activities SET device_idle_ns = 9000000")
+    profile.connection.execute("UPDATE temp.steps SET is_warmup = 1 WHERE number < 10")
+    expect("half of the steps are warm-up", profile, device_gaps=10 * 9 * MS)
     check_classic()
     finish()
 

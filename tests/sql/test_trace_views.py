@@ -411,9 +411,11 @@ def test_calls_that_wait(engine):
                    copy(done - 100, 100, 7 + number, number + 1, name)]
     rows = opened(engine, events).values("SELECT kind, op_name, count, sum_ns FROM sync_summary")
     assert rows == [("copy", "aten::item", 1, 5000)], rows
-    events += [span("user_annotation", "ProfilerStep#1", 0, 20_000)]
-    rows = opened(engine, events).values("SELECT value FROM advise WHERE check_name = 'device_waits'")
-    assert rows == [(0.25,)], rows
+    # What the device runs dry for meanwhile: from the end of the copy to the next kernel.
+    events = events[:3] + [span("user_annotation", "ProfilerStep#1", 0, 20_000), launch(7000, 1000, 9),
+                           kernel(9000, 1000, correlation=9)]
+    rows = opened(engine, events).values("SELECT value, saves_ns FROM advise WHERE check_name = 'device_waits'")
+    assert rows == [(0.15, 3000)], rows
 
 
 def test_modules_beside_events(engine):

@@ -1,0 +1,71 @@
+-- Advice: the device works faster than the host launches, and which launches a graph could replace.
+--
+-- For each device the time of the measured steps (measured_steps) in gaps below 100 µs (gap_causes) whose next kernel,
+-- copy or fill had not been launched when the gap began: the host cannot keep up with small kernels.  Longer gaps are
+-- those of device_gaps, device_waits and input_loading.  Kernels that are part of a graph's launch are none of these.
+-- Which of the kernels every step launches again is told by the names and sizes of grids and blocks: where it is nine
+-- tenths, and three steps were measured, the whole step, or a large part of it, can be recorded once as a CUDA graph.
+-- Thresholds: 10 % of the step time; a warning from 20 % on.
+-- What it would save: these gaps but for a microsecond of each, which kernels in a graph have between them as well.
+-- Columns: those of every check, see sql/README.md.  Cost: that of gap_causes, and one pass over kernels, which are
+-- sorted where the check speaks.
+-- Example: SELECT subject, message FROM advise WHERE check_name = 'launch_bound';
+WITH time AS MATERIALIZED (
+  SELECT profile_id, count(step_id) AS step_count, sum(weight) AS weight, sum(1.0 * dur_ns * weight) AS step_ns,
+    CASE WHEN count(step_id) THEN 'step time' ELSE 'time' END AS whole,
+    CASE WHEN count(step_id) THEN 'a step' ELSE 'in all' END AS each
+  FROM temp.measured_steps GROUP BY 1
+), sums AS MATERIALIZED (
+  SELECT gaps.profile_id AS profile_id, gaps.device_id AS device_id, sum(gaps.weight) AS gap_count,
+    sum(gaps.gap_ns * gaps.weight) AS idle_ns, time.step_count AS step_count, time.weight AS weight,
+    time.step_ns AS step_ns, time.whole AS whole, time.each AS each
+  FROM temp.gap_causes AS gaps JOIN time ON time.profile_id = gaps.profile_id
+  WHERE gaps.reason = 'host' AND gaps.gap_ns < 100000 AND gaps.weight > 0
+  GROUP BY gaps.profile_id, gaps.device_id HAVING idle_ns >= 0.10 * time.step_ns
+), launched AS MATERIALIZED ( -- how often each step launches a kernel, told by name and size
+  SELECT kernels.profile_id AS profile_id, kernels.device_id AS device_id, kernels.step_id AS step_id,
+    kernels.name AS name, format('%s %s %s %s %s %s', grid_x, grid_y, grid_z, block_x, block_y, block_z) AS size,
+    count(*) AS count, sum(1.0 * kernels.dur_ns) AS kernel_ns
+  FROM temp.kernels AS kernels
+  JOIN temp.measured_steps AS measured
+    ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
+  WHERE kernels.graph_launch_id IS NULL AND EXISTS (SELECT 1 FROM sums)
+  GROUP BY 1, 2, 3, 4, 5
+), by_kernel AS (
+  SELECT sums.profile_id AS profile_id, sums.device_id AS device_id, launched.name, launched.size,
+    sum(launched.count) AS count, sum(launched.kernel_ns) AS kernel_ns,
+    CASE WHEN count(*) = sums.step_count THEN min(launched.count) * sums.step_count ELSE 0 END AS again_count
+  FROM sums JOIN launched ON launched.profile_id = sums.profile_id AND launched.device_id IS sums.device_id
+  GROUP BY 1, 2, 3, 4
+), kernel_sums AS (
+  SELECT profile_id, device_id, sum(count) AS count, sum(kernel_ns) / sum(count) AS mean_ns,
+    1.0 * sum(again_count) / sum(count) AS again_ratio
+  FROM by_kernel GROUP BY profile_id, device_id
+)
+SELECT
+  'launch_bound' AS check_name,
+  CASE WHEN sums.idle_ns >= 0.20 * sums.step_ns THEN 'warning' ELSE 'info' END AS severity,
+  processes.name AS subject,
+  processes.prefix || coalesce(devices.name, devices.model, 'a device')
+    || format(' waits for the next launch for %.0f %% of the %s, %s %s in %.0f gaps below 0.1 ms',
+      100.0 * sums.idle_ns / sums.step_ns, sums.whole, format_ns(sums.idle_ns / sums.weight), sums.each,
+      sums.gap_count / sums.weight)
+    || CASE WHEN kernels.count > 0 THEN format('; its %.0f kernels %s take %s each',
+      1.0 * kernels.count / max(1, sums.step_count), sums.each, format_ns(kernels.mean_ns)) ELSE '' END
+    || CASE WHEN kernels.count > 0 AND sums.step_count >= 3 THEN format(', and %.0f %% of them are the same in every '
+      || 'step', 100 * kernels.again_ratio) ELSE '' END AS message,
+  sums.idle_ns / sums.step_ns AS value,
+  0.10 AS threshold,
+  CAST(max(0, sums.idle_ns - 1000 * sums.gap_count) AS INTEGER) AS saves_ns,
+  CASE WHEN sums.step_count >= 3 AND kernels.again_ratio >= 0.9
+    THEN 'Record the step, or its forward and backward pass, once as a CUDA graph and launch that: '
+      || 'torch.compile(model, mode="reduce-overhead"), torch.cuda.make_graphed_callables.'
+    ELSE 'Launch fewer and larger kernels: a larger batch, torch.compile, fused optimizers (fused=True); inputs of one '
+      || 'shape, so that a step can be recorded as a CUDA graph.' END AS suggestion,
+  'SELECT op_name, kernel_name, count, mean_ns FROM temp.kernel_by_op WHERE profile_id = ' || sums.profile_id
+    || ' ORDER BY 3 DESC LIMIT 20' AS evidence
+FROM sums
+JOIN temp.process_names AS processes ON processes.profile_id = sums.profile_id
+LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+LEFT JOIN kernel_sums AS kernels ON kernels.profile_id = sums.profile_id AND kernels.device_id IS sums.device_id
+ORDER BY saves_ns DESC, sums.profile_id, sums.device_id

@@ -1,0 +1,60 @@
+-- Causes of gaps: each moment in which nothing ran on a device, and what the host was at when it began.
+--
+-- One row for each stretch between the end of all kernels, copies and fills so far on a device and the start of the
+-- next, however short.  gpu_gaps shows the longer ones for people; the checks of devices add them up.
+--   profile_id, device_id, step_id   the step that launched what came next
+--   activity_id, op_id               what came next, joins device_activities.id; the op that launched it
+--   busy_until_ns, gap_ns            when the gap began, and how long it was
+--   reason                           what the device lacked: wait: the host waited for it in that moment (a call that
+--                                    synchronises, a copy to the host that was done when its call returned), and so
+--                                    had nothing ready when it ran dry; input: the host waited for input in the middle
+--                                    of the gap; host: the call that launched what came next had not returned when the
+--                                    gap began; device: it had, and what it launched had to wait for something else,
+--                                    such as another stream; NULL where calls were not recorded
+--   weight                           for how many steps it stands, as measured_steps has them; NULL where it is in none
+--                                    of these, as in warm-up steps
+-- Cost: one pass over device_activities, api_calls, transfers and input_events each, and what is not empty is sorted.
+-- Example: SELECT reason, sum(gap_ns * weight) FROM gap_causes GROUP BY 1;
+WITH gaps AS MATERIALIZED (
+  SELECT id, profile_id, device_id, step_id, op_id, start_ns - device_idle_ns AS busy_until_ns,
+    device_idle_ns AS gap_ns, launch_end_ns
+  FROM temp.device_activities WHERE device_idle_ns > 0
+), waits AS (
+  SELECT profile_id, start_ns, end_ns FROM temp.api_calls WHERE name GLOB '*Synchronize*'
+  UNION ALL
+  SELECT calls.profile_id, calls.start_ns, calls.end_ns
+  FROM temp.transfers AS transfers CROSS JOIN temp.api_calls AS calls ON calls.id = transfers.api_call_id
+  WHERE transfers.direction = 'DtoH' AND calls.end_ns >= transfers.end_ns
+), moments AS ( -- a gap is looked at where it begins, against waits; and in its middle, against input
+  SELECT profile_id, 1 AS is_wait, start_ns AS time_ns, end_ns AS until_ns, NULL AS id FROM waits
+  UNION ALL
+  SELECT profile_id, 0, start_ns, end_ns, NULL FROM temp.input_events
+  UNION ALL
+  SELECT profile_id, 1, busy_until_ns, NULL, id FROM gaps WHERE launch_end_ns > busy_until_ns
+  UNION ALL
+  SELECT profile_id, 0, busy_until_ns + gap_ns / 2, NULL, id FROM gaps
+  WHERE launch_end_ns > busy_until_ns AND profile_id IN (SELECT profile_id FROM temp.input_events)
+), seen AS (
+  SELECT id, is_wait, time_ns, max(until_ns) OVER (
+    PARTITION BY profile_id, is_wait ORDER BY time_ns, id ROWS UNBOUNDED PRECEDING) AS until_ns
+  FROM moments
+), found AS MATERIALIZED (
+  SELECT id, max(is_wait) AS is_wait FROM seen WHERE id IS NOT NULL AND until_ns >= time_ns GROUP BY id
+)
+SELECT
+  gaps.profile_id AS profile_id,
+  gaps.device_id AS device_id,
+  gaps.step_id AS step_id,
+  gaps.id AS activity_id,
+  gaps.op_id AS op_id,
+  gaps.busy_until_ns AS busy_until_ns,
+  gaps.gap_ns AS gap_ns,
+  CASE WHEN found.is_wait = 1 THEN 'wait' WHEN found.is_wait = 0 THEN 'input'
+    WHEN gaps.launch_end_ns > gaps.busy_until_ns THEN 'host' WHEN gaps.launch_end_ns IS NOT NULL THEN 'device' END
+    AS reason,
+  measured.weight AS weight
+FROM gaps
+LEFT JOIN found ON found.id = gaps.id
+LEFT JOIN temp.measured_steps AS measured
+  ON measured.profile_id = gaps.profile_id AND measured.step_id IS gaps.step_id
+ORDER BY activity_id

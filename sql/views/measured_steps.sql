@@ -1,0 +1,27 @@
+-- Measured steps: what the checks of devices measure in, and against.
+--
+-- One row for each step that is no warm-up and whose ops were recorded, or for all that are no warm-up where ops were
+-- recorded in none.  A profile without steps, such as one of a CUDA program of another kind, has one row for all of it:
+-- from the first launch or start on a device to the last end there.
+--   profile_id, step_id            step_id is NULL where a profile has no steps, as in the rows of what ran in it
+--   dur_ns, weight                 how long it is, and for how many steps it stands: steps.sample_weight, else 1
+-- Cost: linear in steps; one pass over device_activities where there are none.
+-- Example: SELECT profile_id, sum(dur_ns * weight) / sum(weight) FROM measured_steps GROUP BY 1;
+WITH with_ops AS (
+  SELECT profile_id FROM temp.steps WHERE ops_recorded = 1
+), spans AS (
+  SELECT profile_id, id AS step_id, dur_ns, CASE WHEN ops_recorded = 1 THEN sample_weight ELSE 1.0 END AS weight
+  FROM temp.steps
+  WHERE is_warmup = 0 AND (ops_recorded = 1 AND sample_weight IS NOT NULL
+    OR profile_id NOT IN (SELECT profile_id FROM with_ops))
+  UNION ALL
+  SELECT profile_id, NULL, max(end_ns) - min(min(start_ns), coalesce(min(launch_ns), min(start_ns))), 1.0
+  FROM temp.device_activities WHERE profile_id NOT IN (SELECT profile_id FROM temp.steps) GROUP BY profile_id
+)
+SELECT
+  profile_id AS profile_id,
+  step_id AS step_id,
+  dur_ns AS dur_ns,
+  weight AS weight
+FROM spans
+ORDER BY profile_id, step_id
