@@ -51,8 +51,8 @@ static enum tfprof_status choose(struct store *store, const struct path_list *li
     if (bundles_find_open(store, path)) continue;
     bool is_readable = recognise_read(path, head, NULL) == TFPROF_OK;
     const struct read_format *format = is_readable ? recognise_format(path, head) : NULL;
-    /* A file that says to be a dump and is none has lost its beginning, or has not begun. */
-    bool is_lost = !format && is_readable && head->length && is_named_as_dump(path);
+    /* A file that says to be a dump and is none has lost its beginning, or all of it: the writer makes none empty. */
+    bool is_lost = !format && is_readable && is_named_as_dump(path);
     if (!format && !is_lost && (is_readable || !is_file(path))) continue; /* no profile */
     files[*count] = (struct read_file){path, format};
     has_dumps |= !is_lost && may_be_dump(&files[*count]);

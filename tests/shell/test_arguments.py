@@ -45,14 +45,14 @@ def test_damage_is_told_on_opening():
         assert error.count("\n") == 1 and error.startswith(f"tfprof: {torn}: the last "), error
     status, out, error = tfprof(whole, "SELECT 1")
     assert (status, error) == (0, ""), error
-    # Of a run, too, one of whose recordings has lost its beginning; one that is empty may not have begun.
+    # Of a run, too, some of whose recordings have lost their beginning, or all that was in them.
     os.remove(torn)
-    for name, text in (("lost.tfprof", "no recording"), ("begins.tfprof", ""), ("notes.txt", "of mine")):
+    for name, text in (("lost.tfprof", "no recording"), ("emptied.tfprof", ""), ("notes.txt", "of mine")):
         with open(os.path.join(directory, name), "w") as file:
             file.write(text)
     status, out, error = tfprof("--format", "csv", directory, "SELECT count(*) AS x FROM profiles")
     assert (status, out, error.count("\n")) == (0, "x\n1\n", 1), (out, error)
-    assert "lost.tfprof could not be opened: " in error, error
+    assert "emptied.tfprof could not be opened: the file is empty" in error and "(and 1 more)" in error, error
 
 
 def test_paths_of_the_environment():
