@@ -47,6 +47,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_sync_kernels,
     &derive_kernel_names,
     &derive_occupancy,
+    &derive_launch_groups,
     &derive_outermost_ops,
     &derive_op_names_of_ops,
     &derive_op_names_of_kernels,

@@ -23,6 +23,7 @@ extern const struct derive_pass derive_input_events;
 extern const struct derive_pass derive_kernel_names;
 extern const struct derive_pass derive_kernels_of_ops;
 extern const struct derive_pass derive_last_steps;
+extern const struct derive_pass derive_launch_groups;
 extern const struct derive_pass derive_marked_collectives;
 extern const struct derive_pass derive_measured_ops;
 extern const struct derive_pass derive_memory_of_ops;

@@ -20,15 +20,17 @@
 -- Cost: one pass over kernels.
 -- Example: SELECT position, kernel_name, block, grid, occupancy_ratio, count, sum_ns FROM kernel_stats LIMIT 10;
 WITH sums AS (
-  SELECT profile_id, name, op_name, block_x, block_y, block_z, grid_x, grid_y, grid_z, registers_per_thread,
-    static_shared_bytes, dynamic_shared_bytes, uses_tensor_core, tensor_core_eligible, count(*) AS count,
+  SELECT profile_id, launch_group, op_name, min(name) AS name, min(block_x) AS block_x, min(block_y) AS block_y,
+    min(block_z) AS block_z, min(grid_x) AS grid_x, min(grid_y) AS grid_y, min(grid_z) AS grid_z,
+    min(registers_per_thread) AS registers_per_thread, min(static_shared_bytes) AS static_shared_bytes,
+    min(dynamic_shared_bytes) AS dynamic_shared_bytes, max(uses_tensor_core) AS uses_tensor_core,
+    max(tensor_core_eligible) AS tensor_core_eligible, count(*) AS count,
     CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
     sum(theoretical_occupancy_ratio * dur_ns)
       / nullif(sum(CASE WHEN theoretical_occupancy_ratio IS NOT NULL THEN 1.0 * dur_ns END), 0) AS occupancy_ratio
   FROM temp.kernels
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
-  GROUP BY profile_id, name, op_name, block_x, block_y, block_z, grid_x, grid_y, grid_z, registers_per_thread,
-    static_shared_bytes, dynamic_shared_bytes, uses_tensor_core, tensor_core_eligible
+  GROUP BY profile_id, launch_group, op_name
 )
 SELECT
   sums.profile_id AS profile_id,
