@@ -6,6 +6,8 @@
 --   each kind of collective, such as all_reduce: the same, with the rate of the data and that of the links (bus)
 --   CPU            processors that all its processes used together, and how busy the busiest machine was (counters
 --                  process_cpu, host_cpu)
+--   waiting        how long the main thread of a process that trains could have run while no processor was free for it
+--                  (main_thread_wait_s): the process that waited longest, where that is too long
 --   memory         what the largest process held (process_resident_bytes) and what was left at least on the machine
 --                  with the least (host_available_bytes)
 -- Settings, beyond which it is a warning instead of information, and begins with what is beyond:
@@ -14,6 +16,8 @@
 --                                  collective takes as long as for the rank that enters it last and so waits for no
 --                                  other (collective_waits)
 --   busy_ratio (0.95)              of the machine's processors: then input and launching wait for each other
+--   wait_ratio (0.05)              of the time that was measured: others take the processors from the one thread that
+--                                  launches everything
 --   left_ratio (0.05)              of memory: less of it left, and the process may be killed
 -- TensorFlow's profiler announces such a check, and says nothing; nor does this one with tfprof_set('compat', 1).
 -- Columns: those of every check, see sql/README.md; saves_ns is NULL.  Cost: one pass over transfers, collectives,
@@ -22,7 +26,8 @@
 WITH settings AS MATERIALIZED (
   SELECT tfprof_setting('job.slow_bytes_per_second', 100e6) AS slow,
     tfprof_setting('job.time_ratio', 0.1) AS time_ratio,
-    tfprof_setting('job.busy_ratio', 0.95) AS busy_ratio, tfprof_setting('job.left_ratio', 0.05) AS left_ratio
+    tfprof_setting('job.busy_ratio', 0.95) AS busy_ratio, tfprof_setting('job.wait_ratio', 0.05) AS wait_ratio,
+    tfprof_setting('job.left_ratio', 0.05) AS left_ratio
 ), processes AS MATERIALIZED (
   SELECT profile_id, run_id, host, name FROM temp.process_names
 ), step_time AS MATERIALIZED (
@@ -64,9 +69,14 @@ WITH settings AS MATERIALIZED (
     max(CASE WHEN counters.name = 'process_cpu' THEN time_ns END) AS last_ns,
     avg(CASE WHEN counters.name = 'host_cpu' THEN value END) AS busy,
     max(CASE WHEN counters.name = 'process_resident_bytes' THEN value END) AS resident,
-    min(CASE WHEN counters.name = 'host_available_bytes' THEN value END) AS available
+    min(CASE WHEN counters.name = 'host_available_bytes' THEN value END) AS available,
+    max(CASE WHEN counters.name = 'main_thread_wait_s' THEN value END)
+      - min(CASE WHEN counters.name = 'main_thread_wait_s' THEN value END) AS waited_s,
+    max(CASE WHEN counters.name = 'main_thread_wait_s' THEN time_ns END)
+      - min(CASE WHEN counters.name = 'main_thread_wait_s' THEN time_ns END) AS waited_of_ns
   FROM temp.counters AS counters JOIN processes ON processes.profile_id = counters.profile_id
-  WHERE counters.name IN ('process_cpu', 'host_cpu', 'process_resident_bytes', 'host_available_bytes')
+  WHERE counters.name
+    IN ('process_cpu', 'host_cpu', 'process_resident_bytes', 'host_available_bytes', 'main_thread_wait_s')
   GROUP BY counters.profile_id
 ), used AS MATERIALIZED ( -- a process that lives for a part of the time counts for that part
   SELECT run_id, count(cpu) AS cpu_count, count(resident) AS resident_count, count(DISTINCT host) AS host_count,
@@ -83,6 +93,11 @@ WITH settings AS MATERIALIZED (
     (SELECT min(name) FROM readings WHERE readings.run_id = used.run_id AND readings.resident = used.resident)
       AS largest
   FROM used
+), waits AS ( -- a worker may wait: it works ahead
+  SELECT run_id, name, 1e9 * waited_s / nullif(waited_of_ns, 0) AS ratio, count(*) OVER (PARTITION BY run_id) AS count,
+    row_number() OVER (PARTITION BY run_id ORDER BY 1e9 * waited_s / nullif(waited_of_ns, 0) DESC, profile_id)
+      AS position
+  FROM readings WHERE profile_id IN (SELECT profile_id FROM temp.steps)
 ), found AS (
   SELECT run_id, place, name, is_slow,
     format('%s: %d times, latency %s on average and %s at most', name, count, format_ns(mean_ns), format_ns(longest_ns))
@@ -109,7 +124,15 @@ WITH settings AS MATERIALIZED (
     'SELECT profile_id, name, mean, maximum FROM temp.counter_summary WHERE name GLOB ''*_cpu'''
   FROM extremes JOIN settings WHERE cpu IS NOT NULL
   UNION ALL
-  SELECT run_id, 4, 'memory', coalesce(available < left_ratio * (available + all_resident), 0),
+  SELECT run_id, 4, 'waiting', 1,
+    format('the main thread%s waited for a free processor %.0f %% of the time',
+      CASE WHEN count > 1 THEN ' of ' || name ELSE '' END, 100 * ratio),
+    ratio, wait_ratio,
+    'Leave processors to the threads that train: fewer workers and threads (torch.set_num_threads), or no other job.',
+    'SELECT profile_id, time_ns, value FROM temp.counters WHERE name = ''main_thread_wait_s'''
+  FROM waits JOIN settings WHERE position = 1 AND ratio > wait_ratio
+  UNION ALL
+  SELECT run_id, 5, 'memory', coalesce(available < left_ratio * (available + all_resident), 0),
     'memory: ' || format_bytes(resident) || ' held at most'
       || CASE WHEN resident_count > 1 THEN ' by ' || largest || ', the largest of ' || resident_count || ' processes'
       ELSE '' END

@@ -660,6 +660,19 @@ def check_classic():
         "memory: 6000000000.0 B held at most by process 106, the largest of 6 processes, 100000000000.0 B left on "
         "node0 at least"), message)
 
+    # The thread that trains had no processor; of a worker, which has no steps, that says nothing.
+    waited = "the main thread waited for a free processor 20 % of the time"
+    for waits, wanted in (((0.04, 0.9), []), ((0.2, 0), [("warning", waited)])):
+        profile = Profile()
+        profile.steps()
+        profile.add("profiles", id=2, run_id=1, pid=102, path="run", host="node0", complete=1)
+        for process, wait in enumerate(waits, 1):
+            for second in range(5):
+                profile.add("counters", profile_id=process, name="main_thread_wait_s", unit="s",
+                            value=7 + wait * second, time_ns=second * 1000 * MS)
+        real_format(profile)
+        check(said(profile, "job") == wanted, f"{waits}: {said(profile, 'job')}")
+
 
 if __name__ == "__main__":
     main()
