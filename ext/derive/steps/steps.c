@@ -5,7 +5,8 @@
 ** span are taken as they are.  Of several threads with marks the one with the most counts.  Who marks the end of an
 ** iteration begins one more step with the last mark, in which nothing happens: it is no step when no row begins in it
 ** on its thread though some did in the step before.  Where the recording left the ops of the last one out, only ranges
-** are looked at.
+** are looked at.  Rows of category `user` with a number of their own (ops.marked_step), as the profilers of TensorFlow
+** and JAX have them, are steps likewise (origin user; keras where its callback marks each batch).
 **
 ** Optimizers.  PyTorch emits a row `Optimizer.step#<class>.step` for each optimizer step, profiler or not.  A step is
 ** the period from the end of one to the end of the next of the same name on the same thread (origin optimizer): what
@@ -40,7 +41,7 @@
 enum { MAXIMUM_PER_STEP = 8, ROUNDS = 8 /* that show a pattern */ };
 
 struct mark {
-  int64_t start, end;
+  int64_t start, end, number; /* `number`: of a row that has one */
   uint32_t row, thread;
   string_id name;
 };
@@ -75,7 +76,7 @@ static bool add_mark(struct mark_list *list, struct mark mark) {
 
 /* ---- finding marks ---- */
 
-enum mark_kind { UNKNOWN, OTHER, USER_STEP, PROFILER_STEP, OPTIMIZER_STEP, KIND_COUNT };
+enum mark_kind { UNKNOWN, OTHER, USER_STEP, PROFILER_STEP, OPTIMIZER_STEP, NUMBERED_STEP, KERAS_STEP, KIND_COUNT };
 
 static const char *const step_prefixes[KIND_COUNT] = {[USER_STEP] = "tfprof.step#", [PROFILER_STEP] = "ProfilerStep#"};
 
@@ -96,6 +97,7 @@ static int64_t step_number(const char *name, enum mark_kind kind) {
 static enum mark_kind kind_of_name(const char *name) {
   if (step_number(name, USER_STEP) >= 0) return USER_STEP;
   if (step_number(name, PROFILER_STEP) >= 0) return PROFILER_STEP;
+  if (strcmp(name, "Profiled batch") == 0) return KERAS_STEP;
   return strncmp(name, "Optimizer.step#", 15) == 0 ? OPTIMIZER_STEP : OTHER;
 }
 
@@ -119,12 +121,15 @@ static enum tfprof_status find_step_marks(struct profile *profile, struct mark_l
       if (!mark.name) continue;
       uint8_t *kind = &kinds[mark.name];
       if (*kind == UNKNOWN) *kind = (uint8_t)kind_of_name(pool_text(pool, mark.name));
-      if (*kind == OTHER) continue;
+      derive_integers(segment->columns[COLUMN_ops_marked_step], row, 1, &mark.number);
+      bool is_numbered = mark.number != NO_VALUE;
+      enum mark_kind found = is_numbered && *kind == OTHER ? NUMBERED_STEP : (enum mark_kind)*kind;
+      if (found == OTHER || (found == KERAS_STEP && !is_numbered)) continue;
       derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, thread_count, &mark.thread);
       derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);
       derive_integers(segment->columns[COLUMN_ops_end_ns], row, 1, &mark.end);
       if (mark.thread == NO_ROW || mark.start == NO_VALUE || mark.end < mark.start) continue;
-      if (!add_mark(&lists[*kind], mark)) status = error_no_memory(error);
+      if (!add_mark(&lists[found], mark)) status = error_no_memory(error);
     }
     if (!status) status = derive_poll(profile, error);
   }
@@ -433,13 +438,30 @@ static enum tfprof_status steps_of_series(struct profile *profile, const struct 
   return status;
 }
 
-static void steps_of_marks(const struct profile *profile, const struct mark_list *list, enum mark_kind kind,
-                           struct step *steps) {
-  for (uint32_t i = 0; i < list->count; i++) {
+static bool has_numbers(enum mark_kind kind) { return kind == NUMBERED_STEP || kind == KERAS_STEP; }
+
+static enum tfprof_status steps_of_marks(struct profile *profile, const struct mark_list *list, enum mark_kind kind,
+                                         struct step *steps, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (uint32_t i = 0; i < list->count && !status; i++) {
     const struct mark *mark = &list->items[i];
-    int64_t number = step_number(pool_text(store_pool(profile->store), mark->name), kind);
+    const char *text = pool_text(store_pool(profile->store), mark->name);
+    int64_t number = has_numbers(kind) ? mark->number : step_number(text, kind);
     steps[i] = (struct step){number, mark->start, mark->end, mark->thread, mark->name};
+    if (!has_numbers(kind)) continue;
+    char name[256];
+    snprintf(name, sizeof name, "%.200s %lld", text, (long long)number);
+    status = derive_text(profile, name, &steps[i].name, error);
   }
+  return status;
+}
+
+/* The marks that are steps; OPTIMIZER_STEP: its best series, of so many steps. */
+static enum mark_kind choose_marks(const struct mark_list *lists, uint32_t series_steps) {
+  if (lists[USER_STEP].count) return USER_STEP;
+  if (lists[PROFILER_STEP].count && (uint64_t)lists[PROFILER_STEP].count * 2 >= series_steps) return PROFILER_STEP;
+  if (lists[NUMBERED_STEP].count) return NUMBERED_STEP;
+  return lists[KERAS_STEP].count ? KERAS_STEP : OPTIMIZER_STEP;
 }
 
 static enum tfprof_status set_steps(struct profile *profile, const struct step *steps, uint32_t count,
@@ -476,7 +498,7 @@ static enum tfprof_status set_steps(struct profile *profile, const struct step *
 }
 
 static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error *error) {
-  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer"};
+  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer", "user", "keras"};
   struct mark_list lists[KIND_COUNT] = {{.count = 0}};
   struct series series;
   struct step *steps = NULL;
@@ -484,20 +506,17 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
   enum tfprof_status status = find_step_marks(profile, lists, error);
   if (!status) status = choose_series(&lists[OPTIMIZER_STEP], &series, error);
   if (!status) {
-    keep_one_thread(&lists[USER_STEP]);
-    keep_one_thread(&lists[PROFILER_STEP]);
-    enum mark_kind kind = OPTIMIZER_STEP;
-    if (lists[USER_STEP].count)
-      kind = USER_STEP;
-    else if (lists[PROFILER_STEP].count && (uint64_t)lists[PROFILER_STEP].count * 2 >= series.steps)
-      kind = PROFILER_STEP;
-    if (kind != OPTIMIZER_STEP) status = drop_empty_last(profile, &lists[kind], error);
+    for (int kind = USER_STEP; kind < KIND_COUNT; kind++) {
+      if (kind != OPTIMIZER_STEP) keep_one_thread(&lists[kind]);
+    }
+    enum mark_kind kind = choose_marks(lists, series.steps);
+    if (kind == USER_STEP || kind == PROFILER_STEP) status = drop_empty_last(profile, &lists[kind], error);
     uint32_t count = kind == OPTIMIZER_STEP ? series.steps : lists[kind].count;
     steps = scratch_allocate(((size_t)count + 1) * sizeof *steps);
     if (status || !steps) {
       if (!status) status = error_no_memory(error);
     } else if (kind != OPTIMIZER_STEP) {
-      steps_of_marks(profile, &lists[kind], kind, steps);
+      status = steps_of_marks(profile, &lists[kind], kind, steps, error);
     } else if (count) {
       status = steps_of_series(profile, lists[kind].items, &series, steps, error);
     }
@@ -519,6 +538,7 @@ const struct derive_pass derive_steps = {
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
               {TABLE_ops, COLUMN_ops_depth},
+              {TABLE_ops, COLUMN_ops_marked_step},
               {TABLE_counters, COLUMN_counters_name},
               {TABLE_counters, COLUMN_counters_time_ns},
               {TABLE_counters, COLUMN_counters_value}},

@@ -1,0 +1,132 @@
+/* batch.h: the rows that one worker makes of a stretch of events, and the event that it is at.
+**
+** Columns are arrays of numbers, a slot each (rows.def).  A text is its id in the pool; one that stands in the event
+** itself is entered into the pool only when the batch is packed, by one worker at a time: until then it is a number
+** below TEXT_OWN.
+*/
+#ifndef TFPROF_XPLANE_BATCH_H
+#define TFPROF_XPLANE_BATCH_H
+
+#include "read/rows/eager_rows.h"
+#include "read/xplane/names.h"
+
+/* Texts of columns that the reader itself writes. */
+#define XPLANE_LITERALS(X)                                                                                     \
+  X(op) X(input) X(python) X(user) X(runtime) X(driver) X(allocate) X(release) X(memcpy) X(memset)             \
+  X(HtoD) X(DtoH) X(DtoD) X(PtoP) X(HtoH) X(pageable) X(pinned) X(device) X(array) X(managed) X(temporary)     \
+  X(persistent) X(dynamic) X(output) X(read_on_demand) X(read_in_advance) X(preprocess) X(batch) X(Dataset)
+enum xplane_literal {
+#define X(name) LITERAL_##name,
+  XPLANE_LITERALS(X)
+#undef X
+  LITERAL_COUNT
+};
+
+enum row_table {
+#define ROWS(table) ROWS_##table,
+#define VALUE(table, column, kind)
+#include "read/xplane/rows.def"
+  ROWS_COUNT
+};
+enum row_slot {
+#define ROWS(table) ROW_FIRST_##table, ROW_BEFORE_##table = ROW_FIRST_##table - 1,
+#define VALUE(table, column, kind) ROW_##table##_##column,
+#include "read/xplane/rows.def"
+  ROW_SLOTS
+};
+/* The first slot of each table, and behind the last. */
+extern const uint16_t batch_first_slots[ROWS_COUNT + 1];
+
+enum xplane_problem {
+  PROBLEM_DAMAGED,  /* an event that is no message */
+  PROBLEM_UNNAMED,  /* an event whose name is not there */
+  PROBLEM_TIME,     /* a time beyond all times */
+  PROBLEM_NEGATIVE, /* an end before the start */
+  PROBLEM_VALUE,    /* a stat that is too large for its column */
+  PROBLEM_OVERSIZED,
+  PROBLEM_NOT_UTF8,
+  PROBLEM_COUNT
+};
+struct problem_tally {
+  uint64_t count, offset;
+};
+
+/* What all batches of a listing share, and nobody changes. */
+struct listing {
+  const struct xplane_index *index;
+  const struct plane_names *names; /* by plane */
+  const struct pool *pool;
+  string_id literals[LITERAL_COUNT];
+  string_id data_types[32];
+  int64_t host_device;    /* row in devices */
+  const int64_t *devices; /* rows of GPU 0 ... */
+  size_t device_count;
+};
+
+enum { TEXT_OWN = -2 };
+struct own_text {
+  const char *bytes;
+  size_t length;
+};
+
+struct event {
+  const struct event_name *name; /* NULL: not there */
+  int64_t start_ns, dur_ns;      /* ROW_NULL: not known */
+  int64_t occurrences;           /* of one that stands for several; ROW_NULL: it does not */
+  uint64_t present, consumed;    /* bits by key */
+  uint64_t offset;               /* of its message in the file */
+  struct event_field fields[KEY_COUNT];
+};
+
+struct batch {
+  const struct listing *listing;
+  const struct xplane_line *line; /* that the event lies on */
+  const struct plane_names *names;
+  struct event event;
+  struct xplane_details details; /* of a text that stands in the event */
+  uint32_t place; /* of the event in the piece */
+  bool is_dry;    /* nothing is kept: it is only looked which stats the columns of dry_table take */
+  enum row_table dry_table;
+  int row_table;  /* enum row_table of the row that was made; -1: none */
+  bool no_memory;
+  struct rows {
+    uint32_t count, capacity;
+    uint32_t *places; /* of their events in the piece */
+  } rows[ROWS_COUNT];
+  int64_t *values[ROW_SLOTS];
+  LIST(struct own_text) own_texts;
+  struct problem_tally problems[PROBLEM_COUNT];
+};
+
+void batch_clear(struct batch *batch);
+void batch_free(struct batch *batch);
+/* A new row, all NULL, of the current event; UINT32_MAX: no memory. A dry batch has one row in each table. */
+uint32_t batch_row(struct batch *batch, enum row_table table);
+void batch_problem(struct batch *batch, enum xplane_problem problem, uint64_t offset);
+
+/* Reads an XEvent of the line into batch->event; false: it is damaged, and told. */
+bool event_read(struct batch *batch, const struct wire_reader *outer, const struct wire_field *field, uint64_t offset);
+/* Rows of the event. */
+void emit_host(struct batch *batch);
+void emit_device(struct batch *batch);
+
+/* ---- what a stat says; whatever is taken is not in `attributes` ---- */
+
+static inline bool event_has(const struct batch *b, enum xplane_key key) { return b->event.present >> key & 1; }
+static inline void event_taken(struct batch *b, enum xplane_key key) { b->event.consumed |= (uint64_t)1 << key; }
+/* ROW_NULL where there is none, or it is of another type. An unsigned number from 2^63 on is the negative one of the
+** same bits: ids are that as often as not. */
+int64_t event_integer(struct batch *b, enum xplane_key key);
+/* The same, but numbers only that are none below 0. */
+int64_t event_count(struct batch *b, enum xplane_key key);
+/* The bits of a real number times `factor`. */
+int64_t event_real(struct batch *b, enum xplane_key key, double factor);
+/* As a column has it. */
+int64_t event_text(struct batch *b, enum xplane_key key);
+/* The text as it stands; false: it is none. */
+bool event_peek_text(const struct batch *b, enum xplane_key key, struct text_part *text);
+int64_t batch_text(struct batch *b, struct text_part text);
+/* NULL: it has none. */
+const struct xplane_details *event_details(struct batch *b, enum xplane_key key);
+
+#endif

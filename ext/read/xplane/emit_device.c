@@ -1,0 +1,174 @@
+/* emit_device.c: rows of an event on a line of a device: kernels, transfers, counters, overheads.
+**
+** Streams of GPUs have copies and fills by their names, and kernels else; the ops of a TPU are kernels.  Their
+** durations are the source's, in whole nanoseconds, so that sums are those of other tools.
+*/
+#include "read/xplane/batch.h"
+
+#include <string.h>
+
+#define SET(column, x) b->values[ROW_##column][row] = (x)
+
+static int64_t literal(const struct batch *b, enum xplane_literal which) { return b->listing->literals[which]; }
+
+static int64_t name_of_activity(const struct batch *b) {
+  const struct event_name *name = b->event.name;
+  return name && name->name ? (int64_t)name->name : ROW_NULL;
+}
+
+static int64_t known(int64_t detail) { return detail == DETAIL_NONE ? ROW_NULL : detail; }
+
+static int64_t real_bits(double real) {
+  int64_t bits;
+  memcpy(&bits, &real, sizeof bits);
+  return bits;
+}
+
+/* ---- kernels ---- */
+
+/* The op that the annotation around the launch names: the outermost. */
+static void set_op(struct batch *b, uint32_t row) {
+  struct text_part text, name, type;
+  const struct event_field *field = &b->event.fields[KEY_TF_OP];
+  bool is_op = event_peek_text(b, KEY_TF_OP, &text) && text.length;
+  if (is_op && field->form == FIELD_REFERENCE && b->names->stats.items[field->number].op_name) {
+    const struct stat_name *stat = &b->names->stats.items[field->number];
+    event_taken(b, KEY_TF_OP);
+    SET(kernels_op_name, stat->op_name);
+    SET(kernels_op_type, stat->op_type ? (int64_t)stat->op_type : ROW_NULL);
+    return;
+  }
+  if (is_op) {
+    text = xplane_outermost(text.bytes, text.length);
+    enum op_kind kind = xplane_op_name(text.bytes, text.length, &name, &type);
+    if (kind == OP_NONE || kind == OP_DATASET || kind == OP_COPY) type.length = 0;
+    event_taken(b, KEY_TF_OP);
+  } else if (event_peek_text(b, KEY_HLO_OP, &text) && text.length) {
+    name = xplane_innermost(text.bytes, text.length);
+    type.length = 0;
+  } else {
+    return;
+  }
+  SET(kernels_op_name, batch_text(b, name));
+  SET(kernels_op_type, batch_text(b, type));
+}
+
+static void emit_kernel(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_kernels);
+  if (row == UINT32_MAX) return;
+  SET(kernels_name, name_of_activity(b));
+  SET(kernels_device_id, b->line->device);
+  SET(kernels_thread_id, b->line->thread);
+  SET(kernels_start_ns, b->event.start_ns);
+  SET(kernels_dur_ns, b->event.dur_ns);
+  SET(kernels_correlation, event_integer(b, KEY_CORRELATION));
+  SET(kernels_graph, event_integer(b, KEY_GRAPH_ID));
+  SET(kernels_graph_node, event_integer(b, KEY_GRAPH_NODE));
+  SET(kernels_flops, event_count(b, KEY_FLOPS));
+  SET(kernels_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
+  SET(kernels_theoretical_occupancy_ratio, event_real(b, KEY_THEORETICAL_OCCUPANCY, 0.01));
+  set_op(b, row);
+  const struct xplane_details *details = event_details(b, KEY_KERNEL_DETAILS);
+  if (!details) return;
+  SET(kernels_registers_per_thread, known(details->registers));
+  SET(kernels_static_shared_bytes, known(details->static_shared));
+  SET(kernels_dynamic_shared_bytes, known(details->dynamic_shared));
+  SET(kernels_grid_x, known(details->grid[0]));
+  SET(kernels_grid_y, known(details->grid[1]));
+  SET(kernels_grid_z, known(details->grid[2]));
+  SET(kernels_block_x, known(details->block[0]));
+  SET(kernels_block_y, known(details->block[1]));
+  SET(kernels_block_z, known(details->block[2]));
+  SET(kernels_occupancy_ratio, details->occupancy < 0 ? ROW_NULL : real_bits(details->occupancy / 100));
+}
+
+/* ---- transfers ---- */
+
+static int64_t direction_of(const struct batch *b) {
+  static const struct {
+    const char *text;
+    enum xplane_literal direction;
+  } directions[] = {{"H2D", LITERAL_HtoD}, {"D2H", LITERAL_DtoH}, {"D2D", LITERAL_DtoD}, {"P2P", LITERAL_PtoP},
+                    {"H2H", LITERAL_HtoH}, {"HToD", LITERAL_HtoD}, {"DToH", LITERAL_DtoH}, {"DToD", LITERAL_DtoD},
+                    {"HToH", LITERAL_HtoH}};
+  int64_t id = name_of_activity(b);
+  const char *name = id == ROW_NULL ? "" : pool_text(b->listing->pool, (string_id)id);
+  for (size_t i = 0; i < sizeof directions / sizeof *directions; i++) {
+    if (strstr(name, directions[i].text)) return literal(b, directions[i].direction);
+  }
+  return ROW_NULL;
+}
+
+static int64_t memory_of(struct batch *b, struct text_part kind) {
+  static const enum xplane_literal kinds[] = {LITERAL_pageable, LITERAL_pinned, LITERAL_device, LITERAL_array,
+                                              LITERAL_managed};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    const char *text = pool_text(b->listing->pool, (string_id)literal(b, kinds[i]));
+    if (kind.length == strlen(text) && memcmp(kind.bytes, text, kind.length) == 0) return literal(b, kinds[i]);
+  }
+  return batch_text(b, kind);
+}
+
+static int64_t device_number(const struct batch *b, int64_t number) {
+  return number >= 0 && (uint64_t)number < b->listing->device_count ? b->listing->devices[number] : ROW_NULL;
+}
+
+static void emit_transfer(struct batch *b, bool is_copy) {
+  uint32_t row = batch_row(b, ROWS_transfers);
+  if (row == UINT32_MAX) return;
+  int64_t direction = is_copy ? direction_of(b) : ROW_NULL;
+  SET(transfers_name, name_of_activity(b));
+  SET(transfers_kind, literal(b, is_copy ? LITERAL_memcpy : LITERAL_memset));
+  SET(transfers_direction, direction);
+  SET(transfers_device_id, b->line->device);
+  SET(transfers_thread_id, b->line->thread);
+  SET(transfers_start_ns, b->event.start_ns);
+  SET(transfers_dur_ns, b->event.dur_ns);
+  SET(transfers_correlation, event_integer(b, KEY_CORRELATION));
+  bool reads_device = direction == literal(b, LITERAL_DtoH) || direction == literal(b, LITERAL_DtoD);
+  bool writes_device = !is_copy || direction == literal(b, LITERAL_HtoD) || direction == literal(b, LITERAL_DtoD);
+  if (reads_device || direction == literal(b, LITERAL_PtoP)) SET(transfers_source_device_id, b->line->device);
+  if (writes_device) SET(transfers_target_device_id, b->line->device);
+  const struct xplane_details *details = event_details(b, is_copy ? KEY_COPY_DETAILS : KEY_FILL_DETAILS);
+  if (!details) return;
+  SET(transfers_bytes, known(details->bytes));
+  if (details->bytes >= 0 && b->event.dur_ns > 0)
+    SET(transfers_bytes_per_second, real_bits(1e9 * (double)details->bytes / (double)b->event.dur_ns));
+  SET(transfers_is_async, known(details->is_async));
+  SET(transfers_source_memory, memory_of(b, details->source_memory));
+  SET(transfers_target_memory, memory_of(b, is_copy ? details->target_memory : details->memory));
+  if (direction == literal(b, LITERAL_PtoP) && details->destination != DETAIL_NONE)
+    SET(transfers_target_device_id, device_number(b, details->destination));
+}
+
+/* ---- the other lines ---- */
+
+static void emit_counter(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_counters);
+  if (row == UINT32_MAX) return;
+  SET(counters_name, name_of_activity(b));
+  SET(counters_device_id, b->line->device);
+  SET(counters_thread_id, b->line->thread);
+  SET(counters_time_ns, b->event.start_ns);
+  SET(counters_value, event_real(b, KEY_COUNTER_VALUE, 1));
+}
+
+static void emit_overhead(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_overheads);
+  if (row == UINT32_MAX) return;
+  SET(overheads_kind, name_of_activity(b));
+  SET(overheads_thread_id, b->line->thread);
+  SET(overheads_start_ns, b->event.start_ns);
+  SET(overheads_dur_ns, b->event.dur_ns);
+}
+
+void emit_device(struct batch *b) {
+  const struct event_name *name = b->event.name;
+  enum event_class kind = name ? name->kind : EVENT_PLAIN;
+  bool has_details = event_has(b, KEY_KERNEL_DETAILS);
+  if (strcmp(b->line->name, "_counters_") == 0) emit_counter(b);
+  else if (strstr(b->line->name, "overhead")) emit_overhead(b);
+  else if (kind == EVENT_COPY && !has_details) emit_transfer(b, true);
+  else if (kind == EVENT_FILL && !has_details) emit_transfer(b, false);
+  else emit_kernel(b);
+}

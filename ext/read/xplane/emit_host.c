@@ -1,0 +1,219 @@
+/* emit_host.c: rows of an event that a thread of the host recorded.
+**
+** What has a number that work on a device shares is a call of its driver, allocations are memory events; all others are
+** ops: of category op by their names or because XLA compiled them, input where tf.data has them, python of its tracer,
+** user where they mark a step, else runtime. What tf.data has is an input event besides.
+*/
+#include "read/xplane/batch.h"
+
+#include <string.h>
+
+#define SET(column, x) b->values[ROW_##column][row] = (x)
+
+static int64_t literal(const struct batch *b, enum xplane_literal which) { return b->listing->literals[which]; }
+
+static int64_t name_of(const struct batch *b) {
+  const struct event_name *name = b->event.name;
+  return name && name->name ? (int64_t)name->name : ROW_NULL;
+}
+
+static struct text_part text_of_name(const struct batch *b) {
+  int64_t id = name_of(b);
+  if (id == ROW_NULL) return (struct text_part){"", 0};
+  return (struct text_part){pool_text(b->listing->pool, (string_id)id), pool_length(b->listing->pool, (string_id)id)};
+}
+
+/* ---- memory ---- */
+
+static int64_t region_of(struct batch *b) {
+  static const struct {
+    const char *text;
+    enum xplane_literal region;
+  } known[] = {{"temp", LITERAL_temporary}, {"output", LITERAL_output}, {"persist", LITERAL_persistent},
+               {"dynamic", LITERAL_dynamic}};
+  struct text_part text;
+  if (!event_peek_text(b, KEY_REGION, &text)) return ROW_NULL;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    bool is_it = text.length >= strlen(known[i].text) && memcmp(text.bytes, known[i].text, strlen(known[i].text)) == 0;
+    if (!is_it) continue;
+    event_taken(b, KEY_REGION);
+    return literal(b, known[i].region);
+  }
+  return event_text(b, KEY_REGION);
+}
+
+/* GPU_0_bfc is an allocator of the first GPU; any other name is one of the host. */
+static int64_t device_of(struct batch *b) {
+  struct text_part text;
+  char name[64];
+  int64_t number;
+  if (!event_peek_text(b, KEY_ALLOCATOR, &text)) return ROW_NULL;
+  size_t length = text.length < sizeof name - 1 ? text.length : sizeof name - 1;
+  memcpy(name, text.bytes, length);
+  name[length] = '\0';
+  if (!xplane_number_behind(name, "GPU_", &number)) return b->listing->host_device;
+  return number >= 0 && (uint64_t)number < b->listing->device_count ? b->listing->devices[number] : ROW_NULL;
+}
+
+static int64_t data_type(struct batch *b) {
+  const struct event_field *field = &b->event.fields[KEY_DATA_TYPE];
+  bool is_number = event_has(b, KEY_DATA_TYPE) && (field->form == FIELD_INTEGER || field->form == FIELD_UNSIGNED);
+  if (!is_number) return event_text(b, KEY_DATA_TYPE);
+  string_id known = field->number < sizeof b->listing->data_types / sizeof(string_id)
+                        ? b->listing->data_types[field->number]
+                        : 0;
+  if (!known) return ROW_NULL;
+  event_taken(b, KEY_DATA_TYPE);
+  return known;
+}
+
+static void emit_memory(struct batch *b, bool is_release) {
+  uint32_t row = batch_row(b, ROWS_memory_events);
+  if (row == UINT32_MAX) return;
+  int64_t bytes = event_count(b, KEY_ALLOCATION_BYTES);
+  SET(memory_events_time_ns, b->event.start_ns);
+  SET(memory_events_kind, literal(b, is_release ? LITERAL_release : LITERAL_allocate));
+  SET(memory_events_bytes, bytes == ROW_NULL ? ROW_NULL : is_release ? -bytes : bytes);
+  SET(memory_events_requested_bytes, event_count(b, KEY_REQUESTED_BYTES));
+  SET(memory_events_in_use_bytes, event_integer(b, KEY_BYTES_ALLOCATED));
+  SET(memory_events_stack_bytes, event_integer(b, KEY_BYTES_RESERVED));
+  SET(memory_events_free_bytes, event_integer(b, KEY_BYTES_AVAILABLE));
+  SET(memory_events_peak_bytes, event_integer(b, KEY_PEAK_BYTES));
+  SET(memory_events_fragmentation_ratio, event_real(b, KEY_FRAGMENTATION, 1));
+  SET(memory_events_device_id, device_of(b));
+  SET(memory_events_allocator, event_text(b, KEY_ALLOCATOR));
+  SET(memory_events_region, region_of(b));
+  SET(memory_events_dtype, data_type(b));
+  SET(memory_events_shape, event_text(b, KEY_SHAPE));
+  SET(memory_events_op_name, event_text(b, KEY_TF_OP));
+  SET(memory_events_address, event_integer(b, KEY_ADDRESS));
+  SET(memory_events_thread, b->line->thread);
+}
+
+/* ---- calls of the driver ---- */
+
+static void emit_call(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_api_calls);
+  if (row == UINT32_MAX) return;
+  struct text_part name = text_of_name(b);
+  bool is_driver = name.length > 2 && memcmp(name.bytes, "cu", 2) == 0 && name.bytes[2] >= 'A' && name.bytes[2] <= 'Z';
+  SET(api_calls_name, name_of(b));
+  SET(api_calls_domain, literal(b, is_driver ? LITERAL_driver : LITERAL_runtime));
+  SET(api_calls_thread_id, b->line->thread);
+  SET(api_calls_start_ns, b->event.start_ns);
+  SET(api_calls_dur_ns, b->event.dur_ns);
+  SET(api_calls_correlation, event_integer(b, KEY_CORRELATION));
+}
+
+/* ---- the input pipeline ---- */
+
+static bool contains(struct text_part text, const char *part) {
+  return text.length && memmem(text.bytes, text.length, part, strlen(part));
+}
+
+static bool ends_with(struct text_part text, const char *end) {
+  size_t length = strlen(end);
+  return text.length >= length && memcmp(text.bytes + text.length - length, end, length) == 0;
+}
+
+/* As TensorFlow's own analysis parts them (xprof, op_stats_to_input_pipeline_analysis.cc): what reads files does so in
+** advance where something around it lets it run ahead. */
+static enum xplane_literal stage_of(struct text_part name) {
+  static const char *const readers[] = {"::TFRecord", "::TextLine", "::FixedLengthRecord",
+                                        "::SSTable",  "::RecordIO", "::ArrayRecord"};
+  static const char *const ahead[] = {"::MemoryReader", "::MemoryWriter", "::Interleave", "::Prefetch",
+                                      "::ParallelMap"};
+  bool is_reader = false, is_ahead = false;
+  for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) is_reader |= ends_with(name, readers[i]);
+  for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++) is_ahead |= contains(name, ahead[i]);
+  return !is_reader ? LITERAL_preprocess : is_ahead ? LITERAL_read_in_advance : LITERAL_read_on_demand;
+}
+
+static void emit_iterator(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_input_events);
+  if (row == UINT32_MAX) return;
+  struct text_part name = text_of_name(b);
+  SET(input_events_name, b->event.name->op_name);
+  SET(input_events_stage, literal(b, stage_of(name)));
+  SET(input_events_thread_id, b->line->thread);
+  SET(input_events_start_ns, b->event.start_ns);
+  SET(input_events_dur_ns, b->event.dur_ns);
+  SET(input_events_iterator, event_integer(b, KEY_ID));
+  SET(input_events_parent_iterator, event_integer(b, KEY_PARENT_ID));
+  SET(input_events_long_name, name_of(b));
+  SET(input_events_parallelism, event_integer(b, KEY_PARALLELISM));
+  SET(input_events_buffer_size, event_integer(b, KEY_BUFFER_LIMIT));
+}
+
+/* ---- ops ---- */
+
+/* A context is a type and a number in it, and of another process its number as well: equal for both sides. */
+static int64_t context_of(struct batch *b, enum xplane_key type_key, enum xplane_key key) {
+  const struct event_field *field = &b->event.fields[key];
+  bool is_number = event_has(b, key) && (field->form == FIELD_INTEGER || field->form == FIELD_UNSIGNED);
+  int64_t type = is_number ? event_integer(b, type_key) : ROW_NULL, process = event_integer(b, KEY_PROCESS);
+  if (type == ROW_NULL) return ROW_NULL;
+  event_taken(b, key);
+  uint64_t hash = field->number * UINT64_C(0x9e3779b97f4a7c15); /* of any bits: some writers take them for unsigned */
+  hash ^= hash >> 32;
+  hash = (hash + (uint64_t)type + 1) * UINT64_C(0xbf58476d1ce4e5b9);
+  if (process != ROW_NULL) hash = (hash ^ (uint64_t)process) * UINT64_C(0x94d049bb133111eb);
+  hash ^= hash >> 29;
+  return (int64_t)(hash >> 1); /* never NULL */
+}
+
+static void emit_op(struct batch *b) {
+  uint32_t row = batch_row(b, ROWS_ops);
+  if (row == UINT32_MAX) return;
+  const struct event_name *name = b->event.name;
+  int64_t op_name = name_of(b), op_type = ROW_NULL;
+  enum event_class kind = name ? name->kind : EVENT_PLAIN;
+  enum xplane_literal category = LITERAL_runtime;
+  bool is_compiled = event_has(b, KEY_HLO_OP) && event_has(b, KEY_HLO_MODULE);
+  bool is_root = event_has(b, KEY_ROOT_LEVEL), is_numbered = event_has(b, KEY_STEP);
+  if (is_compiled) {
+    struct text_part op;
+    category = LITERAL_op;
+    if (event_peek_text(b, KEY_HLO_OP, &op)) op_name = event_text(b, KEY_HLO_OP);
+  } else if (kind == EVENT_OP) {
+    category = LITERAL_op;
+    op_name = name->op_name;
+    op_type = name->op_type;
+  } else if (kind == EVENT_ITERATOR) {
+    category = LITERAL_input;
+    op_type = literal(b, LITERAL_Dataset);
+  } else if (kind == EVENT_PYTHON) {
+    category = LITERAL_python;
+  } else if ((kind == EVENT_STEP || is_root) && is_numbered) {
+    category = LITERAL_user;
+  }
+  SET(ops_name, op_name);
+  SET(ops_op_type, op_type == ROW_NULL ? op_name : op_type);
+  SET(ops_category, literal(b, category));
+  SET(ops_thread_id, b->line->thread);
+  SET(ops_start_ns, b->event.start_ns);
+  SET(ops_dur_ns, b->event.dur_ns);
+  SET(ops_occurrence_count, b->event.occurrences == ROW_NULL ? 1 : b->event.occurrences);
+  SET(ops_hlo_module, event_text(b, KEY_HLO_MODULE));
+  SET(ops_flops, event_count(b, KEY_FLOPS));
+  SET(ops_bytes_accessed, event_count(b, KEY_BYTES_ACCESSED));
+  SET(ops_root_level, event_integer(b, KEY_ROOT_LEVEL));
+  SET(ops_produced_context, context_of(b, KEY_PRODUCED_TYPE, KEY_PRODUCED));
+  SET(ops_consumed_context, context_of(b, KEY_CONSUMED_TYPE, KEY_CONSUMED));
+  SET(ops_marked_step, event_integer(b, KEY_STEP));
+  SET(ops_iteration, event_integer(b, KEY_ITERATION));
+  SET(ops_call, event_integer(b, KEY_ID));
+}
+
+void emit_host(struct batch *b) {
+  const struct event_name *name = b->event.name;
+  enum event_class kind = name ? name->kind : EVENT_PLAIN;
+  if (kind == EVENT_ALLOCATION || kind == EVENT_RELEASE) {
+    emit_memory(b, kind == EVENT_RELEASE);
+  } else if (event_has(b, KEY_CORRELATION)) {
+    emit_call(b);
+  } else {
+    if (kind == EVENT_ITERATOR && (!b->is_dry || b->dry_table == ROWS_input_events)) emit_iterator(b);
+    if (!b->is_dry || b->dry_table == ROWS_ops) emit_op(b);
+  }
+}

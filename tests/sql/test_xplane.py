@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""test_xplane.py: XSpaces (.xplane.pb): every event is a row where it belongs, with every stat; and bad ones.
+
+tests/xplane_files.py makes files by hand and reads any in Python; the recordings among the shared traces are compared
+with that, event by event.
+"""
+
+import collections
+import glob
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import mutations
+import xplane_files as files
+from asking import BUILD, query
+from xplane_files import Ref, Unsigned, event, line, plane, space
+
+SHARED = os.environ.get("TFPROF_SHARED", "")
+START = 1_700_000_000_000_000_000
+
+
+def written(directory, data, name="host-a.xplane.pb"):
+    path = os.path.join(directory, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def check(found, expected, what):
+    assert found == expected, f"{what}:\n{found}\nexpected:\n{expected}"
+
+
+def column(run, sql):
+    return [next(iter(row.values())) for row in query(run, sql)]
+
+
+def test_example(directory):
+    """All tables of a file that is known."""
+    run = written(directory, files.example())
+    ask = lambda sql: [tuple(row.values()) for row in query(run, sql)]
+    check(ask("SELECT format, host, framework, complete, clock_offset_ns, start_ns, dur_ns FROM profiles"),
+          [("xplane", "host-a", "tensorflow", 1, START, START, 100_000_000)], "profile")
+    check(ask("SELECT kind, ordinal, model, compute_capability, multiprocessor_count, clock_hz, memory_bytes, "
+              "memory_bytes_per_second, attributes ->> 'device_vendor' FROM devices"),
+          [("cpu", 0, None, None, None, None, None, None, None),
+           ("gpu", 0, "NVIDIA H100", "9.0", 132, 1_980_000_000, 85520809984, 3352320000000, "Nvidia")], "devices")
+    check(ask("SELECT kind, name, tid, stream FROM threads"),
+          [("host", "main", 7, None), ("host", "python", None, None), ("stream", "Stream #3(Compute)", None, 3),
+           ("stream", "_counters_", None, None)], "threads")
+    check(ask(f"SELECT number, name, origin, start_ns - {START}, dur_ns FROM steps"),
+          [(10, "train 10", "user", 1000, 40_000), (11, "train 11", "user", 51_000, 40_000)], "steps")
+    check(ask("SELECT name, op_type, category, occurrence_count, dur_ns, flops, start_ns IS NULL, step.number "
+              "FROM ops LEFT JOIN (SELECT id AS key, number FROM steps) AS step ON key = step_id ORDER BY ops.id"),
+          [("train", "train", "user", 1, 40_000, None, 0, 10), ("mul_1", "Mul", "op", 1, 9_000, 64, 0, 10),
+           ("Iterator::Root::Prefetch", "Dataset", "input", 1, 3_000, None, 0, 10),
+           ("train", "train", "user", 1, 40_000, None, 0, 11), ("mul_1", "Mul", "op", 1, 9_000, 64, 0, 11),
+           ("Iterator::Root::Prefetch", "Dataset", "input", 1, 3_000, None, 0, 11),
+           ("summed", "Sum", "op", 9, 5_000, None, 1, None),
+           ("$a.py:3 f", "$a.py:3 f", "python", 1, 1, None, 0, 10)], "ops")
+    check(ask("SELECT kernels.name, kernels.op_name, kernels.op_type, grid_x, grid_y, block_x, registers_per_thread, "
+              "static_shared_bytes, dynamic_shared_bytes, occupancy_ratio, kernels.dur_ns, api_calls.name, ops.name "
+              "FROM kernels JOIN api_calls ON api_calls.id = api_call_id JOIN ops ON ops.id = kernels.op_id"),
+          [("sgemm", "mul_1", "Mul", 3, 2, 64, 32, 16, 64, 0.5, 2_000, "cuLaunchKernel", "mul_1")] * 2, "kernels")
+    check(ask("SELECT direction, source_memory, target_memory, bytes, is_async, bytes_per_second FROM transfers"),
+          [("HtoD", "pinned", "device", 2048, 1, 2.048e9)] * 2, "transfers")
+    check(ask("SELECT memory_events.kind, bytes, requested_bytes, in_use_bytes, memory_events.peak_bytes, "
+              "fragmentation_ratio, region, dtype, shape, op_name, ordinal FROM memory_events JOIN devices ON devices.id = device_id LIMIT 2"),
+          [("allocate", 4096, 4000, 4096, 4096, 0.0, "temporary", "float32", "[10,100]", "mul_1", 0),
+           ("release", -4096, None, 0, None, None, None, None, None, None, 0)], "memory events")
+    check(ask("SELECT address, bytes, released_ns - allocated_ns FROM allocations"),
+          [(-(2**63) + 64, 4096, 8_000), (-(2**63) + 128, 4096, 8_000)], "allocations")
+    check(ask("SELECT name, long_name, stage, iterator, parent_iterator, buffer_size FROM input_events"),
+          [("Iterator::Prefetch", "Iterator::Root::Prefetch", "preprocess", -7, 3, 4)] * 2, "input events")
+    check(json.loads(ask("SELECT attributes FROM input_events")[0][0]),
+          {"odd": [{"1": 150}], "text": "a \"quoted\" text", "real": None}, "attributes")
+    check(ask(f"SELECT name, value, time_ns - {START} FROM counters"), [("power_mw", 250000.0, 4)], "counters")
+    check(sorted(column(run, "SELECT reason FROM diagnostics")), ["derived_events", "recorded"], "diagnostics")
+
+
+def test_order_of_rounded_times(directory):
+    """Rounding to nanoseconds inverts no order: what lay within something still does."""
+    events = []
+    for i in range(400):
+        outer = 10_000_000 * i + i * 7
+        events += [event("outer:Op", outer, 5_000_000 + i * 13), event("inner:Op", outer + i, 5_000_000 + i * 12),
+                   event("tail:Op", outer + 5_000_000 + i * 13, 1000)]
+    run = written(directory, space(plane("/host:CPU", [line(1, "main", events)])))
+    check(column(run, "SELECT count(*) FROM ops AS inner JOIN ops AS outer ON outer.id = inner.parent_id "
+                      "WHERE inner.name = 'inner' AND outer.name = 'outer'"), [400], "nested")
+    check(column(run, "SELECT count(*) FROM ops WHERE name = 'tail' AND parent_id IS NOT NULL"), [0], "tails")
+
+
+def test_lines(directory):
+    """Lines of one number are one thread, in any plane of the host, CUPTI's by the number in their names."""
+    host = plane("/host:CPU", [line(5, "worker", [event("a:Op", 0, 9_000_000)]),
+                               line(5, "worker", [event("b:Op", 10_000_000, 9_000_000)]),
+                               line(2**40, "Host Threads/5", [event("cuMemsetD32Async", 1_000_000, 5,
+                                                                    correlation_id=1)])])
+    run = written(directory, space(host, plane("/host:CUPTI", [line(5, "Host Threads/5", [
+        event("cudaLaunchKernel", 11_000_000, 5, correlation_id=2)])]), host=None))
+    check(column(run, "SELECT count(*) FROM threads"), [1], "threads")
+    check([tuple(row.values()) for row in query(run, "SELECT name, domain, op_name FROM api_calls")],
+          [("cuMemsetD32Async", "driver", "a"), ("cudaLaunchKernel", "runtime", "b")], "calls")
+    check(column(run, "SELECT host FROM profiles"), ["host-a"], "host by the file's name")
+
+
+def test_values(directory):
+    """Stats of every type under a name that a column takes: numbers as they are, others in attributes."""
+    values = [5, Unsigned(2**63 + 5), 2.5, "five", Ref("six"), b"\xff\x00"]
+    events = [event("a:Op", 1000 * i, 1, step_num=value) for i, value in enumerate(values)]
+    run = written(directory, space(plane("/host:CPU", [line(1, "main", events)])))
+    check(column(run, "SELECT attributes ->> 'step_num' FROM ops"), [None, None, 2.5, "five", "six", "ff00"], "stats")
+
+
+def rows_of(decoded):
+    """How many rows of each table the events of a file are, and how long they take, by the rules of the tables."""
+    counts, lengths = collections.Counter(), collections.Counter()
+    for one in decoded["planes"]:
+        is_device = one["name"].startswith("/device:")
+        for each in one["lines"]:
+            if is_device and each["id"] >= 0xdeadbeef and each["id"] < 0xdeadbeef + 64:
+                continue
+            for found in each["events"]:
+                stats, name, start = found["stats"], found["name"], found["offset_ps"]
+                rounded = (start + found["duration_ps"]) // 1000 - start // 1000
+                if is_device:
+                    is_copy = name.lower().startswith("memcpy") or name.startswith("Memset")
+                    table = "counters" if each["name"] == "_counters_" else "transfers" if is_copy else "kernels"
+                    rounded = found["duration_ps"] // 1000
+                elif name in ("MemoryAllocation", "MemoryDeallocation"):
+                    table = "memory_events"
+                else:
+                    table = "api_calls" if "correlation_id" in stats else "ops"
+                    if table == "ops" and name.startswith("Iterator::"):
+                        counts["input_events"] += 1
+                        lengths["input_events"] += rounded
+                counts[table] += 1
+                lengths[table] += rounded if found["occurrences"] is None else found["duration_ps"] // 1000
+    return counts, lengths
+
+
+def test_recordings(_directory):
+    """Real recordings: as many rows as events, all their time, every stat in a column or in attributes."""
+    paths = sorted(glob.glob(os.path.join(SHARED, "traces", "xplane", "**", "*.xplane.pb"), recursive=True))
+    if not paths:
+        print("the shared traces are not there")
+    for path in paths:
+        with open(path, "rb") as file:
+            decoded = files.decode(file.read())
+        counts, lengths = rows_of(decoded)
+        for table in ("ops", "api_calls", "memory_events", "input_events", "kernels", "transfers", "counters"):
+            length = "0" if table in ("memory_events", "counters") else "coalesce(sum(dur_ns), 0)"
+            found = query(path, f"SELECT count(*) AS n, {length} AS ns FROM {table}")[0]
+            wanted = 0 if length == "0" else lengths[table]
+            check((found["n"], found["ns"]), (counts[table], wanted), f"{path}: {table}")
+        # Stats that no column takes, event by event.
+        for one in (each for each in decoded["planes"] if each["name"] == "/host:CPU"):
+            taken = {"_r", "_pt", "_p", "_ct", "_c", "step_num", "iter_num", "id", "hlo_op", "hlo_module", "flops",
+                     "bytes_accessed"}
+            wanted = []
+            for each in one["lines"]:
+                for found in each["events"]:
+                    if found["name"].startswith("Memory") or "correlation_id" in found["stats"]:
+                        continue
+                    wanted.append({key: value for key, value in found["stats"].items()
+                                   if key not in taken and value is not None})
+            rows = column(path, "SELECT attributes FROM ops ORDER BY id")[:len(wanted)]
+            for row, expected in zip(rows, wanted):
+                found = json.loads(row) if row else {}
+                found.pop("display_name", None)
+                check(found, expected, path)
+
+
+def test_directories(directory):
+    """A run of several hosts, a log directory, what XProf leaves beside them."""
+    for run, name in (("2024_01_01_00_00_00", "old"), ("2025_01_01_00_00_00", "a"), ("2025_01_01_00_00_00", "b")):
+        path = written(directory, files.example(), f"plugins/profile/{run}/{name}.xplane.pb")
+        if name == "old":
+            os.utime(path, (1, 1))
+    newest = os.path.join(directory, "plugins", "profile", "2025_01_01_00_00_00")
+    for name in ("ALL_HOSTS.op_stats_v2.pb", "a.SSTABLE", "a.metadata.SSTABLE", "a.trie.SSTABLE"):
+        written(newest, b"\x0a\x03abc" * 100, name)
+    for path in (newest, directory):
+        check(sorted(os.path.basename(each) for each in column(path, "SELECT path FROM profiles")),
+              ["a.xplane.pb", "b.xplane.pb"], path)
+    shutil.rmtree(os.path.join(directory, "plugins"))
+    written(directory, files.example(), "train/plugins/profile/2025_01_01_00_00_00/a.xplane.pb")
+    check(column(directory, "SELECT count(*) FROM profiles"), [1], "below train")
+
+
+def ask_all(path):
+    """(exit status, what it printed, errors) of reading everything that a file has."""
+    tables = ("ops", "api_calls", "memory_events", "input_events", "kernels", "transfers", "counters", "steps",
+              "devices", "threads", "allocations", "diagnostics")
+    sql = "; ".join(f"SELECT * FROM {table}" for table in tables)
+    command = ["timeout", "60", os.path.join(BUILD, "tfprof"), "--format", "csv", path, sql]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
+    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+
+
+def test_damage(directory):
+    """Cut at every 97th byte, changed in a hundred ways: an error that names the file, or rows with a diagnostic."""
+    data = files.example()
+    for length in range(0, len(data), 97):
+        path = written(directory, data[:length], "cut.xplane.pb")
+        status, out, error = ask_all(path)
+        assert status in (0, 3), (length, status, error)
+        assert "cut.xplane.pb" in error if status else "truncated" in out, (length, out[-300:], error)
+    generator = random.Random(7)
+    for number in range(100):
+        path = written(directory, mutations.mutate(data, generator), "changed.xplane.pb")
+        status, _, error = ask_all(path)
+        assert status in (0, 3) and (status == 0 or "changed.xplane.pb" in error), (number, status, error)
+
+
+def test_bad_files(directory):
+    """What no profiler writes: an error or a diagnostic for each, and what is good beside it is served."""
+    good = plane("/host:CPU", [line(1, "main", [event("good:Op", 0, 1000)])])
+    host = lambda events, timestamp=0: plane("/host:CPU", [line(1, "main", events, timestamp)])
+    cases = [
+        ("empty", b"", None),
+        ("zeros", bytes(1000), None),
+        ("text", b"a text " * 100, None),
+        ("late", space(host([event("good:Op", 2**62, 5)], 2**62)), "time_out_of_range"),
+        ("negative", space(host([event("good:Op", 5000, -5)])), "negative_duration"),
+        ("overflow", space(host([event("good:Op", 2**63 - 1, 2**63 - 1)])), "time_out_of_range"),
+        ("unnamed", space(files.message(2, "/host:CPU") + files.message(3, files.message(4, files.number(1, 77)))),
+         "unnamed_event"),
+        ("number", space(host([event("good:Op", 0, 10, id=Unsigned(2**63))])), "value_out_of_range"),
+        ("no-event", space(plane("/host:CPU", [line(1, "main", [])])), ""),
+        ("unsorted", space(host([event("good:Op", 9000, 10), event("good:Op", 0, 10)])), ""),
+        ("cycle", space(good + files.message(5, files.number(1, 1) + files.message(2, files.message(2, "x") +
+                                                                                      files.number(7, 1)))), ""),
+    ]
+    for name, data, reason in cases:
+        path = written(directory, data, name + ".xplane.pb")
+        status, out, error = ask_all(path)
+        if reason is None:
+            assert status == 3 and name in error, (name, status, error)
+            continue
+        assert status == 0, (name, status, error)
+        found = column(path, "SELECT reason FROM diagnostics")
+        assert found == ([reason] if reason else []), (name, found)
+        if name not in ("unnamed", "no-event"):
+            assert "good" in out, (name, out)
+
+
+def main():
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as directory:
+                test(directory)
+            print("ok", name)
+
+
+if __name__ == "__main__":
+    main()
