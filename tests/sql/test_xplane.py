@@ -71,7 +71,8 @@ def test_example(directory):
     check(ask("SELECT direction, source_memory, target_memory, bytes, is_async, bytes_per_second FROM transfers"),
           [("HtoD", "pinned", "device", 2048, 1, 2.048e9)] * 2, "transfers")
     check(ask("SELECT memory_events.kind, bytes, requested_bytes, in_use_bytes, memory_events.peak_bytes, "
-              "fragmentation_ratio, region, dtype, shape, op_name, ordinal FROM memory_events JOIN devices ON devices.id = device_id LIMIT 2"),
+              "fragmentation_ratio, region, dtype, shape, op_name, ordinal FROM memory_events "
+              "JOIN devices ON devices.id = device_id LIMIT 2"),
           [("allocate", 4096, 4000, 4096, 4096, 0.0, "temporary", "float32", "[10,100]", "mul_1", 0),
            ("release", -4096, None, 0, None, None, None, None, None, None, 0)], "memory events")
     check(ask("SELECT address, bytes, released_ns - allocated_ns FROM allocations"),

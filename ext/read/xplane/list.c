@@ -73,7 +73,7 @@ struct pieces { /* all that is being listed */
   size_t taken;    /* pieces */
   LIST(struct packed *) done; /* by number; NULL: not done yet */
   struct problem_tally oversized, cut;
-  int status;
+  enum tfprof_status status;
   struct tfprof_error error;
 };
 
@@ -482,7 +482,7 @@ enum tfprof_status xplane_list(struct profile *profile, unsigned table, struct t
   parallel_for(parallel_workers(), work, &all);
   pthread_mutex_destroy(&all.turn_lock);
   pthread_mutex_destroy(&all.read_lock);
-  status = (enum tfprof_status)all.status;
+  status = all.status;
   if (status && error) *error = all.error;
   for (size_t i = 0; i < all.done.count && !status; i++) {
     for (unsigned rows = 0; rows < ROWS_COUNT && !status; rows++) {

@@ -1,7 +1,7 @@
 /* texts.h: what stands in the names and texts of an XSpace: ops, copies, launches.
 **
 ** Facts of these forms: xla/tsl/profiler/utils/tf_op_utils.cc (names of ops),
-** xla/backends/profiler/gpu/cupti_collector.cc (details of kernels and copies).  All functions are total over any bytes.
+** xla/backends/profiler/gpu/cupti_collector.cc (details of kernels and copies).  All are total over any bytes.
 */
 #ifndef TFPROF_XPLANE_TEXTS_H
 #define TFPROF_XPLANE_TEXTS_H
