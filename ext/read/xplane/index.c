@@ -95,7 +95,7 @@ static enum plane_kind kind_of_plane(const char *name) {
   return PLANE_HOST;
 }
 
-static void widen(uint64_t *start, uint64_t *end, uint64_t from, uint64_t to) {
+static void widen_stretch(uint64_t *start, uint64_t *end, uint64_t from, uint64_t to) {
   if (*start == *end) *start = from;
   *end = to;
 }
@@ -118,8 +118,8 @@ static enum tfprof_status index_plane(struct indexing *i, const struct far_field
         plane->event_bytes += field.length;
         status = index_line(i, &field, number);
         break;
-      case 4: case 5: widen(&plane->names, &plane->names_end, start, offset); break;
-      case 6: widen(&plane->stats, &plane->stats_end, start, offset); break;
+      case 4: case 5: widen_stretch(&plane->names, &plane->names_end, start, offset); break;
+      case 6: widen_stretch(&plane->stats, &plane->stats_end, start, offset); break;
     }
   }
   if (!status && !plane->name && !(plane->name = calloc(1, 1))) return error_no_memory(i->error);
@@ -127,7 +127,7 @@ static enum tfprof_status index_plane(struct indexing *i, const struct far_field
   return status;
 }
 
-static enum tfprof_status add_text(struct indexing *i, struct index_texts *list, const struct far_field *field) {
+static enum tfprof_status add_space_text(struct indexing *i, struct index_texts *list, const struct far_field *field) {
   if (list->count == MAXIMUM_TEXTS) return TFPROF_OK;
   struct index_text *text = list_add(list);
   if (!text) return error_no_memory(i->error);
@@ -143,9 +143,9 @@ static enum tfprof_status index_space(struct indexing *i) {
     if (status || field.type != WIRE_BYTES) continue;
     switch (field.number) {
       case 1: status = index_plane(i, &field); break;
-      case 2: status = add_text(i, &i->index->errors, &field); break;
-      case 3: status = add_text(i, &i->index->warnings, &field); break;
-      case 4: status = add_text(i, &i->index->hostnames, &field); break;
+      case 2: status = add_space_text(i, &i->index->errors, &field); break;
+      case 3: status = add_space_text(i, &i->index->warnings, &field); break;
+      case 4: status = add_space_text(i, &i->index->hostnames, &field); break;
     }
   }
   return status;

@@ -83,7 +83,7 @@ bool plane_read_stat(const struct plane_names *names, const struct wire_reader *
 
 /* ---- entries ---- */
 
-static enum tfprof_status intern(struct naming *n, const char *text, size_t length, string_id *id) {
+static enum tfprof_status intern_name(struct naming *n, const char *text, size_t length, string_id *id) {
   *id = 0;
   if (!length) return TFPROF_OK;
   enum tfprof_status status = pool_intern_mended(n->pool, text, length, id, &n->names->mended);
@@ -91,10 +91,10 @@ static enum tfprof_status intern(struct naming *n, const char *text, size_t leng
 }
 
 static enum tfprof_status intern_part(struct naming *n, struct text_part part, string_id *id) {
-  return intern(n, part.bytes, part.length, id);
+  return intern_name(n, part.bytes, part.length, id);
 }
 
-static bool is_text(const char *text, size_t length, const char *other) {
+static bool is_name_of_event(const char *text, size_t length, const char *other) {
   return length == strlen(other) && memcmp(text, other, length) == 0;
 }
 static bool has_prefix(const char *text, size_t length, const char *prefix) {
@@ -106,7 +106,7 @@ static bool is_step_name(const char *text, size_t length) {
   bool begins = has_prefix(text, length, "train") || has_prefix(text, length, "test") ||
                 has_prefix(text, length, "TraceContext");
   /* Keras 3 marks its batches by another name. */
-  return is_text(text, length, "Profiled batch") ||
+  return is_name_of_event(text, length, "Profiled batch") ||
          (begins && !memchr(text, '/', length) && !memchr(text, ':', length));
 }
 
@@ -124,10 +124,10 @@ static enum tfprof_status find_class(struct naming *n, const char *text, size_t 
     size_t size = last.length < sizeof shortened - 10 ? last.length : sizeof shortened - 10;
     memcpy(shortened + 10, last.bytes, size);
     name->kind = EVENT_ITERATOR;
-    return intern(n, shortened, 10 + size, &name->op_name);
+    return intern_name(n, shortened, 10 + size, &name->op_name);
   }
-  if (is_text(text, length, "MemoryAllocation")) name->kind = EVENT_ALLOCATION;
-  else if (is_text(text, length, "MemoryDeallocation")) name->kind = EVENT_RELEASE;
+  if (is_name_of_event(text, length, "MemoryAllocation")) name->kind = EVENT_ALLOCATION;
+  else if (is_name_of_event(text, length, "MemoryDeallocation")) name->kind = EVENT_RELEASE;
   else if (length > 1 && text[0] == '$') name->kind = EVENT_PYTHON;
   else if (is_step_name(text, length)) name->kind = EVENT_STEP;
   else if (kind == OP_COPY || has_prefix(text, length, "Memcpy")) name->kind = EVENT_COPY;
@@ -171,7 +171,7 @@ static enum tfprof_status add_stat_name(struct naming *n, int64_t id, const stru
   if (!key || !stat) return error_no_memory(n->error);
   *key = id;
   stat->key = (uint8_t)xplane_find_key(text, length);
-  enum tfprof_status status = intern(n, text, length, &stat->text);
+  enum tfprof_status status = intern_name(n, text, length, &stat->text);
   return status ? status : find_details(n, text, length, stat);
 }
 
@@ -206,9 +206,9 @@ static enum tfprof_status add_event_name(struct naming *n, int64_t id, const str
     else if (field.number == 4) display = wire_text(&field, &display_length);
     else if (field.number == 5) status = add_inherited(n, &reader, &field, &name);
   }
-  if (!status) status = intern(n, text, length, &name.name);
+  if (!status) status = intern_name(n, text, length, &name.name);
   if (!status && (display_length != length || memcmp(display, text, length) != 0))
-    status = intern(n, display, display_length, &name.display);
+    status = intern_name(n, display, display_length, &name.display);
   if (!status) status = find_class(n, text, length, &name);
   if (status) return status;
   int64_t *key = list_add(&n->names->event_ids);

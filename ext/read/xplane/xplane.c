@@ -11,7 +11,7 @@
 
 #include "read/xplane/source.h"
 
-static void free_profile(struct profile *profile) {
+static void free_space_profile(struct profile *profile) {
   struct xplane_source *source = profile->source_data;
   for (size_t i = 0; i < source->index.planes.count && source->names; i++) plane_names_free(&source->names[i]);
   free(source->names);
@@ -58,7 +58,7 @@ static const struct profile_source profile_source = {.format = "xplane",
                                                      .verify = verify,
                                                      .adopt = adopt,
                                                      .free_segment = segment_places_free,
-                                                     .free_profile = free_profile};
+                                                     .free_profile = free_space_profile};
 
 /* ---- opening ---- */
 
