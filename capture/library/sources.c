@@ -3,6 +3,7 @@
 */
 #include "channel/channel_reader.h"
 #include "governor/limits.h"
+#include "host/nvml_source.h"
 #include "host/process_counters.h"
 #include "host/process_identity.h"
 #include "host/thread_switches.h"
@@ -13,6 +14,6 @@
 #include "torch/op_callbacks.h"
 
 const struct capture_source *const capture_sources[] = {
-    &channels_source, &identity_source, &counters_source, &switches_source, &governor_source,
-    &ops_source,      &memory_source,   &modules_source,  &python_source,   NULL,
+    &channels_source, &identity_source, &counters_source, &switches_source, &gpu_counters_source,
+    &governor_source, &ops_source,      &memory_source,   &modules_source,  &python_source,   NULL,
 };

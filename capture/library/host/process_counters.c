@@ -11,10 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COUNTER_NAME, COUNTER_UNIT, COUNTER_TIME, COUNTER_VALUE, COUNTER_COLUMNS };
+enum { COUNTER_NAME, COUNTER_UNIT, COUNTER_DEVICE, COUNTER_TIME, COUNTER_VALUE, COUNTER_COLUMNS };
 static const struct row_column columns[COUNTER_COLUMNS] = {
     {DUMP_counters_name, DUMP_UNORDERED, false, false},
     {DUMP_counters_unit, DUMP_UNORDERED, false, false},
+    {DUMP_counters_device_id, DUMP_UNORDERED, false, false},
     {DUMP_counters_time_ns, DUMP_ASCENDING, false, false},
     {DUMP_counters_value, DUMP_UNORDERED, true, false},
 };
@@ -31,6 +32,7 @@ const struct host_processors *process_counters_host(void) { return &host; }
 struct measurement {
   struct recorder *recorder;
   int64_t time_ns;
+  int64_t device; /* -1: of none */
 };
 
 static void add_value(const struct measurement *now, const char *name, const char *unit, double value) {
@@ -39,13 +41,19 @@ static void add_value(const struct measurement *now, const char *name, const cha
   if (row == UINT32_MAX) return;
   row_set(&rows, row, COUNTER_NAME, dump_writer_string(writer, name, strlen(name)));
   row_set(&rows, row, COUNTER_UNIT, dump_writer_string(writer, unit, strlen(unit)));
+  if (now->device >= 0) row_set(&rows, row, COUNTER_DEVICE, now->device);
   row_set(&rows, row, COUNTER_TIME, now->time_ns);
   row_set_real(&rows, row, COUNTER_VALUE, value);
 }
 
 void process_counters_add(struct recorder *recorder, int64_t time_ns, const char *name, const char *unit,
                           double value) {
-  const struct measurement now = {recorder, time_ns};
+  process_counters_add_of_device(recorder, time_ns, -1, name, unit, value);
+}
+
+void process_counters_add_of_device(struct recorder *recorder, int64_t time_ns, int64_t device, const char *name,
+                                    const char *unit, double value) {
+  const struct measurement now = {recorder, time_ns, device};
   add_value(&now, name, unit, value);
 }
 
@@ -105,7 +113,7 @@ static void measure_host(const struct measurement *now) {
 static void counters_tick(struct recorder *recorder, const struct clock_reading *reading, bool is_end) {
   uint64_t time_ns = clock_monotonic_ns();
   double elapsed = last_ns ? (double)(time_ns - last_ns) * 1e-9 : 0;
-  const struct measurement now = {recorder, (int64_t)time_ns};
+  const struct measurement now = {recorder, (int64_t)time_ns, -1};
   (void)reading;
   (void)is_end;
   host_processors_read(&host, time_ns);

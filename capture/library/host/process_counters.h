@@ -24,6 +24,9 @@ extern const struct capture_source counters_source;
 const struct host_processors *process_counters_host(void);
 /* One value measured elsewhere. */
 void process_counters_add(struct recorder *recorder, int64_t time_ns, const char *name, const char *unit, double value);
+/* The same of the device of that row (device_rows.h). */
+void process_counters_add_of_device(struct recorder *recorder, int64_t time_ns, int64_t device, const char *name,
+                                    const char *unit, double value);
 /* How long ago the process began; 0: this cannot be told. */
 double process_age_ns(void);
 

@@ -1,0 +1,157 @@
+/* nvml_devices.c: see nvml_devices.h. */
+#include "nvml_devices.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct gpu_device {
+  nvml_device itself, whole; /* the same, but for an instance of MIG; NULL: not known, or lost */
+} devices[NVML_DEVICES];
+
+/* <cuda.h> */
+static struct {
+  int (*count)(int *count);
+  int (*get)(int *device, int ordinal);
+  int (*uuid)(uint8_t uuid[16], int device);
+  int (*bus)(char *text, int size, int device);
+} driver;
+
+static bool find_driver(void) {
+  static const struct {
+    const char *names[2];
+    void *function;
+  } wanted[] = {
+      {{"cuDeviceGetUuid_v2", "cuDeviceGetUuid"}, &driver.uuid}, /* of an instance, or the whole device's */
+      {{"cuDeviceGet", NULL}, &driver.get},
+      {{"cuDeviceGetPCIBusId", NULL}, &driver.bus},
+      {{"cuDeviceGetCount", NULL}, &driver.count}, /* the last: if it is there, all are */
+  };
+  if (driver.count) return true;
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  for (size_t i = 0; library && i < sizeof wanted / sizeof *wanted; i++) {
+    void *symbol = dlsym(library, wanted[i].names[0]);
+    if (!symbol && wanted[i].names[1]) symbol = dlsym(library, wanted[i].names[1]);
+    if (!symbol) break;
+    memcpy(wanted[i].function, &symbol, sizeof symbol);
+  }
+  if (library) dlclose(library); /* the program has it */
+  return driver.count != NULL;
+}
+
+int nvml_devices_count(void) {
+  int count = 0;
+  if (!find_driver() || driver.count(&count)) return -1;
+  return count < NVML_DEVICES ? count : NVML_DEVICES;
+}
+
+static void uuid_text(const uint8_t uuid[16], const char *prefix, char *text, size_t size) {
+  int length = snprintf(text, size, "%s-", prefix);
+  for (int i = 0; i < 16; i++)
+    length += snprintf(text + length, size - (size_t)length, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
+                       uuid[i]);
+}
+
+/* CUDA tells the same 16 bytes of an instance and of a device; which it is, the name says that NVML knows them by. */
+static void find_device(struct gpu_device *found, int ordinal) {
+  uint8_t uuid[16];
+  char text[48];
+  int device;
+  *found = (struct gpu_device){0};
+  if (driver.get(&device, ordinal)) return;
+  if (!driver.uuid(uuid, device)) {
+    uuid_text(uuid, "MIG", text, sizeof text);
+    if (nvml.device_by_uuid(text, &found->itself) == NVML_OK && nvml.parent_of_instance &&
+        nvml.parent_of_instance(found->itself, &found->whole) == NVML_OK)
+      return;
+    uuid_text(uuid, "GPU", text, sizeof text);
+    if (nvml.device_by_uuid(text, &found->itself) == NVML_OK) {
+      found->whole = found->itself;
+      return;
+    }
+  }
+  found->itself = NULL;
+  if (driver.bus(text, sizeof text, device) || nvml.device_by_bus(text, &found->itself) != NVML_OK)
+    found->itself = NULL;
+  found->whole = found->itself;
+}
+
+int nvml_devices_find(int count) {
+  int known = 0;
+  for (int i = 0; i < NVML_DEVICES; i++) {
+    devices[i] = (struct gpu_device){0};
+    if (i < count) find_device(&devices[i], i);
+    known += devices[i].itself != NULL;
+  }
+  return known;
+}
+
+/* ---- Readings. */
+
+static void set_value(struct gpu_reading *reading, enum gpu_value value, double number) {
+  reading->values[value] = number;
+  reading->known |= 1u << value;
+}
+
+static void read_memory(nvml_device device, struct gpu_reading *reading) {
+  struct nvml_memory memory;
+  if (nvml.memory(device, &memory) != NVML_OK) return;
+  set_value(reading, GPU_MEMORY_USED, (double)memory.used);
+  set_value(reading, GPU_MEMORY_TOTAL, (double)memory.total);
+}
+
+/* In a container with process numbers of its own ours is not among them. */
+static void read_process(nvml_device device, struct gpu_reading *reading) {
+  struct nvml_process processes[256];
+  unsigned count = sizeof processes / sizeof *processes;
+  if (!nvml.processes || nvml.processes(device, &count, processes) != NVML_OK) return;
+  for (unsigned i = 0; i < count && i < sizeof processes / sizeof *processes; i++)
+    if (processes[i].pid == (unsigned)getpid() && processes[i].bytes != ~0ull)
+      set_value(reading, GPU_PROCESS_MEMORY, (double)processes[i].bytes);
+}
+
+static void read_clocks(nvml_device device, struct gpu_reading *reading) {
+  enum { IS_IDLE = 1 }; /* a clock that is low because nothing runs is not throttled */
+  unsigned value;
+  unsigned long long bits;
+  if (nvml.clock && nvml.clock(device, NVML_CLOCK_SM, &value) == NVML_OK) set_value(reading, GPU_SM_CLOCK, value * 1e6);
+  if (nvml.clock && nvml.clock(device, NVML_CLOCK_MEMORY, &value) == NVML_OK)
+    set_value(reading, GPU_MEMORY_CLOCK, value * 1e6);
+  if (nvml.temperature && nvml.temperature(device, NVML_TEMPERATURE_GPU, &value) == NVML_OK)
+    set_value(reading, GPU_TEMPERATURE, value);
+  if (nvml.throttle_reasons && nvml.throttle_reasons(device, &bits) == NVML_OK)
+    set_value(reading, GPU_THROTTLE_REASONS, (double)(bits & ~(unsigned long long)IS_IDLE));
+}
+
+static void read_links(nvml_device device, struct gpu_reading *reading) {
+  struct nvml_field_value fields[] = {{.field = NVML_PCIE_SENT}, {.field = NVML_PCIE_RECEIVED}};
+  if (!nvml.fields || nvml.fields(device, 2, fields) != NVML_OK) return;
+  for (int i = 0; i < 2; i++) {
+    const struct nvml_field_value *field = &fields[i];
+    if (field->result != NVML_OK) continue;
+    if (field->type == NVML_UNSIGNED) set_value(reading, GPU_PCIE_SENT + (unsigned)i, field->value.number);
+    if (field->type == NVML_UNSIGNED_LONG || field->type == NVML_UNSIGNED_LONG_LONG)
+      set_value(reading, GPU_PCIE_SENT + (unsigned)i, (double)field->value.large_number);
+  }
+}
+
+bool nvml_devices_read(int ordinal, struct gpu_reading *reading) {
+  struct gpu_device *device = &devices[ordinal];
+  struct nvml_utilization utilization;
+  unsigned milliwatts;
+  if (!device->itself) return false;
+  int result = nvml.utilization(device->itself, &utilization);
+  if (result == NVML_GPU_IS_LOST || result == NVML_UNINITIALIZED) device->itself = NULL;
+  if (!device->itself) return false;
+  if (result == NVML_OK) {
+    set_value(reading, GPU_UTILIZATION, utilization.gpu / 100.0);
+    set_value(reading, GPU_MEMORY_UTILIZATION, utilization.memory / 100.0);
+  }
+  read_memory(device->itself, reading);
+  read_process(device->itself, reading);
+  if (nvml.power(device->whole, &milliwatts) == NVML_OK) set_value(reading, GPU_POWER, milliwatts / 1000.0);
+  read_clocks(device->whole, reading);
+  read_links(device->whole, reading);
+  return true;
+}
