@@ -7,6 +7,12 @@
 
 struct nvml_api nvml;
 
+/* As they are in nvml.h of CUDA 11.4 to 13. */
+_Static_assert(sizeof(struct nvml_utilization) == 8 && sizeof(struct nvml_memory) == 24, "layout of NVML");
+_Static_assert(sizeof(struct nvml_process) == 24 && offsetof(struct nvml_process, bytes) == 8, "layout of NVML");
+_Static_assert(sizeof(struct nvml_field_value) == 40 && offsetof(struct nvml_field_value, value) == 32,
+               "layout of NVML");
+
 static bool find_function(void *library, void *function, const char *name) {
   void *symbol = dlsym(library, name);
   memcpy(function, &symbol, sizeof symbol);

@@ -1,7 +1,7 @@
 /* nvml_api.h: libnvidia-ml.so.1, which the GPU's driver brings, as it is called here.
 **
 ** Opened at run time, once a program uses CUDA, and without NVIDIA's headers: the layouts below are those that the
-** library has kept since CUDA 11 (nvml.h; tests/gpu/ compares them). Its calls take up to milliseconds, and more when
+** library has kept since CUDA 11 (nvml.h). Its calls take up to milliseconds, and more when
 ** the GPU does not answer: they are made on a thread of their own (nvml_source.h).
 */
 #ifndef TFPROF_CAPTURE_NVML_API_H

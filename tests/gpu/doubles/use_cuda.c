@@ -1,5 +1,5 @@
-/* use_cuda.c: a program that loads libcuda.so.1, initialises it and goes on until so many readings of GPUs were begun by
-** the double of NVML, or nobody is there any more who would.
+/* use_cuda.c: a program that loads libcuda.so.1, initialises it and goes on until so many readings of GPUs were made
+** by the double of NVML, or nobody is there any more who would.
 **
 **   use_cuda READINGS [fork|none]   fork: initialises it in a forked child; none: loads it only
 */
