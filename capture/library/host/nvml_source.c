@@ -171,7 +171,7 @@ static const char *reset_gpu_counters(bool is_whole) {
 
 /* ---- On the writer thread. */
 
-static void add_rows(struct recorder *recorder, const struct gpu_reading *reading) {
+static void add_rows_of_reading(struct recorder *recorder, const struct gpu_reading *reading) {
   int64_t device = device_row_cuda(&recorder->devices, reading->ordinal);
   for (unsigned i = 0; i < GPU_VALUES && device >= 0; i++)
     if (reading->known >> i & 1)
@@ -184,7 +184,7 @@ static void gpu_counters_tick(struct recorder *recorder, const struct clock_read
   (void)is_end;
   uint64_t from = atomic_load_explicit(&taken, memory_order_relaxed);
   uint64_t to = atomic_load_explicit(&written, memory_order_acquire);
-  for (; from < to; from++) add_rows(recorder, &ring[from % RING]);
+  for (; from < to; from++) add_rows_of_reading(recorder, &ring[from % RING]);
   atomic_store_explicit(&taken, to, memory_order_release);
   if (atomic_load(&report_state) != REPORT_READY) return;
   recorder_diagnose(recorder, "warning", "capture_off", 0, "counters", "%s", report_text);
