@@ -135,4 +135,39 @@ enum tfprof_status derive_failure(int status, struct tfprof_error *error);
 /* TFPROF_INTERRUPTED when the user asked to stop: to be called once a block. */
 enum tfprof_status derive_poll(const struct profile *profile, struct tfprof_error *error);
 
+/* A block of the rows of a table: `count` rows of a segment from its row `first` on, which is `row` of the table. */
+struct row_block {
+  struct segment *segment;
+  size_t segments_begun;
+  uint32_t first, count;
+  uint64_t row;
+};
+
+/* Goes on to the next block, from {0} to the first: while true, and *status is TFPROF_OK. It polls between blocks. */
+static inline bool derive_next_block(const struct profile *profile, unsigned table, struct row_block *block,
+                                     enum tfprof_status *status, struct tfprof_error *error) {
+  const struct profile_table *content = &profile->tables[table];
+  if (!*status && block->segment) *status = derive_poll(profile, error);
+  if (*status) return false;
+  block->first += block->count;
+  while (!block->segment || block->first >= block->segment->rows) {
+    if (block->segments_begun == content->segment_count) return false;
+    block->segment = content->segments[block->segments_begun++];
+    block->first = 0;
+  }
+  block->count = derive_block_rows(block->segment, block->first);
+  block->row = block->segment->first_row + block->first;
+  return true;
+}
+/* derive_integers() and its like for the rows of a block. */
+static inline void block_integers(const struct row_block *block, unsigned column, int64_t *out) {
+  derive_integers(block->segment->columns[column], block->first, block->count, out);
+}
+static inline void block_references(const struct row_block *block, unsigned column, uint32_t limit, uint32_t *out) {
+  derive_references(block->segment->columns[column], block->first, block->count, limit, out);
+}
+static inline void block_texts(const struct row_block *block, unsigned column, string_id *out) {
+  derive_texts(block->segment->columns[column], block->first, block->count, out);
+}
+
 #endif

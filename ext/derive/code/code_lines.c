@@ -70,18 +70,16 @@ static void frames_free(struct frames *frames) {
   scratch_free(frames->is_resumed);
 }
 
-static void read_frame_block(struct frames *frames, const struct profile *profile, const struct segment *segment,
-                             uint32_t first) {
+static void read_frame_block(struct frames *frames, const struct profile *profile, const struct row_block *block) {
   const struct pool *pool = store_pool(profile->store);
-  uint32_t count = derive_block_rows(segment, first);
   string_id files[ROWS_BLOCK], functions[ROWS_BLOCK];
   int64_t numbers[ROWS_BLOCK], firsts[ROWS_BLOCK];
-  derive_texts(segment->columns[COLUMN_code_frames_file], first, count, files);
-  derive_texts(segment->columns[COLUMN_code_frames_function], first, count, functions);
-  derive_integers(segment->columns[COLUMN_code_frames_line], first, count, numbers);
-  derive_integers(segment->columns[COLUMN_code_frames_first_line], first, count, firsts);
-  for (uint32_t i = 0; i < count; i++) {
-    uint64_t frame = segment->first_row + first + i;
+  block_texts(block, COLUMN_code_frames_file, files);
+  block_texts(block, COLUMN_code_frames_function, functions);
+  block_integers(block, COLUMN_code_frames_line, numbers);
+  block_integers(block, COLUMN_code_frames_first_line, firsts);
+  for (uint32_t i = 0; i < block->count; i++) {
+    uint64_t frame = block->row + i;
     const char *file = files[i] ? pool_text(pool, files[i]) : NULL;
     const char *function = functions[i] ? pool_text(pool, functions[i]) : "";
     if (frame >= frames->count) continue;
@@ -95,7 +93,6 @@ static void read_frame_block(struct frames *frames, const struct profile *profil
 
 static enum tfprof_status read_frames(struct frames *frames, const struct profile *profile,
                                       struct tfprof_error *error) {
-  const struct profile_table *content = &profile->tables[TABLE_code_frames];
   enum tfprof_status status = derive_row_count(profile, TABLE_code_frames, &frames->count, error);
   if (status) return status;
   size_t room = (size_t)frames->count + 1;
@@ -106,12 +103,8 @@ static enum tfprof_status read_frames(struct frames *frames, const struct profil
   frames->is_resumed = scratch_allocate_zeroed(room, sizeof *frames->is_resumed);
   if (!frames->files || !frames->kinds || !frames->is_at_first || !frames->is_entry || !frames->is_resumed)
     return error_no_memory(error);
-  for (size_t s = 0; s < content->segment_count && !status; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      read_frame_block(frames, profile, segment, first);
-      status = derive_poll(profile, error);
-    }
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_code_frames, &block, &status, error);) {
+    read_frame_block(frames, profile, &block);
   }
   return status;
 }

@@ -88,26 +88,20 @@ static enum tfprof_status set_origins(struct search *search, struct profile *pro
 static enum tfprof_status mark_backward_ops(const struct search *search, const struct profile *profile,
                                             uint32_t *marks, struct tfprof_error *error) {
   static const char engine[] = "autograd::engine::evaluate_function";
-  const struct profile_table *ops = &profile->tables[TABLE_ops];
   const struct pool *pool = store_pool(profile->store);
   string_id autograd = derive_known_text(profile, "autograd"), last = 0;
   bool is_engine = false;
   enum tfprof_status status = TFPROF_OK;
   for (uint32_t op = 0; op < search->rows; op++) marks[op] = search->forwards[op] == NO_ROW ? NO_ROW : op;
-  for (size_t s = 0; s < ops->segment_count && !status; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      string_id names[ROWS_BLOCK], categories[ROWS_BLOCK];
-      derive_texts(segment->columns[COLUMN_ops_name], first, count, names);
-      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
-      for (uint32_t i = 0; i < count; i++) {
-        uint32_t op = (uint32_t)segment->first_row + first + i;
-        if (names[i] && names[i] != last)
-          is_engine = strncmp(pool_text(pool, last = names[i]), engine, sizeof engine - 1) == 0;
-        if ((names[i] && is_engine) || (categories[i] && categories[i] == autograd)) marks[op] = op;
-      }
-      status = derive_poll(profile, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+    string_id names[ROWS_BLOCK], categories[ROWS_BLOCK];
+    block_texts(&block, COLUMN_ops_name, names);
+    block_texts(&block, COLUMN_ops_category, categories);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t op = (uint32_t)block.row + i;
+      if (names[i] && names[i] != last)
+        is_engine = strncmp(pool_text(pool, last = names[i]), engine, sizeof engine - 1) == 0;
+      if ((names[i] && is_engine) || (categories[i] && categories[i] == autograd)) marks[op] = op;
     }
   }
   return status;

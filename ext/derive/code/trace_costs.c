@@ -47,15 +47,10 @@ static void add_block(struct costs *costs, struct cost_block *block, const struc
 }
 
 static enum tfprof_status add_ops(struct costs *costs, const struct profile *profile, struct tfprof_error *error) {
-  const struct profile_table *ops = &profile->tables[TABLE_ops];
   struct cost_block *block = scratch_allocate(sizeof *block);
   enum tfprof_status status = block ? TFPROF_OK : error_no_memory(error);
-  for (size_t s = 0; s < ops->segment_count && !status; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      add_block(costs, block, segment, first);
-      status = derive_poll(profile, error);
-    }
+  for (struct row_block ops = {0}; derive_next_block(profile, TABLE_ops, &ops, &status, error);) {
+    add_block(costs, block, ops.segment, ops.first);
   }
   scratch_free(block);
   return status;

@@ -178,24 +178,19 @@ static enum tfprof_status find_exchange_kernels(struct profile *profile, struct 
   if (!kernels->rows) return TFPROF_OK;
   uint8_t *answers = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by name */
   if (!answers) return error_no_memory(error);
-  for (size_t s = 0; s < kernels->segment_count && !status; s++) {
-    const struct segment *segment = kernels->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      string_id names[ROWS_BLOCK];
-      derive_texts(segment->columns[COLUMN_kernels_name], first, count, names);
-      for (uint32_t i = 0; i < count && !status; i++) {
-        if (names[i] && answers[names[i]] == NOT_ASKED)
-          answers[names[i]] = strncmp(pool_text(pool, names[i]), "nccl", 4) == 0 ? YES : NO;
-        if (!names[i] || answers[names[i]] == NO) continue;
-        struct exchange_kernel *items =
-            scratch_grow(found->items, found->count, &found->capacity, 256, sizeof *found->items);
-        if (!items) status = error_no_memory(error);
-        else found->items = items;
-        if (!status)
-          found->items[found->count++] = (struct exchange_kernel){(uint32_t)segment->first_row + first + i, NO_ROW};
-      }
-      if (!status) status = derive_poll(profile, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
+    string_id names[ROWS_BLOCK];
+    block_texts(&block, COLUMN_kernels_name, names);
+    for (uint32_t i = 0; i < block.count && !status; i++) {
+      if (names[i] && answers[names[i]] == NOT_ASKED)
+        answers[names[i]] = strncmp(pool_text(pool, names[i]), "nccl", 4) == 0 ? YES : NO;
+      if (!names[i] || answers[names[i]] == NO) continue;
+      struct exchange_kernel *items =
+          scratch_grow(found->items, found->count, &found->capacity, 256, sizeof *found->items);
+      if (!items) status = error_no_memory(error);
+      else found->items = items;
+      if (!status)
+        found->items[found->count++] = (struct exchange_kernel){(uint32_t)block.row + i, NO_ROW};
     }
   }
   scratch_free(answers);

@@ -37,24 +37,18 @@ static enum tfprof_status collect_activities(struct work *w, const uint8_t *is_s
   enum tfprof_status status = TFPROF_OK;
   for (uint32_t part = 0; part < PARTS && !status; part++) {
     const struct part *p = &parts[part];
-    const struct profile_table *content = &w->profile->tables[p->table];
-    for (size_t s = 0; s < content->segment_count && !status; s++) {
-      const struct segment *segment = content->segments[s];
-      for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-        uint32_t count = derive_block_rows(segment, first);
-        int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
-        uint32_t threads[ROWS_BLOCK];
-        derive_integers(segment->columns[p->start], first, count, starts);
-        derive_integers(segment->columns[p->end], first, count, ends);
-        derive_references(segment->columns[p->thread], first, count, w->lanes, threads);
-        for (uint32_t i = 0; i < count; i++) {
-          if (part == SYNCS && (threads[i] == NO_ROW || !is_stream[threads[i]])) continue;
-          w->items[w->count] = (struct activity){part, (uint32_t)segment->first_row + first + i};
-          w->order[w->count] =
-              (struct lane_span){starts[i], ends[i], threads[i] == NO_ROW ? w->lanes : threads[i], w->count};
-          w->count++;
-        }
-        status = derive_poll(w->profile, error);
+    for (struct row_block block = {0}; derive_next_block(w->profile, p->table, &block, &status, error);) {
+      int64_t starts[ROWS_BLOCK], ends[ROWS_BLOCK];
+      uint32_t threads[ROWS_BLOCK];
+      block_integers(&block, p->start, starts);
+      block_integers(&block, p->end, ends);
+      block_references(&block, p->thread, w->lanes, threads);
+      for (uint32_t i = 0; i < block.count; i++) {
+        if (part == SYNCS && (threads[i] == NO_ROW || !is_stream[threads[i]])) continue;
+        w->items[w->count] = (struct activity){part, (uint32_t)block.row + i};
+        w->order[w->count] =
+            (struct lane_span){starts[i], ends[i], threads[i] == NO_ROW ? w->lanes : threads[i], w->count};
+        w->count++;
       }
     }
   }

@@ -22,29 +22,23 @@ struct work {
 };
 
 static enum tfprof_status collect_kernels_of_ops(struct work *w, struct tfprof_error *error) {
-  const struct profile_table *content = &w->profile->tables[TABLE_device_activities];
   bool has_launches = derive_has_value(w->profile, TABLE_device_activities, COLUMN_device_activities_launch_ns);
   unsigned order = has_launches ? COLUMN_device_activities_launch_ns : COLUMN_device_activities_start_ns;
   uint32_t ops, kernels;
   enum tfprof_status status = derive_row_count(w->profile, TABLE_ops, &ops, error);
   if (!status) status = derive_row_count(w->profile, TABLE_kernels, &kernels, error);
-  for (size_t s = 0; s < content->segment_count && !status; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      int64_t launches[ROWS_BLOCK], counts[ROWS_BLOCK];
-      uint32_t op[ROWS_BLOCK], kernel[ROWS_BLOCK];
-      derive_integers(segment->columns[order], first, count, launches);
-      derive_integers(segment->columns[COLUMN_device_activities_is_before_last_step], first, count, counts);
-      derive_references(segment->columns[COLUMN_device_activities_op_id], first, count, ops, op);
-      derive_references(segment->columns[COLUMN_device_activities_kernel_id], first, count, kernels, kernel);
-      for (uint32_t i = 0; i < count; i++) {
-        uint32_t row = (uint32_t)segment->first_row + first + i;
-        if (op[i] == NO_ROW || kernel[i] == NO_ROW || launches[i] == NO_VALUE || counts[i] != 1) continue;
-        if (w->starts[row] == NO_VALUE) continue;
-        w->kernels[w->count++] = (struct lane_span){launches[i], INT64_MAX, op[i], row};
-      }
-      status = derive_poll(w->profile, error);
+  for (struct row_block block = {0}; derive_next_block(w->profile, TABLE_device_activities, &block, &status, error);) {
+    int64_t launches[ROWS_BLOCK], counts[ROWS_BLOCK];
+    uint32_t op[ROWS_BLOCK], kernel[ROWS_BLOCK];
+    block_integers(&block, order, launches);
+    block_integers(&block, COLUMN_device_activities_is_before_last_step, counts);
+    block_references(&block, COLUMN_device_activities_op_id, ops, op);
+    block_references(&block, COLUMN_device_activities_kernel_id, kernels, kernel);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t row = (uint32_t)block.row + i;
+      if (op[i] == NO_ROW || kernel[i] == NO_ROW || launches[i] == NO_VALUE || counts[i] != 1) continue;
+      if (w->starts[row] == NO_VALUE) continue;
+      w->kernels[w->count++] = (struct lane_span){launches[i], INT64_MAX, op[i], row};
     }
   }
   return status;

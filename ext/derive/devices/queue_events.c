@@ -33,7 +33,6 @@ static int compare_lanes(const void *left, const void *right) {
 }
 
 static enum tfprof_status choose_rows(struct work *w, struct tfprof_error *error) {
-  const struct profile_table *activities = &w->profile->tables[TABLE_device_activities];
   string_id sync = derive_known_text(w->profile, "sync");
   uint8_t *is_graph = NULL;
   int64_t *is_before = NULL;
@@ -42,20 +41,15 @@ static enum tfprof_status choose_rows(struct work *w, struct tfprof_error *error
     status = derive_all_integers(w->profile, TABLE_device_activities, COLUMN_device_activities_is_before_last_step,
                                  &is_before, error);
   }
-  for (size_t s = 0; s < activities->segment_count && !status; s++) {
-    const struct segment *segment = activities->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      string_id kinds[ROWS_BLOCK];
-      derive_texts(segment->columns[COLUMN_device_activities_kind], first, count, kinds);
-      for (uint32_t i = 0; i < count; i++) {
-        uint32_t row = (uint32_t)segment->first_row + first + i;
-        bool is_launched = w->launches[row] != NO_VALUE && w->calls[row] != NO_ROW && !is_graph[w->calls[row]];
-        w->counts[row] =
-            is_launched && kinds[i] && kinds[i] != sync && w->threads[row] != NO_ROW && is_before[row] == 1;
-        w->counted += w->counts[row];
-      }
-      status = derive_poll(w->profile, error);
+  for (struct row_block block = {0}; derive_next_block(w->profile, TABLE_device_activities, &block, &status, error);) {
+    string_id kinds[ROWS_BLOCK];
+    block_texts(&block, COLUMN_device_activities_kind, kinds);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t row = (uint32_t)block.row + i;
+      bool is_launched = w->launches[row] != NO_VALUE && w->calls[row] != NO_ROW && !is_graph[w->calls[row]];
+      w->counts[row] =
+          is_launched && kinds[i] && kinds[i] != sync && w->threads[row] != NO_ROW && is_before[row] == 1;
+      w->counted += w->counts[row];
     }
   }
   scratch_free(is_graph);

@@ -88,7 +88,6 @@ static enum tfprof_status link_block(struct profile *profile, const struct link_
 
 static enum tfprof_status link_rows(struct profile *profile, const struct link_columns *c, struct launchers *from,
                                     struct tfprof_error *error) {
-  const struct profile_table *content = &profile->tables[c->table];
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, c->table, &rows, error);
   if (status || !rows) return status;
@@ -100,13 +99,8 @@ static enum tfprof_status link_rows(struct profile *profile, const struct link_c
     l.calls[i] = l.ops[i] = l.steps[i] = NO_ROW;
     l.delays[i] = NO_VALUE;
   }
-  for (size_t s = 0; s < content->segment_count && !status; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      status = link_block(profile, c, segment, first, count, from, &l, error);
-      if (!status) status = derive_poll(profile, error);
-    }
+  for (struct row_block block = {0}; derive_next_block(profile, c->table, &block, &status, error);) {
+    status = link_block(profile, c, block.segment, block.first, block.count, from, &l, error);
   }
   if (!status) status = set_all(profile, c, &l, error);
   scratch_free(l.calls);

@@ -24,7 +24,6 @@ struct launches {
 
 /* Each name is looked at once. */
 enum tfprof_status graph_launches_find_calls(struct profile *profile, uint8_t **is_launch, struct tfprof_error *error) {
-  const struct profile_table *calls = &profile->tables[TABLE_api_calls];
   const struct pool *pool = store_pool(profile->store);
   uint32_t rows;
   *is_launch = NULL;
@@ -34,19 +33,14 @@ enum tfprof_status graph_launches_find_calls(struct profile *profile, uint8_t **
   uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by string */
   *is_launch = scratch_allocate_zeroed((size_t)rows + 1, 1);
   if (!kinds || !*is_launch) status = error_no_memory(error);
-  for (size_t s = 0; s < calls->segment_count && !status; s++) {
-    const struct segment *segment = calls->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      string_id names[ROWS_BLOCK];
-      derive_texts(segment->columns[COLUMN_api_calls_name], first, count, names);
-      for (uint32_t i = 0; i < count; i++) {
-        if (!names[i]) continue;
-        uint8_t *kind = &kinds[names[i]];
-        if (*kind == UNKNOWN) *kind = strstr(pool_text(pool, names[i]), "GraphLaunch") ? LAUNCH : OTHER;
-        (*is_launch)[segment->first_row + first + i] = *kind == LAUNCH;
-      }
-      status = derive_poll(profile, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_api_calls, &block, &status, error);) {
+    string_id names[ROWS_BLOCK];
+    block_texts(&block, COLUMN_api_calls_name, names);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (!names[i]) continue;
+      uint8_t *kind = &kinds[names[i]];
+      if (*kind == UNKNOWN) *kind = strstr(pool_text(pool, names[i]), "GraphLaunch") ? LAUNCH : OTHER;
+      (*is_launch)[block.row + i] = *kind == LAUNCH;
     }
   }
   scratch_free(kinds);
@@ -88,40 +82,34 @@ static enum tfprof_status find_launches(struct profile *profile, struct launches
 
 static enum tfprof_status add_kernels(struct profile *profile, struct launches *l, uint32_t *launch_of,
                                       struct tfprof_error *error) {
-  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
   uint32_t call_count, device_count, thread_count;
   enum tfprof_status status = derive_row_count(profile, TABLE_api_calls, &call_count, error);
   if (!status) status = derive_row_count(profile, TABLE_devices, &device_count, error);
   if (!status) status = derive_row_count(profile, TABLE_threads, &thread_count, error);
-  for (size_t s = 0; s < kernels->segment_count && !status; s++) {
-    const struct segment *segment = kernels->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      uint32_t calls[ROWS_BLOCK];
-      derive_references(segment->columns[COLUMN_kernels_api_call_id], first, count, call_count, calls);
-      for (uint32_t i = 0; i < count; i++) {
-        uint32_t at = calls[i] == NO_ROW ? NO_ROW : l->of_call[calls[i]], row = first + i;
-        launch_of[segment->first_row + row] = at;
-        if (at == NO_ROW) continue;
-        struct launch *launch = &l->items[at];
-        int64_t start, end, graph;
-        derive_integers(segment->columns[COLUMN_kernels_start_ns], row, 1, &start);
-        derive_integers(segment->columns[COLUMN_kernels_end_ns], row, 1, &end);
-        derive_integers(segment->columns[COLUMN_kernels_graph], row, 1, &graph);
-        if (!launch->kernels++) {
-          launch->start = start;
-          launch->end = end;
-        }
-        if (start < launch->start) launch->start = start;
-        if (end > launch->end) launch->end = end;
-        if (launch->graph == NO_VALUE) launch->graph = graph;
-        if (launch->first_start == NO_VALUE || start < launch->first_start) {
-          launch->first_start = start;
-          derive_references(segment->columns[COLUMN_kernels_device_id], row, 1, device_count, &launch->device);
-          derive_references(segment->columns[COLUMN_kernels_thread_id], row, 1, thread_count, &launch->thread);
-        }
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
+    uint32_t calls[ROWS_BLOCK];
+    block_references(&block, COLUMN_kernels_api_call_id, call_count, calls);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t at = calls[i] == NO_ROW ? NO_ROW : l->of_call[calls[i]], row = block.first + i;
+      launch_of[block.segment->first_row + row] = at;
+      if (at == NO_ROW) continue;
+      struct launch *launch = &l->items[at];
+      int64_t start, end, graph;
+      derive_integers(block.segment->columns[COLUMN_kernels_start_ns], row, 1, &start);
+      derive_integers(block.segment->columns[COLUMN_kernels_end_ns], row, 1, &end);
+      derive_integers(block.segment->columns[COLUMN_kernels_graph], row, 1, &graph);
+      if (!launch->kernels++) {
+        launch->start = start;
+        launch->end = end;
       }
-      status = derive_poll(profile, error);
+      if (start < launch->start) launch->start = start;
+      if (end > launch->end) launch->end = end;
+      if (launch->graph == NO_VALUE) launch->graph = graph;
+      if (launch->first_start == NO_VALUE || start < launch->first_start) {
+        launch->first_start = start;
+        derive_references(block.segment->columns[COLUMN_kernels_device_id], row, 1, device_count, &launch->device);
+        derive_references(block.segment->columns[COLUMN_kernels_thread_id], row, 1, thread_count, &launch->thread);
+      }
     }
   }
   return status;

@@ -7,26 +7,21 @@
 #include "derive/rows.h"
 
 static enum tfprof_status run_device_memory(struct profile *profile, struct tfprof_error *error) {
-  const struct profile_table *events = &profile->tables[TABLE_memory_events];
   uint32_t device_count;
   enum tfprof_status status = derive_row_count(profile, TABLE_devices, &device_count, error);
   if (status || !device_count) return status;
   int64_t *peaks = scratch_allocate((size_t)device_count * sizeof *peaks);
   if (!peaks) return error_no_memory(error);
   for (uint32_t i = 0; i < device_count; i++) peaks[i] = NO_VALUE;
-  for (size_t s = 0; s < events->segment_count && !status; s++) {
-    const struct segment *segment = events->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first), devices[ROWS_BLOCK];
-      int64_t reserved[ROWS_BLOCK], in_use[ROWS_BLOCK];
-      derive_references(segment->columns[COLUMN_memory_events_device_id], first, count, device_count, devices);
-      derive_integers(segment->columns[COLUMN_memory_events_reserved_bytes], first, count, reserved);
-      derive_integers(segment->columns[COLUMN_memory_events_in_use_bytes], first, count, in_use);
-      for (uint32_t i = 0; i < count; i++) {
-        int64_t bytes = reserved[i] != NO_VALUE ? reserved[i] : in_use[i];
-        if (devices[i] != NO_ROW && bytes > peaks[devices[i]]) peaks[devices[i]] = bytes; /* NO_VALUE is the least */
-      }
-      status = derive_poll(profile, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_memory_events, &block, &status, error);) {
+    uint32_t devices[ROWS_BLOCK];
+    int64_t reserved[ROWS_BLOCK], in_use[ROWS_BLOCK];
+    block_references(&block, COLUMN_memory_events_device_id, device_count, devices);
+    block_integers(&block, COLUMN_memory_events_reserved_bytes, reserved);
+    block_integers(&block, COLUMN_memory_events_in_use_bytes, in_use);
+    for (uint32_t i = 0; i < block.count; i++) {
+      int64_t bytes = reserved[i] != NO_VALUE ? reserved[i] : in_use[i];
+      if (devices[i] != NO_ROW && bytes > peaks[devices[i]]) peaks[devices[i]] = bytes; /* NO_VALUE is the least */
     }
   }
   if (!status) status = derive_set_integers(profile, TABLE_devices, COLUMN_devices_peak_bytes, peaks, error);

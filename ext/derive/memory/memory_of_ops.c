@@ -14,32 +14,26 @@ struct sums {
 
 static enum tfprof_status sum_events(struct profile *profile, const struct sums *sums, uint32_t op_count,
                                      struct tfprof_error *error) {
-  const struct profile_table *content = &profile->tables[TABLE_memory_events];
   string_id allocate = derive_known_text(profile, "allocate"), release = derive_known_text(profile, "release");
-  for (size_t s = 0; s < content->segment_count; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      int64_t bytes[ROWS_BLOCK];
-      uint32_t ops[ROWS_BLOCK];
-      string_id kinds[ROWS_BLOCK];
-      derive_integers(segment->columns[COLUMN_memory_events_bytes], first, count, bytes);
-      derive_references(segment->columns[COLUMN_memory_events_op_id], first, count, op_count, ops);
-      derive_texts(segment->columns[COLUMN_memory_events_kind], first, count, kinds);
-      for (uint32_t i = 0; i < count; i++) {
-        if (ops[i] == NO_ROW || bytes[i] == NO_VALUE) continue;
-        if (kinds[i] == allocate) {
-          sums->self[ops[i]] = (int64_t)((uint64_t)sums->self[ops[i]] + (uint64_t)bytes[i]);
-          sums->count[ops[i]]++;
-        } else if (kinds[i] == release) {
-          sums->released[ops[i]] = (int64_t)((uint64_t)sums->released[ops[i]] - (uint64_t)bytes[i]);
-        }
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_memory_events, &block, &status, error);) {
+    int64_t bytes[ROWS_BLOCK];
+    uint32_t ops[ROWS_BLOCK];
+    string_id kinds[ROWS_BLOCK];
+    block_integers(&block, COLUMN_memory_events_bytes, bytes);
+    block_references(&block, COLUMN_memory_events_op_id, op_count, ops);
+    block_texts(&block, COLUMN_memory_events_kind, kinds);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (ops[i] == NO_ROW || bytes[i] == NO_VALUE) continue;
+      if (kinds[i] == allocate) {
+        sums->self[ops[i]] = (int64_t)((uint64_t)sums->self[ops[i]] + (uint64_t)bytes[i]);
+        sums->count[ops[i]]++;
+      } else if (kinds[i] == release) {
+        sums->released[ops[i]] = (int64_t)((uint64_t)sums->released[ops[i]] - (uint64_t)bytes[i]);
       }
-      enum tfprof_status status = derive_poll(profile, error);
-      if (status) return status;
     }
   }
-  return TFPROF_OK;
+  return status;
 }
 
 /* Adds to each op what the ops inside it have. An op is done when all of its children are: `waiting` counts those. */

@@ -40,7 +40,6 @@ static uint8_t kind_of_region_op(const char *name) {
 }
 
 static enum tfprof_status look_at_ops(struct profile *profile, struct work *w, struct tfprof_error *error) {
-  const struct profile_table *ops = &profile->tables[TABLE_ops];
   const struct pool *pool = store_pool(profile->store);
   string_id autograd = derive_known_text(profile, "autograd"), user = derive_known_text(profile, "user");
   uint32_t *parents = NULL;
@@ -52,22 +51,17 @@ static enum tfprof_status look_at_ops(struct profile *profile, struct work *w, s
   if (!status && (!w->marks || !w->outermost || !w->kinds)) status = error_no_memory(error);
   uint8_t *is_user = w->kinds + w->op_count;
   if (!status) memset(w->marks, 0xff, (size_t)w->op_count * sizeof *w->marks); /* NO_ROW */
-  for (size_t s = 0; s < ops->segment_count && !status; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      string_id names[ROWS_BLOCK], categories[ROWS_BLOCK], last = 0;
-      uint8_t kind = MARK_NONE;
-      derive_texts(segment->columns[COLUMN_ops_name], first, count, names);
-      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
-      for (uint32_t i = 0; i < count; i++) {
-        uint32_t op = (uint32_t)segment->first_row + first + i;
-        if (names[i] && names[i] != last) kind = kind_of_region_op(pool_text(pool, last = names[i]));
-        w->kinds[op] = !names[i] ? MARK_NONE : categories[i] == autograd && !kind ? MARK_BACKWARD : kind;
-        if (w->kinds[op]) w->marks[op] = op;
-        is_user[op] = categories[i] == user;
-      }
-      status = derive_poll(profile, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+    string_id names[ROWS_BLOCK], categories[ROWS_BLOCK], last = 0;
+    uint8_t kind = MARK_NONE;
+    block_texts(&block, COLUMN_ops_name, names);
+    block_texts(&block, COLUMN_ops_category, categories);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t op = (uint32_t)block.row + i;
+      if (names[i] && names[i] != last) kind = kind_of_region_op(pool_text(pool, last = names[i]));
+      w->kinds[op] = !names[i] ? MARK_NONE : categories[i] == autograd && !kind ? MARK_BACKWARD : kind;
+      if (w->kinds[op]) w->marks[op] = op;
+      is_user[op] = categories[i] == user;
     }
   }
   if (!status) {

@@ -12,23 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void leave_out_ranges(struct profile *profile, uint32_t *of_op) {
-  const struct profile_table *ops = &profile->tables[TABLE_ops];
+static enum tfprof_status leave_out_ranges(struct profile *profile, uint32_t *of_op, struct tfprof_error *error) {
   string_id user = derive_known_text(profile, "user");
-  for (size_t s = 0; s < ops->segment_count; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      string_id categories[ROWS_BLOCK];
-      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
-      for (uint32_t i = 0; i < count; i++)
-        if (categories[i] == user) of_op[segment->first_row + first + i] = NO_ROW;
-    }
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+    string_id categories[ROWS_BLOCK];
+    block_texts(&block, COLUMN_ops_category, categories);
+    for (uint32_t i = 0; i < block.count; i++)
+      if (categories[i] == user) of_op[block.row + i] = NO_ROW;
   }
+  return status;
 }
 
 static enum tfprof_status run_memory_traces(struct profile *profile, struct tfprof_error *error) {
-  const struct profile_table *content = &profile->tables[TABLE_memory_events];
   string_id release = derive_known_text(profile, "release");
   uint32_t rows, made, op_count, trace_count, *of_event = NULL, *of_allocation = NULL, *of_op = NULL;
   enum tfprof_status status = derive_row_count(profile, TABLE_memory_events, &rows, error);
@@ -40,28 +36,23 @@ static enum tfprof_status run_memory_traces(struct profile *profile, struct tfpr
   of_allocation = scratch_allocate(((size_t)made + 1) * sizeof *of_allocation);
   if (!of_event || !of_allocation) status = error_no_memory(error);
   if (!status && op_count) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_code_trace_id, &of_op, error);
-  if (!status && op_count) leave_out_ranges(profile, of_op);
+  if (!status && op_count) status = leave_out_ranges(profile, of_op, error);
   if (!status) {
     memset(of_event, 0xff, (size_t)rows * sizeof *of_event); /* NO_ROW */
     memset(of_allocation, 0xff, (size_t)made * sizeof *of_allocation);
   }
-  for (size_t s = 0; s < content->segment_count && !status; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      uint32_t traces[ROWS_BLOCK], ops[ROWS_BLOCK], allocations[ROWS_BLOCK];
-      string_id kinds[ROWS_BLOCK];
-      derive_references(segment->columns[COLUMN_memory_events_recorded_code_trace], first, count, trace_count, traces);
-      derive_references(segment->columns[COLUMN_memory_events_op_id], first, count, op_count, ops);
-      derive_references(segment->columns[COLUMN_memory_events_allocation_id], first, count, made, allocations);
-      derive_texts(segment->columns[COLUMN_memory_events_kind], first, count, kinds);
-      for (uint32_t i = 0; i < count; i++) {
-        uint32_t trace = traces[i] == NO_ROW && ops[i] != NO_ROW ? of_op[ops[i]] : traces[i];
-        if (kinds[i] == release) continue;
-        of_event[segment->first_row + first + i] = trace;
-        if (allocations[i] != NO_ROW) of_allocation[allocations[i]] = trace;
-      }
-      status = derive_poll(profile, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_memory_events, &block, &status, error);) {
+    uint32_t traces[ROWS_BLOCK], ops[ROWS_BLOCK], allocations[ROWS_BLOCK];
+    string_id kinds[ROWS_BLOCK];
+    block_references(&block, COLUMN_memory_events_recorded_code_trace, trace_count, traces);
+    block_references(&block, COLUMN_memory_events_op_id, op_count, ops);
+    block_references(&block, COLUMN_memory_events_allocation_id, made, allocations);
+    block_texts(&block, COLUMN_memory_events_kind, kinds);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t trace = traces[i] == NO_ROW && ops[i] != NO_ROW ? of_op[ops[i]] : traces[i];
+      if (kinds[i] == release) continue;
+      of_event[block.row + i] = trace;
+      if (allocations[i] != NO_ROW) of_allocation[allocations[i]] = trace;
     }
   }
   if (!status)

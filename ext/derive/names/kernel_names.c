@@ -123,7 +123,6 @@ static enum tfprof_status look_at(struct profile *profile, struct names *names, 
 
 /* 1 for ops that tensor cores can compute, by row. */
 static enum tfprof_status find_eligible_ops(struct profile *profile, uint8_t **eligible, struct tfprof_error *error) {
-  const struct profile_table *ops = &profile->tables[TABLE_ops];
   const struct pool *pool = store_pool(profile->store);
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_ops, &rows, error);
@@ -135,22 +134,18 @@ static enum tfprof_status find_eligible_ops(struct profile *profile, uint8_t **e
     scratch_free(found);
     return error_no_memory(error);
   }
-  for (size_t s = 0; s < ops->segment_count; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      string_id ids[ROWS_BLOCK];
-      derive_texts(segment->columns[COLUMN_ops_name], first, count, ids);
-      for (uint32_t i = 0; i < count; i++) {
-        if (!ids[i]) continue;
-        if (!known[ids[i]]) known[ids[i]] = is_eligible(pool_text(pool, ids[i])) ? 2 : 1;
-        found[segment->first_row + first + i] = known[ids[i]] == 2;
-      }
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+    string_id ids[ROWS_BLOCK];
+    block_texts(&block, COLUMN_ops_name, ids);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (!ids[i]) continue;
+      if (!known[ids[i]]) known[ids[i]] = is_eligible(pool_text(pool, ids[i])) ? 2 : 1;
+      found[block.row + i] = known[ids[i]] == 2;
     }
   }
   scratch_free(known);
   *eligible = found;
-  return TFPROF_OK;
+  return status;
 }
 
 struct results {
@@ -160,30 +155,24 @@ struct results {
 
 static enum tfprof_status fill(struct profile *profile, struct names *names, struct results *r, const uint8_t *eligible,
                                struct tfprof_error *error) {
-  const struct profile_table *kernels = &profile->tables[TABLE_kernels];
   uint32_t op_count;
   string_id compute, communication;
   enum tfprof_status status = derive_text(profile, "compute", &compute, error);
   if (!status) status = derive_text(profile, "communication", &communication, error);
   if (!status) status = derive_row_count(profile, TABLE_ops, &op_count, error);
-  for (size_t s = 0; s < kernels->segment_count && !status; s++) {
-    const struct segment *segment = kernels->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      string_id ids[ROWS_BLOCK];
-      uint32_t ops[ROWS_BLOCK];
-      derive_texts(segment->columns[COLUMN_kernels_name], first, count, ids);
-      derive_references(segment->columns[COLUMN_kernels_op_id], first, count, op_count, ops);
-      for (uint32_t i = 0; i < count && !status; i++) {
-        uint64_t row = segment->first_row + first + i;
-        r->eligible[row] = ops[i] == NO_ROW ? NO_VALUE : eligible[ops[i]];
-        if (!ids[i]) continue;
-        if (!names->facts[ids[i]]) status = look_at(profile, names, ids[i], error);
-        r->shorts[row] = names->shorts[ids[i]];
-        r->kinds[row] = names->facts[ids[i]] & IS_COMMUNICATION ? communication : compute;
-        r->uses[row] = (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
-      }
-      if (!status) status = derive_poll(profile, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_kernels, &block, &status, error);) {
+    string_id ids[ROWS_BLOCK];
+    uint32_t ops[ROWS_BLOCK];
+    block_texts(&block, COLUMN_kernels_name, ids);
+    block_references(&block, COLUMN_kernels_op_id, op_count, ops);
+    for (uint32_t i = 0; i < block.count && !status; i++) {
+      uint64_t row = block.row + i;
+      r->eligible[row] = ops[i] == NO_ROW ? NO_VALUE : eligible[ops[i]];
+      if (!ids[i]) continue;
+      if (!names->facts[ids[i]]) status = look_at(profile, names, ids[i], error);
+      r->shorts[row] = names->shorts[ids[i]];
+      r->kinds[row] = names->facts[ids[i]] & IS_COMMUNICATION ? communication : compute;
+      r->uses[row] = (names->facts[ids[i]] & USES_TENSOR_CORE) != 0;
     }
   }
   uint32_t *named = NULL, collective_count = 0;

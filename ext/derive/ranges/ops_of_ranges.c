@@ -45,26 +45,21 @@ static enum tfprof_status find_range_marks(struct marks *marks, const struct pro
 
 static enum tfprof_status count_ops(const struct marks *marks, const struct profile *profile, int64_t *counts,
                                     uint32_t range_count, struct tfprof_error *error) {
-  const struct profile_table *ops = &profile->tables[TABLE_ops];
   string_id user = derive_known_text(profile, "user"), autograd = derive_known_text(profile, "autograd");
   enum tfprof_status status = TFPROF_OK;
-  for (size_t s = 0; s < ops->segment_count && !status; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first), parents[ROWS_BLOCK];
-      string_id categories[ROWS_BLOCK];
-      derive_references(segment->columns[COLUMN_ops_parent_id], first, count, marks->op_count, parents);
-      derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
-      for (uint32_t i = 0; i < count; i++) {
-        uint32_t parent = parents[i];
-        if (parent == NO_ROW || !(marks->bits[parent / 64] >> parent % 64 & 1)) continue;
-        if (!categories[i] || categories[i] == user || categories[i] == autograd) continue;
-        if (!column_is_null(segment->columns[COLUMN_ops_sequence_number], first + i)) continue;
-        uint64_t earlier = marks->bits[parent / 64] & (((uint64_t)1 << parent % 64) - 1);
-        uint32_t range = marks->before[parent / 64] + (uint32_t)__builtin_popcountll(earlier);
-        if (range < range_count) counts[range]++;
-      }
-      status = derive_poll(profile, error);
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
+    uint32_t parents[ROWS_BLOCK];
+    string_id categories[ROWS_BLOCK];
+    block_references(&block, COLUMN_ops_parent_id, marks->op_count, parents);
+    block_texts(&block, COLUMN_ops_category, categories);
+    for (uint32_t i = 0; i < block.count; i++) {
+      uint32_t parent = parents[i];
+      if (parent == NO_ROW || !(marks->bits[parent / 64] >> parent % 64 & 1)) continue;
+      if (!categories[i] || categories[i] == user || categories[i] == autograd) continue;
+      if (!column_is_null(block.segment->columns[COLUMN_ops_sequence_number], block.first + i)) continue;
+      uint64_t earlier = marks->bits[parent / 64] & (((uint64_t)1 << parent % 64) - 1);
+      uint32_t range = marks->before[parent / 64] + (uint32_t)__builtin_popcountll(earlier);
+      if (range < range_count) counts[range]++;
     }
   }
   return status;

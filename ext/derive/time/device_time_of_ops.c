@@ -17,26 +17,20 @@ static const struct source transfers = {TABLE_transfers, COLUMN_transfers_op_id,
 /* only_tensor_cores: of kernels those that use them. */
 static enum tfprof_status add_durations(struct profile *profile, const struct source *source, bool only_tensor_cores,
                                         uint32_t op_count, int64_t *sums, struct tfprof_error *error) {
-  const struct profile_table *content = &profile->tables[source->table];
-  for (size_t s = 0; s < content->segment_count; s++) {
-    const struct segment *segment = content->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      int64_t durations[ROWS_BLOCK], uses[ROWS_BLOCK];
-      uint32_t ops[ROWS_BLOCK];
-      derive_integers(segment->columns[source->dur], first, count, durations);
-      derive_references(segment->columns[source->op], first, count, op_count, ops);
-      if (only_tensor_cores) derive_integers(segment->columns[COLUMN_kernels_uses_tensor_core], first, count, uses);
-      for (uint32_t i = 0; i < count; i++) {
-        if (only_tensor_cores && uses[i] != 1) continue;
-        if (ops[i] != NO_ROW && durations[i] != NO_VALUE)
-          sums[ops[i]] = (int64_t)((uint64_t)sums[ops[i]] + (uint64_t)durations[i]);
-      }
-      enum tfprof_status status = derive_poll(profile, error);
-      if (status) return status;
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(profile, source->table, &block, &status, error);) {
+    int64_t durations[ROWS_BLOCK], uses[ROWS_BLOCK];
+    uint32_t ops[ROWS_BLOCK];
+    block_integers(&block, source->dur, durations);
+    block_references(&block, source->op, op_count, ops);
+    if (only_tensor_cores) block_integers(&block, COLUMN_kernels_uses_tensor_core, uses);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (only_tensor_cores && uses[i] != 1) continue;
+      if (ops[i] != NO_ROW && durations[i] != NO_VALUE)
+        sums[ops[i]] = (int64_t)((uint64_t)sums[ops[i]] + (uint64_t)durations[i]);
     }
   }
-  return TFPROF_OK;
+  return status;
 }
 
 /* Adds to each op what the ops inside it have. An op is done when all of its children are: `waiting` counts those. */

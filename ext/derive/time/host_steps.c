@@ -138,7 +138,6 @@ static enum tfprof_status add_op(struct host_work *w, const struct op_block *blo
 }
 
 static enum tfprof_status add_ops(struct host_work *w, struct tfprof_error *error) {
-  const struct profile_table *ops = &w->profile->tables[TABLE_ops];
   static const char *const others[] = {"user", "module", "python"};
   string_id left_out[3], op = derive_known_text(w->profile, "op"), autograd = derive_known_text(w->profile, "autograd");
   struct op_block *block = scratch_allocate(sizeof *block);
@@ -147,27 +146,22 @@ static enum tfprof_status add_ops(struct host_work *w, struct tfprof_error *erro
   if (!status) status = derive_row_count(w->profile, TABLE_ops, &rows, error);
   if (!status) status = derive_all_references(w->profile, TABLE_ops, COLUMN_ops_step_id, &step_of, error);
   for (size_t i = 0; i < 3; i++) left_out[i] = derive_known_text(w->profile, others[i]);
-  for (size_t s = 0; s < ops->segment_count && !status; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      derive_references(segment->columns[COLUMN_ops_thread_id], first, count, w->thread_count, block->threads);
-      derive_references(segment->columns[COLUMN_ops_step_id], first, count, w->step_count, block->steps);
-      derive_references(segment->columns[COLUMN_ops_outermost_id], first, count, rows, block->outermost);
-      derive_integers(segment->columns[COLUMN_ops_start_ns], first, count, block->starts);
-      derive_integers(segment->columns[COLUMN_ops_end_ns], first, count, block->ends);
-      derive_integers(segment->columns[COLUMN_ops_dur_ns], first, count, block->durations);
-      derive_texts(segment->columns[COLUMN_ops_category], first, count, block->categories);
-      for (uint32_t i = 0; i < count && !status; i++) {
-        string_id category = block->categories[i];
-        bool is_op = category && category != left_out[0] && category != left_out[1] && category != left_out[2];
-        if (!is_op || block->steps[i] == NO_ROW || w->steps[block->steps[i]].row == NO_ROW) continue;
-        uint32_t outermost = block->outermost[i];
-        bool is_call = outermost == segment->first_row + first + i;
-        bool is_covered = !is_call && outermost != NO_ROW && step_of[outermost] == block->steps[i];
-        status = add_op(w, block, i, is_call && (category == op || category == autograd), is_covered, error);
-      }
-      if (!status) status = derive_poll(w->profile, error);
+  for (struct row_block at = {0}; derive_next_block(w->profile, TABLE_ops, &at, &status, error);) {
+    block_references(&at, COLUMN_ops_thread_id, w->thread_count, block->threads);
+    block_references(&at, COLUMN_ops_step_id, w->step_count, block->steps);
+    block_references(&at, COLUMN_ops_outermost_id, rows, block->outermost);
+    block_integers(&at, COLUMN_ops_start_ns, block->starts);
+    block_integers(&at, COLUMN_ops_end_ns, block->ends);
+    block_integers(&at, COLUMN_ops_dur_ns, block->durations);
+    block_texts(&at, COLUMN_ops_category, block->categories);
+    for (uint32_t i = 0; i < at.count && !status; i++) {
+      string_id category = block->categories[i];
+      bool is_op = category && category != left_out[0] && category != left_out[1] && category != left_out[2];
+      if (!is_op || block->steps[i] == NO_ROW || w->steps[block->steps[i]].row == NO_ROW) continue;
+      uint32_t outermost = block->outermost[i];
+      bool is_call = outermost == at.row + i;
+      bool is_covered = !is_call && outermost != NO_ROW && step_of[outermost] == block->steps[i];
+      status = add_op(w, block, i, is_call && (category == op || category == autograd), is_covered, error);
     }
   }
   scratch_free(block);

@@ -299,30 +299,24 @@ static enum tfprof_status gather_recomputing(const struct search *search, uint32
 /* All ops within those, on their lanes: kinds tell which have gradients, and which are nodes of the backward pass. */
 static enum tfprof_status find_within(struct search *search, const uint32_t *roots, uint32_t root_count,
                                       struct finds *within, struct tfprof_error *error) {
-  const struct profile_table *ops = &search->profile->tables[TABLE_ops];
   struct block *block = scratch_allocate(sizeof *block);
   enum tfprof_status status = block ? TFPROF_OK : error_no_memory(error);
-  for (size_t s = 0; s < ops->segment_count && !status; s++) {
-    const struct segment *segment = ops->segments[s];
-    for (uint32_t first = 0; first < segment->rows && !status; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      read_phase_block(search, segment, first, count, block);
-      for (uint32_t i = 0; i < count && !status; i++) {
-        uint32_t root = block->outermost[i];
-        if (root == NO_ROW || root == block->first_row + i || block->starts[i] == NO_VALUE) continue;
-        if (!bsearch(&root, roots, root_count, sizeof root, by_number)) continue;
-        uint8_t class = name_class(search, block->names[i]);
-        bool is_node = is_backward(search, block, i, class);
-        bool is_op = block->categories[i] != search->python && block->categories[i] != search->module &&
-                     block->categories[i] != search->user;
-        uint32_t lane = lane_of_backward(search, block, i);
-        if (!is_op || lane == NO_ROW || block->ends[i] < block->starts[i]) continue;
-        bool has_gradient = block->sequences[i] != NO_VALUE && block->sequences[i] >= 0;
-        uint8_t kind = is_node ? PHASE_BACKWARD_OP : (uint8_t)(PHASE_OP | (has_gradient ? WITH_GRADIENT : 0));
-        struct lane_span span = {block->starts[i], block->ends[i], lane, within->count};
-        if (!add_event(within, span, kind)) status = error_no_memory(error);
-      }
-      if (!status) status = derive_poll(search->profile, error);
+  for (struct row_block at = {0}; derive_next_block(search->profile, TABLE_ops, &at, &status, error);) {
+    read_phase_block(search, at.segment, at.first, at.count, block);
+    for (uint32_t i = 0; i < at.count && !status; i++) {
+      uint32_t root = block->outermost[i];
+      if (root == NO_ROW || root == block->first_row + i || block->starts[i] == NO_VALUE) continue;
+      if (!bsearch(&root, roots, root_count, sizeof root, by_number)) continue;
+      uint8_t class = name_class(search, block->names[i]);
+      bool is_node = is_backward(search, block, i, class);
+      bool is_op = block->categories[i] != search->python && block->categories[i] != search->module &&
+                   block->categories[i] != search->user;
+      uint32_t lane = lane_of_backward(search, block, i);
+      if (!is_op || lane == NO_ROW || block->ends[i] < block->starts[i]) continue;
+      bool has_gradient = block->sequences[i] != NO_VALUE && block->sequences[i] >= 0;
+      uint8_t kind = is_node ? PHASE_BACKWARD_OP : (uint8_t)(PHASE_OP | (has_gradient ? WITH_GRADIENT : 0));
+      struct lane_span span = {block->starts[i], block->ends[i], lane, within->count};
+      if (!add_event(within, span, kind)) status = error_no_memory(error);
     }
   }
   scratch_free(block);
