@@ -18,6 +18,7 @@ enum option_kind {
   KIND_SAME, /* the same as another option with a value: --no-stacks is --python=none */
   KIND_TEXT,
   KIND_WORD, /* one of `words` */
+  KIND_WORDS, /* some of them, parted by commas, or none */
   KIND_SIZE, /* bytes, with k, M or G behind them: powers of 1024 */
   KIND_PERCENT,
   KIND_STEPS, /* 10-20 or 10 */
@@ -28,7 +29,8 @@ struct option_spec {
   const char *name; /* without the dashes */
   char letter;      /* 0: none */
   enum option_kind kind;
-  const char *value;    /* what --help calls the value; KIND_WORD: the words, between bars; KIND_SAME: the value */
+  const char *value;    /* what --help calls the value; KIND_WORD, KIND_WORDS: the words,
+                        ** between bars; KIND_SAME: the value */
   const char *variable; /* NULL: none */
   bool is_exported;     /* the program gets the variable too */
   const char *otherwise; /* when neither the option nor the variable is given */
@@ -60,9 +62,17 @@ static const struct option_spec specs[OPTION_COUNT] = {
         {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
          "do not record allocations and releases. With it: while ops are not recorded, allocations below 1 "
          "MiB come without their Python line"},
+    [OPTION_TRACE] = {"trace", 0, KIND_WORDS, "kernels|memory|api|sync|graphs|unified|overhead|environment",
+                      "TFPROF_TRACE", true, "kernels,memory,api,sync,graphs,overhead",
+                      "what is recorded of GPUs, parted by commas, or none: kernels; copies, fills and allocations of "
+                      "the driver (memory); calls that launch, copy, wait or fail (api); waits and events (sync); each "
+                      "kernel of a CUDA graph, without kernels each launch of one (graphs); unified memory that moves "
+                      "(unified); what recording takes, and compilations (overhead); clocks and power as "
+                      "CUPTI has them (environment)"},
     [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "48M",
                             "how much a process may hold in memory of what is not written yet, from 1M on; what "
-                            "comes when it is full is lost, and counted"},
+                            "comes when it is full is lost, and counted. What CUPTI hands over of a GPU has as much "
+                            "room again"},
     [OPTION_MAX_SIZE] = {"max-size", 0, KIND_SIZE, "SIZE", "TFPROF_MAX_SIZE", true, "4G",
                          "how large the file of a process may become with ops and allocations; beyond it only steps, "
                          "ranges, counters, and of memory what is live, peaks and sums are recorded; 0: no limit"},
@@ -79,8 +89,8 @@ static const struct option_spec specs[OPTION_COUNT] = {
     [OPTION_CHECK] =
         {"check", 0, KIND_ON, NULL, "TFPROF_CHECK", false, "0",
          "record nothing and run no program, but try what can be recorded with python3, or with the Python "
-         "that PROGRAM is or names, and say how to get the rest; the exit status is 0 when ops can be "
-         "recorded, else 125"},
+         "that PROGRAM is or names, and what CUPTI allows on this machine (driver, libraries, permission, "
+         "container), and say how to get the rest; the exit status is 0 when ops can be recorded, else 125"},
     [OPTION_HELP] = {"help", 'h', KIND_SHOW, NULL, NULL, false, NULL, "this text"},
     [OPTION_VERSION] = {"version", 0, KIND_SHOW, NULL, NULL, false, NULL, "the version"},
 };
@@ -149,7 +159,7 @@ static void show_option(const struct option_spec *spec) {
   bool has_value = spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_PERCENT ||
                    spec->kind == KIND_STEPS;
   snprintf(head, sizeof head, "  %s--%s%s%s%s", letter, spec->name, has_value ? " " : "", has_value ? spec->value : "",
-           spec->kind == KIND_WORD ? "=WORD" : "");
+           spec->kind == KIND_WORD ? "=WORD" : spec->kind == KIND_WORDS ? "=WORDS" : "");
   size_t column = (size_t)printf("%s", head);
   if (column > HELP_INDENT - 2) column = (size_t)printf("\n") - 1;
   printf("%*s", (int)(HELP_INDENT - column), "");
@@ -217,8 +227,7 @@ static bool is_steps(const char *text) {
   return !*end && !errno && last >= first;
 }
 
-static bool is_one_of(const char *words, const char *word) {
-  size_t length = strlen(word);
+static bool is_one_of(const char *words, const char *word, size_t length) {
   for (const char *at = words; length; at++) {
     size_t next = strcspn(at, "|");
     if (next == length && strncmp(at, word, length) == 0) return true;
@@ -226,6 +235,16 @@ static bool is_one_of(const char *words, const char *word) {
     if (!*at) return false;
   }
   return false;
+}
+
+static bool are_all_of(const char *words, const char *list) {
+  if (strcmp(list, "none") == 0) return true;
+  for (;;) {
+    size_t length = strcspn(list, ",");
+    if (!is_one_of(words, list, length)) return false;
+    if (!list[length]) return true;
+    list += length + 1;
+  }
 }
 
 /* `from` is the option or the variable as it was written, for the message. */
@@ -243,8 +262,13 @@ static bool set_value(struct capture_options *options, enum option option, const
       fprintf(stderr, "tfprof-capture: %s must be 0 or 1, not '%s'", from, value);
       return false;
     case KIND_WORD:
-      if (is_one_of(spec->value, value)) break;
+      if (is_one_of(spec->value, value, strlen(value))) break;
       fprintf(stderr, "tfprof-capture: %s must be one of %s, not '%s'", from, spec->value, value);
+      return false;
+    case KIND_WORDS:
+      if (are_all_of(spec->value, value)) break;
+      fprintf(stderr, "tfprof-capture: %s must be some of %s, parted by commas, or none, not '%s'", from, spec->value,
+              value);
       return false;
     case KIND_SIZE:
       if (parse_size(value, text, OPTION_TEXT_SIZE)) {
@@ -335,7 +359,7 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
     if (option == OPTION_COUNT) return unknown(word);
     const struct option_spec *spec = &specs[option];
     bool takes_value = spec->kind == KIND_TEXT || spec->kind == KIND_WORD || spec->kind == KIND_SIZE ||
-                       spec->kind == KIND_PERCENT || spec->kind == KIND_STEPS;
+                       spec->kind == KIND_PERCENT || spec->kind == KIND_STEPS || spec->kind == KIND_WORDS;
     if (!takes_value && value) {
       fprintf(stderr, "tfprof-capture: --%s takes no value, '%s' has one", spec->name, word);
       return usage();

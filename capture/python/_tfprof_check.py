@@ -4,11 +4,13 @@ Run by tfprof-capture as the program that it records.  Exit status 0, and the fi
 PyTorch's ops can be recorded; 125: they cannot.
 """
 
-import glob
 import importlib.util
 import os
 import platform
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # where it is not by itself: -I, -P
+import _tfprof_check_gpu  # noqa: E402
 
 MEANINGS = {
     "ops": "every op with name, thread, time and nesting",
@@ -47,8 +49,6 @@ def check_torch():
     if importlib.util.find_spec("torch") is None:
         show("version", "not installed here; name the Python that has it: tfprof-capture --check -- PYTHON")
         return False
-    import ctypes
-
     import torch
 
     show("version", torch.__version__)
@@ -57,30 +57,42 @@ def check_torch():
     if recording is None:
         show("ops", "cannot be recorded; the reason stands above, on stderr")
         return False
-    describe = recording.library.tfprof_capture_part
-    describe.restype = ctypes.c_char_p
-    number, is_recorded = 0, False
-    while True:
-        text = describe(number)
-        if text is None:
-            return is_recorded
-        name, _, state = text.decode("utf-8", "replace").partition(": ")
+    is_recorded = False
+    for name, state in parts():
         meaning = MEANINGS.get(name, "")
         show(name, state if state != "ok" or not meaning else "ok: " + meaning)
         is_recorded = is_recorded or name == "ops" and not state.startswith("off")
+    return is_recorded
+
+
+def parts():
+    """What the recorder says of each part: (name, state)."""
+    recording = getattr(sys.modules.get("_tfprof_hooks"), "recording", None)
+    if recording is None:
+        return
+    import ctypes
+
+    describe = recording.library.tfprof_capture_part
+    describe.restype = ctypes.c_char_p
+    number = 0
+    while True:
+        text = describe(number)
+        if text is None:
+            return
+        name, _, state = text.decode("utf-8", "replace").partition(": ")
+        yield name, state
         number += 1
 
 
 def check_gpu():
+    """The driver is initialised here, after which the recorder's parts for GPUs say what they are."""
     print("GPU")
-    if not glob.glob("/dev/nvidia[0-9]*"):
-        show("device", "none is seen (/dev/nvidia*)")
-    else:
-        show("device", "there; kernels are not recorded by this version, but open what torch.profiler wrote of them")
-    found = glob.glob("/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*")
-    for folder in sys.path:
-        found += glob.glob(os.path.join(folder, "nvidia", "*", "lib", "libcupti.so*"))
-    show("CUPTI", found[0] if found else "not found; it comes with the CUDA builds of PyTorch (nvidia-cuda-cupti)")
+    before = dict(parts())
+    for name, text in _tfprof_check_gpu.check():
+        show(name, text)
+    for name, state in parts():
+        if before.get(name) != state:
+            show(name, state)
 
 
 def check_system():

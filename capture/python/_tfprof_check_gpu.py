@@ -1,0 +1,178 @@
+"""What tfprof-capture --check says of GPUs: what CUPTI needs, where it was found, and what stands in its way.
+
+Everything is looked at under a root, so that machines of all kinds can be tried in tests; only driver() and library()
+call what is loaded.  Each function answers with lines of (name, text).
+"""
+
+import ctypes
+import glob
+import os
+import re
+import sys
+
+CAP_SYS_ADMIN = 21
+IN_CONTAINER = "start it with  docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+# cuInit's answers, <cuda.h>: what they mean here.
+INIT_ERRORS = {
+    100: "no device is left to this process; see CUDA_VISIBLE_DEVICES",
+    802: "the system is not ready; on machines with NVSwitch the service nvidia-fabricmanager must run",
+    803: "the library and the kernel module are of different versions of the driver; restart the machine, or use the "
+         "driver's libraries that the machine has",
+    804: "this GPU does not work with the compatibility libraries of a newer CUDA; leave them out of LD_LIBRARY_PATH",
+}
+
+
+def read(root, path):
+    try:
+        with open(root + path, errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+
+def is_container(root):
+    return (os.path.exists(root + "/.dockerenv") or os.path.exists(root + "/run/.containerenv")
+            or "KUBERNETES_SERVICE_HOST" in os.environ
+            or bool(re.search(r"docker|kubepods|containerd|lxc", read(root, "/proc/1/cgroup") or "")))
+
+
+def devices(root="", environment=os.environ):
+    """Devices, the kernel module, and whether they are this process' to use; whether there is a GPU."""
+    lines, found = [], sorted(glob.glob(root + "/dev/nvidia[0-9]*"))
+    is_wsl = os.path.exists(root + "/dev/dxg")
+    module = re.search(r"Kernel Module\D*([\d.]+)", read(root, "/proc/driver/nvidia/version") or "")
+    if found:
+        blocked = [path for path in [*found, root + "/dev/nvidiactl"] if not os.access(path, os.R_OK | os.W_OK)]
+        text = "%d GPU%s" % (len(found), "" if len(found) == 1 else "s")
+        if blocked:
+            text += "; %s cannot be opened by this user: ask for the group that it belongs to" % blocked[0][len(root):]
+        lines.append(("device", text))
+    elif is_wsl:
+        lines.append(("device", "WSL: /dev/dxg; CUPTI traces there from CUDA 11.7 and Windows 11 on, as an "
+                                "administrator or with access to counters allowed in NVIDIA's control panel"))
+    elif module and is_container(root):
+        lines.append(("device", "none is seen in this container, though the machine has the driver; " + IN_CONTAINER))
+    elif is_container(root):
+        lines.append(("device", "none is seen (/dev/nvidia*); if the machine has one: " + IN_CONTAINER))
+    else:
+        lines.append(("device", "none is seen (/dev/nvidia*): kernels are not recorded here, all else is"))
+    if module:
+        lines.append(("module", "nvidia " + module.group(1)))
+    elif found and not is_wsl:
+        lines.append(("module", "not loaded: modprobe nvidia, as an administrator"))
+    if glob.glob(root + "/proc/driver/nvidia/capabilities/gpu*/mig/gi*"):
+        lines.append(("MIG", "instances are configured; CUDA_VISIBLE_DEVICES names one (MIG-...), of which kernels are "
+                             "recorded as of a whole GPU"))
+    visible = environment.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        lines.append(("visible", "CUDA_VISIBLE_DEVICES=%s%s" % (visible, "" if visible.strip() not in ("", "-1")
+                                                              else ": no GPU is left to the program; unset it")))
+    return lines, bool(found) or is_wsl
+
+
+def permission(root=""):
+    """Who may read counters of the GPU. Kernels, copies and calls need no permission but with some virtual GPUs."""
+    restricted = re.search(r"RmProfilingAdminOnly:\s*(\d)", read(root, "/proc/driver/nvidia/params") or "")
+    if not restricted:
+        return []
+    capable = re.search(r"CapEff:\s*([0-9a-f]+)", read(root, "/proc/self/status") or "")
+    if restricted.group(1) == "0" or capable and int(capable.group(1), 16) >> CAP_SYS_ADMIN & 1:
+        return [("permission", "given")]
+    return [("permission", "counters of the GPU are for administrators only; kernels can be recorded all the same. "
+                           "Where CUPTI refuses: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in "
+                           "/etc/modprobe.d and a restart, or a container with --cap-add SYS_ADMIN")]
+
+
+def holders(root="", environment=os.environ):
+    """Who else has, or may have, the one place that CUPTI has for a listener."""
+    lines = []
+    ours, injected = environment.get("TFPROF_LIBRARY"), environment.get("CUDA_INJECTION64_PATH")
+    if injected and injected != ours:
+        lines.append(("injection", "CUDA_INJECTION64_PATH is %s; unset it to have kernels recorded" % injected))
+    if any(name.startswith("NSYS_") for name in environment):
+        lines.append(("listener", "this runs under nsys, which has CUPTI to itself; start it without"))
+    for path in glob.glob(root + "/proc/[0-9]*/comm"):
+        if (read("", path) or "").startswith("nv-hostengine"):
+            lines.append(("listener", "DCGM (nv-hostengine) runs; while it reads profiling counters CUPTI may be "
+                                      "refused: dcgmi profp --pause, afterwards --resume"))
+            break
+    return lines
+
+
+def libraries(root="", environment=os.environ, path=None):
+    """The copies of libcupti that there are, that which is used first: of the program's Python, then of the toolkit."""
+    found = []
+    for folder in sys.path if path is None else path:
+        found += sorted(glob.glob(os.path.join(folder, "nvidia", "*", "lib", "libcupti.so*")), reverse=True)
+    for home in [environment.get("CUDA_HOME"), environment.get("CUDA_PATH"), root + "/usr/local/cuda",
+                 *sorted(glob.glob(root + "/usr/local/cuda-*"), reverse=True)]:
+        for below in ("extras/CUPTI/lib64", "lib64"):
+            found += sorted(glob.glob(os.path.join(home, below, "libcupti.so*"))) if home else []
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"):
+        found += sorted(glob.glob(root + folder + "/libcupti.so*"))
+    seen, copies = set(), []
+    for name in found:
+        real = os.path.realpath(name)
+        if real not in seen:
+            seen.add(real)
+            copies.append(name)
+    return copies
+
+
+def cuda_version(number):
+    """1000 * major + 10 * minor, as the driver has it."""
+    return "%d.%d" % (number // 1000, number % 1000 // 10)
+
+
+def cupti_text(path, driver_version=None):
+    """What that copy is. CUPTI counts its versions from 12.7 on as 10000 * major + 100 * minor."""
+    try:
+        number = ctypes.c_uint32()
+        ctypes.CDLL(path).cuptiGetVersion(ctypes.byref(number))
+    except (OSError, AttributeError) as error:
+        return "%s cannot be loaded: %s" % (path, error)
+    if number.value < 10000:
+        return "%s, version %d" % (path, number.value)
+    major, minor = number.value // 10000, number.value // 100 % 100
+    text = "%s, CUDA %d.%d" % (path, major, minor)
+    if driver_version and driver_version // 1000 < major:
+        text += "; the driver is for CUDA %s: update it, or use the CUPTI of CUDA %d" % (
+            cuda_version(driver_version), driver_version // 1000)
+    return text
+
+
+def driver():
+    """The driver's library, initialised as a program does: by that recording of the GPU begins. (lines, version)."""
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return [("libcuda", "cannot be loaded (%s); it comes with the driver" % error)], None
+    version, count, name = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(128)
+    result = library.cuInit(0)
+    library.cuDriverGetVersion(ctypes.byref(version))
+    with open("/proc/self/maps") as maps:
+        path = next((line.split(None, 5)[5].strip() for line in maps if "libcuda.so" in line), "libcuda.so.1")
+    lines = [("libcuda", "%s, for CUDA %s" % (path, cuda_version(version.value)))]
+    if result:
+        lines.append(("CUDA", "cuInit answers %d%s" % (result, ": " + INIT_ERRORS[result] if result in INIT_ERRORS
+                                                       else "")))
+        return lines, version.value
+    library.cuDeviceGetCount(ctypes.byref(count))
+    for ordinal in range(count.value):
+        if library.cuDeviceGetName(name, len(name), ordinal) == 0:
+            lines.append(("cuda:%d" % ordinal, name.value.decode(errors="replace")))
+    return lines, version.value
+
+
+def check(root=""):
+    """All lines."""
+    lines, has_gpu = devices(root)
+    told, version = driver() if has_gpu else ([], None)
+    lines += told + permission(root) + holders(root)
+    copies = libraries(root)
+    if copies:
+        lines.append(("CUPTI", cupti_text(copies[0], version) if has_gpu else copies[0]))
+    else:
+        lines.append(("CUPTI", "not found; it comes with the CUDA toolkit (CUDA_HOME) and with the CUDA builds of "
+                               "PyTorch (nvidia-cuda-cupti)"))
+    return lines

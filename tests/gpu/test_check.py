@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What tfprof-capture --check says of GPUs, on machines of all kinds: each is a folder with the files that tell of it.
+
+And on this machine: as it is, and with a double of the driver in its place.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "capture"), os.path.join(HERE, "..", "..", "capture", "python")]
+import capturing  # noqa: E402
+import _tfprof_check_gpu as looked  # noqa: E402
+
+MODULE = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 2025\nGCC version: 12\n"
+
+
+def machine(directory, **files):
+    """A root with these files; __ stands for a slash."""
+    for name, text in files.items():
+        path = os.path.join(directory, name.replace("__", "/"))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
+    return directory
+
+
+def lines(function, files, environment=None):
+    with capturing.Directory() as directory:
+        answer = function(machine(directory, **files), environment or {})
+        return dict(answer[0] if isinstance(answer, tuple) else answer)
+
+
+def test_devices():
+    gpu = {"dev__nvidia0": "", "dev__nvidia1": "", "dev__nvidiactl": "", "proc__driver__nvidia__version": MODULE}
+    assert lines(looked.devices, gpu) == {"device": "2 GPUs", "module": "nvidia 580.65.06"}
+    assert "modprobe nvidia" in lines(looked.devices, {"dev__nvidia0": "", "dev__nvidiactl": ""})["module"]
+    assert "cannot be opened by this user" in lines(looked.devices, {"dev__nvidia0": ""})["device"]
+    assert "kernels are not recorded here" in lines(looked.devices, {})["device"]
+    assert "docker run --gpus all" in lines(looked.devices, {".dockerenv": ""})["device"]
+    assert "though the machine has the driver" in lines(
+        looked.devices, {"proc__1__cgroup": "0::/kubepods/x\n", "proc__driver__nvidia__version": MODULE})["device"]
+    assert "WSL" in lines(looked.devices, {"dev__dxg": ""})["device"]
+    instance = "proc__driver__nvidia__capabilities__gpu0__mig__gi1__access"
+    assert "MIG-..." in lines(looked.devices, {**gpu, instance: ""})["MIG"]
+    assert "no GPU is left" in lines(looked.devices, gpu, {"CUDA_VISIBLE_DEVICES": ""})["visible"]
+    assert lines(looked.devices, gpu, {"CUDA_VISIBLE_DEVICES": "1"})["visible"] == "CUDA_VISIBLE_DEVICES=1"
+
+
+def test_permission():
+    def said(restricted, capabilities):
+        files = {"proc__driver__nvidia__params": f"Mobile: 4\nRmProfilingAdminOnly: {restricted}\n",
+                 "proc__self__status": f"Name: x\nCapEff:\t{capabilities:016x}\n"}
+        return lines(lambda root, _: looked.permission(root), files)
+
+    assert said(0, 0) == said(1, 1 << 21) == {"permission": "given"}
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in said(1, 1 << 20)["permission"]
+    assert lines(lambda root, _: looked.permission(root), {}) == {}
+
+
+def test_holders():
+    assert lines(looked.holders, {"proc__12__comm": "python\n"}) == {}
+    assert "dcgmi profp" in lines(looked.holders, {"proc__12__comm": "nv-hostengine\n"})["listener"]
+    assert "under nsys" in lines(looked.holders, {}, {"NSYS_PROFILING_SESSION_ID": "1"})["listener"]
+    assert "/other.so" in lines(looked.holders, {}, {"CUDA_INJECTION64_PATH": "/other.so"})["injection"]
+    assert lines(looked.holders, {}, {"CUDA_INJECTION64_PATH": "/a", "TFPROF_LIBRARY": "/a"}) == {}
+
+
+def test_libraries():
+    """That of the program's Python first, then CUDA_HOME, then the others; each once."""
+    with capturing.Directory() as directory:
+        machine(directory, **{"site__nvidia__cuda_cupti__lib__libcupti.so.12": "",
+                              "home__extras__CUPTI__lib64__libcupti.so.13": "",
+                              "usr__local__cuda-12.4__extras__CUPTI__lib64__libcupti.so.12": ""})
+        os.symlink("cuda-12.4", os.path.join(directory, "usr/local/cuda"))
+        found = looked.libraries(directory, {"CUDA_HOME": os.path.join(directory, "home")},
+                                 [os.path.join(directory, "site")])
+        assert [path[len(directory) + 1:] for path in found] == [
+            "site/nvidia/cuda_cupti/lib/libcupti.so.12", "home/extras/CUPTI/lib64/libcupti.so.13",
+            "usr/local/cuda/extras/CUPTI/lib64/libcupti.so.12"], found
+        assert looked.libraries(os.path.join(directory, "home"), {}, []) == []
+        assert "cannot be loaded" in looked.cupti_text(found[0])
+
+
+def test_versions():
+    """A driver that is older than the toolkit."""
+    with tempfile.TemporaryDirectory() as directory:
+        for number, driver, wanted in ((130000, 13000, "CUDA 13.0"), (120700, 13000, "CUDA 12.7"),
+                                       (24, 12040, "version 24"), (130100, 12080, "driver is for CUDA 12.8: update")):
+            path = os.path.join(directory, f"libcupti.so.{number}")
+            code = f"int cuptiGetVersion(unsigned *v); int cuptiGetVersion(unsigned *v) {{ *v = {number}; return 0; }}"
+            subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-xc", "-", "-o", path],
+                           input=code.encode(), check=True)
+            assert wanted in looked.cupti_text(path, driver), looked.cupti_text(path, driver)
+
+
+def test_here():
+    """The whole of it, as users call it."""
+    result = subprocess.run([os.path.join(capturing.BUILD, "tfprof-capture"), "--check", "--", capturing.PYTHON],
+                            capture_output=True, text=True)
+    assert result.returncode == 0 and "\nGPU\n  device     " in result.stdout, result
+    assert "  CUPTI      " in result.stdout and "So a program of this Python can be recorded." in result.stdout, result
+    if not looked.devices()[1]:
+        assert "  device     none is seen" in result.stdout, result
+
+
+capturing.main(globals())
