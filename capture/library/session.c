@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000 };
+enum { FINISH_TIMEOUT_MS = 20000, FLUSH_TIMEOUT_MS = 2000, SETTLE_TIMEOUT_S = 2 };
 
 struct session_wishes session_wishes = {.of_sources.has_callbacks = true};
 static char directory[4096];
@@ -61,6 +61,15 @@ static void disarm_sources(void) {
   while (list[count]) count++;
   while (count--)
     if (list[count]->disarm) list[count]->disarm();
+}
+
+/* All together, for so long at most. */
+static void settle_sources(bool is_end) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += SETTLE_TIMEOUT_S;
+  for EACH_SOURCE(source, begun)
+    if (source->settle) source->settle(is_end, &until);
 }
 
 static void stop_sources(void) {
@@ -255,13 +264,16 @@ bool session_pause(bool is_paused) {
 }
 
 void session_flush(void) {
-  if (atomic_load(&gate_state) == GATE_RECORDING) recording_flush(FLUSH_TIMEOUT_MS);
+  if (atomic_load(&gate_state) != GATE_RECORDING) return;
+  settle_sources(false);
+  recording_flush(FLUSH_TIMEOUT_MS);
 }
 
 void session_finish(void) {
   if (!gate_move(GATE_RECORDING, GATE_ENDED)) return;
   sampling_end();
   disarm_sources();
+  settle_sources(true);
   stop_sources();
   struct process_identity identity;
   process_identity_get(&identity); /* the rank may have become known since */

@@ -2,6 +2,7 @@
 ** behind it, and what the writer thread does for one may rest on what it has done for those before it.
 */
 #include "channel/channel_reader.h"
+#include "cuda/cuda_source.h"
 #include "governor/limits.h"
 #include "host/nvml_source.h"
 #include "host/process_counters.h"
@@ -14,6 +15,6 @@
 #include "torch/op_callbacks.h"
 
 const struct capture_source *const capture_sources[] = {
-    &channels_source, &identity_source, &counters_source, &switches_source, &gpu_counters_source,
-    &governor_source, &ops_source,      &memory_source,   &modules_source,  &python_source,   NULL,
+    &channels_source, &identity_source, &counters_source, &switches_source, &gpu_counters_source, &governor_source,
+    &cuda_source,     &ops_source,      &memory_source,   &modules_source,  &python_source,       NULL,
 };

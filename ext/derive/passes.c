@@ -45,6 +45,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_steps_of_allocations,
     &derive_steps_of_memory_totals,
     &derive_sync_kernels,
+    &derive_kernel_configurations,
     &derive_kernel_names,
     &derive_occupancy,
     &derive_launch_groups,

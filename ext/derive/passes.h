@@ -20,6 +20,7 @@ extern const struct derive_pass derive_forward_ops;
 extern const struct derive_pass derive_graph_launches;
 extern const struct derive_pass derive_host_steps;
 extern const struct derive_pass derive_input_events;
+extern const struct derive_pass derive_kernel_configurations;
 extern const struct derive_pass derive_kernel_names;
 extern const struct derive_pass derive_kernels_of_ops;
 extern const struct derive_pass derive_last_steps;

@@ -376,6 +376,10 @@ enum tfprof_status derive_set_segment(struct segment *segment, unsigned column, 
   return segment_set_column(segment, column, pack(&(struct packed){NULL, values, NO_ROW}, segment->rows));
 }
 
+enum tfprof_status derive_set_segment_integers(struct segment *segment, unsigned column, const int64_t *values) {
+  return segment_set_column(segment, column, pack(&(struct packed){values, NULL, 0}, segment->rows));
+}
+
 struct packing {
   struct profile *profile;
   unsigned table, column;

@@ -263,6 +263,7 @@ static void channels_close(bool in_child) {
   (void)in_child;
   for (unsigned i = 0; i < THREAD_MAXIMUM; i++) free(readers[i]);
   free(late);
+  thread_rows_close();
 }
 
 static const char * channels_reset(bool is_whole) {

@@ -1,5 +1,5 @@
-/* thread_rows.h: threads of the program become rows of threads, when the first thing of theirs is written.  On the
-** writer thread only.
+/* thread_rows.h: threads of the program and streams of devices become rows of threads, when the first thing of theirs
+** is written.  On the writer thread only.
 */
 #ifndef TFPROF_CAPTURE_THREAD_ROWS_H
 #define TFPROF_CAPTURE_THREAD_ROWS_H
@@ -10,6 +10,7 @@
 extern int64_t thread_row_plus_one[THREAD_MAXIMUM]; /* by the number of the thread, from 1 on; 0: it has none yet */
 
 bool thread_rows_open(struct recorder *recorder);
+void thread_rows_close(void);
 /* Its row, which is made; -1: no memory. */
 int64_t thread_row_add(struct recorder *recorder, const struct capture_thread *thread);
 /* -1: it has none. */
@@ -22,6 +23,16 @@ static inline int64_t thread_row(struct recorder *recorder, const struct capture
 }
 /* threads.logical_thread of a row: PyTorch's own number may become known only after the row was written. */
 static inline int64_t thread_row_logical(int64_t row) { return row + 1; }
+/* The row of a thread that others name by the system's number of it, which is made. -1: no memory. */
+int64_t thread_row_of_tid(struct recorder *recorder, uint32_t tid);
+/* A new row. -1: no memory. */
+struct stream_lane {
+  int64_t device; /* row of devices */
+  uint32_t context, stream;
+  bool has_priority;
+  int32_t priority;
+};
+int64_t thread_row_add_stream(const struct stream_lane *lane);
 /* Another thread will have the structure. */
 void thread_row_forget(const struct capture_thread *thread);
 

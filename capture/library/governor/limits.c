@@ -28,6 +28,8 @@ void limits_set(uint64_t its_bytes_an_hour, double its_overhead) {
 
 const char *limits_thinned(void) { return thinned[0] ? thinned : NULL; }
 
+double limits_overhead(void) { return bytes_an_hour ? overhead : 0; }
+
 unsigned limits_patience(void) { return byte_budget_patience(&budget); }
 
 bool limits_spoken_for(int64_t *since_ns) {

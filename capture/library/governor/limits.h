@@ -18,6 +18,9 @@ void limits_set(uint64_t bytes_an_hour, double overhead);
 
 /* Why what is recorded always, and much, gets rows only where ops are recorded, from now on; NULL: it has them all. */
 const char *limits_thinned(void);
+/* By which share of the time the program may become slower, where what is recorded always is thinned for that; 0: it is
+** not. */
+double limits_overhead(void);
 /* For how many seconds something without a row must have been there to get one. */
 unsigned limits_patience(void);
 /* Whether steps with ops stand for those without, and since when. */

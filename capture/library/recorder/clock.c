@@ -139,7 +139,18 @@ static bool reserve_piece(struct clock_map *map) {
 }
 
 void clock_map_steer(struct clock_map *map, const struct clock_reading *reading) {
-  if (!clock_is_counter || reading->ticks <= map->last.ticks || !reserve_piece(map)) return;
+  if (clock_is_counter) clock_map_bend(map, reading);
+}
+
+void clock_map_restart(struct clock_map *map, const struct clock_reading *reading) {
+  map->pieces[0] = (struct clock_piece){reading->ticks, reading->monotonic_ns, 1};
+  map->baseline_ns = 1;
+  map->count = 1;
+  map->last = *reading;
+}
+
+void clock_map_bend(struct clock_map *map, const struct clock_reading *reading) {
+  if (reading->ticks <= map->last.ticks || !reserve_piece(map)) return;
   const struct clock_piece *old = &map->pieces[map->count - 1];
   double elapsed = (double)(reading->ticks - map->last.ticks);
   double measured = (double)(reading->monotonic_ns - map->last.monotonic_ns) / elapsed;

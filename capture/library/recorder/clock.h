@@ -89,6 +89,10 @@ void clock_map_start(struct clock_map *map);
 void clock_map_end(struct clock_map *map);
 /* Begins a new piece at `reading`. Only ticks before it may have been mapped until now. */
 void clock_map_steer(struct clock_map *map, const struct clock_reading *reading);
+/* The same two for a map of another clock than the ticks, whose readings are given: it begins anew, counting
+** nanoseconds; and a new piece. */
+void clock_map_restart(struct clock_map *map, const struct clock_reading *reading);
+void clock_map_bend(struct clock_map *map, const struct clock_reading *reading);
 int64_t clock_map_search(const struct clock_map *map, uint64_t ticks);
 
 static inline int64_t clock_map_ns(const struct clock_map *map, uint64_t ticks) {

@@ -4,7 +4,7 @@
 
 #include "dump/writer.h"
 
-enum { ROW_COLUMNS = 16 };
+enum { ROW_COLUMNS = 24 };
 
 struct row_column {
   uint16_t dump_id;

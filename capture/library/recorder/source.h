@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 struct capture_thread; /* channel/thread_record.h */
 struct channel_item;   /* channel/channel_reader.h */
@@ -50,6 +51,9 @@ struct capture_source {
   void (*driver_found)(void);
   /* Nothing new begins; what runs may still tell its end. Undone by arm. In reverse order. */
   void (*disarm)(void);
+  /* What others hold for it is fetched, so that it can be written: what is complete, and at the end, after disarm, all.
+  ** Returns when that is done or, since others may hang, at that moment of CLOCK_MONOTONIC. */
+  void (*settle)(bool is_end, const struct timespec *until);
   /* Under the governor's lock, within callbacks, too. false: it stays as it was. */
   bool (*set_detail)(enum detail detail);
   /* Adds what it has taken, of full detail also that on the thread of that number. Under the governor's lock. */

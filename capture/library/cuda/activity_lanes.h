@@ -1,0 +1,87 @@
+/* activity_lanes.h: what all records have in common: their times, streams, threads and correlation numbers. On the
+** writer thread only.
+*/
+#ifndef TFPROF_CAPTURE_ACTIVITY_LANES_H
+#define TFPROF_CAPTURE_ACTIVITY_LANES_H
+
+#include "device_clock.h"
+#include "recorder/recorder.h"
+
+/* CUPTI's numbers count up to 2^32 and begin anew, and begin anew as well when CUPTI does. Ours go on. */
+struct correlations {
+  uint64_t last; /* the last one that was met, as ours; 0: none */
+  uint64_t base; /* what those since CUPTI began last lie above */
+};
+
+struct activity_lanes {
+  struct recorder *recorder;
+  struct device_clock clock;
+  struct correlations correlations;
+  struct row_map streams;    /* context and stream to row of threads */
+  struct row_map contexts;   /* to the device's number */
+  struct row_map priorities; /* of streams that were made, before they have a row */
+  struct {
+    uint64_t key;
+    int64_t row;
+  } last_stream;
+  struct {
+    uint32_t tid;
+    int64_t row;
+  } last_thread;
+  int64_t devices[64];              /* row of devices + 1, by number */
+  uint64_t without_times, reversed; /* records that have none; whose end lies before their start */
+};
+
+bool activity_lanes_begin(struct activity_lanes *lanes, struct recorder *recorder);
+void activity_lanes_end(struct activity_lanes *lanes);
+/* CUPTI begins (anew): numbers that it gives from now on are others than those before. */
+void activity_lanes_renumber(struct activity_lanes *lanes);
+
+/* NULL where there is no such row: -1. */
+int64_t activity_device(struct activity_lanes *lanes, uint32_t device);
+int64_t activity_thread(struct activity_lanes *lanes, uint32_t tid);
+int64_t activity_stream_row(struct activity_lanes *lanes, uint32_t device, uint32_t context, uint32_t stream);
+static inline int64_t activity_stream(struct activity_lanes *lanes, uint32_t device, uint32_t context,
+                                      uint32_t stream) {
+  uint64_t key = (uint64_t)context << 32 | stream;
+  if (__builtin_expect(lanes->last_stream.key == key && lanes->last_stream.row, 1)) return lanes->last_stream.row - 1;
+  int64_t row = activity_stream_row(lanes, device, context, stream);
+  lanes->last_stream.key = key;
+  lanes->last_stream.row = row + 1;
+  return row;
+}
+/* The device of a context, as far as it was told; -1: it was not. */
+int64_t activity_device_of_context(struct activity_lanes *lanes, uint32_t context);
+void activity_lanes_note_context(struct activity_lanes *lanes, uint32_t context, uint32_t device);
+void activity_lanes_note_stream(struct activity_lanes *lanes, const struct cupti_stream *record);
+
+/* 0: it has none. */
+static inline uint64_t activity_correlation(struct activity_lanes *lanes, uint32_t number) {
+  struct correlations *known = &lanes->correlations;
+  if (!number) return 0;
+  if (!known->last) return known->last = known->base + number;
+  /* The closest to the last one. */
+  int64_t full = (int64_t)known->last + (int32_t)(number - (uint32_t)known->last);
+  if (full <= (int64_t)known->base) full += (int64_t)1 << 32;
+  return known->last = (uint64_t)full;
+}
+
+/* Sets the two columns of a span. A record without times (0 and 0) did happen: they stay NULL, which is counted. */
+static inline void activity_set_span(struct activity_lanes *lanes, struct row_buffer *rows, uint32_t row,
+                                     unsigned start_column, uint64_t start, uint64_t end) {
+  if (__builtin_expect(!start, 0)) {
+    lanes->without_times++;
+    return;
+  }
+  int64_t start_ns = device_clock_ns(&lanes->clock, start);
+  row_set(rows, row, start_column, start_ns);
+  if (__builtin_expect(end < start, 0)) lanes->reversed++;
+  else row_set(rows, row, start_column + 1, device_clock_ns(&lanes->clock, end) - start_ns);
+}
+
+/* Sets a column unless the value is -1. */
+static inline void activity_set_row(struct row_buffer *rows, uint32_t row, unsigned column, int64_t value) {
+  if (value >= 0) row_set(rows, row, column, value);
+}
+
+#endif

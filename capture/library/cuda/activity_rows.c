@@ -1,0 +1,172 @@
+/* activity_rows.c: see activity_rows.h. */
+#include "activity_rows.h"
+
+#include "call_rows.h"
+#include "copy_rows.h"
+#include "device_facts.h"
+#include "function_names.h"
+#include "kernel_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_BEFORE_WRITING = 16384 }; /* of records, between two looks at the tables */
+
+/* Calls that are worth no row, where CUPTI could not be told to record no others: by domain less one and number. */
+static uint8_t is_left_out[2][FUNCTIONS_MAXIMUM]; /* 0: not known, 1: it is, 2: not */
+
+bool activity_rows_open(struct recorder *recorder) {
+  memset(is_left_out, 0, sizeof is_left_out);
+  return device_facts_open(recorder) && kernel_rows_open(recorder) && call_rows_open(recorder) &&
+         copy_rows_open(recorder);
+}
+
+void activity_rows_close(void) {
+  kernel_rows_close();
+  call_rows_close();
+}
+
+void activity_rows_losses(struct recorder *recorder) {
+  kernel_rows_losses(recorder, activity_buffers_losses());
+  call_rows_losses(recorder);
+  copy_rows_losses(recorder);
+}
+
+/* One that failed is recorded whatever it is. */
+static bool leaves_out(const struct cupti_api *api, const struct cupti_call *record) {
+  enum cupti_domain domain = record->kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : CUPTI_DRIVER_FUNCTIONS;
+  const char *name = NULL;
+  if (record->function >= FUNCTIONS_MAXIMUM || record->result) return false;
+  uint8_t *known = &is_left_out[domain - 1][record->function];
+  if (!*known) {
+    bool is_named = !api->GetCallbackName(domain, record->function, &name) && name;
+    *known = is_named && !function_is_recorded(name) ? 1 : 2;
+  }
+  return *known == 1;
+}
+
+static void note_unknown(struct activity_counts *counts, uint32_t kind) {
+  counts->unknown++;
+  for (unsigned i = 0; i < 4 && counts->unknown_kinds[i] != kind; i++)
+    if (!counts->unknown_kinds[i]) counts->unknown_kinds[i] = kind;
+}
+
+struct reading {
+  struct activity_lanes *lanes;
+  const struct cupti_api *api;
+  struct activity_counts *counts;
+};
+
+/* The least that is read of a record without looking at its size. */
+static const uint16_t least_sizes[CUPTI_KINDS] = {
+    [CUPTI_MEMCPY] = offsetof(struct cupti_memcpy, runtime_correlation),
+    [CUPTI_MEMCPY_PEERS] = offsetof(struct cupti_memcpy_peers, reserved),
+    [CUPTI_MEMSET] = offsetof(struct cupti_memset, padding),
+    [CUPTI_KERNEL] = offsetof(struct cupti_kernel, access_policy),
+    [CUPTI_CONCURRENT_KERNEL] = offsetof(struct cupti_kernel, access_policy),
+    [CUPTI_DRIVER] = sizeof(struct cupti_call),
+    [CUPTI_RUNTIME] = sizeof(struct cupti_call),
+    [CUPTI_CONTEXT] = sizeof(struct cupti_context),
+    [CUPTI_OVERHEAD] = offsetof(struct cupti_overhead, correlation),
+    [CUPTI_ENVIRONMENT] = sizeof(struct cupti_environment),
+    [CUPTI_UNIFIED_MEMORY] = sizeof(struct cupti_unified_memory),
+    [CUPTI_EVENT] = offsetof(struct cupti_event, padding),
+    [CUPTI_STREAM] = sizeof(struct cupti_stream),
+    [CUPTI_SYNCHRONIZATION] = offsetof(struct cupti_synchronization, event_sync),
+    [CUPTI_EXTERNAL_CORRELATION] = 4,
+    [CUPTI_NVLINK] = sizeof(struct cupti_nvlink),
+    [CUPTI_PCIE] = sizeof(struct cupti_pcie),
+    [CUPTI_MEMORY] = sizeof(struct cupti_memory),
+    [CUPTI_MEMORY_POOL] = sizeof(struct cupti_memory_pool),
+    [CUPTI_GRAPH_TRACE] = sizeof(struct cupti_graph_trace),
+    [CUPTI_JIT] = offsetof(struct cupti_jit, process),
+};
+
+static void read_work(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
+  const void *at = record;
+  struct activity_lanes *lanes = reading->lanes;
+  reading->counts->of_devices++;
+  switch (record->kind) {
+    case CUPTI_KERNEL:
+    case CUPTI_CONCURRENT_KERNEL: kernel_rows_add(lanes, at, bytes); break;
+    case CUPTI_MEMCPY: copy_rows_add_memcpy(lanes, at); break;
+    case CUPTI_MEMCPY_PEERS: copy_rows_add_peers(lanes, at); break;
+    case CUPTI_MEMSET: copy_rows_add_memset(lanes, at); break;
+    default: call_rows_add_graph(lanes, at); break;
+  }
+}
+
+static void read_other(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
+  const void *at = record;
+  const struct cupti_context *context = at;
+  struct activity_lanes *lanes = reading->lanes;
+  switch (record->kind) {
+    case CUPTI_CONTEXT: activity_lanes_note_context(lanes, context->context, context->device); break;
+    case CUPTI_STREAM: activity_lanes_note_stream(lanes, at); break;
+    case CUPTI_EVENT: call_rows_note_event(lanes, at, bytes); break;
+    case CUPTI_OVERHEAD: call_rows_add_overhead(lanes, at); break;
+    case CUPTI_JIT: call_rows_add_compilation(lanes, at, bytes); break;
+    case CUPTI_UNIFIED_MEMORY: copy_rows_add_migration(lanes, at); break;
+    case CUPTI_MEMORY: copy_rows_add_memory(lanes, at); break;
+    case CUPTI_MEMORY_POOL: copy_rows_add_pool(lanes, at); break;
+    case CUPTI_PCIE: device_facts_add_pcie(lanes, at); break;
+    case CUPTI_NVLINK: device_facts_add_nvlink(lanes, at, reading->api->version, bytes); break;
+    case CUPTI_ENVIRONMENT: device_facts_add_environment(lanes, at); break;
+    default: break; /* CUPTI_EXTERNAL_CORRELATION: of another one's */
+  }
+}
+
+/* Of a record `bytes` are there at least. */
+static void read_record(const struct reading *reading, const struct cupti_record *record, size_t bytes) {
+  const struct cupti_layout *layout = reading->api->layout;
+  uint32_t kind = record->kind;
+  if (kind >= CUPTI_KINDS || !layout->sizes[kind]) {
+    note_unknown(reading->counts, kind);
+    return;
+  }
+  if (bytes > layout->sizes[kind]) bytes = layout->sizes[kind];
+  if (bytes < least_sizes[kind]) {
+    reading->counts->damaged++;
+    return;
+  }
+  switch (kind) {
+    case CUPTI_KERNEL:
+    case CUPTI_CONCURRENT_KERNEL:
+    case CUPTI_MEMCPY:
+    case CUPTI_MEMCPY_PEERS:
+    case CUPTI_MEMSET:
+    case CUPTI_GRAPH_TRACE: read_work(reading, record, bytes); break;
+    case CUPTI_DRIVER:
+    case CUPTI_RUNTIME:
+      if (leaves_out(reading->api, (const void *)record)) break;
+      reading->counts->of_calls++;
+      call_rows_add(reading->lanes, reading->api, (const void *)record);
+      break;
+    case CUPTI_SYNCHRONIZATION:
+      reading->counts->of_calls++;
+      call_rows_add_sync(reading->lanes, (const void *)record, bytes);
+      break;
+    default: read_other(reading, record, bytes); break;
+  }
+}
+
+/* How long a record is is said by where the next one begins. */
+uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api *api,
+                            const struct activity_buffer *buffer, struct activity_counts *counts) {
+  const struct reading reading = {lanes, api, counts};
+  struct cupti_record *record = NULL, *next = NULL;
+  uint64_t count = 0;
+  int result = api->ActivityGetNextRecord(buffer->bytes, buffer->used, &next);
+  while (!result && next != record) {
+    record = next;
+    result = api->ActivityGetNextRecord(buffer->bytes, buffer->used, &next);
+    const uint8_t *end = result ? buffer->bytes + buffer->used : (const uint8_t *)next;
+    size_t bytes = (size_t)(end - (const uint8_t *)record);
+    read_record(&reading, record, bytes);
+    if (++count % ROWS_BEFORE_WRITING == 0 && lanes->recorder->tables.has_full) recorder_write_full(lanes->recorder);
+  }
+  if (result && result != CUPTI_NO_MORE_RECORDS) counts->damaged++;
+  counts->all += count;
+  if (lanes->recorder->tables.has_full) recorder_write_full(lanes->recorder);
+  return count;
+}

@@ -1,0 +1,24 @@
+/* activity_rows.h: a buffer of CUPTI's records becomes rows (cupti_layout.h). On the writer thread only. */
+#ifndef TFPROF_CAPTURE_ACTIVITY_ROWS_H
+#define TFPROF_CAPTURE_ACTIVITY_ROWS_H
+
+#include "activity_buffers.h"
+#include "activity_lanes.h"
+
+/* How many records of each sort there were, since the file began. */
+struct activity_counts {
+  uint64_t of_devices, of_calls; /* kernels, copies, fills; calls and waits */
+  uint64_t all;
+  uint64_t unknown;          /* of kinds that are not read */
+  uint64_t damaged;          /* cut off, or in a buffer that CUPTI itself could not read to its end */
+  uint32_t unknown_kinds[4]; /* some of them */
+};
+
+bool activity_rows_open(struct recorder *recorder);
+void activity_rows_close(void);
+/* Writes rows of `buffer`; full tables are written to the file meanwhile. How many records. */
+uint64_t activity_rows_read(struct activity_lanes *lanes, const struct cupti_api *api,
+                            const struct activity_buffer *buffer, struct activity_counts *counts);
+void activity_rows_losses(struct recorder *recorder);
+
+#endif

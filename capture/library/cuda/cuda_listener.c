@@ -1,0 +1,398 @@
+/* cuda_listener.c: see cuda_listener.h. */
+#include "cuda_listener.h"
+
+#include "activity_buffers.h"
+#include "device_clock.h"
+#include "device_facts.h"
+#include "function_names.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+enum {
+  FETCH_MS = 500,
+  FACTS_MS = 5,       /* until the driver is initialised */
+  ASIDE_MS = 2000,    /* that others wait for us to step aside */
+  FLUSH_FORCED = 1,   /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
+  SYSTEM_THREADS = 1, /* CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM */
+  READINGS = 64,
+};
+
+static struct cupti_api api;
+static unsigned traces;
+static _Atomic bool has_begun, is_wanted = true; /* is_wanted: work is to be recorded */
+
+/* Of what is asked of the thread, and whether anything is recorded. Nothing of CUPTI's is called with it. */
+static pthread_mutex_t control = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t asked, done;
+static struct {
+  uint64_t fetches_wanted, fetches_done;
+  bool is_all_wanted, is_aside_wanted, is_aside, has_ended;
+} state;
+/* Of the calls that switch what is recorded. */
+static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
+static bool is_on;
+static void *subscriber;
+
+/* What the writer thread is told. */
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
+static struct clock_reading readings[READINGS];
+static unsigned readings_added, readings_taken;
+static struct capture_part part = {.name = "cuda"};
+static unsigned changes, changes_taken; /* of the part */
+
+const struct fork_lock cuda_listener_locks[] = {
+    {.lock = &control}, {.lock = &switching}, {.lock = &telling}, {.lock = &activity_buffers_lock}, {0}};
+
+/* ---- What is asked for. */
+
+unsigned cuda_trace_of(const char *list, char *unknown, size_t size) {
+  static const char *const words[] = {"kernels", "memory",  "api",      "sync",
+                                      "graphs",  "unified", "overhead", "environment"};
+  unsigned asked_for = 0;
+  if (unknown) unknown[0] = 0;
+  for (const char *word = list; *word;) {
+    size_t length = strcspn(word, ","), i = 0;
+    while (i < 8 && (strlen(words[i]) != length || strncmp(words[i], word, length))) i++;
+    if (i < 8) asked_for |= 1u << i;
+    else if (unknown && !unknown[0] && length) snprintf(unknown, size, "%.*s", (int)length, word);
+    word += length + (word[length] == ',');
+  }
+  return asked_for;
+}
+
+struct wanted_kind {
+  uint8_t kind;
+  const char *name;
+  unsigned traces;
+  bool is_lasting; /* stays on when work is not recorded: it says what later work belongs to */
+};
+static const struct wanted_kind wanted_kinds[] = {
+    {CUPTI_CONTEXT, "contexts", ~0u, true},
+    {CUPTI_STREAM, "streams", ~0u, true},
+    {CUPTI_CONCURRENT_KERNEL, "kernels", TRACE_KERNELS, false},
+    {CUPTI_MEMCPY, "copies", TRACE_MEMORY, false},
+    {CUPTI_MEMCPY_PEERS, "copies between devices", TRACE_MEMORY, false},
+    {CUPTI_MEMSET, "fills", TRACE_MEMORY, false},
+    {CUPTI_MEMORY, "memory of the driver", TRACE_MEMORY, true},
+    {CUPTI_MEMORY_POOL, "pools of the driver", TRACE_MEMORY, true},
+    {CUPTI_SYNCHRONIZATION, "waits", TRACE_SYNC, false},
+    {CUPTI_EVENT, "events", TRACE_SYNC, false},
+    {CUPTI_UNIFIED_MEMORY, "unified memory", TRACE_UNIFIED, false},
+    {CUPTI_OVERHEAD, "overheads", TRACE_OVERHEAD, true},
+    {CUPTI_JIT, "compilations", TRACE_OVERHEAD, true},
+    {CUPTI_ENVIRONMENT, "clocks and power", TRACE_ENVIRONMENT, true},
+};
+enum { WANTED_KINDS = sizeof wanted_kinds / sizeof *wanted_kinds };
+
+static bool wants_graphs_whole(void) { return traces & TRACE_GRAPHS && !(traces & TRACE_KERNELS); }
+
+/* ---- Switching. */
+
+/* Calls worth a row only, where CUPTI can be told so; else all, and the others are left out when they are read. */
+static void switch_calls(bool to_on) {
+  static const int kinds[] = {[CUPTI_DRIVER_FUNCTIONS] = CUPTI_DRIVER, [CUPTI_RUNTIME_FUNCTIONS] = CUPTI_RUNTIME};
+  if (!(traces & TRACE_API)) return;
+  for (int domain = CUPTI_DRIVER_FUNCTIONS; domain <= CUPTI_RUNTIME_FUNCTIONS; domain++) {
+    int (*switch_one)(uint32_t, uint8_t) =
+        domain == CUPTI_RUNTIME_FUNCTIONS ? api.ActivityEnableRuntimeApi : api.ActivityEnableDriverApi;
+    if (!switch_one) {
+      if (to_on) api.ActivityEnable(kinds[domain]);
+      else api.ActivityDisable(kinds[domain]);
+      continue;
+    }
+    const char *name = NULL;
+    for (uint32_t number = 1; number < FUNCTIONS_MAXIMUM; number++)
+      if (!api.GetCallbackName(domain, number, &name) && name && function_is_recorded(name)) switch_one(number, to_on);
+  }
+}
+
+/* With `switching`. The names of kinds that were refused are added to `refused`. */
+static void switch_all(bool to_on, bool with_lasting, char *refused, size_t size) {
+  for (unsigned i = 0; i < WANTED_KINDS; i++) {
+    const struct wanted_kind *kind = &wanted_kinds[i];
+    if (!(kind->traces & traces) || (kind->is_lasting && !with_lasting) || !api.layout->sizes[kind->kind]) continue;
+    int result = to_on ? api.ActivityEnable(kind->kind) : api.ActivityDisable(kind->kind);
+    size_t used = refused ? strlen(refused) : 0;
+    if (result && refused && to_on)
+      snprintf(refused + used, size - used, "%s%s (%s)", used ? ", " : "", kind->name, cupti_result_text(&api, result));
+  }
+  if (wants_graphs_whole() && api.layout->sizes[CUPTI_GRAPH_TRACE]) {
+    if (to_on) api.ActivityEnable(CUPTI_GRAPH_TRACE);
+    else api.ActivityDisable(CUPTI_GRAPH_TRACE);
+  }
+  switch_calls(to_on);
+}
+
+void cuda_listener_record(bool to_on) {
+  is_wanted = to_on;
+  /* Whoever has the lock switches to what is wanted before it gives it up. */
+  while (has_begun && !pthread_mutex_trylock(&switching)) {
+    bool wish = is_wanted && subscriber;
+    if (wish != is_on && subscriber) switch_all(wish, false, NULL, 0);
+    if (subscriber) is_on = wish;
+    pthread_mutex_unlock(&switching);
+    if (wish == (is_wanted && subscriber)) break;
+  }
+}
+
+/* ---- Beginning. */
+
+static void set_part(enum part_state part_state, const char *reason) {
+  pthread_mutex_lock(&telling);
+  part_set(&part, part_state, reason);
+  changes++;
+  pthread_mutex_unlock(&telling);
+}
+
+bool cuda_listener_take_part(struct capture_part *now) {
+  pthread_mutex_lock(&telling);
+  bool is_new = changes != changes_taken;
+  changes_taken = changes;
+  *now = part;
+  pthread_mutex_unlock(&telling);
+  return is_new;
+}
+
+static void ignore_callback(void *own, int domain, uint32_t function, const void *data) {
+  (void)own, (void)domain, (void)function, (void)data;
+}
+
+static void describe_refusal(int result, const char *holder, char *reason, size_t size) {
+  if (result == CUPTI_SUBSCRIBED_BY_ANOTHER)
+    snprintf(reason, size, "another profiler listens to CUDA in this process (%s), and only one can: run without it",
+             holder[0] ? holder : "such as nsys, ncu, DCGM, cuda-gdb or torch.profiler");
+  else if (result == CUPTI_INSUFFICIENT_PRIVILEGES)
+    snprintf(reason, size,
+             "the driver lets only administrators profile: set its option NVreg_RestrictProfilingToAdminUsers=0, or "
+             "give the container the capability CAP_SYS_ADMIN");
+  else
+    snprintf(reason, size, "CUPTI does not begin: %.60s (%d); driver and CUPTI (%.120s) may not fit together",
+             cupti_result_text(&api, result), result, api.path);
+}
+
+/* `is_back`: torch.profiler, which has ended, may have subscribed; it is recorded without, then. */
+static bool subscribe(bool is_back, char *reason, size_t size) {
+  char holder[128] = "";
+  struct cupti_subscription wish = {sizeof wish, "tfprof", holder, sizeof holder};
+  int result = api.Subscribe_v2 ? api.Subscribe_v2(&subscriber, ignore_callback, NULL, &wish)
+                                : api.Subscribe(&subscriber, ignore_callback, NULL);
+  if (result) subscriber = NULL;
+  if (result == CUPTI_SUBSCRIBED_BY_ANOTHER && is_back) subscriber = &subscriber;
+  if (subscriber) return true;
+  describe_refusal(result, holder, reason, size);
+  return false;
+}
+
+static void note_reading(void) {
+  struct clock_reading taken;
+  bool is_told = device_clock_read(&api, &taken);
+  pthread_mutex_lock(&telling);
+  if (is_told && readings_added - readings_taken < READINGS) readings[readings_added++ % READINGS] = taken;
+  pthread_mutex_unlock(&telling);
+}
+
+bool cuda_listener_take_reading(struct clock_reading *reading) {
+  pthread_mutex_lock(&telling);
+  bool is_there = readings_taken != readings_added;
+  if (is_there) *reading = readings[readings_taken++ % READINGS];
+  pthread_mutex_unlock(&telling);
+  return is_there;
+}
+
+/* With `switching`. false: it was refused, which is said. */
+static bool listen_to_cuda(bool is_back) {
+  char reason[256] = "", refused[160] = "";
+  int result = 0;
+  if (!subscribe(is_back, reason, sizeof reason)) {
+    set_part(PART_DEGRADED, reason);
+    capture_say("what GPUs do is not recorded: %s; the program goes on", reason);
+    return false;
+  }
+  api.SetThreadIdType(SYSTEM_THREADS);
+  result = api.ActivityRegisterCallbacks(activity_buffers_request, activity_buffers_complete);
+  if (result) describe_refusal(result, "", reason, sizeof reason);
+  if (result) set_part(PART_DEGRADED, reason);
+  if (result) return false;
+  is_on = is_wanted;
+  switch_all(true, true, refused, sizeof refused);
+  if (!is_on) switch_all(false, false, NULL, 0);
+  if (refused[0]) snprintf(reason, sizeof reason, "without %s", refused);
+  else snprintf(reason, sizeof reason, "CUPTI %u, %.200s", api.version, api.path);
+  set_part(refused[0] ? PART_DEGRADED : PART_OK, reason);
+  return true;
+}
+
+/* ---- The thread. */
+
+static void leave_to_another(void) {
+  pthread_mutex_lock(&switching);
+  if (subscriber) {
+    switch_all(false, true, NULL, 0);
+    api.ActivityFlushAll(FLUSH_FORCED);
+    if (subscriber != &subscriber) api.Unsubscribe(subscriber);
+    subscriber = NULL;
+    is_on = false;
+    set_part(PART_DEGRADED, "torch.profiler listens to CUDA instead, as the program asked; until it ends");
+  }
+  pthread_mutex_unlock(&switching);
+}
+
+static void come_back(void) {
+  pthread_mutex_lock(&switching);
+  if (!subscriber) listen_to_cuda(true);
+  pthread_mutex_unlock(&switching);
+}
+
+/* What connects devices, and unified memory, can be asked for only once the driver is initialised. */
+static void ask_late(void) {
+  struct {
+    uint32_t scope, kind, device, is_on;
+  } counters[8];
+  for (uint32_t i = 0; i < 8; i++) { /* CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE */
+    counters[i].scope = 1;
+    counters[i].kind = i + 1;
+    counters[i].device = 0;
+    counters[i].is_on = 1;
+  }
+  api.ActivityEnable(CUPTI_PCIE);
+  api.ActivityEnable(CUPTI_NVLINK);
+  if (!(traces & TRACE_UNIFIED) || !api.ActivityConfigureUnifiedMemoryCounter) return;
+  /* Kinds that this CUPTI does not know are refused together with the others. */
+  for (uint32_t count = 8; count && api.ActivityConfigureUnifiedMemoryCounter(counters, count); count--) continue;
+  api.ActivityEnable(CUPTI_UNIFIED_MEMORY);
+}
+
+/* With `control`: waits until something is asked for, or `milliseconds` have passed. */
+static void wait_for_wish(int milliseconds) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += milliseconds * 1000000L;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  while (state.fetches_wanted == state.fetches_done && state.is_aside_wanted == state.is_aside)
+    if (pthread_cond_timedwait(&asked, &control, &until) == ETIMEDOUT) break;
+}
+
+static void fetch(bool is_all) {
+  note_reading();
+  if (is_all) {
+    pthread_mutex_lock(&switching);
+    if (subscriber) switch_all(false, true, NULL, 0);
+    subscriber = NULL;
+    pthread_mutex_unlock(&switching);
+  }
+  api.ActivityFlushAll(is_all ? FLUSH_FORCED : 0);
+}
+
+static void *fetch_records(void *argument) {
+  (void)argument;
+  bool has_facts = false;
+  prctl(PR_SET_NAME, "tfprof-cuda");
+  pthread_mutex_lock(&control);
+  while (!state.has_ended) {
+    wait_for_wish(has_facts ? FETCH_MS : FACTS_MS);
+    uint64_t wanted = state.fetches_wanted;
+    bool is_all = state.is_all_wanted, is_aside = state.is_aside_wanted, was_aside = state.is_aside;
+    bool is_asked = wanted != state.fetches_done;
+    pthread_mutex_unlock(&control);
+    bool is_new = !has_facts && device_facts_ask();
+    has_facts |= is_new;
+    if (is_new) ask_late();
+    if (is_aside && !was_aside) leave_to_another();
+    if (!is_aside && was_aside && !is_all) come_back();
+    if (!is_aside && (has_facts || is_asked)) fetch(is_all);
+    pthread_mutex_lock(&control);
+    state.fetches_done = wanted;
+    state.is_aside = is_aside;
+    state.has_ended = is_all;
+    pthread_cond_broadcast(&done);
+  }
+  pthread_mutex_unlock(&control);
+  return NULL;
+}
+
+static bool start_fetching(void) {
+  pthread_condattr_t attributes;
+  pthread_t thread;
+  sigset_t all, before;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&asked, &attributes);
+  pthread_cond_init(&done, &attributes);
+  pthread_condattr_destroy(&attributes);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for the program's threads */
+  bool is_started = !pthread_create(&thread, NULL, fetch_records, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (is_started) pthread_detach(thread);
+  return is_started;
+}
+
+void cuda_listener_begin(unsigned its_traces, unsigned buffers) {
+  char reason[256];
+  bool is_started = false;
+  pthread_mutex_lock(&switching);
+  bool is_new = !has_begun && !changes; /* where it was refused it would be again */
+  if (is_new && !cupti_find(&api, reason, sizeof reason)) {
+    set_part(PART_OFF, reason);
+    capture_say("what GPUs do is not recorded: %s; the program goes on", reason);
+    is_new = false;
+  }
+  if (is_new) {
+    traces = its_traces;
+    activity_buffers_begin(&api, buffers);
+    state.is_aside = state.is_aside_wanted;
+    is_started = state.is_aside || listen_to_cuda(false);
+  }
+  pthread_mutex_unlock(&switching);
+  if (!is_started) return;
+  note_reading();
+  bool is_fetched = start_fetching();
+  atomic_store(&has_begun, is_fetched);
+  if (!is_fetched) set_part(PART_OFF, "the thread that fetches records cannot be started");
+}
+
+const struct cupti_api *cuda_listener_api(void) { return atomic_load(&has_begun) ? &api : NULL; }
+
+void cuda_listener_fetch(bool is_all, const struct timespec *until) {
+  if (!atomic_load(&has_begun)) return;
+  pthread_mutex_lock(&control);
+  uint64_t mine = ++state.fetches_wanted;
+  state.is_all_wanted |= is_all;
+  pthread_cond_signal(&asked);
+  while (state.fetches_done < mine && !state.has_ended)
+    if (pthread_cond_timedwait(&done, &control, until)) break;
+  pthread_mutex_unlock(&control);
+}
+
+void cuda_listener_step_aside(bool is_aside) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_sec += ASIDE_MS / 1000;
+  pthread_mutex_lock(&control);
+  state.is_aside_wanted = is_aside;
+  bool is_heard = atomic_load(&has_begun); /* else it is when it begins */
+  if (is_heard) pthread_cond_signal(&asked);
+  while (is_heard && state.is_aside != is_aside && !state.has_ended)
+    if (pthread_cond_timedwait(&done, &control, &until)) break;
+  pthread_mutex_unlock(&control);
+}
+
+void cuda_listener_reset(void) {
+  bool was_used = atomic_load(&has_begun);
+  memset(&state, 0, sizeof state);
+  subscriber = NULL;
+  is_on = false;
+  readings_added = readings_taken = 0;
+  atomic_store(&has_begun, false);
+  is_wanted = true;
+  activity_buffers_reset();
+  device_facts_reset();
+  changes_taken = 0; /* the child's file has not been told */
+  if (was_used) set_part(PART_OFF, "CUDA cannot be used in a process that was forked by one which uses it");
+}

@@ -1,0 +1,56 @@
+/* cuda_listener.h: listening to CUDA through CUPTI: begins, fetches what was recorded, steps aside for others, ends.
+**
+** Everything that may wait for a device is done on a thread of our own, tfprof-cuda, which fetches twice a second what
+** is complete: who wants more waits for it until a moment and no longer, so that a device that hangs hangs nobody.
+** CUPTI is neither finalised nor left at the end: other threads of the program may be in it.
+**
+** It has one listener.  Where that is somebody else (nsys, DCGM, a debugger; torch.profiler, once it was used) it is
+** said who, and the rest is recorded.  Before torch.profiler begins to listen in this process we step aside, and
+** come back when it has ended: it stays CUPTI's subscriber then, which does not keep us from recording activities.
+*/
+#ifndef TFPROF_CAPTURE_CUDA_LISTENER_H
+#define TFPROF_CAPTURE_CUDA_LISTENER_H
+
+#include "cupti_api.h"
+#include "recorder/clock.h"
+#include "recorder/forks.h"
+#include "recorder/parts.h"
+
+/* What may be asked for; TFPROF_TRACE names them, parted by commas. */
+enum cuda_trace {
+  TRACE_KERNELS = 1,
+  TRACE_MEMORY = 2, /* copies, fills, what is allocated from the driver */
+  TRACE_API = 4,
+  TRACE_SYNC = 8,
+  TRACE_GRAPHS = 16, /* the kernels of each launch; where kernels are not asked for, each launch as a whole */
+  TRACE_UNIFIED = 32,
+  TRACE_OVERHEAD = 64, /* what CUPTI takes, and compilations */
+  TRACE_ENVIRONMENT = 128,
+  TRACE_DEFAULT = TRACE_KERNELS | TRACE_MEMORY | TRACE_API | TRACE_SYNC | TRACE_GRAPHS | TRACE_OVERHEAD
+};
+/* What a list of words asks for; 0: none of them. `unknown` (or NULL): the first one that is not known, or "". */
+unsigned cuda_trace_of(const char *list, char *unknown, size_t size);
+
+extern const struct fork_lock cuda_listener_locks[];
+
+/* By the thread that initialises the driver, within that: begins unless it has. */
+void cuda_listener_begin(unsigned traces, unsigned buffers);
+/* NULL: it has not begun. */
+const struct cupti_api *cuda_listener_api(void);
+/* How it is recorded now; true: that has changed since this was last called. */
+bool cuda_listener_take_part(struct capture_part *now);
+
+/* Whether work is recorded now; what was launched before is. On any thread. */
+void cuda_listener_record(bool is_on);
+/* What is complete is fetched; `is_all`: what is not, too, and nothing more is recorded. Returns when that is done, or
+** at that moment of CLOCK_MONOTONIC. */
+void cuda_listener_fetch(bool is_all, const struct timespec *until);
+/* Another one in this process wants to listen, and no longer does. */
+void cuda_listener_step_aside(bool is_aside);
+
+/* Takes the next reading of CUPTI's clock, for the writer thread. false: there is none. */
+bool cuda_listener_take_reading(struct clock_reading *reading);
+/* In a forked child. */
+void cuda_listener_reset(void);
+
+#endif

@@ -1,0 +1,207 @@
+/* device_facts.c: see device_facts.h. */
+#include "device_facts.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LINK_DEVICE, LINK_PEER, LINK_KIND, LINK_RATE, LINK_COLUMNS };
+static const struct row_column link_columns[LINK_COLUMNS] = {
+    {DUMP_links_device_id, DUMP_UNORDERED, false, false},
+    {DUMP_links_peer_device_id, DUMP_UNORDERED, false, false},
+    {DUMP_links_kind, DUMP_UNORDERED, false, false},
+    {DUMP_links_bytes_per_second, DUMP_UNORDERED, false, false},
+};
+enum { VALUE_NAME, VALUE_UNIT, VALUE_DEVICE, VALUE_TIME, VALUE_VALUE, VALUE_COLUMNS };
+static const struct row_column value_columns[VALUE_COLUMNS] = {
+    {DUMP_counters_name, DUMP_UNORDERED, false, false},      {DUMP_counters_unit, DUMP_UNORDERED, false, false},
+    {DUMP_counters_device_id, DUMP_UNORDERED, false, false}, {DUMP_counters_time_ns, DUMP_ASCENDING, false, false},
+    {DUMP_counters_value, DUMP_UNORDERED, true, false},
+};
+static const struct table_form links_form = TABLE_FORM(links, TABLE_ROWS, "links", link_columns, 64);
+static const struct table_form values_form =
+    TABLE_FORM(counters, TABLE_CONTEXT, "values of devices", value_columns, 64);
+static struct row_buffer links, values;
+
+/* ---- What the driver tells. */
+
+enum { KNOWN_MAXIMUM = 64 };
+static struct {
+  struct device_facts facts;
+  uint8_t uuid[16];
+} known[KNOWN_MAXIMUM];
+static _Atomic int known_count;
+static device_teller tell_before; /* who else knows something */
+
+/* <cuda.h> */
+enum cu_attribute {
+  CU_CLOCK_KHZ = 13,
+  CU_MULTIPROCESSORS = 16,
+  CU_PCI_BUS = 33,
+  CU_PCI_DEVICE = 34,
+  CU_MEMORY_CLOCK_KHZ = 36,
+  CU_MEMORY_BUS_BITS = 37,
+  CU_PCI_DOMAIN = 50,
+  CU_CAPABILITY_MAJOR = 75,
+  CU_CAPABILITY_MINOR = 76,
+};
+static struct {
+  int (*GetCount)(int *count);
+  int (*Get)(int *device, int ordinal);
+  int (*GetName)(char *name, int length, int device);
+  int (*GetAttribute)(int *value, enum cu_attribute attribute, int device);
+  int (*TotalMem)(size_t *bytes, int device);
+  int (*GetUuid)(uint8_t *uuid, int device);
+} driver;
+
+static bool find_driver(void) {
+  if (driver.GetCount) return true;
+  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *symbol;
+  if (!library) return false;
+  bool is_whole = true;
+#define FIND(function, name) \
+  symbol = dlsym(library, name); \
+  is_whole &= symbol != NULL; \
+  memcpy(&driver.function, &symbol, sizeof symbol)
+  FIND(Get, "cuDeviceGet");
+  FIND(GetName, "cuDeviceGetName");
+  FIND(GetAttribute, "cuDeviceGetAttribute");
+  FIND(TotalMem, "cuDeviceTotalMem_v2");
+  FIND(GetUuid, "cuDeviceGetUuid");
+  FIND(GetCount, "cuDeviceGetCount");
+#undef FIND
+  if (!is_whole) driver.GetCount = NULL;
+  return is_whole;
+}
+
+static int64_t attribute_of(int device, enum cu_attribute attribute) {
+  int value = 0;
+  return driver.GetAttribute(&value, attribute, device) ? 0 : value;
+}
+
+static void ask_device(int device, struct device_facts *facts, uint8_t *uuid) {
+  size_t bytes;
+  if (driver.GetName(facts->model, sizeof facts->model, device)) facts->model[0] = 0;
+  int64_t major = attribute_of(device, CU_CAPABILITY_MAJOR), minor = attribute_of(device, CU_CAPABILITY_MINOR);
+  if (major) snprintf(facts->compute_capability, sizeof facts->compute_capability, "%d.%d", (int)major, (int)minor);
+  facts->multiprocessors = attribute_of(device, CU_MULTIPROCESSORS);
+  facts->clock_hz = attribute_of(device, CU_CLOCK_KHZ) * 1000;
+  if (!driver.TotalMem(&bytes, device)) facts->memory_bytes = (int64_t)bytes;
+  /* Twice a clock: data is moved at both edges of it. */
+  facts->memory_bytes_per_second =
+      attribute_of(device, CU_MEMORY_CLOCK_KHZ) * 1000 * 2 * (attribute_of(device, CU_MEMORY_BUS_BITS) / 8);
+  snprintf(facts->pci_bus, sizeof facts->pci_bus, "%08x:%02x:%02x.0", (unsigned)attribute_of(device, CU_PCI_DOMAIN),
+           (unsigned)attribute_of(device, CU_PCI_BUS) & 0xff, (unsigned)attribute_of(device, CU_PCI_DEVICE) & 0xff);
+  if (driver.GetUuid(uuid, device)) return;
+  char *at = facts->uuid;
+  at += sprintf(at, "GPU-");
+  for (int i = 0; i < 16; i++) at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+}
+
+bool device_facts_ask(void) {
+  int count = 0, device;
+  if (atomic_load(&known_count)) return true;
+  if (!find_driver() || driver.GetCount(&count)) return false;
+  if (count > KNOWN_MAXIMUM) count = KNOWN_MAXIMUM;
+  for (int i = 0; i < count; i++)
+    if (!driver.Get(&device, i)) ask_device(device, &known[i].facts, known[i].uuid);
+  atomic_store_explicit(&known_count, count, memory_order_release);
+  return true;
+}
+
+void device_facts_reset(void) { atomic_store(&known_count, 0); }
+
+static void tell_device(int ordinal, struct device_facts *facts) {
+  if (tell_before) tell_before(ordinal, facts);
+  if (ordinal < 0 || ordinal >= atomic_load_explicit(&known_count, memory_order_acquire)) return;
+  const struct device_facts *told = &known[ordinal].facts;
+#define FILL_TEXT(member) \
+  if (!facts->member[0]) memcpy(facts->member, told->member, sizeof facts->member)
+#define FILL_NUMBER(member) \
+  if (!facts->member) facts->member = told->member
+  FILL_TEXT(model);
+  FILL_TEXT(compute_capability);
+  FILL_TEXT(uuid);
+  FILL_TEXT(pci_bus);
+  FILL_NUMBER(multiprocessors);
+  FILL_NUMBER(clock_hz);
+  FILL_NUMBER(memory_bytes);
+  FILL_NUMBER(memory_bytes_per_second);
+#undef FILL_TEXT
+#undef FILL_NUMBER
+}
+
+/* ---- Rows. */
+
+bool device_facts_open(struct recorder *recorder) {
+  if (recorder->devices.tell_cuda != tell_device) tell_before = recorder->devices.tell_cuda;
+  recorder->devices.tell_cuda = tell_device;
+  return row_tables_add(&recorder->tables, &links, &links_form) &&
+         row_tables_add(&recorder->tables, &values, &values_form);
+}
+
+static uint32_t constant(struct recorder *recorder, const char *text) {
+  return dump_writer_string(recorder->writer, text, strlen(text));
+}
+
+static int64_t device_of_uuid(struct activity_lanes *lanes, const uint8_t *uuid) {
+  for (int i = 0; i < atomic_load_explicit(&known_count, memory_order_acquire); i++)
+    if (!memcmp(known[i].uuid, uuid, 16)) return activity_device(lanes, (uint32_t)i);
+  return -1;
+}
+
+static void add_link(struct activity_lanes *lanes, int64_t device, int64_t peer, const char *kind, uint64_t rate) {
+  uint32_t row = device < 0 ? UINT32_MAX : row_add(&links);
+  if (row == UINT32_MAX) return;
+  row_set(&links, row, LINK_DEVICE, device);
+  activity_set_row(&links, row, LINK_PEER, peer);
+  row_set(&links, row, LINK_KIND, constant(lanes->recorder, kind));
+  if (rate) row_set(&links, row, LINK_RATE, (int64_t)rate);
+}
+
+/* Of each ten bits that generations 1 and 2 move, eight are data, of 130 of those since 128. */
+void device_facts_add_pcie(struct activity_lanes *lanes, const struct cupti_pcie *record) {
+  if (record->type) return; /* a bridge */
+  uint64_t bits = (uint64_t)record->rate * 1000000000 * record->width;
+  uint64_t rate = record->generation < 3 ? bits / 10 : bits / 130 * 128 / 8;
+  add_link(lanes, activity_device(lanes, record->id), -1, "pcie", rate);
+}
+
+/* What it can carry in both directions is told in kB/s. */
+void device_facts_add_nvlink(struct activity_lanes *lanes, const struct cupti_nvlink *record, uint32_t version,
+                             size_t bytes) {
+  enum { IS_GPU = 1 };
+  if (record->types[0] != IS_GPU) return;
+  int64_t peer = record->types[1] == IS_GPU ? device_of_uuid(lanes, record->uuids[1]) : -1;
+  add_link(lanes, device_of_uuid(lanes, record->uuids[0]), peer, "nvlink",
+           cupti_nvlink_rate(record, version, bytes) * 1000);
+}
+
+static void add_measurement(struct activity_lanes *lanes, const struct cupti_environment *record, const char *name,
+                      const char *unit, double value) {
+  uint32_t row = row_add(&values);
+  if (row == UINT32_MAX) return;
+  row_set(&values, row, VALUE_NAME, constant(lanes->recorder, name));
+  row_set(&values, row, VALUE_UNIT, constant(lanes->recorder, unit));
+  activity_set_row(&values, row, VALUE_DEVICE, activity_device(lanes, record->device));
+  row_set(&values, row, VALUE_TIME, device_clock_ns(&lanes->clock, record->time));
+  row_set_real(&values, row, VALUE_VALUE, value);
+}
+
+void device_facts_add_environment(struct activity_lanes *lanes, const struct cupti_environment *record) {
+  enum { CLOCKS = 1, TEMPERATURE, POWER, COOLING };
+  const uint32_t *read = record->values;
+  switch (record->environment) {
+    case CLOCKS:
+      add_measurement(lanes, record, "cupti_multiprocessor_clock", "Hz", read[0] * 1e6);
+      add_measurement(lanes, record, "cupti_memory_clock", "Hz", read[1] * 1e6);
+      add_measurement(lanes, record, "cupti_throttle_reasons", "bits", read[4]);
+      break;
+    case TEMPERATURE: add_measurement(lanes, record, "cupti_temperature", "C", read[0]); break;
+    case POWER: add_measurement(lanes, record, "cupti_power", "W", read[0] * 1e-3); break;
+    case COOLING: add_measurement(lanes, record, "cupti_fan", "ratio", read[0] * 1e-2); break;
+    default: break;
+  }
+}

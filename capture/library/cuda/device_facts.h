@@ -1,0 +1,22 @@
+/* device_facts.h: what the CUDA driver tells of its devices, asked on the thread that fetches records, once the driver
+** is initialised; and rows of what connects them, and of what they measure of themselves.
+*/
+#ifndef TFPROF_CAPTURE_DEVICE_FACTS_H
+#define TFPROF_CAPTURE_DEVICE_FACTS_H
+
+#include "activity_lanes.h"
+
+/* Asks. false: the driver is not initialised yet, or there is none. Once it has answered it is not asked again. */
+bool device_facts_ask(void);
+/* In a forked child. */
+void device_facts_reset(void);
+
+/* ---- On the writer thread. */
+
+bool device_facts_open(struct recorder *recorder);
+void device_facts_add_pcie(struct activity_lanes *lanes, const struct cupti_pcie *record);
+void device_facts_add_nvlink(struct activity_lanes *lanes, const struct cupti_nvlink *record, uint32_t version,
+                             size_t bytes);
+void device_facts_add_environment(struct activity_lanes *lanes, const struct cupti_environment *record);
+
+#endif

@@ -1,0 +1,244 @@
+/* double_cupti.c: see double_cupti.h. Built once for each version: DOUBLE_VERSION. */
+#include "double_cupti.h"
+
+#include "cuda/cupti_api.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ENTRY __attribute__((visibility("default")))
+enum { INVALID_KIND = 21, INVALID_PARAMETER = 1, NOT_COMPATIBLE = 14, FUNCTIONS = 1024, STREAMS = 256 };
+
+struct written { /* by a thread */
+  pthread_mutex_t lock;
+  uint8_t *buffer;
+  size_t size, used;
+};
+
+static struct written streams[STREAMS];
+static _Atomic unsigned stream_count;
+static _Thread_local struct written *mine;
+static cupti_request request;
+static cupti_complete complete;
+static _Atomic uint8_t kinds_on[CUPTI_KINDS], functions_on[3][FUNCTIONS];
+static _Atomic uint32_t correlation;
+static _Atomic int64_t clock_set_by;
+static _Atomic uint64_t lent_count, returned_count;
+static _Atomic int is_subscribed, drops_told;
+
+static uint64_t record_bytes(uint32_t kind) {
+  if (kind == DOUBLE_UNKNOWN_KIND) return DOUBLE_UNKNOWN_BYTES;
+  return kind < CUPTI_KINDS ? cupti_layout_of(DOUBLE_VERSION)->sizes[kind] : 0;
+}
+
+/* ---- What CUPTI has. */
+
+ENTRY int cuptiGetVersion(uint32_t *version) {
+  *version = DOUBLE_VERSION;
+  return 0;
+}
+
+ENTRY int cuptiGetTimestamp(uint64_t *time) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  *time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + (uint64_t)clock_set_by;
+  return 0;
+}
+
+ENTRY int cuptiGetResultString(int result, const char **text) {
+  *text = result == NOT_COMPATIBLE ? "CUPTI_ERROR_NOT_COMPATIBLE" : result ? "CUPTI_ERROR_UNKNOWN" : "CUPTI_SUCCESS";
+  return 0;
+}
+
+static int subscribe(void **subscriber, char *holder, size_t size) {
+  const char *another = getenv("DOUBLE_HOLDER"), *result = getenv("DOUBLE_SUBSCRIBE");
+  if (result) return atoi(result);
+  if (another || is_subscribed++) {
+    if (holder) snprintf(holder, size, "%s", another ? another : "another");
+    return CUPTI_SUBSCRIBED_BY_ANOTHER;
+  }
+  *subscriber = &is_subscribed;
+  return 0;
+}
+
+ENTRY int cuptiSubscribe(void **subscriber, void (*call)(void *, int, uint32_t, const void *), void *own) {
+  (void)call, (void)own;
+  return subscribe(subscriber, NULL, 0);
+}
+
+#if DOUBLE_VERSION >= 130000
+ENTRY int cuptiSubscribe_v2(void **subscriber, void (*call)(void *, int, uint32_t, const void *), void *own,
+                            struct cupti_subscription *wish) {
+  (void)call, (void)own;
+  return subscribe(subscriber, wish->holder, wish->holder_size);
+}
+#endif
+
+ENTRY int cuptiUnsubscribe(void *subscriber) {
+  if (subscriber != &is_subscribed) return INVALID_PARAMETER;
+  is_subscribed = 0;
+  return 0;
+}
+
+ENTRY int cuptiSetThreadIdType(int type) { return type == 1 ? 0 : INVALID_PARAMETER; }
+
+ENTRY int cuptiActivityRegisterCallbacks(cupti_request its_request, cupti_complete its_complete) {
+  request = its_request;
+  complete = its_complete;
+  return 0;
+}
+
+static int switch_kind(int kind, uint8_t to_on) {
+  const char *refused = getenv("DOUBLE_REFUSED");
+  if (kind <= 0 || kind >= CUPTI_KINDS || !record_bytes((uint32_t)kind)) return INVALID_KIND;
+  if (to_on && refused && atoi(refused) == kind) return NOT_COMPATIBLE;
+  kinds_on[kind] = to_on;
+  int domain = kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : kind == CUPTI_DRIVER ? CUPTI_DRIVER_FUNCTIONS : 0;
+  for (int i = 0; domain && i < FUNCTIONS; i++) functions_on[domain][i] = to_on;
+  return 0;
+}
+ENTRY int cuptiActivityEnable(int kind) { return switch_kind(kind, 1); }
+ENTRY int cuptiActivityDisable(int kind) { return switch_kind(kind, 0); }
+
+#if DOUBLE_VERSION >= 26
+static int switch_function(int domain, uint32_t function, uint8_t to_on) {
+  if (function >= FUNCTIONS) return INVALID_PARAMETER;
+  functions_on[domain][function] = to_on;
+  return 0;
+}
+ENTRY int cuptiActivityEnableRuntimeApi(uint32_t function, uint8_t to_on) {
+  return switch_function(CUPTI_RUNTIME_FUNCTIONS, function, to_on);
+}
+ENTRY int cuptiActivityEnableDriverApi(uint32_t function, uint8_t to_on) {
+  return switch_function(CUPTI_DRIVER_FUNCTIONS, function, to_on);
+}
+#endif
+
+ENTRY int cuptiGetCallbackName(int domain, uint32_t function, const char **name) {
+  static const char *const runtime[] = {[DOUBLE_GET_DEVICE] = "cudaGetDevice_v3020",
+                                        [DOUBLE_MALLOC] = "cudaMalloc_v3020",
+                                        [DOUBLE_MEMCPY_ASYNC] = "cudaMemcpyAsync_v3020",
+                                        [DOUBLE_MEMSET_ASYNC] = "cudaMemsetAsync_v3020",
+                                        [DOUBLE_EVENT_RECORD] = "cudaEventRecord_v3020",
+                                        [DOUBLE_STREAM_SYNCHRONIZE] = "cudaStreamSynchronize_v3020",
+                                        [DOUBLE_DEVICE_SYNCHRONIZE] = "cudaDeviceSynchronize_v3020",
+                                        [DOUBLE_LAUNCH_KERNEL] = "cudaLaunchKernel_v7000",
+                                        [DOUBLE_GRAPH_LAUNCH] = "cudaGraphLaunch_v10000"};
+  static const char *const driver[] = {[DOUBLE_DRIVER_LAUNCH] = "cuLaunchKernel"};
+  bool is_runtime = domain == CUPTI_RUNTIME_FUNCTIONS;
+  size_t count = is_runtime ? sizeof runtime / sizeof *runtime : sizeof driver / sizeof *driver;
+  *name = function < count ? (is_runtime ? runtime : driver)[function] : NULL;
+  return *name ? 0 : INVALID_PARAMETER;
+}
+
+ENTRY int cuptiActivityGetNextRecord(uint8_t *buffer, size_t used, struct cupti_record **record) {
+  size_t at = 0;
+  if (*record) at = (size_t)((uint8_t *)*record - buffer) + record_bytes((*record)->kind);
+  if (at >= used) return CUPTI_NO_MORE_RECORDS;
+  struct cupti_record *next = (void *)(buffer + at);
+  if (!record_bytes(next->kind)) return INVALID_KIND;
+  *record = next;
+  return 0;
+}
+
+ENTRY int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped) {
+  const char *asked = getenv("DOUBLE_DROPPED");
+  (void)context, (void)stream;
+  *dropped = asked && !drops_told++ ? strtoul(asked, NULL, 10) : 0;
+  return 0;
+}
+
+static void give_back(struct written *stream) {
+  if (!stream->buffer) return;
+  returned_count++;
+  complete(NULL, 0, stream->buffer, stream->size, stream->used);
+  stream->buffer = NULL;
+}
+
+ENTRY int cuptiActivityFlushAll(uint32_t flag) {
+  if (flag && getenv("DOUBLE_HANG"))
+    for (;;) pause();
+  /* Those that began last first: CUPTI keeps no order. */
+  for (unsigned i = stream_count < STREAMS ? stream_count : STREAMS; i--;) {
+    pthread_mutex_lock(&streams[i].lock);
+    give_back(&streams[i]);
+    pthread_mutex_unlock(&streams[i].lock);
+  }
+  return 0;
+}
+
+/* ---- What the test does with it. */
+
+static bool is_on(uint32_t kind, uint32_t function) {
+  if (kind == DOUBLE_UNKNOWN_KIND) return true;
+  if (kind != CUPTI_RUNTIME && kind != CUPTI_DRIVER) return kind < CUPTI_KINDS && kinds_on[kind];
+  int domain = kind == CUPTI_RUNTIME ? CUPTI_RUNTIME_FUNCTIONS : CUPTI_DRIVER_FUNCTIONS;
+  return function < FUNCTIONS && functions_on[domain][function];
+}
+
+static bool begin_writing(void) {
+  unsigned number = mine ? 0 : atomic_fetch_add(&stream_count, 1);
+  if (!mine && number < STREAMS) pthread_mutex_init(&streams[number].lock, NULL);
+  if (!mine && number < STREAMS) mine = &streams[number];
+  return mine != NULL;
+}
+
+static bool put(const void *record, size_t bytes) {
+  uint64_t size = record_bytes(((const struct cupti_record *)record)->kind);
+  size_t records = 0;
+  if (!request || !begin_writing()) return false;
+  pthread_mutex_lock(&mine->lock);
+  if (mine->buffer && mine->used + size > mine->size) give_back(mine);
+  if (!mine->buffer) {
+    request(&mine->buffer, &mine->size, &records);
+    mine->used = 0;
+    lent_count += mine->buffer != NULL;
+  }
+  bool is_there = mine->buffer != NULL;
+  if (is_there) {
+    memset(mine->buffer + mine->used, 0, size);
+    memcpy(mine->buffer + mine->used, record, bytes < size ? bytes : size);
+    mine->used += size;
+  }
+  pthread_mutex_unlock(&mine->lock);
+  return is_there;
+}
+
+static uint32_t next_correlation(void) {
+  uint32_t number = atomic_fetch_add(&correlation, 1) + 1;
+  return number ? number : atomic_fetch_add(&correlation, 1) + 1;
+}
+
+static uint64_t now(void) {
+  uint64_t time = 0;
+  cuptiGetTimestamp(&time);
+  return time;
+}
+
+static void set_clock(int64_t by_ns) { clock_set_by += by_ns; }
+static void set_correlation(uint32_t to) { correlation = to; }
+
+static void give_mine_back(void) {
+  if (!mine) return;
+  pthread_mutex_lock(&mine->lock);
+  give_back(mine);
+  pthread_mutex_unlock(&mine->lock);
+}
+
+static void cut(size_t count) {
+  if (!mine) return;
+  pthread_mutex_lock(&mine->lock);
+  mine->used -= count < mine->used ? count : mine->used;
+  pthread_mutex_unlock(&mine->lock);
+}
+
+static uint64_t lent(void) { return lent_count; }
+static uint64_t returned(void) { return returned_count; }
+
+ENTRY const struct double_cupti double_cupti = {
+    DOUBLE_VERSION, is_on, put, next_correlation, now, set_clock, set_correlation, give_mine_back, cut, lent, returned};

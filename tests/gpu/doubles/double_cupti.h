@@ -1,0 +1,52 @@
+/* double_cupti.h: a libcupti for tests: the functions that tfprof calls, with the records of a version of CUPTI
+** (cupti_layout.h, which is compared with NVIDIA's headers in test_cupti_layouts.py).  What is recorded is played by
+** the test: records are put, and go the way that CUPTI's go: into buffers that are asked for, one after the other for
+** each thread, given back when they are full or fetched.
+**
+** What goes wrong is asked for by variables: DOUBLE_HOLDER=NAME (another one listens), DOUBLE_SUBSCRIBE=RESULT,
+** DOUBLE_REFUSED=KIND (it cannot be recorded), DOUBLE_DROPPED=COUNT (so many records were lost by CUPTI itself),
+** DOUBLE_HANG=1 (the device does not answer any more: the last fetch never returns).
+*/
+#ifndef TFPROF_DOUBLE_CUPTI_H
+#define TFPROF_DOUBLE_CUPTI_H
+
+#include "cuda/cupti_layout.h"
+
+/* For the test, found by dlsym in the library. */
+struct double_cupti {
+  uint32_t version;
+  /* Whether records of this kind are recorded; of calls, of that function. */
+  bool (*is_on)(uint32_t kind, uint32_t function);
+  /* Records `bytes` of a record, as long as those of its kind are; false: there was no buffer. */
+  bool (*put)(const void *record, size_t bytes);
+  uint32_t (*next_correlation)(void);
+  uint64_t (*now)(void);
+  /* CUPTI's clock is set by so much; numbers of calls go on from there. */
+  void (*set_clock)(int64_t by_ns);
+  void (*set_correlation)(uint32_t to);
+  /* The thread's buffer is given back as it is. */
+  void (*give_back)(void);
+  /* The last `count` bytes of what the thread has written are cut off. */
+  void (*cut)(size_t count);
+  /* By how many buffers each sort was asked for, and how many came back. */
+  uint64_t (*lent)(void), (*returned)(void);
+};
+extern const struct double_cupti double_cupti;
+
+/* Numbers of functions: those of NVIDIA's. */
+enum double_function {
+  DOUBLE_GET_DEVICE = 17,
+  DOUBLE_MALLOC = 20,
+  DOUBLE_MEMCPY_ASYNC = 41,
+  DOUBLE_MEMSET_ASYNC = 51,
+  DOUBLE_EVENT_RECORD = 135,
+  DOUBLE_STREAM_SYNCHRONIZE = 131,
+  DOUBLE_DEVICE_SYNCHRONIZE = 165,
+  DOUBLE_LAUNCH_KERNEL = 211,
+  DOUBLE_GRAPH_LAUNCH = 311,
+  DOUBLE_DRIVER_LAUNCH = 307,
+};
+/* Of a kind that no CUPTI has yet, and its length. */
+enum { DOUBLE_UNKNOWN_KIND = 63, DOUBLE_UNKNOWN_BYTES = 32 };
+
+#endif

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""What CUPTI tells is in the tables: each record a row, whatever version of CUPTI, and with the links that questions
+need. On the doubles (doubles/), by play.c."""
+
+import os
+
+import playing
+from capturing import Directory  # found by playing
+
+WORK = ["kernels=500", "copies=12", "peers=3", "graphs=4x6", "syncs=5", "memory=7", "overheads=3", "pools=2", "idle=20"]
+
+
+def test_versions():
+    """Of each version all records, whose fields are where that version has them."""
+    for version in playing.VERSIONS:
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            jits = ["jits=2"] if version != "11.8" else []
+            taken, (dump,), error = playing.play(run, WORK + jits + ["return"], version)
+            assert taken["kernels"] == 524 and taken["copies"] == 9 and taken["syncs"] == 10, taken
+            if version in ("11.8", "12.4"):  # cudaGetDevice cannot be left out there by CUPTI, and is by us
+                taken["runtime"] -= 20
+            playing.check_rows(taken, dump)
+            assert dump["closed"] and not dump["problems"] or version, dump
+            (kernel,) = playing.query(run, """
+                SELECT name, count(*) AS count, sum(api_call_id IS NULL) AS loose, min(launch_delay_ns) AS delay,
+                       sum(dur_ns) AS total, max(grid_x) AS grid, max(registers_per_thread) AS registers,
+                       max(cluster_x) AS cluster, max(priority) AS priority, count(DISTINCT thread_id) AS streams
+                FROM kernels WHERE name = 'ncclDevKernel_AllReduce' AND graph_node IS NULL""")
+            # 62 rounds of eight kernels, and four of the last.
+            assert (kernel["count"], kernel["loose"], kernel["delay"]) == (63, 0, 3000), (version, kernel)
+            assert (kernel["grid"], kernel["registers"], kernel["streams"]) == (1024, 64, 1), (version, kernel)
+            assert kernel["cluster"] == 2, (version, kernel)
+            assert kernel["priority"] == (-1 if version == "13.5" else None), (version, kernel)
+
+
+def test_links():
+    """Kernels, copies and waits know their calls; kernels of graphs their launch; waits the kernel waited for."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        playing.play(run, WORK + ["return"])
+        rows = playing.query(run, """
+            SELECT (SELECT count(*) FROM kernels WHERE api_call_id IS NULL) AS kernels,
+                   (SELECT count(*) FROM transfers WHERE api_call_id IS NULL) AS transfers,
+                   (SELECT count(*) FROM graph_launches WHERE kernel_count = 6) AS graphs,
+                   (SELECT count(*) FROM kernels WHERE graph_launch_id IS NOT NULL) AS nodes,
+                   (SELECT count(*) FROM syncs WHERE waits_on_kernel_id IS NULL) AS waits,
+                   (SELECT count(*) FROM kernels WHERE theoretical_occupancy_ratio IS NULL) AS occupancy,
+                   (SELECT count(*) FROM kernel_configurations) AS forms,
+                   (SELECT group_concat(DISTINCT name) FROM api_calls WHERE name LIKE '%GetDevice%') AS idle""")
+        assert rows == [{"kernels": 0, "transfers": 0, "graphs": 4, "nodes": 24, "waits": 0, "occupancy": 0,
+                         "forms": 8, "idle": None}], rows
+        (device,) = playing.query(run, "SELECT * FROM devices WHERE ordinal = 0 AND kind = 'gpu'")
+        assert device["model"] == "NVIDIA Double 0" and device["multiprocessor_count"] == 132, device
+        assert device["compute_capability"] == "9.0" and device["memory_bytes_per_second"] == 3352320000000, device
+        names = playing.query(run, "SELECT DISTINCT short_name AS name FROM kernels WHERE name LIKE 'void%' ORDER BY 1")
+        assert [row["name"] for row in names] == ["at::native::gemm", "softmax"], names
+
+
+def test_trace_words():
+    """Only what is asked for is recorded."""
+    asked = WORK + ["unified=4", "environment=3", "return"]
+    for words, tables in (("kernels", {"kernels"}), ("memory", {"transfers", "memory_events"}),
+                          ("api,sync", {"api_calls", "syncs"}), ("graphs", {"graph_launches"}),
+                          ("unified,environment", {"page_migrations"})):
+        with Directory() as directory:
+            # What is asked for once the driver is initialised is on when it has been fetched once.
+            _, (dump,), error = playing.play(os.path.join(directory, "run"), ["sleep=300"] + asked, TFPROF_TRACE=words)
+            seen = {name for name in list(playing.TABLES) + ["graph_launches"] if dump["rows"].get(name)}
+            assert seen == tables, (words, dump["rows"])
+    with Directory() as directory:
+        _, _, error = playing.play(os.path.join(directory, "run"), ["return"], TFPROF_TRACE="kernels,moon")
+        assert "moon is nothing that can be recorded" in error, error
+
+
+def test_topology():
+    """Connections of devices, and what they measure of themselves."""
+    for version in ("13.0", "13.5"):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            words = ["wait", "links=1", "environment=2", "return"]
+            playing.play(run, words, version, TFPROF_TRACE="kernels,environment")
+            rows = playing.query(run, """
+                SELECT links.kind, a.ordinal AS one, b.ordinal AS other, bytes_per_second AS rate FROM links
+                JOIN devices AS a ON a.id = device_id LEFT JOIN devices AS b ON b.id = peer_device_id ORDER BY 1""")
+            assert rows == [{"kind": "nvlink", "one": 0, "other": 1, "rate": 450000000000},
+                            {"kind": "pcie", "one": 0, "other": None, "rate": 63015384608}], (version, rows)
+            power = playing.query(run, "SELECT value, unit, device_id FROM counters WHERE name = 'cupti_power'")
+            assert [(row["value"], row["unit"]) for row in power] == [(250, "W")] * 2, power
+
+
+def test_bad_records():
+    """What cannot be is counted and told; what is good stays."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        words = ["kernels=100", "unknown=3", "timeless=2", "reversed=4", "early=5", "cut=2", "kernels=100", "return"]
+        taken, (dump,), _ = playing.play(run, words)
+        # Of the two that are cut off nothing can be read.
+        assert dump["rows"]["kernels"] == 100 + 2 + 4 + 5 + 100 and dump["closed"], dump
+        told = {row["message"]: row["count"] for row in playing.messages(run)}
+        for part, count in (("kinds that are not known were left out: kind 63", 3), ("have no times", 2),
+                            ("end before they begin", 4), ("before the call that launched them", 5), ("cut off", 2)):
+            assert [told[text] for text in told if part in text] == [count], (part, told)
+        (nulls,) = playing.query(run, """
+            SELECT sum(start_ns IS NULL) AS starts, sum(dur_ns IS NULL) AS durs FROM kernels""")
+        assert nulls == {"starts": 2, "durs": 6}, nulls
+
+
+def test_numbers_and_clock():
+    """Numbers of calls that begin anew, and a clock that is set, back and forth."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        words = ["correlation=4294967200", "kernels=300", "return"]
+        playing.play(run, words)
+        (row,) = playing.query(run, """
+            SELECT count(DISTINCT correlation) AS n, count(api_call_id) AS calls, max(launch_delay_ns) AS delay
+            FROM kernels""")
+        assert row == {"n": 300, "calls": 300, "delay": 3000}, row
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        words = ["kernels=10", "wait", "clock=-3600000", "wait", "wait", "clock=7200000", "wait", "wait", "kernels=10",
+                 "return"]
+        playing.play(run, words)
+        told = [row["count"] for row in playing.messages(run) if "was set" in row["message"]]
+        assert told and told[0] >= 2, playing.messages(run)
+        (row,) = playing.query(run, """
+            SELECT max(start_ns) - (SELECT max(time_ns) FROM counters) AS last,
+                   (SELECT max(start_ns) FROM kernels WHERE correlation <= 10)
+                     - (SELECT min(time_ns) FROM counters) AS first
+            FROM kernels""")
+        assert abs(row["last"]) < 60e9 and abs(row["first"]) < 60e9, row
+
+
+playing.main(globals())
