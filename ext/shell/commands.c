@@ -7,6 +7,7 @@
 #include "damage.h"
 #include "advise.h"
 #include "classic.h"
+#include "schema/nearest_name.h"
 #include "vocabulary.h"
 
 #include <ctype.h>
@@ -88,25 +89,46 @@ struct command_line {
   char *argument; /* what follows, without quotes around it; never NULL */
 };
 
+static const char *const sql_beginnings[] = {
+    "select", "with", "values", "explain", "pragma", "create", "insert", "update", "delete", "replace", "drop",
+    "attach", "detach", "begin", "commit", "end", "rollback", "alter", "savepoint", "release", "analyze", "vacuum",
+    "reindex", NULL};
+
 bool sql_begins(const char *text) {
-  static const char *const beginnings[] = {"select",    "with",    "values",  "explain", "pragma",   "create",
-                                           "insert",    "update",  "delete",  "replace", "drop",     "attach",
-                                           "detach",    "begin",   "commit",  "end",     "rollback", "alter",
-                                           "savepoint", "release", "analyze", "vacuum",  "reindex",  NULL};
   const char *at = text + strspn(text, " \t\r\n(;");
   if (strncmp(at, "--", 2) == 0 || strncmp(at, "/*", 2) == 0) return true;
   size_t length = 0;
   while (isalpha((unsigned char)at[length])) length++;
-  for (const char *const *beginning = beginnings; *beginning; beginning++) {
+  for (const char *const *beginning = sql_beginnings; *beginning; beginning++) {
     if (strlen(*beginning) == length && strncasecmp(at, *beginning, length) == 0) return true;
   }
   return false;
 }
 
-/* A word by itself or with options, which no SQL begins with: a command that there is not. */
-static bool is_misspelled_command(const char *line, const char *after_word) {
+/* NULL: none is like the word. */
+static const char *nearest_command(const char *word) {
+  struct nearest_name nearest = nearest_name_begin(word);
+  for (const char *const *name = command_names; *name; name++) nearest_name_try(&nearest, *name);
+  return nearest.name;
+}
+
+/* More than like a word of SQL. */
+static bool is_like_command(const char *word) {
+  struct nearest_name nearest = nearest_name_begin(word);
+  for (const char *const *name = sql_beginnings; *name; name++) nearest_name_try(&nearest, *name);
+  const char *of_sql = nearest.name;
+  for (const char *const *name = command_names; *name; name++) nearest_name_try(&nearest, *name);
+  return nearest.name != of_sql;
+}
+
+/* A word by itself or with options, which no SQL begins with: a command that there is not. So is one that is like a
+** command and has what a command has behind it, a single word. */
+static bool is_misspelled_command(const char *line, const char *word, const char *after_word) {
   after_word += strspn(after_word, " \t\r\n");
-  return !sql_begins(line) && (*after_word == '\0' || *after_word == '-');
+  if (sql_begins(line)) return false;
+  if (*after_word == '\0' || *after_word == '-') return true;
+  after_word += strcspn(after_word, " \t;\r\n");
+  return after_word[strspn(after_word, " \t;\r\n")] == '\0' && is_like_command(word);
 }
 
 static enum command find_command(const char *word, enum mark mark) {
@@ -128,7 +150,8 @@ static bool parse(const char *line, struct command_line *parsed) {
   memcpy(parsed->word, at, length);
   parsed->command = find_command(parsed->word, parsed->mark);
   at += length;
-  if (parsed->command == UNKNOWN && parsed->mark == PLAIN && !is_misspelled_command(line, at)) return false;
+  bool is_unknown = parsed->command == UNKNOWN && parsed->mark == PLAIN;
+  if (is_unknown && !is_misspelled_command(line, parsed->word, at)) return false;
   at += strspn(at, " \t");
   size_t size = strlen(at);
   while (size > 0 && strchr(" \t;\r\n", at[size - 1])) size--;
@@ -251,10 +274,8 @@ static enum script_result set_output(struct session *session, const char *path) 
 static bool explain_word(struct session *session, const char *word, const char *joint) {
   struct vocabulary known = {0};
   bool is_a_table = is_table(session, word);
-  for (const char *const *name = command_names; *name; name++) vocabulary_add_word(&known, *name);
-  const char *nearest = is_a_table ? NULL : vocabulary_nearest(&known, word), *before = "";
+  const char *nearest = is_a_table ? NULL : nearest_command(word), *before = "";
   if (!is_a_table && !nearest) {
-    vocabulary_free(&known);
     vocabulary_add(&known, session->db, WORD_TABLE, NULL, NULL);
     nearest = vocabulary_nearest(&known, word);
     before = "SELECT * FROM ";

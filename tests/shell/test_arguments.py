@@ -418,6 +418,8 @@ def test_near_names():
         ("steps", "it is a table or view: SELECT * FROM steps;"),
         ("step_sumary", "did you mean SELECT * FROM step_summary?"),
         ("columns op_sumary", "did you mean op_summary?"),
+        ("clumns ops", "there is no command clumns; did you mean columns?"),
+        ("selct 1", 'near "selct": syntax error'),
         ("\\dq", "there is no command \\dq"),
         ("SELECT * FROM step_sumary;", "did you mean step_summary?"),
     ):

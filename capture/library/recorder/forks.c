@@ -19,7 +19,7 @@ static pthread_mutex_t *lock_of(unsigned number) {
   return lock->found ? *lock->found : lock->lock;
 }
 
-static bool take(pthread_mutex_t *lock, int longest_us) {
+static bool take_lock(pthread_mutex_t *lock, int longest_us) {
   for (int waited = 0; pthread_mutex_trylock(lock); waited += TRY_US) {
     if (waited >= longest_us) return false;
     usleep(TRY_US);
@@ -28,13 +28,13 @@ static bool take(pthread_mutex_t *lock, int longest_us) {
 }
 
 static void before_fork(void) {
-  is_whole = is_alone = take(&fork_lock, WAIT_FOR_FORK_US);
+  is_whole = is_alone = take_lock(&fork_lock, WAIT_FOR_FORK_US);
   watch.before();
   taken = 0;
   for (unsigned i = 0; i < lock_count; i++) {
     pthread_mutex_t *lock = lock_of(i);
     if (!lock) continue;
-    if (take(lock, WAIT_US)) taken |= 1u << i;
+    if (take_lock(lock, WAIT_US)) taken |= 1u << i;
     else is_whole = false;
   }
 }

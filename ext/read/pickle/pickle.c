@@ -93,7 +93,7 @@ static void append_values(struct machine *m, struct pickle_container *to, const 
 
 /* ---- groups of opcodes ---- */
 
-static bool take(struct machine *m, uint64_t length, const uint8_t **bytes) {
+static bool take_argument(struct machine *m, uint64_t length, const uint8_t **bytes) {
   if (length > (uint64_t)(m->end - m->at)) {
     stop(m, "the file ends in the middle of a value");
     return false;
@@ -106,7 +106,7 @@ static bool take(struct machine *m, uint64_t length, const uint8_t **bytes) {
 /* A number of `size` bytes, little-endian. */
 static bool take_number(struct machine *m, unsigned size, uint64_t *number) {
   const uint8_t *bytes;
-  if (!take(m, size, &bytes)) return false;
+  if (!take_argument(m, size, &bytes)) return false;
   *number = 0;
   for (unsigned i = 0; i < size; i++) *number |= (uint64_t)bytes[i] << (8 * i);
   return true;
@@ -115,7 +115,7 @@ static bool take_number(struct machine *m, unsigned size, uint64_t *number) {
 static void read_text(struct machine *m, unsigned length_size) {
   uint64_t length;
   const uint8_t *bytes;
-  if (!take_number(m, length_size, &length) || !take(m, length, &bytes)) return;
+  if (!take_number(m, length_size, &length) || !take_argument(m, length, &bytes)) return;
   if (length > INT32_MAX) {
     stop(m, "a text is longer than 2 GB");
     return;
@@ -127,7 +127,7 @@ static void read_text(struct machine *m, unsigned length_size) {
 static void read_long(struct machine *m, unsigned length_size) {
   uint64_t length, number = 0;
   const uint8_t *bytes;
-  if (!take_number(m, length_size, &length) || !take(m, length, &bytes)) return;
+  if (!take_number(m, length_size, &length) || !take_argument(m, length, &bytes)) return;
   bool is_negative = length && bytes[length - 1] & 0x80;
   uint8_t filler = is_negative ? 0xff : 0; /* a last byte that says no more than the sign of the one before it */
   while (length > 8 && bytes[length - 1] == filler && (bytes[length - 2] & 0x80) == (filler & 0x80)) length--;
@@ -143,7 +143,7 @@ static void read_real(struct machine *m) {
   const uint8_t *bytes;
   uint64_t bits = 0;
   struct pickle_value value = {.kind = PICKLE_REAL};
-  if (!take(m, 8, &bytes)) return;
+  if (!take_argument(m, 8, &bytes)) return;
   for (int i = 0; i < 8; i++) bits = bits << 8 | bytes[i]; /* the only one that is big-endian */
   memcpy(&value.real, &bits, sizeof bits);
   push(m, value);
@@ -212,7 +212,7 @@ static bool need(struct machine *m, uint64_t count) {
 
 /* ---- the machine ---- */
 
-static void run(struct machine *m) {
+static void run_opcode(struct machine *m) {
   uint64_t number, first;
   const uint8_t *skipped;
   uint8_t opcode = *m->at++;
@@ -220,7 +220,7 @@ static void run(struct machine *m) {
     case 0x80: /* PROTO */
       if (take_number(m, 1, &number) && (number < 2 || number > 5)) stop(m, "the protocol is not 2, 3, 4 or 5");
       break;
-    case 0x95: take(m, 8, &skipped); break; /* FRAME: a hint for readers of streams */
+    case 0x95: take_argument(m, 8, &skipped); break; /* FRAME: a hint for readers of streams */
     case 'N': push_integer(m, PICKLE_NONE, 0); break;
     case 0x88: push_integer(m, PICKLE_BOOL, 1); break;
     case 0x89: push_integer(m, PICKLE_BOOL, 0); break;
@@ -289,7 +289,7 @@ enum tfprof_status pickle_read(struct pickle *pickle, struct store *store, const
     if (m.at == m.end) {
       stop(&m, "the file ends before the pickle does");
     } else {
-      run(&m);
+      run_opcode(&m);
     }
   }
   unwind(&m);

@@ -64,7 +64,8 @@ static enum tfprof_status settle(struct opening *opening, const char *path, enum
   return status ? status : paths_add(&opening->failures, opening->model.error->message, "", opening->model.error);
 }
 
-static enum tfprof_status take(struct opening *opening, const char *path, enum tf_kind kind, tf_take_field *field) {
+static enum tfprof_status take_file(struct opening *opening, const char *path, enum tf_kind kind,
+                                    tf_take_field *field) {
   bool is_complete;
   enum tfprof_status status = tf_file_fields(&opening->model, path, kind, field, &is_complete);
   if (!status) opening->is_complete &= is_complete;
@@ -73,15 +74,15 @@ static enum tfprof_status take(struct opening *opening, const char *path, enum t
 
 static enum tfprof_status take_whole(struct opening *opening, const char *path, enum tf_kind kind,
                                      tf_take_field *field) {
-  return settle(opening, path, take(opening, path, kind, field));
+  return settle(opening, path, take_file(opening, path, kind, field));
 }
 
 static enum tfprof_status take_step(struct opening *opening, const char *path, int64_t number) {
   enum tfprof_status status = TFPROF_OK;
   if (!opening->model.has_graph)
-    status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_partition_graphs);
+    status = take_file(opening, path, TF_KIND_RUN_METADATA, tf_take_partition_graphs);
   if (!status && !tf_begin_step(&opening->model, number)) status = opening->model.status;
-  if (!status) status = take(opening, path, TF_KIND_RUN_METADATA, tf_take_run_metadata);
+  if (!status) status = take_file(opening, path, TF_KIND_RUN_METADATA, tf_take_run_metadata);
   return status;
 }
 
@@ -102,8 +103,8 @@ static enum tfprof_status take_steps(struct opening *opening, const struct tenso
   return status;
 }
 
-static enum tfprof_status collect(struct opening *opening, const struct tensorflow_files *files,
-                                  struct tfprof_error *error) {
+static enum tfprof_status collect_files(struct opening *opening, const struct tensorflow_files *files,
+                                        struct tfprof_error *error) {
   enum tfprof_status status = TFPROF_OK;
   if (files->profile) {
     status = take_whole(opening, files->profile, TF_KIND_PROFILE, tf_take_profile);
@@ -148,7 +149,7 @@ enum tfprof_status tensorflow_open(struct store *store, uint32_t run_number, con
                      : files->run_meta_count ? files->run_meta[0].path
                      : files->op_log         ? files->op_log
                                              : files->checkpoint;
-  enum tfprof_status status = collect(&opening, files, error);
+  enum tfprof_status status = collect_files(&opening, files, error);
   if (!status && opening.taken == 0) {
     status = error_set(error, TFPROF_CORRUPT, "%s", opening.failures.paths[1]);
   }
