@@ -65,7 +65,8 @@ def test_example(directory):
            ("summed", "Sum", "op", 9, 5_000, None, 1, None),
            ("$a.py:3 f", "$a.py:3 f", "python", 1, 1, None, 0, 10)], "ops")
     check(ask("SELECT kernels.name, kernels.op_name, kernels.op_type, grid_x, grid_y, block_x, registers_per_thread, "
-              "static_shared_bytes, dynamic_shared_bytes, occupancy_ratio, kernels.dur_ns, api_calls.name, ops.name "
+              "static_shared_bytes, dynamic_shared_bytes, theoretical_occupancy_ratio, "
+              "kernels.dur_ns, api_calls.name, ops.name "
               "FROM kernels JOIN api_calls ON api_calls.id = api_call_id JOIN ops ON ops.id = kernels.op_id"),
           [("sgemm", "mul_1", "Mul", 3, 2, 64, 32, 16, 64, 0.5, 2_000, "cuLaunchKernel", "mul_1")] * 2, "kernels")
     check(ask("SELECT direction, source_memory, target_memory, bytes, is_async, bytes_per_second FROM transfers"),

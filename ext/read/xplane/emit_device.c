@@ -62,6 +62,7 @@ static void emit_kernel(struct batch *b) {
   SET(kernels_start_ns, b->event.start_ns);
   SET(kernels_dur_ns, b->event.dur_ns);
   SET(kernels_correlation, event_integer(b, KEY_CORRELATION));
+  SET(kernels_equation, event_text(b, KEY_EQUATION));
   SET(kernels_graph, event_integer(b, KEY_GRAPH_ID));
   SET(kernels_graph_node, event_integer(b, KEY_GRAPH_NODE));
   SET(kernels_flops, event_count(b, KEY_FLOPS));
@@ -79,7 +80,8 @@ static void emit_kernel(struct batch *b) {
   SET(kernels_block_x, known(details->block[0]));
   SET(kernels_block_y, known(details->block[1]));
   SET(kernels_block_z, known(details->block[2]));
-  SET(kernels_occupancy_ratio, details->occupancy < 0 ? ROW_NULL : real_bits(details->occupancy / 100));
+  /* That of the launch on an empty multiprocessor, which the other stat has as well. */
+  if (details->occupancy >= 0) SET(kernels_theoretical_occupancy_ratio, real_bits(details->occupancy / 100));
 }
 
 /* ---- transfers ---- */

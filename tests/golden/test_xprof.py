@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""test_xprof.py: views over XPlane files against what XProf itself and TensorFlow's converter print of them.
+
+The recordings and the tools' outputs are among the shared traces; without these only the files that are made here are
+looked at. Times of XProf are picoseconds, here nanoseconds: sums may differ by one for each event.
+"""
+
+import glob
+import json
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from asking import query
+from xplane_files import Ref, event, line, plane, space
+
+GOLDEN = os.path.join(os.environ.get("TFPROF_SHARED", ""), "traces", "xplane")
+
+
+def golden_tables(run, tool):
+    """The tables of a tool's JSON as lists of dictionaries; [] where it has none."""
+    path = os.path.join(GOLDEN, "golden", run, tool + ".json")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        content = json.load(file)
+    tables = content if isinstance(content, list) else [content]
+    return [[{column["id"]: cell["v"] if cell else None for column, cell in zip(table["cols"], row["c"])}
+             for row in table["rows"]] for table in tables if "rows" in table]
+
+
+def recordings():
+    """(name, path) of each recording that has outputs of tools."""
+    for path in sorted(glob.glob(os.path.join(GOLDEN, "*.xplane.pb"))):
+        yield os.path.basename(path)[:-len(".xplane.pb")], path
+    for path in sorted(glob.glob(os.path.join(GOLDEN, "multihost_*"))):
+        yield os.path.basename(path), path
+
+
+def check(found, expected, what):
+    assert found == expected, f"{what}:\n{found}\nexpected:\n{expected}"
+
+
+def is_close(found, expected, slack):
+    return abs(found - expected) <= slack + 1e-9 * abs(expected)
+
+
+def kernel_rows(run):
+    """Of XProf's kind: it lists what has details and took time."""
+    return query(run, "SELECT * FROM kernel_stats WHERE block IS NOT NULL AND sum_ns > 0")
+
+
+def check_kernels(name, expected, found):
+    """Every row of one is a row of the other, in all columns."""
+    def key(row):
+        return (row["kernel_name"], row["block"], row["grid"], row["registers_per_thread"], row["shared_bytes"],
+                row["op_name"] or "")
+
+    here = {}
+    for row in found:
+        assert (row["profile_id"], key(row)) not in here, row
+        here[row["profile_id"], key(row)] = row
+    left = dict(here)
+    for row in expected:
+        wanted = (row["kernel_name"], row["block_dim"], row["grid_dim"], row["registers_per_thread"],
+                  row["shmem_bytes"], row["op_name"])
+        candidates = [at for at in left if at[1] == wanted and left[at]["count"] == row["occurrences"] and
+                      is_close(left[at]["sum_ns"], row["total_duration_us"] * 1000, 0.5)]
+        assert candidates, (name, row, [each for each in here.values() if each["kernel_name"] == row["kernel_name"]])
+        row_here = left.pop(candidates[0])
+        for column, theirs in (("min_ns", "min_duration_us"), ("max_ns", "max_duration_us")):
+            assert is_close(row_here[column], row[theirs] * 1000, 0.5), (name, column, row_here, row)
+        assert is_close(row_here["mean_ns"], row["avg_duration_us"] * 1000, 1), (name, row_here, row)
+        assert is_close(100 * row_here["occupancy_ratio"], row["occupancy_pct"], 1e-6), (name, row_here, row)
+        check(bool(row_here["is_op_tensor_core_eligible"]), row["is_op_tensor_core_eligible"] or
+              (row["op_name"] == "MatMul"), (name, row["kernel_name"], "eligible"))
+        if row["is_kernel_using_tensor_core"]:
+            check(row_here["uses_tensor_core"], 1, (name, row["kernel_name"]))
+    return left
+
+
+def test_kernel_stats(_directory):
+    """All columns of XProf's kernel statistics, of every recording with a GPU."""
+    seen = 0
+    for name, path in recordings():
+        for expected in golden_tables(name, "kernel_stats"):
+            # Details that are none of a launch are 0 there and NULL here; ops of XLA have no name there.
+            expected = [row for row in expected if row["registers_per_thread"]]
+            found = kernel_rows(path)
+            for row in found:
+                row["op_name"] = "" if (row["op_name"] or "").startswith("fusion") else row["op_name"]
+            left = check_kernels(name, expected, found)
+            assert not left, (name, left)
+            seen += len(expected)
+    assert seen > 50 or not os.path.isdir(GOLDEN), seen
+
+
+def test_kernel_vector(directory):
+    """The three kernels of xplane_to_kernel_stats_db_test: details in lines, order, tensor cores."""
+    name = "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_tn"
+
+    def kernel(at, dur_ns, which, op, regs, dynamic, block, grid):
+        details = f"regs:{regs}\nstatic_shared:0\ndynamic_shared:{dynamic}\nblock:{block}\ngrid:{grid}\nocc_pct:100"
+        return event(which, at, dur_ns * 1000, tf_op=Ref(op), kernel_details=Ref(details))
+
+    run = os.path.join(directory, "a.xplane.pb")
+    with open(run, "wb") as file:
+        file.write(space(plane("/device:GPU:0", [line(1, "Stream #1(Compute)", [
+            kernel(0, 1000, name, "mul_786:Unknown", 32, 16384, "64,1,1", "1,1,1"),
+            kernel(2_000_000, 2000, "void gemm", "Conv2D:Conv2D", 32, 16384, "32,1,1", "2,1,1"),
+            kernel(5_000_000, 3000, "volta_fp16", "Einsum_80:Einsum", 16, 0, "64,1,1", "3,1,1")], 0)])))
+    check([(row["sum_ns"], row["registers_per_thread"], row["shared_bytes"], row["block"], row["grid"],
+            row["uses_tensor_core"], row["is_op_tensor_core_eligible"]) for row in query(
+                run, "SELECT * FROM kernel_stats ORDER BY position")],
+          [(3000, 16, 0, "64,1,1", "3,1,1", 0, 0), (2000, 32, 16384, "32,1,1", "2,1,1", 0, 1),
+           (1000, 32, 16384, "64,1,1", "1,1,1", 1, 1)], "kernels")
+
+
+def main():
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as directory:
+                test(directory)
+            print("ok", name)
+
+
+if __name__ == "__main__":
+    main()
