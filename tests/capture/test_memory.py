@@ -326,6 +326,43 @@ for batch in data:
         print("categories: %s" % sorted({str(region) for region, _, _ in found}))
 
 
+AT_THE_PEAK = """WITH peak AS (SELECT time_ns, in_use_bytes FROM memory_events WHERE kind = 'allocate'
+    ORDER BY in_use_bytes DESC, time_ns LIMIT 1)
+SELECT coalesce(region, 'unknown') AS region, sum(bytes) AS bytes, max(in_use_bytes) AS in_use_bytes
+FROM allocations, peak WHERE allocated_ns <= time_ns AND (released_ns IS NULL OR released_ns > time_ns) GROUP BY 1"""
+
+
+def check_profile():
+    """What was in use at the peak, category by category and byte by byte as torch.profiler's memory profile has it of
+    the same program, in a capture and in its own trace. It follows tensors by address: the running statistics of a
+    batch norm are inputs to it and kept here, and it does not know what libraries take for a while."""
+    program = os.path.join(capturing.PROGRAMS, "memory_profile.py")
+    with capturing.Directory() as directory:
+        trace = os.path.join(directory, "trace.json")
+        out = subprocess.run([capturing.PYTHON, program, trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                             check=True, timeout=capturing.SECONDS).stdout
+        its = json.loads(out.splitlines()[-1])
+        statistics, steps = 16 * 4 * 2, 8
+        capturing.run(directory, [program], ops="all")
+        (path,) = capturing.dumps(directory)
+        rows = query(path, AT_THE_PEAK)
+        mine = {row["region"]: row["bytes"] for row in rows}
+        assert sum(mine.values()) == rows[0]["in_use_bytes"] == sum(its.values()), (mine, its)
+        for region in ("parameter", "optimizer_state", "gradient", "activation", "autograd_detail"):
+            assert mine[region] == its[region] > 0, (region, mine, its)
+        assert mine["input"] == its["input"] - statistics and mine["persistent"] == statistics + steps, (mine, its)
+        assert mine["temporary"] == its["temporary"] + its["none"] - steps and "unknown" not in mine, (mine, its)
+        shapes = query(path, "SELECT shape || ' ' || dtype AS shape FROM allocations WHERE region = 'parameter' "
+                             "AND shape LIKE '%x%' ORDER BY bytes")
+        wanted = ["16x3x3x3 float32", "16x16x3x3 float32", "10x4096 float32"]
+        assert [row["shape"] for row in shapes] == wanted, shapes
+        of_trace = {row["region"]: row["bytes"] for row in query(trace, AT_THE_PEAK)}
+        for region in ("optimizer_state", "gradient", "activation", "autograd_detail"):
+            assert of_trace[region] == its[region], (region, of_trace, its)
+        assert of_trace["input"] == mine["input"] and of_trace["temporary"] == mine["temporary"], of_trace
+        print("at the peak as torch.profiler's memory profile: %s" % mine)
+
+
 def check_off():
     """Without memory nothing of it is recorded, and the user's profiler is PyTorch's own."""
     with capturing.Directory() as directory:
@@ -372,6 +409,7 @@ def main():
     check_kill()
     check_off()
     check_regions()
+    check_profile()
     check_late_library()
 
 

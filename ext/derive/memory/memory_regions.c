@@ -1,33 +1,43 @@
 /* memory_regions.c: allocations.region: what a piece of memory is for, as far as the ops that allocated and released it
-** tell.
+** tell; and of parameters dtype and shape.
 **
 ** Of these the first that holds:
 **   input            allocated while the DataLoader was asked for a batch
 **   temporary        released before the outermost op that it was allocated in had ended, or for a piece of the
 **                    optimizer, within the same call of Optimizer.step
 **   optimizer_state  allocated in Optimizer.step and held beyond it
-**   gradient         allocated by a backward op and held beyond it
+**   gradient         allocated by a backward op and held beyond the backward pass
+**   autograd_detail  allocated by another backward op: gradients of what lies between layers
+**   parameter        held to the end, and as large as a parameter of the model (parameter_pieces.h)
 **   persistent       allocated before the first step and held until after the last one, or in a step and held for more
-**                    than the one after it: parameters, buffers, and whatever else the program keeps
+**                    than the one after it: whatever else the program keeps
+**   input            allocated in a step outside of all modules before the model was called, and held until it was:
+**                    batches that were made or moved to a device
 **   activation       allocated by another op in a step: what the backward pass needs, outputs, the loss
-** NULL where no op was recorded, or none of them holds.  The order and the names are those of PyTorch's memory profiler
-** as far as they can be told without knowing which tensors are parameters.
+** NULL where no op was recorded, or none of them holds.  The names are those of PyTorch's memory profiler, which
+** follows tensors by their addresses; those are in no trace that it exports and in no capture.
 */
 #include "derive/links/ancestors.h"
+#include "derive/memory/parameter_pieces.h"
+#include "derive/memory/training_passes.h"
 #include "derive/passes.h"
 #include "derive/steps/step_lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { IN_MODULE = 1, ON_MAIN_THREAD = 2 };
 enum { MARK_NONE, MARK_INPUT, MARK_OPTIMIZER, MARK_BACKWARD };
 
 struct work {
   uint32_t op_count, step_count;
   uint32_t *marks;     /* by op: the nearest op around it, or itself, that has a kind; NO_ROW */
   uint8_t *kinds;      /* by op: MARK_x */
-  uint32_t *outermost; /* by op: the outermost op around it that no range of the user stands between */
+  uint32_t *outermost; /* by op: the outermost op around it that only ranges and functions stand around */
   int64_t *ends;       /* of ops */
+  uint8_t *places;     /* by op: IN_MODULE, ON_MAIN_THREAD */
+  struct training_passes passes;
+  struct parameter_pieces parameters;
   int64_t first_step, last_step; /* beginning and end */
   struct step_lookup steps;
 };
@@ -41,7 +51,10 @@ static uint8_t kind_of_region_op(const char *name) {
 
 static enum tfprof_status look_at_ops(struct profile *profile, struct work *w, struct tfprof_error *error) {
   const struct pool *pool = store_pool(profile->store);
-  string_id autograd = derive_known_text(profile, "autograd"), user = derive_known_text(profile, "user");
+  string_id autograd = derive_known_text(profile, "autograd");
+  /* What stands around ops without being one. */
+  const string_id around[] = {derive_known_text(profile, "user"), derive_known_text(profile, "python"),
+                              derive_known_text(profile, "module")};
   uint32_t *parents = NULL;
   enum tfprof_status status = derive_all_op_parents(profile, &parents, error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_end_ns, &w->ends, error);
@@ -49,7 +62,7 @@ static enum tfprof_status look_at_ops(struct profile *profile, struct work *w, s
   w->outermost = scratch_allocate((size_t)w->op_count * sizeof *w->outermost);
   w->kinds = scratch_allocate_zeroed(w->op_count, 2);
   if (!status && (!w->marks || !w->outermost || !w->kinds)) status = error_no_memory(error);
-  uint8_t *is_user = w->kinds + w->op_count;
+  uint8_t *is_around = w->kinds + w->op_count;
   if (!status) memset(w->marks, 0xff, (size_t)w->op_count * sizeof *w->marks); /* NO_ROW */
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
     string_id names[ROWS_BLOCK], categories[ROWS_BLOCK], last = 0;
@@ -61,16 +74,68 @@ static enum tfprof_status look_at_ops(struct profile *profile, struct work *w, s
       if (names[i] && names[i] != last) kind = kind_of_region_op(pool_text(pool, last = names[i]));
       w->kinds[op] = !names[i] ? MARK_NONE : categories[i] == autograd && !kind ? MARK_BACKWARD : kind;
       if (w->kinds[op]) w->marks[op] = op;
-      is_user[op] = categories[i] == user;
+      is_around[op] = categories[i] == around[0] || categories[i] == around[1] || categories[i] == around[2];
     }
   }
   if (!status) {
     for (uint32_t op = 0; op < w->op_count; op++)
-      w->outermost[op] = parents[op] == NO_ROW || is_user[parents[op]] ? op : NO_ROW;
+      w->outermost[op] = parents[op] == NO_ROW || is_around[parents[op]] ? op : NO_ROW;
     derive_inherit(parents, w->marks, w->op_count);
     derive_inherit(parents, w->outermost, w->op_count);
   }
   scratch_free(parents);
+  return status;
+}
+
+/* The thread that has most of the forward ops. */
+static enum tfprof_status find_main_thread(struct profile *profile, const struct work *w, const uint32_t *threads,
+                                           const int64_t *sequences, uint32_t *main, struct tfprof_error *error) {
+  uint32_t thread_count;
+  enum tfprof_status status = derive_row_count(profile, TABLE_threads, &thread_count, error);
+  uint32_t *counts = scratch_allocate_zeroed((size_t)thread_count + 1, sizeof *counts);
+  if (!status && !counts) status = error_no_memory(error);
+  *main = NO_ROW;
+  for (uint32_t op = 0; op < w->op_count && !status; op++) {
+    if (w->outermost[op] != op || w->marks[op] != NO_ROW || sequences[op] == NO_VALUE || threads[op] == NO_ROW)
+      continue;
+    uint32_t own = ++counts[threads[op]];
+    if (*main == NO_ROW || own > counts[*main]) *main = threads[op];
+  }
+  scratch_free(counts);
+  return status;
+}
+
+static enum tfprof_status look_at_passes(struct profile *profile, struct work *w, struct tfprof_error *error) {
+  int64_t *starts = NULL, *sequences = NULL, *modules = NULL;
+  uint32_t *threads = NULL, main = NO_ROW;
+  enum tfprof_status status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_start_ns, &starts, error);
+  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_sequence_number, &sequences, error);
+  if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_module, &modules, error);
+  if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_thread_id, &threads, error);
+  if (!status) status = find_main_thread(profile, w, threads, sequences, &main, error);
+  w->places = scratch_allocate_zeroed((size_t)w->op_count + 1, 1);
+  if (!status && !w->places) status = error_no_memory(error);
+  for (uint32_t op = 0; op < w->op_count && !status; op++) {
+    uint32_t mark = w->marks[op];
+    bool is_in_module = modules[op] != NO_VALUE && modules[op] != 0;
+    w->places[op] =
+        (is_in_module ? IN_MODULE : 0) | (threads[op] != NO_ROW && threads[op] == main ? ON_MAIN_THREAD : 0);
+    if (starts[op] == NO_VALUE || w->ends[op] == NO_VALUE) continue;
+    bool is_added = true;
+    if (mark == op && w->kinds[op] == MARK_OPTIMIZER) {
+      is_added = training_passes_add(&w->passes, PASS_OPTIMIZER, false, starts[op], w->ends[op]);
+    } else if (w->outermost[op] == op && mark != NO_ROW && w->kinds[mark] == MARK_BACKWARD) {
+      is_added = training_passes_add(&w->passes, PASS_BACKWARD, false, starts[op], w->ends[op]);
+    } else if (w->outermost[op] == op && mark == NO_ROW && sequences[op] != NO_VALUE && threads[op] == main) {
+      is_added = training_passes_add(&w->passes, PASS_FORWARD, is_in_module, starts[op], w->ends[op]);
+    }
+    if (!is_added) status = error_no_memory(error);
+  }
+  if (!status && !training_passes_sort(&w->passes)) status = error_no_memory(error);
+  scratch_free(starts);
+  scratch_free(sequences);
+  scratch_free(modules);
+  scratch_free(threads);
   return status;
 }
 
@@ -90,9 +155,21 @@ static enum tfprof_status look_at_steps(struct profile *profile, struct work *w,
   return status ? status : step_lookup_of_profile(&w->steps, profile, error);
 }
 
-enum region { REGION_NONE, INPUT, TEMPORARY, OPTIMIZER_STATE, GRADIENT, PERSISTENT, ACTIVATION, REGIONS };
-static const char *const region_names[REGIONS] = {
-    NULL, "input", "temporary", "optimizer_state", "gradient", "persistent", "activation"};
+enum region {
+  REGION_NONE,
+  INPUT,
+  TEMPORARY,
+  OPTIMIZER_STATE,
+  GRADIENT,
+  AUTOGRAD_DETAIL,
+  PARAMETER,
+  PERSISTENT,
+  ACTIVATION,
+  REGIONS
+};
+static const char *const region_names[REGIONS] = {NULL,        "input",           "temporary", "optimizer_state",
+                                                  "gradient",  "autograd_detail", "parameter", "persistent",
+                                                  "activation"};
 
 static bool is_before(int64_t time, int64_t limit) { return time != NO_VALUE && limit != NO_VALUE && time <= limit; }
 
@@ -100,65 +177,117 @@ static enum region region_of(struct work *w, uint32_t op, int64_t allocated, int
   if (op == NO_ROW || allocated == NO_VALUE) return REGION_NONE;
   uint32_t mark = w->marks[op], kind = mark == NO_ROW ? MARK_NONE : w->kinds[mark];
   if (kind == MARK_INPUT) return INPUT;
-  if (kind == MARK_OPTIMIZER) return is_before(released, w->ends[mark]) ? TEMPORARY : OPTIMIZER_STATE;
+  int64_t optimizer_end = INT64_MIN;
+  /* Where a trace has Python's functions, too, a call of Optimizer.step need not be among what is around an op. */
+  if (kind == MARK_OPTIMIZER) optimizer_end = w->ends[mark];
+  else if (kind == MARK_NONE && w->places[op] & ON_MAIN_THREAD)
+    optimizer_end = training_passes_optimizer_end(&w->passes, allocated);
+  if (optimizer_end != INT64_MIN) return is_before(released, optimizer_end) ? TEMPORARY : OPTIMIZER_STATE;
   if (is_before(released, w->ends[w->outermost[op]])) return TEMPORARY;
-  if (kind == MARK_BACKWARD) return GRADIENT;
+  if (kind == MARK_BACKWARD)
+    return is_before(released, training_passes_backward_end(&w->passes, allocated)) ? AUTOGRAD_DETAIL : GRADIENT;
   if (!w->step_count) return REGION_NONE;
   bool is_to_the_end = released == NO_VALUE || released > w->last_step;
   if (allocated < w->first_step) return is_to_the_end ? PERSISTENT : REGION_NONE;
   uint32_t step = step_lookup_find(&w->steps, allocated);
   if (step == NO_ROW) return REGION_NONE;
   uint32_t until = is_to_the_end ? w->step_count - 1 : step_lookup_find(&w->steps, released);
-  return until != NO_ROW && until > step + 1 ? PERSISTENT : ACTIVATION;
+  if (until != NO_ROW && until > step + 1) return PERSISTENT;
+  int64_t forward;
+  bool is_outside = w->passes.in_modules.count && !(w->places[op] & IN_MODULE);
+  bool is_input = is_outside && training_passes_is_before_forward(&w->passes, allocated, &forward) &&
+                  forward != INT64_MAX && (released == NO_VALUE || released > forward);
+  return is_input ? INPUT : ACTIVATION;
+}
+
+/* What the pass makes, by row of allocations. */
+struct made {
+  string_id *regions, *dtypes, *shapes;
+};
+
+static void set_regions(struct work *w, uint32_t rows, const uint32_t *ops, const int64_t *allocated,
+                        const int64_t *released, const int64_t *bytes, const string_id *texts, struct made *made) {
+  for (uint32_t row = 0; row < rows; row++) {
+    enum region region = region_of(w, ops[row], allocated[row], released[row]);
+    const struct parameter_size *parameter = NULL;
+    if (region == PERSISTENT && bytes[row] != NO_VALUE) parameter = parameter_pieces_take(&w->parameters, bytes[row]);
+    made->regions[row] = texts[parameter ? PARAMETER : region];
+    if (!parameter) continue;
+    made->dtypes[row] = parameter->dtype;
+    made->shapes[row] = parameter->shape;
+  }
 }
 
 static enum tfprof_status run_memory_regions(struct profile *profile, struct tfprof_error *error) {
   struct work w = {0};
   uint32_t rows, *ops = NULL;
-  int64_t *allocated = NULL, *released = NULL;
-  string_id *regions = NULL, texts[REGIONS] = {0};
+  int64_t *allocated = NULL, *released = NULL, *bytes = NULL;
+  string_id texts[REGIONS] = {0};
+  struct made made = {0};
   enum tfprof_status status = derive_row_count(profile, TABLE_allocations, &rows, error);
   if (!status) status = derive_row_count(profile, TABLE_ops, &w.op_count, error);
   if (status || !rows || !w.op_count) return status;
   status = look_at_ops(profile, &w, error);
+  if (!status) status = look_at_passes(profile, &w, error);
   if (!status) status = look_at_steps(profile, &w, error);
+  if (!status) status = parameter_pieces_read(&w.parameters, profile, error);
   if (!status) status = derive_all_references(profile, TABLE_allocations, COLUMN_allocations_op_id, &ops, error);
   if (!status)
     status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_allocated_ns, &allocated, error);
   if (!status)
     status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_released_ns, &released, error);
+  if (!status) status = derive_all_integers(profile, TABLE_allocations, COLUMN_allocations_bytes, &bytes, error);
   for (int region = 1; region < REGIONS && !status; region++)
     status = derive_text(profile, region_names[region], &texts[region], error);
-  regions = scratch_allocate((size_t)rows * sizeof *regions);
-  if (!status && !regions) status = error_no_memory(error);
-  for (uint32_t row = 0; row < rows && !status; row++)
-    regions[row] = texts[region_of(&w, ops[row], allocated[row], released[row])];
-  if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, regions, error);
-  scratch_free(regions);
+  made.regions = scratch_allocate_zeroed((size_t)rows * 3, sizeof *made.regions);
+  if (!status && !made.regions) status = error_no_memory(error);
+  if (!status) {
+    made.dtypes = made.regions + rows;
+    made.shapes = made.dtypes + rows;
+    set_regions(&w, rows, ops, allocated, released, bytes, texts, &made);
+    status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, made.regions, error);
+  }
+  if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_dtype, made.dtypes, error);
+  if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_shape, made.shapes, error);
+  scratch_free(made.regions);
   scratch_free(ops);
   scratch_free(allocated);
   scratch_free(released);
+  scratch_free(bytes);
   scratch_free(w.marks);
   scratch_free(w.kinds);
   scratch_free(w.outermost);
   scratch_free(w.ends);
+  scratch_free(w.places);
+  training_passes_free(&w.passes);
+  parameter_pieces_free(&w.parameters);
   step_lookup_free(&w.steps);
   return status;
 }
 
 const struct derive_pass derive_memory_regions = {
     .name = "memory regions",
-    .summary = "What a piece of memory is for, from the ops that allocated it and how long it was held.",
+    .summary = "What a piece of memory is for, from the ops that allocated it, how long it was held and the model.",
     .makes_table = -1,
     .reads = {{TABLE_allocations, COLUMN_allocations_op_id},
+              {TABLE_allocations, COLUMN_allocations_bytes},
               {TABLE_allocations, COLUMN_allocations_allocated_ns},
               {TABLE_allocations, COLUMN_allocations_released_ns},
               {TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_category},
               {TABLE_ops, COLUMN_ops_parent_id},
+              {TABLE_ops, COLUMN_ops_thread_id},
+              {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},
+              {TABLE_ops, COLUMN_ops_sequence_number},
+              {TABLE_ops, COLUMN_ops_module},
+              {TABLE_nodes, COLUMN_nodes_param_bytes},
+              {TABLE_nodes, COLUMN_nodes_shape},
+              {TABLE_nodes, COLUMN_nodes_dtype},
               {TABLE_steps, COLUMN_steps_start_ns},
               {TABLE_steps, COLUMN_steps_end_ns}},
-    .writes = {{TABLE_allocations, COLUMN_allocations_region}},
+    .writes = {{TABLE_allocations, COLUMN_allocations_region},
+               {TABLE_allocations, COLUMN_allocations_dtype},
+               {TABLE_allocations, COLUMN_allocations_shape}},
     .run = run_memory_regions,
 };

@@ -1,0 +1,79 @@
+/* parameter_pieces.c: see parameter_pieces.h. */
+#include "derive/memory/parameter_pieces.h"
+
+#include <stdlib.h>
+
+enum { DEVICE_UNIT = 512 };
+
+static int compare_parameter_sizes(const void *a, const void *b) {
+  const struct parameter_size *left = a, *right = b;
+  return left->bytes < right->bytes ? -1 : left->bytes > right->bytes;
+}
+
+/* Those of one size together. */
+static void merge_sizes(struct parameter_pieces *pieces) {
+  uint32_t count = 0;
+  if (pieces->count) qsort(pieces->sizes, pieces->count, sizeof *pieces->sizes, compare_parameter_sizes);
+  for (uint32_t i = 0; i < pieces->count; i++) {
+    struct parameter_size *last = count ? &pieces->sizes[count - 1] : NULL, *own = &pieces->sizes[i];
+    if (!last || last->bytes != own->bytes) {
+      pieces->sizes[count++] = *own;
+      continue;
+    }
+    last->count += own->count;
+    if (last->shape != own->shape) last->shape = 0;
+    if (last->dtype != own->dtype) last->dtype = 0;
+  }
+  pieces->count = count;
+}
+
+enum tfprof_status parameter_pieces_read(struct parameter_pieces *pieces, const struct profile *profile,
+                                         struct tfprof_error *error) {
+  const struct profile_table *nodes = &profile->tables[TABLE_nodes];
+  uint32_t rows;
+  enum tfprof_status status = derive_row_count(profile, TABLE_nodes, &rows, error);
+  if (status || !rows) return status;
+  pieces->sizes = scratch_allocate((size_t)rows * sizeof *pieces->sizes);
+  if (!pieces->sizes) return error_no_memory(error);
+  for (size_t s = 0; s < nodes->segment_count; s++) {
+    const struct segment *segment = nodes->segments[s];
+    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
+      uint32_t count = derive_block_rows(segment, first);
+      int64_t bytes[ROWS_BLOCK];
+      string_id shapes[ROWS_BLOCK], dtypes[ROWS_BLOCK];
+      derive_integers(segment->columns[COLUMN_nodes_param_bytes], first, count, bytes);
+      derive_texts(segment->columns[COLUMN_nodes_shape], first, count, shapes);
+      derive_texts(segment->columns[COLUMN_nodes_dtype], first, count, dtypes);
+      for (uint32_t i = 0; i < count; i++)
+        if (bytes[i] > 0) pieces->sizes[pieces->count++] = (struct parameter_size){bytes[i], 1, shapes[i], dtypes[i]};
+    }
+  }
+  merge_sizes(pieces);
+  return TFPROF_OK;
+}
+
+void parameter_pieces_free(struct parameter_pieces *pieces) { scratch_free(pieces->sizes); }
+
+/* The smallest size that is not below `bytes`; the number of sizes: none. */
+static uint32_t first_size(const struct parameter_pieces *pieces, int64_t bytes) {
+  uint32_t low = 0, high = pieces->count;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (pieces->sizes[middle].bytes < bytes) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const struct parameter_size *parameter_pieces_take(struct parameter_pieces *pieces, int64_t bytes) {
+  uint32_t at = first_size(pieces, bytes);
+  bool is_found = at < pieces->count && pieces->sizes[at].bytes == bytes && pieces->sizes[at].count;
+  if (!is_found && bytes >= DEVICE_UNIT && bytes % DEVICE_UNIT == 0) {
+    at = first_size(pieces, bytes - DEVICE_UNIT + 1);
+    while (at < pieces->count && pieces->sizes[at].bytes <= bytes && !pieces->sizes[at].count) at++;
+    is_found = at < pieces->count && pieces->sizes[at].bytes <= bytes;
+  }
+  if (!is_found) return NULL;
+  pieces->sizes[at].count--;
+  return &pieces->sizes[at];
+}

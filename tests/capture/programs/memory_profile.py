@@ -1,0 +1,56 @@
+"""A small network whose most memory is in use in the backward pass; PATH: under torch.profiler, whose trace is written
+there, and what its memory profile says of that moment is printed as JSON, {category: bytes}."""
+
+import json
+import sys
+import warnings
+
+import torch
+from torch import nn
+
+
+def prepare():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+                            nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 16 * 16, 10))
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9, foreach=False)
+    criterion = nn.CrossEntropyLoss()
+
+    def step():
+        images, labels = torch.randn(32, 3, 16, 16), torch.randint(0, 10, (32,))
+        optimizer.zero_grad()
+        loss = criterion(network(images), labels)
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def profiled(path):
+    from torch.profiler import ProfilerActivity, profile
+    from torch.profiler._memory_profiler import _CATEGORY_TO_INDEX, MemoryProfileTimeline
+
+    step = prepare()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, record_shapes=True,
+                 with_stack=True) as profiler:
+        for _ in range(4):
+            step()
+    _, sizes = MemoryProfileTimeline(profiler._memory_profile())._coalesce_timeline("cpu")
+    most = max(sizes, key=sum)
+    names = [str(category).replace("Category.", "").lower() for category in _CATEGORY_TO_INDEX]
+    print(json.dumps(dict(zip(names, most[1:]))))
+    profiler.export_chrome_trace(path)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    if sys.argv[1:]:
+        profiled(sys.argv[1])
+        return
+    step = prepare()
+    for _ in range(8):
+        step()
+
+
+main()
