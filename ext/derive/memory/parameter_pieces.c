@@ -29,27 +29,22 @@ static void merge_sizes(struct parameter_pieces *pieces) {
 
 enum tfprof_status parameter_pieces_read(struct parameter_pieces *pieces, const struct profile *profile,
                                          struct tfprof_error *error) {
-  const struct profile_table *nodes = &profile->tables[TABLE_nodes];
   uint32_t rows;
   enum tfprof_status status = derive_row_count(profile, TABLE_nodes, &rows, error);
   if (status || !rows) return status;
   pieces->sizes = scratch_allocate((size_t)rows * sizeof *pieces->sizes);
   if (!pieces->sizes) return error_no_memory(error);
-  for (size_t s = 0; s < nodes->segment_count; s++) {
-    const struct segment *segment = nodes->segments[s];
-    for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
-      uint32_t count = derive_block_rows(segment, first);
-      int64_t bytes[ROWS_BLOCK];
-      string_id shapes[ROWS_BLOCK], dtypes[ROWS_BLOCK];
-      derive_integers(segment->columns[COLUMN_nodes_param_bytes], first, count, bytes);
-      derive_texts(segment->columns[COLUMN_nodes_shape], first, count, shapes);
-      derive_texts(segment->columns[COLUMN_nodes_dtype], first, count, dtypes);
-      for (uint32_t i = 0; i < count; i++)
-        if (bytes[i] > 0) pieces->sizes[pieces->count++] = (struct parameter_size){bytes[i], 1, shapes[i], dtypes[i]};
-    }
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_nodes, &block, &status, error);) {
+    int64_t bytes[ROWS_BLOCK];
+    string_id shapes[ROWS_BLOCK], dtypes[ROWS_BLOCK];
+    block_integers(&block, COLUMN_nodes_param_bytes, bytes);
+    block_texts(&block, COLUMN_nodes_shape, shapes);
+    block_texts(&block, COLUMN_nodes_dtype, dtypes);
+    for (uint32_t i = 0; i < block.count; i++)
+      if (bytes[i] > 0) pieces->sizes[pieces->count++] = (struct parameter_size){bytes[i], 1, shapes[i], dtypes[i]};
   }
   merge_sizes(pieces);
-  return TFPROF_OK;
+  return status;
 }
 
 void parameter_pieces_free(struct parameter_pieces *pieces) { scratch_free(pieces->sizes); }
