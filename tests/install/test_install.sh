@@ -23,7 +23,7 @@ case $library in */tfprof/libtfprof_capture.so) ;; *) fail "libtfprof_capture.so
 # stands in for are.
 if command -v nm >/dev/null; then
   seen=$(nm -D --defined-only "$library" | awk '{print $NF}' | grep -v -e '^tfprof_capture_' -e '^_ZN3c10' \
-    -e '^_ZN2at24set_record_function_tls_' -e '^_ZN5torch8autograd6Engine7execute' || true)
+    -e '^_ZN2at24set_record_function_tls_' -e '^_ZN5torch8autograd6Engine7execute' -e '^InitializeInjection' || true)
   [ -z "$seen" ] || fail "libtfprof_capture.so shows the program: $seen"
 fi
 [ -f "$(dirname "$library")/python/sitecustomize.py" ] || fail "the Python hooks are missing"

@@ -1,0 +1,36 @@
+#!/bin/sh
+# What is loaded into recorded programs, built for machines that have nothing but the C runtime: it needs no other
+# library, shows no symbols of those that are within, and records from a folder that it was copied to.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+python=${TFPROF_PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "test_relocatable.sh: $*" >&2; exit 1; }
+
+cmake -S "$root" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DTFPROF_STATIC_DEPENDENCIES=ON -DTFPROF_TESTS=OFF \
+  >"$work/log" 2>&1 || { cat "$work/log"; fail "it cannot be configured"; }
+cmake --build "$work/build" -j2 --target tfprof-capture tfprof_capture_library tfprof_preload tfprof_capture_hooks \
+  >"$work/log" 2>&1 || { tail -n 30 "$work/log"; fail "it cannot be built"; }
+for name in tfprof-capture libtfprof_capture.so libtfprof_preload.so; do
+  needed=$(objdump -p "$work/build/$name" | awk '$1 == "NEEDED" {print $2}')
+  for library in $needed; do
+    case $library in
+      libc.so.6 | libm.so.6 | libgcc_s.so.1 | ld-linux*) ;;
+      *) fail "$name needs $library" ;;
+    esac
+  done
+done
+seen=$(nm -D --defined-only "$work/build/libtfprof_capture.so" |
+  grep -e ' protobuf_' -e ' libdeflate_' -e ' inflate' || true)
+[ -z "$seen" ] || fail "libtfprof_capture.so shows the program: $seen"
+
+mkdir "$work/moved"
+for name in tfprof-capture libtfprof_capture.so libtfprof_preload.so python; do
+  mv "$work/build/$name" "$work/moved/"
+done
+"$python" -c 'import torch' 2>/dev/null || { echo "left out: recording, since PyTorch (torch) is missing"; exit 77; }
+"$work/moved/tfprof-capture" -q -o "$work/run" -- "$python" -c 'import torch; torch.ones(3) + 1'
+asked="SELECT count(*) FROM ops WHERE name = 'aten::add'"
+count=$("${TFPROF_BUILD:-$root/build}/tfprof" --format csv "$work/run" "$asked" | tail -n 1)
+[ "$count" = 1 ] || fail "aten::add was recorded $count times"
