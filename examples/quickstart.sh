@@ -14,8 +14,10 @@ say "Building tfprof into build/: half a minute to a minute on two cores, and th
 build_release
 need_python_environment
 
-say "Training examples/train_cnn.py under tfprof-capture"
-build/tfprof-capture --force -o run -- "$PYTHON" examples/train_cnn.py
+program=examples/train_cnn.py
+"$PYTHON" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' && program=examples/train_gpu.py
+say "Training $program under tfprof-capture"
+build/tfprof-capture --force -o run -- "$PYTHON" "$program"
 
 width=()
 [ -t 1 ] || width=(--width 120) # a log has no width of its own
@@ -36,6 +38,13 @@ show "The most expensive ops" \
 show "Time by source line" \
   "SELECT location, trim(text) AS text, round(self_ns / 1e6, 1) AS self_ms, round(100 * self_ratio, 1) AS percent,
   round(backward_ns / 1e6, 1) AS backward_ms FROM code_summary WHERE self_ns > 0 LIMIT 8"
+if [ "$program" = examples/train_gpu.py ]; then
+  show "What the GPU does" \
+    "SELECT coalesce(short_name, name) AS kernel, count(*) AS count, round(sum(dur_ns) / 1e6, 1) AS ms FROM kernels
+  GROUP BY 1 ORDER BY sum(dur_ns) DESC LIMIT 8"
+  show "When it does nothing, and what it lacks then" \
+    "SELECT reason, count(*) AS gaps, round(sum(gap_ns) / 1e6, 1) AS ms FROM gap_causes GROUP BY 1 ORDER BY 3 DESC"
+fi
 show "Advice" "SELECT severity, check_name, message, suggestion FROM advise"
 
 cat <<'TEXT'
