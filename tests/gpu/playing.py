@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "capture"))
@@ -50,6 +51,13 @@ def check_rows(taken, dump):
     for table, sorts in TABLES.items():
         expected = sum(taken[sort] for sort in sorts)
         assert dump["rows"].get(table, 0) == expected, (table, dump["rows"], taken)
+
+
+def wait_until(is_true, what, seconds=120):
+    end = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < end, "waited in vain: " + what
+        time.sleep(0.05)
 
 
 def messages(directory, pattern="cuda:%"):

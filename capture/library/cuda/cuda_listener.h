@@ -16,7 +16,7 @@
 #include "recorder/forks.h"
 #include "recorder/parts.h"
 
-/* What may be asked for; TFPROF_TRACE names them, parted by commas. */
+/* What may be asked for; TFPROF_TRACE names them, parted by commas, or is "none". */
 enum cuda_trace {
   TRACE_KERNELS = 1,
   TRACE_MEMORY = 2, /* copies, fills, what is allocated from the driver */

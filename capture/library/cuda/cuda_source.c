@@ -37,6 +37,7 @@ static _Atomic bool is_thinned;
 static void cuda_driver_found(void) {
   const char *words = getenv("TFPROF_TRACE"), *size = getenv("TFPROF_BUFFER_SIZE");
   char unknown[64] = "";
+  if (words && !strcmp(words, "none")) return;
   unsigned traces = words && *words ? cuda_trace_of(words, unknown, sizeof unknown) : TRACE_DEFAULT;
   if (unknown[0]) capture_say("TFPROF_TRACE: %s is nothing that can be recorded; it is left out", unknown);
   uint64_t buffers = size && *size ? strtoull(size, NULL, 10) / ACTIVITY_BUFFER_BYTES : BUFFERS;

@@ -23,13 +23,17 @@ struct written { /* by a thread */
 static struct written streams[STREAMS];
 static _Atomic unsigned stream_count;
 static _Thread_local struct written *mine;
-static cupti_request request;
-static cupti_complete complete;
+static _Atomic(cupti_request) request;
+static _Atomic(cupti_complete) complete;
 static _Atomic uint8_t kinds_on[CUPTI_KINDS], functions_on[3][FUNCTIONS];
 static _Atomic uint32_t correlation;
 static _Atomic int64_t clock_set_by;
 static _Atomic uint64_t lent_count, returned_count;
 static _Atomic int is_subscribed, drops_told;
+
+__attribute__((constructor)) static void make_locks(void) {
+  for (int i = 0; i < STREAMS; i++) pthread_mutex_init(&streams[i].lock, NULL);
+}
 
 static uint64_t record_bytes(uint32_t kind) {
   if (kind == DOUBLE_UNKNOWN_KIND) return DOUBLE_UNKNOWN_BYTES;
@@ -183,7 +187,6 @@ static bool is_on(uint32_t kind, uint32_t function) {
 
 static bool begin_writing(void) {
   unsigned number = mine ? 0 : atomic_fetch_add(&stream_count, 1);
-  if (!mine && number < STREAMS) pthread_mutex_init(&streams[number].lock, NULL);
   if (!mine && number < STREAMS) mine = &streams[number];
   return mine != NULL;
 }

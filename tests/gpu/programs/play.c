@@ -357,6 +357,7 @@ static void play(char **words, char **argv) {
       for (long i = 0; i < count && i < 64; i++) pthread_create(&threads[i], NULL, play_words, at + 1);
       for (long i = 0; i < count && i < 64; i++) pthread_join(threads[i], NULL);
       while (at[1] && strcmp(at[1], "joined")) at++;
+      if (at[1]) at++;
     } else if (!strcmp(word, "joined")) {
       return;
     } else if (!strcmp(word, "late")) {

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""However a program that uses CUDA ends, what was complete is on disk; what is in its way is told, and never in the
+program's. On the doubles (doubles/), by play.c."""
+
+import os
+import signal
+import subprocess
+
+import playing
+from capturing import Directory, bounded, dumps, summary
+
+THREADS = ["threads=4", "kernels=2000", "copies=40", "syncs=10", "joined"]
+
+
+def test_ends():
+    """All records of four threads, where anything is called at the end."""
+    for end, status, is_closed in (("return", 0, True), ("exit", 0, True), ("fork=none", 0, True)):
+        with Directory() as directory:
+            taken, (dump,), _ = playing.play(os.path.join(directory, "run"), THREADS + ["kernels=100", end, "return"])
+            assert taken["kernels"] == 8100 and dump["closed"] == is_closed, (end, taken, dump)
+            playing.check_rows(taken, dump)
+
+
+def test_sudden_ends():
+    """Where nothing is: all that was fetched before, which is at most what half a second before was complete."""
+    for end, status in (("_exit", 0), ("abort", -signal.SIGABRT), ("kill", -signal.SIGKILL), ("term", -signal.SIGTERM),
+                        ("exec", 0)):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            command = [os.path.join(playing.capturing.BUILD, "tfprof-capture"), "-o", run, "--", playing.PLAY]
+            with bounded.started(command + THREADS + ["kernels=100", "input", end], env=playing.environment(),
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True) as process:
+                taken = playing.numbers(process.stdout.readline())
+
+                def is_there():
+                    found = dumps(run)
+                    return found and summary(found[0])["rows"].get("kernels", 0) == taken["kernels"]
+
+                playing.wait_until(is_there, end)
+                process.communicate("x\n", timeout=60)
+            assert process.returncode == status, (end, process.returncode)
+            (dump,) = [summary(path) for path in dumps(run)]
+            assert not dump["closed"], (end, dump)
+            playing.check_rows(taken, dump)
+
+
+def test_forks():
+    """A child of a process that uses CUDA cannot; one that begins it by itself has it in its own file."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        taken, found, _ = playing.play(run, ["kernels=50", "fork=cuda", "kernels=50", "return"])
+        assert len(found) == 1 and found[0]["rows"]["kernels"] == 100, found
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        taken, found, _ = playing.play(run, ["fork=cuda", "late", "kernels=50", "return"])
+        assert sorted(dump["rows"]["kernels"] for dump in found) == [50, 100], found
+        assert all(dump["closed"] for dump in found), found
+
+
+def test_hang():
+    """A device that does not answer any more hangs nobody: the end comes, and what was complete is there."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        taken, (dump,), _ = playing.play(run, ["kernels=100", "wait", "kernels=7", "return"], DOUBLE_HANG=1)
+        # Those since the last fetch are with the device.
+        assert dump["closed"] and 102 <= dump["rows"]["kernels"] <= taken["kernels"], (taken, dump)
+
+
+def told(directory, words, version="13.0", **settings):
+    """The part as it was told, and the kernels that there are."""
+    run = os.path.join(directory, "run")
+    _, found, error = playing.play(run, words, version, **settings)
+    messages = [(row["reason"], row["message"]) for row in playing.messages(run)] if found else []
+    return messages, found[0]["rows"].get("kernels", 0) if found else 0, error
+
+
+def test_obstacles():
+    """Another listener, a driver that refuses, a kind that cannot be had: told, with who and how to get it."""
+    words = ["kernels=100", "return"]
+    for settings, text, kernels in (
+            ({"DOUBLE_HOLDER": "Nsight"}, "another profiler listens to CUDA in this process (Nsight)", 0),
+            ({"DOUBLE_SUBSCRIBE": 35}, "NVreg_RestrictProfilingToAdminUsers=0", 0),
+            ({"DOUBLE_SUBSCRIBE": 999}, "driver and CUPTI", 0),
+            ({"DOUBLE_REFUSED": 38}, "without waits (CUPTI_ERROR_NOT_COMPATIBLE)", 100)):
+        with Directory() as directory:
+            messages, seen, error = told(directory, words, **settings)
+            assert seen == kernels, (settings, seen)
+            assert any(reason == "capture_degraded" and text in message for reason, message in messages), messages
+            assert text in error, error
+    with Directory() as directory:
+        messages, seen, error = told(directory, words, "11.8", DOUBLE_HOLDER="Nsight")
+        assert seen == 0 and any("such as nsys" in message for _, message in messages), messages
+
+
+def test_quiet():
+    """A program that never calls CUDA has nothing of it in its file, and says nothing."""
+    with Directory() as directory:
+        messages, seen, error = told(directory, ["quiet"])
+        assert not messages and not seen and "GPU" not in error, (messages, error)
+
+
+def test_losses():
+    """What CUPTI lost, and what no buffer was free for, is counted and not guessed."""
+    with Directory() as directory:
+        messages, seen, _ = told(directory, ["kernels=100", "return"], DOUBLE_DROPPED=17)
+        assert seen == 100, seen
+        (row,) = playing.query(os.path.join(directory, "run"), """
+            SELECT count, table_name FROM diagnostics WHERE reason = 'capture_dropped'""")
+        assert row == {"count": 17, "table_name": "kernels"}, row
+    with Directory() as directory:
+        # Two buffers of 1 MiB for a thread that makes records as fast as it can.
+        run = os.path.join(directory, "run")
+        words = ["threads=6", "kernels=60000", "joined", "return"]
+        taken, (dump,), _ = playing.play(run, words, options=["--buffer-size", "2M"])
+        rows = playing.query(run, "SELECT sum(count) AS lost FROM diagnostics WHERE reason = 'capture_dropped'")
+        rows = dump["rows"]["kernels"] + dump["rows"]["api_calls"] + (rows[0]["lost"] or 0)
+        assert rows == taken["kernels"] + taken["runtime"] + taken["driver"], (taken, dump)
+
+
+playing.main(globals())

@@ -1,0 +1,218 @@
+/* test_capture_cuda.c: records that many threads make, while others fetch, switch what is recorded, and step aside, are
+** in the file, each once.  On the double of CUPTI (tests/gpu/doubles).  Built with ThreadSanitizer it is the stress
+** test of all that the program's threads, the thread that fetches and the writer thread share.
+*/
+#include "check.h"
+#include "cuda/activity_buffers.h"
+#include "cuda/cuda_listener.h"
+#include "cuda/cuda_source.h"
+#include "cuda/device_clock.h"
+#include "cuda/function_names.h"
+#include "dump/reader.h"
+#include "gpu/doubles/double_cupti.h"
+#include "recorder/dump_ids.h"
+#include "recorder/recording.h"
+#include "session.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { THREADS = 4, LAUNCHES = 20000, ROUNDS = 40 };
+
+static const struct double_cupti *cupti;
+static int (*flush_all)(uint32_t flag);
+static char directory[] = "/tmp/tfprof-cuda-XXXXXX";
+static _Atomic uint64_t kernels, calls;
+static _Atomic bool is_to_end;
+
+static void *launch(void *argument) {
+  for (int i = 0; i < LAUNCHES; i++) {
+    uint64_t now = cupti->now();
+    uint32_t correlation = cupti->next_correlation();
+    struct cupti_call call = {.kind = CUPTI_RUNTIME,
+                              .function = DOUBLE_LAUNCH_KERNEL,
+                              .start = now,
+                              .end = now + 1,
+                              .thread = (uint32_t)getpid(),
+                              .correlation = correlation};
+    struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
+                                  .start = now + 1,
+                                  .end = now + 2,
+                                  .name = "kernel",
+                                  .grid = {i % 10 + 1, 1, 1},
+                                  .block = {32, 1, 1},
+                                  .context = 1,
+                                  .stream = 7,
+                                  .correlation = correlation};
+    if (cupti->is_on(call.kind, call.function) && cupti->put(&call, sizeof call)) atomic_fetch_add(&calls, 1);
+    if (cupti->is_on(kernel.kind, 0) && cupti->put(&kernel, sizeof kernel)) atomic_fetch_add(&kernels, 1);
+  }
+  return argument;
+}
+
+/* The program's own flushes, and what others do to the recording meanwhile. */
+static void *disturb(void *argument) {
+  while (!atomic_load(&is_to_end)) {
+    flush_all(0);
+    cuda_source.set_detail(DETAIL_FULL);
+    cuda_listener_record(false);
+    session_flush();
+    cuda_listener_record(true);
+  }
+  return argument;
+}
+
+static void *step_aside(void *argument) {
+  for (int i = 0; i < ROUNDS && !atomic_load(&is_to_end); i++) {
+    cuda_source_step_aside(true);
+    cuda_source_step_aside(false);
+  }
+  return argument;
+}
+
+static uint64_t rows_of(const struct dump_file *file, uint16_t table) {
+  uint64_t rows = 0;
+  for (size_t i = 0; i < file->frame_count; i++)
+    if (file->frames[i].table_dump_id == table) rows += file->frames[i].rows;
+  return rows;
+}
+
+static void *load_double(const char *folder, const char *name) {
+  char path[1024];
+  snprintf(path, sizeof path, "%s/tests/doubles/%s/%s", TFPROF_BUILD_DIRECTORY, folder, name);
+  void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+  if (!library) printf("%s\n", dlerror());
+  return library;
+}
+
+static void test_threads(void) {
+  pthread_t threads[THREADS], others[3];
+  char path[1024];
+  setenv("TFPROF_RUN_DIRECTORY", mkdtemp(directory), 1);
+  setenv("TFPROF_QUIET", "1", 1);
+  /* Buffers for all of it: what is lost is tested elsewhere. */
+  setenv("TFPROF_BUFFER_SIZE", "268435456", 1);
+  check(session_load() && session_begin(), "the recording does not begin");
+  session_driver_found();
+  check(cuda_listener_api() != NULL, "CUPTI is not listened to");
+  for (int i = 0; i < THREADS; i++) check(!pthread_create(&threads[i], NULL, launch, NULL), "no thread");
+  for (int i = 0; i < 2; i++) check(!pthread_create(&others[i], NULL, disturb, NULL), "no thread");
+  check(!pthread_create(&others[2], NULL, step_aside, NULL), "no thread");
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  atomic_store(&is_to_end, true);
+  for (int i = 0; i < 3; i++) pthread_join(others[i], NULL);
+  snprintf(path, sizeof path, "%s", recording_path());
+  session_finish();
+  struct dump_file *file;
+  struct tfprof_error error;
+  check(dump_file_open(path, &file, &error) == TFPROF_OK, "%s cannot be read", path);
+  check(file->is_closed, "it is not closed");
+  check(rows_of(file, DUMP_TABLE_kernels) == kernels, "%llu kernels of %llu",
+        (unsigned long long)rows_of(file, DUMP_TABLE_kernels), (unsigned long long)kernels);
+  check(rows_of(file, DUMP_TABLE_api_calls) == calls, "%llu calls of %llu",
+        (unsigned long long)rows_of(file, DUMP_TABLE_api_calls), (unsigned long long)calls);
+  check(kernels > 0 && rows_of(file, DUMP_TABLE_kernel_configurations) == 10, "configurations");
+  check(cupti->lent() == cupti->returned(), "buffers are still lent");
+  dump_file_close(file);
+  unlink(path);
+  rmdir(directory);
+}
+
+/* ---- The parts by themselves. */
+
+static void test_words(void) {
+  char unknown[16];
+  check(cuda_trace_of("kernels,api", unknown, sizeof unknown) == (TRACE_KERNELS | TRACE_API) && !unknown[0], "words");
+  check(cuda_trace_of("kernel,,memory", unknown, sizeof unknown) == TRACE_MEMORY, "a word that is none");
+  check(!strcmp(unknown, "kernel"), "the unknown word is %s", unknown);
+}
+
+static void test_functions(void) {
+  static const struct {
+    const char *name, *shown;
+    enum cupti_domain domain;
+    bool is_recorded;
+  } functions[] = {
+      {"cudaLaunchKernel_v7000", "cudaLaunchKernel", CUPTI_RUNTIME_FUNCTIONS, true},
+      {"cudaLaunchKernel_ptsz_v7000", "cudaLaunchKernel", CUPTI_RUNTIME_FUNCTIONS, true},
+      {"cudaLaunchKernelExC_v11060", "cudaLaunchKernelExC", CUPTI_RUNTIME_FUNCTIONS, true},
+      {"cudaGraphLaunch_v10000", "cudaGraphLaunch", CUPTI_RUNTIME_FUNCTIONS, true},
+      {"cudaGraphAddMemcpyNode_v10000", "cudaGraphAddMemcpyNode", CUPTI_RUNTIME_FUNCTIONS, false},
+      {"cudaGetDevice_v3020", "cudaGetDevice", CUPTI_RUNTIME_FUNCTIONS, false},
+      {"cudaStreamIsCapturing_v10000", "cudaStreamIsCapturing", CUPTI_RUNTIME_FUNCTIONS, false},
+      {"cudaEventQuery_v3020", "cudaEventQuery", CUPTI_RUNTIME_FUNCTIONS, false},
+      {"cuMemAlloc_v2", "cuMemAlloc_v2", CUPTI_DRIVER_FUNCTIONS, true},
+      {"cuMemcpyHtoDAsync_v2_ptsz", "cuMemcpyHtoDAsync_v2", CUPTI_DRIVER_FUNCTIONS, true},
+      {"cuPointerGetAttributes", "cuPointerGetAttributes", CUPTI_DRIVER_FUNCTIONS, false},
+  };
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    const char *name = functions[i].name;
+    size_t length = function_name_length(name, functions[i].domain);
+    check(length == strlen(functions[i].shown) && !strncmp(name, functions[i].shown, length), "%s: %zu", name, length);
+    check(function_is_recorded(name) == functions[i].is_recorded, "%s is %s", name,
+          functions[i].is_recorded ? "left out" : "recorded");
+  }
+}
+
+static void test_layouts(void) {
+  check(!cupti_layout_of(14), "a version that is too old");
+  check(cupti_layout_of(15)->sizes[CUPTI_KERNEL] == 168 && cupti_layout_of(21)->sizes[CUPTI_KERNEL] == 200,
+        "11 and 12");
+  check(cupti_layout_of(130001)->sizes[CUPTI_KERNEL] == 216, "an update has the layout of its version");
+  check(cupti_layout_of(UINT32_MAX)->version == CUPTI_LAST_KNOWN_VERSION, "versions to come");
+}
+
+/* Whatever the clock does, the order of times on it is kept between two times that it was set. */
+static void test_clock(void) {
+  struct device_clock clock;
+  uint64_t time = 1700000000000000000u;
+  int64_t ours = 5000000000, last = INT64_MIN;
+  check(device_clock_begin(&clock), "no memory");
+  for (int second = 0; second < 200; second++) {
+    /* It runs 30 ppm too fast, which takes some readings to learn, and is read with an error of up to 2 us. */
+    const struct clock_reading reading = {
+        .ticks = time, .monotonic_ns = ours + second * 7919 % 2000, .uncertainty_ns = 9};
+    device_clock_note(&clock, &reading);
+    for (int i = 0; i < 500; i++) {
+      int64_t now = device_clock_ns(&clock, time + (uint64_t)i * 2000060);
+      check(now >= last, "second %d: the order is not kept", second);
+      int64_t off = now - (ours + i * 2000000);
+      check(second < 12 || (off > -5000 && off < 5000), "second %d: %lld ns off", second, (long long)off);
+      last = now;
+    }
+    time += 1000030000;
+    ours += 1000000000;
+  }
+  check(clock.jumps == 0, "%llu jumps", (unsigned long long)clock.jumps);
+  for (int i = 0; i < 2; i++) { /* an hour forth and back */
+    time += i ? (uint64_t)-3600000000000 : 3600000000000;
+    device_clock_note(&clock, &(struct clock_reading){.ticks = time, .monotonic_ns = ours});
+    int64_t now = device_clock_ns(&clock, time + 1000);
+    check(now >= ours && now <= ours + 2000, "it was set: %lld ns off", (long long)(now - ours));
+    time += 1000000000;
+    ours += 1000000000;
+  }
+  check(clock.jumps == 2, "%llu jumps", (unsigned long long)clock.jumps);
+  device_clock_end(&clock);
+}
+
+int main(void) {
+  void *driver = load_double("cuda", "libcuda.so.1"), *library = load_double("cupti13.0", "libcupti.so.13");
+  int (*initialise)(unsigned) = NULL;
+  if (!driver || !library) return 1;
+  cupti = dlsym(library, "double_cupti");
+  *(void **)&flush_all = dlsym(library, "cuptiActivityFlushAll");
+  *(void **)&initialise = dlsym(driver, "cuInit");
+  unsetenv("CUDA_INJECTION64_PATH");
+  initialise(0);
+  test_words();
+  test_functions();
+  test_layouts();
+  test_clock();
+  test_threads();
+  return check_result();
+}
