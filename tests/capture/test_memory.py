@@ -356,6 +356,19 @@ def check_profile():
                              "AND shape LIKE '%x%' ORDER BY bytes")
         wanted = ["16x3x3x3 float32", "16x16x3x3 float32", "10x4096 float32"]
         assert [row["shape"] for row in shapes] == wanted, shapes
+        for file in (path, trace):  # the views tell the same
+            (summary,) = query(file, "SELECT * FROM memory_summary")
+            rows = query(file, AT_THE_PEAK)
+            assert summary["peak_bytes"] == rows[0]["in_use_bytes"] == sum(row["bytes"] for row in rows), summary
+            parts = query(file, "SELECT region, sum(bytes) AS bytes, sum(requested_bytes) AS requested_bytes "
+                                "FROM memory_breakdown GROUP BY 1")
+            by_region = [{row["region"]: row["bytes"] for row in each} for each in (parts, rows)]
+            assert by_region[0] == by_region[1], by_region
+            assert all(row["bytes"] == row["requested_bytes"] for row in parts), parts
+        lines = query(path, "SELECT location, sum(bytes) AS bytes FROM memory_breakdown "
+                            "WHERE region = 'input' GROUP BY 1")
+        line = "memory_profile.py:%d" % line_of("memory_profile.py", "the inputs")
+        assert lines == [{"location": line, "bytes": mine["input"]}], lines
         of_trace = {row["region"]: row["bytes"] for row in query(trace, AT_THE_PEAK)}
         for region in ("optimizer_state", "gradient", "activation", "autograd_detail"):
             assert of_trace[region] == its[region], (region, of_trace, its)

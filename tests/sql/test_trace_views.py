@@ -743,6 +743,31 @@ def test_kernel_stats(engine):
     assert seen > 50, seen
 
 
+def test_memory_pages(engine):
+    """memory_summary and memory_breakdown of two devices: what is in use at the first of two equal peaks, what was
+    there before the recording, and an allocator that holds more than it gave."""
+    def change(time, address, size, in_use, device, reserved):
+        return {"ph": "i", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": time / 1000,
+                "args": {"Total Allocated": in_use, "Total Reserved": reserved, "Bytes": size, "Addr": address,
+                         "Device Id": device if device is not None else -1, "Device Type": 0 if device is None else 1}}
+    events = [span("cpu_op", "aten::mm", 100, 100), span("cpu_op", "aten::add", 300, 100),
+              change(110, 1, 1000, 1500, 0, 4096), change(150, 2, 500, 2000, 0, 4096),
+              change(310, 2, -500, 1500, 0, 4096), change(320, 3, 500, 2000, 0, 8192),
+              change(330, 4, 64, 64, None, 0), change(600, 1, -1000, 1000, 0, 8192)]
+    connection = opened(engine, events, deviceProperties=[GPU])
+    rows = connection.values("SELECT memory, allocations, deallocations, capacity_bytes, peak_bytes, heap_bytes, "
+                             "free_bytes, reserved_bytes, reserved_peak_bytes, unused_ratio, "
+                             "peak_time_ns - (SELECT min(start_ns) FROM ops) FROM memory_summary")
+    assert rows == [("GPU 0", 3, 2, 1 << 35, 2000, 2000, 2096, 4096, 8192, 1 - 2000 / 4096, 50),
+                    ("CPU 0", 1, 0, None, 64, 64, None, None, None, None, 230)], rows
+    rows = connection.values("SELECT memory, op_name, bytes, requested_bytes, count, region, peak_ratio "
+                             "FROM memory_breakdown")
+    assert [row[:6] for row in rows] == [
+        ("CPU 0", "aten::add", 64, 64, 1, "unknown"), ("GPU 0", "aten::mm", 1500, None, 2, "unknown"),
+        ("GPU 0", None, 500, None, None, "before")], rows
+    assert [row[6] for row in rows] == [1, 0.75, 0.25], rows
+
+
 def test_memory_of_operators(engine):
     """operator_memory against each event added to the ops around it; an op that calls one of
     its own name only is one call."""

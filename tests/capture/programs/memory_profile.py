@@ -17,7 +17,7 @@ def prepare():
     criterion = nn.CrossEntropyLoss()
 
     def step():
-        images, labels = torch.randn(32, 3, 16, 16), torch.randint(0, 10, (32,))
+        images, labels = torch.randn(32, 3, 16, 16), torch.randint(0, 10, (32,))  # the inputs
         optimizer.zero_grad()
         loss = criterion(network(images), labels)
         loss.backward()

@@ -1,0 +1,77 @@
+-- What each memory held when most of it was in use: by op, line and module, kind, number type and shape.
+--
+-- One row for each profile, memory, op, line, module, region, dtype and shape among the pieces that were in use at
+-- memory_summary.peak_time_ns; the rows of a memory add up to its peak_bytes.
+--   profile_id, host, rank, device_id, allocator, memory   as in memory_summary
+--   op_name                 the op that allocated them; NULL: none was recorded
+--   bytes                   what the allocator gave
+--   requested_bytes         what the program had asked for; on a CPU that is what it gets; NULL where it is not told
+--   count                   pieces; NULL where they are not known one by one
+--   region                  what they are for (allocations.region), unknown where that cannot be told; before: what was
+--                           in use without an allocation on record, which was made before the recording; stack: what is
+--                           set aside for stacks
+--   dtype, shape            of the tensors in them, where the source tells or they are the model's parameters
+--   module                  the innermost module of the model that it was in
+--   location                file:line of the innermost line of the program itself
+--   peak_ratio              share of peak_bytes
+-- XProf knows of a piece only when it was allocated in the step of the peak, and calls the rest unused.
+-- Cost: that of memory_summary, one pass over allocations, a look-up of an op for each piece in use then.
+-- Example: SELECT op_name, location, region, bytes FROM memory_breakdown LIMIT 10;
+WITH peaks AS MATERIALIZED (
+  SELECT * FROM temp.memory_summary WHERE peak_bytes IS NOT NULL
+), lines AS MATERIALIZED (
+  SELECT code_trace_id, location FROM temp.code_trace_line
+), held AS MATERIALIZED (
+  SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id, allocations.allocator AS allocator,
+    allocations.bytes AS bytes, allocations.requested_bytes AS requested_bytes, allocations.op_id AS op_id,
+    coalesce(allocations.region, 'unknown') AS region, allocations.dtype AS dtype, allocations.shape AS shape,
+    allocations.code_trace_id AS code_trace_id
+  FROM temp.allocations AS allocations
+  JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
+    AND peaks.allocator IS allocations.allocator
+  WHERE allocations.allocated_ns <= peaks.peak_time_ns
+    AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.peak_time_ns)
+), known AS (
+  SELECT profile_id, device_id, allocator, total(bytes) AS bytes FROM held GROUP BY profile_id, device_id, allocator
+), parts AS (
+  SELECT held.profile_id AS profile_id, held.device_id AS device_id, held.allocator AS allocator, ops.name AS op_name,
+    ops.module AS module, lines.location AS location, held.region AS region, held.dtype AS dtype, held.shape AS shape,
+    CAST(total(held.bytes) AS INTEGER) AS bytes, CAST(sum(1.0 * held.requested_bytes) AS INTEGER) AS requested_bytes,
+    count(*) AS count
+  FROM held
+  LEFT JOIN temp.ops AS ops ON ops.id = held.op_id
+  LEFT JOIN lines ON lines.code_trace_id = held.code_trace_id
+  GROUP BY held.profile_id, held.device_id, held.allocator, ops.name, ops.module, lines.location, held.region,
+    held.dtype, held.shape
+  UNION ALL
+  SELECT profile_id, device_id, allocator, NULL, NULL, NULL, 'stack', NULL, NULL, stack_bytes, stack_bytes, NULL
+  FROM peaks WHERE stack_bytes > 0
+  UNION ALL
+  SELECT peaks.profile_id, peaks.device_id, peaks.allocator, NULL, NULL, NULL, 'before', NULL, NULL,
+    peaks.heap_bytes - CAST(coalesce(known.bytes, 0) AS INTEGER), NULL, NULL
+  FROM peaks LEFT JOIN known ON known.profile_id = peaks.profile_id AND known.device_id IS peaks.device_id
+    AND known.allocator IS peaks.allocator
+  WHERE peaks.heap_bytes > coalesce(known.bytes, 0)
+)
+SELECT
+  parts.profile_id AS profile_id,
+  peaks.host AS host,
+  peaks.rank AS rank,
+  parts.device_id AS device_id,
+  parts.allocator AS allocator,
+  peaks.memory AS memory,
+  parts.op_name AS op_name,
+  parts.bytes AS bytes,
+  coalesce(parts.requested_bytes, CASE WHEN devices.kind = 'cpu' THEN parts.bytes END) AS requested_bytes,
+  parts.count AS count,
+  parts.region AS region,
+  parts.dtype AS dtype,
+  parts.shape AS shape,
+  parts.module AS module,
+  parts.location AS location,
+  1.0 * parts.bytes / nullif(peaks.peak_bytes, 0) AS peak_ratio
+FROM parts
+JOIN peaks ON peaks.profile_id = parts.profile_id AND peaks.device_id IS parts.device_id
+  AND peaks.allocator IS parts.allocator
+LEFT JOIN temp.devices AS devices ON devices.id = parts.device_id
+ORDER BY profile_id, memory, allocator, bytes DESC, op_name, location, module, region, dtype, shape

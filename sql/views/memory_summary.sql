@@ -1,0 +1,70 @@
+-- Memory: how much was in use of each memory at most, when, and what the allocator made of it.
+--
+-- One row for each profile, device and allocator that was seen at work; as XProf's memory profile has it.  Warm-up
+-- steps count like any other.  Where a capture has summed up what came and went (memory_totals), those pieces count as
+-- allocated and released.
+--   profile_id, host, rank, device_id, device, allocator
+--   memory                what the pages of XProf call it: the device's name, or the allocator's where there is none
+--   allocations, deallocations   pieces that were given and taken back while it was recorded
+--   capacity_bytes        what there was at the peak: in use, for stacks and free; where the source does not tell what
+--                         was free, the size of the device's memory
+--   lifetime_peak_bytes   the most that was in use since the program began, as the allocator counts it
+--   peak_bytes            the most that was in use while it was recorded, stacks included; NULL where the source has
+--                         no totals
+--   peak_time_ns          when that was; at the first such moment (XProf: the last)
+--   step_id               the step that it was in
+--   stack_bytes, heap_bytes, free_bytes   of it for stacks and in the hands of the program, and what was free then;
+--                         of an allocator that holds memory from the device, what it held and had not given out
+--   reserved_bytes        what the allocator held from the device then, in use or not
+--   reserved_peak_bytes   the most of that
+--   fragmentation_ratio   share of the free memory outside its largest piece then; NULL where it is not told
+--   unused_ratio          share of reserved_bytes that was not in use then
+-- XProf counts allocations of the 1,000 moments that it draws; here all count.
+-- Cost: two passes over memory_events.
+-- Example: SELECT memory, peak_bytes, capacity_bytes, reserved_bytes, fragmentation_ratio FROM memory_summary;
+WITH sums AS (
+  SELECT profile_id, device_id, allocator, count(*) FILTER (WHERE kind = 'allocate') AS allocations,
+    count(*) FILTER (WHERE kind = 'release') AS deallocations, max(peak_bytes) AS lifetime_peak_bytes,
+    max(reserved_bytes) AS reserved_peak_bytes
+  FROM temp.memory_events
+  GROUP BY profile_id, device_id, allocator
+), totals AS (
+  SELECT profile_id, device_id, allocator, CAST(sum(1.0 * allocation_count) AS INTEGER) AS count
+  FROM temp.memory_totals GROUP BY profile_id, device_id, allocator
+), peaks AS ( -- event_id is that of the row with the maximum, of equal ones the first
+  SELECT profile_id, device_id, allocator, max(in_use_bytes + coalesce(stack_bytes, 0)) AS peak_bytes, id AS event_id
+  FROM temp.memory_events
+  WHERE in_use_bytes IS NOT NULL
+  GROUP BY profile_id, device_id, allocator
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.host AS host,
+  profiles.rank AS rank,
+  sums.device_id AS device_id,
+  devices.name AS device,
+  sums.allocator AS allocator,
+  coalesce(devices.name, sums.allocator) AS memory,
+  sums.allocations + coalesce(totals.count, 0) AS allocations,
+  sums.deallocations + coalesce(totals.count, 0) AS deallocations,
+  coalesce(peaks.peak_bytes + events.free_bytes, devices.memory_bytes) AS capacity_bytes,
+  sums.lifetime_peak_bytes AS lifetime_peak_bytes,
+  peaks.peak_bytes AS peak_bytes,
+  events.time_ns AS peak_time_ns,
+  events.step_id AS step_id,
+  events.stack_bytes AS stack_bytes,
+  events.in_use_bytes AS heap_bytes,
+  coalesce(events.free_bytes, nullif(events.reserved_bytes, 0) - events.in_use_bytes) AS free_bytes,
+  nullif(events.reserved_bytes, 0) AS reserved_bytes,
+  nullif(sums.reserved_peak_bytes, 0) AS reserved_peak_bytes,
+  events.fragmentation_ratio AS fragmentation_ratio,
+  max(0, 1 - 1.0 * events.in_use_bytes / nullif(events.reserved_bytes, 0)) AS unused_ratio
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN peaks ON peaks.profile_id = sums.profile_id AND peaks.device_id IS sums.device_id
+  AND peaks.allocator IS sums.allocator
+LEFT JOIN totals ON totals.profile_id = sums.profile_id AND totals.device_id IS sums.device_id
+  AND totals.allocator IS sums.allocator
+LEFT JOIN temp.memory_events AS events ON events.id = peaks.event_id
+LEFT JOIN temp.devices AS devices ON devices.id = sums.device_id
+ORDER BY profile_id, peak_bytes DESC, memory, allocator, device_id
