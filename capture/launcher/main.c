@@ -4,7 +4,7 @@
 **
 ** It makes the run directory, tells the injected side through the environment what to do, runs the program, and says on
 ** stderr what was recorded.  Nothing of the program is changed: the recorder comes in through Python's own start-up
-** hook, and where CUDA's driver looks for a library of tools.
+** hook, and where CUDA's driver and NVTX look for a library of tools.
 **
 ** The environment that the program and its children get, on top of ours:
 **
@@ -14,6 +14,7 @@
 **   PYTHONPATH            the hooks' directory, then what it was before
 **   CUDA_INJECTION64_PATH the same library, which CUDA's driver loads when a program initialises it; where the user has
 **                         set it, it stays
+**   NVTX_INJECTION64_PATH the same, which the header of NVTX loads at its first call
 **   LD_PRELOAD            libtfprof_preload.so, then what it was before: for a Python with -I, -E or -S
 **   and the variables of the options (options.c)
 **
@@ -139,6 +140,8 @@ static bool set_environment(const struct capture_options *options, const struct 
                 setenv("TFPROF_RUN_DIRECTORY", run_directory, 1) == 0 &&
                 setenv("TFPROF_LIBRARY", parts->library, 1) == 0 && options_export(options) &&
                 set_injection("CUDA_INJECTION64_PATH", "what the GPU does", parts->library,
+                              options_is_on(options, OPTION_QUIET)) &&
+                set_injection("NVTX_INJECTION64_PATH", "what the program marks by NVTX", parts->library,
                               options_is_on(options, OPTION_QUIET));
   if (is_set && (program->isolation || options_is_on(options, OPTION_PRELOAD))) is_set = set_preload(parts);
   if (!is_set) fputs("tfprof-capture: not enough memory\n", stderr);

@@ -8,6 +8,7 @@
 #include "host/process_counters.h"
 #include "host/process_identity.h"
 #include "host/thread_switches.h"
+#include "nvtx/nvtx_source.h"
 #include "python/python_source.h"
 #include "recorder/source.h"
 #include "torch/memory_callbacks.h"
@@ -15,6 +16,8 @@
 #include "torch/op_callbacks.h"
 
 const struct capture_source *const capture_sources[] = {
-    &channels_source, &identity_source, &counters_source, &switches_source, &gpu_counters_source, &governor_source,
-    &cuda_source,     &ops_source,      &memory_source,   &modules_source,  &python_source,       NULL,
+    &channels_source,     &identity_source, &counters_source, &switches_source,
+    &gpu_counters_source, &governor_source, &nvtx_source,     &cuda_source,
+    &ops_source,          &memory_source,   &modules_source,  &python_source,
+    NULL,
 };

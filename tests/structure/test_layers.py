@@ -21,7 +21,7 @@ LAYERS = (("proto/dump", "proto/schema"), ("ext/store",), ("ext/derive", "ext/wr
 # The two sides of the dump share nothing else.
 CAPTURE = {"capture/common", "capture/library", "capture/launcher", "capture/preload", "proto/dump", "proto/schema"}
 # The folders of the recorder; what lies beside them in capture/library stands above all of them.
-RECORDER = ("recorder", "channel", "host", "governor", "cuda", "python", "torch")
+RECORDER = ("recorder", "channel", "host", "governor", "nvtx", "cuda", "python", "torch")
 # Files that are one thing: {name: why}.
 ONE_THING = {}
 

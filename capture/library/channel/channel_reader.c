@@ -1,6 +1,7 @@
 /* channel_reader.c: see channel_reader.h. */
 #include "channel_reader.h"
 
+#include "op_table.h"
 #include "recorder/clock.h"
 #include "recorder/parts.h"
 #include "recorder/recorder.h"
@@ -244,7 +245,7 @@ static bool channels_open(struct recorder *recorder) {
       takers[kind][place] = source;
     }
   }
-  return thread_rows_open(recorder);
+  return thread_rows_open(recorder) && op_table_open(recorder);
 }
 
 static void channels_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {

@@ -4,13 +4,12 @@
 #include "thread_record.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { NOTED_MAXIMUM = 256, START_TIME_FIELD = 22 };
+enum { NOTED_MAXIMUM = 1024, START_TIME_FIELD = 22 };
 
 /* Looked at once per thread, so the room for it need not be in every thread of the program from its beginning. */
 static _Thread_local char own_name[THREAD_NAME_MAXIMUM];
@@ -20,7 +19,9 @@ static struct noted {
   uint64_t started; /* in ticks since boot */
   char name[THREAD_NAME_MAXIMUM];
 } noted[NOTED_MAXIMUM];
-static _Atomic unsigned noted_count;
+static unsigned noted_count;
+
+pthread_mutex_t thread_names_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void thread_name_set(const char *name) { snprintf(own_name, sizeof own_name, "%s", name); }
 
@@ -43,21 +44,38 @@ static uint64_t start_time(uint32_t tid) {
 }
 
 void thread_name_note(uint32_t tid, const char *name) {
-  unsigned count = atomic_load(&noted_count);
-  uint64_t started = count < NOTED_MAXIMUM ? start_time(tid) : 0;
+  uint64_t started = start_time(tid);
   if (!started) return;
-  noted[count].tid = tid;
-  noted[count].started = started;
-  snprintf(noted[count].name, sizeof noted[count].name, "%s", name);
-  atomic_store_explicit(&noted_count, count + 1, memory_order_release);
+  pthread_mutex_lock(&thread_names_lock);
+  unsigned place = 0;
+  while (place < noted_count && (noted[place].tid != tid || noted[place].started != started)) place++;
+  if (place < NOTED_MAXIMUM) {
+    noted[place].tid = tid;
+    noted[place].started = started;
+    snprintf(noted[place].name, sizeof noted[place].name, "%s", name);
+    if (place == noted_count) noted_count++;
+  }
+  pthread_mutex_unlock(&thread_names_lock);
+}
+
+bool thread_name_noted(uint32_t tid, char *name, size_t size) {
+  bool is_noted = false;
+  uint64_t started = 0; /* 0: of one that has ended, whose name is asked for late */
+  pthread_mutex_lock(&thread_names_lock);
+  for (unsigned i = 0; i < noted_count; i++) {
+    if (noted[i].tid != tid) continue;
+    if (!started) started = start_time(tid);
+    if (started && noted[i].started != started) continue;
+    snprintf(name, size, "%s", noted[i].name);
+    is_noted = true;
+  }
+  pthread_mutex_unlock(&thread_names_lock);
+  return is_noted;
 }
 
 void thread_name_copy(uint32_t tid, char *name, size_t size) {
   snprintf(name, size, "%s", own_name);
-  unsigned count = own_name[0] ? 0 : atomic_load_explicit(&noted_count, memory_order_acquire);
-  for (unsigned i = 0; i < count; i++) {
-    if (noted[i].tid == tid && noted[i].started == start_time(tid)) snprintf(name, size, "%s", noted[i].name);
-  }
+  if (!own_name[0]) thread_name_noted(tid, name, size);
 }
 
-void thread_names_reset(void) { atomic_store(&noted_count, 0); }
+void thread_names_reset(void) { noted_count = 0; }

@@ -28,10 +28,14 @@ enum item_kind {
   ITEM_PIN,    /* struct pin_item: what an op that is still running refers to, before ITEM_FORGET */
   ITEM_MEMORY, /* struct memory_item; id is the stack's node */
   ITEM_OUT_OF_MEMORY, /* the same; bytes that there were not */
+  ITEM_RANGE,   /* struct range_item, or started_item; id is the text's (nvtx_texts.h); scope: RANGE_... */
+  ITEM_PAYLOAD, /* struct bytes_item: JSON of a range or mark of this thread that ends later; numbers ascend */
   ITEM_MEMORY_BRIEF, /* struct memory_brief; id is how many bytes were given, 0: taken back */
   ITEM_KINDS
 };
-enum { ITEMS_WITH_TIME = 1 << ITEM_OP | 1 << ITEM_MEMORY | 1 << ITEM_OUT_OF_MEMORY | 1 << ITEM_MEMORY_BRIEF };
+enum {
+  ITEMS_WITH_TIME = 1 << ITEM_OP | 1 << ITEM_MEMORY | 1 << ITEM_OUT_OF_MEMORY | 1 << ITEM_MEMORY_BRIEF | 1 << ITEM_RANGE
+};
 
 struct item {
   uint8_t kind;
@@ -78,6 +82,26 @@ _Static_assert(sizeof(struct memory_brief) == 16, "one unit");
 #define MEMORY_UNKNOWN UINT64_MAX /* in_use and reserved */
 _Static_assert(sizeof(struct memory_item) == 48, "an allocation takes three units");
 _Static_assert(offsetof(struct memory_item, ticks) == offsetof(struct op_item, end_ticks), "one place for the time");
+
+/* What NVTX marked. */
+struct range_item {
+  struct item head;
+  uint64_t start_ticks, end_ticks; /* of a mark the same */
+  uint64_t value;
+  uint32_t payload; /* number of an ITEM_PAYLOAD of the thread that began it; 0: none */
+  uint32_t color, category;
+  uint16_t domain; /* 0: the default one */
+  uint16_t owner;  /* number of the thread that began it */
+};
+_Static_assert(sizeof(struct range_item) == 48, "a range takes three units");
+_Static_assert(offsetof(struct range_item, end_ticks) == offsetof(struct op_item, end_ticks), "one place for the time");
+/* One that may have ended on another thread. */
+struct started_item {
+  struct range_item range;
+  uint32_t life; /* of the owner, when it began it */
+  uint32_t padding[3];
+};
+_Static_assert(sizeof(struct started_item) == 64, "whole units");
 
 struct bytes_item {
   struct item head;
@@ -139,7 +163,7 @@ struct open_op {
   _Atomic uint8_t scope;           /* the writer thread looks at it, too, and at the next: thread_runs_op() */
   _Atomic uint8_t is_engine_range; /* what the autograd engine puts around an op of the backward pass */
   uint8_t is_told : 1;         /* by that op: its sequence number */
-  uint8_t mark : 2;            /* of a range: enum step_mark */
+  uint8_t mark : 3;            /* of a range: enum step_mark */
   _Atomic uint8_t is_done;     /* set when a range ended elsewhere than on top of its thread's others */
   uint8_t has_child;           /* another op has begun inside it: written while a range may be ending elsewhere */
   uint8_t uncaught;            /* exceptions when an op began: those of destructors that run while one is on its way */
@@ -158,7 +182,7 @@ enum {
   ARENA_SIZE = 8 * 1024 * 1024,
   THREAD_MAXIMUM = 512, /* threads that run ops at the same time */
   NAME_MAXIMUM = 4000,  /* bytes kept of an op's name */
-  THREAD_NAME_MAXIMUM = 128, /* with the NUL */
+  THREAD_NAME_MAXIMUM = 128, /* with the NUL; thread_names.h has the same */
 };
 
 enum thread_state { THREAD_RUNNING, THREAD_ENDED, THREAD_FREE };

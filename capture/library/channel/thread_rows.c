@@ -1,6 +1,8 @@
 /* thread_rows.c: see thread_rows.h. */
 #include "thread_rows.h"
 
+#include "thread_names.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,9 +50,12 @@ bool thread_rows_open(struct recorder *recorder) {
 
 void thread_rows_close(void) { row_map_end(&of_tids); }
 
-/* The name that the system has for it now, or the one that is given. */
-static uint32_t name_of(struct recorder *recorder, uint32_t tid, const char *given) {
-  char path[64], name[32];
+/* What was noted, or the name that is Python's, or the one that the system has for it now, or when it began. */
+static uint32_t name_of(struct recorder *recorder, uint32_t tid, const char *of_python, const char *given) {
+  char path[64], name[THREAD_NAME_MAXIMUM];
+  if (thread_name_noted(tid, name, sizeof name)) return dump_writer_string(recorder->writer, name, strlen(name));
+  if (of_python[0])
+    return dump_writer_string(recorder->writer, of_python, strnlen(of_python, THREAD_NAME_MAXIMUM));
   snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
   ssize_t length = descriptor < 0 ? -1 : read(descriptor, name, sizeof name - 1);
@@ -87,9 +92,7 @@ int64_t thread_row_add(struct recorder *recorder, const struct capture_thread *t
     entry->row_plus_one &= ~UNCLAIMED;
     number = (int64_t)entry->row_plus_one - 1;
   } else {
-    uint32_t name = thread->python_name[0] ? dump_writer_string(recorder->writer, thread->python_name,
-                                                                strnlen(thread->python_name, THREAD_NAME_MAXIMUM))
-                                           : name_of(recorder, thread->tid, thread->name);
+    uint32_t name = name_of(recorder, thread->tid, thread->python_name, thread->name);
     number = add_host_thread(thread->tid, name, 0);
   }
   if (number >= 0) thread_row_plus_one[thread->number - 1] = number + 1;
@@ -103,7 +106,7 @@ int64_t thread_row_of_tid(struct recorder *recorder, uint32_t tid) {
     const struct capture_thread *thread = thread_of_number(number);
     if (thread && thread->tid == tid) return thread_row(recorder, thread);
   }
-  return add_host_thread(tid, name_of(recorder, tid, NULL), UNCLAIMED);
+  return add_host_thread(tid, name_of(recorder, tid, "", NULL), UNCLAIMED);
 }
 
 int64_t thread_row_add_stream(const struct stream_lane *lane) {

@@ -31,17 +31,21 @@ static void forget(struct step_marks *marks) {
 
 /* What ended the steps does so no more: the program has gone over to another optimizer, or has begun to mark steps. */
 static bool is_leader_gone(const struct step_marks *marks, enum step_mark kind) {
-  return marks->is_learnt && ((kind == MARK_USER && marks->leader->kind != MARK_USER) ||
+  bool is_better = kind == MARK_USER ? marks->leader && marks->leader->kind != MARK_USER
+                                     : marks->leader && marks->leader->kind == MARK_NVTX && kind != MARK_NVTX;
+  return marks->is_learnt && (is_better ||
                               marks->silence > SILENT_MARKS * (uint64_t)marks->per_step);
 }
 
 static struct mark_series *find_series(struct step_marks *marks, enum step_mark kind, uint32_t thread, uint32_t name) {
-  if (kind != MARK_OPTIMIZER) name = 0;
+  if (kind != MARK_OPTIMIZER && kind != MARK_NVTX) name = 0;
+  unsigned of_nvtx = 0;
   for (unsigned i = 0; i < marks->series_count; i++) {
     struct mark_series *series = &marks->series[i];
+    of_nvtx += series->kind == MARK_NVTX;
     if (series->kind == kind && series->thread == thread && series->name == name) return series;
   }
-  if (marks->series_count == SERIES_MAXIMUM) return NULL;
+  if (marks->series_count == SERIES_MAXIMUM || (kind == MARK_NVTX && of_nvtx == NVTX_SERIES_MAXIMUM)) return NULL;
   struct mark_series *series = &marks->series[marks->series_count];
   *series = (struct mark_series){.kind = kind, .thread = thread, .name = name, .first_ended = marks->series_count++};
   return series;
@@ -51,11 +55,16 @@ static struct mark_series *best_series(struct step_marks *marks) {
   struct mark_series *best[MARK_USER + 1] = {NULL};
   for (unsigned i = 0; i < marks->series_count; i++) {
     struct mark_series *series = &marks->series[i], **place = &best[series->kind];
+    if (series->kind == MARK_NVTX) {
+      if (!*place || series->covered > (*place)->covered) *place = series;
+      continue;
+    }
     /* One that is in the middle of a round has one mark more than the last of the round. */
     if (!*place || series->count + 1 >= (*place)->count) *place = series;
   }
   if (best[MARK_USER]) return best[MARK_USER];
   struct mark_series *profiler = best[MARK_PROFILER], *optimizer = best[MARK_OPTIMIZER];
+  if (!profiler && !optimizer) return best[MARK_NVTX];
   return profiler && (!optimizer || profiler->count * 2 + 1 >= optimizer->count) ? profiler : optimizer;
 }
 
@@ -138,9 +147,10 @@ unsigned step_marks_add(struct step_marks *marks, enum step_mark kind, uint32_t 
   if (!series) return what;
   if (series->count < KEPT_MARKS) series->marks[series->count] = (struct mark){start_ticks, end_ticks};
   series->count++;
+  series->covered += end_ticks - start_ticks;
   if (!marks->is_learnt) marks->leader = best_series(marks);
   bool is_leader = series == marks->leader, was_learnt = marks->is_learnt;
-  marks->silence = is_leader ? 0 : marks->silence + 1;
+  marks->silence = is_leader ? 0 : marks->silence + (kind != MARK_NVTX || marks->leader->kind == MARK_NVTX);
   if (is_leader && (series->count - 1) % marks->per_step == marks->phase) {
     marks->steps = marks->steps_before + rounds(marks);
     what |= STEP_HAS_ENDED;

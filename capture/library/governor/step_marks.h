@@ -1,7 +1,8 @@
 /* step_marks.h: which of the marks that the program sets end its steps.
 **
 ** As in ext/derive/steps/steps.c, for the two have to agree: tfprof.step() wins, then the user's own profiler, then the
-** optimizer that steps most often, and of several the one that ended its first step last.  Optimizers of one class
+** optimizer that steps most often, and of several the one that ended its first step last, then what NVTX marks as
+** steps, and of several what covers most time.  Optimizers of one class
 ** make one series whose periods repeat in a pattern: the step ends where the longest pause follows.  While the pattern
 ** is not known the steps are not known.
 **
@@ -13,12 +14,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum step_mark { MARK_NONE, MARK_OPTIMIZER, MARK_PROFILER, MARK_USER };
+enum step_mark { MARK_NONE, MARK_NVTX, MARK_OPTIMIZER, MARK_PROFILER, MARK_USER }; /* the later, the better */
 
 enum {
   WARMUP_STEPS = 3, /* as in ext/derive/steps/step_marks.c */
   FIRST_STEPS = 5,  /* after them: so many are looked at before the steps are known */
   SERIES_MAXIMUM = 8,
+  NVTX_SERIES_MAXIMUM = 4, /* of them of NVTX */
   PATTERN_MAXIMUM = 8,
   KEPT_MARKS = 33, /* to find the pattern in */
 };
@@ -31,6 +33,7 @@ struct mark_series {
   enum step_mark kind;
   uint32_t thread, name; /* a hash of the name; 0 where it differs from mark to mark */
   uint64_t count;
+  uint64_t covered; /* ticks, of all marks */
   unsigned first_ended; /* which of the series ended its first mark when */
   struct mark marks[KEPT_MARKS]; /* the first ones */
 };

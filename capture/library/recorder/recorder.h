@@ -18,7 +18,7 @@ struct loss {
   const char *severity, *message, *table;
   const struct row_buffer *rows; /* in which so many are missing; NULL: no row is */
 };
-enum { LOSSES_MAXIMUM = 32 };
+enum { LOSSES_MAXIMUM = 64 };
 
 struct recorder {
   const struct capture_source *const *sources;

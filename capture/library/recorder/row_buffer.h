@@ -10,7 +10,7 @@ struct row_column {
   uint16_t dump_id;
   uint8_t order; /* enum dump_order */
   bool is_real;
-  bool is_required; /* never NULL: written with row_put */
+  bool is_required; /* not NULL: written with row_put */
 };
 
 struct row_buffer {
@@ -38,7 +38,11 @@ static inline void row_set(struct row_buffer *buffer, uint32_t row, unsigned col
   buffer->values[column][row] = value;
   buffer->nulls[column][row / 64] &= ~(1ull << row % 64);
 }
-/* For columns that are never NULL. */
+/* One that is required, of a row that has none all the same. */
+static inline void row_set_null(struct row_buffer *buffer, uint32_t row, unsigned column) {
+  buffer->nulls[column][row / 64] |= 1ull << row % 64;
+}
+/* For columns that are required. */
 static inline void row_put(struct row_buffer *buffer, uint32_t row, unsigned column, int64_t value) {
   buffer->values[column][row] = value;
 }

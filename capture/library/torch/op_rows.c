@@ -6,6 +6,7 @@
 #include "op_rows.h"
 
 #include "channel/id_map.h"
+#include "channel/op_table.h"
 #include "channel/thread_rows.h"
 #include "module_calls.h"
 #include "python/stack_nodes.h"
@@ -13,40 +14,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-  OP_NAME,
-  OP_CATEGORY,
-  OP_THREAD,
-  OP_END,
-  OP_DURATION,
-  OP_SEQUENCE,
-  OP_FORWARD_THREAD,
-  OP_SHAPES,
-  OP_TYPES,
-  OP_VALUES,
-  OP_TRACE,
-  OP_MODULE,
-  OP_ERROR,
-  OP_COLUMNS
-};
-static const struct row_column op_columns[OP_COLUMNS] = {
-    {DUMP_ops_name, DUMP_UNORDERED, false, true},
-    {DUMP_ops_category, DUMP_UNORDERED, false, true},
-    {DUMP_ops_thread_id, DUMP_UNORDERED, false, true},
-    {DUMP_ops_end_ns, DUMP_ASCENDING, false, true},
-    {DUMP_ops_dur_ns, DUMP_UNORDERED, false, true},
-    {DUMP_ops_sequence_number, DUMP_ASCENDING, false, false},
-    {DUMP_ops_forward_thread, DUMP_UNORDERED, false, false},
-    {DUMP_ops_input_shapes, DUMP_UNORDERED, false, false},
-    {DUMP_ops_input_types, DUMP_UNORDERED, false, false},
-    {DUMP_ops_input_values, DUMP_UNORDERED, false, false},
-    {DUMP_ops_recorded_code_trace, DUMP_UNORDERED, false, false},
-    {DUMP_ops_recorded_module, DUMP_UNORDERED, false, false},
-    {DUMP_ops_error, DUMP_UNORDERED, false, false},
-};
-
-static const struct table_form form = TABLE_FORM(ops, TABLE_ROWS, "ops", op_columns, DUMP_FRAME_ROWS);
 
 enum { TEXT_SIZE = 256 * 1024 /* more than the JSON of the longest inputs */ };
 
@@ -68,7 +35,6 @@ struct thread_ops {
 };
 
 static struct {
-  struct row_buffer ops;
   struct thread_ops of_thread[THREAD_MAXIMUM]; /* by number, from 1 on */
   uint32_t categories[4], other_names, exception; /* strings */
   uint64_t unresolved;             /* ops without a name or a thread: no row */
@@ -87,7 +53,7 @@ bool op_rows_open(struct recorder *recorder) {
   rows.exception = dump_writer_string(writer, "exception", 9);
   static const char other_names[] = "(one of too many names)";
   rows.other_names = dump_writer_string(writer, other_names, sizeof other_names - 1);
-  return row_tables_add(&recorder->tables, &rows.ops, &form);
+  return true;
 }
 
 static void clear_ops(struct thread_ops *its) {
@@ -189,7 +155,7 @@ static void take_op(struct recorder *recorder, const struct channel_item *of, co
     numbers.inputs = id_value(&its->inputs, item->inputs);
     numbers.node = stack_node(of->thread, item->node);
   }
-  struct row_buffer *ops = &rows.ops;
+  struct row_buffer *ops = &op_table;
   int64_t thread = thread_row(recorder, of->thread);
   uint32_t row = thread < 0 || !numbers.name ? UINT32_MAX : row_add(ops);
   if (row == UINT32_MAX) {
@@ -253,10 +219,10 @@ void op_rows_losses(struct recorder *recorder) {
       still_open += !atomic_load_explicit(&thread->open[i].is_done, memory_order_relaxed);
   }
   const struct loss losses[] = {
-      {no_room, "warning", "ops were lost because the writer thread could not keep up", "ops", &rows.ops},
-      {too_deep, "warning", "ops were lost because too many others were open on their thread", "ops", &rows.ops},
+      {no_room, "warning", "ops were lost because the writer thread could not keep up", "ops", &op_table},
+      {too_deep, "warning", "ops were lost because too many others were open on their thread", "ops", &op_table},
       {threads_refused(), "warning", "ops were lost because too many threads ran ops at the same time", "ops",
-       &rows.ops},
+       &op_table},
       {cut, "info", "ops have no input shapes or only the inner part of their stack, which is too long to be kept",
        "ops", NULL},
       {recorder->texts.refused, "info",

@@ -23,6 +23,11 @@
 ** quarter and a hundredth) are as good as each other; of these the one with most steps wins, then the one that ended
 ** its first step last, as the last optimizer of an iteration does.
 **
+** NVTX.  Where there is neither mark nor optimizer, ranges that NVTX marked and that are called as the field calls its
+** steps (step 3, Iteration_3, train_step, [pl][profile]run_training_batch; the words are in step_word) are the steps
+** (origin nvtx), their spans taken as they are.  Of several words, or threads, the one whose ranges cover most time,
+** which what lies around others does.  The number is that in the name, or else the place among them.
+**
 ** Marks or optimizers.  Marks are what the user says and win, those of tfprof.step() first.  The profiler's do not
 ** where the optimizers saw more than twice as many steps: then they cover a window only.
 **
@@ -34,6 +39,7 @@
 #include "derive/rows.h"
 #include "derive/steps/sampling.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +82,17 @@ static bool add_mark(struct mark_list *list, struct mark mark) {
 
 /* ---- finding marks ---- */
 
-enum mark_kind { UNKNOWN, OTHER, USER_STEP, PROFILER_STEP, OPTIMIZER_STEP, NUMBERED_STEP, KERAS_STEP, KIND_COUNT };
+enum mark_kind {
+  UNKNOWN,
+  OTHER,
+  USER_STEP,
+  PROFILER_STEP,
+  OPTIMIZER_STEP,
+  NUMBERED_STEP,
+  KERAS_STEP,
+  NVTX_STEP,
+  KIND_COUNT
+};
 
 static const char *const step_prefixes[KIND_COUNT] = {[USER_STEP] = "tfprof.step#", [PROFILER_STEP] = "ProfilerStep#"};
 
@@ -94,11 +110,45 @@ static int64_t step_number(const char *name, enum mark_kind kind) {
   return number;
 }
 
+static bool is_step_word(const char *text, size_t length, const char *word) {
+  size_t i = 0;
+  for (; i < length && word[i]; i++) {
+    char letter = (char)tolower((unsigned char)text[i]);
+    if (letter != word[i] && !(word[i] == '_' && (letter == ' ' || letter == '-'))) return false;
+  }
+  return i == length && !word[i];
+}
+
+/* Which of the words for steps a range of NVTX is called by, from 1 on; 0: none. As nvtx_texts.c of the recorder. */
+static unsigned step_word(const char *text) {
+  static const char *const words[] = {"step",        "iteration",       "iter",
+                                      "train_step",  "training_step",   "train_iter",
+                                      "train_batch", "training_batch",  "train_iteration",
+                                      "training_iteration", "run_training_batch"};
+  while (*text == '[') { /* who marks it */
+    text = strchr(text, ']');
+    if (!text) return 0;
+    text++;
+  }
+  size_t length = strlen(text);
+  while (length && (isdigit((unsigned char)text[length - 1]) || strchr(" _#:=-", text[length - 1]))) length--;
+  for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+    if (is_step_word(text, length, words[i])) return i + 1;
+  return 0;
+}
+
 static enum mark_kind kind_of_name(const char *name) {
   if (step_number(name, USER_STEP) >= 0) return USER_STEP;
   if (step_number(name, PROFILER_STEP) >= 0) return PROFILER_STEP;
   if (strcmp(name, "Profiled batch") == 0) return KERAS_STEP;
-  return strncmp(name, "Optimizer.step#", 15) == 0 ? OPTIMIZER_STEP : OTHER;
+  if (strncmp(name, "Optimizer.step#", 15) == 0) return OPTIMIZER_STEP;
+  return step_word(name) ? NVTX_STEP : OTHER;
+}
+
+static bool is_of_nvtx(const struct segment *segment, uint32_t row) {
+  int64_t range_kind;
+  derive_integers(segment->columns[COLUMN_ops_range_kind], row, 1, &range_kind);
+  return range_kind != NO_VALUE;
 }
 
 /* `lists` by kind. */
@@ -124,6 +174,7 @@ static enum tfprof_status find_step_marks(struct profile *profile, struct mark_l
       derive_integers(segment->columns[COLUMN_ops_marked_step], row, 1, &mark.number);
       bool is_numbered = mark.number != NO_VALUE;
       enum mark_kind found = is_numbered && *kind == OTHER ? NUMBERED_STEP : (enum mark_kind)*kind;
+      if (found == NVTX_STEP && !is_of_nvtx(segment, row)) continue;
       if (found == OTHER || (found == KERAS_STEP && !is_numbered)) continue;
       derive_references(segment->columns[COLUMN_ops_thread_id], row, 1, thread_count, &mark.thread);
       derive_integers(segment->columns[COLUMN_ops_start_ns], row, 1, &mark.start);
@@ -461,7 +512,56 @@ static enum mark_kind choose_marks(const struct mark_list *lists, uint32_t serie
   if (lists[USER_STEP].count) return USER_STEP;
   if (lists[PROFILER_STEP].count && (uint64_t)lists[PROFILER_STEP].count * 2 >= series_steps) return PROFILER_STEP;
   if (lists[NUMBERED_STEP].count) return NUMBERED_STEP;
-  return lists[KERAS_STEP].count ? KERAS_STEP : OPTIMIZER_STEP;
+  if (lists[KERAS_STEP].count) return KERAS_STEP;
+  return lists[NVTX_STEP].count && !series_steps ? NVTX_STEP : OPTIMIZER_STEP;
+}
+
+/* Keeps those of one word on one thread, in their order. */
+static void keep_one_word(const struct profile *profile, struct mark_list *list) {
+  const struct pool *pool = store_pool(profile->store);
+  double best = -1;
+  uint32_t thread = 0, kept = 0;
+  unsigned word = 0;
+  if (list->count) qsort(list->items, list->count, sizeof *list->items, by_thread_and_start);
+  for (uint32_t first = 0, end; first < list->count; first = end) {
+    double covered[16] = {0};
+    for (end = first; end < list->count && list->items[end].thread == list->items[first].thread; end++)
+      covered[step_word(pool_text(pool, list->items[end].name))] +=
+          distance(list->items[end].start, list->items[end].end);
+    for (unsigned i = 1; i < 16; i++) {
+      if (covered[i] <= best || covered[i] <= 0) continue;
+      best = covered[i];
+      word = i;
+      thread = list->items[first].thread;
+    }
+  }
+  for (uint32_t i = 0; i < list->count; i++) {
+    const struct mark *mark = &list->items[i];
+    if (mark->thread != thread || step_word(pool_text(pool, mark->name)) != word) continue;
+    if (kept && mark->start < list->items[kept - 1].end) continue; /* one within another of the same name */
+    list->items[kept++] = *mark;
+  }
+  list->count = kept;
+}
+
+/* The number at the end of the name; without one `otherwise`. */
+static int64_t number_at_end(const char *name, int64_t otherwise) {
+  size_t length = strlen(name), first = length;
+  int64_t number = 0;
+  while (first && isdigit((unsigned char)name[first - 1])) first--;
+  for (size_t i = first; i < length; i++) {
+    if (number > INT64_MAX / 10 - 1) return otherwise;
+    number = number * 10 + (name[i] - '0');
+  }
+  return first < length ? number : otherwise;
+}
+
+static void steps_of_nvtx(const struct profile *profile, const struct mark_list *list, struct step *steps) {
+  for (uint32_t i = 0; i < list->count; i++) {
+    const struct mark *mark = &list->items[i];
+    int64_t number = number_at_end(pool_text(store_pool(profile->store), mark->name), i);
+    steps[i] = (struct step){number, mark->start, mark->end, mark->thread, mark->name};
+  }
 }
 
 static enum tfprof_status set_steps(struct profile *profile, const struct step *steps, uint32_t count,
@@ -498,7 +598,7 @@ static enum tfprof_status set_steps(struct profile *profile, const struct step *
 }
 
 static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error *error) {
-  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer", "user", "keras"};
+  static const char *const origins[KIND_COUNT] = {"", "", "user", "profiler", "optimizer", "user", "keras", "nvtx"};
   struct mark_list lists[KIND_COUNT] = {{.count = 0}};
   struct series series;
   struct step *steps = NULL;
@@ -507,7 +607,8 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
   if (!status) status = choose_series(&lists[OPTIMIZER_STEP], &series, error);
   if (!status) {
     for (int kind = USER_STEP; kind < KIND_COUNT; kind++) {
-      if (kind != OPTIMIZER_STEP) keep_one_thread(&lists[kind]);
+      if (kind == NVTX_STEP) keep_one_word(profile, &lists[kind]);
+      else if (kind != OPTIMIZER_STEP) keep_one_thread(&lists[kind]);
     }
     enum mark_kind kind = choose_marks(lists, series.steps);
     if (kind == USER_STEP || kind == PROFILER_STEP) status = drop_empty_last(profile, &lists[kind], error);
@@ -515,6 +616,8 @@ static enum tfprof_status run_steps(struct profile *profile, struct tfprof_error
     steps = scratch_allocate(((size_t)count + 1) * sizeof *steps);
     if (status || !steps) {
       if (!status) status = error_no_memory(error);
+    } else if (kind == NVTX_STEP) {
+      steps_of_nvtx(profile, &lists[kind], steps);
     } else if (kind != OPTIMIZER_STEP) {
       status = steps_of_marks(profile, &lists[kind], kind, steps, error);
     } else if (count) {
@@ -539,6 +642,7 @@ const struct derive_pass derive_steps = {
               {TABLE_ops, COLUMN_ops_end_ns},
               {TABLE_ops, COLUMN_ops_depth},
               {TABLE_ops, COLUMN_ops_marked_step},
+              {TABLE_ops, COLUMN_ops_range_kind},
               {TABLE_counters, COLUMN_counters_name},
               {TABLE_counters, COLUMN_counters_time_ns},
               {TABLE_counters, COLUMN_counters_value}},

@@ -1,0 +1,26 @@
+/* resource_names.h: what the program calls its devices, contexts, streams and events, by their handles.
+**
+** Told by who hears it (NVTX), on the program's threads; asked by who makes their rows, on the writer thread.  The last
+** name counts. Handles of events are as many as names are kept of all together; further ones are counted.
+*/
+#ifndef TFPROF_CAPTURE_RESOURCE_NAMES_H
+#define TFPROF_CAPTURE_RESOURCE_NAMES_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum resource_kind { RESOURCE_DEVICE, RESOURCE_CONTEXT, RESOURCE_STREAM, RESOURCE_EVENT };
+enum { RESOURCE_NAMES = 4096, RESOURCE_NAME_MAXIMUM = 128 /* with the NUL */ };
+
+/* Taken around forks. */
+extern pthread_mutex_t resource_names_lock;
+
+/* In UTF-8; cut to its room. */
+void resource_name_tell(enum resource_kind kind, uint64_t handle, const char *name, size_t length);
+/* false: it has none. */
+bool resource_name_of(enum resource_kind kind, uint64_t handle, char name[RESOURCE_NAME_MAXIMUM]);
+uint64_t resource_names_refused(void);
+
+#endif

@@ -1,0 +1,74 @@
+/* nvtx_source.c: see nvtx_source.h. */
+#include "nvtx_source.h"
+
+#include "channel/resource_names.h"
+#include "channel/thread_names.h"
+#include "nvtx_domains.h"
+#include "nvtx_ranges.h"
+#include "nvtx_rows.h"
+#include "nvtx_schemas.h"
+#include "recorder/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A push and its pop, as tests/bench/bench_capture_callbacks.c measures them. */
+#define RANGE_NS 80
+
+static struct capture_part nvtx_part = {.name = "nvtx"};
+
+static bool nvtx_arm(const struct source_wishes *wishes) {
+  const char *path = getenv("NVTX_INJECTION64_PATH"), *ours = getenv("TFPROF_LIBRARY");
+  (void)wishes;
+  bool is_ours = path && ours && !strcmp(path, ours);
+  char reason[200] = "";
+  if (!is_ours)
+    snprintf(reason, sizeof reason, "NVTX_INJECTION64_PATH is %.120s: what programs mark goes there",
+             path && *path ? path : "not set");
+  part_set(&nvtx_part, is_ours ? PART_OK : PART_OFF, reason);
+  nvtx_ranges_arm();
+  return true;
+}
+
+static bool nvtx_set_detail(enum detail detail) {
+  nvtx_ranges_set_full(detail == DETAIL_FULL);
+  return true;
+}
+
+static void nvtx_cost(uint32_t thread, struct source_cost *cost) {
+  (void)thread;
+  cost->always_ns += (double)nvtx_ranges_written() * RANGE_NS;
+}
+
+static const char *nvtx_reset(bool is_whole) {
+  (void)is_whole;
+  nvtx_ranges_reset();
+  return NULL;
+}
+
+static void nvtx_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
+  if (is_end) nvtx_rows_end(recorder, now);
+}
+
+const struct capture_source nvtx_source = {
+    .name = "nvtx",
+    .parts = (struct capture_part *const[]){&nvtx_part, NULL},
+    .locks = (const struct fork_lock[]){{.lock = &nvtx_schemas_lock},
+                                        {.lock = &nvtx_domains_lock},
+                                        {.lock = &resource_names_lock},
+                                        {.lock = &thread_names_lock},
+                                        {0}},
+    .arm = nvtx_arm,
+    .disarm = nvtx_ranges_disarm,
+    .set_detail = nvtx_set_detail,
+    .cost = nvtx_cost,
+    .reset = nvtx_reset,
+    .open = nvtx_rows_open,
+    .items = NVTX_ITEMS,
+    .item = nvtx_rows_item,
+    .thread_over = nvtx_rows_thread_over,
+    .tick = nvtx_tick,
+    .losses = nvtx_rows_losses,
+    .close = nvtx_rows_close,
+};
