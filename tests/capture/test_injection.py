@@ -93,14 +93,14 @@ for _ in range(10):
 
 
 def test_pytorch():
-    """Ops, their forward ops, modules and memory are the same whether the driver comes first, last or not at all."""
+    """Ops, their forward ops, modules and memory are the same whether the driver comes before PyTorch or after it."""
     seen = []
     asked = """SELECT (SELECT count(*) FROM ops WHERE category = 'op') AS ops,
         (SELECT count(*) FROM ops WHERE forward_op_id IS NOT NULL) AS links,
         (SELECT count(*) FROM ops WHERE module IS NOT NULL) AS modules,
         (SELECT count(*) FROM steps) AS steps, (SELECT framework FROM profiles) AS framework,
         (SELECT count(*) FROM diagnostics WHERE message LIKE 'ops: ok%') AS parts"""
-    for when in ("never", "before", "after"):
+    for when in ("before", "after"):
         with capturing.Directory() as directory:
             run = os.path.join(directory, "run")
             capturing.launch(run, [capturing.PYTHON, "-c", PROGRAM, when], options=["--ops=all"])
@@ -109,7 +109,7 @@ def test_pytorch():
             (memory,) = capturing.query(run, "SELECT count(*) AS n FROM memory_events")
             assert int(memory["n"]) > 100, (when, memory)
             seen.append(row)
-    assert seen[0] == seen[1] == seen[2], seen
+    assert seen[0] == seen[1], seen
 
 
 capturing.main(globals())

@@ -206,7 +206,7 @@ static void put_plain(struct json *json, const uint8_t *bytes, struct plain plai
 static unsigned letter_bytes(uint64_t type) {
   return type == NVTX_TYPE_UTF16 ? 2 : type == NVTX_TYPE_UTF32 ? 4 : 1;
 }
-static bool is_text(uint64_t type) { return type >= NVTX_TYPE_TEXT && type <= NVTX_TYPE_UTF32; }
+static bool is_letters(uint64_t type) { return type >= NVTX_TYPE_TEXT && type <= NVTX_TYPE_UTF32; }
 
 static size_t put_point(char *to, uint32_t point) {
   if (point < 0x80) return to[0] = (char)point, 1;
@@ -294,7 +294,8 @@ static uint64_t element_size(unsigned domain, uint64_t type, uint64_t *alignment
   for (uint32_t i = 0; i < layout->count; i++) {
     uint64_t its;
     struct plain inner = plain_type(layout->entries[i].type);
-    its = inner.size ? inner.size : is_text(layout->entries[i].type) && layout->entries[i].detail ? 1 : sizeof(void *);
+    bool is_inline = is_letters(layout->entries[i].type) && layout->entries[i].detail;
+    its = inner.size ? inner.size : is_inline ? 1 : sizeof(void *);
     if (its > *alignment) *alignment = its;
   }
   if (layout->alignment && *alignment > layout->alignment) *alignment = layout->alignment;
@@ -371,7 +372,7 @@ static uint64_t put_text_entry(struct json *json, const struct nvtx_layout_entry
 static uint64_t put_entry(struct json *json, const struct nvtx_layout_entry *entry, const struct entry_reading *at) {
   uint64_t alignment, left = at->place.size - at->offset;
   const uint8_t *bytes = at->place.bytes + at->offset;
-  if (is_text(entry->type)) return put_text_entry(json, entry, at);
+  if (is_letters(entry->type)) return put_text_entry(json, entry, at);
   if (entry->flags & (NVTX_ENTRY_POINTER | NVTX_ENTRY_FROM_BASE | NVTX_ENTRY_FROM_HERE)) {
     if (left < sizeof(void *)) return put_unknown(json), left;
     put_plain(json, bytes, (struct plain){8, FORM_ADDRESS}); /* where to is not followed */
@@ -407,7 +408,7 @@ static uint64_t put_entry(struct json *json, const struct nvtx_layout_entry *ent
 static uint64_t entry_alignment(const struct json *json, const struct nvtx_layout *layout,
                                 const struct nvtx_layout_entry *entry) {
   uint64_t alignment = 1;
-  if (is_text(entry->type)) {
+  if (is_letters(entry->type)) {
     bool is_pointer = entry->flags & NVTX_ENTRY_POINTER || (!entry->detail && !(entry->flags & NVTX_ENTRY_ARRAY));
     alignment = is_pointer ? sizeof(void *) : letter_bytes(entry->type);
   } else if (entry->flags & NVTX_ENTRY_POINTER) {
@@ -459,7 +460,7 @@ static void put_payload(struct json *json, const struct nvtx_payload_data *data)
   struct plain plain = plain_type(data->schema);
   const struct nvtx_layout *layout =
       data->schema >= NVTX_ID_STATIC ? nvtx_layout_find(json->domain, data->schema) : NULL;
-  if (is_text(data->schema)) {
+  if (is_letters(data->schema)) {
     uint64_t units = data->size == SIZE_MAX ? NVTX_JSON_MAXIMUM : data->size / letter_bytes(data->schema);
     put_letters(json, place.bytes, data->schema, units, false);
   } else if (data->size == SIZE_MAX) {
