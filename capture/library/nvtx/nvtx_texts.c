@@ -66,7 +66,7 @@ static bool is_same(const struct nvtx_text *text, uint32_t hash, const char *byt
 }
 
 /* A copy; 0: there is no room. */
-static uint32_t copy_text(uint32_t hash, const char *bytes, size_t length) {
+static uint32_t add_nvtx_text(uint32_t hash, const char *bytes, size_t length) {
   uint32_t size = (uint32_t)(sizeof(struct nvtx_text) + length + 7) & ~7u;
   uint32_t place = atomic_load_explicit(&used, memory_order_relaxed);
   do
@@ -93,7 +93,7 @@ uint32_t nvtx_text_number_of_bytes(const char *bytes, size_t length) {
     _Atomic uint32_t *slot = &slots[((uint32_t)whole + i) % SLOTS];
     uint32_t number = atomic_load_explicit(slot, memory_order_acquire);
     if (!number) {
-      if (!added) added = copy_text(hash, bytes, length);
+      if (!added) added = add_nvtx_text(hash, bytes, length);
       if (!added) break;
       if (atomic_compare_exchange_strong_explicit(slot, &number, added, memory_order_acq_rel, memory_order_acquire))
         return added;
