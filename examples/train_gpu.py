@@ -49,14 +49,17 @@ def graphed(step, example):
     return replay
 
 
-def main():
+def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mode", choices=["eager", "small", "graph", "compile"], default="eager")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--float32", action="store_true")
     parser.add_argument("--pageable", action="store_true")
-    options = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return parser.parse_args(arguments)
+
+
+def prepare(options, device):
+    """A function that trains one step and returns its loss, which lies on the device."""
     width, layers, length, batch_size = settings(options.mode, device)
 
     torch.manual_seed(0)
@@ -81,10 +84,17 @@ def main():
 
     if has_graph:
         step = graphed(step, next_batch().to(device))
+    return lambda: step(next_batch().to(device, non_blocking=True)).clone()
+
+
+def main():
+    options = parse()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    train_step = prepare(options, device)
     times, losses = [], []
     for number in range(options.steps):
         begin = time.perf_counter()
-        losses.append(step(next_batch().to(device, non_blocking=True)).clone())
+        losses.append(train_step())
         if number % 20 == 19:
             print(f"step {number + 1:3d}  loss {losses[-1].item():.3f}")  # .item() waits for the device
         times.append(time.perf_counter() - begin)

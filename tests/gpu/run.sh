@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# run.sh: proves on a machine with a GPU that what is recorded of it is right, and measures what recording costs.
+#
+#   tests/gpu/run.sh [--build DIR] [--out DIR] [--steps N] [--rounds N] [--python PYTHON]
+#
+# Needs PyTorch with CUDA and nothing else: DIR is a build for machines that have but libc (cmake --preset
+# relocatable), build/ otherwise; nvcc, or a program DIR/overlap_copies, is used where it is there, and so is nsys. For
+# each workload (a transformer, a small one that is bound by launches, the same as a CUDA graph, torch.compile) it
+#
+#   * records the same steps by tfprof-capture and by torch.profiler, and compares (compare.py): kernels by name and
+#     number exactly, copies and bytes, the op of each kernel, the time of kernels within 1 %; where there is nsys, its
+#     numbers of kernels, too;
+#   * times steps without a profiler, recorded with default settings, and under torch.profiler, one after the other again
+#     and again.
+#
+# Prints a table, which README.md's Figures take over, and writes it to OUT/table.md; ends with status 1 where something
+# was not the same, 77 without a GPU. How it works without one is tested by tests/gpu/test_compare.py.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$root/build out= steps=200 rounds=5 python=${TFPROF_PYTHON:-python3}
+while [ $# -gt 0 ]; do
+  case $1 in
+    --build) build=$(cd "$2" && pwd) ;;
+    --out) out=$2 ;;
+    --steps) steps=$2 ;;
+    --rounds) rounds=$2 ;;
+    --python) python=$2 ;;
+    *) sed -n '2,/^set/{/^#/p}' "$0" >&2; exit 2 ;;
+  esac
+  [ $# -ge 2 ] || { echo "run.sh: $1 needs a value" >&2; exit 2; }
+  shift 2
+done
+[ -n "$out" ] || out=$(mktemp -d)
+mkdir -p "$out"
+export TFPROF_BUILD=$build
+status=0
+first=20 last=39 # the steps that are compared
+
+"$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null ||
+  { echo "run.sh: PyTorch sees no GPU here"; exit 77; }
+"$build/tfprof-capture" --check -- "$python" | tee "$out/check.txt" || true
+
+workload() { "$python" "$root/tests/gpu/workload.py" "$@"; }
+captured() { # options of tfprof-capture up to --, then words of workload.py
+  local options=()
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift
+  "$build/tfprof-capture" -q --force "${options[@]}" -- "$python" "$root/tests/gpu/workload.py" "$@"
+}
+median() {
+  sort -n | awk '{v[NR] = $1} END {printf "%.3f", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
+}
+percent() { awk -v new="$1" -v old="$2" 'BEGIN {printf "%+.1f %%", 100 * (new / old - 1)}'; }
+
+{
+  echo "| workload | same as torch.profiler | kernels | linked | copies | bytes | kernel time | step, ms | tfprof |" \
+    "torch.profiler |"
+  echo "|---|---|---|---|---|---|---|---|---|---|"
+} >"$out/table.md"
+for mode in ${TFPROF_GPU_MODES:-eager small graph compile}; do
+  echo "== $mode"
+  captured -o "$out/$mode" --ops=all -- "$mode" $((last + 1)) record
+  workload "$mode" $((last + 1)) profile $first "$out/$mode.json"
+  same=yes
+  "$python" "$root/tests/gpu/compare.py" "$out/$mode" "$out/$mode.json" $first $last | tee "$out/$mode.txt" || true
+  [ "$(wc -l <"$out/$mode.txt")" = 1 ] || { same=no; status=1; }
+  if command -v nsys >/dev/null && nsys profile -t cuda,nvtx --force-overwrite true -o "$out/$mode" \
+      "$python" "$root/tests/gpu/workload.py" "$mode" $((last + 1)) time >/dev/null &&
+      nsys export --type sqlite --force-overwrite true -o "$out/$mode.sqlite" "$out/$mode.nsys-rep" >/dev/null; then
+    "$python" "$root/tests/gpu/compare_nsys.py" "$out/$mode" "$out/$mode.sqlite" || status=1
+  fi
+  : >"$out/off" && : >"$out/on" && : >"$out/profiler"
+  for _ in $(seq "$rounds"); do
+    workload "$mode" "$steps" time | tail -n 1 >>"$out/off"
+    captured -o "$out/timed" -- "$mode" "$steps" time | tail -n 1 >>"$out/on"
+    workload "$mode" "$steps" time profile | tail -n 1 >>"$out/profiler"
+  done
+  off=$(median <"$out/off")
+  echo "| $mode | $same | $(tail -n 1 "$out/$mode.txt") | $off | $(percent "$(median <"$out/on")" "$off") |" \
+    "$(percent "$(median <"$out/profiler")" "$off") |" >>"$out/table.md"
+done
+
+program=$build/overlap_copies
+if command -v nvcc >/dev/null; then
+  program=$out/overlap_copies
+  nvcc -O2 -o "$program" "$root/examples/overlap_copies.cu" || program=
+fi
+if [ -x "$program" ]; then
+  echo "== overlap_copies"
+  "$build/tfprof-capture" -q --force -o "$out/overlap_copies.run" -- "$program" 50
+  # 4 ways of 50 batches: 3 copies and fills each; scale and add_up once, scale 20 times more, last of all in graphs.
+  wanted="200,200,200,4400"
+  found=$("$build/tfprof" --format csv "$out/overlap_copies.run" "SELECT
+    (SELECT count(*) FROM transfers WHERE direction = 'HtoD'), (SELECT count(*) FROM transfers WHERE kind = 'memset'),
+    (SELECT count(*) FROM transfers WHERE direction = 'DtoH'), (SELECT count(*) FROM kernels)" | tail -n 1)
+  [ "$found" = "$wanted" ] || { echo "overlap_copies: $found instead of $wanted"; status=1; }
+fi
+echo
+cat "$out/table.md"
+exit $status

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""tests/gpu/run.sh without a GPU: a trace is like its saved copy, and each thing that is spoilt in it is told; nsys'
+export counts alike; run.sh itself makes its table of traces that stand for recordings.
+"""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "capture"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import capturing  # noqa: E402
+import compare  # noqa: E402
+import compare_nsys  # noqa: E402
+from asking import query  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def span(category, name, start, dur, tid=1, pid=1, **args):
+    return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": dur, "args": args}
+
+
+def events(steps=4):
+    """Each step: two ops with a kernel each, a copy and a fill."""
+    made = []
+    for step in range(steps):
+        begin, number = 1000 * step, 10 * step + 1  # no correlation is 0
+        made.append(span("user_annotation", f"ProfilerStep#{step}", begin, 1000))
+        for place, (op, kernel) in enumerate((("aten::mm", "gemm"), ("aten::add", "add<float>"))):
+            made += [span("cpu_op", op, begin + 100 * place, 90, **{"External id": number + place}),
+                     span("cuda_runtime", "cudaLaunchKernel", begin + 100 * place + 10, 20, correlation=number + place,
+                          **{"External id": number + place}),
+                     span("kernel", kernel, begin + 300 + 100 * place, 50, 7, 0, device=0, stream=7,
+                          correlation=number + place, **{"External id": number + place})]
+        for place, (category, name, call) in enumerate((
+                ("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "cudaMemcpyAsync"),
+                ("gpu_memset", "Memset (Device)", "cudaMemsetAsync"))):
+            made += [span("cuda_runtime", call, begin + 200 + 10 * place, 5, correlation=number + 5 + place),
+                     span(category, name, begin + 600 + 100 * place, 10, 7, 0, device=0, stream=7, bytes=4096,
+                          correlation=number + 5 + place)]
+    return made
+
+
+def written(directory, name, made):
+    path = os.path.join(directory, name)
+    with open(path, "w") as file:
+        json.dump({"schemaVersion": 1, "baseTimeNanoseconds": 1700000000000000000, "traceEvents": made}, file)
+    return path
+
+
+def found(directory, spoil, *steps):
+    here, there = events(), events()
+    spoil(here)
+    return compare.differences(*(compare.Work(written(directory, name, made), *steps)
+                                 for name, made in (("here.json", here), ("there.json", there))))
+
+
+def change(category, **to):
+    def spoil(made):
+        event = [event for event in made if event["cat"] == category][-1]
+        for name, value in to.items():
+            (event["args"] if name == "bytes" else event)[name] = value
+    return spoil
+
+
+def test_like():
+    with capturing.Directory() as directory:
+        assert found(directory, lambda made: None) == []
+        trace, saved = written(directory, "trace.json", events()), os.path.join(directory, "saved")
+        query(trace, f"SELECT tfprof_save('{saved}')")
+        here, there = compare.Work(saved), compare.Work(trace)
+        assert compare.differences(here, there) == [], compare.differences(here, there)
+        assert compare.row(here, there) == "8 | 100.0 % | 8 | 32768 | +0.00 %", compare.row(here, there)
+        assert sum(compare.Work(trace, 1, 2).kernels.values()) == 4
+
+
+def test_unlike():
+    """What is spoilt lies in the last step: outside the range that is compared it does not count."""
+    cases = [(lambda made: made.remove([event for event in made if event["cat"] == "kernel"][-1]),
+              "'add<float>': 3 against 4"),
+             (change("kernel", name="other"), "kernel 'other': 1 against 0"),
+             (change("kernel", dur=60), "the kernels take 410000 ns against 400000: +2.5 %"),
+             (change("gpu_memcpy", bytes=8192), "copy or fill ('memcpy', 'HtoD', 8192): 1 against 0"),
+             (change("cpu_op", name="aten::sub"), "op of kernel ('add<float>', 'aten::sub'): 1 against 0"),
+             (lambda made: made.clear(), "kernel 'add<float>': 0 against 4")]
+    with capturing.Directory() as directory:
+        for spoil, wanted in cases:
+            told = found(directory, spoil)
+            assert any(wanted in line for line in told), (wanted, told)
+        for spoil, _ in cases[:-1]:
+            assert found(directory, spoil, 0, 2) == []
+        assert compare.differences(compare.Work(written(directory, "none.json", [])),
+                                   compare.Work(written(directory, "none.json", []))) == ["neither has kernels"]
+
+
+def test_nsys():
+    with capturing.Directory() as directory:
+        trace, path = written(directory, "trace.json", events()), os.path.join(directory, "nsys.sqlite")
+        connection = sqlite3.connect(path)
+        connection.execute("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT)")
+        connection.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, demangledName INTEGER)")
+        connection.executemany("INSERT INTO StringIds VALUES (?, ?)", [(1, "gemm"), (2, "add<float>")])
+        connection.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?)",
+                               [(i, 1 + i % 2) for i in range(8)])
+        connection.commit()
+        kernels = compare.Work(trace).kernels
+        assert compare.unlike("kernel", kernels, compare_nsys.kernels_of(path)) == []
+        connection.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = 0")
+        connection.commit()
+        assert compare.unlike("kernel", kernels, compare_nsys.kernels_of(path)) == ["kernel 'gemm': 4 against 3"]
+
+
+PYTHON = """#!/bin/sh
+case $1 in
+  -c) exit 0 ;; # whether PyTorch sees a GPU
+  *workload.py) shift ;;
+  *) exec "$REAL_PYTHON" "$@" ;;
+esac
+case $3 in
+  record) cp "$WORK/here.json" "$TFPROF_RUN_DIRECTORY/rank0.pt.trace.json" ;;
+  profile) cp "$WORK/there.json" "$5" ;;
+  time) [ "${4:-}" = profile ] && echo 13 || echo ${TFPROF_RUN_DIRECTORY:+10.2} ${TFPROF_RUN_DIRECTORY:-10} ;;
+esac
+"""
+
+
+def test_run():
+    """All of run.sh, where traces stand for what a GPU would do: the table, and its status."""
+    for spoil, status, same in ((lambda made: None, 0, "yes"), (change("kernel", name="other"), 1, "no")):
+        with capturing.Directory() as directory:
+            here, there, python = events(40), events(40), os.path.join(directory, "python")
+            spoil(here)
+            written(directory, "here.json", here)
+            written(directory, "there.json", there)
+            with open(python, "w") as file:
+                file.write(PYTHON)
+            os.chmod(python, 0o700)
+            out = os.path.join(directory, "out")
+            result = subprocess.run(
+                [os.path.join(HERE, "run.sh"), "--build", capturing.BUILD, "--out", out, "--python", python, "--rounds",
+                 "3"], capture_output=True, text=True, env=dict(
+                    os.environ, TFPROF_GPU_MODES="small graph", WORK=directory, REAL_PYTHON=sys.executable,
+                    PATH="/usr/bin:/bin"))
+            assert result.returncode == status, (result.stdout, result.stderr)
+            with open(os.path.join(out, "table.md")) as file:
+                table = file.read().splitlines()
+            assert len(table) == 4 and table[0].count("|") == table[1].count("|") == table[2].count("|"), table
+            assert table[2] == (f"| small | {same} | 40 | 100.0 % | 40 | 163840 | +0.00 % | 10.000 | +2.0 % | +30.0 % |"
+                                ), table
+
+
+capturing.main(globals())
