@@ -10,8 +10,8 @@
 #   * records the same steps by tfprof-capture and by torch.profiler, and compares (compare.py): kernels by name and
 #     number exactly, copies and bytes, the op of each kernel, the time of kernels within 1 %; where there is nsys, its
 #     numbers of kernels, too;
-#   * times steps without a profiler, recorded with default settings, and under torch.profiler, one after the other again
-#     and again.
+#   * times steps without a profiler, recorded with default settings, and under torch.profiler, one after the other
+#     again and again.
 #
 # Prints a table, which README.md's Figures take over, and writes it to OUT/table.md; ends with status 1 where something
 # was not the same, 77 without a GPU. How it works without one is tested by tests/gpu/test_compare.py.
