@@ -258,9 +258,9 @@ bool session_pause(bool is_paused) {
     disarm_sources();
     return true;
   }
-  bool are_armed = arm_sources(false) & arm_sources(true); /* before ops are recorded again */
+  bool are_standing = arm_sources(false), are_armed = arm_sources(true); /* before ops are recorded again */
   sampling_pause(false);
-  return are_armed;
+  return are_standing && are_armed;
 }
 
 void session_flush(void) {

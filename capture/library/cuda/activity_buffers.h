@@ -25,8 +25,8 @@ struct activity_buffer {
 /* So many at most; `api` is kept. */
 void activity_buffers_begin(const struct cupti_api *api, unsigned count);
 /* CUPTI's callbacks. */
-void activity_buffers_request(uint8_t **buffer, size_t *bytes, size_t *records);
-void activity_buffers_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t used);
+void activity_buffers_request(uint8_t **bytes, size_t *size, size_t *records);
+void activity_buffers_complete(void *context, uint32_t stream, uint8_t *bytes, size_t size, size_t used);
 /* Taken around a fork, and by the callbacks: nothing of CUPTI's may be called with it. */
 extern pthread_mutex_t activity_buffers_lock;
 /* In a forked child: what there is belongs to the parent. */

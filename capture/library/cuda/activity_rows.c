@@ -39,7 +39,7 @@ static bool leaves_out(const struct cupti_api *api, const struct cupti_call *rec
   if (record->function >= FUNCTIONS_MAXIMUM || record->result) return false;
   uint8_t *known = &is_left_out[domain - 1][record->function];
   if (!*known) {
-    bool is_named = !api->GetCallbackName(domain, record->function, &name) && name;
+    bool is_named = !api->GetCallbackName((int)domain, record->function, &name) && name;
     *known = is_named && !function_is_recorded(name) ? 1 : 2;
   }
   return *known == 1;

@@ -137,7 +137,7 @@ static uint32_t name_function(struct activity_lanes *lanes, const struct cupti_a
   const char *name = NULL;
   char text[32];
   size_t length;
-  if (!api->GetCallbackName(domain, number, &name) && name) {
+  if (!api->GetCallbackName((int)domain, number, &name) && name) {
     length = function_name_length(name, domain);
   } else {
     length = (size_t)snprintf(text, sizeof text, "function %u", number);

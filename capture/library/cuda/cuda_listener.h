@@ -41,7 +41,7 @@ const struct cupti_api *cuda_listener_api(void);
 bool cuda_listener_take_part(struct capture_part *now);
 
 /* Whether work is recorded now; what was launched before is. On any thread. */
-void cuda_listener_record(bool is_on);
+void cuda_listener_record(bool to_on);
 /* What is complete is fetched; `is_all`: what is not, too, and nothing more is recorded. Returns when that is done, or
 ** at that moment of CLOCK_MONOTONIC. */
 void cuda_listener_fetch(bool is_all, const struct timespec *until);

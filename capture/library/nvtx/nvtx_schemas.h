@@ -40,7 +40,7 @@ extern _Atomic uint64_t nvtx_schemas_refused;
 
 /* The id, which is given where the program gives none; 0: refused. */
 uint64_t nvtx_schema_register(unsigned domain, const struct nvtx_schema *schema);
-uint64_t nvtx_enum_register(unsigned domain, const struct nvtx_enum *values);
+uint64_t nvtx_enum_register(unsigned domain, const struct nvtx_enum *given);
 /* NULL: there is none of that id in the domain. */
 const struct nvtx_layout *nvtx_layout_find(unsigned domain, uint64_t id);
 
