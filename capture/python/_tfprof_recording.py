@@ -68,7 +68,7 @@ class Recording:
             except Exception as problem:
                 reason = "%s: %s" % (type(problem).__name__, problem)
                 self.library.tfprof_capture_no_calls(reason.encode("utf-8", "replace"))
-        for watch in (self.watch_threads, self.watch_ranks, self.note_phases):
+        for watch in (self.watch_threads, self.watch_ranks, self.note_phases, self.make_way):
             try:
                 watch()
             except Exception as problem:
@@ -141,6 +141,34 @@ class Recording:
                 pass  # no member of the group
 
         groups._update_default_pg = keep_and_tell
+
+    def make_way(self):
+        """CUPTI serves one: where the program's own torch.profiler wants to see what GPUs do, it does, and the recorder
+        does not meanwhile. autograd.profiler calls _prepare_profiler where there is a warm-up, always _enable_profiler,
+        and _disable_profiler at the end."""
+        import functools
+
+        profiler = sys.modules.get("torch.autograd.profiler")
+        step_aside = self.library.tfprof_capture_step_aside
+
+        def stepping(function, is_aside):
+            @functools.wraps(function)
+            def call(*arguments, **keywords):
+                activities = arguments[1] if is_aside and len(arguments) > 1 else ()
+                if any(getattr(activity, "name", None) == "CUDA" for activity in activities):
+                    step_aside(1)
+                try:
+                    return function(*arguments, **keywords)
+                finally:
+                    if not is_aside:
+                        step_aside(0)
+
+            return call
+
+        for name, is_aside in (("_prepare_profiler", True), ("_enable_profiler", True), ("_disable_profiler", False)):
+            function = getattr(profiler, name, None)
+            if function is not None:
+                setattr(profiler, name, stepping(function, is_aside))
 
     def note_phases(self):
         sys.modules["_tfprof_hooks"].load_beside("_tfprof_phases").Noting(self.holding_gil, self.torch).begin()

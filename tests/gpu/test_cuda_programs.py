@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Programs of PyTorch that use CUDA, as far as the doubles go: kernels belong to the ops that launched them, and the
+program's own torch.profiler listens to CUDA when it wants to, while the recorder steps aside.
+
+PyTorch itself runs on the CPU; what it would have launched is played within its ops (doubles/).
+"""
+
+import os
+
+import playing
+from playing import capturing
+from capturing import Directory
+
+# A device as PyTorch's ops would use it: each op of the kind that launches puts a call and a kernel.
+DEVICE = """
+import ctypes, os, sys, threading, torch
+
+class Double(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32),
+                ("is_on", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint32, ctypes.c_uint32)),
+                ("put", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_size_t)),
+                ("next_correlation", ctypes.CFUNCTYPE(ctypes.c_uint32)), ("now", ctypes.CFUNCTYPE(ctypes.c_uint64))]
+
+class Call(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint32) for name in ("kind", "function")] + [
+        (name, ctypes.c_uint64) for name in ("start", "end")] + [
+        (name, ctypes.c_uint32) for name in ("process", "thread", "correlation", "result")]
+
+driver = ctypes.CDLL("libcuda.so.1")
+assert driver.cuInit(0) == 0
+cupti_library = ctypes.CDLL("libcupti.so.13")
+cupti = Double.in_dll(cupti_library, "double_cupti")
+taken = [0, 0]
+
+def launch(count=1):
+    for _ in range(count):
+        now = cupti.now()
+        call = Call(5, 211, now, now + 1000, os.getpid(), threading.get_native_id(), cupti.next_correlation(), 0)
+        if cupti.is_on(5, 211) and cupti.put(ctypes.byref(call), ctypes.sizeof(call)):
+            taken[0] += 1
+        kernel = (ctypes.c_uint8 * 216)()
+        name = ctypes.c_char_p(b"a_kernel")
+        keep.append(name)
+        words = {0: 10, 44: 1, 48: 7, 52: 64, 56: 1, 60: 1, 64: 256, 68: 1, 72: 1, 92: call.correlation}
+        for offset, value in words.items():
+            ctypes.c_uint32.from_buffer(kernel, offset).value = value
+        ctypes.c_uint64.from_buffer(kernel, 16).value = now + 3000
+        ctypes.c_uint64.from_buffer(kernel, 24).value = now + 4000
+        ctypes.c_void_p.from_buffer(kernel, 104).value = ctypes.cast(name, ctypes.c_void_p).value
+        if cupti.is_on(10, 0) and cupti.put(ctypes.byref(kernel), 216):
+            taken[1] += 1
+
+keep = []
+class Launching(torch.autograd.Function):
+    @staticmethod
+    def forward(context, value):
+        launch(2)
+        return value * 2
+    @staticmethod
+    def backward(context, gradient):
+        launch(3)
+        return gradient * 2
+"""
+
+LINKS = DEVICE + """
+weight = torch.ones(8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], 0.01)
+for step in range(10):
+    optimizer.zero_grad()
+    with torch.profiler.record_function("forward part"):
+        loss = Launching.apply(weight).sum()
+    loss.backward()
+    optimizer.step()
+print("kernels=%d runtime=%d" % (taken[1], taken[0]))
+"""
+
+ASIDE = DEVICE + """
+from torch.profiler import ProfilerActivity
+subscribe = cupti_library.cuptiSubscribe
+subscribe.argtypes = [ctypes.c_void_p] * 3
+handle = ctypes.c_void_p()
+launch(10)
+before = list(taken)
+assert before == [10, 10], before
+assert subscribe(ctypes.byref(handle), None, None) == 39  # the recorder has it
+import torch.autograd.profiler as profiler
+seen = {}
+# In the place of Kineto, which has no CUDA here: it listens when it is enabled, and stays CUPTI's subscriber.
+def enable(config, activities):
+    seen["subscribed"] = subscribe(ctypes.byref(handle), None, None)
+def disable():
+    launch(5)
+for name, function in (("_enable_profiler", enable), ("_disable_profiler", disable)):
+    cells = getattr(profiler, name).__closure__
+    (cell,) = [cell for cell in cells if getattr(cell.cell_contents, "__name__", "") == name]
+    cell.cell_contents = function
+profiler._enable_profiler(None, {ProfilerActivity.CPU})
+profiler._disable_profiler()
+assert seen.pop("subscribed") == 39 and taken == [15, 15], (seen, taken)  # it does not step aside for the CPU
+profiler._enable_profiler(None, {ProfilerActivity.CPU, ProfilerActivity.CUDA})
+assert seen == {"subscribed": 0}, seen
+launch(7)
+profiler._disable_profiler()
+assert taken == [15, 15], taken
+launch(20)
+print("kernels=%d runtime=%d" % (taken[1], taken[0]))
+"""
+
+
+def play(directory, program, **settings):
+    run = os.path.join(directory, "run")
+    output, error = capturing.launch(run, [capturing.PYTHON, "-c", program], ["--ops=all"], 0,
+                                     playing.environment("13.0", **settings))
+    (path,) = capturing.dumps(run)
+    return run, playing.numbers(output), capturing.summary(path), error
+
+
+def test_links():
+    """Kernels know the op, range, step, line and forward op that launched them."""
+    with Directory() as directory:
+        run, taken, dump, _ = play(directory, LINKS)
+        assert taken["kernels"] == 50 and dump["rows"]["kernels"] == 50, (taken, dump)
+        rows = playing.query(run, """
+            SELECT ops.name, count(*) AS count, count(DISTINCT kernels.step_id) AS steps,
+                   sum(EXISTS (SELECT 1 FROM ranges WHERE ranges.name = 'forward part'
+                               AND ranges.start_ns <= api_calls.start_ns
+                               AND ranges.end_ns >= api_calls.end_ns)) AS within
+            FROM kernels JOIN ops ON ops.id = kernels.op_id JOIN api_calls ON api_calls.id = kernels.api_call_id
+            GROUP BY 1 ORDER BY 2""")
+        assert rows == [{"name": "Launching", "count": 20, "steps": 10, "within": 20},
+                        {"name": "LaunchingBackward", "count": 30, "steps": 10, "within": 0}], rows
+        (row,) = playing.query(run, """
+            SELECT sum(line_frame_id IS NOT NULL) AS lines, count(*) AS kernels FROM kernels
+            JOIN ops ON ops.id = kernels.op_id LEFT JOIN code_traces ON code_traces.id = ops.origin_code_trace_id""")
+        assert row["lines"] == 50, row
+
+
+def test_step_aside():
+    """For torch.profiler with CUDA, and not for one without; CUPTI's subscriber it stays, and we record on."""
+    with Directory() as directory:
+        run, taken, dump, error = play(directory, ASIDE)
+        assert taken["kernels"] == dump["rows"]["kernels"] == 35, (taken, dump, error)
+        states = [row["message"] for row in playing.messages(run) if row["reason"].startswith("capture_")]
+        assert sum("torch.profiler listens to CUDA instead" in text for text in states) <= 1, states
+        assert sum(text.startswith("cuda: ok") for text in states) >= 1, states
+        assert not error.count("is not recorded"), error
+
+
+if __name__ == "__main__":
+    capturing.need_torch()
+    playing.main(globals())
