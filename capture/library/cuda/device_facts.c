@@ -1,6 +1,8 @@
 /* device_facts.c: see device_facts.h. */
 #include "device_facts.h"
 
+#include "host/process_counters.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,16 +16,8 @@ static const struct row_column link_columns[LINK_COLUMNS] = {
     {DUMP_links_kind, DUMP_UNORDERED, false, false},
     {DUMP_links_bytes_per_second, DUMP_UNORDERED, false, false},
 };
-enum { VALUE_NAME, VALUE_UNIT, VALUE_DEVICE, VALUE_TIME, VALUE_VALUE, VALUE_COLUMNS };
-static const struct row_column value_columns[VALUE_COLUMNS] = {
-    {DUMP_counters_name, DUMP_UNORDERED, false, false},      {DUMP_counters_unit, DUMP_UNORDERED, false, false},
-    {DUMP_counters_device_id, DUMP_UNORDERED, false, false}, {DUMP_counters_time_ns, DUMP_ASCENDING, false, false},
-    {DUMP_counters_value, DUMP_UNORDERED, true, false},
-};
 static const struct table_form links_form = TABLE_FORM(links, TABLE_ROWS, "links", link_columns, 64);
-static const struct table_form values_form =
-    TABLE_FORM(counters, TABLE_CONTEXT, "values of devices", value_columns, 64);
-static struct row_buffer links, values;
+static struct row_buffer links;
 
 /* ---- What the driver tells. */
 
@@ -138,8 +132,7 @@ static void tell_device(int ordinal, struct device_facts *facts) {
 bool device_facts_open(struct recorder *recorder) {
   if (recorder->devices.tell_cuda != tell_device) tell_before = recorder->devices.tell_cuda;
   recorder->devices.tell_cuda = tell_device;
-  return row_tables_add(&recorder->tables, &links, &links_form) &&
-         row_tables_add(&recorder->tables, &values, &values_form);
+  return row_tables_add(&recorder->tables, &links, &links_form);
 }
 
 static uint32_t constant(struct recorder *recorder, const char *text) {
@@ -181,13 +174,8 @@ void device_facts_add_nvlink(struct activity_lanes *lanes, const struct cupti_nv
 
 static void add_measurement(struct activity_lanes *lanes, const struct cupti_environment *record, const char *name,
                       const char *unit, double value) {
-  uint32_t row = row_add(&values);
-  if (row == UINT32_MAX) return;
-  row_set(&values, row, VALUE_NAME, constant(lanes->recorder, name));
-  row_set(&values, row, VALUE_UNIT, constant(lanes->recorder, unit));
-  activity_set_row(&values, row, VALUE_DEVICE, activity_device(lanes, record->device));
-  row_set(&values, row, VALUE_TIME, device_clock_ns(&lanes->clock, record->time));
-  row_set_real(&values, row, VALUE_VALUE, value);
+  process_counters_add_of_device(lanes->recorder, device_clock_ns(&lanes->clock, record->time),
+                                 activity_device(lanes, record->device), name, unit, value);
 }
 
 void device_facts_add_environment(struct activity_lanes *lanes, const struct cupti_environment *record) {

@@ -17,7 +17,8 @@ enum {
   PERIOD_MS = 1000,
   DRIVER_PERIOD_MS = 50, /* until the driver has been initialised, within which the thread begins */
   END_WAIT_MS = 300,     /* for a call of NVML, at the end; one that hangs is left behind */
-  RING = 256,            /* of 8 GPUs half a minute */
+  DESCRIPTION_WAIT_MS = 3000,
+  RING = 256, /* of 8 GPUs half a minute */
 };
 
 static const struct {
@@ -179,13 +180,22 @@ static void add_rows_of_reading(struct recorder *recorder, const struct gpu_read
                                      reading->values[i]);
 }
 
+/* A device's row is made once: while who tells what it is does not know yet, its readings wait, but not for ever. */
+static bool is_described(struct recorder *recorder, const struct gpu_reading *reading) {
+  struct device_facts facts = {0};
+  if (!recorder->devices.tell_cuda || clock_monotonic_ns() - reading->time_ns > DESCRIPTION_WAIT_MS * 1000000ull)
+    return true;
+  recorder->devices.tell_cuda(reading->ordinal, &facts);
+  return facts.model[0] != 0;
+}
+
 static void gpu_counters_tick(struct recorder *recorder, const struct clock_reading *now, bool is_end) {
   (void)now;
-  (void)is_end;
   uint64_t from = atomic_load_explicit(&taken, memory_order_relaxed);
   uint64_t to = atomic_load_explicit(&written, memory_order_acquire);
-  for (; from < to; from++) add_rows_of_reading(recorder, &ring[from % RING]);
-  atomic_store_explicit(&taken, to, memory_order_release);
+  for (; from < to && (is_end || is_described(recorder, &ring[from % RING])); from++)
+    add_rows_of_reading(recorder, &ring[from % RING]);
+  atomic_store_explicit(&taken, from, memory_order_release);
   if (atomic_load(&report_state) != REPORT_READY) return;
   recorder_diagnose(recorder, "warning", "capture_off", 0, "counters", "%s", report_text);
   atomic_store(&report_state, REPORT_TOLD);
