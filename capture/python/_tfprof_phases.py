@@ -1,9 +1,10 @@
 """Notes what a training program is at where PyTorch marks no range: models that are put into evaluation mode and back,
-data loaders that begin anew, checkpoints that are written, and full garbage collections.  (Backward passes are seen by
-the library itself.)  Each becomes a range, in every step, whether its ops are recorded or not.
+data loaders that begin anew and what they do for each batch, checkpoints that are written, and full garbage
+collections.  (Backward passes are seen by the library itself.)  Each becomes a range, in every step, whether its ops
+are recorded or not.
 
-What is noted happens a few times in an epoch; what happens in every step, such as model.train() while no model is in
-evaluation mode, costs no more than a call.
+What is noted happens a few times in an epoch, or twice for a batch; what happens in every step, such as model.train()
+while no model is in evaluation mode, costs no more than a call.
 """
 
 import functools
@@ -30,6 +31,7 @@ class Noting:
         if loaders is not None:
             loader = loaders.DataLoader
             loader.__iter__ = self.noted(loader.__iter__, b"torch.utils.data.DataLoader.__iter__")
+        self.begin_fetching(sys.modules.get("torch.utils.data._utils.fetch"))
         files = sys.modules.get("torch.serialization")
         if files is not None and self.torch.save is files.save:
             self.torch.save = files.save = self.noted(files.save, b"torch.save")
@@ -47,6 +49,26 @@ class Noting:
                 end_range(name, start)
 
         return call
+
+    # ---- Batches: what a loader, or a process of its, does for each, and which part of that puts samples together.
+
+    def begin_fetching(self, fetchers):
+        base = getattr(fetchers, "_BaseDatasetFetcher", None)
+        if base is None:
+            return
+        for fetcher in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+            fetcher = getattr(fetchers, fetcher, None)
+            if fetcher is not None:
+                fetcher.fetch = self.noted(fetcher.fetch, b"torch.utils.data.DataLoader.fetch")
+        begin, noted = base.__init__, self.noted
+
+        @functools.wraps(begin)
+        def __init__(self, *arguments, **keywords):
+            begin(self, *arguments, **keywords)
+            if callable(getattr(self, "collate_fn", None)):
+                self.collate_fn = noted(self.collate_fn, b"torch.utils.data.DataLoader.collate")
+
+        base.__init__ = __init__
 
     # ---- Modes. However a model is put into evaluation mode, by its own eval(), as those of transformers have, by
     # ---- train(False) or by a trainer, it comes to Module.train(), which calls itself for each of the model's modules:

@@ -31,6 +31,8 @@ NOTED = (
     "torch.nn.Module.eval",
     "torch.nn.Module.train",
     "torch.utils.data.DataLoader.__iter__",
+    "torch.utils.data.DataLoader.collate",
+    "torch.utils.data.DataLoader.fetch",
     "torch.save",
     "gc.collect",
 )

@@ -2,7 +2,7 @@
 ** tell; and of parameters dtype and shape.
 **
 ** Of these the first that holds:
-**   input            allocated while the DataLoader was asked for a batch
+**   input            allocated while the DataLoader was asked for a batch, or by a process of its for one
 **   temporary        released before the outermost op that it was allocated in had ended, or for a piece of the
 **                    optimizer, within the same call of Optimizer.step
 **   optimizer_state  allocated in Optimizer.step and held beyond it
@@ -44,6 +44,7 @@ struct work {
 
 static uint8_t kind_of_region_op(const char *name) {
   if (strncmp(name, "enumerate(DataLoader)", 21) == 0) return MARK_INPUT;
+  if (strcmp(name, "torch.utils.data.DataLoader.fetch") == 0) return MARK_INPUT;
   if (strncmp(name, "Optimizer.step#", 15) == 0) return MARK_OPTIMIZER;
   if (strncmp(name, "autograd::engine::evaluate_function", 35) == 0) return MARK_BACKWARD;
   return MARK_NONE;

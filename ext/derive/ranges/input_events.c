@@ -3,8 +3,10 @@
 ** `enumerate(DataLoader)#<iterator>.__next__` is the time that the training loop waited for its next batch: with the
 ** single-process iterator the loader reads and prepares the batch in it (read_on_demand), with the multi-process one
 ** it waits for a worker that did so in advance (read_in_advance).  `enumerate(DataPipe)#<pipe>` is one stage of a
-** data pipe (preprocess).  Stages lie within each other; self_ns leaves out those inside.  The step is the one that
-** was going on, which is the one that waited.
+** data pipe (preprocess).  Captures note what the loader or one of its processes does for a batch, too,
+** torch.utils.data.DataLoader.fetch (preprocess), and the part of it that puts samples together,
+** torch.utils.data.DataLoader.collate (batch).  Stages lie within each other; self_ns leaves out those inside.  The
+** step is the one that was going on, which is the one that waited.
 */
 #include "derive/passes.h"
 #include "derive/ranges/user_rows.h"
@@ -14,13 +16,19 @@
 
 static const char loader_prefix[] = "enumerate(DataLoader)#";
 static const char pipe_prefix[] = "enumerate(DataPipe)#";
+static const char fetch_name[] = "torch.utils.data.DataLoader.fetch";
+static const char collate_name[] = "torch.utils.data.DataLoader.collate";
 
 static bool has_prefix(const char *name, const char *prefix) { return strncmp(name, prefix, strlen(prefix)) == 0; }
 
-static bool is_input(const char *name) { return has_prefix(name, loader_prefix) || has_prefix(name, pipe_prefix); }
+static bool is_input(const char *name) {
+  return has_prefix(name, loader_prefix) || has_prefix(name, pipe_prefix) || !strcmp(name, fetch_name) ||
+         !strcmp(name, collate_name);
+}
 
 static const char *stage_of(const char *name) {
-  if (has_prefix(name, pipe_prefix)) return "preprocess";
+  if (has_prefix(name, pipe_prefix) || !strcmp(name, fetch_name)) return "preprocess";
+  if (!strcmp(name, collate_name)) return "batch";
   return strstr(name, "MultiProcess") ? "read_in_advance" : "read_on_demand";
 }
 
@@ -28,10 +36,12 @@ static const char *stage_of(const char *name) {
 static enum tfprof_status pipeline_of(struct profile *profile, const char *name, string_id *id,
                                       struct tfprof_error *error) {
   char text[256];
+  *id = 0;
+  if (!has_prefix(name, pipe_prefix) && !has_prefix(name, loader_prefix))
+    return derive_text(profile, "DataLoader", id, error);
   const char *begin = name + strlen(has_prefix(name, pipe_prefix) ? pipe_prefix : loader_prefix);
   const char *end = has_prefix(name, pipe_prefix) ? NULL : strrchr(begin, '.');
   size_t length = end ? (size_t)(end - begin) : strlen(begin);
-  *id = 0;
   if (length == 0) return TFPROF_OK;
   if (length >= sizeof text) length = sizeof text - 1;
   memcpy(text, begin, length);
