@@ -331,7 +331,7 @@ static __attribute__((noinline)) void start_range(void **context, const uint8_t 
   range->range_object = object;
   range->vtable = context_vtable;
   range->thread = capture_current_thread;
-  range->mark = mark & 3;
+  range->mark = mark & 7;
   range->mark_name = mark == MARK_NONE ? 0 : mark_name(name);
   *context = range;
   range->start_ticks = clock_ticks();
