@@ -4,8 +4,7 @@
 **
 ** - from CUPTI's buffers to the dump: records handled by the writer thread in a second of its processor time, with what
 **   encoding and writing take, and bytes in the dump for each kernel and each call;
-** - our part of a launch on the program's thread: what asking for buffers and giving them back takes, by launch, less what
-**   the double itself takes with buffers of its own;
+** - our part of a launch on the program's thread: what asking for buffers and giving them back takes, by launch;
 ** - lost at a million records a second: threads that make as many, for some seconds.
 */
 #include "cuda/activity_buffers.h"

@@ -26,6 +26,8 @@ say "Writing a dump: ns of the writer's thread and bytes for each op"
 build/tests/bench_dump_writer
 say "Recording: the callbacks alone"
 build/tests/bench_capture_callbacks
+say "Recording: what CUPTI tells of GPUs, on a double of it"
+build/tests/bench_capture_cuda
 say "Recording: training steps and starts, with tfprof, torch.profiler and py-spy"
 "$PYTHON" tests/bench/capture.py
 say "Recording: lines of Python between operations, and what py-spy says of the same run"
