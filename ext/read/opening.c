@@ -47,9 +47,8 @@ enum tfprof_status opening_bundle(struct opening *opening, const struct read_bun
   return status;
 }
 
-/* What happened to one of several bundles: only want of memory and Ctrl-C are told to the caller. */
-static enum tfprof_status note(struct opening *opening, const char *path, enum tfprof_status status,
-                               const struct tfprof_error *reason) {
+enum tfprof_status opening_note(struct opening *opening, const char *path, enum tfprof_status status,
+                                const struct tfprof_error *reason) {
   if (!status) return TFPROF_OK;
   if (opening->failed++ == 0) opening->first_failure = *reason;
   if (status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED) {
@@ -71,7 +70,7 @@ static enum tfprof_status open_one(struct opening *opening, const struct read_bu
   enum tfprof_status status = is_known ? opening_bundle(opening, bundle, &reason)
                                        : recognise_read(path, head, &reason);
   if (!status && !is_known && !recognise_format(path, head)) status = recognise_refuse(path, head, &reason);
-  return note(opening, path, status, &reason);
+  return opening_note(opening, path, status, &reason);
 }
 
 /* ---- several at the same time ---- */
@@ -109,7 +108,7 @@ static void take_over(struct readings *all, size_t i) {
   }
   store_release(reading->store);
   reading->store = NULL;
-  all->status = note(opening, path, reading->status, &reading->reason);
+  all->status = opening_note(opening, path, reading->status, &reading->reason);
 }
 
 static enum tfprof_status read_bundle(struct reading *reading, const struct read_bundle *bundle) {

@@ -148,14 +148,19 @@ static bool is_directory(const char *path) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-static enum tfprof_status list_pattern(const char *pattern, struct path_list *list, struct tfprof_error *error) {
+/* What matches and cannot be listed is told with the run, as a file is that cannot be opened. */
+static enum tfprof_status list_pattern(struct opening *opening, const char *pattern, struct path_list *list,
+                                       struct tfprof_error *error) {
   glob_t found = {0};
   enum tfprof_status status = TFPROF_OK;
   int result = glob(pattern, GLOB_NOSORT, NULL, &found);
   if (result == GLOB_NOSPACE) status = error_no_memory(error);
   for (size_t i = 0; i < found.gl_pathc && !status && result == 0; i++) {
-    if (is_directory(found.gl_pathv[i])) status = list_directory(found.gl_pathv[i], list, error);
-    else status = paths_add(list, found.gl_pathv[i], "", error);
+    const char *path = found.gl_pathv[i];
+    struct tfprof_error reason;
+    status = is_directory(path) ? opening_note(opening, path, list_directory(path, list, &reason), &reason)
+                                : paths_add(list, path, "", &reason);
+    if (status && error) *error = reason;
   }
   if (!status && (result != 0 || found.gl_pathc == 0)) {
     char parent[1024];
@@ -170,13 +175,13 @@ static enum tfprof_status list_pattern(const char *pattern, struct path_list *li
 }
 
 /* The files that the path names, sorted. */
-static enum tfprof_status list_path(const char *path, struct path_list *list, enum path_kind *kind,
-                                    struct tfprof_error *error) {
+static enum tfprof_status list_path(struct opening *opening, const char *path, struct path_list *list,
+                                    enum path_kind *kind, struct tfprof_error *error) {
   struct stat info;
   if (stat(path, &info) != 0) {
     int reason = errno;
     *kind = PATH_PATTERN;
-    if (reason == ENOENT && strpbrk(path, "*?[")) return list_pattern(path, list, error);
+    if (reason == ENOENT && strpbrk(path, "*?[")) return list_pattern(opening, path, list, error);
     return not_found(path, reason, error);
   }
   *kind = S_ISDIR(info.st_mode) ? PATH_DIRECTORY : PATH_FILE;
@@ -255,7 +260,7 @@ static enum tfprof_status look_again(struct store *store, uint32_t run_number, s
     if (profile->run_number == run_number) opening->has_dumps |= strcmp(profile->source->format, "tfprof") == 0;
   }
   struct tfprof_error reason;
-  enum tfprof_status status = list_path(store_run_path(store, run_number), &list, &kind, &reason);
+  enum tfprof_status status = list_path(opening, store_run_path(store, run_number), &list, &kind, &reason);
   if (!status) status = open_listed(opening, store_run_path(store, run_number), kind, &list, &reason);
   bool is_serious = status == TFPROF_NO_MEMORY || status == TFPROF_INTERRUPTED;
   if (is_serious) {
@@ -347,11 +352,9 @@ static enum tfprof_status take_over(struct store *store, const char *directory, 
   return status;
 }
 
-static enum tfprof_status open_new(struct store *store, const char *path, enum path_kind kind,
+static enum tfprof_status open_new(struct opening *opening, const char *path, enum path_kind kind,
                                    const struct path_list *list, uint32_t *run_number, struct tfprof_error *error) {
-  struct opening *opening = calloc(1, sizeof *opening);
-  if (!opening) return error_no_memory(error);
-  opening->store = store;
+  struct store *store = opening->store;
   enum tfprof_status status = store_add_run(store, path, NULL, &opening->run_number, error);
   if (!status) {
     status = kind == PATH_FILE ? open_single(opening, path, error) : open_listed(opening, path, kind, list, error);
@@ -365,8 +368,6 @@ static enum tfprof_status open_new(struct store *store, const char *path, enum p
     publish(opening);
     *run_number = opening->run_number;
   }
-  paths_clear(&opening->failures);
-  free(opening);
   return status;
 }
 
@@ -375,18 +376,23 @@ enum tfprof_status read_open(struct store *store, const char *path, uint32_t *ru
   enum path_kind kind;
   *run_number = 0;
   if (!*path) return error_set(error, TFPROF_USAGE, "the path to open is empty");
-  enum tfprof_status status = list_path(path, &list, &kind, error);
+  struct opening *opening = calloc(1, sizeof *opening);
+  if (!opening) return error_no_memory(error);
+  opening->store = store;
+  enum tfprof_status status = list_path(opening, path, &list, &kind, error);
   if (!status) *run_number = store_find_run(store, path);
   if (!status && !*run_number && kind == PATH_FILE) status = run_of_file(store, path, run_number, error);
   if (!status && !*run_number && kind == PATH_DIRECTORY) status = take_over(store, path, &list, run_number, error);
   bool is_open = *run_number != 0;
   if (!status && is_open) status = refresh_run(store, *run_number, NULL, error);
-  if (!status && !is_open) status = open_new(store, path, kind, &list, run_number, error);
+  if (!status && !is_open) status = open_new(opening, path, kind, &list, run_number, error);
   /* Nothing that is not open already: what has it? */
   for (size_t i = 0; i < list.count && !status && !*run_number; i++) {
     status = run_of_file(store, list.paths[i], run_number, error);
   }
   if (!status && !*run_number) status = nothing_to_open(path, &list, error);
   paths_clear(&list);
+  paths_clear(&opening->failures);
+  free(opening);
   return status;
 }

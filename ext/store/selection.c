@@ -8,7 +8,7 @@
 **               way: run, ./run, run/, from the root on, or as it is without symbolic links
 **   a name      the last part of such a path, with or without .tfprof
 **   a glob      * for all; as in SQL, over such paths as they were given or, when it begins with a slash, from the root
-**   on
+**   on; where none fits one with a slash elsewhere, this too over paths from the root on
 **
 ** What fits nothing is an error that lists what is open: no rows would look like an answer.  Nothing here asks the file
 ** system, so that a query on what is open finds out nothing else.
@@ -139,13 +139,18 @@ static bool fits_name(const struct selection *selection, const struct profile *p
          ends_with_name(run.location ? run.location : run.path, selection->text);
 }
 
+static bool fits_location_glob(const struct selection *selection, const struct profile *profile) {
+  struct place file = place_of_profile(selection->store, profile), run = place_of_run(selection->store, profile);
+  if (!strchr(selection->text, '/')) return false; /* it means a name, not one of a directory further up */
+  return (file.location && glob_matches(selection->text, file.location)) ||
+         (run.location && glob_matches(selection->text, run.location));
+}
+
 static bool fits_glob(const struct selection *selection, const struct profile *profile) {
-  struct place places[] = {place_of_profile(selection->store, profile), place_of_run(selection->store, profile)};
-  for (unsigned i = 0; i < 2; i++) {
-    if (places[i].path && glob_matches(selection->text, places[i].path)) return true;
-    if (*selection->text == '/' && places[i].location && glob_matches(selection->text, places[i].location)) return true;
-  }
-  return false;
+  struct place file = place_of_profile(selection->store, profile), run = place_of_run(selection->store, profile);
+  return (file.path && glob_matches(selection->text, file.path)) ||
+         (run.path && glob_matches(selection->text, run.path)) ||
+         (*selection->text == '/' && fits_location_glob(selection, profile));
 }
 
 /* ---- what there is instead ---- */
@@ -186,7 +191,7 @@ static size_t select_by(const struct selection *selection, way_to_fit fits, stru
 
 enum tfprof_status store_select(const struct store *store, const char *text, struct profile ***selected, size_t *count,
                                 struct tfprof_error *error) {
-  static const way_to_fit ways[] = {fits_number, fits_path, fits_name, fits_glob};
+  static const way_to_fit ways[] = {fits_number, fits_path, fits_name, fits_glob, fits_location_glob};
   struct selection selection = {.store = store, .text = text};
   *count = 0;
   *selected = malloc((store->profiles.count + 1) * sizeof(struct profile *));

@@ -174,13 +174,16 @@ def test_misspelled_commands_are_no_runs_but_near():
         assert more == [] if not hint else len(more) == 1 and hint in more[0], (word, error)
 
 
+def without_roots_rights():
+    """Root may read anything, but for the capability."""
+    return ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.getuid() == 0 else []
+
+
 def test_recordings_that_may_not_be_read():
     directory = tempfile.mkdtemp(prefix="tfprof-test-")
     for number in range(2):
         path = os.path.join(directory, f"host-{number}.tfprof")
         subprocess.run([program("tests/make_random_dump"), path, "50", str(number)], check=True)
-    # Root may read anything, but for the capability.
-    before = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.getuid() == 0 else []
     query = "SELECT profile_count, reason, message FROM runs JOIN diagnostics WHERE reason = 'unopened_file'"
     for closed, status, words in ((["host-1"], 0, ["1,unopened_file"]), (["host-0", "host-1"], 3, [])):
         for name in closed:
@@ -188,12 +191,30 @@ def test_recordings_that_may_not_be_read():
         with open(os.path.join(directory, "other"), "w") as file:  # beside dumps it is left alone
             file.write("text")
             os.fchmod(file.fileno(), 0)
-        command = [*before, TFPROF, "--format", "csv", directory, query]
+        command = [*without_roots_rights(), TFPROF, "--format", "csv", directory, query]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert done.returncode == status, done
         for word in [*words, closed[0] + ".tfprof", "Permission denied"]:
             assert word in (done.stderr if status else done.stdout), (word, done)
         assert "other" not in done.stdout + done.stderr, done
+
+
+def test_directories_that_may_not_be_read():
+    directory = tempfile.mkdtemp(prefix="tfprof-test-")
+    for name in ("run-0", "run-1"):
+        os.mkdir(os.path.join(directory, name))
+        path = os.path.join(directory, name, "host.tfprof")
+        subprocess.run([program("tests/make_random_dump"), path, "50", "1"], check=True)
+    query = "SELECT profile_count, severity, message FROM runs JOIN diagnostics WHERE reason = 'unopened_file'"
+    for closed, status, words in (("run-0", 0, ["1,error", "run-0 could not be opened"]), ("run-1", 3, ["run-0"])):
+        os.chmod(os.path.join(directory, closed), 0)
+        command = [*without_roots_rights(), TFPROF, "--format", "csv", os.path.join(directory, "run-*"), query]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert done.returncode == status, done
+        for word in [*words, "Permission denied"]:
+            assert word in (done.stderr if status else done.stdout), (word, done)
+    os.chmod(os.path.join(directory, "run-0"), 0o700)
+    os.chmod(os.path.join(directory, "run-1"), 0o700)
 
 
 def test_statements():

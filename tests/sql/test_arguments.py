@@ -41,6 +41,17 @@ def test_hidden_argument(engine):
     for argument in (directory.name, directory.name + "/", os.path.relpath(directory.name),
                      os.path.basename(directory.name)):
         assert connection.values(f"SELECT count(*) FROM ops('{argument}')") == [(every,)], argument
+    here = os.getcwd()
+    try:  # opened by another path than that from the root on, which a pattern over directories sees, too
+        os.chdir(directory.name)
+        nearby = engine()
+        assert nearby.values("SELECT tfprof_open('rank1.tfprof')") == [(1,)]
+        pattern = f"*/{os.path.basename(directory.name)}/rank?.tfprof"
+        assert nearby.values(f"SELECT count(*) FROM ops('{pattern}')") == [(counts[one],)]
+        fails(nearby, f"SELECT count(*) FROM ops('*{os.path.basename(directory.name)}*')", "no profile is")
+        fails(nearby, "SELECT count(*) FROM ops('*/elsewhere/rank?.tfprof')", "no profile is")
+    finally:
+        os.chdir(here)
     # What names nothing is no empty answer.
     for argument in ("'nothing'", 99, "'*rank9*'", "'/'", "'..'"):
         fails(connection, f"SELECT count(*) FROM ops({argument})", "ops: no profile is", f"{one} (", "rank2.tfprof")
