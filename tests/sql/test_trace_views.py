@@ -768,6 +768,33 @@ def test_memory_pages(engine):
     assert [row[6] for row in rows] == [1, 0.75, 0.25], rows
 
 
+def test_precision(engine):
+    """Names of kernels as libraries write them, and of those that tell nothing the inputs of the op."""
+    names = {
+        "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn": "16 bit",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16> >": "16 bit",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >": "32 bit",
+        "turing_h1688gemm_256x128_ldg8_nn": "16 bit", "volta_sgemm_64x64_nn": "32 bit",
+        "volta_dgemm_64x64_nn": "64 bit",
+        "sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x32": "16 bit",
+        "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32": "32 bit",
+        "void sm90_gemm_e4m3_bf16": "8 bit", "triton_poi_fused_0": "16 bit", "triton_poi_fused_1": "unknown",
+    }
+    events = [span("cpu_op", "aten::add", 0, 50, **{"External id": 7, "Input type": ["c10::Half", ""]})]
+    expected = {}
+    for place, (name, precision) in enumerate(names.items()):
+        events.append(kernel(1000 + 100 * place, 1 + place, 7, place + 1, name,
+                             **({"External id": 7} if name == "triton_poi_fused_0" else {})))
+        events.append(launch(place if name == "triton_poi_fused_0" else 500 + place, 1, place + 1))
+        count, total = expected.get(precision, (0, 0))
+        expected[precision] = (count + 1, total + 1 + place)
+    events.append(kernel(9000, 1000, 8, 99, "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"))  # computes nothing
+    rows = opened(engine, events).values("SELECT precision, count, sum_ns, ratio FROM precision_breakdown")
+    assert {row[0]: row[1:3] for row in rows} == expected, (rows, expected)
+    whole = sum(total for _, total in expected.values())
+    assert all(abs(row[3] - row[2] / whole) < 1e-9 for row in rows), rows
+
+
 def test_memory_of_operators(engine):
     """operator_memory against each event added to the ops around it; an op that calls one of
     its own name only is one call."""

@@ -1,0 +1,60 @@
+-- Precision: how much of the computing on each device is done in numbers of 16 bits, of 32, and of others.
+--
+-- One row for each profile, device and precision of compute kernels (no communication); those that a warm-up step
+-- launched are left out.
+--   profile_id, host, rank, device_id, device
+--   precision           8 bit, 16 bit, 32 bit, 64 bit, or unknown: the numbers that a kernel reads, by the types that
+--                       its name tells (half, bf16, sgemm, f32 ...), of several the smallest; else by the inputs of the
+--                       op that launched it
+--   count, sum_ns       kernels and their time
+--   ratio               share of the time of all compute kernels of the device
+--   tensor_core_ns      time of those on tensor cores
+-- XProf knows "half" and "fp16" in names only, counts bfloat16 as 32 bit, and everything that it does not know, too.
+-- Cost: one pass over kernels, a look-up of an op for each kernel name and op name.
+-- Example: SELECT device, precision, ratio FROM precision_breakdown;
+WITH sums AS (
+  SELECT profile_id, device_id, name, op_name, max(op_id) AS op_id, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns,
+    total(1.0 * dur_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
+  FROM temp.kernels
+  WHERE +kind = 'compute' AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+  GROUP BY profile_id, device_id, name, op_name
+), judged AS (
+  SELECT sums.*,
+    CASE
+      WHEN name GLOB '*e4m3*' OR name GLOB '*e5m2*' OR name GLOB '*fp8*' OR name GLOB '*loat8*' THEN '8 bit'
+      WHEN name GLOB '*[Hh]alf*' OR name GLOB '*fp16*' OR name GLOB '*f16*' OR name GLOB '*[Bb][Ff]loat16*'
+        OR name GLOB '*float16*' OR name GLOB '*hgemm*' OR name GLOB '*h884*' OR name GLOB '*h1688*'
+        OR name GLOB '*16816*' THEN '16 bit'
+      WHEN name GLOB '*double*' OR name GLOB '*dgemm*' OR name GLOB '*f64*' OR name GLOB '*d884*' THEN '64 bit'
+      WHEN name GLOB '*float*' OR name GLOB '*sgemm*' OR name GLOB '*f32*' OR name GLOB '*s1688*' THEN '32 bit'
+    END AS by_name
+  FROM sums
+), known AS (
+  SELECT judged.*,
+    coalesce(judged.by_name, CASE
+      WHEN ops.input_types GLOB '*Float8*' THEN '8 bit'
+      WHEN ops.input_types GLOB '*Half*' OR ops.input_types GLOB '*BFloat16*' THEN '16 bit'
+      WHEN ops.input_types GLOB '*double*' THEN '64 bit'
+      WHEN ops.input_types GLOB '*float*' THEN '32 bit'
+      ELSE 'unknown' END) AS precision
+  FROM judged LEFT JOIN temp.ops AS ops ON ops.id = judged.op_id
+), parts AS (
+  SELECT profile_id, device_id, precision, sum(count) AS count, sum(sum_ns) AS sum_ns,
+    sum(tensor_core_ns) AS tensor_core_ns
+  FROM known GROUP BY profile_id, device_id, precision
+)
+SELECT
+  parts.profile_id AS profile_id,
+  profiles.host AS host,
+  profiles.rank AS rank,
+  parts.device_id AS device_id,
+  devices.name AS device,
+  parts.precision AS precision,
+  parts.count AS count,
+  CAST(parts.sum_ns AS INTEGER) AS sum_ns,
+  parts.sum_ns / nullif(total(parts.sum_ns) OVER (PARTITION BY parts.profile_id, parts.device_id), 0) AS ratio,
+  CAST(parts.tensor_core_ns AS INTEGER) AS tensor_core_ns
+FROM parts
+JOIN temp.profiles AS profiles ON profiles.id = parts.profile_id
+LEFT JOIN temp.devices AS devices ON devices.id = parts.device_id
+ORDER BY profile_id, device_id, parts.sum_ns DESC, precision
