@@ -10,6 +10,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_calling_ops,
     &derive_steps,
     &derive_step_marks,
+    &derive_connected_steps,
+    &derive_connected_steps_of_api_calls,
     &derive_steps_of_ops,
     &derive_steps_of_api_calls,
     &derive_steps_of_compilations,

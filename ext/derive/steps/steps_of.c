@@ -1,7 +1,7 @@
 /* steps_of.c: step_id of rows on host threads: the step in whose span they began, whatever their thread.
 **
 ** Threads other than that of the step (autograd, data loading) work for the step that is going on, so time decides
-** alone. Rows come roughly in the order of time and mostly find the step of the row before them (step_lookup.h).
+** alone, but where a source tells what caused what (connected_steps.c): there that step counts. Rows come roughly in the order of time and mostly find the step of the row before them (step_lookup.h).
 */
 #include "derive/passes.h"
 #include "derive/steps/step_lookup.h"
@@ -27,9 +27,20 @@ static void find_few(struct step_lookup *lookup, const int64_t *times, uint32_t 
 struct search {
   struct profile *profile;
   unsigned table, time_column, step_column;
+  int connected_column; /* of the step that is told otherwise; -1: none is */
   const struct step_lookup *lookup;
   atomic_int failure; /* an enum tfprof_status */
 };
+
+static void take_connected(const struct segment *segment, unsigned column, uint32_t first, uint32_t *steps) {
+  const struct column *connected = segment->columns[column];
+  if (connected->form == COLUMN_ABSENT) return;
+  uint32_t count = derive_block_rows(segment, first), told[ROWS_BLOCK];
+  derive_references(connected, first, count, NO_ROW, told);
+  for (uint32_t i = 0; i < count; i++) {
+    if (told[i] != NO_ROW) steps[i] = told[i];
+  }
+}
 
 static void search_segment(struct search *search, struct segment *segment) {
   struct step_lookup lookup = *search->lookup; /* with a hint of its own */
@@ -42,6 +53,7 @@ static void search_segment(struct search *search, struct segment *segment) {
     for (uint32_t i = 0; i < count; i += FEW) {
       find_few(&lookup, times + i, count - i < FEW ? count - i : FEW, steps + first + i);
     }
+    if (search->connected_column >= 0) take_connected(segment, (unsigned)search->connected_column, first, steps + first);
     if (store_interrupted(search->profile->store)) atomic_store(&search->failure, TFPROF_INTERRUPTED);
   }
   if (steps && !atomic_load(&search->failure) && derive_set_segment(segment, search->step_column, steps)) {
@@ -58,10 +70,11 @@ static void search_one_of_all(void *context, size_t i, unsigned worker) {
 
 /* segment NULL: of all rows. */
 static enum tfprof_status steps_of(struct profile *profile, struct segment *segment, unsigned table,
-                                   unsigned time_column, unsigned step_column, struct tfprof_error *error) {
+                                   unsigned time_column, unsigned step_column, int connected_column,
+                                   struct tfprof_error *error) {
   const struct profile_table *content = &profile->tables[table];
   struct step_lookup lookup;
-  struct search search = {profile, table, time_column, step_column, &lookup, TFPROF_OK};
+  struct search search = {profile, table, time_column, step_column, connected_column, &lookup, TFPROF_OK};
   if (content->segment_count == 0) return TFPROF_OK;
   enum tfprof_status status = step_lookup_of_profile(&lookup, profile, error);
   if (!status && lookup.count) {
@@ -74,10 +87,15 @@ static enum tfprof_status steps_of(struct profile *profile, struct segment *segm
 }
 
 #define SUMMARY "The step in whose span a row began, found by a sweep over the steps in the order of time."
-#define PASS(table, time_column) \
+/* What a source connects is told before: `connected` is the column, {TABLE, COLUMN}, {0, 0} where there is none. */
+#define PASS(table, time_column) PASS_BESIDE(table, time_column, -1, {0, 0})
+#define CONNECTED_PASS(table, time_column) \
+  PASS_BESIDE(table, time_column, COLUMN_##table##_connected_step, {TABLE_##table, COLUMN_##table##_connected_step})
+#define PASS_BESIDE(table, time_column, connected, ...) \
   static enum tfprof_status run_of_##table(struct profile *profile, struct segment *segment, \
                                            struct tfprof_error *error) { \
-    return steps_of(profile, segment, TABLE_##table, COLUMN_##table##_##time_column, COLUMN_##table##_step_id, error); \
+    return steps_of(profile, segment, TABLE_##table, COLUMN_##table##_##time_column, COLUMN_##table##_step_id, connected, \
+                    error); \
   } \
   static enum tfprof_status run_##table(struct profile *profile, struct tfprof_error *error) { \
     return run_of_##table(profile, NULL, error); \
@@ -87,14 +105,14 @@ static enum tfprof_status steps_of(struct profile *profile, struct segment *segm
       .summary = SUMMARY, \
       .makes_table = -1, \
       .reads = {{TABLE_steps, COLUMN_steps_start_ns}, {TABLE_steps, COLUMN_steps_end_ns}}, \
-      .reads_here = {{TABLE_##table, COLUMN_##table##_##time_column}}, \
+      .reads_here = {{TABLE_##table, COLUMN_##table##_##time_column}, __VA_ARGS__}, \
       .writes = {{TABLE_##table, COLUMN_##table##_step_id}}, \
       .run = run_##table, \
       .run_segment = run_of_##table, \
   };
 
-PASS(ops, start_ns)
-PASS(api_calls, start_ns)
+CONNECTED_PASS(ops, start_ns)
+CONNECTED_PASS(api_calls, start_ns)
 PASS(compilations, start_ns)
 PASS(instants, time_ns)
 PASS(memory_events, time_ns)
