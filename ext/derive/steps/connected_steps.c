@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CROWD = 64 };
+enum { CROWD = 64, MAXIMUM_NESTED_ROOTS = 64 };
+#define NOT_KNOWN (NO_ROW - 1)
+#define BEING_FOUND (NO_ROW - 2)
 
 /* Rows by the context that they produce or consume. */
 struct context {
@@ -35,6 +37,7 @@ struct connecting {
   struct profile *profile;
   uint32_t rows;
   uint32_t *parents, *first_children, *siblings, *steps; /* by op; `steps`: of the root that reached it */
+  uint32_t *roots_above; /* by op: the innermost row with a level around it */
   bool *is_reached;
   int64_t *levels, *calls;
   struct context_list produced, consumed, executed, asked;
@@ -63,6 +66,7 @@ static void connecting_free(struct connecting *c) {
   scratch_free(c->first_children);
   scratch_free(c->siblings);
   scratch_free(c->steps);
+  scratch_free(c->roots_above);
   scratch_free(c->is_reached);
   scratch_free(c->levels);
   scratch_free(c->calls);
@@ -213,8 +217,29 @@ static void reach_all(struct reaching *r, uint32_t root) {
   }
 }
 
+/* Each row is looked at once. Parents of a damaged file may go round in a circle, in which nothing lies in a root.
+** `path` has room for all rows. */
+static void find_roots_above(struct connecting *c, uint32_t *path) {
+  for (uint32_t row = 0; row < c->rows; row++) c->roots_above[row] = NOT_KNOWN;
+  for (uint32_t row = 0; row < c->rows; row++) {
+    uint32_t length = 0, at = row;
+    for (; at != NO_ROW && c->roots_above[at] == NOT_KNOWN; at = c->parents[at]) {
+      c->roots_above[at] = BEING_FOUND;
+      path[length++] = at;
+    }
+    uint32_t above = at == NO_ROW || c->roots_above[at] == BEING_FOUND ? NO_ROW
+                     : c->levels[at] != NO_VALUE                       ? at
+                                                                       : c->roots_above[at];
+    while (length-- > 0) {
+      c->roots_above[path[length]] = above;
+      if (c->levels[path[length]] != NO_VALUE) above = path[length];
+    }
+  }
+}
+
 static bool is_inside_root_of_its_level(const struct connecting *c, uint32_t row) {
-  for (uint32_t at = c->parents[row]; at != NO_ROW; at = c->parents[at]) {
+  uint32_t at = c->roots_above[row];
+  for (unsigned i = 0; i < MAXIMUM_NESTED_ROOTS && at != NO_ROW; i++, at = c->roots_above[at]) {
     if (c->levels[at] == c->levels[row]) return true;
   }
   return false;
@@ -275,10 +300,12 @@ static enum tfprof_status find_marks(struct connecting *c, uint32_t *marks, stru
   return status;
 }
 
-/* The step that an op marks or lies in, by the marks around it. */
-static uint32_t step_around(const struct connecting *c, const uint32_t *marks, uint32_t row) {
-  while (row != NO_ROW && marks[row] == NO_ROW) row = c->parents[row];
-  return row == NO_ROW ? NO_ROW : marks[row];
+/* The step that a root marks or lies in: those that mark one have a level. */
+static uint32_t step_around(const struct connecting *c, const uint32_t *marks, uint32_t root) {
+  for (unsigned i = 0; i < MAXIMUM_NESTED_ROOTS && root != NO_ROW; i++, root = c->roots_above[root]) {
+    if (marks[root] != NO_ROW) return marks[root];
+  }
+  return NO_ROW;
 }
 
 /* ---- the pass ---- */
@@ -294,6 +321,7 @@ static enum tfprof_status connect(struct connecting *c, struct tfprof_error *err
   bool ok = marks && produced && executed && roots && r.queue;
   enum tfprof_status status = ok ? list_iterations(c, &functions, error) : error_no_memory(error);
   if (!status) status = find_marks(c, marks, error);
+  if (!status) find_roots_above(c, r.queue);
   for (struct row_block block = {0}; derive_next_block(c->profile, TABLE_ops, &block, &status, error);) {
     int64_t starts[ROWS_BLOCK];
     block_integers(&block, COLUMN_ops_start_ns, starts);
@@ -341,8 +369,9 @@ static enum tfprof_status run_connected_steps(struct profile *profile, struct tf
   c.first_children = scratch_allocate(((size_t)c.rows + 1) * sizeof *c.first_children);
   c.siblings = scratch_allocate(((size_t)c.rows + 1) * sizeof *c.siblings);
   c.steps = scratch_allocate(((size_t)c.rows + 1) * sizeof *c.steps);
+  c.roots_above = scratch_allocate(((size_t)c.rows + 1) * sizeof *c.roots_above);
   c.is_reached = scratch_allocate_zeroed((size_t)c.rows + 1, sizeof *c.is_reached);
-  if (!c.first_children || !c.siblings || !c.steps || !c.is_reached) status = error_no_memory(error);
+  if (!c.first_children || !c.siblings || !c.steps || !c.roots_above || !c.is_reached) status = error_no_memory(error);
   if (!status) status = derive_all_references(profile, TABLE_ops, COLUMN_ops_parent_id, &c.parents, error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_root_level, &c.levels, error);
   if (!status) status = derive_all_integers(profile, TABLE_ops, COLUMN_ops_call, &c.calls, error);

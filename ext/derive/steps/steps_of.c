@@ -1,7 +1,8 @@
 /* steps_of.c: step_id of rows on host threads: the step in whose span they began, whatever their thread.
 **
 ** Threads other than that of the step (autograd, data loading) work for the step that is going on, so time decides
-** alone, but where a source tells what caused what (connected_steps.c): there that step counts. Rows come roughly in the order of time and mostly find the step of the row before them (step_lookup.h).
+** alone, but where a source tells what caused what (connected_steps.c): there that step counts. Rows come roughly in
+** the order of time and mostly find the step of the row before them (step_lookup.h).
 */
 #include "derive/passes.h"
 #include "derive/steps/step_lookup.h"
@@ -53,7 +54,8 @@ static void search_segment(struct search *search, struct segment *segment) {
     for (uint32_t i = 0; i < count; i += FEW) {
       find_few(&lookup, times + i, count - i < FEW ? count - i : FEW, steps + first + i);
     }
-    if (search->connected_column >= 0) take_connected(segment, (unsigned)search->connected_column, first, steps + first);
+    if (search->connected_column >= 0)
+      take_connected(segment, (unsigned)search->connected_column, first, steps + first);
     if (store_interrupted(search->profile->store)) atomic_store(&search->failure, TFPROF_INTERRUPTED);
   }
   if (steps && !atomic_load(&search->failure) && derive_set_segment(segment, search->step_column, steps)) {
@@ -94,8 +96,8 @@ static enum tfprof_status steps_of(struct profile *profile, struct segment *segm
 #define PASS_BESIDE(table, time_column, connected, ...) \
   static enum tfprof_status run_of_##table(struct profile *profile, struct segment *segment, \
                                            struct tfprof_error *error) { \
-    return steps_of(profile, segment, TABLE_##table, COLUMN_##table##_##time_column, COLUMN_##table##_step_id, connected, \
-                    error); \
+    return steps_of(profile, segment, TABLE_##table, COLUMN_##table##_##time_column, COLUMN_##table##_step_id, \
+                    connected, error); \
   } \
   static enum tfprof_status run_##table(struct profile *profile, struct tfprof_error *error) { \
     return run_of_##table(profile, NULL, error); \
