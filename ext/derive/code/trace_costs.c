@@ -56,7 +56,7 @@ static enum tfprof_status add_ops(struct costs *costs, const struct profile *pro
   return status;
 }
 
-/* Whole nanoseconds, as all durations are. */
+/* Whole nanoseconds within the limit of durations, as all are: so that a saved copy has the same. */
 static enum tfprof_status set_times(struct profile *profile, unsigned column, const double *sums, uint32_t count,
                                     struct tfprof_error *error) {
   int64_t *times = scratch_allocate((size_t)count * sizeof *times);
@@ -64,8 +64,8 @@ static enum tfprof_status set_times(struct profile *profile, unsigned column, co
   for (uint32_t i = 0; i < count; i++) {
     double sum = sums[i];
     if (isnan(sum)) times[i] = NO_VALUE;
-    else if (fabs(sum) < 9.2e18) times[i] = llround(sum);
-    else times[i] = sum < 0 ? -INT64_MAX : INT64_MAX;
+    else if (fabs(sum) < (double)STORE_TIME_LIMIT) times[i] = llround(sum);
+    else times[i] = sum < 0 ? -STORE_TIME_LIMIT : STORE_TIME_LIMIT;
   }
   enum tfprof_status status = derive_set_integers(profile, TABLE_code_traces, column, times, error);
   scratch_free(times);
