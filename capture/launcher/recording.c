@@ -98,6 +98,7 @@ static bool is_optimizer_step(const char *name) {
 struct op_counts {
   const struct strings *strings;
   uint64_t *steps, *steps_with_ops; /* by id of the optimizer's name */
+  uint64_t ranges;
   bool *has_ops;                    /* by thread: since its last step */
   size_t thread_room;
 };
@@ -114,7 +115,10 @@ static void count_op(struct op_counts *counts, int64_t name, int64_t category, i
   bool is_known = thread >= 0 && (uint64_t)thread < counts->thread_room;
   if (strcmp(recorded_text(counts->strings, category), "user") != 0) {
     if (is_known) counts->has_ops[thread] = true;
-  } else if (is_optimizer_step(recorded_text(counts->strings, name))) {
+    return;
+  }
+  counts->ranges++;
+  if (is_optimizer_step(recorded_text(counts->strings, name))) {
     counts->steps[name]++;
     if (is_known && counts->has_ops[thread]) counts->steps_with_ops[name]++;
     if (is_known) counts->has_ops[thread] = false;
@@ -168,6 +172,7 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
     process->steps = counts.steps[id];
     process->steps_with_ops = counts.steps_with_ops[id];
   }
+  process->ranges = counts.ranges;
   free(counts.steps);
   free(counts.steps_with_ops);
   free(counts.has_ops);
@@ -233,6 +238,7 @@ bool recording_read(const char *directory, struct recording *recording) {
     recording->process_count++;
     read_process(&processes[count]);
     recording->ops += processes[count].ops;
+    recording->ranges += processes[count].ranges;
     if (processes[count].steps > recording->steps) {
       recording->steps = processes[count].steps;
       recording->steps_with_ops = processes[count].steps_with_ops;

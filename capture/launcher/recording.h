@@ -21,6 +21,7 @@ struct process_recording {
   uint32_t pid;
   int32_t rank; /* -1: none */
   uint64_t ops, dropped, bytes;
+  uint64_t ranges; /* of the ops, those that the program marked */
   uint64_t steps;  /* of the optimizer that stepped most often */
   uint64_t steps_with_ops; /* of these, those whose ops were recorded */
   int64_t last_ns; /* CLOCK_MONOTONIC of the last thing recorded; 0: unknown */
@@ -33,7 +34,7 @@ struct process_recording {
 struct recording {
   struct process_recording *processes; /* the one with most ops first */
   size_t process_count;
-  uint64_t ops, dropped, bytes;
+  uint64_t ops, ranges, dropped, bytes;
   uint64_t steps, steps_with_ops; /* of the process with most of them */
 };
 

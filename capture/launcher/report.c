@@ -78,9 +78,11 @@ static void say_how_it_ended(const struct recording *recording, const struct out
     fputs("; what was recorded is complete but for its last second\n", stderr);
 }
 
-/* "48,331 ops in 60 optimizer steps", or in 12 of 60 where they were recorded only in these. */
-static void say_counts(uint64_t ops, uint64_t steps, uint64_t steps_with_ops) {
-  fprintf(stderr, "%s op%s", count_text(ops).bytes, plural(ops));
+/* "48,331 ops in 60 optimizer steps", or in 12 of 60 where they were recorded only in these; of a program without
+** PyTorch "120 ranges". */
+static void say_counts(uint64_t ops, uint64_t ranges, uint64_t steps, uint64_t steps_with_ops) {
+  bool has_only_ranges = ops && ops == ranges && !steps;
+  fprintf(stderr, "%s %s%s", count_text(ops).bytes, has_only_ranges ? "range" : "op", plural(ops));
   if (!steps) return;
   fputs(" in ", stderr);
   if (steps_with_ops < steps) fprintf(stderr, "%s of ", count_text(steps_with_ops).bytes);
@@ -102,7 +104,7 @@ static void say_process(const struct process_recording *process) {
   if (process->problem) return;
   fprintf(stderr, "  pid %-7u ", process->pid);
   if (process->rank >= 0) fprintf(stderr, "rank %d: ", process->rank);
-  say_counts(process->ops, process->steps, process->steps_with_ops);
+  say_counts(process->ops, process->ranges, process->steps, process->steps_with_ops);
   fprintf(stderr, ", %s  ", bytes_text(process->bytes).bytes);
   say_command(process->command ? process->command : "");
   fputs(process->is_alive ? "  (still running and recording)\n" : "\n", stderr);
@@ -211,9 +213,9 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
     return;
   }
   if (program->is_python) {
-    fputs(": the program did not import PyTorch, the framework that this version records\n", stderr);
+    fputs(": the program did not import PyTorch, and neither initialised CUDA nor called NVTX\n", stderr);
   } else {
-    fprintf(stderr, ": neither %s nor what it started imported PyTorch, the framework that this version records\n",
+    fprintf(stderr, ": neither %s nor what it started imported PyTorch, initialised CUDA or called NVTX\n",
             command[0]);
   }
   fputs(
@@ -225,7 +227,7 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
 
 static void say_what_was_recorded(const struct recording *recording, const struct run_directory *directory) {
   fputs("tfprof: recorded ", stderr);
-  say_counts(recording->ops, recording->steps, recording->steps_with_ops);
+  say_counts(recording->ops, recording->ranges, recording->steps, recording->steps_with_ops);
   if (recording->process_count > 1) fprintf(stderr, " of %zu processes", recording->process_count);
   fprintf(stderr, " into %s (%s)\n", directory->path, bytes_text(recording->bytes).bytes);
   for (size_t i = 0; i < recording->process_count && recording->process_count > 1; i++) {
