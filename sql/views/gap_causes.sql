@@ -49,12 +49,14 @@ SELECT
   gaps.op_id AS op_id,
   gaps.busy_until_ns AS busy_until_ns,
   gaps.gap_ns AS gap_ns,
-  CASE WHEN found.is_wait = 1 THEN 'wait' WHEN found.is_wait = 0 THEN 'input'
+  CASE WHEN gaps.id IN (SELECT id FROM found WHERE is_wait = 1) THEN 'wait'
+    WHEN gaps.id IN (SELECT id FROM found WHERE is_wait = 0) THEN 'input'
     WHEN gaps.launch_end_ns > gaps.busy_until_ns THEN 'host' WHEN gaps.launch_end_ns IS NOT NULL THEN 'device' END
     AS reason,
-  measured.weight AS weight
+  CASE WHEN steps.id IS NULL THEN -- the same as in measured_steps, by a look-up
+    CASE WHEN gaps.profile_id NOT IN (SELECT profile_id FROM temp.steps) THEN 1.0 END
+    WHEN steps.is_warmup = 1 THEN NULL WHEN steps.ops_recorded = 1 THEN steps.sample_weight
+    WHEN gaps.profile_id NOT IN (SELECT profile_id FROM temp.steps WHERE ops_recorded = 1) THEN 1.0 END AS weight
 FROM gaps
-LEFT JOIN found ON found.id = gaps.id
-LEFT JOIN temp.measured_steps AS measured
-  ON measured.profile_id = gaps.profile_id AND measured.step_id IS gaps.step_id
+LEFT JOIN temp.steps AS steps ON steps.id = gaps.step_id
 ORDER BY activity_id
