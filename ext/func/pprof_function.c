@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "func/functions.h"
+#include "read/rows/list.h"
 #include "vtab/connection.h"
 #include "write/pprof.h"
 
@@ -59,10 +60,8 @@ struct export {
   sqlite3_value *profile; /* NULL: all */
   struct pprof *pprof;
   int types[METRIC_COUNT]; /* the sample type of each metric that is written, else -1 */
-  struct trace *traces; /* by id */
-  size_t trace_count, trace_capacity;
-  struct op *ops; /* by id */
-  size_t op_count, op_capacity;
+  LIST(struct trace) traces; /* by id */
+  LIST(struct op) ops;       /* by id */
   int64_t start_ns, duration_ns;
 };
 
@@ -82,16 +81,6 @@ static int each_row(struct export *export, const char *format, int (*take)(struc
   return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
-static bool make_room(void **items, size_t count, size_t *capacity, size_t size) {
-  if (count < *capacity) return true;
-  size_t larger = *capacity ? *capacity * 2 : 1024;
-  void *moved = realloc(*items, larger * size);
-  if (!moved) return false;
-  *items = moved;
-  *capacity = larger;
-  return true;
-}
-
 static const char *text_or(sqlite3_stmt *statement, int column, const char *otherwise) {
   const char *text = (const char *)sqlite3_column_text(statement, column);
   return text ? text : otherwise;
@@ -104,10 +93,8 @@ static int64_t weighed(int64_t value, double weight) {
 }
 
 static int take_trace(struct export *export, sqlite3_stmt *statement) {
-  struct trace *trace;
-  if (!make_room((void **)&export->traces, export->trace_count, &export->trace_capacity, sizeof *trace))
-    return SQLITE_NOMEM;
-  trace = &export->traces[export->trace_count++];
+  struct trace *trace = list_add(&export->traces);
+  if (!trace) return SQLITE_NOMEM;
   *trace = (struct trace){.id = sqlite3_column_int64(statement, 0), .parent = sqlite3_column_int64(statement, 1)};
   const char *function = text_or(statement, 2, "(unknown)"), *file = text_or(statement, 3, NULL);
   sqlite3_int64 first_line = sqlite3_column_int64(statement, 4), line = sqlite3_column_int64(statement, 5);
@@ -122,9 +109,8 @@ static int take_trace(struct export *export, sqlite3_stmt *statement) {
 }
 
 static int take_op(struct export *export, sqlite3_stmt *statement) {
-  struct op *op;
-  if (!make_room((void **)&export->ops, export->op_count, &export->op_capacity, sizeof *op)) return SQLITE_NOMEM;
-  op = &export->ops[export->op_count++];
+  struct op *op = list_add(&export->ops);
+  if (!op) return SQLITE_NOMEM;
   *op = (struct op){.id = sqlite3_column_int64(statement, 0),
                     .parent = sqlite3_column_int64(statement, 1),
                     .trace = sqlite3_column_int64(statement, 2),
@@ -164,13 +150,15 @@ static int compare_ids(const void *a, const void *b) {
 }
 
 static struct trace *find_trace(struct export *export, sqlite3_int64 id) {
-  return id && export->trace_count
-             ? bsearch(&id, export->traces, export->trace_count, sizeof(struct trace), compare_ids)
+  return id && export->traces.count
+             ? bsearch(&id, export->traces.items, export->traces.count, sizeof(struct trace), compare_ids)
              : NULL;
 }
 
 static struct op *find_op(struct export *export, sqlite3_int64 id) {
-  return id && export->op_count ? bsearch(&id, export->ops, export->op_count, sizeof(struct op), compare_ids) : NULL;
+  return id && export->ops.count
+             ? bsearch(&id, export->ops.items, export->ops.count, sizeof(struct op), compare_ids)
+             : NULL;
 }
 
 /* The node of a trace: its callers are made first, outermost to innermost, without recursion. A parent that is not
@@ -275,8 +263,8 @@ static int collect_samples(struct export *export) {
                       "ON code_frames.id = leaf_frame_id ORDER BY code_traces.id",
                       take_trace);
   if (!result) result = each_row(export, ops, take_op);
-  for (size_t i = 0; i < export->op_count && !result; i++) {
-    struct op *op = &export->ops[i];
+  for (size_t i = 0; i < export->ops.count && !result; i++) {
+    struct op *op = &export->ops.items[i];
     if (!op->node) result = op_node(export, op);
     for (int metric = 0; metric < METRIC_COUNT && with_ops && !result; metric++)
       add_metric(export, op->node, (enum metric)metric, op->values[metric]);
@@ -359,8 +347,8 @@ static void pprof_function(sqlite3_context *context, int count, sqlite3_value **
   } else {
     sqlite3_result_int64(context, (sqlite3_int64)pprof_sample_count(export.pprof));
   }
-  free(export.traces);
-  free(export.ops);
+  list_free(&export.traces);
+  list_free(&export.ops);
   pprof_free(export.pprof);
 }
 

@@ -7,6 +7,7 @@ its totals compared with sums over the tables; where the program `go` is install
 """
 
 import collections
+import fcntl
 import functools
 import gzip
 import json
@@ -25,6 +26,7 @@ from engines import EXTENSION, make_dump, run_tests
 from exchange_formats import Pprof, check_events
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which the module fcntl has from Python 3.10 on
 
 
 def make_trace(path):
@@ -289,12 +291,15 @@ def test_devices_and_fifos_are_written_as_streams(engine):
 
 
 def hold_open(fifo):
-    """Waits for its reader, who sees no end of the file before the descriptor is closed."""
+    """Waits for its reader, who sees no end of the file before the descriptor is closed. The FIFO holds a page."""
     for _ in range(3000):
         try:
-            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+            held = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             time.sleep(0.01)
+        else:
+            fcntl.fcntl(held, SET_PIPE_SIZE, 4096)
+            return held
     raise AssertionError("no reader came")
 
 
