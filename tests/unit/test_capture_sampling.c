@@ -418,6 +418,32 @@ static void test_another_optimizer(void) {
   check(marks.steps > 60 && marks.steps < 90, "%llu steps", (unsigned long long)marks.steps);
 }
 
+/* Where there is nothing better, what NVTX marks ends steps: of several names what covers most time. An optimizer takes
+** its place, and is not gone because of many marks of NVTX. */
+static void test_nvtx(void) {
+  struct step_marks marks;
+  step_marks_begin(&marks);
+  uint64_t now = 0;
+  unsigned what = 0;
+  for (int i = 0; i < 20; i++, now += 100) {
+    step_at(&marks, MARK_NVTX, 2, now, now + 10);
+    what = step_at(&marks, MARK_NVTX, 1, now + 10, now + 90);
+  }
+  check(marks.is_learnt && marks.leader->name == 1 && marks.steps == 20 && what & STEP_HAS_ENDED, "%llu steps of NVTX",
+        (unsigned long long)marks.steps);
+  what = step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
+  check(what == (STEPS_ARE_FORGOTTEN | STEP_HAS_ENDED) && marks.leader->kind == MARK_OPTIMIZER, "the optimizer: %u",
+        what);
+  for (int i = 0; i < 20; i++, now += 100) step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
+  for (int i = 0; i < 2000; i++) {
+    what = step_at(&marks, MARK_NVTX, 100 + i % 20, now, now + 1000);
+    check(!what, "a mark of NVTX: %u", what);
+  }
+  what = step_at(&marks, MARK_OPTIMIZER, 7, now, now + 10);
+  check(what == STEP_HAS_ENDED && marks.steps == 20 + 1 + 20 + 1, "after them: %u, %llu steps", what,
+        (unsigned long long)marks.steps);
+}
+
 /* Names alone. */
 static void test_kinds(void) {
   check(step_mark_kind("Optimizer.step#SGD.step") == MARK_OPTIMIZER, "the optimizer's");
@@ -441,6 +467,7 @@ int main(void) {
   test_marks();
   test_rounds();
   test_another_optimizer();
+  test_nvtx();
   test_kinds();
   return 0;
 }

@@ -220,12 +220,6 @@ static inline void note_written(struct range_stack *stack) {
   atomic_store_explicit(&stack->written, written + 1, memory_order_relaxed);
 }
 
-/* Steps are of one thread: what may end on another one marks none. */
-static inline void end_step(struct capture_thread *thread, uint32_t text, uint64_t start_ticks, uint64_t end_ticks) {
-  uint32_t step = nvtx_text(text)->step;
-  if (__builtin_expect(step != 0, 0)) sampling_mark_ended(MARK_NVTX, thread->number, step, start_ticks, end_ticks);
-}
-
 /* ---- Push and pop. */
 
 /* The innermost that is open in the domain; NULL: there is none. */
@@ -238,6 +232,19 @@ static inline struct open_range *innermost(struct range_stack *stack, unsigned d
       return range;
   }
   return NULL;
+}
+
+/* A range has been popped. Steps are of one thread, so that what may end on another one marks none; and one within
+** another is a part of it. */
+static inline void end_step(const struct range_stack *stack, struct capture_thread *thread, uint32_t text,
+                            uint64_t start_ticks, uint64_t end_ticks) {
+  uint32_t step = nvtx_text(text)->step;
+  if (__builtin_expect(!step, 1)) return;
+  for (uint32_t i = 0; i < atomic_load_explicit(&stack->depth, memory_order_relaxed); i++) {
+    uint32_t around = atomic_load_explicit(&stack->open[i].text, memory_order_relaxed);
+    if (around && nvtx_text(around)->step) return;
+  }
+  sampling_mark_ended(MARK_NVTX, thread->number, step, start_ticks, end_ticks);
 }
 
 int nvtx_push(const struct nvtx_event *event) {
@@ -286,7 +293,7 @@ int nvtx_pop(unsigned domain, const struct nvtx_event *late) {
   uint32_t depth = atomic_load_explicit(&stack->depth, memory_order_relaxed);
   while (depth && !atomic_load_explicit(&stack->open[depth - 1].text, memory_order_relaxed)) depth--;
   atomic_store_explicit(&stack->depth, depth, memory_order_release);
-  if (thread) end_step(thread, text, start_ticks, end_ticks);
+  if (thread) end_step(stack, thread, text, start_ticks, end_ticks);
   return range->level;
 }
 
