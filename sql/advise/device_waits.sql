@@ -31,7 +31,7 @@ WITH time AS MATERIALIZED (
   SELECT waits.profile_id AS profile_id, ops.name AS op_name, lines.file AS file, lines.line AS line,
     min(lines.location) AS location, sum(waits.dur_ns * measured.weight) AS wait_ns
   FROM waits
-  JOIN temp.measured_steps AS measured
+  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = waits.profile_id AND measured.step_id IS waits.step_id
   LEFT JOIN temp.ops AS ops ON ops.id = waits.op_id
   LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id

@@ -22,7 +22,7 @@ WITH time AS MATERIALIZED (
       WHEN transfers.direction = 'HtoD' THEN calls.dur_ns - 10000
       ELSE min(calls.end_ns, transfers.end_ns) - max(calls.start_ns, transfers.start_ns) END) AS blocked_ns
   FROM temp.transfers AS transfers
-  JOIN temp.measured_steps AS measured
+  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = transfers.profile_id AND measured.step_id IS transfers.step_id
   LEFT JOIN temp.api_calls AS calls ON calls.id = transfers.api_call_id
   WHERE transfers.kind = 'memcpy' AND (transfers.direction = 'HtoD' AND transfers.bytes > 65536

@@ -16,7 +16,7 @@ WITH sums AS MATERIALIZED (
     total(kernels.dur_ns * measured.weight)
       FILTER (WHERE kernels.tensor_core_eligible = 1 AND kernels.uses_tensor_core = 0) AS without_ns
   FROM temp.kernels AS kernels
-  JOIN temp.measured_steps AS measured
+  CROSS JOIN temp.measured_steps AS measured -- an index is made of it, which each row is looked up in
     ON measured.profile_id = kernels.profile_id AND measured.step_id IS kernels.step_id
   GROUP BY kernels.profile_id, kernels.device_id
 ), speaking AS MATERIALIZED (
