@@ -29,6 +29,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_ranges,
     &derive_ops_of_ranges,
     &derive_input_events,
+    &derive_compilations,
     &derive_marked_collectives,
     &derive_collectives,
     &derive_op_types,

@@ -11,6 +11,7 @@ extern const struct derive_pass derive_code_traces;
 extern const struct derive_pass derive_collectives;
 extern const struct derive_pass derive_connected_steps;
 extern const struct derive_pass derive_connected_steps_of_api_calls;
+extern const struct derive_pass derive_compilations;
 extern const struct derive_pass derive_critical_path;
 extern const struct derive_pass derive_device_activities;
 extern const struct derive_pass derive_device_links;

@@ -795,6 +795,27 @@ def test_precision(engine):
     assert all(abs(row[3] - row[2] / whole) < 1e-9 for row in rows), rows
 
 
+def test_compilations(engine):
+    """Phases that lie inside one another count once, each step has its own, and names that only look like one none."""
+    def phase(name, start, dur, tid=1):
+        return span("cpu_op", name + " (dynamo_timed)", start, dur, tid=tid)
+    events = [span("user_annotation", f"ProfilerStep#{i}", 10_000 + 10_000 * i, 10_000) for i in range(3)]
+    events += [phase("_compile.compile_inner", 11_000, 5000), phase("compile_fx_inner", 12_000, 3000),
+               phase("GraphLowering.run", 13_000, 1000), phase("async_compile.wait", 14_000, 4000, tid=2),
+               phase("create_aot_dispatcher_function", 31_000, 500),
+               span("cpu_op", "aten::add (dynamo_timed) ", 25_000, 9),
+               phase("", 26_000, 9), phase("_compile.compile_inner", 1000, 100)]
+    connection = opened(engine, events)
+    rows = connection.values("SELECT number, dur_ns, compile_ns, ratio, count, inductor_ns FROM compilation_summary")
+    assert rows == [(None, None, 100, None, 1, 0), (0, 10_000, 7000, 0.7, 4, 6000),
+                    (2, 10_000, 500, 0.05, 1, 0)], rows
+    rows = connection.values("SELECT name, kind FROM compilations ORDER BY start_ns LIMIT 3")
+    assert rows == [("_compile.compile_inner", "dynamo"), ("_compile.compile_inner", "dynamo"),
+                    ("compile_fx_inner", "inductor")], rows
+    connection = opened(engine, events[:3])
+    assert connection.values("SELECT * FROM compilation_summary") == []
+
+
 def test_memory_of_operators(engine):
     """operator_memory against each event added to the ops around it; an op that calls one of
     its own name only is one call."""

@@ -1,0 +1,35 @@
+-- Compiling by step: which steps spent time on compiling code, and by which compiler.
+--
+-- One row for each step in which something was compiled, warm-up steps included, as that is where most is; and one
+-- without a step for what was compiled outside of all.
+--   profile_id, rank, step_id, number
+--   is_warmup              1: the step is no part of the statistics of other views
+--   dur_ns                 of the step
+--   compile_ns             time of it in which something was compiled, on any thread; phases lie inside one another
+--                          and count once
+--   ratio                  its share of the step
+--   count                  compilations and their phases
+--   inductor_ns            time of it in which torch.compile's inductor made kernels
+-- From torch.compile this is there while a profiler of PyTorch watches it; in other captures it marks nothing.
+-- Cost: linear in compilations, a sort of them.
+-- Example: SELECT number, format_ns(compile_ns), ratio FROM compilation_summary;
+WITH sums AS (
+  SELECT profile_id, step_id, count(*) AS count, union_ns(start_ns, end_ns) AS compile_ns,
+    union_ns(start_ns, end_ns) FILTER (WHERE kind = 'inductor') AS inductor_ns
+  FROM temp.compilations GROUP BY profile_id, step_id
+)
+SELECT
+  sums.profile_id AS profile_id,
+  profiles.rank AS rank,
+  sums.step_id AS step_id,
+  steps.number AS number,
+  steps.is_warmup AS is_warmup,
+  steps.dur_ns AS dur_ns,
+  sums.compile_ns AS compile_ns,
+  1.0 * sums.compile_ns / nullif(max(steps.dur_ns, sums.compile_ns), 0) AS ratio,
+  sums.count AS count,
+  sums.inductor_ns AS inductor_ns
+FROM sums
+JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
+LEFT JOIN temp.steps AS steps ON steps.id = sums.step_id
+ORDER BY profile_id, number, step_id
