@@ -76,8 +76,9 @@ def test_example(directory):
               "JOIN devices ON devices.id = device_id LIMIT 2"),
           [("allocate", 4096, 4000, 4096, 4096, 0.0, "temporary", "float32", "[10,100]", "mul_1", 0),
            ("release", -4096, None, 0, None, None, None, None, None, None, 0)], "memory events")
-    check(ask("SELECT address, bytes, released_ns - allocated_ns FROM allocations"),
-          [(-(2**63) + 64, 4096, 8_000), (-(2**63) + 128, 4096, 8_000)], "allocations")
+    check(ask("SELECT address, bytes, requested_bytes, region, dtype, shape, released_ns - allocated_ns "
+              "FROM allocations"),
+          [(-(2**63) + 64 * i, 4096, 4000, "temporary", "float32", "[10,100]", 8_000) for i in (1, 2)], "allocations")
     check(ask("SELECT name, long_name, stage, iterator, parent_iterator, buffer_size FROM input_events"),
           [("Iterator::Prefetch", "Iterator::Root::Prefetch", "preprocess", -7, 3, 4)] * 2, "input events")
     check(json.loads(ask("SELECT attributes FROM input_events")[0][0]),

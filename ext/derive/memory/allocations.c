@@ -17,7 +17,7 @@
 #include <string.h>
 
 struct event {
-  int64_t time, bytes, address;
+  int64_t time, bytes, requested, address;
   uint32_t row, device, thread, op;
   string_id allocator;
   enum { ALLOCATE, RELEASE, OTHER } kind;
@@ -53,12 +53,13 @@ static enum tfprof_status collect_allocations(struct profile *profile, struct wo
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows; first += ROWS_BLOCK) {
       uint32_t count = derive_block_rows(segment, first);
-      int64_t times[ROWS_BLOCK], bytes[ROWS_BLOCK], addresses[ROWS_BLOCK];
+      int64_t times[ROWS_BLOCK], bytes[ROWS_BLOCK], addresses[ROWS_BLOCK], requested[ROWS_BLOCK];
       uint32_t device[ROWS_BLOCK], thread[ROWS_BLOCK];
       string_id kinds[ROWS_BLOCK], allocators[ROWS_BLOCK], regions[ROWS_BLOCK];
       derive_integers(segment->columns[COLUMN_memory_events_time_ns], first, count, times);
       derive_integers(segment->columns[COLUMN_memory_events_bytes], first, count, bytes);
       derive_integers(segment->columns[COLUMN_memory_events_address], first, count, addresses);
+      derive_integers(segment->columns[COLUMN_memory_events_requested_bytes], first, count, requested);
       derive_references(segment->columns[COLUMN_memory_events_device_id], first, count, devices, device);
       derive_references(segment->columns[COLUMN_memory_events_thread], first, count, threads, thread);
       derive_texts(segment->columns[COLUMN_memory_events_kind], first, count, kinds);
@@ -69,6 +70,7 @@ static enum tfprof_status collect_allocations(struct profile *profile, struct wo
         if (times[i] == NO_VALUE || bytes[i] == NO_VALUE) continue;
         struct event event = {.time = times[i],
                               .bytes = bytes[i],
+                              .requested = requested[i],
                               .address = addresses[i],
                               .row = (uint32_t)segment->first_row + first + i,
                               .device = device[i],
@@ -197,6 +199,7 @@ static enum tfprof_status set_allocation_columns(struct profile *profile, const 
   if (!status) status = derive_set_##kind(profile, TABLE_allocations, COLUMN_allocations_##column, array, error)
   EACH(integers, integers, address, any->address);
   EACH(integers, integers, bytes, opened ? opened->bytes : (int64_t)(0 - (uint64_t)closed->bytes));
+  EACH(integers, integers, requested_bytes, opened ? opened->requested : NO_VALUE);
   EACH(integers, integers, allocated_ns, opened ? opened->time : NO_VALUE);
   EACH(integers, integers, released_ns, closed ? closed->time : NO_VALUE);
   EACH(references, references, device_id, any->device);
@@ -253,6 +256,7 @@ const struct derive_pass derive_allocations = {
               {TABLE_memory_events, COLUMN_memory_events_kind},
               {TABLE_memory_events, COLUMN_memory_events_bytes},
               {TABLE_memory_events, COLUMN_memory_events_address},
+              {TABLE_memory_events, COLUMN_memory_events_requested_bytes},
               {TABLE_memory_events, COLUMN_memory_events_device_id},
               {TABLE_memory_events, COLUMN_memory_events_thread},
               {TABLE_memory_events, COLUMN_memory_events_allocator},

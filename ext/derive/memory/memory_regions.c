@@ -14,7 +14,8 @@
 **   input            allocated in a step outside of all modules before the model was called, and held until it was:
 **                    batches that were made or moved to a device
 **   activation       allocated by another op in a step: what the backward pass needs, outputs, the loss
-** NULL where no op was recorded, or none of them holds.  The names are those of PyTorch's memory profiler, which
+** NULL where no op was recorded, or none of them holds.  What the source tells of an allocation itself (memory_events)
+** comes before all of that.  The names are those of PyTorch's memory profiler, which
 ** follows tensors by their addresses; those are in no trace that it exports and in no capture.
 */
 #include "derive/links/ancestors.h"
@@ -219,6 +220,29 @@ static void set_regions(struct work *w, uint32_t rows, const uint32_t *ops, cons
   }
 }
 
+/* What the source tells of allocations as they happen. */
+static enum tfprof_status take_told(struct profile *profile, uint32_t rows, struct made *made,
+                                    struct tfprof_error *error) {
+  string_id allocate = derive_known_text(profile, "allocate");
+  enum tfprof_status status = TFPROF_OK;
+  for (struct row_block block = {0}; derive_next_block(profile, TABLE_memory_events, &block, &status, error);) {
+    uint32_t of[ROWS_BLOCK];
+    string_id kinds[ROWS_BLOCK], regions[ROWS_BLOCK], dtypes[ROWS_BLOCK], shapes[ROWS_BLOCK];
+    block_references(&block, COLUMN_memory_events_allocation_id, rows, of);
+    block_texts(&block, COLUMN_memory_events_kind, kinds);
+    block_texts(&block, COLUMN_memory_events_region, regions);
+    block_texts(&block, COLUMN_memory_events_dtype, dtypes);
+    block_texts(&block, COLUMN_memory_events_shape, shapes);
+    for (uint32_t i = 0; i < block.count; i++) {
+      if (of[i] == NO_ROW || kinds[i] != allocate) continue;
+      if (regions[i]) made->regions[of[i]] = regions[i];
+      if (dtypes[i]) made->dtypes[of[i]] = dtypes[i];
+      if (shapes[i]) made->shapes[of[i]] = shapes[i];
+    }
+  }
+  return status;
+}
+
 static enum tfprof_status run_memory_regions(struct profile *profile, struct tfprof_error *error) {
   struct work w = {0};
   uint32_t rows, *ops = NULL;
@@ -246,7 +270,8 @@ static enum tfprof_status run_memory_regions(struct profile *profile, struct tfp
     made.dtypes = made.regions + rows;
     made.shapes = made.dtypes + rows;
     set_regions(&w, rows, ops, allocated, released, bytes, texts, &made);
-    status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, made.regions, error);
+    status = take_told(profile, rows, &made, error);
+    if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_region, made.regions, error);
   }
   if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_dtype, made.dtypes, error);
   if (!status) status = derive_set_texts(profile, TABLE_allocations, COLUMN_allocations_shape, made.shapes, error);
@@ -274,6 +299,11 @@ const struct derive_pass derive_memory_regions = {
               {TABLE_allocations, COLUMN_allocations_bytes},
               {TABLE_allocations, COLUMN_allocations_allocated_ns},
               {TABLE_allocations, COLUMN_allocations_released_ns},
+              {TABLE_memory_events, COLUMN_memory_events_allocation_id},
+              {TABLE_memory_events, COLUMN_memory_events_kind},
+              {TABLE_memory_events, COLUMN_memory_events_region},
+              {TABLE_memory_events, COLUMN_memory_events_dtype},
+              {TABLE_memory_events, COLUMN_memory_events_shape},
               {TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_category},
               {TABLE_ops, COLUMN_ops_parent_id},
