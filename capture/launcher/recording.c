@@ -158,6 +158,7 @@ static void read_frames(struct dump_file *file, struct process_recording *proces
   for (size_t i = 0; i < file->frame_count; i++) {
     const struct dump_frame *frame = &file->frames[i];
     int table = schema_table_of_dump_id(frame->table_dump_id);
+    if (table == TABLE_kernels) process->kernels += frame->rows;
     if (table == TABLE_ops) {
       process->ops += frame->rows;
       int64_t last_ns = last_start(frame);
@@ -239,6 +240,7 @@ bool recording_read(const char *directory, struct recording *recording) {
     read_process(&processes[count]);
     recording->ops += processes[count].ops;
     recording->ranges += processes[count].ranges;
+    recording->kernels += processes[count].kernels;
     if (processes[count].steps > recording->steps) {
       recording->steps = processes[count].steps;
       recording->steps_with_ops = processes[count].steps_with_ops;

@@ -20,7 +20,7 @@ struct process_recording {
   char *command;
   uint32_t pid;
   int32_t rank; /* -1: none */
-  uint64_t ops, dropped, bytes;
+  uint64_t ops, kernels, dropped, bytes;
   uint64_t ranges; /* of the ops, those that the program marked */
   uint64_t steps;  /* of the optimizer that stepped most often */
   uint64_t steps_with_ops; /* of these, those whose ops were recorded */
@@ -34,7 +34,7 @@ struct process_recording {
 struct recording {
   struct process_recording *processes; /* the one with most ops first */
   size_t process_count;
-  uint64_t ops, ranges, dropped, bytes;
+  uint64_t ops, kernels, ranges, dropped, bytes;
   uint64_t steps, steps_with_ops; /* of the process with most of them */
 };
 

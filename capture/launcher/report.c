@@ -79,10 +79,12 @@ static void say_how_it_ended(const struct recording *recording, const struct out
 }
 
 /* "48,331 ops in 60 optimizer steps", or in 12 of 60 where they were recorded only in these; of a program without
-** PyTorch "120 ranges". */
-static void say_counts(uint64_t ops, uint64_t ranges, uint64_t steps, uint64_t steps_with_ops) {
+** PyTorch "120 ranges"; before these "12,345 kernels and", or kernels alone. */
+static void say_counts(uint64_t ops, uint64_t kernels, uint64_t ranges, uint64_t steps, uint64_t steps_with_ops) {
   bool has_only_ranges = ops && ops == ranges && !steps;
-  fprintf(stderr, "%s %s%s", count_text(ops).bytes, has_only_ranges ? "range" : "op", plural(ops));
+  if (kernels) fprintf(stderr, "%s kernel%s", count_text(kernels).bytes, plural(kernels));
+  if (kernels && ops) fputs(" and ", stderr);
+  if (ops || !kernels) fprintf(stderr, "%s %s%s", count_text(ops).bytes, has_only_ranges ? "range" : "op", plural(ops));
   if (!steps) return;
   fputs(" in ", stderr);
   if (steps_with_ops < steps) fprintf(stderr, "%s of ", count_text(steps_with_ops).bytes);
@@ -104,7 +106,7 @@ static void say_process(const struct process_recording *process) {
   if (process->problem) return;
   fprintf(stderr, "  pid %-7u ", process->pid);
   if (process->rank >= 0) fprintf(stderr, "rank %d: ", process->rank);
-  say_counts(process->ops, process->ranges, process->steps, process->steps_with_ops);
+  say_counts(process->ops, process->kernels, process->ranges, process->steps, process->steps_with_ops);
   fprintf(stderr, ", %s  ", bytes_text(process->bytes).bytes);
   say_command(process->command ? process->command : "");
   fputs(process->is_alive ? "  (still running and recording)\n" : "\n", stderr);
@@ -227,7 +229,7 @@ static void say_nothing_recorded(const struct run_directory *directory, const st
 
 static void say_what_was_recorded(const struct recording *recording, const struct run_directory *directory) {
   fputs("tfprof: recorded ", stderr);
-  say_counts(recording->ops, recording->ranges, recording->steps, recording->steps_with_ops);
+  say_counts(recording->ops, recording->kernels, recording->ranges, recording->steps, recording->steps_with_ops);
   if (recording->process_count > 1) fprintf(stderr, " of %zu processes", recording->process_count);
   fprintf(stderr, " into %s (%s)\n", directory->path, bytes_text(recording->bytes).bytes);
   for (size_t i = 0; i < recording->process_count && recording->process_count > 1; i++) {

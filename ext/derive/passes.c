@@ -66,6 +66,7 @@ const struct derive_pass *const derive_passes[] = {
     &derive_short_names_of_activities,
     &derive_outermost_ops_of_activities,
     &derive_kernels_of_ops,
+    &derive_device_peaks,
     &derive_device_steps,
     &derive_host_steps,
     &derive_device_time_of_ops,

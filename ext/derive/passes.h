@@ -16,6 +16,7 @@ extern const struct derive_pass derive_critical_path;
 extern const struct derive_pass derive_device_activities;
 extern const struct derive_pass derive_device_links;
 extern const struct derive_pass derive_device_memory;
+extern const struct derive_pass derive_device_peaks;
 extern const struct derive_pass derive_device_steps;
 extern const struct derive_pass derive_device_time_of_ops;
 extern const struct derive_pass derive_flops_of_ops;

@@ -16,7 +16,9 @@ def test_ends():
     """All records of four threads, where anything is called at the end."""
     for end, status, is_closed in (("return", 0, True), ("exit", 0, True), ("fork=none", 0, True)):
         with Directory() as directory:
-            taken, (dump,), _ = playing.play(os.path.join(directory, "run"), THREADS + ["kernels=100", end, "return"])
+            run = os.path.join(directory, "run")
+            taken, (dump,), error = playing.play(run, THREADS + ["kernels=100", end, "return"])
+            assert "recorded 8,100 kernels into" in error, error
             assert taken["kernels"] == 8100 and dump["closed"] == is_closed, (end, taken, dump)
             playing.check_rows(taken, dump)
 

@@ -53,6 +53,9 @@ def test_links():
         (device,) = playing.query(run, "SELECT * FROM devices WHERE ordinal = 0 AND kind = 'gpu'")
         assert device["model"] == "NVIDIA Double 0" and device["multiprocessor_count"] == 132, device
         assert device["compute_capability"] == "9.0" and device["memory_bytes_per_second"] == 3352320000000, device
+        peaks = playing.query(run, "SELECT dtype, flops_per_second AS rate FROM device_peaks WHERE device_id = %d"
+                              % device["id"])
+        assert {row["dtype"]: row["rate"] for row in peaks}["bfloat16"] == 132 * 1.98e9 * 4096, peaks
         names = playing.query(run, "SELECT DISTINCT short_name AS name FROM kernels WHERE name LIKE 'void%' ORDER BY 1")
         assert [row["name"] for row in names] == ["at::native::gemm", "softmax"], names
 
