@@ -1,7 +1,7 @@
 """What tfprof-capture --check says of GPUs: what CUPTI needs, where it was found, and what stands in its way.
 
-Everything is looked at under a root, so that machines of all kinds can be tried in tests; only driver() and library()
-call what is loaded.  Each function answers with lines of (name, text).
+Everything is looked at under a root, so that machines of all kinds can be tried in tests; only driver(), nvml()
+and cupti_text() call what is loaded.  Each function answers with lines of (name, text).
 """
 
 import ctypes
@@ -164,10 +164,27 @@ def driver():
     return lines, version.value
 
 
+def nvml(name="libnvidia-ml.so.1"):
+    """Whether the driver tells what its GPUs measure."""
+    try:
+        library = ctypes.CDLL(name)
+        library.nvmlErrorString.restype = ctypes.c_char_p
+        result = library.nvmlInit_v2()
+        reason = library.nvmlErrorString(result).decode(errors="replace")
+    except (OSError, AttributeError) as error:
+        return [("NVML", "cannot be loaded (%s), so counters have nothing of GPUs; it comes with the driver, and into "
+                         "a container with NVIDIA_DRIVER_CAPABILITIES=compute,utility" % error)]
+    if result:
+        return [("NVML", "answers %d, so counters have nothing of GPUs: %s" % (result, reason))]
+    library.nvmlShutdown()
+    return [("NVML", "ok: use, memory, clocks and power of each GPU, each second")]
+
+
 def check(root=""):
     """All lines."""
     lines, has_gpu = devices(root)
     told, version = driver() if has_gpu else ([], None)
+    told += nvml() if has_gpu else []
     lines += told + permission(root) + holders(root)
     copies = libraries(root)
     if copies:

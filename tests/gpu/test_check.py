@@ -96,6 +96,18 @@ def test_versions():
             assert wanted in looked.cupti_text(path, driver), looked.cupti_text(path, driver)
 
 
+def test_nvml():
+    assert "cannot be loaded" in dict(looked.nvml("libnvidia-ml.so.none"))["NVML"]
+    with tempfile.TemporaryDirectory() as directory:
+        for result, wanted in ((0, "ok: "), (18, "answers 18, so counters have nothing of GPUs: mismatch")):
+            path = os.path.join(directory, f"libnvidia-ml.so.{result}")
+            code = (f"int nvmlInit_v2(void) {{ return {result}; }} int nvmlShutdown(void) {{ return 0; }}"
+                    'const char *nvmlErrorString(int result) { return result == 18 ? "mismatch" : "?"; }')
+            subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-xc", "-", "-o", path],
+                           input=code.encode(), check=True)
+            assert dict(looked.nvml(path))["NVML"].startswith(wanted), looked.nvml(path)
+
+
 def test_here():
     """The whole of it, as users call it."""
     result = subprocess.run([os.path.join(capturing.BUILD, "tfprof-capture"), "--check", "--", capturing.PYTHON],
