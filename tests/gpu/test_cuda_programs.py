@@ -74,6 +74,21 @@ for step in range(10):
 print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 """
 
+# Steps until the recorder has thinned what it records of the device, and as many again.
+THINNED = DEVICE + """
+import time
+weight = torch.ones(8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], 0.01)
+end, after = time.monotonic() + 120, 0
+while after < 200 and time.monotonic() < end:
+    optimizer.zero_grad()
+    Launching.apply(weight).sum().backward()
+    launch(20)
+    optimizer.step()
+    after += not cupti.is_on(10, 0) or after > 0
+print("kernels=%d runtime=%d" % (taken[1], taken[0]))
+"""
+
 ASIDE = DEVICE + """
 from torch.profiler import ProfilerActivity
 subscribe = cupti_library.cuptiSubscribe
@@ -133,6 +148,28 @@ def test_links():
             SELECT sum(line_frame_id IS NOT NULL) AS lines, count(*) AS kernels FROM kernels
             JOIN ops ON ops.id = kernels.op_id LEFT JOIN code_traces ON code_traces.id = ops.origin_code_trace_id""")
         assert row["lines"] == 50, row
+
+
+def test_thinned():
+    """Where the file would grow too fast kernels and calls are recorded in the steps whose ops are, all of them."""
+    with Directory() as directory:
+        # Less than tfprof-capture lets one ask for, so that it is soon too much.
+        os.environ.update(playing.environment(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
+        run = directory
+        output, _ = capturing.run(run, ["-c", THINNED], ops="sampled", max_rate=64000)
+        (dump,), taken = [capturing.summary(path) for path in capturing.dumps(run)], playing.numbers(output)
+        assert taken["kernels"] == dump["rows"]["kernels"], (taken, dump)
+        told = [row["message"] for row in playing.messages(run, "kernels, copies%")]
+        assert len(told) == 1 and "--max-rate" in told[0], told
+        (row,) = playing.query(run, """
+            WITH counted AS (SELECT steps.number, steps.ops_recorded AS has_ops, count(kernels.id) AS kernels
+                             FROM steps LEFT JOIN kernels ON kernels.step_id = steps.id
+                             WHERE steps.number < (SELECT max(number) FROM steps) GROUP BY steps.id)
+            SELECT max(number) FILTER (WHERE kernels AND NOT has_ops) AS last_without,
+                   count(*) FILTER (WHERE NOT kernels) AS steps_without, max(number) AS last,
+                   count(*) FILTER (WHERE has_ops AND kernels <> 25) AS broken FROM counted""")
+        assert row["steps_without"] > 50 and (row["last_without"] or 0) < row["last"] - 50, row
+        assert row["broken"] <= 1, row  # the one in which it began
 
 
 def test_step_aside():

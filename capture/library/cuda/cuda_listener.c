@@ -93,21 +93,33 @@ static bool wants_graphs_whole(void) { return traces & TRACE_GRAPHS && !(traces 
 
 /* ---- Switching. */
 
-/* Calls worth a row only, where CUPTI can be told so; else all, and the others are left out when they are read. */
+/* Calls worth a row, of both domains: looked up once, for they are switched at the ends of steps. */
+static struct {
+  uint16_t numbers[FUNCTIONS_MAXIMUM];
+  unsigned count;
+} worthy[2];
+
+static void find_worthy_calls(void) {
+  const char *name = NULL;
+  for (int domain = CUPTI_DRIVER_FUNCTIONS; domain <= CUPTI_RUNTIME_FUNCTIONS; domain++) {
+    worthy[domain - 1].count = 0;
+    for (uint16_t number = 1; number < FUNCTIONS_MAXIMUM; number++)
+      if (!api.GetCallbackName(domain, number, &name) && name && function_is_recorded(name))
+        worthy[domain - 1].numbers[worthy[domain - 1].count++] = number;
+  }
+}
+
+/* Those only, where CUPTI can be told so; else all, and the others are left out when they are read. */
 static void switch_calls(bool to_on) {
   static const int kinds[] = {[CUPTI_DRIVER_FUNCTIONS] = CUPTI_DRIVER, [CUPTI_RUNTIME_FUNCTIONS] = CUPTI_RUNTIME};
   if (!(traces & TRACE_API)) return;
   for (int domain = CUPTI_DRIVER_FUNCTIONS; domain <= CUPTI_RUNTIME_FUNCTIONS; domain++) {
     int (*switch_one)(uint32_t, uint8_t) =
         domain == CUPTI_RUNTIME_FUNCTIONS ? api.ActivityEnableRuntimeApi : api.ActivityEnableDriverApi;
-    if (!switch_one) {
-      if (to_on) api.ActivityEnable(kinds[domain]);
-      else api.ActivityDisable(kinds[domain]);
-      continue;
-    }
-    const char *name = NULL;
-    for (uint32_t number = 1; number < FUNCTIONS_MAXIMUM; number++)
-      if (!api.GetCallbackName(domain, number, &name) && name && function_is_recorded(name)) switch_one(number, to_on);
+    for (unsigned i = 0; switch_one && i < worthy[domain - 1].count; i++)
+      switch_one(worthy[domain - 1].numbers[i], to_on);
+    if (!switch_one && to_on) api.ActivityEnable(kinds[domain]);
+    if (!switch_one && !to_on) api.ActivityDisable(kinds[domain]);
   }
 }
 
@@ -345,6 +357,7 @@ void cuda_listener_begin(unsigned its_traces, unsigned buffers) {
   }
   if (is_new) {
     traces = its_traces;
+    find_worthy_calls();
     activity_buffers_begin(&api, buffers);
     state.is_aside = state.is_aside_wanted;
     is_started = state.is_aside || listen_to_cuda(false);
