@@ -103,9 +103,9 @@ static void find_worthy_calls(void) {
   const char *name = NULL;
   for (int domain = CUPTI_DRIVER_FUNCTIONS; domain <= CUPTI_RUNTIME_FUNCTIONS; domain++) {
     worthy[domain - 1].count = 0;
-    for (uint16_t number = 1; number < FUNCTIONS_MAXIMUM; number++)
+    for (uint32_t number = 1; number < FUNCTIONS_MAXIMUM; number++)
       if (!api.GetCallbackName(domain, number, &name) && name && function_is_recorded(name))
-        worthy[domain - 1].numbers[worthy[domain - 1].count++] = number;
+        worthy[domain - 1].numbers[worthy[domain - 1].count++] = (uint16_t)number;
   }
 }
 

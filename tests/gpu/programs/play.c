@@ -69,7 +69,7 @@ static void put_kernel(uint32_t correlation, uint64_t start, unsigned number, ui
   struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
                                 .registers = 64,
                                 .start = start,
-                                .end = start + 1500 + number % 7 * 100,
+                                .end = start + 1500 + (uint64_t)(number % 7) * 100,
                                 .context = 1,
                                 .stream = 7 + number % 2,
                                 .grid = {(int32_t)(128 << number % 4), 1, 1},
