@@ -29,6 +29,19 @@ build_release tests
 mkdir -p build/test-logs
 rm -f build/test-logs/*.first.log
 
+# The names of the tests that the words mean, as an expression for ctest.
+all=$(ctest --test-dir build -N | sed -n 's/^ *Test *#[0-9]*: //p')
+chosen=""
+for word in "$@"; do
+  if printf '%s\n' "$all" | grep -q "^${word%/}/"; then
+    chosen+="${chosen:+|}^${word%/}/"
+  elif printf '%s\n' "$all" | grep -qxF "$word"; then
+    chosen+="${chosen:+|}^$word\$"
+  else
+    fail "there is no group or test '$word'; the groups are: $(printf '%s\n' "$all" | cut -d/ -f1 | sort -u | xargs)"
+  fi
+done
+
 need_test_python() {
   need_python_environment
   if ! "$PYTHON" -c 'import apsw, coverage, numpy, nvtx' 2>/dev/null; then
@@ -54,19 +67,6 @@ TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/tfprof-tests-XXXXXX")
 export TMPDIR
 # shellcheck disable=SC2064  # the folder of now
 trap "[ -n '${TFPROF_KEEP_TEST_FILES:-}' ] && echo 'kept: $TMPDIR' || rm -rf '$TMPDIR'" EXIT
-
-# The names of the tests that the words mean, as an expression for ctest.
-all=$(ctest --test-dir build -N | sed -n 's/^ *Test *#[0-9]*: //p')
-chosen=""
-for word in "$@"; do
-  if printf '%s\n' "$all" | grep -q "^${word%/}/"; then
-    chosen+="${chosen:+|}^${word%/}/"
-  elif printf '%s\n' "$all" | grep -qxF "$word"; then
-    chosen+="${chosen:+|}^$word\$"
-  else
-    fail "there is no group or test '$word'; the groups are: $(printf '%s\n' "$all" | cut -d/ -f1 | sort -u | xargs)"
-  fi
-done
 
 say "Tests, GROUP/NAME"
 export TFPROF_LEFT_OUT=$TMPDIR/left-out TFPROF_SECOND_TRIES=$TMPDIR/second-tries
