@@ -48,7 +48,8 @@ def play(directory, words, version="13.0", options=(), status=0, **settings):
 
 def missing_rows(taken, dump):
     """Of each table with another number of rows than there were records: how many it has, and how many there were."""
-    counts = {table: (dump["rows"].get(table, 0), sum(taken[sort] for sort in sorts)) for table, sorts in TABLES.items()}
+    counts = {table: (dump["rows"].get(table, 0), sum(taken[sort] for sort in sorts))
+              for table, sorts in TABLES.items()}
     return {table: both for table, both in counts.items() if both[0] != both[1]}
 
 
