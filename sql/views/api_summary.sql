@@ -1,18 +1,22 @@
 -- API calls: what the program asked of the CUDA runtime and driver.
 --
--- One row for each profile, interface and function.  Calls are recorded in every step, so nothing is weighed; those in
--- warm-up steps are left out, those outside any step count.
+-- One row for each profile, interface and function.  Those in warm-up steps are left out, those outside any step count.
+-- Where calls were recorded only in some steps, counts and times are weighed (thinned_steps).
 --   profile_id, rank
 --   domain, name              runtime or driver, and the function
 --   count, error_count        calls; those with a result other than 0
 --   sum_ns, sum_ratio         their time on the host; its share of all calls of the profile
 --   mean_ns, min_ns, max_ns   of their durations
 -- Cost: one pass over api_calls.  Example: SELECT name, count, mean_ns FROM api_summary LIMIT 10;
-WITH sums AS (
-  SELECT profile_id, domain, name, count(*) AS count, sum(coalesce(result, 0) <> 0) AS error_count,
-    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
-  FROM temp.api_calls
-  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+WITH thinned AS MATERIALIZED (
+  SELECT step_id, weight FROM temp.thinned_steps
+), sums AS (
+  SELECT profile_id, domain, name, CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
+    CAST(round(sum((coalesce(result, 0) <> 0) * coalesce(weight, 1.0))) AS INTEGER) AS error_count,
+    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns
+  FROM temp.api_calls AS api_calls LEFT JOIN thinned ON thinned.step_id = api_calls.step_id
+  WHERE (api_calls.step_id IS NULL OR api_calls.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+    AND weight IS NOT 0
   GROUP BY profile_id, domain, name
 )
 SELECT

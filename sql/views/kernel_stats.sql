@@ -1,8 +1,9 @@
 -- Kernel statistics: what runs on the devices, by kernel, launch configuration and op.
 --
 -- One row for each profile, kernel name, configuration (blocks, grid, registers, shared memory) and op: the table of
--- kernel statistics of XProf and TensorBoard, for every source.  Kernels are recorded in every step, so nothing is
--- weighed; those that a warm-up step launched are left out, those launched outside any step count.
+-- kernel statistics of XProf and TensorBoard, for every source.  Those that a warm-up step launched are left
+-- out, those launched outside any step count.  Where kernels were recorded only in some steps, count and times are
+-- weighed (thinned_steps).
 --   profile_id, host, rank
 --   position                      1 for the row with the most time of the profile
 --   kernel_name                   of the kernel, in full
@@ -19,17 +20,20 @@
 -- by time.
 -- Cost: one pass over kernels.
 -- Example: SELECT position, kernel_name, block, grid, occupancy_ratio, count, sum_ns FROM kernel_stats LIMIT 10;
-WITH sums AS (
+WITH thinned AS MATERIALIZED (
+  SELECT step_id, weight FROM temp.thinned_steps
+), sums AS (
   SELECT profile_id, launch_group, op_name, min(name) AS name, min(block_x) AS block_x, min(block_y) AS block_y,
     min(block_z) AS block_z, min(grid_x) AS grid_x, min(grid_y) AS grid_y, min(grid_z) AS grid_z,
     min(registers_per_thread) AS registers_per_thread, min(static_shared_bytes) AS static_shared_bytes,
     min(dynamic_shared_bytes) AS dynamic_shared_bytes, max(uses_tensor_core) AS uses_tensor_core,
-    max(tensor_core_eligible) AS tensor_core_eligible, count(*) AS count,
-    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
+    max(tensor_core_eligible) AS tensor_core_eligible, CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
+    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
     sum(theoretical_occupancy_ratio * dur_ns)
       / nullif(sum(CASE WHEN theoretical_occupancy_ratio IS NOT NULL THEN 1.0 * dur_ns END), 0) AS occupancy_ratio
-  FROM temp.kernels
-  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+  WHERE (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+    AND weight IS NOT 0
   GROUP BY profile_id, launch_group, op_name
 )
 SELECT

@@ -1,7 +1,7 @@
 -- Precision: how much of the computing on each device is done in numbers of 16 bits, of 32, and of others.
 --
 -- One row for each profile, device and precision of compute kernels (no communication); those that a warm-up step
--- launched are left out.
+-- launched are left out.  Where kernels were recorded only in some steps, count and times are weighed (thinned_steps).
 --   profile_id, host, rank, device_id, device
 --   precision           8 bit, 16 bit, 32 bit, 64 bit, or unknown: the numbers that a kernel reads, by the types that
 --                       its name tells (half, bf16, sgemm, f32 ...), of several the smallest; else by the inputs of the
@@ -12,11 +12,15 @@
 -- XProf knows "half" and "fp16" in names only, counts bfloat16 as 32 bit, and everything that it does not know, too.
 -- Cost: one pass over kernels, a look-up of an op for each kernel name and op name.
 -- Example: SELECT device, precision, ratio FROM precision_breakdown;
-WITH sums AS (
-  SELECT profile_id, device_id, name, op_name, max(op_id) AS op_id, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns,
-    total(1.0 * dur_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
-  FROM temp.kernels
-  WHERE +kind = 'compute' AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+WITH thinned AS MATERIALIZED (
+  SELECT step_id, weight FROM temp.thinned_steps
+), sums AS (
+  SELECT profile_id, device_id, name, op_name, max(op_id) AS op_id, sum(coalesce(weight, 1.0)) AS count,
+    sum(dur_ns * coalesce(weight, 1.0)) AS sum_ns,
+    total(dur_ns * coalesce(weight, 1.0)) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
+  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
+  WHERE +kind = 'compute' AND weight IS NOT 0
+    AND (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
   GROUP BY profile_id, device_id, name, op_name
 ), judged AS (
   SELECT sums.*,
@@ -50,7 +54,7 @@ SELECT
   parts.device_id AS device_id,
   devices.name AS device,
   parts.precision AS precision,
-  parts.count AS count,
+  CAST(round(parts.count) AS INTEGER) AS count,
   CAST(parts.sum_ns AS INTEGER) AS sum_ns,
   parts.sum_ns / nullif(total(parts.sum_ns) OVER (PARTITION BY parts.profile_id, parts.device_id), 0) AS ratio,
   CAST(parts.tensor_core_ns AS INTEGER) AS tensor_core_ns

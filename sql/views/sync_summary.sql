@@ -5,8 +5,8 @@
 -- the calls that wait stand for them: cudaStreamSynchronize and the like, and their names in the driver and in HIP.  A
 -- copy to the host that was done when its call returned is a wait, too: .item() waits in cudaMemcpyAsync, as its target
 -- is not pinned, and what it asks to wait for afterwards is over.
--- Waits are recorded in every step, so nothing is weighed; those in warm-up steps are left out, those outside any step
--- count.
+-- Those in warm-up steps are left out, those outside any step count.  Where waits were recorded only in some steps,
+-- count and times are weighed (thinned_steps).
 --   profile_id, rank
 --   kind                         event, stream, stream_wait, context, device or copy
 --   op_name                      the innermost op that made the call
@@ -18,7 +18,9 @@
 --   kernel_name                  a kernel that was waited for: of the last of the waits for which that is known
 -- Cost: one pass over syncs or api_calls and over transfers, a few look-ups for each wait, and code_trace_line.
 -- Example: SELECT kind, op_name, location, sum_ns FROM sync_summary;
-WITH asked AS MATERIALIZED (
+WITH thinned AS MATERIALIZED (
+  SELECT step_id, weight FROM temp.thinned_steps
+), asked AS MATERIALIZED (
   SELECT profile_id, kind, op_id, step_id, dur_ns, waits_on_kernel_id AS kernel_id FROM temp.syncs
   UNION ALL
   SELECT profile_id, CASE WHEN name GLOB '*Stream*' THEN 'stream' WHEN name GLOB '*Event*' THEN 'event'
@@ -33,14 +35,18 @@ WITH asked AS MATERIALIZED (
   SELECT code_trace_id, file, line, location FROM temp.code_trace_line WHERE EXISTS (SELECT 1 FROM asked)
 ), waits AS (
   SELECT asked.profile_id AS profile_id, asked.kind AS kind, ops.name AS op_name, lines.file AS file,
-    lines.line AS line, lines.location AS location, asked.dur_ns AS dur_ns, asked.kernel_id AS kernel_id
+    lines.line AS line, lines.location AS location, asked.dur_ns AS dur_ns, asked.kernel_id AS kernel_id,
+    coalesce(thinned.weight, 1.0) AS weight
   FROM asked
   LEFT JOIN temp.ops AS ops ON ops.id = asked.op_id
   LEFT JOIN lines ON lines.code_trace_id = ops.code_trace_id
-  WHERE asked.step_id IS NULL OR asked.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  LEFT JOIN thinned ON thinned.step_id = asked.step_id
+  WHERE (asked.step_id IS NULL OR asked.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+    AND thinned.weight IS NOT 0
 ), sums AS (
   SELECT profile_id, kind, op_name, min(location) AS location,
-    count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id
+    CAST(round(sum(weight)) AS INTEGER) AS count, CAST(sum(dur_ns * weight) AS INTEGER) AS sum_ns,
+    max(dur_ns) AS max_ns, max(kernel_id) AS kernel_id
   FROM waits GROUP BY profile_id, kind, op_name, file, line
 )
 SELECT

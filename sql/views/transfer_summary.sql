@@ -1,7 +1,8 @@
 -- Transfers: copies and fills of device memory by direction and kind of memory.
 --
--- One row for each profile, kind, direction and pair of memory kinds.  Transfers are recorded in every step, so nothing
--- is weighed; those that a warm-up step launched are left out, those launched outside any step count.
+-- One row for each profile, kind, direction and pair of memory kinds.  Those that a warm-up step launched are left
+-- out, those launched outside any step count.  Where transfers were recorded only in some steps, count, bytes and times
+-- are weighed (thinned_steps).
 --   profile_id, rank
 --   kind, direction                memcpy or memset; HtoD, DtoH, DtoD, PtoP or HtoH (NULL for a fill)
 --   source_memory, target_memory   pageable, pinned, device, array or managed
@@ -10,12 +11,16 @@
 --   mean_ns, max_ns                of their durations
 --   bytes_per_second               all bytes by all time
 -- Cost: one pass over transfers.  Example: SELECT direction, source_memory, bytes_per_second FROM transfer_summary;
-WITH sums AS (
-  SELECT profile_id, kind, direction, source_memory, target_memory, count(*) AS count,
-    CAST(sum(1.0 * bytes) AS INTEGER) AS bytes,
-    CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns
-  FROM temp.transfers
-  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+WITH thinned AS MATERIALIZED (
+  SELECT step_id, weight FROM temp.thinned_steps
+), sums AS (
+  SELECT profile_id, kind, direction, source_memory, target_memory,
+    CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
+    CAST(sum(bytes * coalesce(weight, 1.0)) AS INTEGER) AS bytes,
+    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, max(dur_ns) AS max_ns
+  FROM temp.transfers AS transfers LEFT JOIN thinned ON thinned.step_id = transfers.step_id
+  WHERE (transfers.step_id IS NULL OR transfers.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+    AND weight IS NOT 0
   GROUP BY profile_id, kind, direction, source_memory, target_memory
 )
 SELECT

@@ -170,6 +170,18 @@ def test_thinned():
                    count(*) FILTER (WHERE has_ops AND kernels <> 25) AS broken FROM counted""")
         assert row["steps_without"] > 50 and (row["last_without"] or 0) < row["last"] - 50, row
         assert row["broken"] <= 1, row  # the one in which it began
+        # Of all steps, of which each launches as many, these speak.
+        (row,) = playing.query(run, """
+            SELECT max(weight) AS most, (SELECT sum(count) FROM kernel_summary) AS kernels,
+                   (SELECT sum(count) FROM kernel_stats) AS by_form, (SELECT sum(count) FROM kernel_by_op) AS by_op,
+                   (SELECT sum(count) FROM api_summary WHERE name LIKE 'cudaLaunchKernel%') AS calls,
+                   (SELECT count(*) FROM kernels WHERE step_id IS NULL
+                      OR step_id IN (SELECT id FROM steps WHERE is_warmup = 0 AND sample_weight IS NULL)) AS others,
+                   (SELECT count(*) FROM steps WHERE is_warmup = 0 AND sample_weight IS NOT NULL) AS steps
+            FROM thinned_steps""")
+        assert row["most"] >= 2 and row["steps"] > 150, row
+        for name in ("kernels", "by_form", "by_op", "calls"):
+            assert abs(row[name] - row["others"] - 25 * row["steps"]) <= 25 * row["most"], (name, row)
 
 
 def test_step_aside():

@@ -1,0 +1,19 @@
+-- Thinned steps: for how many steps each one stands where the work of devices was recorded only in some.
+--
+-- Kernels, copies, calls into CUDA and waits are recorded in every step, unless that would slow the program by more
+-- than --overhead or let the file grow faster than --max-rate: then only in the steps whose ops are, and diagnostics
+-- say so (capture_thinned).  One row for each step of such a profile that stands for another number of steps than one;
+-- the views that add up what devices did weigh by it, as those of ops do by ops.sample_weight.
+--   profile_id, step_id
+--   weight          steps.sample_weight; 0: others stand for the step, also where its kernels were still recorded
+-- Cost: linear in steps, where there is such a profile.
+-- Example: SELECT count(*) FILTER (WHERE weight > 0) AS recorded, count(*) AS steps FROM thinned_steps;
+SELECT
+  steps.profile_id AS profile_id,
+  steps.id AS step_id,
+  steps.sample_weight AS weight
+FROM temp.steps AS steps
+WHERE steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
+    WHERE reason = 'capture_thinned' AND table_name = 'kernels')
+  AND steps.is_warmup = 0 AND steps.sample_weight <> 1
+ORDER BY profile_id, step_id
