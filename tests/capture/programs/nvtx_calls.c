@@ -22,6 +22,7 @@ enum { THREADS = 4, ROUNDS = 1000 };
 static nvtxDomainHandle_t domain;
 static nvtxStringHandle_t registered;
 static nvtxRangeId_t handed_over[THREADS];
+static pthread_barrier_t all_began;
 
 static nvtxEventAttributes_t attributes(const char *message) {
   nvtxEventAttributes_t event = {0};
@@ -49,11 +50,14 @@ static void *run_thread(void *argument) {
     nvtxRangePop();
   }
   handed_over[number] = nvtxRangeStartA("handed over");
+  /* Of a thread whose place another one took over, it is not known any more which one began a range. */
+  pthread_barrier_wait(&all_began);
   return NULL;
 }
 
 static void run_threads(void) {
   pthread_t threads[THREADS];
+  pthread_barrier_init(&all_began, NULL, THREADS);
   for (int i = 0; i < THREADS; i++)
     if (pthread_create(&threads[i], NULL, run_thread, (void *)(intptr_t)i)) exit(4);
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
