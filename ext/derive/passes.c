@@ -7,6 +7,7 @@
 
 const struct derive_pass *const derive_passes[] = {
     &derive_nesting,
+    &derive_op_self_time,
     &derive_calling_ops,
     &derive_steps,
     &derive_step_marks,

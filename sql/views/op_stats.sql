@@ -4,6 +4,15 @@
 -- ops launched (none without a device).  On the host one row IDLE says how long no op ran on the steps' own thread nor
 -- on one that runs the backward pass; it counts in no share.  Counted are the ops of measured steps (no warm-up, ops
 -- recorded); in a profile without such steps all; weighed by ops.sample_weight.
+--
+-- Of XPlane files it is what XProf lists: on the host ops and stages of the input pipeline of the whole recording, and
+-- their self time without other such ones inside (ops.op_self_ns); on the device kernels by the op that they name, its
+-- count that of its most frequent kernel; IDLE on each side is what is left of the time from its first to its last row,
+-- summed over threads or devices.  XProf differs: allocations and launches that name an op are calls of it there, and
+-- the time of such launches is in the op's total twice; ops that XLA compiled are left out; ops that only launches or
+-- allocations name have rows, and these stretch IDLE; an op that ends with the one around it is lost, and so is one of
+-- two equal ones.  Its mode is always Function, its roofline Unknown: NULL here.  Its shares with IDLE are self_ns over
+-- the sum of all rows of the side.
 --   profile_id, rank
 --   position                      place by self_ns among the ops of its side, from 1
 --   side                          host or device
@@ -16,6 +25,8 @@
 --   side_self_ratio               share of the self time of its side
 --   side_cumulative_ratio         that share added up from the first position to this
 --   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is
+--   tensor_core_ratio             on the device the share of kernels on tensor cores in the op's time, of XPlane
+--                                 files; NULL of others (operator_summary tells it)
 --   bound_by                      compute or memory, where a roofline is known; NULL
 --   execution_mode                eager, function or graph
 --   is_idle                       1 for the row IDLE
@@ -26,6 +37,12 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
     count(*) FILTER (WHERE device_self_ns > 0) AS device_count
   FROM temp.ops
   WHERE category <> 'user' AND is_measured = 1 AND sample_weight = 1
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
+  GROUP BY profile_id, op_type, name, execution_mode
+  UNION ALL
+  SELECT profile_id, op_type, name, execution_mode, count(*), sum(1.0 * dur_ns), sum(1.0 * op_self_ns), 0, 0, 0
+  FROM temp.ops
+  WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   GROUP BY profile_id, op_type, name, execution_mode
   UNION ALL
   SELECT profile_id, op_type, name, execution_mode, sum(sample_weight), sum(dur_ns * sample_weight),
@@ -82,14 +99,27 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
     AND moving.op_type IS counted.op_type AND moving.execution_mode IS counted.execution_mode
   LEFT JOIN errors ON errors.profile_id = counted.profile_id AND errors.name IS counted.name
     AND errors.op_type IS counted.op_type AND errors.execution_mode IS counted.execution_mode
+), named_kernels AS ( -- of sources whose kernels name their ops
+  SELECT profile_id, op_type, op_name, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, sum(1.0 * flops) AS flops,
+    sum(1.0 * bytes_accessed) AS bytes, total(1.0 * dur_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
+  FROM temp.kernels
+  WHERE op_name IS NOT NULL AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  GROUP BY profile_id, op_type, op_name, name
 ), sides AS (
   SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
-    self_error_ns, host_flops_per_second AS flops_per_second, host_bytes_per_second AS bytes_per_second
+    self_error_ns, host_flops_per_second AS flops_per_second, host_bytes_per_second AS bytes_per_second,
+    NULL AS tensor_core_ratio
   FROM rated
   UNION ALL
   SELECT profile_id, 'device', op_type, name, execution_mode, device_count, device_ns, device_self_ns,
-    device_self_error_ns, device_flops_per_second, device_bytes_per_second
+    device_self_error_ns, device_flops_per_second, device_bytes_per_second, NULL
   FROM rated WHERE device_self_ns > 0
+  UNION ALL
+  SELECT profile_id, 'device', op_type, op_name, NULL, max(count), sum(sum_ns), sum(sum_ns), 0,
+    1e9 * sum(flops) / nullif(sum(sum_ns) FILTER (WHERE flops >= 0), 0),
+    1e9 * sum(bytes) / nullif(sum(sum_ns) FILTER (WHERE bytes >= 0), 0),
+    sum(tensor_core_ns) / nullif(sum(sum_ns), 0)
+  FROM named_kernels GROUP BY profile_id, op_type, op_name
 ), step_time AS (
   SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
     sum(CASE WHEN ops_recorded = 1 THEN dur_ns * sample_weight END) AS step_ns,
@@ -108,22 +138,41 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
   JOIN temp.sampled_steps AS drawn ON drawn.step_id = of_step.step_id
   GROUP BY step_time.profile_id
 ), idle AS (
-  SELECT step_time.profile_id AS profile_id, step_time.step_count AS step_count,
+  SELECT step_time.profile_id AS profile_id, 'host' AS side, step_time.step_count AS step_count,
     (step_ns - op_ns) / step_ns * all_ns AS self_ns,
     CASE WHEN idle_errors.profile_id IS NOT NULL THEN idle_errors.ratio * all_ns ELSE 0 END AS self_error_ns
   FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id
   LEFT JOIN idle_errors ON idle_errors.profile_id = step_time.profile_id
-  WHERE step_ns > op_ns
+  WHERE step_ns > op_ns AND step_time.profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
+  UNION ALL
+  SELECT profile_id, 'host', 0, sum(max(span_ns - self_ns, 0)), 0 FROM (
+    SELECT profile_id, thread_id, max(end_ns) - min(start_ns) AS span_ns, sum(1.0 * op_self_ns) AS self_ns
+    FROM temp.ops
+    WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+    GROUP BY profile_id, thread_id
+  ) GROUP BY profile_id
+  UNION ALL
+  SELECT profile_id, 'device', 0, sum(max(span_ns - self_ns, 0)), 0 FROM (
+    SELECT profile_id, device_id, max(end_ns) - min(start_ns) AS span_ns,
+      total(1.0 * dur_ns) FILTER (WHERE op_name IS NOT NULL) AS self_ns
+    FROM (
+      SELECT profile_id, device_id, start_ns, end_ns, dur_ns, op_name FROM temp.kernels
+      UNION ALL
+      SELECT profile_id, device_id, start_ns, end_ns, dur_ns, NULL FROM temp.transfers
+    )
+    WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+    GROUP BY profile_id, device_id
+  ) GROUP BY profile_id
 ), listed AS (
   SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns, self_error_ns,
     self_ns / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_self_ratio,
     sum(self_ns) OVER of_side / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_cumulative_ratio,
-    flops_per_second, bytes_per_second, execution_mode, 0 AS is_idle
+    flops_per_second, bytes_per_second, tensor_core_ratio, execution_mode, 0 AS is_idle
   FROM sides
   WINDOW of_side AS (PARTITION BY profile_id, side ORDER BY self_ns DESC, name, op_type, execution_mode)
   UNION ALL
-  SELECT profile_id, NULL, 'host', 'IDLE', 'IDLE', step_count, self_ns, self_ns, self_error_ns, NULL, NULL, NULL, NULL,
-    NULL, 1
+  SELECT profile_id, NULL, side, 'IDLE', 'IDLE', step_count, self_ns, self_ns, self_error_ns, NULL, NULL, NULL, NULL,
+    NULL, NULL, 1
   FROM idle
 )
 SELECT
@@ -135,14 +184,15 @@ SELECT
   listed.name AS name,
   CAST(round(listed.count) AS INTEGER) AS count,
   CAST(listed.sum_ns AS INTEGER) AS sum_ns,
-  CAST(listed.sum_ns / listed.count AS INTEGER) AS mean_ns,
+  CAST(listed.sum_ns / nullif(listed.count, 0) AS INTEGER) AS mean_ns,
   CAST(listed.self_ns AS INTEGER) AS self_ns,
   CAST(listed.self_error_ns AS INTEGER) AS self_error_ns,
-  CAST(listed.self_ns / listed.count AS INTEGER) AS mean_self_ns,
+  CAST(listed.self_ns / nullif(listed.count, 0) AS INTEGER) AS mean_self_ns,
   listed.side_self_ratio AS side_self_ratio,
   listed.side_cumulative_ratio AS side_cumulative_ratio,
   listed.flops_per_second AS flops_per_second,
   listed.bytes_per_second AS bytes_per_second,
+  listed.tensor_core_ratio AS tensor_core_ratio,
   NULL AS bound_by,
   listed.execution_mode AS execution_mode,
   listed.is_idle AS is_idle

@@ -1,7 +1,8 @@
 -- Time by op type: host ops summed over what kind of op they are.
 --
 -- One row for each profile and op_type (for PyTorch the name of the op, with its namespace).  Counted are the ops of
--- measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by ops.sample_weight.
+-- measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by ops.sample_weight.  Of
+-- XPlane files, as in op_stats, ops and stages of the input pipeline of the whole recording by their ops.op_self_ns.
 --   profile_id, rank, op_type
 --   name_count                how many op names have that type
 --   count, self_ns            calls and their self time (weighed)
@@ -13,6 +14,12 @@ WITH by_name AS (
   SELECT profile_id, op_type, name, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns
   FROM temp.ops
   WHERE category <> 'user' AND is_measured = 1
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
+  GROUP BY profile_id, op_type, name
+  UNION ALL
+  SELECT profile_id, op_type, name, count(*), sum(op_self_ns)
+  FROM temp.ops
+  WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   GROUP BY profile_id, op_type, name
 ), by_type AS (
   SELECT profile_id, coalesce(op_type, name) AS op_type, count(DISTINCT name) AS name_count, sum(count) AS count,

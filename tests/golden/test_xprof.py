@@ -119,6 +119,123 @@ def test_kernel_vector(directory):
            (1000, 32, 16384, "64,1,1", "1,1,1", 1, 1)], "kernels")
 
 
+def golden_ops(name, with_idle):
+    """XProf's rows of op statistics by side, type and name."""
+    tables = golden_tables(name, "framework_op_stats")
+    return {(row["host_or_device"].lower(), row["type"], row["operation"]): row
+            for row in tables[0 if with_idle else 1]} if tables else {}
+
+
+def op_rows(path):
+    """Those of the view, of several hosts added up as XProf does: calls, time and self time."""
+    sums = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for row in query(path, "SELECT * FROM op_stats"):
+        of_op = sums[row["side"], row["op_type"], row["name"]]
+        for i, column in enumerate(("count", "sum_ns", "self_ns")):
+            of_op[i] += row[column]
+        of_op[3] = row["tensor_core_ratio"]
+    return sums
+
+
+def test_op_stats(_directory):
+    """Calls, times, shares, tensor cores and idle time of each op on host and device."""
+    compared = 0
+    for name, path in recordings():
+        expected, found = golden_ops(name, True), op_rows(path)
+        if name in ("jax_a", "gpu_edge_a"):
+            continue  # XProf leaves out what XLA compiled, and loses ops that end together; see below
+        allocations = collections.Counter(row["op_name"].split(":")[0] for row in query(
+            path, "SELECT op_name FROM memory_events WHERE op_name IS NOT NULL"))
+        # Launches that name their op are calls of it there, an op of their own where none is around.
+        launches_name_ops = name in ("gpu_multi_a", "multihost_gpu_a")
+        for key, row in expected.items():
+            side, op_type, op = key
+            is_named_only = key not in found and (launches_name_ops or (row["total_time"] == 0 and allocations[op]))
+            if is_named_only:
+                continue
+            here = found.pop(key)
+            if op == "IDLE":
+                slack = 1 + sum(one["occurrences"] for one in expected.values())
+                if side == "device" or (not launches_name_ops and not name.startswith("tf_membfc")):
+                    assert abs(here[2] - row["total_self_time"] * 1000) <= slack, (name, key, here, row)
+                continue
+            calls = row["occurrences"] - (allocations[op] if side == "host" else 0)
+            slack = here[0] * (2 if side == "device" else 1) + 1
+            assert here[0] == calls or (launches_name_ops and here[0] < calls), (name, key, here, row)
+            assert abs(here[2] - row["total_self_time"] * 1000) <= slack, (name, key, here, row)
+            if side == "device":
+                assert is_close(here[3], row["gpu_tensorcore_utilization"], 1e-4), (name, key, here, row)
+            if not launches_name_ops or side == "device":
+                assert abs(here[1] - row["total_time"] * 1000) <= slack, (name, key, here, row)
+            compared += 1
+        assert not found, (name, found)
+    assert compared > 600 or not os.path.isdir(GOLDEN), compared
+
+
+def test_op_shares(_directory):
+    """Shares with and without idle time, running sums of them, and the order of ops."""
+    compared = 0
+    for name, path in recordings():
+        if name in ("jax_a", "gpu_edge_a", "gpu_multi_a") or "multihost" in name:
+            continue  # as above; of several hosts the shares here are of one
+        expected = golden_ops(name, False)
+        with_idle = golden_ops(name, True)
+        is_idle_alike = not name.startswith("tf_membfc")
+        positions = {}
+        for row in query(path, "SELECT *, self_ns * 1.0 / sum(self_ns) OVER (PARTITION BY side) AS ratio FROM op_stats "
+                               "ORDER BY side, position"):
+            side, key = row["side"], (row["side"], row["op_type"], row["name"])
+            if is_idle_alike:
+                assert is_close(row["ratio"], with_idle[key][side + "_total_self_time_percent"], 1e-4), (name, row)
+            if row["is_idle"]:
+                continue
+            theirs = expected[key]
+            cumulative = "device_" if side == "device" else "Host_"
+            assert is_close(row["side_self_ratio"], theirs[side + "_total_self_time_percent"], 1e-3), (name, row)
+            assert is_close(row["side_cumulative_ratio"],
+                            theirs[cumulative + "cumulative_total_self_time_percent"], 2e-3), (name, row, theirs)
+            assert theirs["total_self_time"] <= positions.get(side, 1e18) + 0.02, (name, row)
+            positions[side] = theirs["total_self_time"]
+            compared += 1
+    assert compared > 500 or not os.path.isdir(GOLDEN), compared
+
+
+def test_op_types(_directory):
+    """Host time by type is the sum over XProf's rows of it."""
+    for name, path in recordings():
+        if name in ("jax_a", "gpu_edge_a"):
+            continue
+        sums = collections.Counter()
+        for (side, op_type, _), row in golden_ops(name, False).items():
+            if side == "host":
+                sums[op_type] += row["total_self_time"] * 1000
+        here = collections.Counter()
+        calls = collections.Counter()
+        for row in query(path, "SELECT op_type, self_ns, count FROM op_type_stats"):
+            here[row["op_type"]] += row["self_ns"]
+            calls[row["op_type"]] += row["count"]
+        for op_type, self_ns in here.items():
+            assert abs(self_ns - sums[op_type]) <= calls[op_type] + 1, (name, op_type, self_ns, sums[op_type])
+        assert all(op_type in here or total == 0 or op_type == "CollectiveReduceV2"
+                   for op_type, total in sums.items()), (name, sums, here)
+
+
+def test_op_nesting(directory):
+    """Rows that are no ops count for the op around them; ops that end together, which XProf loses, nest."""
+    run = os.path.join(directory, "a.xplane.pb")
+    with open(run, "wb") as file:
+        file.write(space(plane("/host:CPU", [line(1, "main", [
+            event("root:Op", 0, 200_000), event("Something", 10_000, 120_000), event("parent:Op", 20_000, 100_000),
+            event("Iterator::Root", 70_000, 50_000), event("Other", 80_000, 40_000)])])))
+    rows = query(run, "SELECT * FROM ops ORDER BY start_ns")
+    check([(row["name"], row["self_ns"], row["op_self_ns"]) for row in rows],
+          [("root", 80, 100), ("Something", 20, None), ("parent", 50, 50), ("Iterator::Root", 10, 50),
+           ("Other", 40, None)], "ops")
+    check([(row["name"], row["count"], row["sum_ns"], row["self_ns"]) for row in query(
+        run, "SELECT * FROM op_stats WHERE is_idle = 0 ORDER BY position")],
+          [("root", 1, 200, 100), ("Iterator::Root", 1, 50, 50), ("parent", 1, 100, 50)], "op_stats")
+
+
 def trace_of(run):
     """The complete events of XProf's trace viewer."""
     path = os.path.join(GOLDEN, "golden", run, "trace_viewer.json")
