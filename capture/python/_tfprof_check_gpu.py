@@ -100,7 +100,12 @@ def holders(root="", environment=os.environ):
 
 
 def libraries(root="", environment=os.environ, path=None):
-    """The copies of libcupti that there are, that which is used first: of the program's Python, then of the toolkit."""
+    """The copies of libcupti that there are, that which is used first: of the program's Python, then of the toolkit.
+
+    Where TFPROF_CUPTI names one, or a folder, no other."""
+    named = environment.get("TFPROF_CUPTI")
+    if named:
+        return sorted(glob.glob(os.path.join(named, "libcupti.so*")), reverse=True) if os.path.isdir(named) else [named]
     found = []
     for folder in sys.path if path is None else path:
         found += sorted(glob.glob(os.path.join(folder, "nvidia", "*", "lib", "libcupti.so*")), reverse=True)

@@ -81,6 +81,9 @@ def test_libraries():
             "site/nvidia/cuda_cupti/lib/libcupti.so.12", "home/extras/CUPTI/lib64/libcupti.so.13",
             "usr/local/cuda/extras/CUPTI/lib64/libcupti.so.12"], found
         assert looked.libraries(os.path.join(directory, "home"), {}, []) == []
+        folder = os.path.dirname(found[1])
+        for named, copies in ((folder, [found[1]]), (found[2], [found[2]]), (directory, [])):
+            assert looked.libraries(directory, {"TFPROF_CUPTI": named}) == copies, named
         assert "cannot be loaded" in looked.cupti_text(found[0])
 
 

@@ -69,6 +69,28 @@ def test_hang():
         assert dump["closed"] and 102 <= dump["rows"]["kernels"] <= taken["kernels"], (taken, dump)
 
 
+def test_callback():
+    """exit() within a callback of CUPTI's, which has its locks: the end comes, and what was fetched is there."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        taken, (dump,), _ = playing.play(run, ["kernels=100", "wait", "callback_exit"])
+        assert dump["closed"] and 101 <= dump["rows"]["kernels"] <= taken["kernels"], (taken, dump)
+
+
+def test_buffers():
+    """The program's own flushes on several threads, and buffers that cannot be: each record is a row or counted."""
+    with Directory() as directory:
+        run = os.path.join(directory, "run")
+        words = ["threads=4", "flushes=50", "odd", "kernels=300", "flushes=50", "odd", "joined", "return"]
+        taken, (dump,), _ = playing.play(run, words)
+        assert taken["kernels"] == 4 * 400 and dump["closed"], (taken, dump)
+        # Each flush takes a buffer of its own, however little is in it: there may be none for those that come then.
+        (lost,) = playing.query(run, """
+            SELECT coalesce(sum(count), 0) AS count FROM diagnostics WHERE reason = 'capture_dropped'""")
+        rows = dump["rows"]["kernels"] + dump["rows"]["api_calls"]
+        assert rows + lost["count"] == taken["kernels"] + taken["runtime"] + taken["driver"], (taken, dump, lost)
+
+
 def told(directory, words, version="13.0", **settings):
     """The part as it was told, and the kernels that there are."""
     run = os.path.join(directory, "run")
@@ -93,6 +115,39 @@ def test_obstacles():
     with Directory() as directory:
         messages, seen, error = told(directory, words, "11.8", DOUBLE_HOLDER="Nsight")
         assert seen == 0 and any("such as nsys" in message for _, message in messages), messages
+
+
+def test_missing():
+    """No CUPTI, or one that is none: told, with how to get it, on machines that have one, too; and the one named."""
+    words = ["kernels=100", "return"]
+    with Directory() as directory:
+        broken = os.path.join(directory, "libcupti.so.13")
+        with open(broken, "w") as file:
+            file.write("no library")
+        empty = os.path.join(directory, "empty")
+        os.mkdir(empty)
+        for number, (named, text) in enumerate(((empty, "pip install nvidia-cuda-cupti"), (broken, "too short"),
+                                                ("/nowhere/libcupti.so", "/nowhere/libcupti.so"))):
+            folder = os.path.join(directory, str(number))
+            os.mkdir(folder)
+            messages, seen, error = told(folder, words, TFPROF_CUPTI=named)
+            assert not seen and text in error, (named, error)
+            assert [reason for reason, message in messages if text in message] == ["capture_off"], (named, messages)
+        named = os.path.join(playing.DOUBLES, "cupti13.0")
+        for number, path in enumerate((named, os.path.join(named, "libcupti.so.13"))):
+            folder = os.path.join(directory, "named%d" % number)
+            os.mkdir(folder)
+            messages, seen, error = told(folder, words, None, TFPROF_CUPTI=path)
+            assert seen == 100, (path, messages, error)
+
+
+def test_no_device():
+    """CUDA_VISIBLE_DEVICES is empty: the driver refuses the program, which goes on, and it is told."""
+    with Directory() as directory:
+        messages, seen, error = told(directory, ["return"], CUDA_VISIBLE_DEVICES="")
+        assert "no driver: cuInit failed" in error, error
+        (text,) = [message for reason, message in messages if reason == "capture_off"]
+        assert 'gave the program no device: CUDA_VISIBLE_DEVICES is ""' in text and not seen, messages
 
 
 def test_quiet():

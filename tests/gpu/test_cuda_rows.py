@@ -92,6 +92,20 @@ def test_topology():
             assert [(row["value"], row["unit"]) for row in power] == [(250, "W")] * 2, power
 
 
+def test_instances():
+    """Devices that are instances of MIG have their own numbers; links are between whole ones."""
+    for settings, uuid in (({}, "GPU-a0a0a0a0-"), ({"DOUBLE_MIG": 1}, "MIG-b0b0b0b0-")):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            playing.play(run, ["wait", "links=1", "kernels=10", "return"], **settings)
+            rows = playing.query(run, """
+                SELECT json_extract(devices.attributes, '$.uuid') AS uuid, count(*) AS kernels FROM kernels
+                JOIN threads ON threads.id = thread_id JOIN devices ON devices.id = threads.device_id GROUP BY 1""")
+            assert [(row["uuid"][:13], row["kernels"]) for row in rows] == [(uuid, 12)], rows
+            (links,) = playing.query(run, "SELECT count(peer_device_id) AS count FROM links WHERE kind = 'nvlink'")
+            assert links["count"] == 1, links
+
+
 def test_bad_records():
     """What cannot be is counted and told; what is good stays."""
     with Directory() as directory:

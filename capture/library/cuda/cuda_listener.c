@@ -10,12 +10,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 enum {
   FETCH_MS = 500,
-  FACTS_MS = 5,       /* until the driver is initialised */
+  FACTS_MS = 5,       /* until the driver is initialised, twice as long each time */
   ASIDE_MS = 2000,    /* that others wait for us to step aside */
   FLUSH_FORCED = 1,   /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
   SYSTEM_THREADS = 1, /* CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM */
@@ -260,22 +261,32 @@ static void come_back(void) {
   pthread_mutex_unlock(&switching);
 }
 
-/* What connects devices, and unified memory, can be asked for only once the driver is initialised. */
-static void ask_late(void) {
+/* Kinds that this CUPTI does not know are refused together with the others. */
+static bool count_unified(uint32_t device) {
+  enum { KINDS = 8, OF_ONE_DEVICE = 1 /* CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE */ };
   struct {
     uint32_t scope, kind, device, is_on;
-  } counters[8];
-  for (uint32_t i = 0; i < 8; i++) { /* CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE */
-    counters[i].scope = 1;
+  } counters[KINDS];
+  uint32_t count = KINDS;
+  for (uint32_t i = 0; i < KINDS; i++) {
+    counters[i].scope = OF_ONE_DEVICE;
     counters[i].kind = i + 1;
-    counters[i].device = 0;
+    counters[i].device = device;
     counters[i].is_on = 1;
   }
+  while (count && api.ActivityConfigureUnifiedMemoryCounter(counters, count)) count--;
+  return count;
+}
+
+/* What connects devices, and unified memory, can be asked for only once the driver is initialised. */
+static void ask_late(void) {
+  int devices = device_facts_count();
   api.ActivityEnable(CUPTI_PCIE);
   api.ActivityEnable(CUPTI_NVLINK);
   if (!(traces & TRACE_UNIFIED) || !api.ActivityConfigureUnifiedMemoryCounter) return;
-  /* Kinds that this CUPTI does not know are refused together with the others. */
-  for (uint32_t count = 8; count && api.ActivityConfigureUnifiedMemoryCounter(counters, count); count--) continue;
+  for (int device = 0; device < devices; device++)
+    if (!count_unified((uint32_t)device))
+      capture_say("unified memory of device %d is not recorded: CUPTI refuses its counters", device);
   api.ActivityEnable(CUPTI_UNIFIED_MEMORY);
 }
 
@@ -301,13 +312,25 @@ static void fetch(bool is_all) {
   api.ActivityFlushAll(is_all ? FLUSH_FORCED : 0);
 }
 
+/* At the end: what the program called the driver for did not come to be. */
+static void tell_no_device(void) {
+  if (device_facts_count() > 0) return;
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  char reason[PART_TEXT_MAXIMUM / 2];
+  snprintf(reason, sizeof reason, "the CUDA driver was called, and gave the program no device%s%.60s%s",
+           visible ? ": CUDA_VISIBLE_DEVICES is \"" : "", visible ? visible : "", visible ? "\"" : "");
+  set_part(PART_OFF, reason);
+}
+
 static void *fetch_records(void *argument) {
   (void)argument;
   bool has_facts = false;
+  int facts_ms = FACTS_MS;
   prctl(PR_SET_NAME, "tfprof-cuda");
   pthread_mutex_lock(&control);
   while (!state.has_ended) {
-    wait_for_wish(has_facts ? FETCH_MS : FACTS_MS);
+    wait_for_wish(has_facts ? FETCH_MS : facts_ms);
+    if (facts_ms < FETCH_MS / 2) facts_ms *= 2;
     uint64_t wanted = state.fetches_wanted;
     bool is_all = state.is_all_wanted, is_aside = state.is_aside_wanted, was_aside = state.is_aside;
     bool is_asked = wanted != state.fetches_done;
@@ -318,6 +341,7 @@ static void *fetch_records(void *argument) {
     if (is_aside && !was_aside) leave_to_another();
     if (!is_aside && was_aside && !is_all) come_back();
     if (!is_aside && (has_facts || is_asked)) fetch(is_all);
+    if (is_all) tell_no_device();
     pthread_mutex_lock(&control);
     state.fetches_done = wanted;
     state.is_aside = is_aside;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct {
@@ -90,11 +91,21 @@ static void order_files(struct found_library *found, int major) {
     }
 }
 
+/* TFPROF_CUPTI names the library or the directory that it is in: no other is looked for. */
+static bool find_named(struct found_library *found, const char *path) {
+  struct stat facts;
+  if (!stat(path, &facts) && S_ISDIR(facts.st_mode)) return load_from(found, path, strlen(path), "");
+  if (!load_library(found, path) && !found->error[0]) snprintf(found->error, sizeof found->error, "%s", path);
+  return found->handle != NULL;
+}
+
 static bool find_library(struct found_library *found) {
   static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
   struct directories directories = {.count = 0};
   dl_iterate_phdr(note_directory, &directories);
   order_files(found, directories.major ? directories.major : driver_major());
+  const char *named = getenv("TFPROF_CUPTI");
+  if (named && *named) return find_named(found, named);
   for (unsigned i = 0; i < LIBRARIES && !found->handle; i++)
     found->handle = dlopen(found->files[i], RTLD_NOW | RTLD_NOLOAD);
   look_beside(found, &directories);
@@ -152,7 +163,7 @@ bool cupti_find(struct cupti_api *api, char *reason, size_t size) {
     else
       snprintf(reason, size,
                "CUPTI (libcupti.so) was not found: it comes with the CUDA toolkit (CUDA_HOME) and with pip install "
-               "nvidia-cuda-cupti (nvidia-cuda-cupti-cu12 for CUDA 12)");
+               "nvidia-cuda-cupti (nvidia-cuda-cupti-cu12 for CUDA 12); TFPROF_CUPTI names another place");
     return false;
   }
   if (!find_functions(api, found.handle, reason, size)) return false;

@@ -3,7 +3,8 @@
 ** CUDA keeps one list of who listens, but each copy of libcupti has its own buffers; so the copy that the program has
 ** loaded is the one to use. Where it has none (CUPTI comes with the toolkit and with PyTorch's wheels, not with the
 ** driver) one is loaded that belongs to the CUDA that the program uses: beside its runtime, where the wheels of NVIDIA
-** put it, in CUDA_HOME, and where the loader finds it.
+** put it, in CUDA_HOME, and where the loader finds it. TFPROF_CUPTI, a file or a directory, comes before all of them,
+** and is the only one then.
 */
 #ifndef TFPROF_CAPTURE_CUPTI_API_H
 #define TFPROF_CAPTURE_CUPTI_API_H

@@ -1,9 +1,9 @@
 /* device_facts.c: see device_facts.h. */
 #include "device_facts.h"
 
+#include "host/cuda_driver.h"
 #include "host/process_counters.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,78 +29,46 @@ static struct {
 static _Atomic int known_count;
 static device_teller tell_before; /* who else knows something */
 
-/* <cuda.h> */
-enum cu_attribute {
-  CU_CLOCK_KHZ = 13,
-  CU_MULTIPROCESSORS = 16,
-  CU_PCI_BUS = 33,
-  CU_PCI_DEVICE = 34,
-  CU_MEMORY_CLOCK_KHZ = 36,
-  CU_MEMORY_BUS_BITS = 37,
-  CU_PCI_DOMAIN = 50,
-  CU_CAPABILITY_MAJOR = 75,
-  CU_CAPABILITY_MINOR = 76,
-};
-static struct {
-  int (*GetCount)(int *count);
-  int (*Get)(int *device, int ordinal);
-  int (*GetName)(char *name, int length, int device);
-  int (*GetAttribute)(int *value, enum cu_attribute attribute, int device);
-  int (*TotalMem)(size_t *bytes, int device);
-  int (*GetUuid)(uint8_t *uuid, int device);
-} driver;
+static struct cuda_driver driver;
 
-static bool find_driver(void) {
-  if (driver.GetCount) return true;
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *symbol;
-  if (!library) return false;
-  bool is_whole = true;
-#define FIND(function, name) \
-  symbol = dlsym(library, name); \
-  is_whole &= symbol != NULL; \
-  memcpy(&driver.function, &symbol, sizeof symbol)
-  FIND(Get, "cuDeviceGet");
-  FIND(GetName, "cuDeviceGetName");
-  FIND(GetAttribute, "cuDeviceGetAttribute");
-  FIND(TotalMem, "cuDeviceTotalMem_v2");
-  FIND(GetUuid, "cuDeviceGetUuid");
-  FIND(GetCount, "cuDeviceGetCount");
-#undef FIND
-  if (!is_whole) driver.GetCount = NULL;
-  return is_whole;
-}
-
-static int64_t attribute_of(int device, enum cu_attribute attribute) {
+static int64_t attribute_of(int device, enum cuda_attribute attribute) {
   int value = 0;
-  return driver.GetAttribute(&value, attribute, device) ? 0 : value;
+  return !driver.DeviceGetAttribute || driver.DeviceGetAttribute(&value, attribute, device) ? 0 : value;
 }
 
 static void ask_device(int device, struct device_facts *facts, uint8_t *uuid) {
   size_t bytes;
-  if (driver.GetName(facts->model, sizeof facts->model, device)) facts->model[0] = 0;
-  int64_t major = attribute_of(device, CU_CAPABILITY_MAJOR), minor = attribute_of(device, CU_CAPABILITY_MINOR);
+  if (!driver.DeviceGetName || driver.DeviceGetName(facts->model, sizeof facts->model, device)) facts->model[0] = 0;
+  int64_t major = attribute_of(device, CUDA_CAPABILITY_MAJOR), minor = attribute_of(device, CUDA_CAPABILITY_MINOR);
   if (major) snprintf(facts->compute_capability, sizeof facts->compute_capability, "%d.%d", (int)major, (int)minor);
-  facts->multiprocessors = attribute_of(device, CU_MULTIPROCESSORS);
-  facts->clock_hz = attribute_of(device, CU_CLOCK_KHZ) * 1000;
-  if (!driver.TotalMem(&bytes, device)) facts->memory_bytes = (int64_t)bytes;
+  facts->multiprocessors = attribute_of(device, CUDA_MULTIPROCESSORS);
+  facts->clock_hz = attribute_of(device, CUDA_CLOCK_KHZ) * 1000;
+  if (driver.DeviceTotalMem && !driver.DeviceTotalMem(&bytes, device)) facts->memory_bytes = (int64_t)bytes;
   /* Twice a clock: data is moved at both edges of it. */
   facts->memory_bytes_per_second =
-      attribute_of(device, CU_MEMORY_CLOCK_KHZ) * 1000 * 2 * (attribute_of(device, CU_MEMORY_BUS_BITS) / 8);
-  snprintf(facts->pci_bus, sizeof facts->pci_bus, "%08x:%02x:%02x.0", (unsigned)attribute_of(device, CU_PCI_DOMAIN),
-           (unsigned)attribute_of(device, CU_PCI_BUS) & 0xff, (unsigned)attribute_of(device, CU_PCI_DEVICE) & 0xff);
-  if (driver.GetUuid(uuid, device)) return;
+      attribute_of(device, CUDA_MEMORY_CLOCK_KHZ) * 1000 * 2 * (attribute_of(device, CUDA_MEMORY_BUS_BITS) / 8);
+  snprintf(facts->pci_bus, sizeof facts->pci_bus, "%08x:%02x:%02x.0", (unsigned)attribute_of(device, CUDA_PCI_DOMAIN),
+           (unsigned)attribute_of(device, CUDA_PCI_BUS) & 0xff, (unsigned)attribute_of(device, CUDA_PCI_DEVICE) & 0xff);
+  uint8_t instance[16];
+  const char *prefix = "GPU";
+  if (!driver.DeviceGetUuid || driver.DeviceGetUuid(uuid, device)) return;
+  memcpy(instance, uuid, sizeof instance);
+  if (driver.DeviceGetInstanceUuid && driver.DeviceGetInstanceUuid(instance, device)) return;
+  if (memcmp(instance, uuid, sizeof instance)) prefix = "MIG";
   char *at = facts->uuid;
-  at += sprintf(at, "GPU-");
-  for (int i = 0; i < 16; i++) at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+  at += sprintf(at, "%s-", prefix);
+  for (int i = 0; i < 16; i++) at += sprintf(at, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", instance[i]);
 }
+
+int device_facts_count(void) { return atomic_load(&known_count); }
 
 bool device_facts_ask(void) {
   int count = 0, device;
   if (atomic_load(&known_count)) return true;
-  if (!find_driver() || driver.GetCount(&count)) return false;
+  if (!cuda_driver_find(&driver) || driver.DeviceGetCount(&count)) return false;
   if (count > KNOWN_MAXIMUM) count = KNOWN_MAXIMUM;
   for (int i = 0; i < count; i++)
-    if (!driver.Get(&device, i)) ask_device(device, &known[i].facts, known[i].uuid);
+    if (!driver.DeviceGet(&device, i)) ask_device(device, &known[i].facts, known[i].uuid);
   atomic_store_explicit(&known_count, count, memory_order_release);
   return true;
 }
@@ -173,7 +141,7 @@ void device_facts_add_nvlink(struct activity_lanes *lanes, const struct cupti_nv
 }
 
 static void add_measurement(struct activity_lanes *lanes, const struct cupti_environment *record, const char *name,
-                      const char *unit, double value) {
+                            const char *unit, double value) {
   process_counters_add_of_device(lanes->recorder, device_clock_ns(&lanes->clock, record->time),
                                  activity_device(lanes, record->device), name, unit, value);
 }

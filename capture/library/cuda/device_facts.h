@@ -8,6 +8,8 @@
 
 /* Asks. false: the driver is not initialised yet, or there is none. Once it has answered it is not asked again. */
 bool device_facts_ask(void);
+/* How many devices it told of. */
+int device_facts_count(void);
 /* In a forked child. */
 void device_facts_reset(void);
 

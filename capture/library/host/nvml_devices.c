@@ -1,7 +1,8 @@
 /* nvml_devices.c: see nvml_devices.h. */
 #include "nvml_devices.h"
 
-#include <dlfcn.h>
+#include "cuda_driver.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,39 +11,11 @@ static struct gpu_device {
   nvml_device itself, whole; /* the same, but for an instance of MIG; NULL: not known, or lost */
 } devices[NVML_DEVICES];
 
-/* <cuda.h> */
-static struct {
-  int (*count)(int *count);
-  int (*get)(int *device, int ordinal);
-  int (*uuid)(uint8_t uuid[16], int device);
-  int (*bus)(char *text, int size, int device);
-} driver;
-
-static bool find_driver(void) {
-  static const struct {
-    const char *names[2];
-    void *function;
-  } wanted[] = {
-      {{"cuDeviceGetUuid_v2", "cuDeviceGetUuid"}, &driver.uuid}, /* of an instance, or the whole device's */
-      {{"cuDeviceGet", NULL}, &driver.get},
-      {{"cuDeviceGetPCIBusId", NULL}, &driver.bus},
-      {{"cuDeviceGetCount", NULL}, &driver.count}, /* the last: if it is there, all are */
-  };
-  if (driver.count) return true;
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  for (size_t i = 0; library && i < sizeof wanted / sizeof *wanted; i++) {
-    void *symbol = dlsym(library, wanted[i].names[0]);
-    if (!symbol && wanted[i].names[1]) symbol = dlsym(library, wanted[i].names[1]);
-    if (!symbol) break;
-    memcpy(wanted[i].function, &symbol, sizeof symbol);
-  }
-  if (library) dlclose(library); /* the program has it */
-  return driver.count != NULL;
-}
+static struct cuda_driver driver;
 
 int nvml_devices_count(void) {
   int count = 0;
-  if (!find_driver() || driver.count(&count)) return -1;
+  if (!cuda_driver_find(&driver) || driver.DeviceGetCount(&count)) return -1;
   return count < NVML_DEVICES ? count : NVML_DEVICES;
 }
 
@@ -59,8 +32,9 @@ static void find_device(struct gpu_device *found, int ordinal) {
   char text[48];
   int device;
   *found = (struct gpu_device){0};
-  if (driver.get(&device, ordinal)) return;
-  if (!driver.uuid(uuid, device)) {
+  if (driver.DeviceGet(&device, ordinal)) return;
+  int (*get_uuid)(uint8_t *, int) = driver.DeviceGetInstanceUuid ? driver.DeviceGetInstanceUuid : driver.DeviceGetUuid;
+  if (get_uuid && !get_uuid(uuid, device)) {
     uuid_text(uuid, "MIG", text, sizeof text);
     if (nvml.device_by_uuid(text, &found->itself) == NVML_OK && nvml.parent_of_instance &&
         nvml.parent_of_instance(found->itself, &found->whole) == NVML_OK)
@@ -72,7 +46,8 @@ static void find_device(struct gpu_device *found, int ordinal) {
     }
   }
   found->itself = NULL;
-  if (driver.bus(text, sizeof text, device) || nvml.device_by_bus(text, &found->itself) != NVML_OK)
+  if (!driver.DeviceGetPCIBusId || driver.DeviceGetPCIBusId(text, sizeof text, device) ||
+      nvml.device_by_bus(text, &found->itself) != NVML_OK)
     found->itself = NULL;
   found->whole = found->itself;
 }

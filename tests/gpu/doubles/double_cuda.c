@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define ENTRY __attribute__((visibility("default")))
-enum { DEVICES = 2, NOT_INITIALIZED = 3, INVALID_VALUE = 1 };
+enum { DEVICES = 2, NOT_INITIALIZED = 3, INVALID_VALUE = 1, NO_DEVICE = 100 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic int is_initialised;
@@ -21,15 +21,17 @@ static void initialise(void) {
   int (*inject)(void) = NULL;
   if (library) *(void **)&inject = dlsym(library, "InitializeInjection");
   if (inject && !inject()) fprintf(stderr, "InitializeInjection refused\n");
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   initialised_by = getpid();
-  is_initialised = 1;
+  is_initialised = !visible || *visible;
 }
 
 ENTRY int cuInit(unsigned flags);
 ENTRY int cuInit(unsigned flags) {
   (void)flags;
   pthread_once(&once, initialise);
-  return initialised_by == getpid() ? 0 : NOT_INITIALIZED; /* a forked child cannot go on */
+  if (initialised_by != getpid()) return NOT_INITIALIZED; /* a forked child cannot go on */
+  return is_initialised ? 0 : NO_DEVICE;
 }
 
 /* DOUBLE_DRIVER: 13000 is CUDA 13.0. */
@@ -67,6 +69,12 @@ ENTRY int cuDeviceTotalMem_v2(size_t *bytes, int device) {
 ENTRY int cuDeviceGetUuid(unsigned char *uuid, int device);
 ENTRY int cuDeviceGetUuid(unsigned char *uuid, int device) {
   memset(uuid, 0xa0 + device, 16);
+  return 0;
+}
+
+ENTRY int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
+ENTRY int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
+  memset(uuid, (getenv("DOUBLE_MIG") ? 0xb0 : 0xa0) + device, 16);
   return 0;
 }
 

@@ -240,8 +240,32 @@ static void cut(size_t count) {
   pthread_mutex_unlock(&mine->lock);
 }
 
+static void give_odd_back(void) {
+  static uint8_t stray[64];
+  uint8_t *lent_one = NULL;
+  size_t size = 0, records = 0;
+  if (!request) return;
+  complete(NULL, 0, NULL, 0, 0);
+  complete(NULL, 0, NULL, 0, 64);
+  complete(NULL, 0, stray, sizeof stray, sizeof stray);
+  request(&lent_one, &size, &records);
+  if (!lent_one) return;
+  memset(lent_one, 0, size);
+  complete(NULL, 0, lent_one, size, 0);
+  complete(NULL, 0, lent_one, size, 0);
+  request(&lent_one, &size, &records);
+  if (!lent_one) return;
+  memset(lent_one, 0, size);
+  complete(NULL, 0, lent_one, size, SIZE_MAX);
+}
+
+static void begin_callback(void) {
+  if (begin_writing()) pthread_mutex_lock(&mine->lock);
+}
+
 static uint64_t lent(void) { return lent_count; }
 static uint64_t returned(void) { return returned_count; }
 
 ENTRY const struct double_cupti double_cupti = {
-    DOUBLE_VERSION, is_on, put, next_correlation, now, set_clock, set_correlation, give_mine_back, cut, lent, returned};
+    DOUBLE_VERSION, is_on, put,  next_correlation, now,           set_clock,     set_correlation,
+    give_mine_back, cut,   lent, returned,         give_odd_back, begin_callback};

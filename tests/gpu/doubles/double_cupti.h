@@ -30,6 +30,11 @@ struct double_cupti {
   void (*cut)(size_t count);
   /* By how many buffers each sort was asked for, and how many came back. */
   uint64_t (*lent)(void), (*returned)(void);
+  /* Buffers that cannot be come back: none at all, one that was never asked for, an empty one, one that says it holds
+  ** more than it has room for and is empty, one of them twice. */
+  void (*give_odd_back)(void);
+  /* A callback of CUPTI's runs on this thread from now on: it has what it has locked. */
+  void (*begin_callback)(void);
 };
 extern const struct double_cupti double_cupti;
 

@@ -12,10 +12,12 @@
 **   threads=N     the words behind it on N threads at once
 **   unknown=N, cut=N (records whose end is missing), timeless=N, reversed=N, early=N (before their call)
 **   clock=MS      CUPTI's clock is set; correlation=N: numbers go on from there; back: buffers are given back
+**   flushes=N     the program itself flushes CUPTI's buffers; odd: buffers come back that cannot be
 **   sleep=MS, wait (until the fetching thread has fetched), input (tells the numbers, and waits for a letter)
 **   late          the driver is initialised here; without it at the beginning
 **   fork=WORD     a child that initialises the driver, if that is "cuda", and plays 100 kernels, or none
-**   return, exit, _exit, abort, kill, term, exec, quiet (nothing of CUDA at all), thread_exit
+**   return, exit, _exit, abort, kill, term, exec, quiet (nothing of CUDA at all), callback_exit (exit,
+**   within a callback of CUPTI's)
 */
 #include "../doubles/double_cupti.h"
 
@@ -31,6 +33,7 @@
 #include <unistd.h>
 
 static const struct double_cupti *cupti;
+static int (*flush_all)(uint32_t flag);
 static _Atomic long taken[CUPTI_KINDS];
 enum { HTOD = 1, PTOP = 10, PAGEABLE = 1, PINNED = 2, DEVICE = 3 };
 
@@ -281,6 +284,7 @@ static void initialise(void) {
   for (int i = 0; i < 3 && !cupti; i++) {
     void *library = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
     if (library) cupti = dlsym(library, "double_cupti");
+    if (library) *(void **)&flush_all = dlsym(library, "cuptiActivityFlushAll");
   }
 }
 
@@ -321,6 +325,10 @@ static void fork_child(const char *word) {
 static void end(const char *word, char **argv) {
   tell();
   if (!strcmp(word, "exit")) exit(0);
+  if (!strcmp(word, "callback_exit")) {
+    if (cupti) cupti->begin_callback();
+    exit(0);
+  }
   if (!strcmp(word, "_exit")) _exit(0);
   if (!strcmp(word, "abort")) abort();
   if (!strcmp(word, "kill")) kill(getpid(), SIGKILL);
@@ -383,6 +391,10 @@ static void play(char **words, char **argv) {
       if (cupti) cupti->set_clock((int64_t)count * 1000000);
     } else if (!strcmp(word, "correlation")) {
       if (cupti) cupti->set_correlation((uint32_t)strtoul(value + 1, NULL, 10));
+    } else if (!strcmp(word, "flushes")) {
+      for (long i = 0; i < count && flush_all; i++) play_kernels(1), flush_all(i % 2 ? 0 : 1);
+    } else if (!strcmp(word, "odd")) {
+      if (cupti) cupti->give_odd_back();
     } else if (!strcmp(word, "back")) {
       if (cupti) cupti->give_back();
     } else if (!strcmp(word, "fork")) {
