@@ -97,7 +97,7 @@ static double run_ranges(enum nvtx_way way) {
   attributes.message_type = NVTX_MESSAGE_REGISTERED;
   attributes.message = register_string(domain, "registered");
   attributes.value_type = NVTX_VALUE_UINT64;
-  static char texts[RANGES][32];
+  static char texts[RANGES][48];
   for (int repeat = 0; repeat < (way == BY_NEW_TEXT ? 20 : RANGE_REPEATS); repeat++) {
     for (int i = 0; i < RANGES; i++) snprintf(texts[i], sizeof texts[i], "request %d of batch %d", i, repeat);
     if (repeat % 16 == 0) tfprof_capture_flush();
