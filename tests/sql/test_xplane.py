@@ -165,8 +165,8 @@ def test_recordings(_directory):
             check((found["n"], found["ns"]), (counts[table], wanted), f"{path}: {table}")
         # Stats that no column takes, event by event.
         for one in (each for each in decoded["planes"] if each["name"] == "/host:CPU"):
-            taken = {"_r", "_pt", "_p", "_ct", "_c", "step_num", "iter_num", "id", "hlo_op", "hlo_module", "flops",
-                     "bytes_accessed"}
+            taken = {"_r", "_pt", "_p", "_ct", "_c", "step_num", "iter_num", "id", "parent_id", "element_id",
+                     "hlo_op", "hlo_module", "flops", "bytes_accessed"}
             wanted = []
             for each in one["lines"]:
                 for found in each["events"]:

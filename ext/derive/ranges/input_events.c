@@ -6,9 +6,14 @@
 ** data pipe (preprocess).  Captures note what the loader or one of its processes does for a batch, too,
 ** torch.utils.data.DataLoader.fetch (preprocess), and the part of it that puts samples together,
 ** torch.utils.data.DataLoader.collate (batch).  Stages lie within each other; self_ns leaves out those inside.  The
-** step is the one that was going on, which is the one that waited.
+** step is the one that was going on, which is the one that waited.  Those that lie in no other are calls of the
+** pipeline, and they wait for all that lies in them.
+**
+** Input events that a source records itself are linked instead (input_iterators.c).
 */
+#include "derive/links/ancestors.h"
 #include "derive/passes.h"
+#include "derive/ranges/input_iterators.h"
 #include "derive/ranges/user_rows.h"
 
 #include <stdlib.h>
@@ -96,19 +101,37 @@ static enum tfprof_status set_selves(struct profile *profile, const struct user_
   return status;
 }
 
+static enum tfprof_status set_calls(struct profile *profile, const struct user_rows *rows, struct tfprof_error *error) {
+  uint32_t *calls = scratch_allocate(rows->count * sizeof *calls);
+  int64_t *blocking = scratch_allocate(rows->count * sizeof *blocking);
+  enum tfprof_status status = calls && blocking ? TFPROF_OK : error_no_memory(error);
+  for (uint32_t i = 0; i < rows->count && !status; i++) {
+    calls[i] = rows->parents[i] == NO_ROW ? i : NO_ROW;
+    blocking[i] = 1;
+  }
+  if (!status) derive_inherit(rows->parents, calls, rows->count);
+  if (!status) status = derive_set_references(profile, TABLE_input_events, COLUMN_input_events_call_id, calls, error);
+  if (!status)
+    status = derive_set_integers(profile, TABLE_input_events, COLUMN_input_events_is_blocking, blocking, error);
+  scratch_free(calls);
+  scratch_free(blocking);
+  return status;
+}
+
 static enum tfprof_status run_input_events(struct profile *profile, struct tfprof_error *error) {
   static const struct user_column copied[] = {
       {COLUMN_ops_name, COLUMN_input_events_name},         {COLUMN_ops_thread_id, COLUMN_input_events_thread_id},
       {COLUMN_ops_start_ns, COLUMN_input_events_start_ns}, {COLUMN_ops_end_ns, COLUMN_input_events_end_ns},
       {COLUMN_ops_dur_ns, COLUMN_input_events_dur_ns},     {COLUMN_ops_step_id, COLUMN_input_events_step_id}};
   struct user_rows rows;
-  if (!profile->tables[TABLE_input_events].is_made) return TFPROF_OK;
+  if (!profile->tables[TABLE_input_events].is_made) return input_iterators_run(profile, error);
   enum tfprof_status status = user_rows_make_table(&rows, profile, TABLE_input_events, is_input, copied,
                                                    sizeof copied / sizeof copied[0], error);
   if (!status && rows.count) {
     status = derive_set_references(profile, TABLE_input_events, COLUMN_input_events_parent_id, rows.parents, error);
     if (!status) status = set_names(profile, &rows, error);
     if (!status) status = set_selves(profile, &rows, error);
+    if (!status) status = set_calls(profile, &rows, error);
   }
   user_rows_free(&rows);
   return status;
@@ -116,10 +139,11 @@ static enum tfprof_status run_input_events(struct profile *profile, struct tfpro
 
 const struct derive_pass derive_input_events = {
     .name = "input events",
-    .summary = "One input event for each batch that a PyTorch data loader was asked for.",
+    .summary = "One input event for each batch that a PyTorch data loader was asked for; of tf.data's iterators, which "
+               "call asked for which.",
     .makes_table = TABLE_input_events,
     .is_idle = user_rows_is_idle,
-    .reads = {USER_ROWS_READ},
+    .reads = {USER_ROWS_READ, INPUT_ITERATORS_READ},
     .writes = {{TABLE_input_events, COLUMN_input_events_name},
                {TABLE_input_events, COLUMN_input_events_stage},
                {TABLE_input_events, COLUMN_input_events_thread_id},
@@ -129,7 +153,9 @@ const struct derive_pass derive_input_events = {
                {TABLE_input_events, COLUMN_input_events_self_ns},
                {TABLE_input_events, COLUMN_input_events_parent_id},
                {TABLE_input_events, COLUMN_input_events_step_id},
-               {TABLE_input_events, COLUMN_input_events_pipeline}},
+               {TABLE_input_events, COLUMN_input_events_pipeline},
+               {TABLE_input_events, COLUMN_input_events_call_id},
+               {TABLE_input_events, COLUMN_input_events_is_blocking}},
     .run = run_input_events,
     .is_alone = true,
 };

@@ -203,6 +203,8 @@ static void emit_op(struct batch *b) {
   SET(ops_marked_step, event_integer(b, KEY_STEP));
   SET(ops_iteration, event_integer(b, KEY_ITERATION));
   SET(ops_call, event_integer(b, KEY_ID));
+  SET(ops_calling_iterator, event_integer(b, KEY_PARENT_ID));
+  SET(ops_element, event_integer(b, KEY_ELEMENT));
 }
 
 void emit_host(struct batch *b) {

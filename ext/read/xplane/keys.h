@@ -27,6 +27,7 @@
   X(GRAPH_NODE, "cuda_graph_node_id")                               \
   X(DATA_TYPE, "data_type")                                         \
   X(DEVICE_ID, "device_id")                                         \
+  X(ELEMENT, "element_id")                                          \
   X(EQUATION, "equation")                                           \
   X(FLOPS, "flops")                                                 \
   X(FRAGMENTATION, "fragmentation")                                 \
