@@ -65,7 +65,11 @@ WITH settings AS MATERIALIZED (
         THEN 1.0 * union_ns(max(start_ns, windows.start_ns), min(end_ns, windows.end_ns)) END
       FROM temp.kernels AS kernels
       WHERE kernels.device_id = other_devices.id AND start_ns < windows.end_ns AND end_ns > windows.start_ns),
-    1.0 * (windows.end_ns - windows.start_ns), 'SELECT name, dur_ns FROM temp.kernels'
+    1.0 * (windows.end_ns - windows.start_ns) - coalesce((
+      SELECT sum(1.0 * steps.dur_ns) -- of steps whose kernels were not recorded
+      FROM temp.thinned_steps AS thinned CROSS JOIN temp.steps AS steps ON steps.id = thinned.step_id
+      WHERE thinned.profile_id = other_devices.profile_id AND thinned.weight = 0 AND NOT thinned.has_work), 0),
+    'SELECT name, dur_ns FROM temp.kernels'
   FROM other_devices JOIN windows ON windows.profile_id = other_devices.profile_id
 ), ratios AS (
   SELECT profile_id, device, evidence,

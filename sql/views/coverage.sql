@@ -2,8 +2,8 @@
 --
 -- One row for each profile.  Shares are NULL where there is nothing to take a share of.  Where a capture recorded ops
 -- only in some steps, those of ops are weighed by ops.sample_weight and that of the step time by steps.sample_weight,
--- as the answers are that rest on them; of kernels, which are recorded in every step, those of steps for which others
--- speak are left out.
+-- as the answers are that rest on them; of kernels, which are mostly recorded in every step (thinned_steps), those of
+-- steps for which others speak are left out.
 --   profile_id, rank
 --   steps_recorded_ratio      steps whose ops were recorded, among all steps
 --   step_time_in_ops_ratio    time of recorded, measured steps in which an op ran on the step's own thread, or on one

@@ -1,7 +1,8 @@
 -- Devices at a glance: how much of the time they worked, and how well filled they were.
 --
 -- One row for each profile and device that ran kernels, over the time of all steps as step_breakdown has them, and over
--- the span of the kernels where a profile has no steps.  The measures are those of the PyTorch TensorBoard plugin.
+-- the span of the kernels where a profile has no steps; without steps whose kernels were not recorded, where that is
+-- so (thinned_steps).  The measures are those of the PyTorch TensorBoard plugin.
 --   profile_id, rank, device_id, device, model   the device, its name and product name
 --   span_ns, busy_ns, utilization_ratio   the time looked at; in which a kernel ran; its share
 --   sm_efficiency_ratio                share of the multiprocessors that had a block, estimated: blocks per
@@ -18,6 +19,10 @@ WITH windows AS MATERIALIZED (
     coalesce((SELECT max(end_ns) FROM temp.step_segments AS segments WHERE segments.profile_id = profiles.id),
       (SELECT max(end_ns) FROM temp.kernels AS kernels WHERE kernels.profile_id = profiles.id)) AS end_ns
   FROM temp.profiles AS profiles
+), unknown AS MATERIALIZED ( -- time of steps whose kernels were not recorded
+  SELECT steps.profile_id AS profile_id, sum(steps.dur_ns) AS dur_ns
+  FROM temp.thinned_steps AS thinned CROSS JOIN temp.steps AS steps ON steps.id = thinned.step_id
+  WHERE thinned.weight = 0 AND NOT thinned.has_work GROUP BY steps.profile_id
 ), whole AS ( -- of all kernels, which come in the order that they are grouped in
   SELECT profile_id, device_id, union_ns(start_ns, end_ns) AS busy_ns,
     capped_ns(start_ns, end_ns, blocks_per_multiprocessor, 1) AS filled_ns,
@@ -53,7 +58,8 @@ WITH windows AS MATERIALIZED (
   FROM beyond GROUP BY profile_id, device_id
 ), sums AS (
   SELECT whole.profile_id AS profile_id, whole.device_id AS device_id,
-    windows.end_ns - windows.start_ns AS span_ns,
+    windows.end_ns - windows.start_ns
+      - coalesce((SELECT dur_ns FROM unknown WHERE unknown.profile_id = whole.profile_id), 0) AS span_ns,
     whole.busy_ns - coalesce(outside.busy_ns, 0) AS busy_ns,
     whole.filled_ns - coalesce(outside.filled_ns, 0) AS filled_ns,
     whole.has_blocks - coalesce(outside.has_blocks, 0) AS has_blocks,

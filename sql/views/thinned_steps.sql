@@ -6,12 +6,15 @@
 -- the views that add up what devices did weigh by it, as those of ops do by ops.sample_weight.
 --   profile_id, step_id
 --   weight          steps.sample_weight; 0: others stand for the step, also where its kernels were still recorded
--- Cost: linear in steps, where there is such a profile.
+--   has_work        1: it has work on a device; 0, and a weight of 0: none was recorded, though there was some, and
+--                   what is told of such a step by itself, as in step_breakdown and gpu_gaps, is not known of devices
+-- Cost: linear in steps and device_steps, where there is such a profile.
 -- Example: SELECT count(*) FILTER (WHERE weight > 0) AS recorded, count(*) AS steps FROM thinned_steps;
 SELECT
   steps.profile_id AS profile_id,
   steps.id AS step_id,
-  steps.sample_weight AS weight
+  steps.sample_weight AS weight,
+  steps.id IN (SELECT step_id FROM temp.device_steps) AS has_work
 FROM temp.steps AS steps
 WHERE steps.profile_id IN (SELECT profile_id FROM temp.diagnostics
     WHERE reason = 'capture_thinned' AND table_name = 'kernels')

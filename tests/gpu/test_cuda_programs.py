@@ -180,6 +180,13 @@ def test_thinned():
                    (SELECT count(*) FROM steps WHERE is_warmup = 0 AND sample_weight IS NOT NULL) AS steps
             FROM thinned_steps""")
         assert row["most"] >= 2 and row["steps"] > 150, row
+        # Devices are as busy as in the steps that were recorded.
+        (busy,) = playing.query(run, """
+            SELECT utilization_ratio AS ratio, span_ns AS span,
+                   (SELECT sum(dur_ns) FROM steps JOIN thinned_steps ON step_id = steps.id
+                    WHERE weight = 0 AND has_work = 0) AS unknown,
+                   (SELECT max(end_ns) - min(start_ns) FROM step_segments) AS whole FROM device_utilization""")
+        assert busy["unknown"] > 0 and busy["span"] == busy["whole"] - busy["unknown"], busy
         for name in ("kernels", "by_form", "by_op", "calls"):
             assert abs(row[name] - row["others"] - 25 * row["steps"]) <= 25 * row["most"], (name, row)
 
