@@ -11,6 +11,12 @@
 ** profiler has stopped before their work was done.  Steps of which no work on a device is known are cut from their
 ** start to their end.
 **
+** Where the source numbers its steps, as XPlane does, the rules are those of TensorFlow 2's profiler
+** (xplane_to_step_events.cc). Of host rows only those count, and only within their step, that a step caused
+** (connected_steps.c) or that lie in it on its own thread; where nothing tells causes, all. Marks of steps do not
+** count, nor what says of all of a call that it runs; data_loader is waiting for the next element of the input pipeline
+** and comes before communication; runtime is what executors do too, where there is a device; no step is left out.
+**
 ** Steps follow each other, or overlap a little where work on devices reaches into the next.  Of more than MOST_STEPS
 ** that go on at one moment the others have no piece there, so that pieces are bounded by what they are cut from.
 **
@@ -23,6 +29,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum category {
   KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, DATA_LOADER, CPU, OTHER,
@@ -41,7 +48,7 @@ struct intervals {
   size_t count, capacity;
 };
 
-struct step { int64_t start, end, device_start, device_end; uint32_t row, launched; };
+struct step { int64_t start, end, host_start, host_end, device_start, device_end; uint32_t row, launched, thread; };
 struct piece { int64_t start, end; uint32_t step, category; };
 
 struct work {
@@ -50,9 +57,13 @@ struct work {
   struct intervals sets[CATEGORIES]; /* disjoint, ascending, none touching the next */
   atomic_int failure;                /* an enum tfprof_status */
   struct step *steps;
-  uint32_t step_count;
+  uint32_t step_count, step_rows;
+  uint32_t *step_of_row; /* which of `steps` a row of the table is; NO_ROW: none */
   struct piece *pieces;
   size_t piece_count, piece_capacity;
+  bool is_numbered;    /* the source numbers steps */
+  bool is_connected;   /* and tells which step caused what */
+  bool has_device;     /* which worked */
   bool has_more_steps; /* than can have pieces at one moment */
   string_id names[CATEGORIES];
 };
@@ -95,17 +106,24 @@ static int segments_by_start(const void *left, const void *right) {
 
 static enum tfprof_status find_steps(struct work *w, struct tfprof_error *error) {
   int64_t *starts = NULL, *ends = NULL;
-  uint32_t rows;
+  uint32_t rows, *threads = NULL;
   enum tfprof_status status = derive_row_count(w->profile, TABLE_steps, &rows, error);
+  if (!status) status = derive_all_references(w->profile, TABLE_steps, COLUMN_steps_thread_id, &threads, error);
   if (!status) status = derive_all_integers(w->profile, TABLE_steps, COLUMN_steps_start_ns, &starts, error);
   if (!status) status = derive_all_integers(w->profile, TABLE_steps, COLUMN_steps_end_ns, &ends, error);
   w->steps = scratch_allocate(((size_t)rows + 1) * sizeof *w->steps);
-  if (!status && !w->steps) status = error_no_memory(error);
+  w->step_of_row = scratch_allocate(((size_t)rows + 1) * sizeof *w->step_of_row);
+  w->step_rows = rows;
+  if (!status && (!w->steps || !w->step_of_row)) status = error_no_memory(error);
   for (uint32_t row = 0; row < rows && !status; row++) {
     if (starts[row] == NO_VALUE || ends[row] == NO_VALUE || ends[row] < starts[row]) continue;
-    w->steps[w->step_count++] = (struct step){starts[row], ends[row], INT64_MAX, INT64_MIN, row, 0};
+    w->steps[w->step_count++] =
+        (struct step){starts[row], ends[row], starts[row], ends[row], INT64_MAX, INT64_MIN, row, 0, threads[row]};
   }
   if (!status) qsort(w->steps, w->step_count, sizeof *w->steps, segments_by_start);
+  for (uint32_t row = 0; row < rows && !status; row++) w->step_of_row[row] = NO_ROW;
+  for (uint32_t i = 0; i < w->step_count && !status; i++) w->step_of_row[w->steps[i].row] = i;
+  scratch_free(threads);
   scratch_free(starts);
   scratch_free(ends);
   return status;
@@ -182,7 +200,7 @@ static enum tfprof_status extend_steps(struct work *w, struct tfprof_error *erro
     if (s->end < s->start) s->end = s->start;
     previous = s->end;
   }
-  if (has_work && w->step_count > 1 && !status) {
+  if (has_work && w->step_count > 1 && !w->is_numbered && !status) {
     uint32_t last = w->step_count - 1;
     while (last && !w->steps[last].launched) last--;
     bool is_cut = last && (double)w->steps[last - 1].launched * 0.8 > (double)w->steps[last].launched;
@@ -219,6 +237,19 @@ static enum category of_op(const char *name, bool *is_wanted) {
   return strncmp(name, "nccl:", 5) == 0 || strncmp(name, "gloo:", 5) == 0 ? COMMUNICATION : CPU;
 }
 
+/* Of sources that number their steps. */
+static enum category of_caused_op(const char *name, bool *is_wanted) {
+  static const char *const enclosing[] = {"EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun"};
+  for (size_t i = 0; i < sizeof enclosing / sizeof *enclosing; i++) {
+    if (strncmp(name, enclosing[i], strlen(enclosing[i])) == 0) *is_wanted = false;
+  }
+  if (strncasecmp(name, "MemcpyHToD", 10) == 0) return MEMCPY_HTOD;
+  return strncasecmp(name, "IteratorGetNext", 15) == 0 ? DATA_LOADER : CPU;
+}
+static enum category of_launching_op(const char *name, bool *is_wanted) {
+  return strncasecmp(name, "ExecutorState::Process", 22) == 0 ? RUNTIME : of_caused_op(name, is_wanted);
+}
+
 static const struct source_columns {
   uint16_t table, start, end, text;
   enum category (*choose)(const char *text, bool *is_wanted);
@@ -230,6 +261,37 @@ static const struct source_columns {
 #undef SOURCE
 };
 
+/* Cuts a block of ops to the steps that they are of; the end of one that does not count becomes NO_VALUE. */
+static void cut_to_steps(const struct work *w, const struct segment *segment, uint32_t first, uint32_t count,
+                         string_id user, int64_t *starts, int64_t *ends) {
+  uint32_t steps[ROWS_BLOCK], threads[ROWS_BLOCK], hint = 0;
+  string_id categories[ROWS_BLOCK];
+  derive_references(segment->columns[COLUMN_ops_connected_step], first, count, w->step_rows, steps);
+  derive_references(segment->columns[COLUMN_ops_thread_id], first, count, NO_ROW, threads);
+  derive_texts(segment->columns[COLUMN_ops_category], first, count, categories);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t at = steps[i] == NO_ROW ? NO_ROW : w->step_of_row[steps[i]];
+    if (categories[i] == user || starts[i] == NO_VALUE || ends[i] == NO_VALUE) {
+      ends[i] = NO_VALUE;
+      continue;
+    }
+    if (!w->is_connected) continue;
+    if (at == NO_ROW) {
+      uint32_t around = step_of(w, starts[i], ends[i], &hint);
+      const struct step *step = around < w->step_count ? &w->steps[around] : NULL;
+      bool is_inside = step && step->thread != NO_ROW && step->thread == threads[i] && starts[i] >= step->host_start &&
+                       ends[i] <= step->host_end;
+      if (is_inside) at = around;
+    }
+    if (at == NO_ROW) {
+      ends[i] = NO_VALUE;
+      continue;
+    }
+    if (starts[i] < w->steps[at].start) starts[i] = w->steps[at].start;
+    if (ends[i] > w->steps[at].end) ends[i] = w->steps[at].end;
+  }
+}
+
 /* The intervals of one source, by category. */
 static void collect_segment_source(void *context, size_t source, unsigned worker) {
   struct work *w = context;
@@ -238,6 +300,10 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
   const struct pool *pool = store_pool(w->profile->store);
   uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by text: 1 not wanted, 2 + category */
   int failure = known ? atomic_load(&w->failure) : TFPROF_NO_MEMORY;
+  bool is_cut = w->is_numbered && source == OPS;
+  string_id user = derive_known_text(w->profile, "user");
+  enum category (*choose)(const char *text, bool *is_wanted) =
+      !is_cut ? c->choose : w->has_device ? of_launching_op : of_caused_op;
   (void)worker;
   for (size_t s = 0; s < content->segment_count && !failure; s++) {
     const struct segment *segment = content->segments[s];
@@ -248,11 +314,12 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
       derive_integers(segment->columns[c->start], first, count, starts);
       derive_integers(segment->columns[c->end], first, count, ends);
       derive_texts(segment->columns[c->text], first, count, texts);
+      if (is_cut) cut_to_steps(w, segment, first, count, user, starts, ends);
       for (uint32_t i = 0; i < count && !failure; i++) {
         uint8_t *about = &known[texts[i]];
         if (!*about) {
           bool is_wanted = true;
-          enum category category = c->choose(texts[i] ? pool_text(pool, texts[i]) : "", &is_wanted);
+          enum category category = choose(texts[i] ? pool_text(pool, texts[i]) : "", &is_wanted);
           *about = is_wanted ? (uint8_t)(2 + category) : 1;
         }
         if (*about > 1 && !add_interval(&w->of[source][*about - 2], starts[i], ends[i])) failure = TFPROF_NO_MEMORY;
@@ -324,16 +391,19 @@ static int by_step_and_start(const void *left, const void *right) {
 /* From moment to moment at which an interval begins or ends, of the categories that have any: `next` is that moment of
 ** each of them, at[] which of its intervals it belongs to; of those that are `inside` one the lowest bit counts. */
 static enum tfprof_status sweep(struct work *w, struct tfprof_error *error) {
+  static const enum category numbered_order[CATEGORIES] = {
+      KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, DATA_LOADER, COMMUNICATION, RUNTIME, CPU, OTHER};
   enum category present[CATEGORIES];
   int64_t next[CATEGORIES], since = 0;
   size_t at[CATEGORIES] = {0};
   uint32_t step = 0, inside = 0, rounds = 0;
   unsigned count = 0;
   enum tfprof_status status = TFPROF_OK;
-  for (unsigned c = 0; c < CATEGORIES; c++) {
+  for (unsigned i = 0; i < CATEGORIES; i++) {
+    enum category c = w->is_numbered ? numbered_order[i] : (enum category)i;
     if (!w->sets[c].count) continue;
     next[count] = w->sets[c].items[0].start;
-    present[count++] = (enum category)c;
+    present[count++] = c;
   }
   while (!status) {
     int64_t moment = INT64_MAX;
@@ -407,7 +477,10 @@ static enum tfprof_status make_rows(struct work *w, struct tfprof_error *error) 
 }
 
 static enum tfprof_status run_step_segments(struct profile *profile, struct tfprof_error *error) {
-  struct work w = {.profile = profile};
+  struct work w = {.profile = profile,
+                   .is_numbered = derive_has_value(profile, TABLE_ops, COLUMN_ops_marked_step),
+                   .is_connected = derive_has_value(profile, TABLE_ops, COLUMN_ops_connected_step),
+                   .has_device = profile->tables[TABLE_kernels].rows || profile->tables[TABLE_transfers].rows};
   enum tfprof_status status = find_steps(&w, error);
   if (!status && w.step_count) {
     status = extend_steps(&w, error);
@@ -419,6 +492,7 @@ static enum tfprof_status run_step_segments(struct profile *profile, struct tfpr
     scratch_free(w.sets[i].items);
   }
   scratch_free(w.steps);
+  scratch_free(w.step_of_row);
   scratch_free(w.pieces);
   return status;
 }
@@ -441,6 +515,11 @@ const struct derive_pass derive_step_segments = {
               {TABLE_transfers, COLUMN_transfers_kind},
               {TABLE_transfers, COLUMN_transfers_direction},
               {TABLE_transfers, COLUMN_transfers_api_call_id},
+              {TABLE_steps, COLUMN_steps_thread_id},
+              {TABLE_ops, COLUMN_ops_marked_step},
+              {TABLE_ops, COLUMN_ops_connected_step},
+              {TABLE_ops, COLUMN_ops_thread_id},
+              {TABLE_ops, COLUMN_ops_category},
               {TABLE_ops, COLUMN_ops_name},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns}},
