@@ -106,6 +106,33 @@ def test_instances():
             assert links["count"] == 1, links
 
 
+def test_names():
+    """Streams and devices that the program names by NVTX are called so."""
+    for version in playing.VERSIONS:
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            playing.play(run, ["names", "wait", "kernels=10", "links=1", "return"], version)
+            rows = playing.query(run, "SELECT stream, name FROM threads WHERE kind = 'stream' ORDER BY 1")
+            assert rows == [{"stream": 7, "name": "of compute"}, {"stream": 8, "name": "of copies"}], (version, rows)
+            rows = playing.query(run, "SELECT json_extract(attributes, '$.name') AS name FROM devices "
+                                      "WHERE kind = 'gpu' ORDER BY ordinal")
+            assert rows == [{"name": None}, {"name": 'the "second" \\  one'}], (version, rows)
+
+
+def test_unified():
+    """Counters of unified memory are on for each device, whichever of them this CUPTI knows."""
+    for version in ("11.8", "13.0"):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            taken, (dump,), _ = playing.play(run, ["wait", "unified=16", "return"], version,
+                                             TFPROF_TRACE="kernels,unified")
+            assert taken["unified"] == dump["rows"]["page_migrations"] == 16, (version, taken, dump)
+            rows = playing.query(run, """
+                SELECT ordinal, count(*) AS count FROM page_migrations JOIN devices ON devices.id = target_device_id
+                WHERE page_migrations.kind = 'HtoD' GROUP BY 1 ORDER BY 1""")
+            assert rows == [{"ordinal": 0, "count": 2}, {"ordinal": 1, "count": 2}], (version, rows)
+
+
 def test_bad_records():
     """What cannot be is counted and told; what is good stays."""
     with Directory() as directory:

@@ -1,6 +1,7 @@
 /* resource_names.c: see resource_names.h. */
 #include "resource_names.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 pthread_mutex_t resource_names_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -12,6 +13,9 @@ static struct named_resource {
 } resources[RESOURCE_NAMES];
 static unsigned count;
 static uint64_t refused;
+static _Atomic(stream_translator) translator;
+
+void resource_names_translate(stream_translator translate) { atomic_store(&translator, translate); }
 
 static struct named_resource *find_resource(enum resource_kind kind, uint64_t handle) {
   for (unsigned i = 0; i < count; i++)
@@ -19,8 +23,7 @@ static struct named_resource *find_resource(enum resource_kind kind, uint64_t ha
   return NULL;
 }
 
-void resource_name_tell(enum resource_kind kind, uint64_t handle, const char *name, size_t length) {
-  if (length >= RESOURCE_NAME_MAXIMUM) length = RESOURCE_NAME_MAXIMUM - 1;
+static void keep_name(enum resource_kind kind, uint64_t handle, const char *name, size_t length) {
   pthread_mutex_lock(&resource_names_lock);
   struct named_resource *resource = find_resource(kind, handle);
   if (!resource && count < RESOURCE_NAMES) resource = &resources[count++];
@@ -31,6 +34,17 @@ void resource_name_tell(enum resource_kind kind, uint64_t handle, const char *na
     refused++;
   }
   pthread_mutex_unlock(&resource_names_lock);
+}
+
+void resource_name_tell(enum resource_kind kind, uint64_t handle, const char *name, size_t length) {
+  stream_translator translate = kind == RESOURCE_STREAM ? atomic_load(&translator) : NULL;
+  uint64_t number;
+  if (length >= RESOURCE_NAME_MAXIMUM) {
+    length = RESOURCE_NAME_MAXIMUM - 1;
+    while (length && ((uint8_t)name[length] & 0xc0) == 0x80) length--; /* no half of a character */
+  }
+  keep_name(kind, handle, name, length);
+  if (translate && translate(handle, &number)) keep_name(RESOURCE_STREAM_NUMBER, number, name, length);
 }
 
 bool resource_name_of(enum resource_kind kind, uint64_t handle, char name[RESOURCE_NAME_MAXIMUM]) {

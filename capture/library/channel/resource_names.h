@@ -1,7 +1,8 @@
 /* resource_names.h: what the program calls its devices, contexts, streams and events, by their handles.
 **
 ** Told by who hears it (NVTX), on the program's threads; asked by who makes their rows, on the writer thread.  The last
-** name counts. Handles of events are as many as names are kept of all together; further ones are counted.
+** name counts. Handles of events are as many as names are kept of all together; further ones are counted.  Who records
+** devices may know streams by other numbers than the program: it translates, while the stream surely lives.
 */
 #ifndef TFPROF_CAPTURE_RESOURCE_NAMES_H
 #define TFPROF_CAPTURE_RESOURCE_NAMES_H
@@ -11,11 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum resource_kind { RESOURCE_DEVICE, RESOURCE_CONTEXT, RESOURCE_STREAM, RESOURCE_EVENT };
+enum resource_kind { RESOURCE_DEVICE, RESOURCE_CONTEXT, RESOURCE_STREAM, RESOURCE_EVENT, RESOURCE_STREAM_NUMBER };
 enum { RESOURCE_NAMES = 4096, RESOURCE_NAME_MAXIMUM = 128 /* with the NUL */ };
 
 /* Taken around forks. */
 extern pthread_mutex_t resource_names_lock;
+
+/* Called for each stream that is named, on the program's thread: its number. false: it has none. */
+typedef bool (*stream_translator)(uint64_t handle, uint64_t *number);
+void resource_names_translate(stream_translator translate);
 
 /* In UTF-8; cut to its room. */
 void resource_name_tell(enum resource_kind kind, uint64_t handle, const char *name, size_t length);

@@ -54,8 +54,7 @@ void thread_rows_close(void) { row_map_end(&of_tids); }
 static uint32_t name_of(struct recorder *recorder, uint32_t tid, const char *of_python, const char *given) {
   char path[64], name[THREAD_NAME_MAXIMUM];
   if (thread_name_noted(tid, name, sizeof name)) return dump_writer_string(recorder->writer, name, strlen(name));
-  if (of_python[0])
-    return dump_writer_string(recorder->writer, of_python, strnlen(of_python, THREAD_NAME_MAXIMUM));
+  if (of_python[0]) return dump_writer_string(recorder->writer, of_python, strnlen(of_python, THREAD_NAME_MAXIMUM));
   snprintf(path, sizeof path, "/proc/self/task/%u/comm", tid);
   int descriptor = open(path, O_RDONLY | O_CLOEXEC);
   ssize_t length = descriptor < 0 ? -1 : read(descriptor, name, sizeof name - 1);
@@ -109,10 +108,12 @@ int64_t thread_row_of_tid(struct recorder *recorder, uint32_t tid) {
   return add_host_thread(tid, name_of(recorder, tid, "", NULL), UNCLAIMED);
 }
 
-int64_t thread_row_add_stream(const struct stream_lane *lane) {
+int64_t thread_row_add_stream(struct recorder *recorder, const struct stream_lane *lane) {
   uint32_t row = row_add(&rows);
   if (row == UINT32_MAX) return -1;
   row_set(&rows, row, THREAD_KIND, of_stream);
+  if (lane->name)
+    row_set(&rows, row, THREAD_NAME, dump_writer_string(recorder->writer, lane->name, strlen(lane->name)));
   row_set(&rows, row, THREAD_PID, pid);
   row_set(&rows, row, THREAD_DEVICE, lane->device);
   row_set(&rows, row, THREAD_STREAM, lane->stream);
@@ -121,6 +122,4 @@ int64_t thread_row_add_stream(const struct stream_lane *lane) {
   return (int64_t)(rows.first_row + row);
 }
 
-void thread_row_forget(const struct capture_thread *thread) {
-  thread_row_plus_one[thread->number - 1] = 0;
-}
+void thread_row_forget(const struct capture_thread *thread) { thread_row_plus_one[thread->number - 1] = 0; }

@@ -31,8 +31,9 @@ struct stream_lane {
   uint32_t context, stream;
   bool has_priority;
   int32_t priority;
+  const char *name; /* NULL: it has none */
 };
-int64_t thread_row_add_stream(const struct stream_lane *lane);
+int64_t thread_row_add_stream(struct recorder *recorder, const struct stream_lane *lane);
 /* Another thread will have the structure. */
 void thread_row_forget(const struct capture_thread *thread);
 

@@ -1,7 +1,9 @@
 /* activity_lanes.c: see activity_lanes.h. */
 #include "activity_lanes.h"
 
+#include "channel/resource_names.h"
 #include "channel/thread_rows.h"
+#include "stream_numbers.h"
 
 #include <string.h>
 
@@ -54,7 +56,9 @@ int64_t activity_stream_row(struct activity_lanes *lanes, uint32_t device, uint3
     lane.has_priority = true;
     lane.priority = (int32_t)(made->row_plus_one - 1);
   }
-  int64_t row = thread_row_add_stream(&lane);
+  char name[RESOURCE_NAME_MAXIMUM];
+  if (resource_name_of(RESOURCE_STREAM_NUMBER, stream_number(context, stream), name)) lane.name = name;
+  int64_t row = thread_row_add_stream(lanes->recorder, &lane);
   if (row >= 0) put_entry(&lanes->streams, context, stream, (uint32_t)row + 1);
   activity_lanes_note_context(lanes, context, device);
   return row;

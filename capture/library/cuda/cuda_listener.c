@@ -5,6 +5,7 @@
 #include "device_clock.h"
 #include "device_facts.h"
 #include "function_names.h"
+#include "stream_numbers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -383,6 +384,7 @@ void cuda_listener_begin(unsigned its_traces, unsigned buffers) {
     traces = its_traces;
     find_worthy_calls();
     activity_buffers_begin(&api, buffers);
+    stream_numbers_begin(&api);
     state.is_aside = state.is_aside_wanted;
     is_started = state.is_aside || listen_to_cuda(false);
   }

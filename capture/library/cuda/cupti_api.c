@@ -146,6 +146,9 @@ static bool find_functions(struct cupti_api *api, void *handle, char *reason, si
   FIND(ActivityEnableRuntimeApi);
   FIND(ActivityEnableDriverApi);
   FIND(ActivityConfigureUnifiedMemoryCounter);
+  FIND(ActivityEnableLatencyTimestamps);
+  FIND(GetContextId);
+  FIND(GetStreamIdEx);
 #undef NEED
 #undef FIND
   struct link_map *map;

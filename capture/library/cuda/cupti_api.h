@@ -51,6 +51,9 @@ struct cupti_api {
   int (*ActivityEnableRuntimeApi)(uint32_t function, uint8_t is_on);
   int (*ActivityEnableDriverApi)(uint32_t function, uint8_t is_on);
   int (*ActivityConfigureUnifiedMemoryCounter)(void *configurations, uint32_t count);
+  int (*ActivityEnableLatencyTimestamps)(uint8_t is_on);
+  int (*GetContextId)(void *context, uint32_t *id);
+  int (*GetStreamIdEx)(void *context, void *stream, uint8_t is_per_thread, uint32_t *id);
   uint32_t version;
   const struct cupti_layout *layout;
   char path[512]; /* of the library */

@@ -1,6 +1,7 @@
 /* device_facts.c: see device_facts.h. */
 #include "device_facts.h"
 
+#include "channel/resource_names.h"
 #include "host/cuda_driver.h"
 #include "host/process_counters.h"
 
@@ -77,6 +78,9 @@ void device_facts_reset(void) { atomic_store(&known_count, 0); }
 
 static void tell_device(int ordinal, struct device_facts *facts) {
   if (tell_before) tell_before(ordinal, facts);
+  char name[RESOURCE_NAME_MAXIMUM];
+  if (ordinal >= 0 && resource_name_of(RESOURCE_DEVICE, (uint64_t)ordinal, name))
+    snprintf(facts->given_name, sizeof facts->given_name, "%s", name);
   if (ordinal < 0 || ordinal >= atomic_load_explicit(&known_count, memory_order_acquire)) return;
   const struct device_facts *told = &known[ordinal].facts;
 #define FILL_TEXT(member) \

@@ -18,6 +18,7 @@ bool cuda_driver_find(struct cuda_driver *driver) {
   FIND(DeviceGetPCIBusId, "cuDeviceGetPCIBusId");
   FIND(DeviceGetUuid, "cuDeviceGetUuid");
   FIND(DeviceGetInstanceUuid, "cuDeviceGetUuid_v2");
+  FIND(StreamGetCtx, "cuStreamGetCtx");
   FIND(DeviceGet, "cuDeviceGet");
   FIND(DeviceGetCount, "cuDeviceGetCount");
 #undef FIND

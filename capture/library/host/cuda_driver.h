@@ -31,6 +31,7 @@ struct cuda_driver {
   int (*DeviceGetPCIBusId)(char *text, int size, int device);
   int (*DeviceGetUuid)(uint8_t uuid[16], int device);         /* of the whole device */
   int (*DeviceGetInstanceUuid)(uint8_t uuid[16], int device); /* of an instance of MIG, where it is one */
+  int (*StreamGetCtx)(void *stream, void **context);
 };
 
 /* Fills it in unless it is. false: the program has not loaded the driver. */

@@ -45,14 +45,26 @@ static void set_device_number(struct device_rows *devices, uint32_t row, unsigne
   if (value > 0) row_set(&devices->rows, row, column, value);
 }
 
-/* Both are digits, letters and signs that JSON takes as they are. */
+/* What the program calls it, as a text of JSON. */
+static void write_name(char *text, const char *name) {
+  for (; *name; name++) {
+    if (*name == '"' || *name == '\\') *text++ = '\\';
+    *text++ = (unsigned char)*name < ' ' ? ' ' : *name;
+  }
+  *text = 0;
+}
+
+/* The others are digits, letters and signs that JSON takes as they are. */
 static void set_device_attributes(struct device_rows *devices, uint32_t row, const struct device_facts *facts) {
-  char text[128];
+  char text[512], name[2 * sizeof facts->given_name];
   int length = snprintf(text, sizeof text, "{");
   if (*facts->uuid) length += snprintf(text + length, sizeof text - (size_t)length, "\"uuid\":\"%s\"", facts->uuid);
   if (*facts->pci_bus)
     length += snprintf(text + length, sizeof text - (size_t)length, "%s\"pci_bus\":\"%s\"", length > 1 ? "," : "",
                        facts->pci_bus);
+  write_name(name, facts->given_name);
+  if (*name)
+    length += snprintf(text + length, sizeof text - (size_t)length, "%s\"name\":\"%s\"", length > 1 ? "," : "", name);
   if (length == 1) return;
   snprintf(text + length, sizeof text - (size_t)length, "}");
   set_device_text(devices, row, DEVICE_ATTRIBUTES, text);

@@ -15,6 +15,7 @@ enum { DEVICES_MAXIMUM = 256 };
 struct device_facts {
   char model[128], compute_capability[16];
   char uuid[48], pci_bus[24]; /* GPU-8-4-4-4-12; domain:bus:device.function */
+  char given_name[128];       /* by the program */
   int64_t multiprocessors, clock_hz, memory_bytes, memory_bytes_per_second;
 };
 /* Fills in what it knows of the device of that number, and leaves the rest. Neither blocks nor begins anything. */

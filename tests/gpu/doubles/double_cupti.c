@@ -29,6 +29,7 @@ static _Atomic uint8_t kinds_on[CUPTI_KINDS], functions_on[3][FUNCTIONS];
 static _Atomic uint32_t correlation;
 static _Atomic int64_t clock_set_by;
 static _Atomic uint64_t lent_count, returned_count;
+static _Atomic uint32_t counters_on[2]; /* kinds, by device */
 static _Atomic int is_subscribed, drops_told;
 
 __attribute__((constructor)) static void make_locks(void) {
@@ -122,6 +123,29 @@ ENTRY int cuptiActivityEnableDriverApi(uint32_t function, uint8_t to_on) {
   return switch_function(CUPTI_DRIVER_FUNCTIONS, function, to_on);
 }
 #endif
+
+ENTRY int cuptiGetContextId(void *context, uint32_t *id) {
+  *id = 1;
+  return context ? 0 : INVALID_PARAMETER;
+}
+
+/* Handles are numbers times eight. */
+ENTRY int cuptiGetStreamIdEx(void *context, void *stream, uint8_t is_per_thread, uint32_t *id) {
+  *id = (uint32_t)((uintptr_t)stream / 8);
+  return context && !is_per_thread ? 0 : INVALID_PARAMETER;
+}
+
+/* Newer versions know more kinds; refused as a whole. */
+ENTRY int cuptiActivityConfigureUnifiedMemoryCounter(const uint32_t (*counters)[4], uint32_t count) {
+  enum { SCOPE, KIND, DEVICE, IS_ON, OLD_KINDS = 4, ALL_KINDS = 8, DEVICES = 2, OF_ONE_DEVICE = 1 };
+  for (uint32_t i = 0; i < count; i++)
+    if (counters[i][SCOPE] != OF_ONE_DEVICE || counters[i][DEVICE] >= DEVICES ||
+        counters[i][KIND] > (DOUBLE_VERSION < 130000 ? OLD_KINDS : ALL_KINDS))
+      return INVALID_PARAMETER;
+  for (uint32_t i = 0; i < count; i++)
+    if (counters[i][IS_ON]) counters_on[counters[i][DEVICE]] |= 1u << counters[i][KIND];
+  return 0;
+}
 
 ENTRY int cuptiGetCallbackName(int domain, uint32_t function, const char **name) {
   static const char *const runtime[] = {[DOUBLE_GET_DEVICE] = "cudaGetDevice_v3020",
@@ -263,9 +287,11 @@ static void begin_callback(void) {
   if (begin_writing()) pthread_mutex_lock(&mine->lock);
 }
 
+static bool counts(uint32_t kind, uint32_t device) { return device < 2 && counters_on[device] >> kind & 1; }
+
 static uint64_t lent(void) { return lent_count; }
 static uint64_t returned(void) { return returned_count; }
 
 ENTRY const struct double_cupti double_cupti = {
-    DOUBLE_VERSION, is_on, put,  next_correlation, now,           set_clock,     set_correlation,
-    give_mine_back, cut,   lent, returned,         give_odd_back, begin_callback};
+    DOUBLE_VERSION, is_on, put,  next_correlation, now,           set_clock,      set_correlation,
+    give_mine_back, cut,   lent, returned,         give_odd_back, begin_callback, counts};

@@ -35,6 +35,8 @@ struct double_cupti {
   void (*give_odd_back)(void);
   /* A callback of CUPTI's runs on this thread from now on: it has what it has locked. */
   void (*begin_callback)(void);
+  /* Whether that counter of unified memory is on. */
+  bool (*counts)(uint32_t kind, uint32_t device);
 };
 extern const struct double_cupti double_cupti;
 

@@ -13,12 +13,14 @@
 **   unknown=N, cut=N (records whose end is missing), timeless=N, reversed=N, early=N (before their call)
 **   clock=MS      CUPTI's clock is set; correlation=N: numbers go on from there; back: buffers are given back
 **   flushes=N     the program itself flushes CUPTI's buffers; odd: buffers come back that cannot be
+**   names         streams and devices are named by NVTX
 **   sleep=MS, wait (until the fetching thread has fetched), input (tells the numbers, and waits for a letter)
 **   late          the driver is initialised here; without it at the beginning
 **   fork=WORD     a child that initialises the driver, if that is "cuda", and plays 100 kernels, or none
 **   return, exit, _exit, abort, kill, term, exec, quiet (nothing of CUDA at all), callback_exit (exit,
 **   within a callback of CUPTI's)
 */
+#include "../../unit/fake_nvtx.h"
 #include "../doubles/double_cupti.h"
 
 #include <dlfcn.h>
@@ -202,6 +204,20 @@ static void play_memory(long count) {
   }
 }
 
+/* Two streams and a device get names, by NVTX: one of the streams has none of its own, and is refused. */
+static void name_resources(void) {
+  const char *path = getenv("NVTX_INJECTION64_PATH");
+  void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+  int (*inject)(nvtx_get_export_table) = NULL;
+  if (library) *(void **)&inject = dlsym(library, "InitializeInjectionNvtx2");
+  if (!inject || !inject(fake_table)) return;
+  ((void (*)(uint32_t, const char *))fake_cudart[NVTX_NAME_CUDA_DEVICE])(1, "the \"second\" \\\n one");
+  ((void (*)(uintptr_t, const char *))fake_cudart[NVTX_NAME_CUDA_STREAM])(8 * 7, "of compute");
+  ((void (*)(uintptr_t, const char *))fake_cuda[NVTX_NAME_CU_STREAM])(8 * 8, "another");
+  ((void (*)(uintptr_t, const char *))fake_cuda[NVTX_NAME_CU_STREAM])(8 * 8, "of copies");
+  ((void (*)(uintptr_t, const char *))fake_cuda[NVTX_NAME_CU_STREAM])(1, "none");
+}
+
 static void play_rest(const char *word, long count) {
   for (long i = 0; i < count && cupti; i++) {
     uint64_t now = cupti->now();
@@ -211,6 +227,8 @@ static void play_rest(const char *word, long count) {
                                          .start = now,
                                          .end = now + 1000,
                                          .address = 0x10000,
+                                         .target = (uint32_t)i / 4 % 2,
+                                         .source = (uint32_t)i / 4 % 2,
                                          .flags = 3};
     struct cupti_overhead overhead = {.kind = CUPTI_OVERHEAD,
                                       .overhead = 1 << 16,
@@ -236,7 +254,7 @@ static void play_rest(const char *word, long count) {
     memset(wire.link.uuids[1], 0xa1, 16);
     uint64_t rate = 450000000;
     memcpy((char *)&wire + (cupti->version < 130200 ? 120 : 72), &rate, sizeof rate);
-    if (!strcmp(word, "unified")) PUT(moved);
+    if (!strcmp(word, "unified") && cupti->counts(moved.counter, moved.target)) PUT(moved);
     if (!strcmp(word, "overheads")) PUT(overhead);
     if (!strcmp(word, "jits")) PUT(jit);
     if (!strcmp(word, "environment")) PUT(power);
@@ -393,6 +411,8 @@ static void play(char **words, char **argv) {
       if (cupti) cupti->set_correlation((uint32_t)strtoul(value + 1, NULL, 10));
     } else if (!strcmp(word, "flushes")) {
       for (long i = 0; i < count && flush_all; i++) play_kernels(1), flush_all(i % 2 ? 0 : 1);
+    } else if (!strcmp(word, "names")) {
+      name_resources();
     } else if (!strcmp(word, "odd")) {
       if (cupti) cupti->give_odd_back();
     } else if (!strcmp(word, "back")) {
