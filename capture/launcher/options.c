@@ -62,13 +62,14 @@ static const struct option_spec specs[OPTION_COUNT] = {
         {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
          "do not record allocations and releases. With it: while ops are not recorded, allocations below 1 "
          "MiB come without their Python line"},
-    [OPTION_TRACE] = {"trace", 0, KIND_WORDS, "kernels|memory|api|sync|graphs|unified|overhead|environment",
+    [OPTION_TRACE] = {"trace", 0, KIND_WORDS,
+                      "kernels|memory|api|sync|graphs|unified|overhead|environment|latency",
                       "TFPROF_TRACE", true, "kernels,memory,api,sync,graphs,overhead",
                       "what is recorded of GPUs, parted by commas, or none: kernels; copies, fills and allocations of "
                       "the driver (memory); calls that launch, copy, wait or fail (api); waits and events (sync); each "
                       "kernel of a CUDA graph, without kernels each launch of one (graphs); unified memory that moves "
                       "(unified); what recording takes, and compilations (overhead); clocks and power as "
-                      "CUPTI has them (environment)"},
+                      "CUPTI has them (environment); of kernels, when they were queued and submitted (latency)"},
     [OPTION_BUFFER_SIZE] = {"buffer-size", 0, KIND_SIZE, "SIZE", "TFPROF_BUFFER_SIZE", true, "48M",
                             "how much a process may hold in memory of what is not written yet, from 1M on; what "
                             "comes when it is full is lost, and counted. What CUPTI hands over of a GPU has as much "

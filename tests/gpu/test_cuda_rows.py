@@ -76,6 +76,20 @@ def test_trace_words():
         assert not any(taken.values()) and "kernels" not in dump["rows"], dump
 
 
+def test_latency():
+    """When kernels were queued and submitted, where that is asked for."""
+    for words, told in (("kernels,latency", 20), ("kernels", 0)):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            playing.play(run, ["kernels=20", "return"], options=["--trace=" + words])
+            (row,) = playing.query(run, """
+                SELECT count(*) AS all_of_them, sum(start_ns - queued_ns BETWEEN 2999 AND 3001) AS queued,
+                       sum(start_ns - submitted_ns BETWEEN 999 AND 1001) AS submitted,
+                       count(queued_ns) + count(submitted_ns) AS told FROM kernels""")
+            assert (row["all_of_them"], row["told"]) == (20, 2 * told), row
+            assert (row["queued"] or 0, row["submitted"] or 0) == (told, told), row
+
+
 def test_topology():
     """Connections of devices, and what they measure of themselves."""
     for version in ("13.0", "13.5"):

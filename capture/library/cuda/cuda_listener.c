@@ -53,14 +53,15 @@ const struct fork_lock cuda_listener_locks[] = {
 /* ---- What is asked for. */
 
 unsigned cuda_trace_of(const char *list, char *unknown, size_t size) {
-  static const char *const words[] = {"kernels", "memory",  "api",      "sync",
-                                      "graphs",  "unified", "overhead", "environment"};
+  static const char *const words[] = {"kernels", "memory",   "api",         "sync",   "graphs",
+                                      "unified", "overhead", "environment", "latency"};
+  enum { WORDS = sizeof words / sizeof *words };
   unsigned asked_for = 0;
   if (unknown) unknown[0] = 0;
   for (const char *word = list; *word;) {
     size_t length = strcspn(word, ","), i = 0;
-    while (i < 8 && (strlen(words[i]) != length || strncmp(words[i], word, length))) i++;
-    if (i < 8) asked_for |= 1u << i;
+    while (i < WORDS && (strlen(words[i]) != length || strncmp(words[i], word, length))) i++;
+    if (i < WORDS) asked_for |= 1u << i;
     else if (unknown && !unknown[0] && length) snprintf(unknown, size, "%.*s", (int)length, word);
     word += length + (word[length] == ',');
   }
@@ -233,6 +234,8 @@ static bool listen_to_cuda(bool is_back) {
   if (result) set_part(PART_DEGRADED, reason);
   if (result) return false;
   is_on = is_wanted;
+  if (traces & TRACE_LATENCY && (!api.ActivityEnableLatencyTimestamps || api.ActivityEnableLatencyTimestamps(1)))
+    snprintf(refused, sizeof refused, "times at which kernels were queued and submitted");
   switch_all(true, true, refused, sizeof refused);
   if (!is_on) switch_all(false, false, NULL, 0);
   if (refused[0]) snprintf(reason, sizeof reason, "without %s", refused);

@@ -26,6 +26,7 @@ enum cuda_trace {
   TRACE_UNIFIED = 32,
   TRACE_OVERHEAD = 64, /* what CUPTI takes, and compilations */
   TRACE_ENVIRONMENT = 128,
+  TRACE_LATENCY = 256, /* of kernels when they were queued and submitted */
   TRACE_DEFAULT = TRACE_KERNELS | TRACE_MEMORY | TRACE_API | TRACE_SYNC | TRACE_GRAPHS | TRACE_OVERHEAD
 };
 /* What a list of words asks for; 0: none of them. `unknown` (or NULL): the first one that is not known, or "". */

@@ -30,6 +30,7 @@ static _Atomic uint32_t correlation;
 static _Atomic int64_t clock_set_by;
 static _Atomic uint64_t lent_count, returned_count;
 static _Atomic uint32_t counters_on[2]; /* kinds, by device */
+static _Atomic uint8_t tells_latency;
 static _Atomic int is_subscribed, drops_told;
 
 __attribute__((constructor)) static void make_locks(void) {
@@ -123,6 +124,11 @@ ENTRY int cuptiActivityEnableDriverApi(uint32_t function, uint8_t to_on) {
   return switch_function(CUPTI_DRIVER_FUNCTIONS, function, to_on);
 }
 #endif
+
+ENTRY int cuptiActivityEnableLatencyTimestamps(uint8_t to_on) {
+  tells_latency = to_on;
+  return 0;
+}
 
 ENTRY int cuptiGetContextId(void *context, uint32_t *id) {
   *id = 1;
@@ -230,6 +236,8 @@ static bool put(const void *record, size_t bytes) {
   if (is_there) {
     memset(mine->buffer + mine->used, 0, size);
     memcpy(mine->buffer + mine->used, record, bytes < size ? bytes : size);
+    struct cupti_kernel *kernel = (void *)(mine->buffer + mine->used);
+    if (kernel->kind == CUPTI_CONCURRENT_KERNEL && !tells_latency) kernel->queued = kernel->submitted = 0;
     mine->used += size;
   }
   pthread_mutex_unlock(&mine->lock);

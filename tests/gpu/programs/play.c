@@ -73,6 +73,8 @@ static void put_kernel(uint32_t correlation, uint64_t start, unsigned number, ui
                                       "fill"};
   struct cupti_kernel kernel = {.kind = CUPTI_CONCURRENT_KERNEL,
                                 .registers = 64,
+                                .queued = start - 3000,
+                                .submitted = start - 1000,
                                 .start = start,
                                 .end = start + 1500 + (uint64_t)(number % 7) * 100,
                                 .context = 1,
