@@ -6,8 +6,8 @@
 ** per column.
 **
 ** A choice made once for all programs (differences or a dictionary by the column's order, deflated) takes 9 to 10 %
-** more bytes and 25 to 30 % more of the writer's time; one made once for each recording saves 6 to 8 % of its time where
-** nothing changes (bench_dump_writer, each in three turns), and is wrong for a program whose phases differ.
+** more bytes and 25 to 30 % more of the writer's time; one made once for each recording saves 6 to 8 % of its time
+** where nothing changes (bench_dump_writer, each in three turns), and is wrong for a program whose phases differ.
 */
 #include "dump/bytes.h"
 #include "dump/checksum.h"

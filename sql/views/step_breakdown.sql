@@ -5,7 +5,8 @@
 -- memset, communication, runtime, data_loader and cpu counts.  Communication is all of NCCL's kernels and all ops
 -- nccl:* and gloo:*; the plugin knows broadcast, reduce, all_reduce, all_gather and reduce_scatter only.  Steps at the
 -- end whose work was not recorded to its end are left out; warm-up counts.  Of a capture's steps whose ops were not
--- recorded it is not known what the host did: cpu_ns and rest_ns, and the same under other names, are NULL.
+-- recorded it is not known what the host did: cpu_ns and rest_ns, and the same under other names, are NULL; where the
+-- work of devices was not recorded either (thinned_steps) all but dur_ns and data_loader_ns is.
 --
 -- Sources that number their steps, as XPlane does, are cut as TensorFlow 2's profiler cuts them, and no step is left
 -- out.  cpu_ns is what a step caused on the host, on any thread; data_loader_ns is waiting for the next element of the
@@ -27,6 +28,8 @@ WITH sums AS (
 ), without_ops AS (
   SELECT id FROM temp.steps
   WHERE ops_recorded = 0 AND profile_id IN (SELECT profile_id FROM temp.counters WHERE name = 'capture_ops_recorded')
+), without_work AS (
+  SELECT step_id FROM temp.thinned_steps WHERE weight = 0 AND NOT has_work
 ), parts AS (
   SELECT step_id, CAST(sum(dur_ns) AS INTEGER) AS dur_ns,
     total(dur_ns) FILTER (WHERE category = 'kernel') AS kernel_ns,
@@ -39,7 +42,8 @@ WITH sums AS (
     total(dur_ns) FILTER (WHERE category = 'data_loader') AS data_loader_ns,
     total(dur_ns) FILTER (WHERE category = 'cpu') AS cpu_ns,
     total(dur_ns) FILTER (WHERE category = 'other') AS rest_ns,
-    step_id NOT IN (SELECT id FROM without_ops) AS has_ops
+    step_id NOT IN (SELECT id FROM without_ops) AS has_ops,
+    step_id NOT IN (SELECT step_id FROM without_work) AS has_work
   FROM sums GROUP BY step_id
 )
 SELECT
@@ -49,22 +53,23 @@ SELECT
   steps.number AS number,
   steps.name AS name,
   parts.dur_ns AS dur_ns,
-  CAST(parts.kernel_ns AS INTEGER) AS kernel_ns,
-  CAST(parts.memcpy_ns AS INTEGER) AS memcpy_ns,
-  CAST(parts.memset_ns AS INTEGER) AS memset_ns,
-  CAST(parts.communication_ns AS INTEGER) AS communication_ns,
-  CAST(parts.runtime_ns AS INTEGER) AS runtime_ns,
+  iif(parts.has_work, CAST(parts.kernel_ns AS INTEGER), NULL) AS kernel_ns,
+  iif(parts.has_work, CAST(parts.memcpy_ns AS INTEGER), NULL) AS memcpy_ns,
+  iif(parts.has_work, CAST(parts.memset_ns AS INTEGER), NULL) AS memset_ns,
+  iif(parts.has_work, CAST(parts.communication_ns AS INTEGER), NULL) AS communication_ns,
+  iif(parts.has_work, CAST(parts.runtime_ns AS INTEGER), NULL) AS runtime_ns,
   CAST(parts.data_loader_ns AS INTEGER) AS data_loader_ns,
-  iif(parts.has_ops, CAST(parts.cpu_ns AS INTEGER), NULL) AS cpu_ns,
-  iif(parts.has_ops, CAST(parts.rest_ns AS INTEGER), NULL) AS rest_ns,
-  CAST(parts.kernel_ns + parts.memset_ns AS INTEGER) AS device_compute_ns,
-  CAST(parts.memcpy_ns - parts.to_device_ns - parts.from_device_ns AS INTEGER) AS device_to_device_ns,
-  CAST(parts.communication_ns AS INTEGER) AS device_collectives_ns,
-  iif(parts.has_ops, CAST(parts.cpu_ns AS INTEGER), NULL) AS host_compute_ns,
-  CAST(parts.runtime_ns AS INTEGER) AS kernel_launch_ns,
-  CAST(parts.data_loader_ns + parts.to_device_ns AS INTEGER) AS input_ns,
-  CAST(parts.from_device_ns AS INTEGER) AS output_ns,
-  iif(parts.has_ops, CAST(parts.rest_ns AS INTEGER), NULL) AS other_ns
+  iif(parts.has_ops AND parts.has_work, CAST(parts.cpu_ns AS INTEGER), NULL) AS cpu_ns,
+  iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS rest_ns,
+  iif(parts.has_work, CAST(parts.kernel_ns + parts.memset_ns AS INTEGER), NULL) AS device_compute_ns,
+  iif(parts.has_work, CAST(parts.memcpy_ns - parts.to_device_ns - parts.from_device_ns AS INTEGER), NULL)
+    AS device_to_device_ns,
+  iif(parts.has_work, CAST(parts.communication_ns AS INTEGER), NULL) AS device_collectives_ns,
+  iif(parts.has_ops AND parts.has_work, CAST(parts.cpu_ns AS INTEGER), NULL) AS host_compute_ns,
+  iif(parts.has_work, CAST(parts.runtime_ns AS INTEGER), NULL) AS kernel_launch_ns,
+  iif(parts.has_work, CAST(parts.data_loader_ns + parts.to_device_ns AS INTEGER), NULL) AS input_ns,
+  iif(parts.has_work, CAST(parts.from_device_ns AS INTEGER), NULL) AS output_ns,
+  iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS other_ns
 FROM parts
 JOIN temp.steps AS steps ON steps.id = parts.step_id
 JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id

@@ -187,6 +187,12 @@ def test_thinned():
                     WHERE weight = 0 AND has_work = 0) AS unknown,
                    (SELECT max(end_ns) - min(start_ns) FROM step_segments) AS whole FROM device_utilization""")
         assert busy["unknown"] > 0 and busy["span"] == busy["whole"] - busy["unknown"], busy
+        (parts,) = playing.query(run, """
+            SELECT count(*) FILTER (WHERE (kernel_ns IS NULL) <> (weight IS 0 AND has_work = 0)) AS wrong,
+                   count(*) FILTER (WHERE kernel_ns IS NULL) AS unknown,
+                   count(*) FILTER (WHERE cpu_ns IS NOT NULL AND kernel_ns IS NULL) AS half
+            FROM step_breakdown LEFT JOIN thinned_steps USING (profile_id, step_id)""")
+        assert parts["wrong"] == 0 and parts["unknown"] > 50 and parts["half"] == 0, parts
         for name in ("kernels", "by_form", "by_op", "calls"):
             assert abs(row[name] - row["others"] - 25 * row["steps"]) <= 25 * row["most"], (name, row)
 
