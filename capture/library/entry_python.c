@@ -30,6 +30,7 @@
 #include "torch/torch_lock.h"
 
 #include <stdio.h>
+#include <wchar.h>
 
 #define ENTRY_POINT __attribute__((visibility("default")))
 
@@ -69,6 +70,8 @@ ENTRY_POINT void tfprof_capture_set_rank(int rank, int world_size);
 /* Ranges that the hooks note (noted_ranges.h). */
 ENTRY_POINT uint64_t tfprof_capture_begin_range(void);
 ENTRY_POINT void tfprof_capture_end_range(const char *name, uint64_t start_ticks);
+/* One of gc.callbacks, with the GIL held. `about`: a dictionary. */
+ENTRY_POINT void tfprof_capture_collected(const wchar_t *phase, void *about);
 ENTRY_POINT void tfprof_capture_no_calls(const char *reason);
 /* Modules: what module_discovery.h and module_facts.h need; the code object to be looked for, and what is then seen of
 ** the caller's stack; whether that was right. */
@@ -249,6 +252,17 @@ void tfprof_capture_set_rank(int rank, int world_size) { process_identity_set_ra
 uint64_t tfprof_capture_begin_range(void) { return noted_range_begin(); }
 
 void tfprof_capture_end_range(const char *name, uint64_t start_ticks) { noted_range_end(name, start_ticks); }
+
+void tfprof_capture_collected(const wchar_t *phase, void *about) {
+  enum { FULL_COLLECTION = 2 };
+  static uint64_t began; /* one at a time */
+  static bool has_functions;
+  if (!has_functions && !(has_functions = python_api_find())) return;
+  void *generation = python_api.item(about, "generation");
+  if (!generation || (uintptr_t)python_api.address(generation) != FULL_COLLECTION) return;
+  if (!wcscmp(phase, L"start")) began = noted_range_begin();
+  else noted_range_end("gc.collect", began);
+}
 
 int tfprof_capture_profile_thread(void) { return python_calls_profile_thread(); }
 

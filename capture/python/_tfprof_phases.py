@@ -11,8 +11,6 @@ import functools
 import gc
 import sys
 
-FULL_COLLECTION = 2  # the generation
-
 
 class Noting:
     def __init__(self, library, torch):
@@ -22,7 +20,8 @@ class Noting:
         self.begin_range, self.end_range = library.tfprof_capture_begin_range, library.tfprof_capture_end_range
         self.begin_range.restype = ctypes.c_uint64
         self.end_range.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
-        self.collection = 0  # when it began
+        self.collected = library.tfprof_capture_collected
+        self.collected.restype, self.collected.argtypes = None, [ctypes.c_wchar_p, ctypes.py_object]
 
     def begin(self):
         module = self.torch.nn.Module
@@ -35,7 +34,7 @@ class Noting:
         files = sys.modules.get("torch.serialization")
         if files is not None and self.torch.save is files.save:
             self.torch.save = files.save = self.noted(files.save, b"torch.save")
-        gc.callbacks.append(self.collected)
+        gc.callbacks.append(self.collected)  # a function in C: what traces the program sees no call of it
 
     def noted(self, function, name):
         begin_range, end_range = self.begin_range, self.end_range
@@ -91,13 +90,3 @@ class Noting:
                 is_within = False
 
         return train
-
-    # ---- Garbage.
-
-    def collected(self, phase, about):
-        if about["generation"] != FULL_COLLECTION:
-            return
-        if phase == "start":
-            self.collection = self.begin_range()
-        else:
-            self.end_range(b"gc.collect", self.collection)

@@ -54,15 +54,15 @@ def test_debugger():
 def test_tracers():
     """sys.settrace, sys.setprofile, cProfile and faulthandler see the program's calls, and none of the recorder's."""
     program = PROGRAM + """
-import cProfile, faulthandler, pstats, threading
+import cProfile, faulthandler, gc, pstats, threading
 faulthandler.enable()
 calls = []
 def watch(frame, event, argument):
     calls.append((frame.f_code.co_filename, frame.f_code.co_name))
     return watch
-sys.settrace(watch); train(1); sys.settrace(None)
+sys.settrace(watch); train(1); gc.collect(); sys.settrace(None)
 traced = len(calls)
-sys.setprofile(watch); train(1); sys.setprofile(None)
+sys.setprofile(watch); train(1); gc.collect(); sys.setprofile(None)
 assert ("train" in {name for _, name in calls[:traced]}) and ("train" in {name for _, name in calls[traced:]})
 assert not [file for file, _ in calls if "_tfprof" in file or "sitecustomize" in file], calls
 profiler = cProfile.Profile()
