@@ -17,8 +17,8 @@ log=$TFPROF_BUILD/test-logs/${name//\//-}.log
 status=0
 timeout 440 "$@" >"$log" 2>&1 </dev/null || status=$?
 case $name:$status in
-  capture/*:0 | capture/*:77 | crash/*:0 | crash/*:77 | shell/*:0 | shell/*:77) ;;
-  capture/* | crash/* | shell/*)
+  capture/*:0 | capture/*:77 | crash/*:0 | crash/*:77 | gpu/*:0 | gpu/*:77 | shell/*:0 | shell/*:77) ;;
+  capture/* | crash/* | gpu/* | shell/*)
     mv "$log" "${log%.log}.first.log"
     [ -z "${TFPROF_SECOND_TRIES:-}" ] || echo "$name; the first ended with status $status" >>"$TFPROF_SECOND_TRIES"
     status=0
