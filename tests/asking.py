@@ -1,8 +1,9 @@
-"""What a run answers: SQL through the program tfprof of the build that is tested."""
+"""What a run answers: SQL through the program tfprof of the build that is tested; and tests that each need a folder."""
 
 import json
 import os
 import subprocess
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("TFPROF_BUILD") or os.path.join(HERE, "..", "build")
@@ -14,3 +15,12 @@ def query(run, sql):
     answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
     assert answer.returncode == 0, answer.stderr
     return json.loads(answer.stdout or "[]")
+
+
+def run_tests(names):
+    """Every test_*(folder) of a module's globals(), each with a folder of its own; the first that fails ends it."""
+    for name, test in list(names.items()):
+        if name.startswith("test_"):
+            with tempfile.TemporaryDirectory() as folder:
+                test(folder)
+            print("ok", name)

@@ -11,10 +11,9 @@ import glob
 import json
 import os
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from asking import query
+from asking import query, run_tests
 from xplane_files import event, line, plane, space
 
 TRACES = os.path.join(os.environ.get("TFPROF_SHARED", ""), "traces", "xplane")
@@ -167,13 +166,5 @@ def test_device_and_circles(directory):
     check(sum(row["parent_id"] is not None for row in rows if row["iterator"] == 50), 1, "circle")
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with tempfile.TemporaryDirectory() as directory:
-                test(directory)
-            print("ok", name)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals())

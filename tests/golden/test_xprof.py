@@ -11,10 +11,9 @@ import gzip
 import json
 import os
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from asking import query
+from asking import query, run_tests
 from xplane_files import Ref, event, line, plane, space
 
 GOLDEN = os.path.join(os.environ.get("TFPROF_SHARED", ""), "traces", "xplane")
@@ -371,13 +370,5 @@ def test_what_runs_later(directory):
                                                "ON key = step_id ORDER BY start_ns")], [3, 4, 5], "kernels")
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with tempfile.TemporaryDirectory() as directory:
-                test(directory)
-            print("ok", name)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals())

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from engines import run_tests
-from test_trace_views import SHARED, copy, kernel, launch, opened, span
+from made_traces import SHARED, copy, kernel, launch, opened, span
 
 CHECKS = ("device_waits", "device_gaps", "launch_bound", "pageable_copies", "blocking_copies", "tensor_cores")
 STEPS, STEP = 10, 1_000_000

@@ -13,12 +13,11 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mutations
 import xplane_files as files
-from asking import BUILD, query
+from asking import BUILD, query, run_tests
 from xplane_files import Ref, Unsigned, event, line, plane, space
 
 SHARED = os.environ.get("TFPROF_SHARED", "")
@@ -255,13 +254,5 @@ def test_bad_files(directory):
             assert "good" in out, (name, out)
 
 
-def main():
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with tempfile.TemporaryDirectory() as directory:
-                test(directory)
-            print("ok", name)
-
-
 if __name__ == "__main__":
-    main()
+    run_tests(globals())
