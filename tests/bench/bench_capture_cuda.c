@@ -104,18 +104,20 @@ static void measure_handling(void) {
 static void measure_buffers(void) {
   enum { ROUNDS = 2000 };
   struct activity_buffer *taken;
+  size_t buffer_bytes = 0;
   double begin_ns = clock_thread_ns();
   for (int i = 0; i < ROUNDS; i++) {
     uint8_t *buffer;
     size_t size, records;
     activity_buffers_request(&buffer, &size, &records);
-    activity_buffers_complete(NULL, 0, buffer, size, 0);
+    activity_buffers_complete(NULL, 0, buffer, size, size);
+    buffer_bytes = size;
     while ((taken = activity_buffers_take())) activity_buffers_return(taken);
   }
   double each_ns = (clock_thread_ns() - begin_ns) / ROUNDS;
   size_t bytes = cupti_layout_of(cupti->version)->sizes[CUPTI_KERNEL] + sizeof(struct cupti_call);
   printf("%.0f ns of ours for a buffer: %.2f ns for a launch of %zu bytes of records\n", each_ns,
-         each_ns * (double)bytes / ACTIVITY_BUFFER_BYTES, bytes);
+         each_ns * (double)bytes / (double)buffer_bytes, bytes);
 }
 
 static _Atomic bool is_over;

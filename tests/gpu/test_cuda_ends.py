@@ -93,6 +93,19 @@ def test_buffers():
         assert rows + lost["count"] == taken["kernels"] + taken["runtime"] + taken["driver"], (taken, dump, lost)
 
 
+def test_many_buffers():
+    """Buffers that come back nearly empty, from many threads at once: whatever is in them is there, where all of it
+    together is less than --buffer-size, however late it is read."""
+    for words, launches in ((["threads=4", "flushes=100", "kernels=300", "flushes=100", "joined"], 4 * 500),
+                            (["threads=30", "kernels=20", "joined"], 600)):
+        with Directory() as directory:
+            run = os.path.join(directory, "run")
+            taken, (dump,), _ = playing.play(run, words + ["return"], options=["--buffer-size", "2M"])
+            assert taken["kernels"] == taken["runtime"] + taken["driver"] == launches and dump["closed"], (taken, dump)
+            playing.check_rows(taken, dump)
+            assert not playing.query(run, "SELECT * FROM diagnostics WHERE reason = 'capture_dropped'"), words
+
+
 def told(directory, words, version="13.0", **settings):
     """The part as it was told, and the kernels that there are."""
     run = os.path.join(directory, "run")

@@ -8,21 +8,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { DISCARD_BYTES = 16384 };
+enum { ALLOCATION = 32 /* what malloc takes besides */, COPIED_MAXIMUM = 64 << 10 };
+static const size_t sizes[] = {[BUFFER_LARGE] = 1 << 20, [BUFFER_SMALL] = 32 << 10, [BUFFER_DISCARDED] = 32 << 10};
 
 pthread_mutex_t activity_buffers_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct cupti_api *api;
 static struct {
-  struct activity_buffer *free, *lent;  /* lists */
-  struct activity_buffer *first, *last; /* that wait */
-  unsigned made, limit, waiting;
+  struct activity_buffer *free[2], *lent; /* lists; by kind */
+  struct activity_buffer *first, *last;   /* that wait */
+  uint64_t limit, taken, waiting;         /* bytes: of all that is kept; of those what waits */
 } pool;
 static _Atomic uint64_t dropped, discarded;
 
-void activity_buffers_begin(const struct cupti_api *its_api, unsigned count) {
+void activity_buffers_begin(const struct cupti_api *its_api, uint64_t limit) {
   api = its_api;
-  pool.limit = count < 2 ? 2 : count < ACTIVITY_BUFFERS_MAXIMUM ? count : ACTIVITY_BUFFERS_MAXIMUM;
+  pool.limit = limit < ACTIVITY_BUFFERS_LEAST ? ACTIVITY_BUFFERS_LEAST : limit;
 }
 
 void activity_buffers_reset(void) {
@@ -31,16 +32,28 @@ void activity_buffers_reset(void) {
   atomic_store(&discarded, 0);
 }
 
-static struct activity_buffer *make_buffer(size_t bytes) {
+static struct activity_buffer *make_buffer(enum activity_buffer_kind kind) {
   struct activity_buffer *buffer = calloc(1, sizeof *buffer);
-  void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *memory = mmap(NULL, sizes[kind], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (buffer && memory != MAP_FAILED) {
-    buffer->bytes = memory;
+    *buffer = (struct activity_buffer){.bytes = memory, .size = sizes[kind], .kind = kind};
     return buffer;
   }
   free(buffer);
-  if (memory != MAP_FAILED) munmap(memory, bytes);
+  if (memory != MAP_FAILED) munmap(memory, sizes[kind]);
   return NULL;
+}
+
+/* One that is kept. NULL: there is no room, or none is left of `room`. */
+static struct activity_buffer *get_buffer(enum activity_buffer_kind kind, uint64_t room) {
+  struct activity_buffer *buffer = pool.free[kind];
+  if (buffer) {
+    pool.free[kind] = buffer->next;
+    return buffer;
+  }
+  if (pool.taken + sizes[kind] > room || !(buffer = make_buffer(kind))) return NULL;
+  pool.taken += sizes[kind];
+  return buffer;
 }
 
 static void lend_buffer(struct activity_buffer *buffer) {
@@ -49,27 +62,16 @@ static void lend_buffer(struct activity_buffer *buffer) {
 }
 
 void activity_buffers_request(uint8_t **bytes, size_t *size, size_t *records) {
-  struct activity_buffer *buffer = NULL;
   *records = 0; /* as many as there is room for */
   pthread_mutex_lock(&activity_buffers_lock);
-  if (pool.free) {
-    buffer = pool.free;
-    pool.free = buffer->next;
-  } else if (pool.made < pool.limit) {
-    buffer = make_buffer(ACTIVITY_BUFFER_BYTES);
-    pool.made += buffer != NULL;
-  }
-  *size = ACTIVITY_BUFFER_BYTES;
-  if (!buffer) {
-    buffer = make_buffer(DISCARD_BYTES);
-    *size = DISCARD_BYTES;
-    if (buffer) buffer->is_discarded = true;
-  }
+  struct activity_buffer *buffer = get_buffer(BUFFER_LARGE, pool.limit / 4 * 3);
+  if (!buffer) buffer = get_buffer(BUFFER_SMALL, pool.limit);
+  if (!buffer) buffer = make_buffer(BUFFER_DISCARDED);
   if (buffer) lend_buffer(buffer);
   pthread_mutex_unlock(&activity_buffers_lock);
   *bytes = buffer ? buffer->bytes : NULL;
-  if (!buffer) *size = 0;
-  if (!buffer || buffer->is_discarded) doorbell_ring_to_look();
+  *size = buffer ? buffer->size : 0;
+  if (!buffer || buffer->kind == BUFFER_DISCARDED) doorbell_ring_to_look();
 }
 
 /* NULL: it is none of ours. */
@@ -91,11 +93,41 @@ static uint64_t count_records(const struct activity_buffer *buffer) {
   return count;
 }
 
+static uint64_t taken_by(const struct activity_buffer *buffer) {
+  return buffer->size + (buffer->kind == BUFFER_COPY ? sizeof *buffer + ALLOCATION : 0);
+}
+
 static void put_to_wait(struct activity_buffer *buffer) {
   if (pool.last) pool.last->next = buffer;
   else pool.first = buffer;
   pool.last = buffer;
-  pool.waiting++;
+  pool.waiting += taken_by(buffer);
+}
+
+static void put_to_free(struct activity_buffer *buffer) {
+  buffer->next = pool.free[buffer->kind];
+  pool.free[buffer->kind] = buffer;
+}
+
+/* Its records in a buffer of their own, where they are few and there is room, and it is free again; else itself. */
+static struct activity_buffer *copy_out(struct activity_buffer *buffer) {
+  uint64_t taken = sizeof *buffer + ALLOCATION + buffer->used;
+  bool is_little = buffer->used <= COPIED_MAXIMUM && buffer->used * 2 <= buffer->size,
+       has_room = is_little && pool.taken + taken <= pool.limit;
+  struct activity_buffer *copy = has_room ? malloc(sizeof *copy + buffer->used) : NULL;
+  if (!copy) return buffer;
+  *copy = (struct activity_buffer){
+      .bytes = (uint8_t *)(copy + 1), .size = buffer->used, .used = buffer->used, .kind = BUFFER_COPY};
+  memcpy(copy->bytes, buffer->bytes, buffer->used);
+  pool.taken += taken;
+  put_to_free(buffer);
+  return copy;
+}
+
+static void discard(struct activity_buffer *buffer) {
+  atomic_fetch_add(&discarded, count_records(buffer));
+  munmap(buffer->bytes, buffer->size);
+  free(buffer);
 }
 
 void activity_buffers_complete(void *context, uint32_t stream, uint8_t *bytes, size_t size, size_t used) {
@@ -105,18 +137,16 @@ void activity_buffers_complete(void *context, uint32_t stream, uint8_t *bytes, s
   bool is_half = false;
   pthread_mutex_lock(&activity_buffers_lock);
   struct activity_buffer *buffer = bytes ? take_back(bytes) : NULL;
-  if (buffer) buffer->used = used < ACTIVITY_BUFFER_BYTES ? used : ACTIVITY_BUFFER_BYTES;
-  if (buffer && !buffer->is_discarded) {
-    put_to_wait(buffer);
+  if (buffer) buffer->used = used < buffer->size ? used : buffer->size;
+  if (buffer && buffer->kind != BUFFER_DISCARDED) {
+    if (buffer->used) put_to_wait(copy_out(buffer));
+    else put_to_free(buffer);
     is_half = pool.waiting * 2 >= pool.limit;
+    buffer = NULL;
   }
   pthread_mutex_unlock(&activity_buffers_lock);
   if (is_half) doorbell_ring_to_look();
-  if (!buffer || !buffer->is_discarded) return;
-  if (buffer->used > DISCARD_BYTES) buffer->used = DISCARD_BYTES;
-  atomic_fetch_add(&discarded, count_records(buffer));
-  munmap(buffer->bytes, DISCARD_BYTES);
-  free(buffer);
+  if (buffer) discard(buffer);
 }
 
 struct activity_buffer *activity_buffers_take(void) {
@@ -125,7 +155,7 @@ struct activity_buffer *activity_buffers_take(void) {
   if (buffer) {
     pool.first = buffer->next;
     if (!pool.first) pool.last = NULL;
-    pool.waiting--;
+    pool.waiting -= taken_by(buffer);
     buffer->next = NULL;
   }
   pthread_mutex_unlock(&activity_buffers_lock);
@@ -134,8 +164,12 @@ struct activity_buffer *activity_buffers_take(void) {
 
 void activity_buffers_return(struct activity_buffer *buffer) {
   pthread_mutex_lock(&activity_buffers_lock);
-  buffer->next = pool.free;
-  pool.free = buffer;
+  if (buffer->kind == BUFFER_COPY) {
+    pool.taken -= taken_by(buffer);
+    free(buffer);
+  } else {
+    put_to_free(buffer);
+  }
   pthread_mutex_unlock(&activity_buffers_lock);
 }
 

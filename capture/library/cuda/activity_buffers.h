@@ -1,10 +1,13 @@
 /* activity_buffers.h: the memory that CUPTI writes its records into, until the writer thread has read it.
 **
 ** CUPTI asks for a buffer when it has a record and no room, on whatever thread launches or completes work, and gives it
-** back when it is full or was asked to (cuptiActivityFlushAll).  There are so many of 1 MiB, made when they are first
-** asked for and kept.  Where none is free it gets a small one whose records are counted and not kept: older versions
-** of CUPTI do not bear to get none, newer ones count the same by themselves.  Given back, a buffer waits for the writer
-** thread, which is woken when half of them wait.
+** back when it is full or was asked to (cuptiActivityFlushAll).  All of them together take no more than a limit. They
+** are of 1 MiB, and of 32 KiB where three quarters of the limit are taken: each thread and context of the program has
+** one, however little it does.  Of a buffer that comes back nearly empty, as when somebody flushes often, the records
+** are copied out, so that the limit is one of what was recorded, and not of how often it was fetched.  A buffer is made
+** when it is first asked for and kept.  Where there is no room it gets one whose records are counted and not kept:
+** older versions of CUPTI do not bear to get none, newer ones count the same by themselves.  Given back, a buffer waits
+** for the writer thread, which is woken when half of the limit waits.
 */
 #ifndef TFPROF_CAPTURE_ACTIVITY_BUFFERS_H
 #define TFPROF_CAPTURE_ACTIVITY_BUFFERS_H
@@ -13,17 +16,18 @@
 
 #include <pthread.h>
 
-enum { ACTIVITY_BUFFER_BYTES = 1024 * 1024, ACTIVITY_BUFFERS_MAXIMUM = 1024 };
+enum { ACTIVITY_BUFFERS_LEAST = 2 << 20 };
 
+enum activity_buffer_kind { BUFFER_LARGE, BUFFER_SMALL, BUFFER_DISCARDED, BUFFER_COPY };
 struct activity_buffer {
   struct activity_buffer *next;
   uint8_t *bytes;
-  size_t used;
-  bool is_discarded; /* a small one, whose records are not kept */
+  size_t size, used;
+  enum activity_buffer_kind kind;
 };
 
-/* So many at most; `api` is kept. */
-void activity_buffers_begin(const struct cupti_api *api, unsigned count);
+/* So many bytes at most, and ACTIVITY_BUFFERS_LEAST at least; `api` is kept. */
+void activity_buffers_begin(const struct cupti_api *api, uint64_t limit);
 /* CUPTI's callbacks. */
 void activity_buffers_request(uint8_t **bytes, size_t *size, size_t *records);
 void activity_buffers_complete(void *context, uint32_t stream, uint8_t *bytes, size_t size, size_t used);

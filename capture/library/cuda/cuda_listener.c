@@ -373,7 +373,7 @@ static bool start_fetching(void) {
   return is_started;
 }
 
-void cuda_listener_begin(unsigned its_traces, unsigned buffers) {
+void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
   char reason[256];
   bool is_started = false;
   pthread_mutex_lock(&switching);
@@ -386,7 +386,7 @@ void cuda_listener_begin(unsigned its_traces, unsigned buffers) {
   if (is_new) {
     traces = its_traces;
     find_worthy_calls();
-    activity_buffers_begin(&api, buffers);
+    activity_buffers_begin(&api, buffer_bytes);
     stream_numbers_begin(&api);
     state.is_aside = state.is_aside_wanted;
     is_started = state.is_aside || listen_to_cuda(false);

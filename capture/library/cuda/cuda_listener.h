@@ -35,7 +35,7 @@ unsigned cuda_trace_of(const char *list, char *unknown, size_t size);
 extern const struct fork_lock cuda_listener_locks[];
 
 /* By the thread that initialises the driver, within that: begins unless it has. */
-void cuda_listener_begin(unsigned traces, unsigned buffers);
+void cuda_listener_begin(unsigned traces, uint64_t buffer_bytes);
 /* NULL: it has not begun. */
 const struct cupti_api *cuda_listener_api(void);
 /* How it is recorded now; true: that has changed since this was last called. */

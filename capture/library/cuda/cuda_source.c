@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-  BUFFERS = 32,
+  BUFFER_BYTES = 32 << 20,
   /* What CUPTI takes of a launching thread for a record, ns: what it takes is not told apart from the launch itself, so
   ** that this is an estimate, on the large side. */
   DEVICE_RECORD_NS = 400,
@@ -40,9 +40,7 @@ static void cuda_driver_found(void) {
   if (words && !strcmp(words, "none")) return;
   unsigned traces = words && *words ? cuda_trace_of(words, unknown, sizeof unknown) : TRACE_DEFAULT;
   if (unknown[0]) capture_say("TFPROF_TRACE: %s is nothing that can be recorded; it is left out", unknown);
-  uint64_t buffers = size && *size ? strtoull(size, NULL, 10) / ACTIVITY_BUFFER_BYTES : BUFFERS;
-  if (traces)
-    cuda_listener_begin(traces, buffers < ACTIVITY_BUFFERS_MAXIMUM ? (unsigned)buffers : ACTIVITY_BUFFERS_MAXIMUM);
+  if (traces) cuda_listener_begin(traces, size && *size ? strtoull(size, NULL, 10) : BUFFER_BYTES);
 }
 
 static bool cuda_arm(const struct source_wishes *wishes) {
