@@ -59,7 +59,8 @@ static const char help_text[] =
     "\n"
     "  RUN               a run directory, a recording, or a pattern such as 'runs/*'\n"
     "  -f, --file FILE   runs the SQL in FILE, and ends; may come several times\n"
-    "      --format F    box (for people), csv, tsv, json, jsonl or markdown\n"
+    "      --format F    box (for people), csv, tsv, json, jsonl or markdown; --csv\n"
+    "                    and so on say the same\n"
     "      --width N     columns that a box may take; 0: as many as it likes\n"
     "      --raw         times and bytes in a box as plain numbers, without units\n"
     "      --no-pager    long results are not shown through less (or PAGER)\n"
@@ -151,14 +152,18 @@ static bool is_option(const char *word, const char *brief, const char *name) {
   return strcmp(word, brief) == 0 || strcmp(word, name) == 0;
 }
 
-/* --file FILE, --format F, --width N. 0: another word; 1: taken; else the exit status plus 1. */
+/* --file FILE, --format F (also --csv and its like, as sqlite3 has them), --width N. 0: another word; 1: taken; else
+** the exit status plus 1. */
 static int take_value(char **argv, int *i, struct session *session, struct files *files) {
   const char *value;
-  if ((value = option_value(argv, i, "--file")) || (value = option_value(argv, i, "-f"))) {
+  int format = output_format_find(argv[*i] + strspn(argv[*i], "-"));
+  if (format >= 0) {
+    session->style.format = (enum output_format)format;
+  } else if ((value = option_value(argv, i, "--file")) || (value = option_value(argv, i, "-f"))) {
     if (!*value) return usage("%s needs a file", "--file") + 1;
     files->paths[files->count++] = value;
   } else if ((value = option_value(argv, i, "--format"))) {
-    int format = output_format_find(value);
+    format = output_format_find(value);
     if (!*value) return usage("%s needs one of " OUTPUT_FORMAT_LIST, "--format") + 1;
     if (format < 0) return usage("there is no format '%s'; the formats are " OUTPUT_FORMAT_LIST, value) + 1;
     session->style.format = (enum output_format)format;

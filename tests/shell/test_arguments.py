@@ -219,6 +219,7 @@ def test_directories_that_may_not_be_read():
 
 def test_statements():
     assert tfprof("SELECT 1 AS x", "--format", "csv") == (0, "x\n1\n", "")
+    assert tfprof("SELECT 1 AS x", "-csv") == tfprof("--csv", "SELECT 1 AS x") == (0, "x\n1\n", "")
     assert tfprof("--format", "csv", "SELECT 1 AS x", "SELECT 2 AS y; SELECT 3 AS z") == (0, "x\n1\ny\n2\nz\n3\n", "")
     assert tfprof("--format", "csv", " /* comment */ SELECT 1 AS x") == (0, "x\n1\n", "")
     assert tfprof("--format", "csv", "-- comment\nSELECT 1 AS x") == (0, "x\n1\n", "")

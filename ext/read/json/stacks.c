@@ -49,7 +49,7 @@ static uint32_t frame_intern(struct trace *trace, const char *text, size_t lengt
 }
 
 static uint64_t hash_frame(uint64_t below, const char *text, size_t length) {
-  return hash_fnv1a(HASH_FNV1A_START ^ below * UINT64_C(0x9e3779b97f4a7c15), text, length);
+  return hash_fnv1a(hash_fnv1a_value(HASH_FNV1A_START, below), text, length);
 }
 
 uint32_t stack_push(struct trace *trace, uint32_t parent, const char *text, size_t length) {

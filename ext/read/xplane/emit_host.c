@@ -4,6 +4,7 @@
 ** ops: of category op by their names or because XLA compiled them, input where tf.data has them, python of its tracer,
 ** user where they mark a step, else runtime. What tf.data has is an input event besides.
 */
+#include "read/rows/hash.h"
 #include "read/xplane/batch.h"
 
 #include <string.h>
@@ -154,11 +155,8 @@ static int64_t context_of(struct batch *b, enum xplane_key type_key, enum xplane
   int64_t type = is_number ? event_integer(b, type_key) : ROW_NULL, process = event_integer(b, KEY_PROCESS);
   if (type == ROW_NULL) return ROW_NULL;
   event_taken(b, key);
-  uint64_t hash = field->number * UINT64_C(0x9e3779b97f4a7c15); /* of any bits: some writers take them for unsigned */
-  hash ^= hash >> 32;
-  hash = (hash + (uint64_t)type + 1) * UINT64_C(0xbf58476d1ce4e5b9);
-  if (process != ROW_NULL) hash = (hash ^ (uint64_t)process) * UINT64_C(0x94d049bb133111eb);
-  hash ^= hash >> 29;
+  uint64_t hash = hash_pair(field->number, (uint64_t)type); /* of any bits: some writers take them for unsigned */
+  if (process != ROW_NULL) hash = hash_pair(hash, (uint64_t)process);
   return (int64_t)(hash >> 1); /* never NULL */
 }
 
