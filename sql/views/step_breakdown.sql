@@ -13,13 +13,15 @@
 -- input pipeline, before communication; runtime_ns is launching, executors included where there is a device.  The
 -- profiler takes copies by GPUs, fills too, for device compute (here input_ns, output_ns, device_to_device_ns), newer
 -- ones leave out all of the host where there is a device, and of several hosts it shows only the steps that overlap.
--- Its category Compilation, which nothing ever fills there, is no part here; compilation_summary tells of compilations.
---   profile_id, rank, step_id, number, name, dur_ns
+-- Its category Compilation, which nothing ever fills there, is what XLA and JAX mark as such.
+--   profile_id, host, rank, step_id, number, name, dur_ns
 --   kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns, data_loader_ns, cpu_ns, rest_ns   the parts
 --   device_compute_ns, device_to_device_ns, device_collectives_ns   kernels and fills; copies within and between
 --                               devices; communication
---   host_compute_ns, kernel_launch_ns                               cpu and runtime under the names of TensorFlow
+--   host_compute_ns, kernel_launch_ns                               cpu without compiling; runtime
 --   input_ns, output_ns         data loading and copies to a device; copies from a device
+--   compile_ns                  compiling (compilations) while none of the others went on; the plugin, and so cpu_ns,
+--                               has it as cpu
 --   other_ns                    rest_ns under the name of TensorFlow
 -- Cost: one pass over step_segments, and over counters.
 -- Example: SELECT number, kernel_ns, data_loader_ns FROM step_breakdown;
@@ -40,6 +42,7 @@ WITH sums AS (
     total(dur_ns) FILTER (WHERE category = 'communication') AS communication_ns,
     total(dur_ns) FILTER (WHERE category = 'runtime') AS runtime_ns,
     total(dur_ns) FILTER (WHERE category = 'data_loader') AS data_loader_ns,
+    total(dur_ns) FILTER (WHERE category = 'compilation') AS compile_ns,
     total(dur_ns) FILTER (WHERE category = 'cpu') AS cpu_ns,
     total(dur_ns) FILTER (WHERE category = 'other') AS rest_ns,
     step_id NOT IN (SELECT id FROM without_ops) AS has_ops,
@@ -48,6 +51,7 @@ WITH sums AS (
 )
 SELECT
   steps.profile_id AS profile_id,
+  profiles.host AS host,
   profiles.rank AS rank,
   steps.id AS step_id,
   steps.number AS number,
@@ -59,7 +63,7 @@ SELECT
   iif(parts.has_work, CAST(parts.communication_ns AS INTEGER), NULL) AS communication_ns,
   iif(parts.has_work, CAST(parts.runtime_ns AS INTEGER), NULL) AS runtime_ns,
   CAST(parts.data_loader_ns AS INTEGER) AS data_loader_ns,
-  iif(parts.has_ops AND parts.has_work, CAST(parts.cpu_ns AS INTEGER), NULL) AS cpu_ns,
+  iif(parts.has_ops AND parts.has_work, CAST(parts.cpu_ns + parts.compile_ns AS INTEGER), NULL) AS cpu_ns,
   iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS rest_ns,
   iif(parts.has_work, CAST(parts.kernel_ns + parts.memset_ns AS INTEGER), NULL) AS device_compute_ns,
   iif(parts.has_work, CAST(parts.memcpy_ns - parts.to_device_ns - parts.from_device_ns AS INTEGER), NULL)
@@ -69,6 +73,7 @@ SELECT
   iif(parts.has_work, CAST(parts.runtime_ns AS INTEGER), NULL) AS kernel_launch_ns,
   iif(parts.has_work, CAST(parts.data_loader_ns + parts.to_device_ns AS INTEGER), NULL) AS input_ns,
   iif(parts.has_work, CAST(parts.from_device_ns AS INTEGER), NULL) AS output_ns,
+  iif(parts.has_work, CAST(parts.compile_ns AS INTEGER), NULL) AS compile_ns,
   iif(parts.has_ops AND parts.has_work, CAST(parts.rest_ns AS INTEGER), NULL) AS other_ns
 FROM parts
 JOIN temp.steps AS steps ON steps.id = parts.step_id

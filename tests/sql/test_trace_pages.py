@@ -226,6 +226,8 @@ def test_compilations(engine):
     rows = connection.values("SELECT name, kind FROM compilations ORDER BY start_ns LIMIT 3")
     assert rows == [("_compile.compile_inner", "dynamo"), ("_compile.compile_inner", "dynamo"),
                     ("compile_fx_inner", "inductor")], rows
+    rows = connection.values("SELECT number, cpu_ns, host_compute_ns, compile_ns FROM step_breakdown")
+    assert rows == [(0, 7000, 0, 7000), (1, 18, 18, 0), (2, 500, 0, 500)], rows  # those of no name are ops
     connection = opened(engine, events[:3])
     assert connection.values("SELECT * FROM compilation_summary") == []
 

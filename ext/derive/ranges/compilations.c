@@ -1,11 +1,13 @@
-/* compilations.c: the table compilations from what torch.compile marks while a profiler watches it.
+/* compilations.c: the table compilations from what compilers mark while a profiler watches them.
 **
-** Its phases are ops named `NAME (dynamo_timed)`, one inside another: dynamo is the tracing and what holds everything
-** together, aot the graph of forward and backward pass, inductor the code of kernels and its compiler.
+** The phases of torch.compile are ops named `NAME (dynamo_timed)`, one inside another: dynamo is the tracing and what
+** holds everything together, aot the graph of forward and backward pass, inductor the code of kernels and its compiler.
+** Those of XLA, for TensorFlow and JAX, are rows of the runtime with the names of its functions.
 */
 #include <string.h>
 
 #include "derive/passes.h"
+#include "derive/ranges/compilers.h"
 #include "derive/rows.h"
 
 static const char suffix[] = " (dynamo_timed)";
@@ -16,7 +18,15 @@ static size_t length_of_phase(const char *name) {
   return length > end && !strcmp(name + length - end, suffix) ? length - end : 0;
 }
 
+bool is_xla_compiling(const char *name) {
+  static const char *const beginnings[] = {"backend_compile", "lower_sharding_computation", "XlaCompile", "HLO passes"};
+  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+    if (!strncmp(name, beginnings[i], strlen(beginnings[i]))) return true;
+  return strstr(name, "::Compile") || strstr(name, "Compiler::");
+}
+
 static const char *compiler_of(const char *name) {
+  if (!length_of_phase(name)) return "xla";
   static const char *const inductor[] = {"inductor",      "compile_fx", "GraphLowering", "Scheduler",    "PyCodeCache",
                                          "async_compile", "fx_codegen", "compile_file",  "TritonBundler"};
   for (size_t i = 0; i < sizeof inductor / sizeof inductor[0]; i++)
@@ -33,15 +43,22 @@ struct compilations {
 static enum tfprof_status find_compilations(struct compilations *found, struct tfprof_error *error) {
   const struct pool *pool = store_pool(found->profile->store);
   enum tfprof_status status = TFPROF_OK;
-  uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by name: 1 other, 2 phase */
+  enum { NOT_ASKED, OTHER, OF_XLA, OF_TORCH };
+  uint8_t *kinds = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by name: one of these */
+  string_id runtime = derive_known_text(found->profile, "runtime");
   if (!kinds) return error_no_memory(error);
   for (struct row_block block = {0}; derive_next_block(found->profile, TABLE_ops, &block, &status, error);) {
-    string_id names[ROWS_BLOCK];
+    string_id names[ROWS_BLOCK], categories[ROWS_BLOCK];
     block_texts(&block, COLUMN_ops_name, names);
+    block_texts(&block, COLUMN_ops_category, categories);
     for (uint32_t i = 0; i < block.count && !status; i++) {
       if (!names[i]) continue;
-      if (!kinds[names[i]]) kinds[names[i]] = length_of_phase(pool_text(pool, names[i])) ? 2 : 1;
-      if (kinds[names[i]] != 2) continue;
+      uint8_t *kind = &kinds[names[i]];
+      if (*kind == NOT_ASKED) {
+        const char *name = pool_text(pool, names[i]);
+        *kind = length_of_phase(name) ? OF_TORCH : is_xla_compiling(name) ? OF_XLA : OTHER;
+      }
+      if (*kind == OTHER || (*kind == OF_XLA && categories[i] != runtime)) continue;
       uint32_t *ops = scratch_grow(found->ops, found->count, &found->capacity, 256, sizeof *ops);
       if (!ops) {
         status = error_no_memory(error);
@@ -85,7 +102,8 @@ static enum tfprof_status set_phases(const struct compilations *found, struct tf
   if (!status) status = derive_all_integers(found->profile, TABLE_ops, COLUMN_ops_name, &all, error);
   for (uint32_t i = 0; i < found->count && !status; i++) {
     const char *name = pool_text(pool, (string_id)all[found->ops[i]]);
-    status = pool_intern(pool, name, length_of_phase(name), &names[i]);
+    size_t length = length_of_phase(name);
+    status = pool_intern(pool, name, length ? length : strlen(name), &names[i]);
     if (status) status = error_set(error, status, "the names of compilations do not fit into memory");
     if (!status) status = derive_text(found->profile, compiler_of(name), &kinds[i], error);
   }
@@ -117,9 +135,10 @@ static enum tfprof_status run_compilations(struct profile *profile, struct tfpro
 
 const struct derive_pass derive_compilations = {
     .name = "compilations",
-    .summary = "The phases that torch.compile marks, by their names.",
+    .summary = "What torch.compile and XLA mark, by their names.",
     .makes_table = TABLE_compilations,
     .reads = {{TABLE_ops, COLUMN_ops_name},
+              {TABLE_ops, COLUMN_ops_category},
               {TABLE_ops, COLUMN_ops_thread_id},
               {TABLE_ops, COLUMN_ops_start_ns},
               {TABLE_ops, COLUMN_ops_end_ns},

@@ -5,11 +5,11 @@
 ** wholly inside it launched, whichever comes last; the first step does not begin before the end of the last work that
 ** no step launched and that was over before the first work of the step began.  Of what goes on at a moment the first in
 ** this list counts: kernel, memcpy_HtoD, memcpy_DtoH, memcpy_DtoD, memcpy (other copies), memset, communication,
-** runtime (calls of the device's interfaces), data_loader, cpu (ops and ranges on any host thread), other.
-** Communication is communication kernels and the ops nccl:* and gloo:*.  The last steps are left out where they
-** launched nothing, and the last of the others too where it launched less than 0.8 of what the step before it did: the
-** profiler has stopped before their work was done.  Steps of which no work on a device is known are cut from their
-** start to their end.
+** runtime (calls of the device's interfaces), data_loader, compilation (which the plugin takes for cpu), cpu (ops and
+** ranges on any host thread), other.  Communication is communication kernels and the ops nccl:* and gloo:*.  The last
+** steps are left out where they launched nothing, and the last of the others too where it launched less than 0.8 of
+** what the step before it did: the profiler has stopped before their work was done.  Steps of which no work on a device
+** is known are cut from their start to their end.
 **
 ** Where the source numbers its steps, as XPlane does, the rules are those of TensorFlow 2's profiler
 ** (xplane_to_step_events.cc). Of host rows only those count, and only within their step, that a step caused
@@ -25,6 +25,7 @@
 */
 #include "derive/match.h"
 #include "derive/passes.h"
+#include "derive/ranges/compilers.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -32,16 +33,16 @@
 #include <strings.h>
 
 enum category {
-  KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, DATA_LOADER, CPU, OTHER,
-  CATEGORIES
+  KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, DATA_LOADER, COMPILATION, CPU,
+  OTHER, CATEGORIES
 };
 static const char overlapping[] =
     "more steps overlap than step_segments can tell apart: at each moment it has the first 16";
 static const char *const category_names[CATEGORIES + 4] = { /* and texts of a diagnostic */
     "kernel", "memcpy_HtoD", "memcpy_DtoH", "memcpy_DtoD", "memcpy", "memset", "communication", "runtime",
-    "data_loader", "cpu", "other", "info", "overlapping_steps", overlapping, NULL};
+    "data_loader", "compilation", "cpu", "other", "info", "overlapping_steps", overlapping, NULL};
 
-enum source { KERNELS, COPIES, FILLS, CALLS, OPS, STEPS, SOURCES };
+enum source { KERNELS, COPIES, FILLS, CALLS, COMPILATIONS, OPS, STEPS, SOURCES };
 
 struct intervals {
   struct lane_span *items;
@@ -230,6 +231,11 @@ static enum category of_call(const char *domain, bool *is_wanted) {
   (void)is_wanted;
   return RUNTIME;
 }
+static enum category of_compilation(const char *kind, bool *is_wanted) {
+  (void)kind;
+  (void)is_wanted;
+  return COMPILATION;
+}
 static enum category of_op(const char *name, bool *is_wanted) {
   *is_wanted = strncmp(name, "ProfilerStep", 12) != 0;
   if (strncmp(name, "enumerate(DataLoader)#", 22) == 0 || strncmp(name, "enumerate(DataPipe)#", 20) == 0)
@@ -244,6 +250,7 @@ static enum category of_caused_op(const char *name, bool *is_wanted) {
     if (strncmp(name, enclosing[i], strlen(enclosing[i])) == 0) *is_wanted = false;
   }
   if (strncasecmp(name, "MemcpyHToD", 10) == 0) return MEMCPY_HTOD;
+  if (is_xla_compiling(name)) return COMPILATION;
   return strncasecmp(name, "IteratorGetNext", 15) == 0 ? DATA_LOADER : CPU;
 }
 static enum category of_launching_op(const char *name, bool *is_wanted) {
@@ -257,7 +264,7 @@ static const struct source_columns {
 #define SOURCE(table, text, choose) \
   {TABLE_##table, COLUMN_##table##_start_ns, COLUMN_##table##_end_ns, COLUMN_##table##_##text, choose}
     SOURCE(kernels, kind, of_kernel), SOURCE(transfers, direction, of_copy), SOURCE(transfers, kind, of_transfer),
-    SOURCE(api_calls, domain, of_call), SOURCE(ops, name, of_op)
+    SOURCE(api_calls, domain, of_call), SOURCE(compilations, kind, of_compilation), SOURCE(ops, name, of_op)
 #undef SOURCE
 };
 
@@ -301,11 +308,12 @@ static void collect_segment_source(void *context, size_t source, unsigned worker
   uint8_t *known = scratch_allocate_zeroed((size_t)pool_count(pool) + 1, 1); /* by text: 1 not wanted, 2 + category */
   int failure = known ? atomic_load(&w->failure) : TFPROF_NO_MEMORY;
   bool is_cut = w->is_numbered && source == OPS;
+  bool is_told_by_ops = w->is_numbered && source == COMPILATIONS; /* these are cut to their steps */
   string_id user = derive_known_text(w->profile, "user");
   enum category (*choose)(const char *text, bool *is_wanted) =
       !is_cut ? c->choose : w->has_device ? of_launching_op : of_caused_op;
   (void)worker;
-  for (size_t s = 0; s < content->segment_count && !failure; s++) {
+  for (size_t s = 0; s < content->segment_count && !failure && !is_told_by_ops; s++) {
     const struct segment *segment = content->segments[s];
     for (uint32_t first = 0; first < segment->rows && !failure; first += ROWS_BLOCK) {
       uint32_t count = derive_block_rows(segment, first);
@@ -392,7 +400,8 @@ static int by_step_and_start(const void *left, const void *right) {
 ** each of them, at[] which of its intervals it belongs to; of those that are `inside` one the lowest bit counts. */
 static enum tfprof_status sweep(struct work *w, struct tfprof_error *error) {
   static const enum category numbered_order[CATEGORIES] = {
-      KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, DATA_LOADER, COMMUNICATION, RUNTIME, CPU, OTHER};
+      KERNEL, MEMCPY_HTOD, MEMCPY_DTOH, MEMCPY_DTOD, MEMCPY, MEMSET, DATA_LOADER, COMMUNICATION, RUNTIME, COMPILATION,
+      CPU, OTHER};
   enum category present[CATEGORIES];
   int64_t next[CATEGORIES], since = 0;
   size_t at[CATEGORIES] = {0};
@@ -516,6 +525,9 @@ const struct derive_pass derive_step_segments = {
               {TABLE_transfers, COLUMN_transfers_direction},
               {TABLE_transfers, COLUMN_transfers_api_call_id},
               {TABLE_steps, COLUMN_steps_thread_id},
+              {TABLE_compilations, COLUMN_compilations_kind},
+              {TABLE_compilations, COLUMN_compilations_start_ns},
+              {TABLE_compilations, COLUMN_compilations_end_ns},
               {TABLE_ops, COLUMN_ops_marked_step},
               {TABLE_ops, COLUMN_ops_connected_step},
               {TABLE_ops, COLUMN_ops_thread_id},
