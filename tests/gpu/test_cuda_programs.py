@@ -156,11 +156,11 @@ def test_thinned():
         # Less than tfprof-capture lets one ask for, so that it is soon too much.
         os.environ.update(playing.environment(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
         run = directory
-        output, _ = capturing.run(run, ["-c", THINNED], ops="sampled", max_rate=64000)
+        output, _ = capturing.run(run, ["-c", THINNED], ops="sampled", max_rate=1 << 30, max_gpu_rate=64000)
         (dump,), taken = [capturing.summary(path) for path in capturing.dumps(run)], playing.numbers(output)
         assert taken["kernels"] == dump["rows"]["kernels"], (taken, dump)
         told = [row["message"] for row in playing.messages(run, "kernels, copies%")]
-        assert len(told) == 1 and "--max-rate" in told[0], told
+        assert len(told) == 1 and "--max-gpu-rate" in told[0], told
         (row,) = playing.query(run, """
             WITH counted AS (SELECT steps.number, steps.ops_recorded AS has_ops, count(kernels.id) AS kernels
                              FROM steps LEFT JOIN kernels ON kernels.step_id = steps.id
@@ -195,6 +195,39 @@ def test_thinned():
         assert parts["wrong"] == 0 and parts["unknown"] > 50 and parts["half"] == 0, parts
         for name in ("kernels", "by_form", "by_op", "calls"):
             assert abs(row[name] - row["others"] - 25 * row["steps"]) <= 25 * row["most"], (name, row)
+
+
+# As many steps, each with allocations of its own, until the ops' budget is used up, and some more.
+KEPT = DEVICE + """
+import time
+weight = torch.ones(8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], 0.01)
+for step in range(600):
+    optimizer.zero_grad()
+    Launching.apply(weight).sum().backward()
+    held = [torch.empty(100 + step) for _ in range(20)]
+    launch(20)
+    optimizer.step()
+    time.sleep(0.005)
+print("kernels=%d runtime=%d" % (taken[1], taken[0]))
+"""
+
+
+def test_own_budget():
+    """Where allocations would let the file grow too fast these are thinned, and every step has its kernels."""
+    with Directory() as directory:
+        os.environ.update(playing.environment(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
+        output, _ = capturing.run(directory, ["-c", KEPT], ops="sampled", max_rate=20000, max_gpu_rate=1 << 28)
+        (dump,), taken = [capturing.summary(path) for path in capturing.dumps(directory)], playing.numbers(output)
+        assert taken["kernels"] == dump["rows"]["kernels"] == 600 * 25, (taken, dump)
+        thinned = playing.query(directory, "SELECT DISTINCT table_name AS name FROM diagnostics "
+                                           "WHERE reason = 'capture_thinned' ORDER BY 1")
+        assert {"name": "memory_events"} in thinned and {"name": "kernels"} not in thinned, thinned
+        (row,) = playing.query(directory, """
+            SELECT count(*) AS steps, sum(kernels <> 25) AS others FROM
+              (SELECT steps.id, count(kernels.id) AS kernels FROM steps
+               LEFT JOIN kernels ON kernels.step_id = steps.id GROUP BY steps.id)""")
+        assert row["steps"] >= 600 and row["others"] <= 1, row  # after the last step none is launched
 
 
 def test_step_aside():

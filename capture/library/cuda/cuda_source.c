@@ -124,6 +124,7 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
     count += activity_rows_read(&lanes, api, buffer, &counts);
     activity_buffers_return(buffer);
   }
+  recorder->device_records += count;
   return count;
 }
 
@@ -157,7 +158,7 @@ static double note_cost(void) {
 
 static void keep_to_limits(struct recorder *recorder) {
   double share = note_cost(), allowed = limits_overhead();
-  const char *why = limits_thinned();
+  const char *why = limits_devices_thinned();
   patience = allowed > 0 && share > allowed ? patience + 1 : 0;
   if (follows_steps) return;
   if (why) follow_steps(recorder, why);
