@@ -19,7 +19,8 @@ class Double(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint32),
                 ("is_on", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint32, ctypes.c_uint32)),
                 ("put", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_size_t)),
-                ("next_correlation", ctypes.CFUNCTYPE(ctypes.c_uint32)), ("now", ctypes.CFUNCTYPE(ctypes.c_uint64))]
+                ("next_correlation", ctypes.CFUNCTYPE(ctypes.c_uint32)), ("now", ctypes.CFUNCTYPE(ctypes.c_uint64)),
+                ("others", ctypes.c_void_p * 9), ("has_latency", ctypes.CFUNCTYPE(ctypes.c_bool))]
 
 class Call(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in ("kind", "function")] + [
@@ -96,13 +97,14 @@ subscribe.argtypes = [ctypes.c_void_p] * 3
 handle = ctypes.c_void_p()
 launch(10)
 before = list(taken)
-assert before == [10, 10], before
+assert before == [10, 10] and cupti.has_latency(), before
 assert subscribe(ctypes.byref(handle), None, None) == 39  # the recorder has it
 import torch.autograd.profiler as profiler
 seen = {}
 # In the place of Kineto, which has no CUDA here: it listens when it is enabled, and stays CUPTI's subscriber.
 def enable(config, activities):
     seen["subscribed"] = subscribe(ctypes.byref(handle), None, None)
+    seen["latency"] = cupti.has_latency()
 def disable():
     launch(5)
 for name, function in (("_enable_profiler", enable), ("_disable_profiler", disable)):
@@ -111,13 +113,15 @@ for name, function in (("_enable_profiler", enable), ("_disable_profiler", disab
     cell.cell_contents = function
 profiler._enable_profiler(None, {ProfilerActivity.CPU})
 profiler._disable_profiler()
-assert seen.pop("subscribed") == 39 and taken == [15, 15], (seen, taken)  # it does not step aside for the CPU
+# It does not step aside for the CPU.
+assert seen == {"subscribed": 39, "latency": True} and taken == [15, 15], (seen, taken)
 profiler._enable_profiler(None, {ProfilerActivity.CPU, ProfilerActivity.CUDA})
-assert seen == {"subscribed": 0}, seen
+assert seen == {"subscribed": 0, "latency": False}, seen
 launch(7)
 profiler._disable_profiler()
 assert taken == [15, 15], taken
 launch(20)
+assert cupti.has_latency()
 print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 """
 
@@ -233,7 +237,7 @@ def test_own_budget():
 def test_step_aside():
     """For torch.profiler with CUDA, and not for one without; CUPTI's subscriber it stays, and we record on."""
     with Directory() as directory:
-        run, taken, dump, error = play(directory, ASIDE)
+        run, taken, dump, error = play(directory, ASIDE, TFPROF_TRACE="kernels,api,latency")
         assert taken["kernels"] == dump["rows"]["kernels"] == 35, (taken, dump, error)
         states = [row["message"] for row in playing.messages(run) if row["reason"].startswith("capture_")]
         assert sum("torch.profiler listens to CUDA instead" in text for text in states) <= 1, states
