@@ -12,6 +12,12 @@
 ** A process of the viewer is a profile, under its process number (where two profiles have the same, plus ten million
 ** for each further profile), or a device of it, under its number plus a thousand for each further profile.
 **
+** An XPlane source is drawn as XProf's trace viewer draws it: processes of the names and numbers that it gives planes,
+** devices first, streams in its order; on each device the steps, and below each stream the scopes and ops of the
+** framework and the modules and ops of XLA (viewer_lines.h); marked steps with their numbers, ops with their types.
+** What that viewer hides is there as well (memory in use, what iterators hand over), counters are curves, times are
+** whole nanoseconds, and there is no limit to the number of events.
+**
 ** Returns how many events were written.
 */
 #include <math.h>
@@ -19,6 +25,7 @@
 #include <string.h>
 
 #include "func/functions.h"
+#include "func/viewer_lines.h"
 #include "vtab/connection.h"
 #include "write/output_file.h"
 
@@ -33,12 +40,19 @@ enum shape {
   COUNTER, /* name, category, pid, tid, time */
   ARROW,   /* name, category, pid, tid, time, and the three again of where it points */
   LABEL,   /* name ("process_name" ...), NULL, pid, tid */
+  KERNEL,  /* of an XPlane source, for what stands below its stream: the columns of struct viewer_kernel */
 };
 
 static const char json_mark[] = ":json";
+#define TEXT_OF(number) TEXT_AS_IS(number)
+#define TEXT_AS_IS(number) #number
 /* The number of a device of the process, or of the process itself. */
 #define PROCESS \
-  "CASE WHEN devices.kind <> 'cpu' AND ordinal IS NOT NULL THEN ordinal + 1000 * place ELSE processes.number END"
+  "CASE WHEN devices.kind <> 'cpu' AND ordinal IS NOT NULL THEN ordinal + first_device ELSE processes.number END"
+/* XProf's numbers: of the host 701, of the first device 2, and here a thousand more for each further profile. */
+#define IS_XPLANE "format = 'xplane'"
+#define XPLANE_HOST "701 + 1000 * place"
+#define XPLANE_DEVICE "2 + 1000 * place"
 #define DEVICE "CASE WHEN devices.kind <> 'cpu' THEN ordinal END"
 /* What comes from a damaged file must not make the whole trace unreadable. */
 #define VALID_JSON(column) " CASE WHEN json_valid(" column ") THEN " column " END"
@@ -51,17 +65,26 @@ static const char json_mark[] = ":json";
 ** a device is looked up in its table, and CROSS JOIN says in which order the tables are read. */
 static const char lanes_sql[] =
   " WITH numbered AS MATERIALIZED ("
-  "   SELECT id, pid, rank, host, command, framework, row_number() OVER (ORDER BY id) - 1 AS place,"
+  "   SELECT id, pid, rank, host, command, framework, " IS_XPLANE " AS is_xplane,"
+  "     row_number() OVER (ORDER BY id) - 1 AS place, count(*) OVER () AS profile_count,"
   "     row_number() OVER (PARTITION BY pid ORDER BY id) - 1 AS twin"
   "   FROM temp.profiles%s"
   " ), processes AS MATERIALIZED ("
-  "   SELECT *, coalesce(pid, 1000000 + place) + twin * 10000000 AS number FROM numbered"
+  "   SELECT *, CASE WHEN is_xplane THEN " XPLANE_HOST
+  "       ELSE coalesce(pid, 1000000 + place) + twin * 10000000 END AS number,"
+  "     CASE WHEN is_xplane THEN " XPLANE_DEVICE " ELSE 1000 * place END AS first_device,"
+  "     CASE WHEN is_xplane AND profile_count > 1 THEN coalesce(host || ' ', '') ELSE '' END AS prefix"
+  "   FROM numbered"
   " ), processors AS MATERIALIZED ("
-  "   SELECT devices.id, devices.kind, devices.name, model, ordinal + 1000 * place AS number, ordinal"
-  "   FROM temp.devices%s AS devices JOIN numbered ON numbered.id = devices.profile_id"
+  "   SELECT devices.id, devices.kind, devices.name, model, ordinal + first_device AS number, ordinal,"
+  "     is_xplane, prefix"
+  "   FROM temp.devices%s AS devices JOIN processes ON processes.id = devices.profile_id"
   "   WHERE devices.kind <> 'cpu' AND ordinal IS NOT NULL"
   " ), lanes AS MATERIALIZED ("
-  "   SELECT threads.id, threads.name, threads.kind, stream, threads.profile_id,"
+  "   SELECT threads.id, threads.name, threads.kind, stream, threads.profile_id, is_xplane,"
+  "     is_xplane AND threads.kind = 'stream' AND devices.kind = 'gpu' AS is_viewer_stream,"
+  "     row_number() OVER (PARTITION BY threads.profile_id, threads.device_id ORDER BY threads.kind = 'stream'"
+  "       AND threads.name NOT LIKE '%%(Compute%%', threads.name LIKE '%%,%%', stream, tid, threads.id) AS place,"
   "     " PROCESS " AS pid, coalesce(stream, tid, threads.id) AS tid"
   "   FROM processes CROSS JOIN temp.threads%s AS threads ON threads.profile_id = processes.id"
   "   LEFT JOIN temp.devices AS devices ON devices.id = threads.device_id"
@@ -73,26 +96,66 @@ static const struct {
 } parts[] = {
   {LABEL,
    " SELECT 'process_name', NULL, number, 0,"
-   "   coalesce('rank ' || rank || ' ', '') || coalesce(host || ' ', '') || coalesce(framework || ' ', '')"
-   "     || coalesce(command, '') AS name"
+   "   CASE WHEN is_xplane THEN prefix || coalesce((SELECT name FROM temp.devices"
+   "       WHERE devices.profile_id = processes.id AND devices.kind = 'cpu'), '/host:CPU')"
+   "     ELSE coalesce('rank ' || rank || ' ', '') || coalesce(host || ' ', '') || coalesce(framework || ' ', '')"
+   "       || coalesce(command, '') END AS name"
    " FROM processes"},
-  {LABEL, " SELECT 'process_sort_index', NULL, number, 0, place AS sort_index FROM processes"},
-  {LABEL, " SELECT 'process_name', NULL, number, 0, coalesce(model, name, kind) AS name FROM processors"},
-  {LABEL, " SELECT 'process_labels', NULL, number, 0, upper(kind) || ' ' || ordinal AS labels FROM processors"},
-  {LABEL, " SELECT 'process_sort_index', NULL, number, 0, 5000000 + number AS sort_index FROM processors"},
+  {LABEL,
+   " SELECT 'process_sort_index', NULL, number, 0, iif(is_xplane, number, place) AS sort_index FROM processes"},
+  {LABEL,
+   " SELECT 'process_name', NULL, number, 0,"
+   "   CASE WHEN is_xplane THEN prefix || coalesce(name, kind) ELSE coalesce(model, name, kind) END AS name"
+   " FROM processors"},
+  {LABEL,
+   " SELECT 'process_labels', NULL, number, 0,"
+   "   CASE WHEN is_xplane THEN model ELSE upper(kind) || ' ' || ordinal END AS labels FROM processors"
+   " WHERE NOT is_xplane OR model IS NOT NULL"},
+  {LABEL,
+   " SELECT 'process_sort_index', NULL, number, 0, iif(is_xplane, number, 5000000 + number) AS sort_index"
+   " FROM processors"},
   {LABEL,
    " SELECT 'thread_name', NULL, pid, tid,"
    "   coalesce(name, CASE kind WHEN 'stream' THEN 'stream ' ELSE 'thread ' END || tid) AS name"
    " FROM lanes"},
   {LABEL,
-   " SELECT 'thread_name', NULL, number, 0, 'steps' AS name FROM processes"
-   " WHERE id IN (SELECT profile_id FROM temp.steps)"},
+   " SELECT 'thread_sort_index', NULL, pid, tid, place * " TEXT_OF(VIEWER_LINES) " AS sort_index"
+   " FROM lanes WHERE is_xplane"},
+  /* Where the steps are drawn: on each device that XPlane has any on, else on the host. */
+  {LABEL,
+   " SELECT 'thread_name', NULL, number, 0, iif(is_xplane, 'Steps', 'steps') AS name FROM processes"
+   " WHERE id IN (SELECT profile_id FROM temp.steps)"
+   "   AND NOT (is_xplane AND id IN (SELECT profile_id FROM temp.device_steps))"},
+  {LABEL,
+   " SELECT 'thread_name', NULL, number, " TEXT_OF(VIEWER_STEPS) ", 'Steps' AS name FROM processors"
+   " WHERE is_xplane AND id IN (SELECT device_id FROM temp.device_steps)"},
+  {LABEL,
+   " SELECT 'thread_sort_index', NULL, number, " TEXT_OF(VIEWER_STEPS) ", " TEXT_OF(VIEWER_STEPS) " AS sort_index"
+   " FROM processors WHERE is_xplane AND id IN (SELECT device_id FROM temp.device_steps)"},
   {SPAN,
    " SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processes.number, 0, start_ns, dur_ns,"
    "   steps.number AS number, is_warmup AS \"warm-up\", ops_recorded AS \"ops recorded\""
-   " FROM temp.steps%s AS steps JOIN processes ON processes.id = profile_id"},
+   " FROM temp.steps%s AS steps JOIN processes ON processes.id = profile_id"
+   " WHERE NOT (is_xplane AND profile_id IN (SELECT profile_id FROM temp.device_steps))"},
   {SPAN,
-   " SELECT ops.name,"
+   " SELECT coalesce(steps.name, 'step ' || steps.number), 'step', processors.number, " TEXT_OF(VIEWER_STEPS) ","
+   "   device_steps.start_ns, device_steps.dur_ns, steps.number AS number, busy_ns AS \"busy ns\""
+   " FROM temp.device_steps%s AS device_steps JOIN temp.steps AS steps ON steps.id = step_id"
+   " JOIN processors ON processors.id = device_id WHERE is_xplane"},
+  {KERNEL,
+   " SELECT lanes.pid, stream, place, op_name, op_type, step_id, start_ns, end_ns,"
+   "   CASE WHEN instr(kernels.attributes, '\"hlo_module\"') THEN kernels.attributes ->> '$.hlo_module'"
+   "     || coalesce('(' || (kernels.attributes ->> '$.program_id') || ')', '') END,"
+   "   CASE WHEN instr(kernels.attributes, '\"hlo_module\"') THEN kernels.attributes ->> '$.program_id' END,"
+   "   CASE WHEN instr(kernels.attributes, '\"hlo_op\"') THEN kernels.attributes ->> '$.hlo_op' END"
+   " FROM lanes CROSS JOIN temp.kernels%s AS kernels ON lanes.id = kernels.thread_id"
+   " WHERE is_viewer_stream ORDER BY lanes.id, start_ns, kernels.id"},
+  {SPAN,
+   " SELECT CASE WHEN NOT is_xplane THEN ops.name"
+   "     WHEN category = 'op' AND hlo_module IS NULL THEN ops.name || coalesce(':' || op_type, '')"
+   "     WHEN category = 'user' THEN coalesce((SELECT steps.name FROM temp.steps AS steps"
+   "       WHERE steps.id = ops.step_id AND steps.start_ns = ops.start_ns), ops.name)"
+   "     ELSE coalesce(ops.name, '') END,"
    "   CASE WHEN category = 'user' THEN 'user_annotation'"
    "     WHEN category IN ('python', 'module') THEN 'python_function' ELSE 'cpu_op' END,"
    "   lanes.pid, lanes.tid, start_ns, dur_ns,"
@@ -101,7 +164,7 @@ static const struct {
    VALID_JSON("input_types") " AS \"Input type:json\","
    VALID_JSON("input_values") " AS \"Concrete Inputs:json\","
    "   module AS \"Module Hierarchy\", flops AS flops, file || ':' || line AS \"called from\", error AS error"
-   " FROM lanes CROSS JOIN temp.ops%s AS ops ON lanes.id = thread_id"
+   " FROM lanes CROSS JOIN temp.ops%s AS ops ON lanes.id = thread_id AND start_ns IS NOT NULL"
    " LEFT JOIN temp.code_traces AS code_traces ON code_traces.id = code_trace_id"
    " LEFT JOIN temp.code_frames AS code_frames ON code_frames.id = leaf_frame_id"},
   {SPAN,
@@ -127,16 +190,17 @@ static const struct {
    "   api_calls.correlation AS correlation, ops.correlation AS \"External id\""
    " FROM lanes CROSS JOIN temp.api_calls%s AS api_calls ON lanes.id = api_calls.thread_id"
    " LEFT JOIN temp.ops AS ops ON ops.id = op_id"},
-  /* Ranges that torch marked are ops of category user already. */
+  /* Ranges that torch marked, and all of XPlane, are ops already. */
   {SPAN,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
    "   domain AS domain, category AS category, payload AS payload"
    " FROM lanes CROSS JOIN temp.ranges%s AS ranges ON lanes.id = thread_id"
-   " WHERE is_process_wide IS NOT 1 AND domain IS NOT 'torch'"},
+   " WHERE is_process_wide IS NOT 1 AND domain IS NOT 'torch' AND NOT is_xplane"},
   {ASYNC,
    " SELECT ranges.name, 'range', lanes.pid, lanes.tid, start_ns, dur_ns,"
    "   domain AS domain, category AS category, payload AS payload"
-   " FROM lanes CROSS JOIN temp.ranges%s AS ranges ON lanes.id = thread_id WHERE is_process_wide = 1"},
+   " FROM lanes CROSS JOIN temp.ranges%s AS ranges ON lanes.id = thread_id"
+   " WHERE is_process_wide = 1 AND NOT is_xplane"},
   {INSTANT,
    " SELECT instants.name, 'instant', lanes.pid, lanes.tid, time_ns, domain AS domain, payload AS payload"
    " FROM lanes CROSS JOIN temp.instants%s AS instants ON lanes.id = thread_id"},
@@ -169,6 +233,7 @@ struct timeline {
   sqlite3_value *profile; /* NULL: all */
   struct output_file *file;
   sqlite3_int64 origin_ns, event_count, next_arrow;
+  struct viewer_lines *viewer_lines;
 };
 
 /* ---- one event ---- */
@@ -265,7 +330,60 @@ static void write_row(struct timeline *timeline, enum shape shape, sqlite3_stmt 
       output_format(timeline->file, ",\"id\":%lld,\"bp\":\"e\"}", (long long)timeline->next_arrow);
       break;
     case LABEL: write_args(timeline, statement, 4); break;
+    case KERNEL: break; /* add_kernel() */
   }
+}
+
+/* ---- what stands below streams of XPlane ---- */
+
+static void begin_label(struct timeline *timeline, const char *name, const struct viewer_span *span) {
+  output_text(timeline->file, timeline->event_count++ ? ",\n{\"ph\":\"M\",\"name\":\"" : "{\"ph\":\"M\",\"name\":\"");
+  output_format(timeline->file, "%s\",\"pid\":%lld,\"tid\":%lld,\"args\":{", name, (long long)span->pid,
+                (long long)span->tid);
+}
+
+static void write_viewer_span(void *user, const struct viewer_span *span) {
+  struct timeline *timeline = user;
+  if (span->is_first) {
+    begin_label(timeline, "thread_name", span);
+    output_format(timeline->file, "\"name\":\"%s - from #%lld\"}}", span->line_name, (long long)span->stream);
+    begin_label(timeline, "thread_sort_index", span);
+    output_format(timeline->file, "\"sort_index\":%lld}}", (long long)span->sort_index);
+  }
+  output_text(timeline->file, timeline->event_count++ ? ",\n{\"ph\":\"X\",\"name\":" : "{\"ph\":\"X\",\"name\":");
+  output_json_text(timeline->file, span->name, strlen(span->name));
+  output_format(timeline->file, ",\"cat\":\"viewer\",\"pid\":%lld,\"tid\":%lld", (long long)span->pid,
+                (long long)span->tid);
+  write_time(timeline, "ts", since_origin(timeline, span->start_ns));
+  write_time(timeline, "dur", span->end_ns - span->start_ns);
+  if (*span->long_name) {
+    output_text(timeline->file, ",\"args\":{\"long_name\":");
+    output_json_text(timeline->file, span->long_name, strlen(span->long_name));
+    output_text(timeline->file, "}");
+  }
+  output_text(timeline->file, "}");
+}
+
+static const char *text_or_nothing(sqlite3_stmt *statement, int column) {
+  const unsigned char *text = sqlite3_column_text(statement, column);
+  return text ? (const char *)text : "";
+}
+
+static int add_kernel(struct timeline *timeline, sqlite3_stmt *statement) {
+  struct viewer_kernel kernel = {
+      .pid = sqlite3_column_int64(statement, 0),
+      .stream = sqlite3_column_int64(statement, 1),
+      .place = sqlite3_column_int64(statement, 2),
+      .op_name = text_or_nothing(statement, 3),
+      .op_type = text_or_nothing(statement, 4),
+      .step = sqlite3_column_int64(statement, 5),
+      .start_ns = sqlite3_column_int64(statement, 6),
+      .end_ns = sqlite3_column_int64(statement, 7),
+      .hlo_module = text_or_nothing(statement, 8),
+      .program = text_or_nothing(statement, 9),
+      .hlo_op = text_or_nothing(statement, 10),
+  };
+  return viewer_lines_add(timeline->viewer_lines, &kernel) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 /* ---- the whole ---- */
@@ -287,10 +405,12 @@ static int write_part(struct timeline *timeline, enum shape shape, const char *f
   sqlite3_stmt *statement = NULL;
   int result = prepare(timeline, format, &statement);
   while (!result && (result = sqlite3_step(statement)) == SQLITE_ROW) {
-    write_row(timeline, shape, statement);
     result = SQLITE_OK;
+    if (shape == KERNEL) result = add_kernel(timeline, statement);
+    else write_row(timeline, shape, statement);
   }
   sqlite3_finalize(statement);
+  if (shape == KERNEL && result == SQLITE_DONE) viewer_lines_end(timeline->viewer_lines);
   return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
@@ -321,7 +441,13 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
   const char *path = path_argument(context, values[0], "tfprof_timeline");
   if (!path) return;
   size_t length = strlen(path);
+  timeline.viewer_lines = viewer_lines_new(write_viewer_span, &timeline);
+  if (!timeline.viewer_lines) {
+    sqlite3_result_error_nomem(context);
+    return;
+  }
   if (output_open(&timeline.file, path, length > 3 && strcmp(path + length - 3, ".gz") == 0, &error)) {
+    viewer_lines_free(timeline.viewer_lines);
     connection_result_error(context, &error);
     return;
   }
@@ -331,6 +457,12 @@ static void timeline_function(sqlite3_context *context, int count, sqlite3_value
                 (long long)timeline.origin_ns);
   for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !result; i++)
     result = write_part(&timeline, parts[i].shape, parts[i].sql);
+  viewer_lines_free(timeline.viewer_lines);
+  if (result == SQLITE_NOMEM) {
+    sqlite3_result_error_nomem(context);
+    output_abandon(timeline.file);
+    return;
+  }
   if (result) {
     sqlite3_result_error(context, sqlite3_errmsg(timeline.db), -1);
     sqlite3_result_error_code(context, result);
