@@ -98,6 +98,11 @@
 **   names the regular expression matches have the type, as if an OpLog gave it to them.  -account_type_regexes and
 **   -select op_types know it: INSERT INTO node_type_patterns VALUES ('.+attention.+', 'attention').
 **
+** TIMELINE
+**
+**   timeline(from_ns, to_ns, bucket_ns, lanes) is a table of all that has a place in time, by lane and bucket of time,
+**   for drawing: of several events in a bucket it keeps the count, their time and the longest (vtab/timeline_table.c).
+**
 ** VIEWS
 **
 **   The SELECTs of sql/views and sql/advise are TEMP views: op_summary, step_summary, ... and advise, which is all
@@ -136,6 +141,7 @@
 #include "vtab/listing.h"
 #include "vtab/stored_views.h"
 #include "vtab/table_module.h"
+#include "vtab/timeline_table.h"
 #include "vtab/view_function.h"
 
 SQLITE_EXTENSION_INIT3
@@ -245,6 +251,7 @@ static int register_all(struct connection *connection, char **message) {
   if (!result) result = classic_views_register(connection);
   if (!result) result = view_function_register(connection->db);
   if (!result) result = findings_register(connection->db);
+  if (!result) result = timeline_table_register(connection);
   if (result && !*message) *message = sqlite3_mprintf("tfprof: %s", sqlite3_errstr(result));
   return result;
 }

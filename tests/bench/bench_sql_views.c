@@ -96,7 +96,11 @@ int main(int count, char **arguments) {
        "GROUP BY 1 ORDER BY 1", 150},
       {"critical path of one step",
        "SELECT * FROM critical_path WHERE step_id = (SELECT id FROM steps WHERE number = (SELECT max(number) - 1 FROM "
-       "steps)) ORDER BY position", 100}};
+       "steps)) ORDER BY position", 100},
+      {"timeline of everything", "SELECT sum(count), sum(busy_ns) FROM timeline", 30},
+      {"timeline of a 200th",
+       "SELECT sum(count), sum(busy_ns) FROM profiles, timeline(start_ns + dur_ns / 2, start_ns + dur_ns / 2 + "
+       "dur_ns / 200)", 15}};
   sqlite3 *db;
   char *message = NULL, *sql;
   if (count < 2) {

@@ -1,0 +1,344 @@
+/* sweep.c: see sweep.h. */
+#include "lanes/sweep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "derive/rows.h"
+
+const struct lane_table lane_tables[LANE_TABLES] = {
+    {TABLE_ranges, COLUMN_ranges_start_ns, COLUMN_ranges_dur_ns, COLUMN_ranges_thread_id, COLUMN_ranges_depth,
+     COLUMN_ranges_name, -1, "range"},
+    {TABLE_ops, COLUMN_ops_start_ns, COLUMN_ops_dur_ns, COLUMN_ops_thread_id, COLUMN_ops_depth, COLUMN_ops_name,
+     COLUMN_ops_category, "op"},
+    {TABLE_api_calls, COLUMN_api_calls_start_ns, COLUMN_api_calls_dur_ns, COLUMN_api_calls_thread_id, -1,
+     COLUMN_api_calls_name, -1, "runtime"},
+    {TABLE_kernels, COLUMN_kernels_start_ns, COLUMN_kernels_dur_ns, COLUMN_kernels_thread_id, -1, COLUMN_kernels_name,
+     COLUMN_kernels_kind, "kernel"},
+    {TABLE_transfers, COLUMN_transfers_start_ns, COLUMN_transfers_dur_ns, COLUMN_transfers_thread_id, -1,
+     COLUMN_transfers_name, COLUMN_transfers_kind, "memcpy"},
+    {TABLE_collectives, COLUMN_collectives_start_ns, COLUMN_collectives_dur_ns, -1, -1, COLUMN_collectives_name, -1,
+     "communication"},
+};
+
+enum { NO_TRACK = -1 };
+
+/* A table while it is swept. */
+struct pass {
+  struct sweep *sweep;
+  const struct lane_table *table;
+  unsigned kind;
+  struct snapshot *snapshot;
+  bool is_disordered;
+  /* The lanes of the profile whose rows come, by row of the thread; the last is that without a thread. */
+  uint32_t *lane_of_thread;
+  uint64_t thread_rows;
+  uint32_t profile_number; /* 0: none yet */
+  int64_t clock_offset;
+  struct lane_block block;
+};
+
+static enum tfprof_status grow_array(void **items, uint32_t count, uint32_t *capacity, size_t size,
+                                     struct tfprof_error *error) {
+  if (count < *capacity) return TFPROF_OK;
+  uint32_t larger = *capacity ? *capacity * 2 : 64;
+  void *grown = realloc(*items, larger * size);
+  if (!grown) return error_no_memory(error);
+  *items = grown;
+  *capacity = larger;
+  return TFPROF_OK;
+}
+
+/* ---- lanes and tracks ---- */
+
+static int compare_thread_ids(const void *left, const void *right) {
+  const int64_t *a = left, *b = right;
+  return (*a > *b) - (*a < *b);
+}
+
+static bool is_thread_wanted(const struct sweep *sweep, int64_t thread_id) {
+  return !sweep->threads ||
+         bsearch(&thread_id, sweep->threads, sweep->thread_count, sizeof thread_id, compare_thread_ids);
+}
+
+static enum tfprof_status add_lane(struct pass *pass, uint64_t thread, struct tfprof_error *error) {
+  struct sweep *sweep = pass->sweep;
+  enum tfprof_status status =
+      grow_array((void **)&sweep->lanes, sweep->lane_count, &sweep->lane_capacity, sizeof *sweep->lanes, error);
+  if (status) return status;
+  int64_t thread_id = thread < pass->thread_rows ? id_make(pass->profile_number, thread) : 0;
+  pass->lane_of_thread[thread] = sweep->lane_count;
+  sweep->lanes[sweep->lane_count++] = (struct lane){.profile_number = pass->profile_number,
+                                                    .kind = (uint8_t)pass->kind,
+                                                    .is_wanted = is_thread_wanted(sweep, thread_id),
+                                                    .thread_id = thread_id,
+                                                    .last_start = INT64_MIN};
+  return TFPROF_OK;
+}
+
+/* Makes room for the lanes of another profile. */
+static enum tfprof_status enter_profile(struct pass *pass, struct profile *profile, struct tfprof_error *error) {
+  if (pass->profile_number == profile->number) return TFPROF_OK;
+  enum tfprof_status status = profile_list_table(profile, TABLE_threads, error);
+  if (status) return status;
+  uint64_t rows = profile->tables[TABLE_threads].rows;
+  free(pass->lane_of_thread);
+  pass->lane_of_thread = malloc((rows + 1) * sizeof *pass->lane_of_thread);
+  if (!pass->lane_of_thread) return error_no_memory(error);
+  memset(pass->lane_of_thread, 0xff, (rows + 1) * sizeof *pass->lane_of_thread);
+  pass->thread_rows = rows;
+  pass->profile_number = profile->number;
+  return TFPROF_OK;
+}
+
+/* The track of a depth of a lane, made when it is not there; NO_TRACK: no memory. */
+static int64_t make_track(struct sweep *sweep, struct lane *lane, uint32_t depth, struct tfprof_error *error) {
+  if (depth >= lane->depth_count) {
+    uint32_t count = depth + 8;
+    uint32_t *tracks = realloc(lane->tracks, count * sizeof *tracks);
+    if (!tracks) {
+      error_no_memory(error);
+      return NO_TRACK;
+    }
+    memset(tracks + lane->depth_count, 0xff, (count - lane->depth_count) * sizeof *tracks);
+    lane->tracks = tracks;
+    lane->depth_count = count;
+  }
+  if (lane->tracks[depth] == UINT32_MAX) {
+    if (grow_array((void **)&sweep->tracks, sweep->track_count, &sweep->track_capacity, sizeof *sweep->tracks, error))
+      return NO_TRACK;
+    lane->tracks[depth] = sweep->track_count;
+    sweep->tracks[sweep->track_count++] = (struct track){(uint32_t)(lane - sweep->lanes), depth, INT64_MIN, INT64_MIN};
+  }
+  return lane->tracks[depth];
+}
+
+static inline int64_t track_of(struct sweep *sweep, struct lane *lane, uint32_t depth, struct tfprof_error *error) {
+  bool is_there = depth < lane->depth_count && lane->tracks[depth] != UINT32_MAX;
+  return is_there ? lane->tracks[depth] : make_track(sweep, lane, depth, error);
+}
+
+/* The first depth that is free when the event begins, or the deepest. */
+static uint32_t free_depth(const struct sweep *sweep, const struct lane *lane, int64_t start) {
+  uint32_t depth = 0;
+  while (depth < LANES_DEEPEST && depth < lane->depth_count && lane->tracks[depth] != UINT32_MAX &&
+         sweep->tracks[lane->tracks[depth]].last_end > start) {
+    depth++;
+  }
+  return depth;
+}
+
+/* ---- rows ---- */
+
+/* What tells where a row belongs; NO_VALUE: NULL. */
+struct place {
+  int64_t start, duration, thread, depth;
+};
+
+static enum tfprof_status flush_block(struct pass *pass, struct tfprof_error *error) {
+  if (pass->block.count == 0) return TFPROF_OK;
+  enum tfprof_status status = pass->sweep->take(pass->sweep->user, &pass->block, error);
+  pass->block.count = 0;
+  return status;
+}
+
+/* A row of the block's segment. */
+static inline enum tfprof_status sweep_row(struct pass *pass, struct place place, uint32_t row,
+                                           struct tfprof_error *error) {
+  struct sweep *sweep = pass->sweep;
+  if (place.start == NO_VALUE) return TFPROF_OK;
+  int64_t start = place.start + pass->clock_offset, end = start + (place.duration > 0 ? place.duration : 0);
+  bool is_in_window = start < sweep->to_ns && (end > sweep->from_ns || start >= sweep->from_ns);
+  bool is_deep = place.depth >= 0;
+  if (!is_in_window && is_deep) return TFPROF_OK; /* where the others lie must not depend on the window */
+  bool has_lane = (uint64_t)place.thread < pass->thread_rows && (is_deep || pass->table->depth < 0);
+  uint64_t thread = has_lane ? (uint64_t)place.thread : pass->thread_rows;
+  if (pass->lane_of_thread[thread] == UINT32_MAX) {
+    enum tfprof_status status = add_lane(pass, thread, error);
+    if (status) return status;
+  }
+  struct lane *lane = &sweep->lanes[pass->lane_of_thread[thread]];
+  if (!lane->is_wanted) return TFPROF_OK;
+  uint32_t depth = place.depth < LANES_DEEPEST ? (uint32_t)place.depth : LANES_DEEPEST;
+  if (!is_deep) {
+    pass->is_disordered |= start < lane->last_start;
+    lane->last_start = start;
+    depth = free_depth(sweep, lane, start);
+  }
+  int64_t index = track_of(sweep, lane, depth, error);
+  if (index == NO_TRACK) return TFPROF_NO_MEMORY;
+  struct track *track = &sweep->tracks[index];
+  pass->is_disordered |= start < track->last_start;
+  track->last_start = start;
+  if (end > track->last_end) track->last_end = end;
+  if (!is_in_window) return TFPROF_OK;
+  struct lane_block *block = &pass->block;
+  block->rows[block->count] = row;
+  block->tracks[block->count] = (uint32_t)index;
+  block->starts[block->count] = start;
+  block->ends[block->count++] = end;
+  return TFPROF_OK;
+}
+
+static enum tfprof_status enter_segment(struct pass *pass, const struct segment *segment, struct tfprof_error *error) {
+  pass->block.segment = segment;
+  pass->clock_offset = segment->profile->clock_offset_ns;
+  return enter_profile(pass, segment->profile, error);
+}
+
+static void read_places(const struct column *column, uint32_t first, uint32_t count, int64_t *values) {
+  if (column) derive_integers(column, first, count, values);
+  for (uint32_t i = 0; i < count && !column; i++) values[i] = NO_VALUE;
+}
+
+static const struct column *column_of(const struct segment *segment, int column) {
+  return column < 0 ? NULL : segment->columns[column];
+}
+
+/* Rows from `first` on, at most LANES_BLOCK. */
+static enum tfprof_status sweep_rows(struct pass *pass, const struct segment *segment, uint32_t first, uint32_t count,
+                                     struct tfprof_error *error) {
+  const struct lane_table *table = pass->table;
+  int64_t starts[LANES_BLOCK], durations[LANES_BLOCK], threads[LANES_BLOCK], depths[LANES_BLOCK];
+  enum tfprof_status status = TFPROF_OK;
+  read_places(column_of(segment, table->start), first, count, starts);
+  read_places(column_of(segment, table->duration), first, count, durations);
+  read_places(column_of(segment, table->thread), first, count, threads);
+  read_places(column_of(segment, table->depth), first, count, depths);
+  for (uint32_t k = 0; k < count && !status; k++)
+    status = sweep_row(pass, (struct place){starts[k], durations[k], threads[k], depths[k]}, first + k, error);
+  return status ? status : flush_block(pass, error);
+}
+
+static enum tfprof_status sweep_as_it_stands(struct pass *pass, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  for (size_t i = 0; i < pass->snapshot->segment_count && !status; i++) {
+    const struct segment *segment = pass->snapshot->segments[i];
+    status = enter_segment(pass, segment, error);
+    for (uint32_t first = 0; first < segment->rows && !status && !pass->is_disordered; first += LANES_BLOCK) {
+      uint32_t count = segment->rows - first < LANES_BLOCK ? segment->rows - first : LANES_BLOCK;
+      if (store_interrupted(pass->sweep->store)) return error_set(error, TFPROF_INTERRUPTED, "interrupted");
+      status = sweep_rows(pass, segment, first, count, error);
+    }
+  }
+  return status;
+}
+
+/* The same by the start of the events.  Few are out of order as a rule: what follows each other is read together. */
+static enum tfprof_status sweep_in_order(struct pass *pass, struct tfprof_error *error) {
+  const struct snapshot *snapshot = pass->snapshot;
+  const uint16_t order[] = {1, (uint16_t)pass->table->start}; /* profile_id, start_ns */
+  const uint32_t *positions;
+  size_t hint = 0;
+  enum tfprof_status status = snapshot_order(pass->snapshot, order, 2, &positions, error);
+  for (uint64_t i = 0, rounds = 0; i < snapshot->rows && !status; rounds++) {
+    uint32_t first, count = 1;
+    const struct segment *segment = snapshot_segment(snapshot, positions[i], &hint, &first);
+    if (rounds % 1024 == 0 && store_interrupted(pass->sweep->store))
+      return error_set(error, TFPROF_INTERRUPTED, "interrupted");
+    while (count < LANES_BLOCK && i + count < snapshot->rows && first + count < segment->rows &&
+           positions[i + count] == positions[i] + count) {
+      count++;
+    }
+    status = enter_segment(pass, segment, error);
+    if (!status) status = sweep_rows(pass, segment, first, count, error);
+    i += count;
+  }
+  return status;
+}
+
+/* ---- tables ---- */
+
+/* As if nothing had come of the table, whose lanes and tracks are the last ones. */
+static void forget_table(struct pass *pass, uint32_t lane_count, uint32_t track_count) {
+  struct sweep *sweep = pass->sweep;
+  sweep->forget(sweep->user, track_count);
+  while (sweep->lane_count > lane_count) free(sweep->lanes[--sweep->lane_count].tracks);
+  sweep->track_count = track_count;
+  pass->profile_number = 0;
+  pass->is_disordered = false;
+}
+
+static enum tfprof_status require_columns(struct pass *pass, struct tfprof_error *error) {
+  const struct lane_table *table = pass->table;
+  struct column_set needed = pass->sweep->reads[table->table];
+  const int columns[] = {table->start, table->duration, table->thread, table->depth, table->category};
+  for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+    if (columns[i] >= 0) column_set_add(&needed, (unsigned)columns[i]);
+  }
+  return snapshot_require(pass->snapshot, &needed, error);
+}
+
+static enum tfprof_status sweep_table(struct pass *pass, struct tfprof_error *error) {
+  struct sweep *sweep = pass->sweep;
+  enum tfprof_status status =
+      store_snapshot(sweep->store, pass->table->table, sweep->selection, &pass->snapshot, error);
+  if (status) return status;
+  uint32_t lane_count = sweep->lane_count, track_count = sweep->track_count;
+  status = require_columns(pass, error);
+  if (!status) status = sweep_as_it_stands(pass, error);
+  if (!status && pass->is_disordered) {
+    forget_table(pass, lane_count, track_count);
+    status = sweep_in_order(pass, error);
+  }
+  return status;
+}
+
+enum tfprof_status sweep_run(struct sweep *sweep, struct tfprof_error *error) {
+  enum tfprof_status status = TFPROF_OK;
+  struct pass *pass = malloc(sizeof *pass);
+  if (!pass) return error_no_memory(error);
+  for (unsigned kind = 0; kind < LANE_TABLES && !status; kind++) {
+    *pass = (struct pass){.sweep = sweep, .table = &lane_tables[kind], .kind = kind, .block = {.kind = kind}};
+    status = sweep_table(pass, error);
+    if (pass->snapshot) sweep->snapshots[kind] = pass->snapshot;
+    free(pass->lane_of_thread);
+  }
+  free(pass);
+  return status;
+}
+
+void sweep_clear(struct sweep *sweep) {
+  for (uint32_t i = 0; i < sweep->lane_count; i++) free(sweep->lanes[i].tracks);
+  for (unsigned kind = 0; kind < LANE_TABLES; kind++) {
+    if (sweep->snapshots[kind]) snapshot_release(sweep->snapshots[kind]);
+    sweep->snapshots[kind] = NULL;
+  }
+  free(sweep->lanes);
+  free(sweep->tracks);
+  sweep->lanes = NULL;
+  sweep->tracks = NULL;
+  sweep->lane_count = sweep->lane_capacity = sweep->track_count = sweep->track_capacity = 0;
+}
+
+/* ---- what came of it ---- */
+
+struct ordered_track {
+  const struct sweep *sweep;
+  uint32_t track;
+};
+
+static int compare_tracks(const void *left, const void *right) {
+  const struct ordered_track *a = left, *b = right;
+  const struct track *x = &a->sweep->tracks[a->track], *y = &b->sweep->tracks[b->track];
+  const struct lane *p = &a->sweep->lanes[x->lane], *q = &b->sweep->lanes[y->lane];
+  if (p->profile_number != q->profile_number) return p->profile_number < q->profile_number ? -1 : 1;
+  if (p->thread_id != q->thread_id) return (uint64_t)p->thread_id - 1 < (uint64_t)q->thread_id - 1 ? -1 : 1;
+  if (p->kind != q->kind) return p->kind < q->kind ? -1 : 1;
+  return (x->depth > y->depth) - (x->depth < y->depth);
+}
+
+uint32_t *sweep_order(const struct sweep *sweep) {
+  struct ordered_track *ordered = malloc((sweep->track_count + (size_t)1) * sizeof *ordered);
+  uint32_t *order = malloc((sweep->track_count + (size_t)1) * sizeof *order);
+  if (!ordered || !order) {
+    free(ordered);
+    free(order);
+    return NULL;
+  }
+  for (uint32_t i = 0; i < sweep->track_count; i++) ordered[i] = (struct ordered_track){sweep, i};
+  qsort(ordered, sweep->track_count, sizeof *ordered, compare_tracks);
+  for (uint32_t i = 0; i < sweep->track_count; i++) order[i] = ordered[i].track;
+  free(ordered);
+  return order;
+}
