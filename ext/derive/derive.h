@@ -14,6 +14,7 @@
 **   modules   the modules of a model
 **   ranges    ranges, and the input events among them
 **   flops     floating point operations by the shapes of an op's inputs
+**   totals    rows that are alike, added up
 **
 ** rows.h is how passes see columns, match.h how they find rows by numbers and by time.
 */

@@ -75,5 +75,8 @@ const struct derive_pass *const derive_passes[] = {
     &derive_output_shapes,
     &derive_flops_of_ops,
     &derive_node_steps,
+    &derive_op_totals,
+    &derive_device_totals_of_ops,
+    &derive_kernel_totals,
 };
 const unsigned derive_pass_count = sizeof derive_passes / sizeof derive_passes[0];

@@ -131,6 +131,12 @@ VECTOR_CLONES void derive_references(const struct column *column, uint32_t first
   for (uint32_t i = 0; i < count; i++) out[i] = (uint64_t)values[i] < limit ? (uint32_t)values[i] : NO_ROW;
 }
 
+void derive_reals(const struct column *column, uint32_t first, uint32_t count, double *out) {
+  assert(first <= column->rows && count <= column->rows - first);
+  for (uint32_t i = 0; i < count; i++)
+    out[i] = column_is_null(column, first + i) ? (double)NAN : column_real(column, first + i);
+}
+
 VECTOR_CLONES void derive_texts(const struct column *column, uint32_t first, uint32_t count, string_id *out) {
   assert(count <= ROWS_BLOCK && first <= column->rows && count <= column->rows - first);
   if (unpack_narrow(column, first, count, out)) {

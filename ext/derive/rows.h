@@ -66,6 +66,9 @@ static inline const struct segment *derive_segment_of(const struct profile_table
   return row - segments[low]->first_row < segments[low]->rows ? segments[low] : NULL;
 }
 
+/* The same for real numbers; NAN for NULL. */
+void derive_reals(const struct column *column, uint32_t first, uint32_t count, double *out);
+
 /* The first row from `row` on that has this text, or the number of rows. Passes over rows of a rare text quickly. */
 uint32_t derive_find_text(const struct column *column, uint32_t row, string_id text);
 
@@ -170,6 +173,9 @@ static inline void block_references(const struct row_block *block, unsigned colu
 }
 static inline void block_texts(const struct row_block *block, unsigned column, string_id *out) {
   derive_texts(block->segment->columns[column], block->first, block->count, out);
+}
+static inline void block_reals(const struct row_block *block, unsigned column, double *out) {
+  derive_reals(block->segment->columns[column], block->first, block->count, out);
 }
 
 #endif

@@ -18,23 +18,28 @@
 --   count, sum_ns, mean_ns, min_ns, max_ns   launches and their time
 -- XProf shows the first 1,000 rows and keeps the first occupancy that it meets of a row; here it is the mean, weighed
 -- by time.
--- Cost: one pass over kernels.
+-- Cost: linear in kernel_totals, once they are made.
 -- Example: SELECT position, kernel_name, block, grid, occupancy_ratio, count, sum_ns FROM kernel_stats LIMIT 10;
-WITH thinned AS MATERIALIZED (
-  SELECT step_id, weight FROM temp.thinned_steps
-), sums AS (
-  SELECT profile_id, launch_group, op_name, min(name) AS name, min(block_x) AS block_x, min(block_y) AS block_y,
-    min(block_z) AS block_z, min(grid_x) AS grid_x, min(grid_y) AS grid_y, min(grid_z) AS grid_z,
-    min(registers_per_thread) AS registers_per_thread, min(static_shared_bytes) AS static_shared_bytes,
-    min(dynamic_shared_bytes) AS dynamic_shared_bytes, max(uses_tensor_core) AS uses_tensor_core,
-    max(tensor_core_eligible) AS tensor_core_eligible, CAST(round(sum(coalesce(weight, 1.0))) AS INTEGER) AS count,
-    CAST(sum(dur_ns * coalesce(weight, 1.0)) AS INTEGER) AS sum_ns, min(dur_ns) AS min_ns, max(dur_ns) AS max_ns,
-    sum(theoretical_occupancy_ratio * dur_ns)
-      / nullif(sum(CASE WHEN theoretical_occupancy_ratio IS NOT NULL THEN 1.0 * dur_ns END), 0) AS occupancy_ratio
-  FROM temp.kernels AS kernels LEFT JOIN thinned ON thinned.step_id = kernels.step_id
-  WHERE (kernels.step_id IS NULL OR kernels.step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
-    AND weight IS NOT 0
+WITH weighed AS (
+  SELECT totals.*,
+    CASE WHEN profile_id IN (SELECT profile_id FROM temp.thinned_steps) THEN coalesce(step_weight, 1.0) ELSE 1.0 END
+      AS weight
+  FROM temp.kernel_totals AS totals
+  WHERE is_warmup IS NOT 1
+), summed AS (
+  SELECT profile_id, launch_group, op_name, min(kernel_id) AS kernel_id,
+    max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible,
+    CAST(round(sum(count * weight)) AS INTEGER) AS count, CAST(sum(sum_ns * weight) AS INTEGER) AS sum_ns,
+    min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+    sum(theoretical_occupancy_ratio * sum_ns)
+      / nullif(sum(CASE WHEN theoretical_occupancy_ratio IS NOT NULL THEN 1.0 * sum_ns END), 0) AS occupancy_ratio
+  FROM weighed
+  WHERE weight <> 0
   GROUP BY profile_id, launch_group, op_name
+), sums AS (
+  SELECT summed.*, name, block_x, block_y, block_z, grid_x, grid_y, grid_z, registers_per_thread, static_shared_bytes,
+    dynamic_shared_bytes
+  FROM summed JOIN temp.kernels AS kernels ON kernels.id = summed.kernel_id
 )
 SELECT
   sums.profile_id AS profile_id,

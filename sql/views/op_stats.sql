@@ -30,32 +30,23 @@
 --   bound_by                      compute or memory, where a roofline is known; NULL
 --   execution_mode                eager, function or graph
 --   is_idle                       1 for the row IDLE
--- Cost: two passes over ops.  Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
-WITH called AS ( -- calls that speak for themselves alone, which most or all do, need not be weighed one by one
-  SELECT profile_id, op_type, name, execution_mode, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns,
-    sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_ns) AS device_ns, sum(1.0 * device_self_ns) AS device_self_ns,
-    count(*) FILTER (WHERE device_self_ns > 0) AS device_count
-  FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1 AND sample_weight = 1
-    AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
-  GROUP BY profile_id, op_type, name, execution_mode
-  UNION ALL
-  SELECT profile_id, op_type, name, execution_mode, count(*), sum(1.0 * dur_ns), sum(1.0 * op_self_ns), 0, 0, 0
-  FROM temp.ops
-  WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
-  GROUP BY profile_id, op_type, name, execution_mode
-  UNION ALL
-  SELECT profile_id, op_type, name, execution_mode, sum(sample_weight), sum(dur_ns * sample_weight),
-    sum(self_ns * sample_weight), sum(device_ns * sample_weight), sum(device_self_ns * sample_weight),
-    total(sample_weight) FILTER (WHERE device_self_ns > 0)
-  FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1 AND sample_weight <> 1
-  GROUP BY profile_id, op_type, name, execution_mode
+-- Cost: linear in op_totals, kernel_totals and transfers, once these are made.
+-- Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
+WITH xplanes AS MATERIALIZED (
+  SELECT id FROM temp.profiles WHERE format = 'xplane'
+), others AS MATERIALIZED (
+  SELECT id FROM temp.profiles WHERE format IS NOT 'xplane'
 ), counted AS MATERIALIZED (
-  SELECT profile_id, op_type, name, execution_mode, sum(count) AS count, sum(sum_ns) AS sum_ns,
-    sum(self_ns) AS self_ns, sum(device_ns) AS device_ns, sum(device_self_ns) AS device_self_ns,
+  SELECT profile_id, op_type, name, execution_mode, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns,
+    sum(1.0 * self_ns) AS self_ns, sum(1.0 * device_ns) AS device_ns, sum(1.0 * device_self_ns) AS device_self_ns,
     sum(device_count) AS device_count
-  FROM called
+  FROM temp.op_totals
+  WHERE category <> 'user' AND is_measured = 1 AND count > 0 AND profile_id IN (SELECT id FROM others)
+  GROUP BY profile_id, op_type, name, execution_mode
+  UNION ALL
+  SELECT profile_id, op_type, name, execution_mode, sum(count), sum(1.0 * sum_ns), sum(1.0 * op_self_ns), 0, 0, 0
+  FROM temp.op_totals
+  WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM xplanes)
   GROUP BY profile_id, op_type, name, execution_mode
 ), computing AS ( -- few ops have work that is known
   SELECT profile_id, op_type, name, execution_mode,
@@ -100,10 +91,10 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
   LEFT JOIN errors ON errors.profile_id = counted.profile_id AND errors.name IS counted.name
     AND errors.op_type IS counted.op_type AND errors.execution_mode IS counted.execution_mode
 ), named_kernels AS ( -- of sources whose kernels name their ops
-  SELECT profile_id, op_type, op_name, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns, sum(1.0 * flops) AS flops,
-    sum(1.0 * bytes_accessed) AS bytes, total(1.0 * dur_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
-  FROM temp.kernels
-  WHERE op_name IS NOT NULL AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  SELECT profile_id, op_type, op_name, sum(count) AS count, sum(1.0 * sum_ns) AS sum_ns, sum(flops) AS flops,
+    sum(bytes_accessed) AS bytes, total(1.0 * sum_ns) FILTER (WHERE uses_tensor_core = 1) AS tensor_core_ns
+  FROM temp.kernel_totals
+  WHERE op_name IS NOT NULL AND profile_id IN (SELECT id FROM xplanes)
   GROUP BY profile_id, op_type, op_name, name
 ), sides AS (
   SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
@@ -127,7 +118,7 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
   FROM temp.steps WHERE is_warmup = 0 GROUP BY profile_id
 ), in_ops AS (
   SELECT profile_id, sum(1.0 * sample_weight * op_ns) AS op_ns
-  FROM temp.step_op_time WHERE op_ns > 0 GROUP BY profile_id
+  FROM temp.step_op_time WHERE op_ns > 0 AND profile_id IN (SELECT id FROM others) GROUP BY profile_id
 ), idle_errors AS ( -- of the share of the steps' time: how much steps differ from it
   SELECT step_time.profile_id AS profile_id,
     sqrt(pow(sample_error(of_step.op_ns - in_ops.op_ns / step_ns * of_step.dur_ns, drawn.weight, drawn.lead_ns,
@@ -143,24 +134,25 @@ WITH called AS ( -- calls that speak for themselves alone, which most or all do,
     CASE WHEN idle_errors.profile_id IS NOT NULL THEN idle_errors.ratio * all_ns ELSE 0 END AS self_error_ns
   FROM step_time JOIN in_ops ON in_ops.profile_id = step_time.profile_id
   LEFT JOIN idle_errors ON idle_errors.profile_id = step_time.profile_id
-  WHERE step_ns > op_ns AND step_time.profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
+  WHERE step_ns > op_ns AND step_time.profile_id IN (SELECT id FROM others)
   UNION ALL
   SELECT profile_id, 'host', 0, sum(max(span_ns - self_ns, 0)), 0 FROM (
-    SELECT profile_id, thread_id, max(end_ns) - min(start_ns) AS span_ns, sum(1.0 * op_self_ns) AS self_ns
-    FROM temp.ops
-    WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+    SELECT profile_id, thread_id, max(last_end_ns) - min(first_start_ns) AS span_ns, sum(1.0 * op_self_ns) AS self_ns
+    FROM temp.op_totals
+    WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM xplanes)
     GROUP BY profile_id, thread_id
   ) GROUP BY profile_id
   UNION ALL
   SELECT profile_id, 'device', 0, sum(max(span_ns - self_ns, 0)), 0 FROM (
-    SELECT profile_id, device_id, max(end_ns) - min(start_ns) AS span_ns,
-      total(1.0 * dur_ns) FILTER (WHERE op_name IS NOT NULL) AS self_ns
+    SELECT profile_id, device_id, max(end_ns) - min(start_ns) AS span_ns, total(self_ns) AS self_ns
     FROM (
-      SELECT profile_id, device_id, start_ns, end_ns, dur_ns, op_name FROM temp.kernels
+      SELECT profile_id, device_id, first_start_ns AS start_ns, last_end_ns AS end_ns,
+        CASE WHEN op_name IS NOT NULL THEN 1.0 * sum_ns END AS self_ns
+      FROM temp.kernel_totals
       UNION ALL
-      SELECT profile_id, device_id, start_ns, end_ns, dur_ns, NULL FROM temp.transfers
+      SELECT profile_id, device_id, start_ns, end_ns, NULL FROM temp.transfers
     )
-    WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+    WHERE profile_id IN (SELECT id FROM xplanes)
     GROUP BY profile_id, device_id
   ) GROUP BY profile_id
 ), listed AS (

@@ -9,16 +9,17 @@
 --   self_error_ns             error of self_ns where only some steps were recorded; 0 where all were, NULL
 --                             where too few were (sampling_summary)
 --   self_ratio, cumulative_ratio   share of all self time of the profile, and with all rows before
--- Cost: one pass over ops.  Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats LIMIT 10;
+-- Cost: linear in op_totals, once they are made; one pass over ops where they were sampled.
+-- Example: SELECT op_type, self_ratio, cumulative_ratio FROM op_type_stats LIMIT 10;
 WITH by_name AS (
-  SELECT profile_id, op_type, name, sum(sample_weight) AS count, sum(self_ns * sample_weight) AS self_ns
-  FROM temp.ops
-  WHERE category <> 'user' AND is_measured = 1
+  SELECT profile_id, op_type, name, sum(count) AS count, sum(1.0 * self_ns) AS self_ns
+  FROM temp.op_totals
+  WHERE category <> 'user' AND is_measured = 1 AND count > 0
     AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
   GROUP BY profile_id, op_type, name
   UNION ALL
-  SELECT profile_id, op_type, name, count(*), sum(op_self_ns)
-  FROM temp.ops
+  SELECT profile_id, op_type, name, sum(count), sum(1.0 * op_self_ns)
+  FROM temp.op_totals
   WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   GROUP BY profile_id, op_type, name
 ), by_type AS (

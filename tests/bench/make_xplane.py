@@ -101,7 +101,7 @@ def gpu_plane(gpu, steps, gpus):
         for k in range(4):
             copies.append(event_bytes(events, keys, "MemcpyH2D", at + k * 1_000_000_000, 500_000_000, fixed.of(
                 memcpy_details=Ref("kind_src:pinned kind_dst:device size:4194304 dest:0 async:1")),
-                correlation_id=step))
+                correlation_id=(step * gpus + gpu) * 1000 + 900 + k))
     return finish(f"/device:GPU:{gpu}", [(13, "Stream #13(Compute)", compute), (14, "Stream #14(MemcpyH2D)", copies)],
                   events, keys, {"gpu_device_name": "NVIDIA H100", "core_count": 132, "clock_rate": 1980000,
                                  "compute_cap_major": 9, "compute_cap_minor": 0, "memory_size": 85520809984,

@@ -190,6 +190,45 @@ static void take_field(struct batch *batch, const struct event_field *field) {
   batch->event.present |= (uint64_t)1 << key;
 }
 
+/* The stat in a field as nearly all are: its number, then a number or reference, and nothing else. False: it is read as
+** any other is. */
+static inline bool take_plain_stat(struct batch *batch, const struct wire_field *field) {
+  const uint8_t *at = field->bytes, *end = at + field->length;
+  const struct plane_names *names = batch->names;
+  enum { READ_AHEAD = 24, ID = 1 << 3 | WIRE_VARINT };
+  uint64_t id, value;
+  if (field->limit - at < READ_AHEAD || at[0] != ID) return false;
+  id = at[1];
+  at = id < 0x80 ? at + 2 : varint_read_ahead(at + 1, &id);
+  if (!at || at >= end) return false;
+  unsigned tag = *at++, form;
+  switch (tag) {
+    case 2 << 3 | WIRE_FIXED64: form = FIELD_REAL; break;
+    case 3 << 3 | WIRE_VARINT: form = FIELD_UNSIGNED; break;
+    case 4 << 3 | WIRE_VARINT: form = FIELD_INTEGER; break;
+    case 7 << 3 | WIRE_VARINT: form = FIELD_REFERENCE; break;
+    default: return false;
+  }
+  if (form == FIELD_REAL) {
+    value = load_u64(at);
+    at += sizeof value;
+  } else if (*at < 0x80) {
+    value = *at++;
+  } else {
+    at = varint_read_ahead(at, &value);
+  }
+  if (at != end) return false;
+  uint32_t stat = id_map_find(&names->stat_map, (int64_t)id);
+  unsigned key = stat == ROW_MAP_NONE ? KEY_UNKNOWN : names->stats.items[stat].key;
+  if (key == KEY_UNKNOWN) return true;
+  struct event_field *taken = &batch->event.fields[key];
+  taken->form = form;
+  taken->stat = stat;
+  taken->number = form == FIELD_REFERENCE ? id_map_find(&names->stat_map, (int64_t)value) : value;
+  batch->event.present |= (uint64_t)1 << key;
+  return true;
+}
+
 bool event_read(struct batch *batch, const struct wire_reader *outer, const struct wire_field *whole, uint64_t offset) {
   struct event *event = &batch->event;
   const struct plane_names *names = batch->names;
@@ -207,6 +246,7 @@ bool event_read(struct batch *batch, const struct wire_reader *outer, const stru
       case 3: dur_ps = wire_int64(&field); break;
       case 4: {
         struct event_field value;
+        if (field.type == WIRE_BYTES && take_plain_stat(batch, &field)) break;
         is_read &= plane_read_stat(names, &reader, &field, &value);
         take_field(batch, &value);
         break;

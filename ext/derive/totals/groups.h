@@ -1,0 +1,32 @@
+/* groups.h: rows that agree in some values, numbered from 0 in the order in which they first appear.
+**
+** A key is those values as integers: texts by their ids, references by their rows, reals by their bits; what is not
+** known is a value like any other.  Zeroed, but for `width`, there are none.
+*/
+#ifndef TFPROF_DERIVE_GROUPS_H
+#define TFPROF_DERIVE_GROUPS_H
+
+#include <math.h>
+
+#include "derive/rows.h"
+
+struct groups {
+  unsigned width; /* values of a key */
+  int64_t *keys;  /* by number, `width` each */
+  uint32_t count, capacity;
+  uint32_t *slots; /* 1 + a number; 0: free */
+  uint32_t mask;
+};
+
+/* The number of a key, a new one if need be; NO_ROW: no memory. */
+uint32_t groups_number(struct groups *groups, const int64_t *key);
+void groups_free(struct groups *groups);
+
+/* A sum as a column of whole numbers has it, NO_VALUE for NAN. */
+static inline int64_t whole_sum(double sum) {
+  if (isnan(sum)) return NO_VALUE;
+  if (fabs(sum) >= 0x1p63) return sum < 0 ? -INT64_MAX : INT64_MAX;
+  return llround(sum);
+}
+
+#endif
