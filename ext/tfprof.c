@@ -83,6 +83,9 @@
 **   tfprof_setting(name, default)   what tfprof_set() set, else the default
 **   format_ns(x), format_bytes(x), format_count(x), format_micros(x)
 **                               for people to read: 1.23 ms, 45.6 MiB, 789 k
+**   bar(x, maximum [, width])   a bar as text: ███▌
+**   sparkline(x [, width]), histogram(x [, bins])
+**                               aggregates: the values of the rows as a curve: ▁▂▃█▂, and how often they are how large
 **   regexp(pattern, text)       search, makes REGEXP work; only where there is none
 **   regexp_full_match(pattern, text)
 **                               whether the pattern matches the whole text
@@ -224,7 +227,7 @@ static int register_function(struct connection *connection, const struct functio
 /* Those with effects, or the others. */
 static int register_functions(struct connection *connection, bool have_effects) {
   const struct function_spec *const all[] = {profile_functions, interval_functions, depth_functions,
-                                             statistics_functions, flops_functions, format_functions,
+                                             statistics_functions, flops_functions, format_functions, chart_functions,
                                              regexp_functions, pprof_functions, timeline_functions, text_functions,
                                              tree_functions, settings_functions};
   int result = SQLITE_OK;

@@ -36,6 +36,7 @@ extern const struct function_spec interval_functions[];
 extern const struct function_spec statistics_functions[];
 extern const struct function_spec flops_functions[];
 extern const struct function_spec format_functions[];
+extern const struct function_spec chart_functions[];
 extern const struct function_spec regexp_functions[];
 extern const struct function_spec pprof_functions[];
 extern const struct function_spec settings_functions[];

@@ -72,15 +72,17 @@ static size_t round_real(double value, char *text, size_t size) {
 
 bool cell_make(sqlite3_stmt *statement, int column, enum quantity quantity, struct cell *cell) {
   cell->type = (uint8_t)sqlite3_column_type(statement, column);
+  bool is_number = cell->type == SQLITE_INTEGER || cell->type == SQLITE_FLOAT;
+  cell->number = is_number ? sqlite3_column_double(statement, column) : NAN;
   if (cell->type == SQLITE_NULL) return cell_make_text("NULL", 4, cell);
-  if (cell->type == SQLITE_INTEGER || cell->type == SQLITE_FLOAT) {
+  if (is_number) {
     char text[SCALED_TEXT_BYTES];
-    size_t length = quantity_text(quantity, sqlite3_column_double(statement, column), text);
+    size_t length = quantity_text(quantity, cell->number, text);
     if (length) return cell_make_text(text, length, cell);
   }
   if (cell->type == SQLITE_FLOAT) {
     char real[512];
-    return cell_make_text(real, round_real(sqlite3_column_double(statement, column), real, sizeof real), cell);
+    return cell_make_text(real, round_real(cell->number, real, sizeof real), cell);
   }
   if (cell->type != SQLITE_BLOB) {
     const char *text = (const char *)sqlite3_column_text(statement, column);

@@ -10,6 +10,7 @@
 #include "quantity.h"
 
 struct cell {
+  double number; /* NaN: it is none */
   char *text; /* printable UTF-8, NUL-terminated; the line feeds of the value are still in it */
   uint32_t length;
   uint8_t type; /* SQLITE_INTEGER ... */

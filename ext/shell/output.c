@@ -10,7 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-const char *const output_format_names[OUTPUT_FORMAT_COUNT] = {"box", "csv", "tsv", "json", "jsonl", "markdown"};
+const char *const output_format_names[OUTPUT_FORMAT_COUNT] = {"box",   "csv",      "tsv",  "json",
+                                                              "jsonl", "markdown", "chart"};
 
 int output_format_find(const char *name) {
   for (int i = 0; i < OUTPUT_FORMAT_COUNT; i++) {
@@ -21,7 +22,8 @@ int output_format_find(const char *name) {
 
 struct output *output_begin(FILE *file, const struct output_style *style, sqlite3_stmt *statement) {
   static const struct output_kind *const kinds[OUTPUT_FORMAT_COUNT] = {&output_box, &output_csv, &output_tsv,
-                                                                       &output_json, &output_jsonl, &output_markdown};
+                                                                       &output_json, &output_jsonl, &output_markdown,
+                                                                       &output_chart};
   struct output *output = calloc(1, sizeof *output);
   if (!output) return NULL;
   output->file = file;

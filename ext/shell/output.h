@@ -1,4 +1,4 @@
-/* output.h: prints the rows of a statement in one of six formats.
+/* output.h: prints the rows of a statement in one of seven formats.
 **
 **   box       for people: fits the terminal, numbers to the right, NULL said, durations and bytes with their units
 **             (quantity.h) unless they are to be raw
@@ -8,6 +8,7 @@
 **   json      an array of objects;  jsonl  an object a line.  Always valid: integers exact, NULL and infinities null,
 **             bytes that are no UTF-8 replaced, blobs in hexadecimal, a name that comes twice marked `name:1`
 **   markdown  a table, as GitHub shows it
+**   chart     for people: a box with a bar for each row's number; a histogram of a single column of numbers
 **
 **   struct output *output = output_begin(file, &style, statement);
 **   while (sqlite3_step(statement) == SQLITE_ROW) output_row(output);
@@ -28,6 +29,7 @@ enum output_format {
   OUTPUT_JSON,
   OUTPUT_JSONL,
   OUTPUT_MARKDOWN,
+  OUTPUT_CHART,
   OUTPUT_FORMAT_COUNT
 };
 
@@ -40,7 +42,7 @@ struct output_style {
 };
 
 extern const char *const output_format_names[OUTPUT_FORMAT_COUNT];
-#define OUTPUT_FORMAT_LIST "box, csv, tsv, json, jsonl and markdown"
+#define OUTPUT_FORMAT_LIST "box, csv, tsv, json, jsonl, markdown and chart"
 /* -1: no such format. */
 int output_format_find(const char *name);
 

@@ -9,13 +9,20 @@
 **     since the two ends of a kernel's or a file's name tell it best.  Prose is wrapped in any result.
 **   - Where that does not fit, each row becomes a block with one line for each column.
 **
+** As a chart the box has one more column, a bar for the row's number; the bars' scale is its header. The number is the
+** first column that measures something (time, bytes, a ratio, a count), else the first behind the first column that is
+** no id; of a single column of numbers it is a histogram instead (output_chart.c).
+**
 ** Numbers stand to the right and are never cut; reals are rounded to six digits (the other formats give all).  Control
 ** characters, which could play tricks on the terminal, are shown as their pictures.  Without a terminal (width 0)
 ** nothing is narrowed.
 */
 #include "cell.h"
 #include "output_private.h"
+#include "write/block_text.h"
+#include "write/scaled_text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +33,8 @@ enum {
   SHORT_HEADER = 8,   /* is not broken */
   NARROW_TEXT = 14,   /* text columns are not made narrower than this */
   BLOCK_VALUE = 12,   /* least width of the values in blocks */
+  BAR_WIDTH = 40,     /* of a chart's bars, where there is room */
+  LEAST_BAR = 10,
 };
 
 struct column_layout {
@@ -41,6 +50,8 @@ struct box {
   size_t kept, room;
   bool is_laid_out, is_wrapped, is_blocks;
   int name_width; /* blocks: of the longest column name */
+  int charted;    /* the column whose numbers the bars behind the last one show; -1: there are none */
+  double largest; /* its absolute value is a whole bar */
 };
 
 /* ---- printing pieces ---- */
@@ -235,6 +246,73 @@ static void print_block(const struct output *output, const struct cell *cells, u
   }
 }
 
+/* ---- bars ---- */
+
+/* How surely a column is what a chart of the rows is about, by its name; 0: not at all. */
+static int chart_rank(const char *name, const struct column_layout *column, int index) {
+  static const char *const plain[] = {"id", "rank", "number", "position", "pid", "tid", "line", "stream", "depth"};
+  size_t length = strlen(name);
+  if (!column->is_number) return 0;
+  if (column->quantity != QUANTITY_NONE) return 4;
+  if (length > 6 && strcmp(name + length - 6, "_ratio") == 0) return 3;
+  if (strstr(name, "count")) return 3;
+  if (length > 3 && strcmp(name + length - 3, "_id") == 0) return 0;
+  if (length > 3 && strcmp(name + length - 3, "_ns") == 0) return 1; /* a point in time */
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+    if (strcmp(name, plain[i]) == 0) return 1;
+  }
+  return index > 0 ? 2 : 1;
+}
+
+/* Which column the bars are of, and their scale, by the kept rows. */
+static void choose_charted(struct output *output) {
+  struct box *box = output->box;
+  int best = 0, count = output->column_count - 1;
+  struct cell *header = &box->columns[count].header;
+  for (int i = 0; i < count; i++) {
+    int rank = chart_rank(box->columns[i].header.text, &box->columns[i], i);
+    if (rank <= best) continue;
+    best = rank;
+    box->charted = i;
+  }
+  bool has_negative = false;
+  for (size_t row = 0; row < box->kept && box->charted >= 0; row++) {
+    double number = box->cells[row * (size_t)output->column_count + (size_t)box->charted].number;
+    if (isfinite(number) && fabs(number) > box->largest) box->largest = fabs(number);
+    has_negative |= number < 0;
+  }
+  if (box->charted < 0 || box->largest <= 0) return;
+  char scale[SCALED_TEXT_BYTES], text[SCALED_TEXT_BYTES + 40];
+  size_t length = quantity_text(box->columns[box->charted].quantity, box->largest, scale);
+  if (!length) length = (size_t)snprintf(scale, sizeof scale, "%.6g", box->largest);
+  snprintf(text, sizeof text, "%s%.*s", has_negative ? "░ below 0; 0 … " : "0 … ", (int)length, scale);
+  free(header->text);
+  if (!cell_make_text(text, strlen(text), header)) *header = (struct cell){.text = strdup("")};
+}
+
+/* The bar of a row, into its last cell. What is larger than all that decided the scale ends in an arrow. */
+static void draw_bar(const struct output *output, struct cell *cells) {
+  const struct box *box = output->box;
+  int last = output->column_count - 1, width = box->columns[last].width;
+  if (box->charted < 0 || box->largest <= 0) return;
+  double number = cells[box->charted].number, share = fabs(number) / box->largest;
+  if (isnan(number) || width < 1) return;
+  char *text = malloc((size_t)width * BLOCK_TEXT_BYTES + 1);
+  if (!text) return;
+  size_t length = 0;
+  if (number < 0) {
+    int units = (int)ceil(fmin(share, 1) * width);
+    for (int i = 0; i < units; i++) length += (size_t)(stpcpy(text + length, "░") - (text + length));
+  } else {
+    length = block_text_bar(share, (unsigned)width, text);
+  }
+  if (share > 1) strcpy(text + length - BLOCK_TEXT_BYTES, "▶");
+  text[length] = '\0';
+  free(cells[last].text);
+  cells[last].text = text;
+  cells[last].length = (uint32_t)length;
+}
+
 /* ---- layout ---- */
 
 struct demand {
@@ -325,9 +403,17 @@ static bool lay_out(struct output *output) {
   if (!demands) return false;
   box->is_laid_out = true;
   box->is_wrapped = box->kept <= WRAPPED_ROWS || output->style.is_prose;
+  for (int i = 0; i < count; i++) judge_types(output, i);
+  if (output->style.format == OUTPUT_CHART) {
+    box->columns[count - 1].is_number = false;
+    choose_charted(output);
+  }
   for (int i = 0; i < count; i++) {
-    judge_types(output, i);
     demands[i] = measure_box_column(output, i);
+    if (i == count - 1 && box->charted >= 0) {
+      demands[i].cells = BAR_WIDTH;
+      demands[i].least = demands[i].header > LEAST_BAR ? demands[i].header : LEAST_BAR;
+    }
     box->columns[i].width = demands[i].cells > demands[i].header ? demands[i].cells : demands[i].header;
     natural += box->columns[i].width;
   }
@@ -363,6 +449,7 @@ static void print_kept(struct output *output, uint64_t first_number) {
   bool is_ruled = wrapped * 4 > box->kept;
   for (size_t row = 0; row < box->kept; row++) {
     struct cell *cells = &box->cells[row * count];
+    draw_bar(output, cells);
     if (box->is_blocks)
       print_block(output, cells, first_number + row);
     else
@@ -378,10 +465,13 @@ static void print_kept(struct output *output, uint64_t first_number) {
 static bool box_begin(struct output *output) {
   struct box *box = output->box = calloc(1, sizeof *box);
   if (!box) return false;
+  box->charted = -1;
+  output->column_count += output->style.format == OUTPUT_CHART;
   box->columns = calloc((size_t)output->column_count, sizeof *box->columns);
   if (!box->columns) return false;
   for (int i = 0; i < output->column_count; i++) {
-    const char *name = sqlite3_column_name(output->statement, i);
+    bool is_bar = i == sqlite3_column_count(output->statement);
+    const char *name = is_bar ? "" : sqlite3_column_name(output->statement, i);
     if (!name || !cell_make_text(name, strlen(name), &box->columns[i].header)) return false;
     box->columns[i].quantity = output->style.is_raw ? QUANTITY_NONE : quantity_of_name(name);
     for (char *c = box->columns[i].header.text; *c; c++) {
@@ -405,7 +495,9 @@ static bool box_row(struct output *output) {
   memset(cells, 0, count * sizeof *cells);
   box->kept++; /* print_kept and box_end free whatever was made */
   for (size_t i = 0; i < count; i++) {
-    if (cell_make(output->statement, (int)i, box->columns[i].quantity, &cells[i])) continue;
+    bool is_bar = i == (size_t)sqlite3_column_count(output->statement);
+    if (is_bar && cell_make_text("", 0, &cells[i])) continue;
+    if (!is_bar && cell_make(output->statement, (int)i, box->columns[i].quantity, &cells[i])) continue;
     box->kept--;
     for (size_t made = 0; made <= i; made++) free(cells[made].text);
     return false;

@@ -16,7 +16,8 @@ struct output {
   int column_count;
   uint64_t rows;
   char **names;    /* json, jsonl: the column names, made different, as JSON strings */
-  struct box *box; /* box: its state */
+  struct box *box; /* box, chart: its state */
+  struct numbers *numbers; /* chart of one column: its state */
 };
 
 struct output_kind {
@@ -25,7 +26,8 @@ struct output_kind {
   void (*end)(struct output *output);
 };
 
-extern const struct output_kind output_box, output_csv, output_tsv, output_json, output_jsonl, output_markdown;
+extern const struct output_kind output_box, output_csv, output_tsv, output_json, output_jsonl, output_markdown,
+    output_chart;
 
 /* The shortest decimal text that reads back as the same number; `text` holds 32 bytes. Infinities: "Inf", "-Inf". */
 void output_format_real(double value, char *text);

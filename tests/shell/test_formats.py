@@ -271,5 +271,44 @@ def test_markdown():
                "markdown") == "| x |\n|---|\n| a␀␉␛ |\n"
 
 
+def test_chart():
+    """A bar a row for the column that measures something, its scale in the header; the bars fit the width."""
+    rows = ("SELECT 'a' AS name, 3 AS id, 1000000 AS dur_ns "
+            "UNION ALL SELECT 'b', 9, 500000 UNION ALL SELECT 'c', 1, NULL")
+    assert run(rows, "--chart", "--width", "40").splitlines() == [
+        "┌──────┬────┬─────────┬────────────────┐",
+        "│ name │ id │  dur_ns │ 0 … 1.00 ms    │",
+        "├──────┼────┼─────────┼────────────────┤",
+        "│ a    │  3 │ 1.00 ms │ ██████████████ │",
+        "│ b    │  9 │  500 µs │ ███████        │",
+        "│ c    │  1 │    NULL │                │",
+        "└──────┴────┴─────────┴────────────────┘"]
+    below = run("SELECT 'a' AS name, -2 AS change UNION ALL SELECT 'b', 1", "--chart")
+    assert "│ a    │     -2 │ " + "░" * 40 in below and "│ b    │      1 │ " + "█" * 20 + " " in below, below
+    assert "█" not in run("SELECT 'a' AS name, 'b' AS other", "--chart")
+    later = run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 600) "
+                "SELECT 'a' AS name, i FROM n", "--chart")
+    assert "█▶" in later.splitlines()[-2], later.splitlines()[-2]  # the first 500 rows decide the scale
+    assert [len(line) for line in run(rows, "--chart", "--width", "20").splitlines()]  # in blocks
+
+
+def test_histogram():
+    """Of a single column of numbers: ranges, counts, bars."""
+    values = " UNION ALL ".join(f"SELECT {value} AS dur_ns" for value in (1000, 1000, 1500, 2000, 3000, 5000, "NULL"))
+    assert run(values, "--chart", "--width", "40").splitlines() == [
+        " dur_ns      rows",
+        "1.00 µs         3  " + "█" * 21,
+        "2.00 µs         1  " + "█" * 7,
+        "3.00 µs         1  " + "█" * 7,
+        "4.00 µs         1  " + "█" * 7,
+        "… 5.00 µs",
+        "and 1 row is no number"]
+    assert run("SELECT 7 AS x", "--chart").split() == ["x", "rows", "7", "1", "█" * 40]
+    assert run("SELECT 'a' AS x", "--chart") == "1 row is no number\n"
+    assert run("SELECT 1 AS x WHERE 0", "--chart") == ""
+    skewed = run(" UNION ALL ".join(f"SELECT {10 ** i} AS x" for i in range(8)), "--chart").splitlines()
+    assert [line.split()[1] for line in skewed[1:-1]] == ["2", "2", "2", "2"], skewed
+
+
 if __name__ == "__main__":
     run_tests(globals())

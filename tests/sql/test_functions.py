@@ -307,6 +307,47 @@ def test_formats(engine):
         assert one(connection, call) == text, (call, one(connection, call))
 
 
+def test_charts(engine):
+    """Bars and curves in eighths of a character; what is more than nothing is seen, NULL is a gap."""
+    connection = engine()
+    for call, text in (
+        ("bar(10, 10, 4)", "████"),
+        ("bar(5, 10, 1)", "▌"),
+        ("bar(0, 10)", ""),
+        ("bar(-3, 10)", ""),
+        ("bar(1e-9, 10, 4)", "▏"),
+        ("bar(70, 10, 2)", "██"),
+        ("length(bar(1, 1))", 20),
+        ("length(bar(1, 1, 1000))", 1000),
+        ("bar(NULL, 10)", None),
+        ("bar('a', 10)", None),
+        ("bar(1, 0)", None),
+        ("bar(1, 9e999)", ""),
+    ):
+        assert one(connection, call) == text, (call, one(connection, call))
+    for values, call, text in (
+        ((1, 2, 3, 4, 5, 6, 7, 8), "sparkline(x)", "▁▂▃▄▅▆▇█"),
+        ((8, 1), "sparkline(x)", "█▁"),
+        ((5, 5), "sparkline(x)", "▅▅"),
+        ((1, "NULL", "'a'", "9e999", 2), "sparkline(x)", "▁   █"),
+        (("NULL",), "sparkline(x)", None),
+        ((0, 0, 9, 0, 0, 0), "sparkline(x, 3)", "▁█▁"),
+        ((-1e308, 0, 1e308), "sparkline(x)", "▁▅█"),
+        ((1, 1, 1, 1, 2, 10), "histogram(x, 3)", "█ ▂"),
+        ((3,), "histogram(x, 2)", " █"),
+        ((-1e308, 1e308), "histogram(x, 2)", "██"),
+    ):
+        found = one(connection, f"(SELECT {call} FROM {rows(*[(value,) for value in values])})")
+        assert found == text, (values, call, found)
+    many = ("(WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100000) "
+            "SELECT sparkline(x) FROM n)")
+    shares = [(i * 100000 // 60 - 1) / 99999 for i in range(1, 61)]
+    assert one(connection, many) == "".join("▁▂▃▄▅▆▇█"[min(7, int(share * 8))] for share in shares)
+    for call in ("bar(1, 2, 0)", "bar(1, 2, 1001)", "bar(1, 2, 'a')", "(SELECT sparkline(1, 0))",
+                 "(SELECT histogram(1, -1))"):
+        assert "from 1 to 1000" in connection.query(f"SELECT {call}")[1], call
+
+
 def test_regular_expressions(engine):
     connection = engine()
     for call, result in (
