@@ -1,9 +1,10 @@
 -- Op statistics: host and device time of each op in order of cost, as the TensorFlow 2 Profiler lists them.
 --
--- One row for each profile, side and op; side host is time on the processor, side device the time of the kernels that
--- ops launched (none without a device).  On the host one row IDLE says how long no op ran on the steps' own thread nor
--- on one that runs the backward pass; it counts in no share.  Counted are the ops of measured steps (no warm-up, ops
--- recorded); in a profile without such steps all; weighed by ops.sample_weight.
+-- One row for each profile, side and op, and of a run of several hosts one for all of them; side host is time on the
+-- processor, side device the time of the kernels that ops launched (none without a device).  On the host one row IDLE
+-- says how long no op ran on the steps' own thread nor on one that runs the backward pass; it counts in no share.
+-- Counted are the ops of measured steps (no warm-up, ops recorded); in a profile without such steps all; weighed by
+-- ops.sample_weight.
 --
 -- Of XPlane files it is what XProf lists: on the host ops and stages of the input pipeline of the whole recording, and
 -- their self time without other such ones inside (ops.op_self_ns); on the device kernels by the op that they name, its
@@ -13,7 +14,7 @@
 -- allocations name have rows, and these stretch IDLE; an op that ends with the one around it is lost, and so is one of
 -- two equal ones.  Its mode is always Function, its roofline Unknown: NULL here.  Its shares with IDLE are self_ns over
 -- the sum of all rows of the side.
---   profile_id, rank
+--   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
 --   position                      place by self_ns among the ops of its side, from 1
 --   side                          host or device
 --   op_type, name                 of the op; the same for frameworks whose ops have no other type
@@ -32,7 +33,10 @@
 --   is_idle                       1 for the row IDLE
 -- Cost: linear in op_totals, kernel_totals and transfers, once these are made.
 -- Example: SELECT position, name, side_cumulative_ratio FROM op_stats WHERE side = 'host';
-WITH xplanes AS MATERIALIZED (
+WITH hosts AS MATERIALIZED ( -- of runs of several
+  SELECT id AS profile_id, run_id FROM temp.profiles
+  WHERE run_id IN (SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1)
+), xplanes AS MATERIALIZED (
   SELECT id FROM temp.profiles WHERE format = 'xplane'
 ), others AS MATERIALIZED (
   SELECT id FROM temp.profiles WHERE format IS NOT 'xplane'
@@ -49,16 +53,14 @@ WITH xplanes AS MATERIALIZED (
   WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM xplanes)
   GROUP BY profile_id, op_type, name, execution_mode
 ), computing AS ( -- few ops have work that is known
-  SELECT profile_id, op_type, name, execution_mode,
-    1e9 * sum(1.0 * flops) / nullif(sum(1.0 * dur_ns), 0) AS host_per_second,
-    1e9 * sum(1.0 * flops) / nullif(sum(1.0 * device_ns), 0) AS device_per_second
+  SELECT profile_id, op_type, name, execution_mode, sum(1.0 * flops) AS flops, sum(1.0 * dur_ns) AS host_ns,
+    sum(1.0 * device_ns) AS device_ns
   FROM temp.ops
   WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
 ), moving AS (
-  SELECT profile_id, op_type, name, execution_mode,
-    1e9 * sum(1.0 * bytes_accessed) / nullif(sum(1.0 * dur_ns), 0) AS host_per_second,
-    1e9 * sum(1.0 * bytes_accessed) / nullif(sum(1.0 * device_ns), 0) AS device_per_second
+  SELECT profile_id, op_type, name, execution_mode, sum(1.0 * bytes_accessed) AS bytes, sum(1.0 * dur_ns) AS host_ns,
+    sum(1.0 * device_ns) AS device_ns
   FROM temp.ops
   WHERE bytes_accessed >= 0 AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name, execution_mode
@@ -78,9 +80,9 @@ WITH xplanes AS MATERIALIZED (
   FROM in_step JOIN temp.sampled_steps AS drawn ON drawn.step_id = in_step.step_id
   GROUP BY in_step.profile_id, op_type, name, execution_mode
 ), rated AS MATERIALIZED (
-  SELECT counted.*, computing.host_per_second AS host_flops_per_second,
-    computing.device_per_second AS device_flops_per_second, moving.host_per_second AS host_bytes_per_second,
-    moving.device_per_second AS device_bytes_per_second,
+  SELECT counted.*, computing.flops AS flops, computing.host_ns AS host_flops_ns,
+    computing.device_ns AS device_flops_ns, moving.bytes AS bytes, moving.host_ns AS host_bytes_ns,
+    moving.device_ns AS device_bytes_ns,
     CASE WHEN errors.profile_id IS NOT NULL THEN errors.self_ns ELSE 0 END AS self_error_ns,
     CASE WHEN errors.profile_id IS NOT NULL THEN errors.device_self_ns ELSE 0 END AS device_self_error_ns
   FROM counted
@@ -98,18 +100,16 @@ WITH xplanes AS MATERIALIZED (
   GROUP BY profile_id, op_type, op_name, name
 ), sides AS (
   SELECT profile_id, 'host' AS side, op_type, name, execution_mode, count, sum_ns, self_ns,
-    self_error_ns, host_flops_per_second AS flops_per_second, host_bytes_per_second AS bytes_per_second,
-    NULL AS tensor_core_ratio
+    self_error_ns, flops, host_flops_ns AS flops_ns, bytes, host_bytes_ns AS bytes_ns, NULL AS tensor_core_ns
   FROM rated
   UNION ALL
   SELECT profile_id, 'device', op_type, name, execution_mode, device_count, device_ns, device_self_ns,
-    device_self_error_ns, device_flops_per_second, device_bytes_per_second, NULL
+    device_self_error_ns, flops, device_flops_ns, bytes, device_bytes_ns, NULL
   FROM rated WHERE device_self_ns > 0
   UNION ALL
   SELECT profile_id, 'device', op_type, op_name, NULL, max(count), sum(sum_ns), sum(sum_ns), 0,
-    1e9 * sum(flops) / nullif(sum(sum_ns) FILTER (WHERE flops >= 0), 0),
-    1e9 * sum(bytes) / nullif(sum(sum_ns) FILTER (WHERE bytes >= 0), 0),
-    sum(tensor_core_ns) / nullif(sum(sum_ns), 0)
+    sum(flops), sum(sum_ns) FILTER (WHERE flops >= 0), sum(bytes), sum(sum_ns) FILTER (WHERE bytes >= 0),
+    sum(tensor_core_ns)
   FROM named_kernels GROUP BY profile_id, op_type, op_name
 ), step_time AS (
   SELECT profile_id, sum(1.0 * dur_ns) AS all_ns,
@@ -119,7 +119,7 @@ WITH xplanes AS MATERIALIZED (
 ), in_ops AS (
   SELECT profile_id, sum(1.0 * sample_weight * op_ns) AS op_ns
   FROM temp.step_op_time WHERE op_ns > 0 AND profile_id IN (SELECT id FROM others) GROUP BY profile_id
-), idle_errors AS ( -- of the share of the steps' time: how much steps differ from it
+), idle_errors AS ( -- of the share of the time of steps: how much they differ from it
   SELECT step_time.profile_id AS profile_id,
     sqrt(pow(sample_error(of_step.op_ns - in_ops.op_ns / step_ns * of_step.dur_ns, drawn.weight, drawn.lead_ns,
       drawn.step_count, drawn.spread_factor, drawn.lead_factor, drawn.unseen_ratio), 2)
@@ -155,20 +155,40 @@ WITH xplanes AS MATERIALIZED (
     WHERE profile_id IN (SELECT id FROM xplanes)
     GROUP BY profile_id, device_id
   ) GROUP BY profile_id
-), listed AS (
-  SELECT profile_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns, self_error_ns,
-    self_ns / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_self_ratio,
-    sum(self_ns) OVER of_side / nullif(total(self_ns) OVER (PARTITION BY profile_id, side), 0) AS side_cumulative_ratio,
-    flops_per_second, bytes_per_second, tensor_core_ratio, execution_mode, 0 AS is_idle
+), all_sides AS (
+  SELECT profile_id, NULL AS run_id, side, op_type, name, execution_mode, count, sum_ns, self_ns, self_error_ns, flops,
+    flops_ns, bytes, bytes_ns, tensor_core_ns
   FROM sides
-  WINDOW of_side AS (PARTITION BY profile_id, side ORDER BY self_ns DESC, name, op_type, execution_mode)
   UNION ALL
-  SELECT profile_id, NULL, side, 'IDLE', 'IDLE', step_count, self_ns, self_ns, self_error_ns, NULL, NULL, NULL, NULL,
-    NULL, NULL, 1
+  SELECT NULL, run_id, side, op_type, name, execution_mode, sum(count), sum(sum_ns), sum(self_ns),
+    CASE WHEN count(*) = count(self_error_ns) THEN sqrt(sum(self_error_ns * self_error_ns)) END, sum(flops),
+    sum(flops_ns), sum(bytes), sum(bytes_ns), sum(tensor_core_ns)
+  FROM sides JOIN hosts ON hosts.profile_id = sides.profile_id
+  GROUP BY run_id, side, op_type, name, execution_mode
+), listed AS (
+  SELECT profile_id, run_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
+    self_error_ns,
+    self_ns / nullif(total(self_ns) OVER (PARTITION BY profile_id, run_id, side), 0) AS side_self_ratio,
+    sum(self_ns) OVER of_side / nullif(total(self_ns) OVER (PARTITION BY profile_id, run_id, side), 0)
+      AS side_cumulative_ratio,
+    1e9 * flops / nullif(flops_ns, 0) AS flops_per_second, 1e9 * bytes / nullif(bytes_ns, 0) AS bytes_per_second,
+    tensor_core_ns / nullif(sum_ns, 0) AS tensor_core_ratio, execution_mode, 0 AS is_idle
+  FROM all_sides
+  WINDOW of_side AS (PARTITION BY profile_id, run_id, side ORDER BY self_ns DESC, name, op_type, execution_mode)
+  UNION ALL
+  SELECT profile_id, NULL, NULL, side, 'IDLE', 'IDLE', step_count, self_ns, self_ns, self_error_ns, NULL, NULL, NULL,
+    NULL, NULL, NULL, 1
   FROM idle
+  UNION ALL
+  SELECT NULL, run_id, NULL, side, 'IDLE', 'IDLE', sum(step_count), sum(self_ns), sum(self_ns),
+    CASE WHEN count(*) = count(self_error_ns) THEN sqrt(sum(self_error_ns * self_error_ns)) END, NULL, NULL, NULL,
+    NULL, NULL, NULL, 1
+  FROM idle JOIN hosts ON hosts.profile_id = idle.profile_id
+  GROUP BY run_id, side
 )
 SELECT
   listed.profile_id AS profile_id,
+  iif(listed.profile_id IS NULL, 'ALL_HOSTS', profiles.host) AS host,
   profiles.rank AS rank,
   listed.position AS position,
   listed.side AS side,
@@ -188,5 +208,5 @@ SELECT
   NULL AS bound_by,
   listed.execution_mode AS execution_mode,
   listed.is_idle AS is_idle
-FROM listed JOIN temp.profiles AS profiles ON profiles.id = listed.profile_id
-ORDER BY profile_id, side DESC, is_idle, position, name
+FROM listed LEFT JOIN temp.profiles AS profiles ON profiles.id = listed.profile_id
+ORDER BY profile_id, listed.run_id, side DESC, is_idle, position, name

@@ -8,8 +8,9 @@
 --   profile_id, host, rank
 --   pod_step              the number of the steps that were taken together, from 0; NULL where a host has no such step
 --   step_id, number, name, dur_ns   of the host's own step
---   device_compute_ns, device_to_device_ns, device_collectives_ns, host_compute_ns, kernel_launch_ns, input_ns,
---   output_ns, compile_ns, other_ns    as in step_breakdown
+--   device_compute_ns, device_to_device_ns, device_collectives_ns   work of devices, as in step_breakdown
+--   host_compute_ns, kernel_launch_ns, compile_ns                   work of the host, as there
+--   input_ns, output_ns, other_ns                                   waiting for input, copies from devices, the rest
 --   bottleneck            the largest of these, without its _ns; NULL where not all are known
 --   behind_ns             how much longer it took than the fastest host's step of the same pod_step
 -- The parts are those of step_breakdown, and differ from XProf's in what that says: there the copies and fills of GPUs

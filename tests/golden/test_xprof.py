@@ -125,15 +125,16 @@ def golden_ops(name, with_idle):
             for row in tables[0 if with_idle else 1]} if tables else {}
 
 
+def of_all_hosts(path):
+    """The condition on the rows that stand for a recording as a whole."""
+    return " WHERE host = 'ALL_HOSTS'" if os.path.isdir(path) else ""
+
+
 def op_rows(path):
-    """Those of the view, of several hosts added up as XProf does: calls, time and self time."""
-    sums = collections.defaultdict(lambda: [0, 0, 0, 0])
-    for row in query(path, "SELECT * FROM op_stats"):
-        of_op = sums[row["side"], row["op_type"], row["name"]]
-        for i, column in enumerate(("count", "sum_ns", "self_ns")):
-            of_op[i] += row[column]
-        of_op[3] = row["tensor_core_ratio"]
-    return sums
+    """Those of the view, of several hosts those for all: calls, time, self time, share of it on tensor cores."""
+    return {(row["side"], row["op_type"], row["name"]):
+            (row["count"], row["sum_ns"], row["self_ns"], row["tensor_core_ratio"])
+            for row in query(path, "SELECT * FROM op_stats" + of_all_hosts(path))}
 
 
 def test_op_stats(_directory):
@@ -175,14 +176,14 @@ def test_op_shares(_directory):
     """Shares with and without idle time, running sums of them, and the order of ops."""
     compared = 0
     for name, path in recordings():
-        if name in ("jax_a", "gpu_edge_a", "gpu_multi_a") or "multihost" in name:
-            continue  # as above; of several hosts the shares here are of one
+        if name in ("jax_a", "gpu_edge_a", "gpu_multi_a", "multihost_gpu_a"):
+            continue  # as above
         expected = golden_ops(name, False)
         with_idle = golden_ops(name, True)
         is_idle_alike = not name.startswith("tf_membfc")
         positions = {}
-        for row in query(path, "SELECT *, self_ns * 1.0 / sum(self_ns) OVER (PARTITION BY side) AS ratio FROM op_stats "
-                               "ORDER BY side, position"):
+        for row in query(path, "SELECT *, self_ns * 1.0 / sum(self_ns) OVER (PARTITION BY side) AS ratio FROM op_stats"
+                               + of_all_hosts(path) + " ORDER BY side, position"):
             side, key = row["side"], (row["side"], row["op_type"], row["name"])
             if is_idle_alike:
                 assert is_close(row["ratio"], with_idle[key][side + "_total_self_time_percent"], 1e-4), (name, row)
@@ -210,13 +211,26 @@ def test_op_types(_directory):
                 sums[op_type] += row["total_self_time"] * 1000
         here = collections.Counter()
         calls = collections.Counter()
-        for row in query(path, "SELECT op_type, self_ns, count FROM op_type_stats"):
+        for row in query(path, "SELECT op_type, self_ns, count FROM op_type_stats" + of_all_hosts(path)):
             here[row["op_type"]] += row["self_ns"]
             calls[row["op_type"]] += row["count"]
         for op_type, self_ns in here.items():
             assert abs(self_ns - sums[op_type]) <= calls[op_type] + 1, (name, op_type, self_ns, sums[op_type])
         assert all(op_type in here or total == 0 or op_type == "CollectiveReduceV2"
                    for op_type, total in sums.items()), (name, sums, here)
+
+
+def test_hosts_add_up(_directory):
+    """Rows for all hosts are the sums of those of each; a recording of one host has none."""
+    for name, path in recordings():
+        for view, keys in (("op_stats", "side, op_type, name, is_idle"), ("op_type_stats", "op_type")):
+            sums = f"{keys}, sum(count) AS calls, sum(self_ns) AS self_ns FROM {view} WHERE "
+            whole = query(path, f"SELECT {sums} profile_id IS NULL GROUP BY {keys} ORDER BY {keys}")
+            hosts = query(path, f"SELECT {sums} profile_id IS NOT NULL GROUP BY {keys} ORDER BY {keys}")
+            check(whole, hosts if "multihost" in name else [], (name, view))
+            shares = query(path, f"SELECT host, sum({'side_' * (view == 'op_stats')}self_ratio) AS whole FROM {view} "
+                                 f"GROUP BY host{', side' * (view == 'op_stats')} HAVING sum(self_ns) > 0")
+            assert all(row["whole"] is None or is_close(row["whole"], 1, 1e-9) for row in shares), (name, shares)
 
 
 def test_op_nesting(directory):
