@@ -20,6 +20,7 @@
 **   tfprof_columns(table_name, column_name, type, unit, description)    what it means
 **   tfprof_formats(name, description)                                   the kinds of files that can be opened
 **   tfprof_views(name, kind, title, parameters, sql, message)           the stored SELECTs, and if they work
+**   tfprof_panels(name, title, parameters, sql)                         those that a report shows
 **
 **   id joins with xs.id: kernels.op_id = ops.id.  Ids are unique over everything open and say nothing else.  _ns are
 **   nanoseconds, since 1970 for start_ns and end_ns; unknown is NULL.

@@ -50,8 +50,8 @@ static void add_tables(struct vocabulary *vocabulary, sqlite3 *db) {
   add_query(vocabulary, db, "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db, "SELECT name FROM sqlite_temp_schema WHERE type IN ('table', 'view')", NULL);
   add_query(vocabulary, db,
-            "VALUES ('tfprof_tables'), ('tfprof_columns'), ('tfprof_formats'), ('tfprof_views'), ('scope_view'), "
-            "('graph_view'), ('code_view'), ('op_view')", NULL);
+            "VALUES ('tfprof_tables'), ('tfprof_columns'), ('tfprof_formats'), ('tfprof_views'), ('tfprof_panels'), "
+            "('scope_view'), ('graph_view'), ('code_view'), ('op_view')", NULL);
 }
 
 static void add_columns(struct vocabulary *vocabulary, sqlite3 *db, const char *table) {

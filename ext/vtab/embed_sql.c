@@ -1,8 +1,9 @@
-/* embed_sql.c: makes a C array of SQL files: see stored_select.h.
+/* embed_sql.c: makes C arrays of SQL files: see stored_select.h.
 **
 **   embed_sql OUTPUT.c FILE.sql ...
 **
-** The name of the directory says the kind: files of a directory `advise` are checks, all others views.
+** The name of the directory says the kind: files of a directory `advise` are checks, those of `panels` panels, all
+** others views.
 */
 #include <ctype.h>
 #include <stdbool.h>
@@ -26,7 +27,10 @@ static void fail_embedding(const char *path, const char *what) {
 static void take_path(struct file *file, const char *path) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path, *end = strstr(base, ".sql");
   file->path = path;
-  file->kind = slash && slash - path >= 6 && strncmp(slash - 6, "advise", 6) == 0 ? "check" : "view";
+  bool has_directory = slash && slash - path >= 6;
+  file->kind = has_directory && strncmp(slash - 6, "advise", 6) == 0   ? "check"
+               : has_directory && strncmp(slash - 6, "panels", 6) == 0 ? "panel"
+                                                                       : "view";
   if (!end || end[4] || end == base || (size_t)(end - base) >= sizeof file->name) {
     fail_embedding(path, "not a file name.sql");
   }
@@ -40,7 +44,7 @@ static void take_path(struct file *file, const char *path) {
 
 static int compare_files(const void *left, const void *right) {
   const struct file *a = left, *b = right;
-  int order = strcmp(b->kind, a->kind); /* views first */
+  int order = strcmp(b->kind, a->kind); /* views, panels, checks */
   return order ? order : strcmp(a->name, b->name);
 }
 
@@ -135,6 +139,28 @@ static void write_parameters(FILE *out, const char *text, const char *path) {
   if (count) fputc('"', out);
 }
 
+static void write_array(FILE *out, const char *name, const struct file *files, int count, bool are_panels) {
+  fprintf(out, "const struct stored_select %s[] = {\n", name);
+  for (int i = 0; i < count; i++) {
+    if ((strcmp(files[i].kind, "panel") == 0) != are_panels) continue;
+    for (int j = 0; j < i; j++) {
+      bool is_panel = strcmp(files[j].kind, "panel") == 0;
+      if (is_panel == are_panels && strcmp(files[i].name, files[j].name) == 0)
+        fail_embedding(files[i].path, "another file has this name");
+    }
+    const char *text = read_file(files[i].path);
+    if (!*text) fail_embedding(files[i].path, "empty");
+    fprintf(out, "  {\"%s\", \"%s\", ", files[i].name, files[i].kind);
+    write_title(out, text, files[i].name);
+    fputs(", ", out);
+    write_parameters(out, text, files[i].path);
+    fputs(",\n    ", out);
+    write_string(out, text, strlen(text));
+    fputs("},\n", out);
+  }
+  fputs("  {NULL, NULL, NULL, NULL, NULL},\n};\n", out);
+}
+
 int main(int count, char **arguments) {
   if (count < 2) {
     fputs("usage: embed_sql OUTPUT.c FILE.sql ...\n", stderr);
@@ -148,22 +174,8 @@ int main(int count, char **arguments) {
   FILE *out = fopen(arguments[1], "wb");
   if (!out) fail_embedding(arguments[1], "cannot be written");
   fputs("/* Made by embed_sql. */\n#include <stddef.h>\n\n#include \"vtab/stored_select.h\"\n\n", out);
-  fputs("const struct stored_select stored_selects[] = {\n", out);
-  for (int i = 0; i < file_count; i++) {
-    for (int j = 0; j < i; j++) {
-      if (strcmp(files[i].name, files[j].name) == 0) fail_embedding(files[i].path, "another file has this name");
-    }
-    const char *text = read_file(files[i].path);
-    if (!*text) fail_embedding(files[i].path, "empty");
-    fprintf(out, "  {\"%s\", \"%s\", ", files[i].name, files[i].kind);
-    write_title(out, text, files[i].name);
-    fputs(", ", out);
-    write_parameters(out, text, files[i].path);
-    fputs(",\n    ", out);
-    write_string(out, text, strlen(text));
-    fputs("},\n", out);
-  }
-  fputs("  {NULL, NULL, NULL, NULL, NULL},\n};\n", out);
+  write_array(out, "stored_selects", files, file_count, false);
+  write_array(out, "stored_panels", files, file_count, true);
   if (ferror(out) || fclose(out)) fail_embedding(arguments[1], "cannot be written");
   free(files);
   return 0;

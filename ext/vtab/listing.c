@@ -7,6 +7,7 @@
 **                    profiles.format has
 **   tfprof_views     name, kind, title, parameters, sql, message: `kind` is view, check, function (a SELECT with
 **                    parameters), or broken; `message` says why it cannot be used
+**   tfprof_panels    name, title, parameters, sql: what a report shows
 **
 ** One module serves all: a listing is made as a whole when it is read, as an array of cells.
 */
@@ -158,6 +159,17 @@ static void list_views(struct connection *connection, struct rows *rows, sqlite3
   for (const struct stored_select *select = stored_selects; select->name; select++) add_view(connection, rows, select);
 }
 
+static void list_panels(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
+  (void)connection;
+  (void)used;
+  for (const struct stored_select *panel = stored_panels; panel->name; panel++) {
+    add_text(rows, panel->name);
+    add_text(rows, panel->title);
+    add_text(rows, panel->parameters);
+    add_text(rows, panel->sql);
+  }
+}
+
 static void list_formats(struct connection *connection, struct rows *rows, sqlite3_uint64 used) {
   (void)connection;
   (void)used;
@@ -176,6 +188,7 @@ static const struct listing listings[] = {
     {"tfprof_formats", "CREATE TABLE x(name TEXT, description TEXT)", 2, list_formats},
     {"tfprof_views", "CREATE TABLE x(name TEXT, kind TEXT, title TEXT, parameters TEXT, sql TEXT, message TEXT)", 6,
      list_views},
+    {"tfprof_panels", "CREATE TABLE x(name TEXT, title TEXT, parameters TEXT, sql TEXT)", 4, list_panels},
 };
 
 /* ---- the module ---- */

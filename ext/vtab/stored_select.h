@@ -1,5 +1,5 @@
-/* stored_select.h: the files of sql/views and sql/advise, as data: embed_sql makes it from them when the extension is
-** built.
+/* stored_select.h: the files of sql/views, sql/advise and sql/panels, as data: embed_sql makes it from them when the
+** extension is built.
 **
 ** A check that is called as a view is stands in NAME_check.sql: stragglers_check is the check `stragglers`. */
 #ifndef TFPROF_STORED_SELECT_H
@@ -9,7 +9,7 @@
 
 struct stored_select {
   const char *name;       /* the file's name without .sql */
-  const char *kind;       /* "view" (sql/views) or "check" (sql/advise) */
+  const char *kind;       /* "view" (sql/views), "check" (sql/advise) or "panel" (sql/panels) */
   const char *title;      /* the first line of its first comment */
   const char *parameters; /* "a, b" in order of first appearance; NULL: none, it is a plain view */
   const char *sql;        /* all of it, without the final semicolon */
@@ -17,6 +17,8 @@ struct stored_select {
 
 /* By kind and name; ends at the first without a name. */
 extern const struct stored_select stored_selects[];
+/* The panels of a report, which are no views: they are run with their parameters bound. By name. */
+extern const struct stored_select stored_panels[];
 
 /* How much of `name` is the name of the check: without _check at its end. */
 static inline size_t stored_check_name_length(const struct stored_select *check) {

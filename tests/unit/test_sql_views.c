@@ -17,6 +17,7 @@
   "2.0 AS threshold, " saves \
   " AS saves_ns, '' AS suggestion, '' AS evidence"
 
+const struct stored_select stored_panels[] = {{NULL, NULL, NULL, NULL, NULL}};
 const struct stored_select stored_selects[] = {
     {"counts", "view", "Tables.", NULL, "SELECT name AS name, rows AS rows FROM tfprof_tables"},
     {"over_counts", "view", "A view over a view.", NULL, "-- comment\nSELECT count(*) AS n FROM temp.counts"},

@@ -1,0 +1,12 @@
+-- Busy and idle
+-- How much of the time devices compute, do something else, or nothing.
+-- page: devices 5
+-- chart: hstack
+-- label: device
+-- y: compute_ns non_compute_ns idle_ns
+-- empty: No work on devices was recorded.
+SELECT profile_id, rank, device, compute_ns, non_compute_ns, idle_ns, kernel_ns, compute_ratio, non_compute_ratio,
+  idle_ratio
+FROM temp.temporal_breakdown
+WHERE :profile_id IS NULL OR profile_id = :profile_id
+ORDER BY profile_id, device_id

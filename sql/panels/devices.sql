@@ -1,0 +1,10 @@
+-- How busy the devices are
+-- Utilization is the share of time with a kernel; SM efficiency and occupancy say how well those fill the device.
+-- page: overview 40
+-- chart: table
+-- empty: No work on devices was recorded.
+SELECT profile_id, rank, device, model, busy_ns, utilization_ratio, sm_efficiency_ratio, occupancy_ratio,
+  tensor_core_ratio, tensor_core_eligible_ratio, kernel_count
+FROM temp.device_utilization
+WHERE :profile_id IS NULL OR profile_id = :profile_id
+ORDER BY profile_id, device_id

@@ -1,0 +1,12 @@
+-- How long steps take
+-- How many steps took how long.
+-- page: overview 30
+-- chart: histogram
+-- value: dur_ns
+-- step: number
+-- width: half
+-- empty: There are no steps.
+SELECT profile_id, number, dur_ns, is_warmup FROM temp.steps
+WHERE (:profile_id IS NULL OR profile_id = :profile_id) AND dur_ns IS NOT NULL AND is_warmup = 0
+  AND number BETWEEN coalesce(:first_step, number) AND coalesce(:last_step, number)
+ORDER BY profile_id, number

@@ -1,0 +1,14 @@
+-- Where the time of each step went
+-- Each moment of a step counts once: of what goes on at the same time, the first in the list.
+-- page: overview 20
+-- chart: stack
+-- x: number
+-- y: kernel_ns memcpy_ns memset_ns communication_ns runtime_ns data_loader_ns cpu_ns rest_ns
+-- step: number
+-- empty: There are no steps whose work was recorded: call prof.step(), or record a program that has an optimizer.
+SELECT profile_id, rank, number, name, dur_ns, kernel_ns, memcpy_ns, memset_ns, communication_ns, runtime_ns,
+  data_loader_ns, cpu_ns, rest_ns
+FROM temp.step_breakdown
+WHERE (:profile_id IS NULL OR profile_id = :profile_id)
+  AND number BETWEEN coalesce(:first_step, number) AND coalesce(:last_step, number)
+ORDER BY profile_id, number

@@ -1,0 +1,11 @@
+-- Kernels that cost most
+-- Time on the device.
+-- page: overview 70
+-- chart: bars
+-- label: name
+-- value: sum_ns
+-- width: half
+-- empty: No kernels were recorded.
+SELECT profile_id, rank, name, count, sum_ns, mean_ns, uses_tensor_core FROM temp.kernel_summary
+WHERE :profile_id IS NULL OR profile_id = :profile_id
+ORDER BY sum_ns DESC, name LIMIT 10
