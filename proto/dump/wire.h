@@ -45,11 +45,13 @@ struct wire_reader {
 
 struct wire_field {
   uint32_t number;      /* 1 ... 2^29-1 */
-  uint32_t type;        /* WIRE_VARINT, WIRE_FIXED64, WIRE_FIXED32 or WIRE_BYTES */
   uint64_t value;       /* of a number: its bits; of bytes: 0 */
   const uint8_t *bytes; /* of WIRE_BYTES, else NULL */
   size_t length;
   const uint8_t *limit; /* the reader's */
+  /* WIRE_VARINT, WIRE_FIXED64, WIRE_FIXED32 or WIRE_BYTES. Not beside the number: gcc would compare both with one load,
+  ** which waits until the two stores before it are in the cache. */
+  uint32_t type;
 };
 
 /* Values of a repeated number field, whether packed or a single one. */

@@ -29,15 +29,17 @@ struct context {
   uint32_t row;
 };
 struct context_list {
-  struct context *items;
+  struct context *items; /* in buckets of like hashes, each by key and row */
+  uint32_t *starts;      /* of the buckets, and where the last ends */
   uint32_t count;
+  unsigned bits; /* of the hash, which are the bucket's number */
 };
 
 struct connecting {
   struct profile *profile;
   uint32_t rows;
   uint32_t *parents, *first_children, *siblings, *steps; /* by op; `steps`: of the root that reached it */
-  uint32_t *roots_above; /* by op: the innermost row with a level around it */
+  uint32_t *roots_above;                                 /* by op: the innermost row with a level around it */
   bool *is_reached;
   int64_t *levels, *calls;
   struct context_list produced, consumed, executed, asked;
@@ -54,11 +56,45 @@ static int by_key(const void *left, const void *right) {
   return a->row < b->row ? -1 : a->row > b->row;
 }
 
+static uint32_t bucket_of(int64_t key, unsigned bits) {
+  return (uint32_t)(((uint64_t)key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - bits));
+}
+
+/* Puts items with one key next to each other. Most come in order, so that few buckets are left to sort. */
+static bool sort_contexts(struct context_list *list) {
+  list->bits = 1;
+  while (list->bits < 31 && list->count >> list->bits > 1) list->bits++;
+  uint32_t buckets = UINT32_C(1) << list->bits, *ends;
+  struct context *sorted = scratch_allocate(((size_t)list->count + 1) * sizeof *sorted);
+  list->starts = scratch_allocate_zeroed((size_t)buckets + 2, sizeof *list->starts);
+  if (!sorted || !list->starts) {
+    scratch_free(sorted);
+    return false;
+  }
+  ends = list->starts + 1; /* while the items are put there, where each bucket's next one comes */
+  for (uint32_t i = 0; i < list->count; i++) ends[bucket_of(list->items[i].key, list->bits) + 1]++;
+  for (uint32_t i = 0; i < buckets; i++) ends[i + 1] += ends[i];
+  for (uint32_t i = 0; i < list->count; i++) sorted[ends[bucket_of(list->items[i].key, list->bits)]++] = list->items[i];
+  scratch_free(list->items);
+  list->items = sorted;
+  for (uint32_t i = 0; i < buckets; i++) {
+    uint32_t first = list->starts[i], end = list->starts[i + 1], at = first + 1;
+    while (at < end && by_key(&sorted[at - 1], &sorted[at]) <= 0) at++;
+    if (at < end) qsort(sorted + first, end - first, sizeof *sorted, by_key);
+  }
+  return true;
+}
+
 static int by_level_and_start(const void *left, const void *right) {
   const struct connection_root *a = left, *b = right;
   if (a->level != b->level) return a->level > b->level ? -1 : 1;
   if (a->start != b->start) return a->start < b->start ? -1 : 1;
   return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static void contexts_free(struct context_list *list) {
+  scratch_free(list->items);
+  scratch_free(list->starts);
 }
 
 static void connecting_free(struct connecting *c) {
@@ -70,10 +106,10 @@ static void connecting_free(struct connecting *c) {
   scratch_free(c->is_reached);
   scratch_free(c->levels);
   scratch_free(c->calls);
-  scratch_free(c->produced.items);
-  scratch_free(c->consumed.items);
-  scratch_free(c->executed.items);
-  scratch_free(c->asked.items);
+  contexts_free(&c->produced);
+  contexts_free(&c->consumed);
+  contexts_free(&c->executed);
+  contexts_free(&c->asked);
 }
 
 /* ---- what is connected ---- */
@@ -90,7 +126,7 @@ static enum tfprof_status list_contexts(const struct connecting *c, unsigned col
       if (keys[i] != NO_VALUE) list->items[list->count++] = (struct context){keys[i], (uint32_t)block.row + i};
     }
   }
-  if (!status && list->count) qsort(list->items, list->count, sizeof *list->items, by_key);
+  if (!status && !sort_contexts(list)) status = error_no_memory(error);
   return status;
 }
 
@@ -139,15 +175,13 @@ static enum tfprof_status list_iterations(struct connecting *c, struct context_l
     }
   }
   if (status) return status;
-  qsort(c->executed.items, c->executed.count, sizeof(struct context), by_key);
-  qsort(c->asked.items, c->asked.count, sizeof(struct context), by_key);
-  qsort(functions->items, functions->count, sizeof(struct context), by_key);
-  return TFPROF_OK;
+  bool ok = sort_contexts(&c->executed) && sort_contexts(&c->asked) && sort_contexts(functions);
+  return ok ? TFPROF_OK : error_no_memory(error);
 }
 
-/* The first of a list whose key is not less, or with `is_behind` is greater. */
+/* The first of the key's bucket whose key is not less, or with `is_behind` is greater. */
 static uint32_t bound_of_context(const struct context_list *list, int64_t key, bool is_behind) {
-  uint32_t low = 0, high = list->count;
+  uint32_t bucket = bucket_of(key, list->bits), low = list->starts[bucket], high = list->starts[bucket + 1];
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
     if (list->items[middle].key < key || (is_behind && list->items[middle].key == key)) low = middle + 1;
@@ -269,8 +303,7 @@ static enum tfprof_status find_marks(struct connecting *c, uint32_t *marks, stru
   if (!status) status = derive_all_references(profile, TABLE_steps, COLUMN_steps_thread_id, &threads, error);
   struct step_span *spans = scratch_allocate(((size_t)count + 1) * sizeof *spans);
   if (!status && !spans) status = error_no_memory(error);
-  for (uint32_t i = 0; i < count && !status; i++)
-    spans[i] = (struct step_span){starts[i], ends[i], threads[i], i};
+  for (uint32_t i = 0; i < count && !status; i++) spans[i] = (struct step_span){starts[i], ends[i], threads[i], i};
   if (!status) qsort(spans, count, sizeof *spans, by_span_start);
   for (struct row_block block = {0}; derive_next_block(profile, TABLE_ops, &block, &status, error);) {
     int64_t from[ROWS_BLOCK], to[ROWS_BLOCK];
@@ -316,7 +349,7 @@ static enum tfprof_status connect(struct connecting *c, struct tfprof_error *err
            *executed = scratch_allocate_zeroed((size_t)c->rows + 1, sizeof(uint32_t));
   struct connection_root *roots = scratch_allocate(((size_t)c->rows + 1) * sizeof *roots);
   struct reaching r = {.c = c, .queue = scratch_allocate(size), .produced = produced, .executed = executed};
-  struct context_list functions = {NULL, 0};
+  struct context_list functions = {.items = NULL};
   uint32_t root_count = 0, found;
   bool ok = marks && produced && executed && roots && r.queue;
   enum tfprof_status status = ok ? list_iterations(c, &functions, error) : error_no_memory(error);
@@ -350,7 +383,7 @@ static enum tfprof_status connect(struct connecting *c, struct tfprof_error *err
   scratch_free(executed);
   scratch_free(roots);
   scratch_free(r.queue);
-  scratch_free(functions.items);
+  contexts_free(&functions);
   return status;
 }
 

@@ -190,17 +190,17 @@ static void take_field(struct batch *batch, const struct event_field *field) {
   batch->event.present |= (uint64_t)1 << key;
 }
 
-/* The stat in a field as nearly all are: its number, then a number or reference, and nothing else. False: it is read as
-** any other is. */
-static inline bool take_plain_stat(struct batch *batch, const struct wire_field *field) {
-  const uint8_t *at = field->bytes, *end = at + field->length;
+/* The next field, if it is a stat as nearly all are: its number, then a number or reference, and nothing else. False:
+** it is read as any other field is. */
+static inline bool take_plain_stat(struct batch *batch, struct wire_reader *reader) {
+  enum { READ_AHEAD = 32, STAT = 4 << 3 | WIRE_BYTES, ID = 1 << 3 | WIRE_VARINT };
   const struct plane_names *names = batch->names;
-  enum { READ_AHEAD = 24, ID = 1 << 3 | WIRE_VARINT };
-  uint64_t id, value;
-  if (field->limit - at < READ_AHEAD || at[0] != ID) return false;
-  id = at[1];
-  at = id < 0x80 ? at + 2 : varint_read_ahead(at + 1, &id);
-  if (!at || at >= end) return false;
+  const uint8_t *at = reader->at, *end;
+  if (reader->limit - at < READ_AHEAD || at[0] != STAT || at[1] >= 0x80 || at[2] != ID) return false;
+  end = at + 2 + at[1];
+  uint64_t id = at[3], value;
+  at = id < 0x80 ? at + 4 : varint_read_ahead(at + 3, &id);
+  if (!at || at >= end || end > reader->end) return false;
   unsigned tag = *at++, form;
   switch (tag) {
     case 2 << 3 | WIRE_FIXED64: form = FIELD_REAL; break;
@@ -218,6 +218,7 @@ static inline bool take_plain_stat(struct batch *batch, const struct wire_field 
     at = varint_read_ahead(at, &value);
   }
   if (at != end) return false;
+  reader->at = at;
   uint32_t stat = id_map_find(&names->stat_map, (int64_t)id);
   unsigned key = stat == ROW_MAP_NONE ? KEY_UNKNOWN : names->stats.items[stat].key;
   if (key == KEY_UNKNOWN) return true;
@@ -239,14 +240,15 @@ bool event_read(struct batch *batch, const struct wire_reader *outer, const stru
   event->offset = offset;
   event->occurrences = ROW_NULL;
   bool is_read = true;
-  while (wire_next(&reader, &field)) {
+  for (;;) {
+    while (take_plain_stat(batch, &reader)) continue;
+    if (!wire_next(&reader, &field)) break;
     switch (field.number) {
       case 1: id = wire_int64(&field); break;
       case 2: offset_ps = wire_int64(&field); break;
       case 3: dur_ps = wire_int64(&field); break;
       case 4: {
         struct event_field value;
-        if (field.type == WIRE_BYTES && take_plain_stat(batch, &field)) break;
         is_read &= plane_read_stat(names, &reader, &field, &value);
         take_field(batch, &value);
         break;

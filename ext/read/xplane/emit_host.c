@@ -30,7 +30,9 @@ static int64_t region_of(struct batch *b) {
   static const struct {
     const char *text;
     enum xplane_literal region;
-  } known[] = {{"temp", LITERAL_temporary}, {"output", LITERAL_output}, {"persist", LITERAL_persistent},
+  } known[] = {{"temp", LITERAL_temporary},
+               {"output", LITERAL_output},
+               {"persist", LITERAL_persistent},
                {"dynamic", LITERAL_dynamic}};
   struct text_part text;
   if (!event_peek_text(b, KEY_REGION, &text)) return ROW_NULL;
@@ -43,26 +45,23 @@ static int64_t region_of(struct batch *b) {
   return event_text(b, KEY_REGION);
 }
 
-/* GPU_0_bfc is an allocator of the first GPU; any other name is one of the host. */
+/* An allocator that is none of a GPU is one of the host. */
 static int64_t device_of(struct batch *b) {
+  const struct event_field *field = &b->event.fields[KEY_ALLOCATOR];
   struct text_part text;
-  char name[64];
-  int64_t number;
   if (!event_peek_text(b, KEY_ALLOCATOR, &text)) return ROW_NULL;
-  size_t length = text.length < sizeof name - 1 ? text.length : sizeof name - 1;
-  memcpy(name, text.bytes, length);
-  name[length] = '\0';
-  if (!xplane_number_behind(name, "GPU_", &number)) return b->listing->host_device;
-  return number >= 0 && (uint64_t)number < b->listing->device_count ? b->listing->devices[number] : ROW_NULL;
+  bool is_known = field->form == FIELD_REFERENCE && field->number != ROW_MAP_NONE;
+  int32_t gpu = is_known ? b->names->stats.items[field->number].gpu : xplane_gpu_of_allocator(text.bytes, text.length);
+  if (gpu < 0) return b->listing->host_device;
+  return (uint64_t)gpu < b->listing->device_count ? b->listing->devices[gpu] : ROW_NULL;
 }
 
 static int64_t data_type(struct batch *b) {
   const struct event_field *field = &b->event.fields[KEY_DATA_TYPE];
   bool is_number = event_has(b, KEY_DATA_TYPE) && (field->form == FIELD_INTEGER || field->form == FIELD_UNSIGNED);
   if (!is_number) return event_text(b, KEY_DATA_TYPE);
-  string_id known = field->number < sizeof b->listing->data_types / sizeof(string_id)
-                        ? b->listing->data_types[field->number]
-                        : 0;
+  string_id known =
+      field->number < sizeof b->listing->data_types / sizeof(string_id) ? b->listing->data_types[field->number] : 0;
   if (!known) return ROW_NULL;
   event_taken(b, KEY_DATA_TYPE);
   return known;
@@ -108,34 +107,18 @@ static void emit_call(struct batch *b) {
 
 /* ---- the input pipeline ---- */
 
-static bool contains(struct text_part text, const char *part) {
-  return text.length && memmem(text.bytes, text.length, part, strlen(part));
-}
-
-static bool ends_with(struct text_part text, const char *end) {
-  size_t length = strlen(end);
-  return text.length >= length && memcmp(text.bytes + text.length - length, end, length) == 0;
-}
-
-/* As TensorFlow's own analysis parts them (xprof, op_stats_to_input_pipeline_analysis.cc): what reads files does so in
-** advance where something around it lets it run ahead. */
-static enum xplane_literal stage_of(struct text_part name) {
-  static const char *const readers[] = {"::TFRecord", "::TextLine", "::FixedLengthRecord",
-                                        "::SSTable",  "::RecordIO", "::ArrayRecord"};
-  static const char *const ahead[] = {"::MemoryReader", "::MemoryWriter", "::Interleave", "::Prefetch",
-                                      "::ParallelMap"};
-  bool is_reader = false, is_ahead = false;
-  for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) is_reader |= ends_with(name, readers[i]);
-  for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++) is_ahead |= contains(name, ahead[i]);
-  return !is_reader ? LITERAL_preprocess : is_ahead ? LITERAL_read_in_advance : LITERAL_read_on_demand;
+static int64_t stage_of(const struct batch *b) {
+  static const enum xplane_literal stages[] = {[STAGE_PREPROCESS] = LITERAL_preprocess,
+                                               [STAGE_READ_IN_ADVANCE] = LITERAL_read_in_advance,
+                                               [STAGE_READ_ON_DEMAND] = LITERAL_read_on_demand};
+  return literal(b, stages[b->event.name->stage]);
 }
 
 static void emit_iterator(struct batch *b) {
   uint32_t row = batch_row(b, ROWS_input_events);
   if (row == UINT32_MAX) return;
-  struct text_part name = text_of_name(b);
   SET(input_events_name, b->event.name->op_name);
-  SET(input_events_stage, literal(b, stage_of(name)));
+  SET(input_events_stage, stage_of(b));
   SET(input_events_thread_id, b->line->thread);
   SET(input_events_start_ns, b->event.start_ns);
   SET(input_events_dur_ns, b->event.dur_ns);

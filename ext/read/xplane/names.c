@@ -66,7 +66,7 @@ bool plane_read_stat(const struct plane_names *names, const struct wire_reader *
     bool is_bytes = part.type == WIRE_BYTES;
     if (part.number == 1 && part.type == WIRE_VARINT) id = (int64_t)part.value;
     if (part.number < 2 || part.number > 8) continue;
-    static const uint8_t forms[] = {[2] = FIELD_REAL, [3] = FIELD_UNSIGNED, [4] = FIELD_INTEGER, [5] = FIELD_TEXT,
+    static const uint8_t forms[] = {[2] = FIELD_REAL,  [3] = FIELD_UNSIGNED,  [4] = FIELD_INTEGER,   [5] = FIELD_TEXT,
                                     [6] = FIELD_BYTES, [7] = FIELD_REFERENCE, [8] = FIELD_COMPRESSED};
     bool wants_bytes = part.number == 5 || part.number == 6 || part.number == 8;
     bool wants_fixed = part.number == 2;
@@ -103,11 +103,33 @@ static bool has_prefix(const char *text, size_t length, const char *prefix) {
 
 /* What the profiler itself takes for the mark of a step: it begins so, and is no op of the model. */
 static bool is_step_name(const char *text, size_t length) {
-  bool begins = has_prefix(text, length, "train") || has_prefix(text, length, "test") ||
-                has_prefix(text, length, "TraceContext");
+  bool begins =
+      has_prefix(text, length, "train") || has_prefix(text, length, "test") || has_prefix(text, length, "TraceContext");
   /* Keras 3 marks its batches by another name. */
   return is_name_of_event(text, length, "Profiled batch") ||
          (begins && !memchr(text, '/', length) && !memchr(text, ':', length));
+}
+
+static bool contains(struct text_part text, const char *part) {
+  return text.length && memmem(text.bytes, text.length, part, strlen(part));
+}
+
+static bool ends_with(struct text_part text, const char *end) {
+  size_t length = strlen(end);
+  return text.length >= length && memcmp(text.bytes + text.length - length, end, length) == 0;
+}
+
+/* As TensorFlow's own analysis parts them (xprof, op_stats_to_input_pipeline_analysis.cc): what reads files does so in
+** advance where something around it lets it run ahead. */
+static enum iterator_stage stage_of(struct text_part name) {
+  static const char *const readers[] = {"::TFRecord", "::TextLine", "::FixedLengthRecord",
+                                        "::SSTable",  "::RecordIO", "::ArrayRecord"};
+  static const char *const ahead[] = {"::MemoryReader", "::MemoryWriter", "::Interleave", "::Prefetch",
+                                      "::ParallelMap"};
+  bool is_reader = false, is_ahead = false;
+  for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) is_reader |= ends_with(name, readers[i]);
+  for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++) is_ahead |= contains(name, ahead[i]);
+  return !is_reader ? STAGE_PREPROCESS : is_ahead ? STAGE_READ_IN_ADVANCE : STAGE_READ_ON_DEMAND;
 }
 
 static enum tfprof_status find_class(struct naming *n, const char *text, size_t length, struct event_name *name) {
@@ -124,6 +146,7 @@ static enum tfprof_status find_class(struct naming *n, const char *text, size_t 
     size_t size = last.length < sizeof shortened - 10 ? last.length : sizeof shortened - 10;
     memcpy(shortened + 10, last.bytes, size);
     name->kind = EVENT_ITERATOR;
+    name->stage = (uint8_t)stage_of((struct text_part){text, length});
     return intern_name(n, shortened, 10 + size, &name->op_name);
   }
   if (is_name_of_event(text, length, "MemoryAllocation")) name->kind = EVENT_ALLOCATION;
@@ -171,6 +194,7 @@ static enum tfprof_status add_stat_name(struct naming *n, int64_t id, const stru
   if (!key || !stat) return error_no_memory(n->error);
   *key = id;
   stat->key = (uint8_t)xplane_find_key(text, length);
+  stat->gpu = xplane_gpu_of_allocator(text, length);
   enum tfprof_status status = intern_name(n, text, length, &stat->text);
   return status ? status : find_details(n, text, length, stat);
 }

@@ -29,6 +29,9 @@ enum event_class {
   EVENT_FILL
 };
 
+/* What an iterator of tf.data does. */
+enum iterator_stage { STAGE_PREPROCESS, STAGE_READ_IN_ADVANCE, STAGE_READ_ON_DEMAND };
+
 /* The value of a stat. */
 struct event_field {
   enum { FIELD_NONE, FIELD_INTEGER, FIELD_UNSIGNED, FIELD_REAL, FIELD_TEXT, FIELD_BYTES, FIELD_REFERENCE,
@@ -44,12 +47,14 @@ struct event_name {
   string_id display; /* where it is another one, else 0 */
   string_id op_name, op_type; /* of an op */
   uint8_t kind;               /* enum event_class */
+  uint8_t stage;              /* enum iterator_stage, of an iterator */
   uint32_t first_stat, stat_count; /* of `inherited` */
 };
 struct stat_name {
   string_id text; /* 0: empty */
   uint8_t key;    /* enum xplane_key */
   uint32_t details; /* number of `details` + 1; 0: it is none */
+  int32_t gpu;      /* of an allocator of GPUs, GPU_0_bfc; -1: it is none */
   string_id op_name, op_type; /* where it is the name of an op, or a stack of names of which the outermost is one */
 };
 

@@ -205,6 +205,14 @@ bool xplane_number_behind(const char *text, const char *before, int64_t *number)
   return read_number(&at, at + strlen(at), number);
 }
 
+int32_t xplane_gpu_of_allocator(const char *text, size_t length) {
+  int64_t number;
+  if (length <= 4 || memcmp(text, "GPU_", 4) != 0) return -1;
+  const char *at = text + 4;
+  bool is_gpu = read_number(&at, text + length, &number);
+  return is_gpu && number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
+}
+
 const char *xplane_data_type(int64_t number) {
   static const char *const types[] = {
       [1] = "float32",   [2] = "float64", [3] = "int32",     [4] = "uint8",   [5] = "int16",   [6] = "int8",

@@ -38,6 +38,8 @@ bool xplane_details_read(const char *text, size_t length, struct xplane_details 
 
 /* "14" of "Stream #14(Compute)", "202" of "Host Threads/202", by what stands before it. False: there is none. */
 bool xplane_number_behind(const char *text, const char *before, int64_t *number);
+/* 0 of GPU_0_bfc; -1: it is no allocator of a GPU. */
+int32_t xplane_gpu_of_allocator(const char *text, size_t length);
 /* The name of a DataType of TensorFlow, such as float32; NULL: unknown. */
 const char *xplane_data_type(int64_t number);
 
