@@ -8,6 +8,7 @@
 #include "advise.h"
 #include "classic.h"
 #include "schema/nearest_name.h"
+#include "summary.h"
 #include "vocabulary.h"
 
 #include <ctype.h>
@@ -23,6 +24,7 @@ static const char help_text[] =
     "  tables         the tables, how many rows each has and what it holds\n"
     "  views          the stored views\n"
     "  columns NAME   the columns of a table or view\n"
+    "  summary        the run on one screen\n"
     "  advise [-checkers NAME,...] [-option value]...\n"
     "                 what to improve first; of checkers, as TensorFlow does\n"
     "  read FILE      run the SQL in a file\n"
@@ -61,7 +63,7 @@ static const char help_text[] =
 static const char tables_sql[] =
     "SELECT name, rows, substr(title, instr(title, ': ') + 2) AS holds FROM tfprof_tables ORDER BY rows = 0";
 
-enum command { HELP, TABLES, VIEWS, COLUMNS, ADVISE, READ, OUTPUT, FORMAT, RAW, QUIT, CLASSIC, UNKNOWN };
+enum command { HELP, TABLES, VIEWS, COLUMNS, SUMMARY, ADVISE, READ, OUTPUT, FORMAT, RAW, QUIT, CLASSIC, UNKNOWN };
 
 /* The mark before a word: none may stand before any of them, and must before some. */
 enum mark { PLAIN, DOT, BACKSLASH };
@@ -71,17 +73,18 @@ static const struct {
   enum command command;
   enum mark mark; /* PLAIN: with and without a dot, as in sqlite3; else only with this one */
 } words[] = {
-    {"help", HELP, PLAIN},      {"tables", TABLES, PLAIN}, {"views", VIEWS, PLAIN},   {"columns", COLUMNS, PLAIN},
-    {"schema", COLUMNS, PLAIN}, {"advise", ADVISE, PLAIN}, {"read", READ, PLAIN},     {"output", OUTPUT, PLAIN},
-    {"format", FORMAT, PLAIN},  {"mode", FORMAT, DOT},     {"raw", RAW, PLAIN},       {"quit", QUIT, PLAIN},
-    {"exit", QUIT, PLAIN},      {"scope", CLASSIC, PLAIN}, {"graph", CLASSIC, PLAIN}, {"code", CLASSIC, PLAIN},
-    {"op", CLASSIC, PLAIN},     {"set", CLASSIC, PLAIN},   {"?", HELP, PLAIN},        {"?", HELP, BACKSLASH},
-    {"h", HELP, BACKSLASH},     {"d", COLUMNS, BACKSLASH}, {"dt", TABLES, BACKSLASH}, {"dv", VIEWS, BACKSLASH},
-    {"i", READ, BACKSLASH},     {"o", OUTPUT, BACKSLASH},  {"q", QUIT, BACKSLASH},
+    {"help", HELP, PLAIN},      {"tables", TABLES, PLAIN},   {"views", VIEWS, PLAIN},   {"columns", COLUMNS, PLAIN},
+    {"schema", COLUMNS, PLAIN}, {"summary", SUMMARY, PLAIN}, {"advise", ADVISE, PLAIN}, {"read", READ, PLAIN},
+    {"output", OUTPUT, PLAIN},  {"format", FORMAT, PLAIN},   {"mode", FORMAT, DOT},     {"raw", RAW, PLAIN},
+    {"quit", QUIT, PLAIN},      {"exit", QUIT, PLAIN},       {"scope", CLASSIC, PLAIN}, {"graph", CLASSIC, PLAIN},
+    {"code", CLASSIC, PLAIN},   {"op", CLASSIC, PLAIN},      {"set", CLASSIC, PLAIN},   {"?", HELP, PLAIN},
+    {"?", HELP, BACKSLASH},     {"h", HELP, BACKSLASH},      {"d", COLUMNS, BACKSLASH}, {"dt", TABLES, BACKSLASH},
+    {"dv", VIEWS, BACKSLASH},   {"i", READ, BACKSLASH},      {"o", OUTPUT, BACKSLASH},  {"q", QUIT, BACKSLASH},
 };
 
-const char *const command_names[] = {"help", "tables", "views", "columns", "advise", "read", "output", "format", "raw",
-                                     "quit", "scope", "graph", "code", "op", "set", NULL};
+const char *const command_names[] = {"help",   "tables", "views", "columns", "summary", "advise", "read", "output",
+                                     "format", "raw",    "quit",  "scope",   "graph",   "code",   "op",   "set",
+                                     NULL};
 
 struct command_line {
   enum command command;
@@ -353,8 +356,9 @@ bool command_is(const char *line) {
 
 static enum script_result run_classic(struct session *session, const struct command_line *parsed) {
   session_begin_work(session);
-  enum session_result result = parsed->command == ADVISE ? advise_run(session, parsed->argument)
-                                                         : classic_run(session, parsed->word, parsed->argument);
+  enum session_result result = parsed->command == ADVISE    ? advise_run(session, parsed->argument)
+                               : parsed->command == SUMMARY ? summary_print(session)
+                                                            : classic_run(session, parsed->word, parsed->argument);
   session_end_work(session);
   damage_tell(session); /* of what these read */
   return of(result);
@@ -368,6 +372,7 @@ static enum script_result run_printing(struct session *session, const struct com
     case COLUMNS:
       if (parsed->mark == BACKSLASH && !*parsed->argument) return run_select(session, tables_sql, NULL);
       return show_columns(session, parsed->argument);
+    case SUMMARY:
     case ADVISE:
     case CLASSIC: return run_classic(session, parsed);
     default: return refuse(session, parsed);

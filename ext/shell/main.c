@@ -51,6 +51,7 @@ static const char help_text[] =
     "\n"
     "  tfprof run                              a prompt; `help` there says more\n"
     "  tfprof run \"SELECT * FROM step_summary\" one answer\n"
+    "  tfprof run summary                      one screen: where the time went\n"
     "  tfprof run advise                       what to improve first\n"
     "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
     "  tfprof run < questions.sql\n"

@@ -317,6 +317,15 @@ def test_commands_as_arguments():
     assert status == 0 and "self_ns" in out, error
     status, out, error = tfprof("advise")
     assert status == 0, error
+    assert tfprof("summary") == (0, "Nothing is open: SELECT tfprof_open('run');\n", "")
+    trace = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fixtures", "kineto")
+    trace = os.path.join(trace, sorted(os.listdir(trace))[0])
+    status, out, error = tfprof("--width", "60", trace, "summary")
+    lines = out.splitlines()
+    assert status == 0 and lines[0].startswith("run  ") and lines[-1].startswith("more: advise"), (out, error)
+    assert all(len(line) <= 60 for line in lines[:-1]), out
+    status, out, error = tfprof("--format", "csv", trace, "summary")
+    assert status == 0 and out.startswith("title,text\nrun,"), (out, error)
 
 
 FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "tensorflow")

@@ -275,5 +275,37 @@ def test_memory_of_operators(engine):
         assert rows == [(name, *row) for name, row in sorted(wanted.items())], (seed, rows, wanted)
 
 
+def test_run_summary(engine):
+    """The lines say what the views say; without steps, devices or anything there are fewer, and none is wrong."""
+    device = {"deviceProperties": [GPU]}
+    events = []
+    for step in range(3):
+        start = 1_000_000 * (step + 1)
+        events += [span("user_annotation", f"ProfilerStep#{step}", start, 900_000 + 10_000 * step),
+                   span("cpu_op", "aten::mm", start + 1000, 300_000),
+                   span("cpu_op", "aten::add", start + 400_000, 100_000), launch(start + 2000, 1000, step + 1),
+                   kernel(start + 10_000, 400_000, correlation=step + 1)]
+    connection = opened(engine, events, **device)
+    told = dict(connection.values("SELECT title, text FROM run_summary"))
+    assert list(told) == ["run", "steps", "step times", "time", "ops", "devices"], told
+    assert told["run"] == "pytorch, 1 process, 2.92 ms, 9 ops, 3 kernels", told
+    median, p95 = connection.values("SELECT format_ns(median_ns), format_ns(p95_ns) FROM step_summary")[0]
+    assert told["steps"].startswith(f"3, median {median}, 95 % within {p95}, 1.10 k a second"), told
+    assert told["step times"] == "▁▅█  900 µs … 920 µs", told
+    assert told["ops"] == "aten::mm 75 %, aten::add 25 % of the op time", told
+    shares = connection.values("SELECT 100.0 * sum(kernel_ns) / sum(dur_ns), 100.0 * sum(rest_ns) / sum(dur_ns) "
+                               "FROM step_breakdown")[0]
+    assert told["time"].startswith(f"other {shares[1]:.0f} %, kernels {shares[0]:.0f} %, host "), (told, shares)
+    busy = connection.values("SELECT 100 * utilization_ratio FROM device_utilization")[0][0]
+    assert told["devices"].startswith(f"GPU 0 (NVIDIA A100) busy {busy:.0f} %"), told
+    connection.close()
+    connection = opened(engine, [kernel(10, 40)], **device)
+    assert [row[0] for row in connection.values("SELECT title FROM run_summary")] == ["run", "devices"]
+    connection.close()
+    connection = engine()
+    assert connection.values("SELECT * FROM run_summary") == []
+    connection.close()
+
+
 if __name__ == "__main__":
     run_tests(sys.modules[__name__])

@@ -1,0 +1,111 @@
+-- A run in ten lines: what the overview page says, as sentences for a terminal.
+--
+-- One row for each thing that is known of all that is open together, in the order in which one reads them. What is not
+-- known has no row. Shares are of step time, of op time, or as the text says.
+--   position        1, 2, ...
+--   title, text     what is told; and that, with units
+-- run: program, framework, processes.  steps: how many, how long.  step times: the curve of the process with the
+-- longest steps, least to most.  time: the parts of step_breakdown, over steps whose ops were recorded.  ops, lines:
+-- those with most self time.  devices, memory, input, ranks: the worst of each.  recorded: how much this rests on,
+-- where that is not all.
+-- Cost: that of the views that it reads.  Example: SELECT title, text FROM run_summary;
+WITH processes AS (
+  SELECT count(*) AS profile_count, count(DISTINCT host) AS host_count, min(host) AS host, max(dur_ns) AS dur_ns,
+    min(trim(coalesce(framework, '') || ' ' || coalesce(framework_version, ''))) AS framework, min(command) AS command,
+    max(peak_resident_bytes) AS resident_bytes, total(op_count) AS op_count, total(kernel_count) AS kernel_count
+  FROM temp.profile_summary
+), pace AS ( -- of each process with steps, that with the longest first
+  SELECT *, row_number() OVER (ORDER BY median_ns DESC, profile_id) AS place, count(*) OVER () AS profile_count,
+    min(median_ns) OVER () AS least_ns
+  FROM temp.step_summary WHERE median_ns > 0
+), curve AS (
+  SELECT sparkline(training_ns) AS text, min(training_ns) AS least_ns, max(training_ns) AS most_ns,
+    count(*) AS step_count
+  FROM (SELECT steps.training_ns FROM pace CROSS JOIN temp.steps AS steps ON steps.profile_id = pace.profile_id
+        WHERE pace.place = 1 AND steps.is_warmup = 0 ORDER BY steps.start_ns)
+), breakdown AS MATERIALIZED (
+  SELECT total(kernel_ns) AS kernel_ns, total(memcpy_ns + memset_ns) AS copy_ns,
+    total(communication_ns) AS communication_ns, total(runtime_ns) AS runtime_ns, total(data_loader_ns) AS input_ns,
+    total(cpu_ns) AS cpu_ns, total(rest_ns) AS rest_ns
+  FROM temp.step_breakdown WHERE cpu_ns IS NOT NULL
+), parts(position, name, dur_ns) AS (
+  SELECT 1, 'kernels', kernel_ns FROM breakdown
+  UNION ALL SELECT 2, 'copies', copy_ns FROM breakdown
+  UNION ALL SELECT 3, 'communication', communication_ns FROM breakdown
+  UNION ALL SELECT 4, 'launching', runtime_ns FROM breakdown
+  UNION ALL SELECT 5, 'input', input_ns FROM breakdown
+  UNION ALL SELECT 6, 'host', cpu_ns FROM breakdown
+  UNION ALL SELECT 7, 'other', rest_ns FROM breakdown
+), time AS (
+  SELECT group_concat(printf('%s %.0f %%', name, 100 * dur_ns / whole_ns), ', ') AS text
+  FROM (SELECT name, dur_ns, (SELECT sum(dur_ns) FROM parts) AS whole_ns FROM parts ORDER BY dur_ns DESC, position)
+  WHERE whole_ns > 0 AND dur_ns >= 0.005 * whole_ns
+), ops AS (
+  SELECT group_concat(printf('%s %.0f %%', name, 100 * self_ratio), ', ') AS text
+  FROM (SELECT name, avg(self_ratio) AS self_ratio, sum(1.0 * self_ns) AS self_ns FROM temp.op_summary
+        WHERE self_ratio > 0 GROUP BY name ORDER BY 3 DESC, 1 LIMIT 3)
+), lines AS (
+  SELECT group_concat(printf('%s %.0f %%', location, 100 * self_ratio), ', ') AS text
+  FROM (SELECT location, avg(self_ratio) AS self_ratio, sum(1.0 * self_ns) AS self_ns FROM temp.code_summary
+        WHERE self_ratio > 0 AND location IS NOT NULL GROUP BY location ORDER BY 3 DESC, 1 LIMIT 3)
+), devices AS (
+  SELECT *, row_number() OVER (ORDER BY utilization_ratio, device_id) AS place, count(*) OVER () AS device_count
+  FROM temp.device_utilization WHERE utilization_ratio IS NOT NULL
+), memory AS (
+  SELECT device, rank, lifetime_peak_bytes AS peak_bytes, capacity_bytes,
+    row_number() OVER (ORDER BY lifetime_peak_bytes DESC, profile_id, device_id) AS place
+  FROM temp.memory_summary WHERE lifetime_peak_bytes > 0
+), input AS (
+  SELECT *, row_number() OVER (ORDER BY input_ratio DESC, profile_id) AS place FROM temp.input_summary
+  WHERE input_ratio >= 0.001
+), ranks AS (
+  SELECT rank, communication_ns, overlap_ns, step_ns,
+    row_number() OVER (ORDER BY communication_ns DESC, profile_id) AS place
+  FROM temp.distributed_summary WHERE communication_ns > 0 AND step_ns > 0
+), recorded AS (
+  SELECT min(steps_recorded_ratio) AS steps_ratio, total(rows_dropped) AS rows_dropped,
+    sum(complete = 0) AS open_count, count(*) AS profile_count
+  FROM temp.coverage
+), told(place, title, text) AS (
+  SELECT 1, 'run', concat_parts FROM (
+    SELECT coalesce(substr(command, 1, 60) || iif(length(command) > 60, '…', '') || ', ', '')
+      || coalesce(nullif(framework, '') || ', ', '')
+      || iif(profile_count > 1, format('%d processes', profile_count)
+        || iif(host_count > 1, format(' on %d hosts', host_count), ''), coalesce('on ' || host, '1 process'))
+      || coalesce(', ' || format_ns(dur_ns), '')
+      || iif(op_count, ', ' || format_count(op_count) || ' ops', '')
+      || iif(kernel_count, ', ' || format_count(kernel_count) || ' kernels', '') AS concat_parts
+    FROM processes WHERE profile_count > 0)
+  UNION ALL SELECT 2, 'steps', format('%d', step_count) || iif(warmup_count, format(' (%d warm-up)', warmup_count), '')
+      || ', median ' || format_ns(median_ns) || ', 95 % within ' || format_ns(p95_ns)
+      || iif(profile_count > 1, coalesce(', rank ' || rank, '') || '; the fastest process ' || format_ns(least_ns),
+        ', ' || format_count(steps_per_second) || ' a second')
+    FROM pace WHERE place = 1
+  UNION ALL SELECT 3, 'step times', text || '  ' || format_ns(least_ns) || ' … ' || format_ns(most_ns)
+    FROM curve WHERE step_count > 1
+  UNION ALL SELECT 4, 'time', text || ' of the step time' FROM time WHERE text IS NOT NULL
+  UNION ALL SELECT 5, 'ops', text || ' of the op time' FROM ops WHERE text IS NOT NULL
+  UNION ALL SELECT 6, 'lines', text || ' of the op time' FROM lines WHERE text IS NOT NULL
+  UNION ALL SELECT 7, 'devices', coalesce(device, model, 'a device')
+      || coalesce(' (' || nullif(model, device) || ')', '')
+      || iif(device_count > 1, coalesce(', rank ' || rank, '') || format(', least of %d,', device_count), '')
+      || printf(' busy %.0f %%', 100 * utilization_ratio)
+      || coalesce(printf(', multiprocessors %.0f %%', 100 * sm_efficiency_ratio), '')
+      || coalesce(printf(', tensor cores %.0f %%', 100 * tensor_core_ratio), '')
+    FROM devices WHERE place = 1
+  UNION ALL SELECT 8, 'memory', coalesce(
+      (SELECT coalesce(device || ' ', '') || 'peak ' || format_bytes(peak_bytes)
+        || coalesce(' of ' || format_bytes(capacity_bytes), '') FROM memory WHERE place = 1)
+      || coalesce(', resident ' || format_bytes(resident_bytes), ''), 'resident ' || format_bytes(resident_bytes))
+    FROM processes WHERE resident_bytes > 0 OR EXISTS (SELECT 1 FROM memory)
+  UNION ALL SELECT 9, 'input', printf('%.1f %% of the step time is spent waiting for it', 100 * input_ratio)
+      || coalesce(' (rank ' || rank || ')', '') FROM input WHERE place = 1
+  UNION ALL SELECT 10, 'ranks', printf('communication %.0f %% of the step time, %.0f %% of it beside computation',
+      100.0 * communication_ns / step_ns, 100.0 * overlap_ns / communication_ns)
+      || coalesce(' (rank ' || rank || ')', '') FROM ranks WHERE place = 1
+  UNION ALL SELECT 11, 'recorded', printf('ops of %.3g %% of the steps', 100 * coalesce(steps_ratio, 1))
+      || iif(rows_dropped, ', ' || format_count(rows_dropped) || ' rows lost', '')
+      || iif(open_count, format(', %d of %d recordings not ended', open_count, profile_count), '')
+    FROM recorded WHERE steps_ratio < 1 OR rows_dropped > 0 OR open_count > 0
+)
+SELECT row_number() OVER (ORDER BY place) AS position, title, text FROM told ORDER BY place
