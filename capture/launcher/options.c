@@ -17,12 +17,13 @@ enum option_kind {
   KIND_OFF,  /* turns something off: --no-shapes */
   KIND_SAME, /* the same as another option with a value: --no-stacks is --python=none */
   KIND_TEXT,
-  KIND_WORD, /* one of `words` */
+  KIND_WORD,  /* one of `words` */
   KIND_WORDS, /* some of them, parted by commas, or none */
-  KIND_SIZE, /* bytes, with k, M or G behind them: powers of 1024 */
+  KIND_SIZE,  /* bytes, with k, M or G behind them: powers of 1024 */
+  KIND_LIMIT, /* the same, or 0: none */
   KIND_PERCENT,
   KIND_STEPS, /* 10-20 or 10 */
-  KIND_SHOW, /* ends here: --help */
+  KIND_SHOW,  /* ends here: --help */
 };
 
 struct option_spec {
@@ -62,8 +63,7 @@ static const struct option_spec specs[OPTION_COUNT] = {
         {"no-memory", 0, KIND_OFF, NULL, "TFPROF_MEMORY", true, "1",
          "do not record allocations and releases. With it: while ops are not recorded, allocations below 1 "
          "MiB come without their Python line"},
-    [OPTION_TRACE] = {"trace", 0, KIND_WORDS,
-                      "kernels|memory|api|sync|graphs|unified|overhead|environment|latency",
+    [OPTION_TRACE] = {"trace", 0, KIND_WORDS, "kernels|memory|api|sync|graphs|unified|overhead|environment|latency",
                       "TFPROF_TRACE", true, "kernels,memory,api,sync,graphs,overhead",
                       "what is recorded of GPUs, parted by commas, or none: kernels; copies, fills and allocations of "
                       "the driver (memory); calls that launch, copy, wait or fail (api); waits and events (sync); each "
@@ -74,14 +74,19 @@ static const struct option_spec specs[OPTION_COUNT] = {
                             "how much a process may hold in memory of what is not written yet, from 1M on; what "
                             "comes when it is full is lost, and counted. What CUPTI hands over of a GPU has as much "
                             "room again"},
-    [OPTION_MAX_SIZE] = {"max-size", 0, KIND_SIZE, "SIZE", "TFPROF_MAX_SIZE", true, "4G",
+    [OPTION_MAX_SIZE] = {"max-size", 0, KIND_LIMIT, "SIZE", "TFPROF_MAX_SIZE", true, "4G",
                          "how large the file of a process may become with ops and allocations; beyond it only steps, "
                          "ranges, counters, and of memory what is live, peaks and sums are recorded; 0: no limit"},
-    [OPTION_MAX_RATE] = {"max-rate", 0, KIND_SIZE, "SIZE", "TFPROF_MAX_RATE", true, "20M",
+    [OPTION_MAX_RATE] = {"max-rate", 0, KIND_LIMIT, "SIZE", "TFPROF_MAX_RATE", true, "20M",
                          "by how much the file of a process may grow in an hour, after the first minutes, which may "
                          "take as much again: allocations and releases are recorded in the steps whose ops are, of the "
                          "others what is held, peaks and sums by line, and ops in fewer steps. Of what --ops=all "
                          "records, and of a program without steps, nothing is left out; 0: no limit"},
+    [OPTION_MAX_GPU_RATE] =
+        {"max-gpu-rate", 0, KIND_LIMIT, "SIZE", "TFPROF_MAX_GPU_RATE", true, "256M",
+         "the same for what GPUs did, beside it: kernels, copies, waits and the calls into CUDA are recorded in the "
+         "steps whose ops are once that much would be exceeded. Of a launch some 6 bytes are written, so that a job of "
+         "5,000 launches a second takes less than half of it; 0: no limit"},
     [OPTION_PRELOAD] = {"preload", 0, KIND_ON, NULL, "TFPROF_PRELOAD", false, "0",
                         "reach a Python that another program starts with -I, -E or -S, too, through LD_PRELOAD; done "
                         "by itself where the command line or the script's first line has such an option"},
@@ -157,8 +162,8 @@ static void show_wrapped(const char *text, size_t *column) {
 static void show_option(const struct option_spec *spec) {
   char head[64], letter[8] = "    ";
   if (spec->letter) snprintf(letter, sizeof letter, "-%c, ", spec->letter);
-  bool has_value = spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_PERCENT ||
-                   spec->kind == KIND_STEPS;
+  bool has_value = spec->kind == KIND_TEXT || spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT ||
+                   spec->kind == KIND_PERCENT || spec->kind == KIND_STEPS;
   snprintf(head, sizeof head, "  %s--%s%s%s%s", letter, spec->name, has_value ? " " : "", has_value ? spec->value : "",
            spec->kind == KIND_WORD ? "=WORD" : spec->kind == KIND_WORDS ? "=WORDS" : "");
   size_t column = (size_t)printf("%s", head);
@@ -272,13 +277,14 @@ static bool set_value(struct capture_options *options, enum option option, const
               value);
       return false;
     case KIND_SIZE:
+    case KIND_LIMIT:
       if (parse_size(value, text, OPTION_TEXT_SIZE)) {
         unsigned long long bytes = strtoull(text, NULL, 10);
-        bool may_be_zero = option == OPTION_MAX_SIZE || option == OPTION_MAX_RATE;
+        bool may_be_zero = spec->kind == KIND_LIMIT;
         if (bytes >= MINIMUM_BYTES || (may_be_zero && !bytes)) return true;
       }
       fprintf(stderr, "tfprof-capture: %s must be a size such as 64M, and 1M at least%s, not '%s'", from,
-              option == OPTION_MAX_SIZE || option == OPTION_MAX_RATE ? ", or 0" : "", value);
+              spec->kind == KIND_LIMIT ? ", or 0" : "", value);
       return false;
     case KIND_PERCENT:
       if (is_percent(value)) break;
@@ -359,8 +365,9 @@ enum options_result options_parse(int argc, char **argv, struct capture_options 
     enum option option = find_option(word, &value);
     if (option == OPTION_COUNT) return unknown(word);
     const struct option_spec *spec = &specs[option];
-    bool takes_value = spec->kind == KIND_TEXT || spec->kind == KIND_WORD || spec->kind == KIND_SIZE ||
-                       spec->kind == KIND_PERCENT || spec->kind == KIND_STEPS || spec->kind == KIND_WORDS;
+    bool takes_value = spec->kind == KIND_TEXT || spec->kind == KIND_WORD || spec->kind == KIND_WORDS ||
+                       spec->kind == KIND_SIZE || spec->kind == KIND_LIMIT || spec->kind == KIND_PERCENT ||
+                       spec->kind == KIND_STEPS;
     if (!takes_value && value) {
       fprintf(stderr, "tfprof-capture: --%s takes no value, '%s' has one", spec->name, word);
       return usage();

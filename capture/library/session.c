@@ -118,7 +118,8 @@ static bool is_set(const char *name, bool otherwise) {
 
 static void read_sampling_options(struct sampling_options *asked) {
   const char *mode = getenv("TFPROF_OPS"), *overhead = getenv("TFPROF_OVERHEAD"), *steps = getenv("TFPROF_STEPS"),
-             *size = getenv("TFPROF_MAX_SIZE"), *rate = getenv("TFPROF_MAX_RATE");
+             *size = getenv("TFPROF_MAX_SIZE"), *rate = getenv("TFPROF_MAX_RATE"),
+             *gpu_rate = getenv("TFPROF_MAX_GPU_RATE");
   *asked = (struct sampling_options){.mode = OPS_ALL, .overhead = 0.02, .last_step = -1};
   asked->seed = sampling_seed_of(process_identity_job());
   process_identity_set_seed(asked->seed);
@@ -126,7 +127,11 @@ static void read_sampling_options(struct sampling_options *asked) {
   if (mode && !strcmp(mode, "none")) asked->mode = OPS_NONE;
   if (overhead && *overhead) asked->overhead = strtod(overhead, NULL) / 100;
   if (size && *size) asked->max_bytes = strtoull(size, NULL, 10);
-  limits_set(rate && *rate && asked->mode != OPS_ALL ? strtoull(rate, NULL, 10) : 0, asked->overhead);
+  bool is_all = asked->mode == OPS_ALL;
+  limits_set(&(struct limits){.bytes_an_hour = rate && !is_all ? strtoull(rate, NULL, 10) : 0,
+                              .device_bytes_an_hour = gpu_rate && !is_all ? strtoull(gpu_rate, NULL, 10) : 0,
+                              .overhead = asked->overhead,
+                              .is_all = is_all});
   if (!steps || !*steps) return;
   char *end;
   asked->first_step = asked->last_step = strtoll(steps, &end, 10);

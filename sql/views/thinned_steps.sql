@@ -1,8 +1,8 @@
 -- Thinned steps: for how many steps each one stands where the work of devices was recorded only in some.
 --
 -- Kernels, copies, calls into CUDA and waits are recorded in every step, unless that would slow the program by more
--- than --overhead or let the file grow faster than --max-rate: then only in the steps whose ops are, and diagnostics
--- say so (capture_thinned).  One row for each step of such a profile that stands for another number of steps than one;
+-- than --overhead or exceed --max-gpu-rate: then only in the steps whose ops are, and diagnostics say so
+-- (capture_thinned).  One row for each step of such a profile that stands for another number of steps than one;
 -- the views that add up what devices did weigh by it, as those of ops do by ops.sample_weight.
 --   profile_id, step_id
 --   weight          steps.sample_weight; 0: others stand for the step, also where its kernels were still recorded

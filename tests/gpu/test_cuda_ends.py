@@ -12,6 +12,13 @@ from capturing import Directory, bounded, dumps, summary
 THREADS = ["threads=4", "kernels=2000", "copies=40", "syncs=10", "joined"]
 
 
+def started(run, words, **settings):
+    """Plays the words, which it tells its numbers in and waits for a letter."""
+    command = [os.path.join(playing.capturing.BUILD, "tfprof-capture"), "-o", run, "--", playing.PLAY]
+    return bounded.started(command + words, env=playing.environment(**settings), stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 def test_ends():
     """All records of four threads, where anything is called at the end."""
     for end, status, is_closed in (("return", 0, True), ("exit", 0, True), ("fork=none", 0, True)):
@@ -29,10 +36,7 @@ def test_sudden_ends():
                         ("exec", 0)):
         with Directory() as directory:
             run = os.path.join(directory, "run")
-            command = [os.path.join(playing.capturing.BUILD, "tfprof-capture"), "-o", run, "--", playing.PLAY]
-            with bounded.started(command + THREADS + ["kernels=100", "input", end], env=playing.environment(),
-                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 text=True) as process:
+            with started(run, THREADS + ["kernels=100", "input", end]) as process:
                 taken = playing.numbers(process.stdout.readline())
 
                 def is_there():
@@ -121,7 +125,11 @@ def test_obstacles():
             ({"DOUBLE_HOLDER": "Nsight"}, "another profiler listens to CUDA in this process (Nsight)", 0),
             ({"DOUBLE_SUBSCRIBE": 35}, "NVreg_RestrictProfilingToAdminUsers=0", 0),
             ({"DOUBLE_SUBSCRIBE": 999}, "driver and CUPTI", 0),
-            ({"DOUBLE_REFUSED": 38}, "without waits (CUPTI_ERROR_NOT_COMPATIBLE)", 100)):
+            ({"DOUBLE_REFUSED": 38}, "without waits (CUPTI_ERROR_NOT_COMPATIBLE)", 100),
+            ({"DOUBLE_REFUSED_LATENCY": 1, "TFPROF_TRACE": "kernels,latency"},
+             "without times at which kernels were queued and submitted", 100),
+            ({"DOUBLE_REFUSED_COUNTERS": 1, "TFPROF_TRACE": "kernels,unified"},
+             "without unified memory of device 1", 100)):
         with Directory() as directory:
             messages, seen, error = told(directory, words, **settings)
             assert seen == kernels, (settings, seen)
@@ -130,6 +138,18 @@ def test_obstacles():
     with Directory() as directory:
         messages, seen, error = told(directory, words, "11.8", DOUBLE_HOLDER="Nsight")
         assert seen == 0 and any("such as nsys" in message for _, message in messages), messages
+
+
+def test_another_leaves():
+    """Who listened first has left: from then on it is recorded, and told."""
+    for version in ("11.8", "13.0"):
+        with Directory() as directory:
+            messages, seen, error = told(directory, ["kernels=10", "left", "kernels=100", "return"], version,
+                                         DOUBLE_HOLDER="Nsight")
+            assert seen == 100, (version, seen)
+            first, last = [(reason, message) for reason, message in messages if "listens" in message or "ok" in message]
+            assert first[0] == "capture_degraded" and "tried whether it has left" in first[1], messages
+            assert last[0] == "capture_ok" and "the other profiler has left" in error, (messages, error)
 
 
 def test_missing():
@@ -157,12 +177,20 @@ def test_missing():
 
 
 def test_no_device():
-    """CUDA_VISIBLE_DEVICES is empty: the driver refuses the program, which goes on, and it is told."""
+    """CUDA_VISIBLE_DEVICES is empty: the driver refuses the program, which goes on, and it is told at once."""
+    for visible in ("", "-1"):
+        with Directory() as directory:
+            messages, seen, error = told(directory, ["return"], CUDA_VISIBLE_DEVICES=visible)
+            assert "no driver: cuInit failed" in error, error
+            (text,) = [message for reason, message in messages if reason == "capture_off"]
+            assert 'gave the program no device: CUDA_VISIBLE_DEVICES is "%s"' % visible in text and not seen, messages
     with Directory() as directory:
-        messages, seen, error = told(directory, ["return"], CUDA_VISIBLE_DEVICES="")
-        assert "no driver: cuInit failed" in error, error
-        (text,) = [message for reason, message in messages if reason == "capture_off"]
-        assert 'gave the program no device: CUDA_VISIBLE_DEVICES is ""' in text and not seen, messages
+        run = os.path.join(directory, "run")
+        with started(run, ["input", "kill"], CUDA_VISIBLE_DEVICES="") as process:
+            process.stdout.readline()
+            playing.wait_until(lambda: dumps(run) and playing.messages(run, "cuda: off%no device%"), "no device")
+            process.communicate("x\n", timeout=60)
+        assert process.returncode == -signal.SIGKILL and not summary(dumps(run)[0])["closed"], process.returncode
 
 
 def test_quiet():

@@ -19,7 +19,8 @@ class Double(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint32),
                 ("is_on", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint32, ctypes.c_uint32)),
                 ("put", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_size_t)),
-                ("next_correlation", ctypes.CFUNCTYPE(ctypes.c_uint32)), ("now", ctypes.CFUNCTYPE(ctypes.c_uint64))]
+                ("next_correlation", ctypes.CFUNCTYPE(ctypes.c_uint32)), ("now", ctypes.CFUNCTYPE(ctypes.c_uint64)),
+                ("others", ctypes.c_void_p * 9), ("has_latency", ctypes.CFUNCTYPE(ctypes.c_bool))]
 
 class Call(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in ("kind", "function")] + [
@@ -96,13 +97,14 @@ subscribe.argtypes = [ctypes.c_void_p] * 3
 handle = ctypes.c_void_p()
 launch(10)
 before = list(taken)
-assert before == [10, 10], before
+assert before == [10, 10] and cupti.has_latency(), before
 assert subscribe(ctypes.byref(handle), None, None) == 39  # the recorder has it
 import torch.autograd.profiler as profiler
 seen = {}
 # In the place of Kineto, which has no CUDA here: it listens when it is enabled, and stays CUPTI's subscriber.
 def enable(config, activities):
     seen["subscribed"] = subscribe(ctypes.byref(handle), None, None)
+    seen["latency"] = cupti.has_latency()
 def disable():
     launch(5)
 for name, function in (("_enable_profiler", enable), ("_disable_profiler", disable)):
@@ -111,13 +113,15 @@ for name, function in (("_enable_profiler", enable), ("_disable_profiler", disab
     cell.cell_contents = function
 profiler._enable_profiler(None, {ProfilerActivity.CPU})
 profiler._disable_profiler()
-assert seen.pop("subscribed") == 39 and taken == [15, 15], (seen, taken)  # it does not step aside for the CPU
+# It does not step aside for the CPU.
+assert seen == {"subscribed": 39, "latency": True} and taken == [15, 15], (seen, taken)
 profiler._enable_profiler(None, {ProfilerActivity.CPU, ProfilerActivity.CUDA})
-assert seen == {"subscribed": 0}, seen
+assert seen == {"subscribed": 0, "latency": False}, seen
 launch(7)
 profiler._disable_profiler()
 assert taken == [15, 15], taken
 launch(20)
+assert cupti.has_latency()
 print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 """
 
@@ -156,11 +160,11 @@ def test_thinned():
         # Less than tfprof-capture lets one ask for, so that it is soon too much.
         os.environ.update(playing.environment(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
         run = directory
-        output, _ = capturing.run(run, ["-c", THINNED], ops="sampled", max_rate=64000)
+        output, _ = capturing.run(run, ["-c", THINNED], ops="sampled", max_rate=1 << 30, max_gpu_rate=64000)
         (dump,), taken = [capturing.summary(path) for path in capturing.dumps(run)], playing.numbers(output)
         assert taken["kernels"] == dump["rows"]["kernels"], (taken, dump)
         told = [row["message"] for row in playing.messages(run, "kernels, copies%")]
-        assert len(told) == 1 and "--max-rate" in told[0], told
+        assert len(told) == 1 and "--max-gpu-rate" in told[0], told
         (row,) = playing.query(run, """
             WITH counted AS (SELECT steps.number, steps.ops_recorded AS has_ops, count(kernels.id) AS kernels
                              FROM steps LEFT JOIN kernels ON kernels.step_id = steps.id
@@ -197,10 +201,43 @@ def test_thinned():
             assert abs(row[name] - row["others"] - 25 * row["steps"]) <= 25 * row["most"], (name, row)
 
 
+# As many steps, each with allocations of its own, until the ops' budget is used up, and some more.
+KEPT = DEVICE + """
+import time
+weight = torch.ones(8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], 0.01)
+for step in range(600):
+    optimizer.zero_grad()
+    Launching.apply(weight).sum().backward()
+    held = [torch.empty(100 + step) for _ in range(20)]
+    launch(20)
+    optimizer.step()
+    time.sleep(0.005)
+print("kernels=%d runtime=%d" % (taken[1], taken[0]))
+"""
+
+
+def test_own_budget():
+    """Where allocations would let the file grow too fast these are thinned, and every step has its kernels."""
+    with Directory() as directory:
+        os.environ.update(playing.environment(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
+        output, _ = capturing.run(directory, ["-c", KEPT], ops="sampled", max_rate=20000, max_gpu_rate=1 << 28)
+        (dump,), taken = [capturing.summary(path) for path in capturing.dumps(directory)], playing.numbers(output)
+        assert taken["kernels"] == dump["rows"]["kernels"] == 600 * 25, (taken, dump)
+        thinned = playing.query(directory, "SELECT DISTINCT table_name AS name FROM diagnostics "
+                                           "WHERE reason = 'capture_thinned' ORDER BY 1")
+        assert {"name": "memory_events"} in thinned and {"name": "kernels"} not in thinned, thinned
+        (row,) = playing.query(directory, """
+            SELECT count(*) AS steps, sum(kernels <> 25) AS others FROM
+              (SELECT steps.id, count(kernels.id) AS kernels FROM steps
+               LEFT JOIN kernels ON kernels.step_id = steps.id GROUP BY steps.id)""")
+        assert row["steps"] >= 600 and row["others"] <= 1, row  # after the last step none is launched
+
+
 def test_step_aside():
     """For torch.profiler with CUDA, and not for one without; CUPTI's subscriber it stays, and we record on."""
     with Directory() as directory:
-        run, taken, dump, error = play(directory, ASIDE)
+        run, taken, dump, error = play(directory, ASIDE, TFPROF_TRACE="kernels,api,latency")
         assert taken["kernels"] == dump["rows"]["kernels"] == 35, (taken, dump, error)
         states = [row["message"] for row in playing.messages(run) if row["reason"].startswith("capture_")]
         assert sum("torch.profiler listens to CUDA instead" in text for text in states) <= 1, states

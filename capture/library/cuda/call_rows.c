@@ -78,11 +78,11 @@ static const struct row_column compilation_columns[COMPILATION_COLUMNS] = {
 };
 
 static const struct table_form forms[] = {
-    TABLE_FORM(api_calls, TABLE_ROWS, "calls into CUDA", call_columns, DUMP_FRAME_ROWS),
-    TABLE_FORM(syncs, TABLE_ROWS, "waits for devices", sync_columns, 1024),
-    TABLE_FORM(graph_launches, TABLE_ROWS, "launches of graphs", graph_columns, 64),
-    TABLE_FORM(overheads, TABLE_ROWS, "overheads", overhead_columns, 64),
-    TABLE_FORM(compilations, TABLE_ROWS, "compilations", compilation_columns, 64),
+    DEVICE_TABLE_FORM(api_calls, TABLE_ROWS, "calls into CUDA", call_columns, DUMP_FRAME_ROWS),
+    DEVICE_TABLE_FORM(syncs, TABLE_ROWS, "waits for devices", sync_columns, 1024),
+    DEVICE_TABLE_FORM(graph_launches, TABLE_ROWS, "launches of graphs", graph_columns, 64),
+    DEVICE_TABLE_FORM(overheads, TABLE_ROWS, "overheads", overhead_columns, 64),
+    DEVICE_TABLE_FORM(compilations, TABLE_ROWS, "compilations", compilation_columns, 64),
 };
 enum { CALLS, SYNCS, GRAPHS, OVERHEADS, COMPILATIONS, TABLES };
 static struct row_buffer tables[TABLES];

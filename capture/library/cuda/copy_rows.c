@@ -71,8 +71,8 @@ static const struct row_column memory_columns[MEMORY_COLUMNS] = {
 };
 
 static const struct table_form forms[] = {
-    TABLE_FORM(transfers, TABLE_ROWS, "copies and fills", transfer_columns, 1024),
-    TABLE_FORM(page_migrations, TABLE_ROWS, "migrations of unified memory", migration_columns, 64),
+    DEVICE_TABLE_FORM(transfers, TABLE_ROWS, "copies and fills", transfer_columns, 1024),
+    DEVICE_TABLE_FORM(page_migrations, TABLE_ROWS, "migrations of unified memory", migration_columns, 64),
     TABLE_FORM(memory_events, TABLE_ROWS, "segments of the driver", memory_columns, 64),
 };
 enum { TRANSFERS, MIGRATIONS, MEMORY, TABLES };

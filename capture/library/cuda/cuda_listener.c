@@ -19,6 +19,8 @@ enum {
   FETCH_MS = 500,
   FACTS_MS = 5,       /* until the driver is initialised, twice as long each time */
   ASIDE_MS = 2000,    /* that others wait for us to step aside */
+  AGAIN_MS = 2000,    /* until it is tried again where another one listens */
+  SILENT_MS = 10000,  /* that the driver may take to begin */
   FLUSH_FORCED = 1,   /* CUPTI_ACTIVITY_FLAG_FLUSH_FORCED */
   SYSTEM_THREADS = 1, /* CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM */
   READINGS = 64,
@@ -38,7 +40,10 @@ static struct {
 /* Of the calls that switch what is recorded. */
 static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
 static bool is_on;
-static void *subscriber;
+static void *subscriber;  /* NULL: we do not listen */
+static bool is_refused;   /* another one was there first */
+static bool has_topology; /* was asked for */
+static char without[160]; /* what was refused */
 
 /* What the writer thread is told. */
 static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
@@ -126,15 +131,20 @@ static void switch_calls(bool to_on) {
   }
 }
 
-/* With `switching`. The names of kinds that were refused are added to `refused`. */
-static void switch_all(bool to_on, bool with_lasting, char *refused, size_t size) {
+static void note_refused(const char *name, const char *why) {
+  size_t used = strlen(without);
+  snprintf(without + used, sizeof without - used, "%s%s%s%s%s", used ? ", " : "", name, why ? " (" : "", why ? why : "",
+           why ? ")" : "");
+}
+
+/* With `switching`. The names of kinds that are refused are noted. */
+static void switch_all(bool to_on, bool with_lasting) {
   for (unsigned i = 0; i < WANTED_KINDS; i++) {
     const struct wanted_kind *kind = &wanted_kinds[i];
     if (!(kind->traces & traces) || (kind->is_lasting && !with_lasting) || !api.layout->sizes[kind->kind]) continue;
+    if (kind->kind == CUPTI_UNIFIED_MEMORY && to_on && !device_facts_count()) continue; /* later: ask_of_devices */
     int result = to_on ? api.ActivityEnable(kind->kind) : api.ActivityDisable(kind->kind);
-    size_t used = refused ? strlen(refused) : 0;
-    if (result && refused && to_on)
-      snprintf(refused + used, size - used, "%s%s (%s)", used ? ", " : "", kind->name, cupti_result_text(&api, result));
+    if (result && to_on && with_lasting) note_refused(kind->name, cupti_result_text(&api, result));
   }
   if (wants_graphs_whole() && api.layout->sizes[CUPTI_GRAPH_TRACE]) {
     if (to_on) api.ActivityEnable(CUPTI_GRAPH_TRACE);
@@ -143,16 +153,25 @@ static void switch_all(bool to_on, bool with_lasting, char *refused, size_t size
   switch_calls(to_on);
 }
 
-void cuda_listener_record(bool to_on) {
-  is_wanted = to_on;
-  /* Whoever has the lock switches to what is wanted before it gives it up. */
+/* Whoever has the lock switches to what is wanted when it has given it up. */
+static void follow_wish(void) {
   while (has_begun && !pthread_mutex_trylock(&switching)) {
     bool wish = is_wanted && subscriber;
-    if (wish != is_on && subscriber) switch_all(wish, false, NULL, 0);
+    if (wish != is_on && subscriber) switch_all(wish, false);
     if (subscriber) is_on = wish;
     pthread_mutex_unlock(&switching);
     if (wish == (is_wanted && subscriber)) break;
   }
+}
+
+static void end_switching(void) {
+  pthread_mutex_unlock(&switching);
+  follow_wish();
+}
+
+void cuda_listener_record(bool to_on) {
+  is_wanted = to_on;
+  follow_wish();
 }
 
 /* ---- Beginning. */
@@ -179,7 +198,9 @@ static void ignore_callback(void *own, int domain, uint32_t function, const void
 
 static void describe_refusal(int result, const char *holder, char *reason, size_t size) {
   if (result == CUPTI_SUBSCRIBED_BY_ANOTHER)
-    snprintf(reason, size, "another profiler listens to CUDA in this process (%s), and only one can: run without it",
+    snprintf(reason, size,
+             "another profiler listens to CUDA in this process (%.100s), and only one can: run without it; every other "
+             "second it is tried whether it has left",
              holder[0] ? holder : "such as nsys, ncu, DCGM, cuda-gdb or torch.profiler");
   else if (result == CUPTI_INSUFFICIENT_PRIVILEGES)
     snprintf(reason, size,
@@ -190,17 +211,22 @@ static void describe_refusal(int result, const char *holder, char *reason, size_
              cupti_result_text(&api, result), result, api.path);
 }
 
-/* `is_back`: torch.profiler, which has ended, may have subscribed; it is recorded without, then. */
-static bool subscribe(bool is_back, char *reason, size_t size) {
+enum beginning {
+  FOR_THE_FIRST_TIME,
+  BACK, /* torch.profiler, which has ended, may have subscribed; it is recorded without, then */
+  AGAIN /* where another one was there first: what was said of it is not said again */
+};
+
+static bool subscribe(enum beginning beginning, char *reason, size_t size) {
   char holder[128] = "";
   struct cupti_subscription wish = {sizeof wish, "tfprof", holder, sizeof holder};
   int result = api.Subscribe_v2 ? api.Subscribe_v2(&subscriber, ignore_callback, NULL, &wish)
                                 : api.Subscribe(&subscriber, ignore_callback, NULL);
   if (result) subscriber = NULL;
-  if (result == CUPTI_SUBSCRIBED_BY_ANOTHER && is_back) subscriber = &subscriber;
-  if (subscriber) return true;
-  describe_refusal(result, holder, reason, size);
-  return false;
+  if (result == CUPTI_SUBSCRIBED_BY_ANOTHER && beginning == BACK) subscriber = &subscriber;
+  is_refused = !subscriber && result == CUPTI_SUBSCRIBED_BY_ANOTHER;
+  if (!subscriber) describe_refusal(result, holder, reason, size);
+  return subscriber;
 }
 
 static void note_reading(void) {
@@ -219,50 +245,11 @@ bool cuda_listener_take_reading(struct clock_reading *reading) {
   return is_there;
 }
 
-/* With `switching`. false: it was refused, which is said. */
-static bool listen_to_cuda(bool is_back) {
-  char reason[256] = "", refused[160] = "";
-  int result = 0;
-  if (!subscribe(is_back, reason, sizeof reason)) {
-    set_part(PART_DEGRADED, reason);
-    capture_say("what GPUs do is not recorded: %s; the program goes on", reason);
-    return false;
-  }
-  api.SetThreadIdType(SYSTEM_THREADS);
-  result = api.ActivityRegisterCallbacks(activity_buffers_request, activity_buffers_complete);
-  if (result) describe_refusal(result, "", reason, sizeof reason);
-  if (result) set_part(PART_DEGRADED, reason);
-  if (result) return false;
-  is_on = is_wanted;
-  if (traces & TRACE_LATENCY && (!api.ActivityEnableLatencyTimestamps || api.ActivityEnableLatencyTimestamps(1)))
-    snprintf(refused, sizeof refused, "times at which kernels were queued and submitted");
-  switch_all(true, true, refused, sizeof refused);
-  if (!is_on) switch_all(false, false, NULL, 0);
-  if (refused[0]) snprintf(reason, sizeof reason, "without %s", refused);
-  else snprintf(reason, sizeof reason, "CUPTI %u, %.200s", api.version, api.path);
-  set_part(refused[0] ? PART_DEGRADED : PART_OK, reason);
-  return true;
-}
-
-/* ---- The thread. */
-
-static void leave_to_another(void) {
-  pthread_mutex_lock(&switching);
-  if (subscriber) {
-    switch_all(false, true, NULL, 0);
-    api.ActivityFlushAll(FLUSH_FORCED);
-    if (subscriber != &subscriber) api.Unsubscribe(subscriber);
-    subscriber = NULL;
-    is_on = false;
-    set_part(PART_DEGRADED, "torch.profiler listens to CUDA instead, as the program asked; until it ends");
-  }
-  pthread_mutex_unlock(&switching);
-}
-
-static void come_back(void) {
-  pthread_mutex_lock(&switching);
-  if (!subscriber) listen_to_cuda(true);
-  pthread_mutex_unlock(&switching);
+/* When kernels were queued and submitted: nobody else's profiler finds it switched on. */
+static void switch_latency(bool to_on) {
+  if (!(traces & TRACE_LATENCY)) return;
+  bool is_done = api.ActivityEnableLatencyTimestamps && !api.ActivityEnableLatencyTimestamps(to_on);
+  if (to_on && !is_done) note_refused("times at which kernels were queued and submitted", NULL);
 }
 
 /* Kinds that this CUPTI does not know are refused together with the others. */
@@ -282,16 +269,90 @@ static bool count_unified(uint32_t device) {
   return count;
 }
 
-/* What connects devices, and unified memory, can be asked for only once the driver is initialised. */
-static void ask_late(void) {
-  int devices = device_facts_count();
-  api.ActivityEnable(CUPTI_PCIE);
-  api.ActivityEnable(CUPTI_NVLINK);
-  if (!(traces & TRACE_UNIFIED) || !api.ActivityConfigureUnifiedMemoryCounter) return;
-  for (int device = 0; device < devices; device++)
-    if (!count_unified((uint32_t)device))
-      capture_say("unified memory of device %d is not recorded: CUPTI refuses its counters", device);
-  api.ActivityEnable(CUPTI_UNIFIED_MEMORY);
+/* With `switching`: what connects devices, and unified memory, can be asked for once we listen and the driver is
+** initialised. */
+static void ask_of_devices(void) {
+  char name[64];
+  if (!subscriber || !device_facts_count()) return;
+  if (!has_topology) {
+    api.ActivityEnable(CUPTI_PCIE);
+    api.ActivityEnable(CUPTI_NVLINK);
+    has_topology = true;
+  }
+  if (!(traces & TRACE_UNIFIED)) return;
+  for (int device = 0; device < device_facts_count(); device++) {
+    if (api.ActivityConfigureUnifiedMemoryCounter && count_unified((uint32_t)device)) continue;
+    snprintf(name, sizeof name, "unified memory of device %d", device);
+    note_refused(name, NULL);
+  }
+  if (is_on) api.ActivityEnable(CUPTI_UNIFIED_MEMORY);
+}
+
+/* With `switching`. */
+static void tell_listening(void) {
+  char reason[256];
+  if (without[0]) snprintf(reason, sizeof reason, "without %s", without);
+  else snprintf(reason, sizeof reason, "CUPTI %u, %.200s", api.version, api.path);
+  set_part(without[0] ? PART_DEGRADED : PART_OK, reason);
+}
+
+/* With `switching`. false: it was refused, which is said. */
+static bool listen_to_cuda(enum beginning beginning) {
+  char reason[256] = "";
+  if (!subscribe(beginning, reason, sizeof reason)) {
+    if (is_refused && beginning == AGAIN) return false;
+    set_part(PART_DEGRADED, reason);
+    capture_say("what GPUs do is not recorded: %s; the program goes on", reason);
+    return false;
+  }
+  api.SetThreadIdType(SYSTEM_THREADS);
+  int result = api.ActivityRegisterCallbacks(activity_buffers_request, activity_buffers_complete);
+  if (result) {
+    describe_refusal(result, "", reason, sizeof reason);
+    set_part(PART_DEGRADED, reason);
+    if (subscriber != &subscriber) api.Unsubscribe(subscriber);
+    subscriber = NULL;
+    return false;
+  }
+  is_on = is_wanted;
+  without[0] = 0;
+  switch_latency(true);
+  ask_of_devices();
+  switch_all(true, true);
+  if (!is_on) switch_all(false, false);
+  tell_listening();
+  note_reading();
+  return true;
+}
+
+/* ---- The thread. */
+
+static void leave_to_another(void) {
+  pthread_mutex_lock(&switching);
+  if (subscriber) {
+    switch_all(false, true);
+    switch_latency(false);
+    api.ActivityFlushAll(FLUSH_FORCED);
+    if (subscriber != &subscriber) api.Unsubscribe(subscriber);
+    subscriber = NULL;
+    is_on = false;
+    set_part(PART_DEGRADED, "torch.profiler listens to CUDA instead, as the program asked; until it ends");
+  }
+  end_switching();
+}
+
+static void come_back(void) {
+  pthread_mutex_lock(&switching);
+  if (!subscriber) listen_to_cuda(is_refused ? AGAIN : BACK);
+  end_switching();
+}
+
+/* The one that was there first may have left. */
+static void try_again(void) {
+  pthread_mutex_lock(&switching);
+  if (is_refused && listen_to_cuda(AGAIN))
+    capture_say("what GPUs do is recorded from here on: the other profiler has left");
+  end_switching();
 }
 
 /* With `control`: waits until something is asked for, or `milliseconds` have passed. */
@@ -306,19 +367,21 @@ static void wait_for_wish(int milliseconds) {
 }
 
 static void fetch(bool is_all) {
-  note_reading();
-  if (is_all) {
-    pthread_mutex_lock(&switching);
-    if (subscriber) switch_all(false, true, NULL, 0);
+  pthread_mutex_lock(&switching);
+  bool was_listening = subscriber != NULL;
+  if (is_all && was_listening) {
+    switch_all(false, true);
+    switch_latency(false);
     subscriber = NULL;
-    pthread_mutex_unlock(&switching);
   }
+  end_switching();
+  if (!was_listening) return; /* what another one has recorded is left to it */
+  note_reading();
   api.ActivityFlushAll(is_all ? FLUSH_FORCED : 0);
 }
 
-/* At the end: what the program called the driver for did not come to be. */
+/* What the program called the driver for did not come to be. */
 static void tell_no_device(void) {
-  if (device_facts_count() > 0) return;
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   char reason[PART_TEXT_MAXIMUM / 2];
   snprintf(reason, sizeof reason, "the CUDA driver was called, and gave the program no device%s%.60s%s",
@@ -326,26 +389,51 @@ static void tell_no_device(void) {
   set_part(PART_OFF, reason);
 }
 
+/* What the thread knows of devices. */
+struct presence {
+  enum devices_answer answer;
+  uint64_t begin_ns;
+  bool is_told; /* that there is none */
+};
+
+static void look_for_devices(struct presence *presence, bool is_end) {
+  if (presence->answer == DEVICES_KNOWN) return;
+  presence->answer = device_facts_ask();
+  if (presence->answer == DEVICES_KNOWN) {
+    pthread_mutex_lock(&switching);
+    ask_of_devices();
+    if (subscriber && (presence->is_told || without[0])) tell_listening();
+    end_switching();
+    return;
+  }
+  bool is_silent = is_end || clock_monotonic_ns() - presence->begin_ns > SILENT_MS * UINT64_C(1000000);
+  if (presence->is_told || (presence->answer == DEVICES_LATER && !is_silent)) return;
+  presence->is_told = true;
+  tell_no_device();
+}
+
 static void *fetch_records(void *argument) {
   (void)argument;
-  bool has_facts = false;
+  uint64_t tried_ns = clock_monotonic_ns();
+  struct presence presence = {.begin_ns = tried_ns};
   int facts_ms = FACTS_MS;
   prctl(PR_SET_NAME, "tfprof-cuda");
   pthread_mutex_lock(&control);
   while (!state.has_ended) {
-    wait_for_wish(has_facts ? FETCH_MS : facts_ms);
+    wait_for_wish(presence.answer == DEVICES_KNOWN ? FETCH_MS : facts_ms);
     if (facts_ms < FETCH_MS / 2) facts_ms *= 2;
     uint64_t wanted = state.fetches_wanted;
     bool is_all = state.is_all_wanted, is_aside = state.is_aside_wanted, was_aside = state.is_aside;
     bool is_asked = wanted != state.fetches_done;
     pthread_mutex_unlock(&control);
-    bool is_new = !has_facts && device_facts_ask();
-    has_facts |= is_new;
-    if (is_new) ask_late();
+    look_for_devices(&presence, is_all);
     if (is_aside && !was_aside) leave_to_another();
     if (!is_aside && was_aside && !is_all) come_back();
-    if (!is_aside && (has_facts || is_asked)) fetch(is_all);
-    if (is_all) tell_no_device();
+    if (!is_aside && !is_all && clock_monotonic_ns() - tried_ns > AGAIN_MS * UINT64_C(1000000)) {
+      try_again();
+      tried_ns = clock_monotonic_ns();
+    }
+    if (!is_aside && (presence.answer == DEVICES_KNOWN || is_asked)) fetch(is_all);
     pthread_mutex_lock(&control);
     state.fetches_done = wanted;
     state.is_aside = is_aside;
@@ -389,11 +477,10 @@ void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
     activity_buffers_begin(&api, buffer_bytes);
     stream_numbers_begin(&api);
     state.is_aside = state.is_aside_wanted;
-    is_started = state.is_aside || listen_to_cuda(false);
+    is_started = state.is_aside || listen_to_cuda(FOR_THE_FIRST_TIME) || is_refused;
   }
   pthread_mutex_unlock(&switching);
   if (!is_started) return;
-  note_reading();
   bool is_fetched = start_fetching();
   atomic_store(&has_begun, is_fetched);
   if (!is_fetched) set_part(PART_OFF, "the thread that fetches records cannot be started");
@@ -429,7 +516,7 @@ void cuda_listener_reset(void) {
   bool was_used = atomic_load(&has_begun);
   memset(&state, 0, sizeof state);
   subscriber = NULL;
-  is_on = false;
+  is_on = is_refused = has_topology = false;
   readings_added = readings_taken = 0;
   atomic_store(&has_begun, false);
   is_wanted = true;

@@ -5,8 +5,9 @@
 ** CUPTI is neither finalised nor left at the end: other threads of the program may be in it.
 **
 ** It has one listener.  Where that is somebody else (nsys, DCGM, a debugger; torch.profiler, once it was used) it is
-** said who, and the rest is recorded.  Before torch.profiler begins to listen in this process we step aside, and
-** come back when it has ended: it stays CUPTI's subscriber then, which does not keep us from recording activities.
+** said who, and the rest is recorded; every other second it is tried whether that one has left.  Before torch.profiler
+** begins to listen in this process we step aside, and come back when it has ended: it stays CUPTI's subscriber then,
+** which does not keep us from recording activities.
 */
 #ifndef TFPROF_CAPTURE_CUDA_LISTENER_H
 #define TFPROF_CAPTURE_CUDA_LISTENER_H

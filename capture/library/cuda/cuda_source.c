@@ -103,10 +103,10 @@ static void tell_part(struct recorder *recorder) {
   recorder_diagnose(recorder, part.state == PART_OK ? "info" : "warning", reasons[part.state], 0, NULL, "%s", text);
 }
 
-static void note_readings(void) {
+static void note_readings(bool is_needed) {
   struct clock_reading reading;
   while (cuda_listener_take_reading(&reading)) device_clock_note(&lanes.clock, &reading);
-  if (lanes.clock.has_begun) return;
+  if (lanes.clock.has_begun || !is_needed) return;
   /* CUPTI told none: its clock is the system's, as it is by itself. */
   clock_read(&reading);
   reading.ticks = (uint64_t)reading.realtime_ns;
@@ -119,11 +119,13 @@ static uint64_t cuda_drain(struct recorder *recorder, uint64_t limit) {
   uint64_t count = 0;
   tell_part(recorder);
   if (!api) return 0;
-  note_readings();
+  note_readings(false);
   while (count < limit && (buffer = activity_buffers_take())) {
+    note_readings(true);
     count += activity_rows_read(&lanes, api, buffer, &counts);
     activity_buffers_return(buffer);
   }
+  recorder->device_records += count;
   return count;
 }
 
@@ -157,7 +159,7 @@ static double note_cost(void) {
 
 static void keep_to_limits(struct recorder *recorder) {
   double share = note_cost(), allowed = limits_overhead();
-  const char *why = limits_thinned();
+  const char *why = limits_devices_thinned();
   patience = allowed > 0 && share > allowed ? patience + 1 : 0;
   if (follows_steps) return;
   if (why) follow_steps(recorder, why);

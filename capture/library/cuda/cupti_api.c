@@ -1,6 +1,8 @@
 /* cupti_api.c: see cupti_api.h. */
 #include "cupti_api.h"
 
+#include "host/cuda_driver.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -72,13 +74,11 @@ static void look_beside(struct found_library *found, const struct directories *d
       load_from(found, directories->paths[at], strlen(directories->paths[at]), below[i]);
 }
 
-/* What the driver is made for: the version of CUDA that it says. */
 static int driver_major(void) {
-  int version = 0, (*get_version)(int *) = NULL;
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *symbol;
-  symbol = library ? dlsym(library, "cuDriverGetVersion") : NULL;
-  memcpy(&get_version, &symbol, sizeof symbol);
-  return get_version && !get_version(&version) ? version / 1000 : 0;
+  struct cuda_driver driver = {0};
+  int version = 0;
+  bool is_told = cuda_driver_find(&driver) && driver.DriverGetVersion && !driver.DriverGetVersion(&version);
+  return is_told ? version / 1000 : 0;
 }
 
 /* Those of that CUDA first, then older ones, which a driver bears, then newer ones. */

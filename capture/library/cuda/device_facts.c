@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LINK_DEVICE, LINK_PEER, LINK_KIND, LINK_RATE, LINK_COLUMNS };
@@ -63,15 +64,24 @@ static void ask_device(int device, struct device_facts *facts, uint8_t *uuid) {
 
 int device_facts_count(void) { return atomic_load(&known_count); }
 
-bool device_facts_ask(void) {
+/* By the first that it names, none or a number below 0, all are hidden; the driver does not begin then, and tells
+** nothing. */
+static bool hides_all(void) {
+  const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+  return visible && (!visible[0] || visible[0] == '-');
+}
+
+enum devices_answer device_facts_ask(void) {
   int count = 0, device;
-  if (atomic_load(&known_count)) return true;
-  if (!cuda_driver_find(&driver) || driver.DeviceGetCount(&count)) return false;
+  if (atomic_load(&known_count)) return DEVICES_KNOWN;
+  int result = cuda_driver_find(&driver) ? driver.DeviceGetCount(&count) : CUDA_NOT_INITIALIZED;
+  if (result == CUDA_NOT_INITIALIZED) return hides_all() ? DEVICES_NONE : DEVICES_LATER;
+  if (result || count <= 0) return DEVICES_NONE;
   if (count > KNOWN_MAXIMUM) count = KNOWN_MAXIMUM;
   for (int i = 0; i < count; i++)
     if (!driver.DeviceGet(&device, i)) ask_device(device, &known[i].facts, known[i].uuid);
   atomic_store_explicit(&known_count, count, memory_order_release);
-  return true;
+  return DEVICES_KNOWN;
 }
 
 void device_facts_reset(void) { atomic_store(&known_count, 0); }

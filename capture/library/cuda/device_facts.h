@@ -6,8 +6,13 @@
 
 #include "activity_lanes.h"
 
-/* Asks. false: the driver is not initialised yet, or there is none. Once it has answered it is not asked again. */
-bool device_facts_ask(void);
+/* Asks. Once they are known it is not asked again. */
+enum devices_answer {
+  DEVICES_LATER, /* the driver is not initialised yet */
+  DEVICES_NONE,  /* it gives the program no device */
+  DEVICES_KNOWN
+};
+enum devices_answer device_facts_ask(void);
 /* How many devices it told of. */
 int device_facts_count(void);
 /* In a forked child. */

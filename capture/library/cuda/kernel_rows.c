@@ -71,9 +71,9 @@ static const struct row_column form_columns[FORM_COLUMNS] = {
 #undef FORM
 
 static const struct table_form kernels_form =
-    TABLE_FORM(kernels, TABLE_ROWS, "kernels", kernel_columns, DUMP_FRAME_ROWS);
+    DEVICE_TABLE_FORM(kernels, TABLE_ROWS, "kernels", kernel_columns, DUMP_FRAME_ROWS);
 static const struct table_form configurations_form =
-    TABLE_FORM(kernel_configurations, TABLE_DEFINITION, "configurations of kernels", form_columns, 256);
+    DEVICE_TABLE_FORM(kernel_configurations, TABLE_DEFINITION, "configurations of kernels", form_columns, 256);
 
 enum {
   NAMES = 1 << 14,                  /* addresses that are known at a time */

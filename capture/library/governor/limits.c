@@ -9,26 +9,27 @@
 
 #include <stdio.h>
 
-static uint64_t bytes_an_hour;
-static double overhead;
+static struct limits limits;
 
-static struct byte_budget budget;
+static struct byte_budget budget, device_budget;
 static struct writer_costs costs;
 static uint64_t began_ns, noted_ns; /* noted_ns: when the costs were; 0: not yet; */
-static double noted_used_ns, noted_full_ns; /* what this thread had used then, and for what is recorded in detail, */
-static uint64_t noted_full_rows;    /* which were so many */
-static char thinned[160];           /* why; empty: it is not */
+static double noted_used_ns, noted_full_ns, noted_device_ns; /* what this thread had used then, for what is recorded in
+                                                             ** detail, and of devices, */
+static uint64_t noted_full_rows, noted_device_records;       /* which were so many */
+static char thinned[160], devices_thinned[160];              /* why; empty: it is not */
 static bool is_spoken_for;
 static int64_t spoken_for_ns;
 
-void limits_set(uint64_t its_bytes_an_hour, double its_overhead) {
-  bytes_an_hour = its_bytes_an_hour;
-  overhead = its_overhead;
-}
+void limits_set(const struct limits *its_limits) { limits = *its_limits; }
 
 const char *limits_thinned(void) { return thinned[0] ? thinned : NULL; }
 
-double limits_overhead(void) { return bytes_an_hour ? overhead : 0; }
+const char *limits_devices_thinned(void) { return devices_thinned[0] ? devices_thinned : NULL; }
+
+double limits_device_record_ns(void) { return costs.of_device.ns; }
+
+double limits_overhead(void) { return limits.is_all ? 0 : limits.overhead; }
 
 unsigned limits_patience(void) { return byte_budget_patience(&budget); }
 
@@ -70,8 +71,8 @@ static void add_sampling(struct recorder *recorder) {
 
 /* ---- What is kept to. */
 
-static void thin(const char *why) {
-  if (!thinned[0]) snprintf(thinned, sizeof thinned, "%s", why);
+static void thin(char *reason, const char *why) {
+  if (!reason[0]) snprintf(reason, sizeof thinned, "%s", why);
 }
 
 /* What this thread takes from the program. */
@@ -81,31 +82,43 @@ static void keep_to_overhead(const struct recorder *recorder) {
   const struct writer_use use = {.passed_ns = noted_ns ? (double)(now_ns - noted_ns) : 0,
                                  .used_ns = used_ns - noted_used_ns,
                                  .full_ns = recorder->full_ns - noted_full_ns,
+                                 .device_ns = recorder->device_ns - noted_device_ns,
                                  .records = recorder->full_rows - noted_full_rows,
+                                 .device_records = recorder->device_records - noted_device_records,
                                  .idle_processors = process_counters_host()->idle};
   bool is_too_much = writer_costs_note(&costs, &use);
-  sampling_note_writer(costs.always, costs.record_ns);
+  sampling_note_writer(costs.always, costs.of_op.ns);
   if (is_too_much && budget.hour > 0)
-    thin("no processor is free for the recorder's thread, which takes more than a quarter of what --overhead allows "
+    thin(thinned,
+         "no processor is free for the recorder's thread, which takes more than a quarter of what --overhead allows "
          "for what it always records");
   noted_ns = now_ns;
   noted_used_ns = used_ns;
   noted_full_ns = recorder->full_ns;
+  noted_device_ns = recorder->device_ns;
   noted_full_rows = recorder->full_rows;
+  noted_device_records = recorder->device_records;
 }
 
 /* How fast the file grows. */
-static void keep_to_budget(struct recorder *recorder) {
-  unsigned levels = budget.levels;
+static void keep_to_rate(struct recorder *recorder, struct byte_budget *of, uint64_t bytes, char *reason,
+                         const char *option) {
+  unsigned levels = of->levels;
   double seconds = (double)(clock_monotonic_ns() - began_ns) * 1e-9;
-  if (!byte_budget_note(&budget, seconds, dump_writer_bytes_written(recorder->writer))) return;
-  char why[96];
-  snprintf(why, sizeof why, "the file grows faster than --max-rate, %.1f MB an hour", budget.hour / 1e6);
-  thin(why);
-  if (budget.levels == levels) return;
-  sampling_note_rate(budget.levels);
-  recorder_diagnose(recorder, "info", "capture_thinned", budget.levels, "ops",
-                    "%s: ops are recorded in one step of %u of those that --overhead allows", why, 1u << budget.levels);
+  if (!byte_budget_note(of, seconds, bytes)) return;
+  char why[128];
+  snprintf(why, sizeof why, "the file grows faster than %s, %.1f MB an hour", option, of->hour / 1e6);
+  thin(reason, why);
+  if (of->levels == levels) return;
+  sampling_note_rate(budget.levels > device_budget.levels ? budget.levels : device_budget.levels);
+  recorder_diagnose(recorder, "info", "capture_thinned", of->levels, "ops",
+                    "%s: ops are recorded in one step of %u of those that --overhead allows", why, 1u << of->levels);
+}
+
+static void keep_to_budgets(struct recorder *recorder) {
+  uint64_t bytes = dump_writer_bytes_written(recorder->writer), of_devices = recorder->tables.device_bytes;
+  keep_to_rate(recorder, &budget, bytes - of_devices, thinned, "--max-rate");
+  keep_to_rate(recorder, &device_budget, of_devices, devices_thinned, "--max-gpu-rate by what GPUs did");
 }
 
 /* The file is as large as it may be. */
@@ -114,7 +127,8 @@ static void keep_to_size(struct recorder *recorder) {
   recorder_diagnose(recorder, "warning", "capture_full", 0, "ops",
                     "the file has reached --max-size: from here on only steps, ranges, counters, and of memory what is "
                     "live, peaks and sums are recorded");
-  thin("the file has reached --max-size");
+  thin(thinned, "the file has reached --max-size");
+  thin(devices_thinned, "the file has reached --max-size");
 }
 
 static void diagnose_few_steps(struct recorder *recorder) { /* statistics need some with ops after the warm-up */
@@ -129,12 +143,13 @@ static void diagnose_few_steps(struct recorder *recorder) { /* statistics need s
 
 static bool governor_open(struct recorder *recorder) {
   (void)recorder;
-  byte_budget_begin(&budget, bytes_an_hour);
-  writer_costs_begin(&costs, overhead);
+  byte_budget_begin(&budget, limits.bytes_an_hour);
+  byte_budget_begin(&device_budget, limits.device_bytes_an_hour);
+  writer_costs_begin(&costs, limits.overhead);
   began_ns = clock_monotonic_ns();
-  noted_ns = noted_full_rows = 0;
-  noted_used_ns = noted_full_ns = 0;
-  thinned[0] = 0;
+  noted_ns = noted_full_rows = noted_device_records = 0;
+  noted_used_ns = noted_full_ns = noted_device_ns = 0;
+  thinned[0] = devices_thinned[0] = 0;
   is_spoken_for = false;
   return true;
 }
@@ -143,7 +158,7 @@ static void governor_tick(struct recorder *recorder, const struct clock_reading 
   (void)now;
   keep_to_overhead(recorder);
   add_sampling(recorder);
-  keep_to_budget(recorder);
+  keep_to_budgets(recorder);
   keep_to_size(recorder);
   if (is_end) diagnose_few_steps(recorder);
 }

@@ -1,7 +1,10 @@
-/* limits.h: the recording keeps to --overhead, --max-rate and --max-size; the file says which steps have their ops.
+/* limits.h: the recording keeps to --overhead, --max-rate, --max-gpu-rate and --max-size; the file says which steps
+** have their ops.
 **
 ** On the writer thread: each second it is looked at what that takes from the program (writer_costs.h), how fast the
-** file grows (byte_budget.h) and how large it is; the sampling of steps (sampling.h) is told, and sources ask.
+** file grows (byte_budget.h) and how large it is; the sampling of steps (sampling.h) is told, and sources ask.  What
+** devices did has a budget of its own beside that of all else: a job that launches much would have used up the common
+** one in minutes, and one that allocates much would leave out kernels.
 */
 #ifndef TFPROF_CAPTURE_LIMITS_H
 #define TFPROF_CAPTURE_LIMITS_H
@@ -11,14 +14,23 @@
 /* The lock of sampling.h comes before those of all others, which set_detail may take. */
 extern const struct capture_source governor_source;
 
-/* Before a recording begins: how fast the file may grow, 0: as it does, and nothing is thinned; what is allowed. */
-void limits_set(uint64_t bytes_an_hour, double overhead);
+struct limits {
+  uint64_t bytes_an_hour, device_bytes_an_hour; /* 0: the file may grow as it does */
+  double overhead;                              /* that is allowed */
+  bool is_all;                                  /* everything is asked for: nothing is thinned, but beyond --max-size */
+};
+/* Before a recording begins. */
+void limits_set(const struct limits *limits);
 
 /* ---- For sources, on the writer thread. */
 
 /* Why what is recorded always, and much, gets rows only where ops are recorded, from now on; NULL: it has them all. */
 const char *limits_thinned(void);
-/* By which share of the time the program may become slower, where what is recorded always is thinned for that; 0: it is
+/* The same of what devices did. */
+const char *limits_devices_thinned(void);
+/* What the writer thread takes from the program for a record of a device, in nanoseconds. */
+double limits_device_record_ns(void);
+/* By which share of the time the program may become slower, where what devices did is thinned for that; 0: it is
 ** not. */
 double limits_overhead(void);
 /* For how many seconds something without a row must have been there to get one. */

@@ -20,16 +20,20 @@ static double competing(double idle_processors) {
 
 static void learn(double *known, double now) { *known = *known > 0 ? (*known + now) / 2 : now; }
 
+static void learn_price(struct record_price *price, double used_ns, uint64_t records) {
+  price->records_ns += used_ns;
+  price->records += (double)records;
+  if (price->records < MANY_RECORDS) return;
+  learn(&price->ns, smaller(price->records_ns / price->records, MOST_OF_ONE));
+  price->records_ns = price->records = 0;
+}
+
 bool writer_costs_note(struct writer_costs *costs, const struct writer_use *use) {
   if (use->passed_ns <= 0) return false;
   double counts = competing(use->idle_processors);
-  learn(&costs->always, (use->used_ns - use->full_ns) / use->passed_ns * counts);
-  costs->records_ns += use->full_ns * counts;
-  costs->records += (double)use->records;
-  if (costs->records >= MANY_RECORDS) {
-    learn(&costs->record_ns, smaller(costs->records_ns / costs->records, MOST_OF_ONE));
-    costs->records_ns = costs->records = 0;
-  }
+  learn(&costs->always, (use->used_ns - use->full_ns - use->device_ns) / use->passed_ns * counts);
+  learn_price(&costs->of_op, use->full_ns * counts, use->records);
+  learn_price(&costs->of_device, use->device_ns * counts, use->device_records);
   double taken = smaller(costs->always, costs->allowed * MOST_AT_ONCE);
   costs->credit += (costs->allowed - taken) * use->passed_ns * 1e-9;
   costs->credit = smaller(costs->credit, costs->allowed * SAVED_SECONDS);

@@ -4,10 +4,11 @@
 ** programs fill all that it may use (host_processors.h), it runs in their place, and counts: by 1 less the processors
 ** that stood idle, and not below 0.
 **
-** Its time is told in two parts.  What it takes for ops and what belongs to them is a price of the op.  All else, which
-** is there in every step - allocations, counters, waking up -, is a share of the time that passes, of which the larger
-** part are the rows of allocations and releases.  So where it is more than ALLOWED_PART of the overhead that is
-** allowed, and has been for some seconds, they are to follow the steps whose ops are recorded (memory_rows.h).
+** Its time is told in three parts.  What it takes for ops and what belongs to them is a price of the op, what it takes
+** for what devices did a price of such a record, which their source adds to its own.  All else, which is there in every
+** step - allocations, counters, waking up -, is a share of the time that passes, of which the larger part are the rows
+** of allocations and releases.  So where it is more than ALLOWED_PART of the overhead that is allowed, and has been for
+** some seconds, they are to follow the steps whose ops are recorded (memory_rows.h).
 **
 ** Nothing here reads a clock, takes a lock or depends on anything but what it is told.
 */
@@ -20,17 +21,21 @@
 /* Since it was told last. */
 struct writer_use {
   double passed_ns;
-  double used_ns, full_ns; /* processor time of the thread; of that for ops */
-  uint64_t records; /* of ops */
+  double used_ns, full_ns, device_ns; /* processor time of the thread; of that for ops, and for devices */
+  uint64_t records, device_records;   /* of either */
   double idle_processors; /* below 0: not known */
+};
+
+struct record_price {
+  double ns;                  /* what it takes from the program for a record */
+  double records_ns, records; /* that are too few yet to tell what one takes */
 };
 
 struct writer_costs {
   double always; /* of the time that passes, the share that it takes from the program for what is always recorded */
-  double record_ns; /* what it takes from the program for a record of an op */
+  struct record_price of_op, of_device;
   double allowed, credit; /* share of `always` that is; seconds of it until it is too much */
   bool is_too_much;
-  double records_ns, records; /* that are too few yet to tell what one takes */
 };
 
 /* `overhead`: what is allowed, 0.02. */

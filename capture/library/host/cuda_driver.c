@@ -12,6 +12,7 @@ bool cuda_driver_find(struct cuda_driver *driver) {
 #define FIND(function, name) \
   symbol = dlsym(library, name); \
   memcpy(&driver->function, &symbol, sizeof symbol)
+  FIND(DriverGetVersion, "cuDriverGetVersion");
   FIND(DeviceGetName, "cuDeviceGetName");
   FIND(DeviceGetAttribute, "cuDeviceGetAttribute");
   FIND(DeviceTotalMem, "cuDeviceTotalMem_v2");

@@ -21,10 +21,14 @@ enum cuda_attribute {
   CUDA_CAPABILITY_MINOR = 76,
 };
 
+/* CUresult: those that are told apart. */
+enum { CUDA_NOT_INITIALIZED = 3 };
+
 struct cuda_driver {
   int (*DeviceGetCount)(int *count);
   int (*DeviceGet)(int *device, int ordinal);
   /* Of these some versions have none: NULL. */
+  int (*DriverGetVersion)(int *version); /* of CUDA, that it is made for: 13010 is 13.1. It answers at any time */
   int (*DeviceGetName)(char *name, int length, int device);
   int (*DeviceGetAttribute)(int *value, enum cuda_attribute attribute, int device);
   int (*DeviceTotalMem)(size_t *bytes, int device);

@@ -237,5 +237,5 @@ void python_samples_take(struct recorder *recorder, const struct pulse *pulse) {
     taken++;
   }
   covered_ns = end;
-  recorder_note_use(recorder, begin_ns, 1, 1);
+  recorder_note_use(recorder, begin_ns, 1, 0, 1);
 }

@@ -86,16 +86,21 @@ static void write_rows(struct recorder *recorder, uint32_t least) {
 
 void recorder_write(struct recorder *recorder) {
   double begin_ns = clock_thread_ns();
-  uint64_t rows = row_tables_waiting(&recorder->tables), full_rows = recorder->full_rows - recorder->full_rows_written;
+  uint64_t device_rows, rows = row_tables_waiting(&recorder->tables, &device_rows);
+  uint64_t full_rows = recorder->full_rows - recorder->full_rows_written;
   write_rows(recorder, 1);
-  if (full_rows) recorder_note_use(recorder, begin_ns, full_rows, rows);
+  recorder_note_use(recorder, begin_ns, full_rows, device_rows, rows);
 }
 
 void recorder_write_full(struct recorder *recorder) { write_rows(recorder, DUMP_FRAME_ROWS); }
 
-void recorder_note_use(struct recorder *recorder, double begin_ns, uint64_t full_rows, uint64_t rows) {
-  if (rows < full_rows) rows = full_rows;
-  recorder->full_ns += (clock_thread_ns() - begin_ns) * (double)full_rows / (double)rows;
+void recorder_note_use(struct recorder *recorder, double begin_ns, uint64_t full_rows, uint64_t device_rows,
+                       uint64_t rows) {
+  if (!full_rows && !device_rows) return;
+  if (rows < full_rows + device_rows) rows = full_rows + device_rows;
+  double a_row_ns = (clock_thread_ns() - begin_ns) / (double)rows;
+  recorder->full_ns += a_row_ns * (double)full_rows;
+  recorder->device_ns += a_row_ns * (double)device_rows;
 }
 
 /* ---- What is missing, and what is said. */

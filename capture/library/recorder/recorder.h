@@ -33,9 +33,9 @@ struct recorder {
   bool is_held;   /* what waits for long may wait for longer */
   bool has_complained;
   /* For the governor. What is recorded in detail (DETAIL_FULL) has become so many rows, and has taken so much of this
-  ** thread's processor time; and so many of the rows when some were written last. */
-  uint64_t full_rows, full_rows_written;
-  double full_ns;
+  ** thread's processor time; and so many of the rows when some were written last. The same of what devices told. */
+  uint64_t full_rows, full_rows_written, device_records;
+  double full_ns, device_ns;
   struct loss losses[LOSSES_MAXIMUM];
   unsigned loss_count;
 };
@@ -54,8 +54,10 @@ void recorder_write_full(struct recorder *recorder);
 /* Says once on stderr that the file cannot be written. */
 void recorder_complain(struct recorder *recorder, const struct tfprof_error *error);
 
-/* The time from `begin_ns` to now, of clock_thread_ns(), was for `rows`, of which so many are recorded in detail. */
-void recorder_note_use(struct recorder *recorder, double begin_ns, uint64_t full_rows, uint64_t rows);
+/* The time from `begin_ns` to now, of clock_thread_ns(), was for `rows`, of which so many are recorded in detail, and
+** so many are of devices. */
+void recorder_note_use(struct recorder *recorder, double begin_ns, uint64_t full_rows, uint64_t device_rows,
+                       uint64_t rows);
 
 /* In losses(), each time it is called. */
 void recorder_lost(struct recorder *recorder, struct loss loss);

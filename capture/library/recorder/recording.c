@@ -103,12 +103,12 @@ static void tick(bool is_end) {
 
 static uint64_t drain(void) {
   double begin_ns = clock_thread_ns();
-  uint64_t full_rows = recorder.full_rows, count = 0;
+  uint64_t full_rows = recorder.full_rows, device_records = recorder.device_records, count = 0, of_devices;
   for EACH_SOURCE(source, recorder.sources)
     if (source->drain) count += source->drain(&recorder, DRAIN_LIMIT);
   full_rows = recorder.full_rows - full_rows;
-  if (full_rows) recorder_note_use(&recorder, begin_ns, full_rows, count);
-  if (!row_tables_waiting(&recorder.tables)) oldest_ms = 0;
+  recorder_note_use(&recorder, begin_ns, full_rows, recorder.device_records - device_records, count);
+  if (!row_tables_waiting(&recorder.tables, &of_devices)) oldest_ms = 0;
   else if (!oldest_ms) oldest_ms = now_ms();
   return count;
 }

@@ -22,12 +22,18 @@ void row_tables_end(struct row_tables *tables) {
   memset(tables, 0, sizeof *tables);
 }
 
+static bool write_table(struct row_tables *tables, struct row_table *table, struct tfprof_error *error) {
+  uint64_t before = dump_writer_bytes_written(tables->writer);
+  bool is_written = row_buffer_write(table->rows, tables->writer, error) == TFPROF_OK;
+  if (table->form->is_of_devices) tables->device_bytes += dump_writer_bytes_written(tables->writer) - before;
+  return is_written;
+}
+
 bool row_tables_define(struct row_tables *tables, struct tfprof_error *error) {
   tables->is_blocked = false;
   for (unsigned i = 0; i < tables->count && !tables->is_blocked; i++) {
     struct row_table *table = &tables->tables[i];
-    if (table->form->role == TABLE_DEFINITION)
-      tables->is_blocked = row_buffer_write(table->rows, tables->writer, error) != TFPROF_OK;
+    if (table->form->role == TABLE_DEFINITION) tables->is_blocked = !write_table(tables, table, error);
   }
   return !tables->is_blocked;
 }
@@ -42,16 +48,21 @@ bool row_tables_write(struct row_tables *tables, enum table_role role, uint32_t 
   for (unsigned i = 0; i < tables->count; i++) {
     struct row_table *table = &tables->tables[i];
     if (table->form->role != role || table->rows->rows < least) continue;
-    bool is_refused = !tables->is_blocked && row_buffer_write(table->rows, tables->writer, error) != TFPROF_OK;
+    bool is_refused = !tables->is_blocked && !write_table(tables, table, error);
     if (is_refused || tables->is_blocked) give_up(table);
     are_taken &= !is_refused;
   }
   return are_taken;
 }
 
-uint64_t row_tables_waiting(const struct row_tables *tables) {
+uint64_t row_tables_waiting(const struct row_tables *tables, uint64_t *of_devices) {
   uint64_t rows = 0;
-  for (unsigned i = 0; i < tables->count; i++) rows += tables->tables[i].rows->rows;
+  *of_devices = 0;
+  for (unsigned i = 0; i < tables->count; i++) {
+    const struct row_table *table = &tables->tables[i];
+    rows += table->rows->rows;
+    if (table->form->is_of_devices) *of_devices += table->rows->rows;
+  }
   return rows;
 }
 

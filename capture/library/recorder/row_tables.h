@@ -24,9 +24,12 @@ struct table_form {
   const struct row_column *columns;
   unsigned column_count;
   uint32_t capacity; /* rows that there is room for at first */
+  bool is_of_devices; /* what devices did: it has a budget of its own (governor/limits.h) */
 };
 #define TABLE_FORM(table, role, contents, columns, capacity) \
-  {DUMP_TABLE_##table, role, #table, contents, columns, sizeof(columns) / sizeof *(columns), capacity}
+  { DUMP_TABLE_##table, role, #table, contents, columns, sizeof(columns) / sizeof *(columns), capacity, false }
+#define DEVICE_TABLE_FORM(table, role, contents, columns, capacity) \
+  { DUMP_TABLE_##table, role, #table, contents, columns, sizeof(columns) / sizeof *(columns), capacity, true }
 
 enum { TABLES_MAXIMUM = 32 };
 
@@ -39,6 +42,7 @@ struct row_tables {
     uint64_t told; /* what the file says of it */
   } tables[TABLES_MAXIMUM];
   unsigned count;
+  uint64_t device_bytes; /* in the file, of tables of devices */
   bool is_blocked; /* the disk did not take definitions */
   bool has_full;   /* some table has so many rows that it should be written */
 };
@@ -51,8 +55,8 @@ bool row_tables_define(struct row_tables *tables, struct tfprof_error *error);
 /* Writes the tables of that role that have so many rows at least, or gives these up. false: the disk did not take some,
 ** and `error` says why. */
 bool row_tables_write(struct row_tables *tables, enum table_role role, uint32_t least, struct tfprof_error *error);
-/* How many rows of any table are to be written. */
-uint64_t row_tables_waiting(const struct row_tables *tables);
+/* How many rows of any table are to be written, and how many of those are of devices. */
+uint64_t row_tables_waiting(const struct row_tables *tables, uint64_t *of_devices);
 /* Tells the file how many rows are missing of a table: those that the disk did not take and `others`, which were lost
 ** before. `is_end`: the room for the last words may be used up. */
 void row_tables_tell(struct row_tables *tables, struct row_table *table, uint64_t others, bool is_end);

@@ -23,7 +23,7 @@ static void initialise(void) {
   if (inject && !inject()) fprintf(stderr, "InitializeInjection refused\n");
   const char *visible = getenv("CUDA_VISIBLE_DEVICES");
   initialised_by = getpid();
-  is_initialised = !visible || *visible;
+  is_initialised = !visible || (*visible && *visible != '-');
 }
 
 ENTRY int cuInit(unsigned flags);

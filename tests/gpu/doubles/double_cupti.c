@@ -32,6 +32,7 @@ static _Atomic uint64_t lent_count, returned_count;
 static _Atomic uint32_t counters_on[2]; /* kinds, by device */
 static _Atomic uint8_t tells_latency;
 static _Atomic int is_subscribed, drops_told;
+static _Atomic bool has_left; /* the holder */
 
 __attribute__((constructor)) static void make_locks(void) {
   for (int i = 0; i < STREAMS; i++) pthread_mutex_init(&streams[i].lock, NULL);
@@ -64,6 +65,7 @@ ENTRY int cuptiGetResultString(int result, const char **text) {
 static int subscribe(void **subscriber, char *holder, size_t size) {
   const char *another = getenv("DOUBLE_HOLDER"), *result = getenv("DOUBLE_SUBSCRIBE");
   if (result) return atoi(result);
+  if (has_left) another = NULL;
   if (another || is_subscribed++) {
     if (holder) snprintf(holder, size, "%s", another ? another : "another");
     return CUPTI_SUBSCRIBED_BY_ANOTHER;
@@ -126,6 +128,7 @@ ENTRY int cuptiActivityEnableDriverApi(uint32_t function, uint8_t to_on) {
 #endif
 
 ENTRY int cuptiActivityEnableLatencyTimestamps(uint8_t to_on) {
+  if (getenv("DOUBLE_REFUSED_LATENCY")) return NOT_COMPATIBLE;
   tells_latency = to_on;
   return 0;
 }
@@ -144,6 +147,9 @@ ENTRY int cuptiGetStreamIdEx(void *context, void *stream, uint8_t is_per_thread,
 /* Newer versions know more kinds; refused as a whole. */
 ENTRY int cuptiActivityConfigureUnifiedMemoryCounter(const uint32_t (*counters)[4], uint32_t count) {
   enum { SCOPE, KIND, DEVICE, IS_ON, OLD_KINDS = 4, ALL_KINDS = 8, DEVICES = 2, OF_ONE_DEVICE = 1 };
+  const char *refused = getenv("DOUBLE_REFUSED_COUNTERS");
+  for (uint32_t i = 0; refused && i < count; i++)
+    if (counters[i][DEVICE] == (uint32_t)atoi(refused)) return NOT_COMPATIBLE;
   for (uint32_t i = 0; i < count; i++)
     if (counters[i][SCOPE] != OF_ONE_DEVICE || counters[i][DEVICE] >= DEVICES ||
         counters[i][KIND] > (DOUBLE_VERSION < 130000 ? OLD_KINDS : ALL_KINDS))
@@ -297,9 +303,13 @@ static void begin_callback(void) {
 
 static bool counts(uint32_t kind, uint32_t device) { return device < 2 && counters_on[device] >> kind & 1; }
 
+static bool has_latency(void) { return tells_latency; }
+static void holder_leaves(void) { has_left = true; }
+
 static uint64_t lent(void) { return lent_count; }
 static uint64_t returned(void) { return returned_count; }
 
 ENTRY const struct double_cupti double_cupti = {
-    DOUBLE_VERSION, is_on, put,  next_correlation, now,           set_clock,      set_correlation,
-    give_mine_back, cut,   lent, returned,         give_odd_back, begin_callback, counts};
+    DOUBLE_VERSION, is_on,        put,  next_correlation, now,           set_clock,      set_correlation,
+    give_mine_back, cut,          lent, returned,         give_odd_back, begin_callback, counts,
+    has_latency,    holder_leaves};

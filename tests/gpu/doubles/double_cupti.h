@@ -4,7 +4,8 @@
 ** each thread, given back when they are full or fetched.
 **
 ** What goes wrong is asked for by variables: DOUBLE_HOLDER=NAME (another one listens), DOUBLE_SUBSCRIBE=RESULT,
-** DOUBLE_REFUSED=KIND (it cannot be recorded), DOUBLE_DROPPED=COUNT (so many records were lost by CUPTI itself),
+** DOUBLE_REFUSED=KIND (it cannot be recorded), DOUBLE_REFUSED_LATENCY=1, DOUBLE_REFUSED_COUNTERS=DEVICE (of that device
+** unified memory is not counted), DOUBLE_DROPPED=COUNT (so many records were lost by CUPTI itself),
 ** DOUBLE_HANG=1 (the device does not answer any more: the last fetch never returns).
 */
 #ifndef TFPROF_DOUBLE_CUPTI_H
@@ -37,6 +38,10 @@ struct double_cupti {
   void (*begin_callback)(void);
   /* Whether that counter of unified memory is on. */
   bool (*counts)(uint32_t kind, uint32_t device);
+  /* Whether kernels tell when they were queued and submitted. */
+  bool (*has_latency)(void);
+  /* Who listens (DOUBLE_HOLDER) no longer does. */
+  void (*holder_leaves)(void);
 };
 extern const struct double_cupti double_cupti;
 

@@ -13,6 +13,7 @@
 **   unknown=N, cut=N (records whose end is missing), timeless=N, reversed=N, early=N (before their call)
 **   clock=MS      CUPTI's clock is set; correlation=N: numbers go on from there; back: buffers are given back
 **   flushes=N     the program itself flushes CUPTI's buffers; odd: buffers come back that cannot be
+**   left          the other one that listens (DOUBLE_HOLDER) leaves; waits until kernels are recorded
 **   names         streams and devices are named by NVTX
 **   sleep=MS, wait (until the fetching thread has fetched), input (tells the numbers, and waits for a letter)
 **   late          the driver is initialised here; without it at the beginning
@@ -415,6 +416,9 @@ static void play(char **words, char **argv) {
       for (long i = 0; i < count && flush_all; i++) play_kernels(1), flush_all(i % 2 ? 0 : 1);
     } else if (!strcmp(word, "names")) {
       name_resources();
+    } else if (!strcmp(word, "left")) {
+      if (cupti) cupti->holder_leaves();
+      while (cupti && !cupti->is_on(CUPTI_CONCURRENT_KERNEL, 0)) usleep(10000);
     } else if (!strcmp(word, "odd")) {
       if (cupti) cupti->give_odd_back();
     } else if (!strcmp(word, "back")) {
