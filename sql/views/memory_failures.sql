@@ -8,7 +8,7 @@
 --   peak_bytes       the most that it had had until then
 --   reserved_bytes   how much the allocator held of the device; NULL where it holds nothing in reserve
 --   capacity_bytes   the size of the device's memory; NULL when not known
---   op               the innermost op that asked
+--   op               the innermost op that asked, of a program that died in it, too
 --   location, text   the innermost line of the program itself
 --   step_id          the step
 -- Cost: linear in memory_events.  Example: SELECT * FROM memory_failures;
@@ -24,7 +24,7 @@ SELECT
   memory_events.peak_bytes AS peak_bytes,
   memory_events.reserved_bytes AS reserved_bytes,
   devices.memory_bytes AS capacity_bytes,
-  ops.name AS op,
+  coalesce(ops.name, memory_events.op_name) AS op,
   lines.location AS location,
   lines.text AS text,
   memory_events.step_id AS step_id

@@ -34,6 +34,13 @@ def environment(version="13.0", **settings):
                 **{name: str(value) for name, value in settings.items()})
 
 
+def environment_of_programs(version="13.0", **settings):
+    """The same, for programs of Python: they import cuda_device, which is a library for them."""
+    result = environment(version, **settings)
+    result["PYTHONPATH"] = os.pathsep.join([os.path.join(HERE, "site-packages"), result["PYTHONPATH"]])
+    return result
+
+
 def numbers(text):
     """What play.c told last: {sort: count}."""
     lines = [line for line in text.splitlines() if "kernels=" in line]

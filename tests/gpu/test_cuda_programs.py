@@ -11,47 +11,10 @@ import playing
 from playing import capturing
 from capturing import Directory
 
-# A device as PyTorch's ops would use it: each op of the kind that launches puts a call and a kernel.
 DEVICE = """
-import ctypes, os, sys, threading, torch
+import ctypes, torch
+from cuda_device import cupti, cupti_library, launch, taken
 
-class Double(ctypes.Structure):
-    _fields_ = [("version", ctypes.c_uint32),
-                ("is_on", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint32, ctypes.c_uint32)),
-                ("put", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_size_t)),
-                ("next_correlation", ctypes.CFUNCTYPE(ctypes.c_uint32)), ("now", ctypes.CFUNCTYPE(ctypes.c_uint64)),
-                ("others", ctypes.c_void_p * 9), ("has_latency", ctypes.CFUNCTYPE(ctypes.c_bool))]
-
-class Call(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint32) for name in ("kind", "function")] + [
-        (name, ctypes.c_uint64) for name in ("start", "end")] + [
-        (name, ctypes.c_uint32) for name in ("process", "thread", "correlation", "result")]
-
-driver = ctypes.CDLL("libcuda.so.1")
-assert driver.cuInit(0) == 0
-cupti_library = ctypes.CDLL("libcupti.so.13")
-cupti = Double.in_dll(cupti_library, "double_cupti")
-taken = [0, 0]
-
-def launch(count=1):
-    for _ in range(count):
-        now = cupti.now()
-        call = Call(5, 211, now, now + 1000, os.getpid(), threading.get_native_id(), cupti.next_correlation(), 0)
-        if cupti.is_on(5, 211) and cupti.put(ctypes.byref(call), ctypes.sizeof(call)):
-            taken[0] += 1
-        kernel = (ctypes.c_uint8 * 216)()
-        name = ctypes.c_char_p(b"a_kernel")
-        keep.append(name)
-        words = {0: 10, 44: 1, 48: 7, 52: 64, 56: 1, 60: 1, 64: 256, 68: 1, 72: 1, 92: call.correlation}
-        for offset, value in words.items():
-            ctypes.c_uint32.from_buffer(kernel, offset).value = value
-        ctypes.c_uint64.from_buffer(kernel, 16).value = now + 3000
-        ctypes.c_uint64.from_buffer(kernel, 24).value = now + 4000
-        ctypes.c_void_p.from_buffer(kernel, 104).value = ctypes.cast(name, ctypes.c_void_p).value
-        if cupti.is_on(10, 0) and cupti.put(ctypes.byref(kernel), 216):
-            taken[1] += 1
-
-keep = []
 class Launching(torch.autograd.Function):
     @staticmethod
     def forward(context, value):
@@ -129,7 +92,7 @@ print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 def play(directory, program, **settings):
     run = os.path.join(directory, "run")
     output, error = capturing.launch(run, [capturing.PYTHON, "-c", program], ["--ops=all"], 0,
-                                     playing.environment("13.0", **settings))
+                                     playing.environment_of_programs(**settings))
     (path,) = capturing.dumps(run)
     return run, playing.numbers(output), capturing.summary(path), error
 
@@ -158,7 +121,7 @@ def test_thinned():
     """Where the file would grow too fast kernels and calls are recorded in the steps whose ops are, all of them."""
     with Directory() as directory:
         # Less than tfprof-capture lets one ask for, so that it is soon too much.
-        os.environ.update(playing.environment(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
+        os.environ.update(playing.environment_of_programs(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
         run = directory
         output, _ = capturing.run(run, ["-c", THINNED], ops="sampled", max_rate=1 << 30, max_gpu_rate=64000)
         (dump,), taken = [capturing.summary(path) for path in capturing.dumps(run)], playing.numbers(output)
@@ -220,7 +183,7 @@ print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 def test_own_budget():
     """Where allocations would let the file grow too fast these are thinned, and every step has its kernels."""
     with Directory() as directory:
-        os.environ.update(playing.environment(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
+        os.environ.update(playing.environment_of_programs(), CUDA_INJECTION64_PATH=capturing.LIBRARY)
         output, _ = capturing.run(directory, ["-c", KEPT], ops="sampled", max_rate=20000, max_gpu_rate=1 << 28)
         (dump,), taken = [capturing.summary(path) for path in capturing.dumps(directory)], playing.numbers(output)
         assert taken["kernels"] == dump["rows"]["kernels"] == 600 * 25, (taken, dump)

@@ -27,7 +27,7 @@ enum item_kind {
   ITEM_FORGET, /* struct item: numbers given before now are used only by ops that were pinned */
   ITEM_PIN,    /* struct pin_item: what an op that is still running refers to, before ITEM_FORGET */
   ITEM_MEMORY, /* struct memory_item; id is the stack's node */
-  ITEM_OUT_OF_MEMORY, /* the same; bytes that there were not */
+  ITEM_OUT_OF_MEMORY, /* the same; bytes that there were not; address is the number of the op's name; 0: none */
   ITEM_RANGE,   /* struct range_item, or started_item; id is the text's (nvtx_texts.h); scope: RANGE_... */
   ITEM_PAYLOAD, /* struct bytes_item: JSON of a range or mark of this thread that ends later; numbers ascend */
   ITEM_MEMORY_BRIEF, /* struct memory_brief; id is how many bytes were given, 0: taken back */

@@ -17,7 +17,7 @@
 
 enum {
   FETCH_MS = 500,
-  FACTS_MS = 5,       /* until the driver is initialised, twice as long each time */
+  FACTS_MS = 5,       /* until the driver is initialised */
   ASIDE_MS = 2000,    /* that others wait for us to step aside */
   AGAIN_MS = 2000,    /* until it is tried again where another one listens */
   SILENT_MS = 10000,  /* that the driver may take to begin */
@@ -416,12 +416,10 @@ static void *fetch_records(void *argument) {
   (void)argument;
   uint64_t tried_ns = clock_monotonic_ns();
   struct presence presence = {.begin_ns = tried_ns};
-  int facts_ms = FACTS_MS;
   prctl(PR_SET_NAME, "tfprof-cuda");
   pthread_mutex_lock(&control);
   while (!state.has_ended) {
-    wait_for_wish(presence.answer == DEVICES_KNOWN ? FETCH_MS : facts_ms);
-    if (facts_ms < FETCH_MS / 2) facts_ms *= 2;
+    wait_for_wish(presence.answer == DEVICES_LATER && !presence.is_told ? FACTS_MS : FETCH_MS);
     uint64_t wanted = state.fetches_wanted;
     bool is_all = state.is_all_wanted, is_aside = state.is_aside_wanted, was_aside = state.is_aside;
     bool is_asked = wanted != state.fetches_done;
@@ -481,6 +479,7 @@ void cuda_listener_begin(unsigned its_traces, uint64_t buffer_bytes) {
   }
   pthread_mutex_unlock(&switching);
   if (!is_started) return;
+  device_facts_expect();
   bool is_fetched = start_fetching();
   atomic_store(&has_begun, is_fetched);
   if (!is_fetched) set_part(PART_OFF, "the thread that fetches records cannot be started");

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { LINK_DEVICE, LINK_PEER, LINK_KIND, LINK_RATE, LINK_COLUMNS };
 static const struct row_column link_columns[LINK_COLUMNS] = {
@@ -23,12 +24,13 @@ static struct row_buffer links;
 
 /* ---- What the driver tells. */
 
-enum { KNOWN_MAXIMUM = 64 };
+enum { KNOWN_MAXIMUM = 64, PATIENCE_MS = 50 };
 static struct {
   struct device_facts facts;
   uint8_t uuid[16];
 } known[KNOWN_MAXIMUM];
 static _Atomic int known_count;
+static _Atomic bool is_expected;  /* they are asked for: what has a device has a driver, which tells very soon */
 static device_teller tell_before; /* who else knows something */
 
 static struct cuda_driver driver;
@@ -81,16 +83,30 @@ enum devices_answer device_facts_ask(void) {
   for (int i = 0; i < count; i++)
     if (!driver.DeviceGet(&device, i)) ask_device(device, &known[i].facts, known[i].uuid);
   atomic_store_explicit(&known_count, count, memory_order_release);
+  atomic_store(&is_expected, false);
   return DEVICES_KNOWN;
 }
 
-void device_facts_reset(void) { atomic_store(&known_count, 0); }
+void device_facts_expect(void) { atomic_store(&is_expected, true); }
+
+void device_facts_reset(void) {
+  atomic_store(&known_count, 0);
+  atomic_store(&is_expected, false);
+}
+
+/* A row is written once: the first allocation may come before the thread that asks has looked again. */
+static void wait_for_facts(void) {
+  const struct timespec moment = {.tv_nsec = 1000000};
+  for (int waited = 0; waited < PATIENCE_MS && atomic_load(&is_expected); waited++) nanosleep(&moment, NULL);
+  atomic_store(&is_expected, false);
+}
 
 static void tell_device(int ordinal, struct device_facts *facts) {
   if (tell_before) tell_before(ordinal, facts);
   char name[RESOURCE_NAME_MAXIMUM];
   if (ordinal >= 0 && resource_name_of(RESOURCE_DEVICE, (uint64_t)ordinal, name))
     snprintf(facts->given_name, sizeof facts->given_name, "%s", name);
+  if (!atomic_load(&known_count)) wait_for_facts();
   if (ordinal < 0 || ordinal >= atomic_load_explicit(&known_count, memory_order_acquire)) return;
   const struct device_facts *told = &known[ordinal].facts;
 #define FILL_TEXT(member) \

@@ -6,6 +6,8 @@
 
 #include "activity_lanes.h"
 
+/* From now on it is asked every few milliseconds: the first row of a device may wait for the answer. */
+void device_facts_expect(void);
 /* Asks. Once they are known it is not asked again. */
 enum devices_answer {
   DEVICES_LATER, /* the driver is not initialised yet */

@@ -3,21 +3,14 @@
 
 #include <stdatomic.h>
 
-enum ring { RING_NOT, RING_LOOK, RING_WRITE };
-
-static _Atomic int rung;
-static _Atomic bool has_listener;
+static _Atomic bool is_rung, has_listener;
 static pthread_cond_t wake;
 
-static void doorbell_ring(enum ring how) {
+void doorbell_ring_to_look(void) {
   if (!atomic_load(&has_listener)) return;
-  int now = atomic_load(&rung);
-  while (now < (int)how && !atomic_compare_exchange_weak(&rung, &now, (int)how)) continue;
+  atomic_store(&is_rung, true);
   pthread_cond_signal(&wake);
 }
-
-void doorbell_ring_to_write(void) { doorbell_ring(RING_WRITE); }
-void doorbell_ring_to_look(void) { doorbell_ring(RING_LOOK); }
 
 void doorbell_begin(void) {
   pthread_condattr_t attributes;
@@ -30,15 +23,15 @@ void doorbell_begin(void) {
 
 void doorbell_end(void) {
   atomic_store(&has_listener, false);
-  atomic_store(&rung, RING_NOT);
+  atomic_store(&is_rung, false);
 }
 
 void doorbell_ring_with_guard(void) { pthread_cond_signal(&wake); }
 
-bool doorbell_has_rung(void) { return atomic_load(&rung) != RING_NOT; }
+bool doorbell_has_rung(void) { return atomic_load(&is_rung); }
 
 bool doorbell_wait(pthread_mutex_t *guard, const struct timespec *until) {
   return pthread_cond_timedwait(&wake, guard, until) == 0;
 }
 
-bool doorbell_take(void) { return atomic_exchange(&rung, RING_NOT) == RING_WRITE; }
+void doorbell_take(void) { atomic_store(&is_rung, false); }

@@ -10,9 +10,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Everything recorded before the call is soon in the file. Does not wait. */
-void doorbell_ring_to_write(void);
-/* There is more than usual: it is read, and written if memory has grown by much since it last was. */
+/* There is more than usual: it is read, and written if memory has grown by much since it last was. Does not wait. */
 void doorbell_ring_to_look(void);
 
 /* ---- For the writer thread and who begins and ends it. */
@@ -25,7 +23,7 @@ void doorbell_ring_with_guard(void);
 bool doorbell_has_rung(void);
 /* Gives `guard` up until it rings; false: that was not until then. */
 bool doorbell_wait(pthread_mutex_t *guard, const struct timespec *until);
-/* Quiet again; whether it was rung to write. */
-bool doorbell_take(void);
+/* Quiet again. */
+void doorbell_take(void);
 
 #endif

@@ -116,6 +116,7 @@ static uint64_t drain(void) {
 static void drain_everything(void) {
   while (drain() >= DRAIN_LIMIT) continue;
   write_everything();
+  if (!recorder.tables.is_blocked) row_buffer_write(&recorder.diagnostics, recorder.writer, NULL);
 }
 
 /* ---- The thread. */
@@ -142,7 +143,8 @@ static enum wake wait_for_work(uint64_t until_ns, uint64_t *flush, bool *stop) {
     if (!doorbell_wait(&guard, &until)) wake = WAKE_AT_PULSE;
   *flush = flush_wanted;
   *stop = stop_wanted;
-  if (doorbell_take() || stop_wanted || flush_wanted != flush_done) wake = WAKE_TO_WRITE;
+  doorbell_take();
+  if (stop_wanted || flush_wanted != flush_done) wake = WAKE_TO_WRITE;
   pthread_mutex_unlock(&guard);
   return wake;
 }

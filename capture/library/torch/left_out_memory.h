@@ -17,6 +17,7 @@
 /* What a row of memory_events is made of. */
 struct memory_event {
   uint32_t later_ns; /* than the item says: brief ones follow each other (thread_record.h) */
+  uint32_t op_name;  /* string; of a failure */
   struct memory_item item; /* bytes and in_use as they are in the row */
   uint64_t peak;
   int64_t thread; /* its row */

@@ -13,6 +13,7 @@
 #include "recorder/doorbell.h"
 #include "recorder/gate.h"
 #include "recorder/parts.h"
+#include "recorder/recording.h"
 #include "torch_api.h"
 
 #include <pthread.h>
@@ -23,7 +24,7 @@
 
 /* A recording that waits for its next frame loses at most half a second to SIGKILL: too much where memory grows until
 ** the kernel kills. When large pieces of so much together have been given, the writer thread is to look at once. */
-enum { LARGE_PIECE = 1 << 20, LOOK_AFTER = 64 << 20 };
+enum { LARGE_PIECE = 1 << 20, LOOK_AFTER = 64 << 20, FAILURE_MS = 200 };
 static _Atomic int64_t large_bytes;
 
 enum stage {
@@ -200,9 +201,21 @@ static inline void note_cpu(const void *address, int64_t bytes) {
   note_whole(address, bytes);
 }
 
+/* The op on top, whose row comes when it ends; of what the program dies of that may be never. */
+static const void *current_op_name(void) {
+  const struct capture_thread *thread = capture_current_thread;
+  uint32_t place = thread ? atomic_load_explicit(&thread->depth, memory_order_relaxed) : 0;
+  while (place && open_op_scope(&thread->open[place - 1]) == SCOPE_USER) place--;
+  const struct open_op *op = place ? &thread->open[place - 1] : NULL;
+  bool is_known = op && !atomic_load_explicit(&op->pin, memory_order_relaxed);
+  return (const void *)(uintptr_t)(is_known ? op->name : 0);
+}
+
+/* A program that has no more memory may be killed at any moment, so it is written before it goes on, where that takes
+** no longer than FAILURE_MS. Nothing that the writer thread does waits for the program. */
 static void note_failure(unsigned pool, int64_t bytes, uint64_t in_use, uint64_t reserved) {
   if (atomic_load_explicit(&stage, memory_order_relaxed) != STAGE_RECORDED) return;
-  if (record(ITEM_OUT_OF_MEMORY, pool, NULL, bytes, in_use, reserved)) doorbell_ring_to_write();
+  if (record(ITEM_OUT_OF_MEMORY, pool, current_op_name(), bytes, in_use, reserved)) recording_flush(FAILURE_MS);
 }
 
 /* ---- In the place of PyTorch's functions. */

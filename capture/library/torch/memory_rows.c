@@ -6,6 +6,7 @@
 #include "governor/limits.h"
 #include "left_out_memory.h"
 #include "memory_pools.h"
+#include "op_rows.h"
 #include "python/stack_nodes.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ enum {
   EVENT_ADDRESS,
   EVENT_THREAD,
   EVENT_TRACE,
+  EVENT_OP_NAME,
   EVENT_COLUMNS
 };
 static const struct row_column event_columns[EVENT_COLUMNS] = {
@@ -37,6 +39,7 @@ static const struct row_column event_columns[EVENT_COLUMNS] = {
     {DUMP_memory_events_address, DUMP_UNORDERED, false, false},
     {DUMP_memory_events_thread, DUMP_UNORDERED, false, true},
     {DUMP_memory_events_recorded_code_trace, DUMP_UNORDERED, false, false},
+    {DUMP_memory_events_op_name, DUMP_UNORDERED, false, false},
 };
 
 /* Growth by this share of the peak and this many bytes is written without delay. */
@@ -182,6 +185,7 @@ static bool add_event(struct recorder *recorder, const struct memory_event *even
   if (item->reserved != MEMORY_UNKNOWN) row_set(events, row, EVENT_RESERVED, (int64_t)item->reserved);
   if (rows.pools[number].allocator) row_set(events, row, EVENT_ALLOCATOR, rows.pools[number].allocator);
   if (!is_failure) row_set(events, row, EVENT_ADDRESS, (int64_t)item->address);
+  if (event->op_name) row_set(events, row, EVENT_OP_NAME, event->op_name);
   if (event->trace) row_set(events, row, EVENT_TRACE, (int64_t)event->trace - 1);
   return true;
 }
@@ -378,6 +382,7 @@ static void add_change(struct recorder *recorder, const struct memory_item *item
                                .later_ns = later_ns,
                                .thread = thread_row(recorder, thread),
                                .trace = stack_node(thread, item->head.id).trace_plus_one};
+  if (item->head.kind == ITEM_OUT_OF_MEMORY) event.op_name = op_rows_name(thread, (uint32_t)item->address);
   bool is_left_out =
       rows.is_thinned && item->head.kind == ITEM_MEMORY && (item->head.scope & MEMORY_WITHOUT_OPS) != 0;
   if (rows.has_left_out && !is_left_out) settle_memory(recorder);

@@ -207,6 +207,10 @@ void op_rows_item(struct recorder *recorder, const struct channel_item *item) {
   }
 }
 
+uint32_t op_rows_name(const struct capture_thread *thread, uint32_t number) {
+  return number ? (uint32_t)id_value(&rows.of_thread[thread->number - 1].names, number) : 0;
+}
+
 void op_rows_losses(struct recorder *recorder) {
   uint64_t no_room = rows.unresolved + late_items_lost(), too_deep = 0, cut = 0, still_open = 0;
   for (unsigned number = 1; number <= thread_count(); number++) {
