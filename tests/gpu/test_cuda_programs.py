@@ -89,6 +89,44 @@ print("kernels=%d runtime=%d" % (taken[1], taken[0]))
 """
 
 
+# Launches from threads of the program's own while an op runs on the main one: without any op, within a range, within
+# ops of their own, and from a backward pass, each known by how many it launches in a step.
+THREADS = DEVICE + """
+import threading
+
+def on_a_thread(function):
+    thread = threading.Thread(target=function)
+    thread.start()
+    thread.join()
+
+def in_a_range():
+    with torch.profiler.record_function("prefetch"):
+        launch(5)
+
+class Handing(torch.autograd.Function):
+    @staticmethod
+    def forward(context, value):
+        launch(1)
+        on_a_thread(lambda: launch(4))
+        on_a_thread(in_a_range)
+        on_a_thread(lambda: Launching.apply(value))
+        return value * 2
+    @staticmethod
+    def backward(context, gradient):
+        launch(6)
+        return gradient * 2
+
+weight = torch.ones(8, requires_grad=True)
+optimizer = torch.optim.SGD([weight], 0.01)
+for step in range(10):
+    optimizer.zero_grad()
+    loss = Handing.apply(weight).sum()
+    on_a_thread(loss.backward)
+    optimizer.step()
+print("kernels=%d runtime=%d" % (taken[1], taken[0]))
+"""
+
+
 def play(directory, program, **settings):
     run = os.path.join(directory, "run")
     output, error = capturing.launch(run, [capturing.PYTHON, "-c", program], ["--ops=all"], 0,
@@ -115,6 +153,23 @@ def test_links():
             SELECT sum(line_frame_id IS NOT NULL) AS lines, count(*) AS kernels FROM kernels
             JOIN ops ON ops.id = kernels.op_id LEFT JOIN code_traces ON code_traces.id = ops.origin_code_trace_id""")
         assert row["lines"] == 50, row
+
+
+def test_threads():
+    """What a thread launches belongs to what runs on that thread, whatever runs on others meanwhile: that is what ids
+    pushed around its launches would say, which cost something at each."""
+    with Directory() as directory:
+        run, taken, dump, _ = play(directory, THREADS)
+        assert taken["kernels"] == dump["rows"]["kernels"] == 10 * (1 + 4 + 5 + 2 + 6), (taken, dump)
+        rows = playing.query(run, """
+            SELECT ops.name, count(*) AS count, count(DISTINCT kernels.step_id) AS steps,
+                   min(threads.tid = threads.pid) AS is_main, max(forward.name) AS forward
+            FROM kernels JOIN api_calls ON api_calls.id = kernels.api_call_id
+            JOIN threads ON threads.id = api_calls.thread_id LEFT JOIN ops ON ops.id = kernels.op_id
+            LEFT JOIN ops AS forward ON forward.id = ops.forward_op_id GROUP BY 1 ORDER BY 2""")
+        wanted = [("Handing", 10, 10, 1, None), ("Launching", 20, 10, 0, None), (None, 40, 10, 0, None),
+                  ("prefetch", 50, 10, 0, None), ("HandingBackward", 60, 10, 0, "Handing")]
+        assert [tuple(row.values()) for row in rows] == wanted, rows
 
 
 def test_thinned():

@@ -105,8 +105,11 @@ def test_blocking(engine):
                    {"name": "Memset (Device)", "call": "cudaMemset"}):
         found = said(engine, trace(lambda *a: step(*a, **change)))  # noqa: B023
         assert "blocking_copies" not in found, (change, found)
-    found = said(engine, trace(lambda *a: step(*a, name="Memset (Managed)", call="cudaMemset")))
-    assert found["blocking_copies"][1] == 10 * 50_000 and "waits for fills" in found["blocking_copies"][2], found
+    for name in ("Memset (Managed)", "Memset (Pinned)"):
+        found = said(engine, trace(lambda *a: step(*a, name=name, call="cudaMemset")))  # noqa: B023
+        assert found["blocking_copies"][1] == 10 * 50_000 and "waits for fills" in found["blocking_copies"][2], found
+        assert "blocking_copies" not in said(engine, trace(
+            lambda *a: step(*a, name=name, call="cudaMemsetAsync")))  # noqa: B023
 
 
 def test_gaps(engine):
@@ -134,6 +137,22 @@ def test_gaps(engine):
         events.append(span("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
                            number * STEP + 310_000, 150_000))
     assert said(engine, events) == {}
+
+
+def test_utilization(engine):
+    """Kernels that run for a share of each step, two of them at once for half of that: together they count once."""
+    def step(_number, begin, number, busy_ns):
+        first, second = number(), number()
+        return [launch(begin, 1000, first), launch(begin + 1000, 1000, second),
+                kernel(begin + 5000, busy_ns, correlation=first),
+                kernel(begin + 5000 + busy_ns // 2, busy_ns - busy_ns // 2, stream=8, correlation=second)]
+
+    asked = "SELECT severity, value, threshold FROM advise WHERE check_name = 'accelerator_utilization'"
+    for busy_ns, severity in ((300_000, "warning"), (490_000, "warning"), (510_000, "info"), (900_000, "info")):
+        connection = opened(engine, trace(lambda *a: step(*a, busy_ns=busy_ns)), **A100)  # noqa: B023
+        ((found, value, threshold),) = connection.values(asked)
+        assert found == severity and near(value, 1 - busy_ns / STEP), (busy_ns, found, value)
+        assert threshold == min(value, 0.5), threshold
 
 
 def test_launch_bound(engine):
