@@ -28,7 +28,8 @@
 --   flops_per_second, bytes_per_second   of the calls whose work is known, by their time; NULL where none is
 --   tensor_core_ratio             on the device the share of kernels on tensor cores in the op's time, of XPlane
 --                                 files; NULL of others (operator_summary tells it)
---   bound_by                      compute or memory, where a roofline is known; NULL
+--   bound_by                      on the device compute or memory: which rate is nearer to the highest that the device
+--                                 allows; NULL where one of these is not known (roofline has more)
 --   execution_mode                eager, function or graph
 --   is_idle                       1 for the row IDLE
 -- Cost: linear in op_totals, kernel_totals and transfers, once these are made.
@@ -165,6 +166,12 @@ WITH hosts AS MATERIALIZED ( -- of runs of several
     sum(flops_ns), sum(bytes), sum(bytes_ns), sum(tensor_core_ns)
   FROM sides JOIN hosts ON hosts.profile_id = sides.profile_id
   GROUP BY run_id, side, op_type, name, execution_mode
+), ceilings AS MATERIALIZED ( -- hosts of a run are alike
+  SELECT devices.profile_id AS profile_id, max(flops_per_second) AS flops_per_second,
+    max(memory_bytes_per_second) AS bytes_per_second
+  FROM temp.devices AS devices JOIN temp.device_peaks AS peaks ON peaks.device_id = devices.id
+  WHERE peaks.dtype NOT IN ('float8', 'int8')
+  GROUP BY devices.profile_id
 ), listed AS (
   SELECT profile_id, run_id, row_number() OVER of_side AS position, side, op_type, name, count, sum_ns, self_ns,
     self_error_ns,
@@ -205,8 +212,15 @@ SELECT
   listed.flops_per_second AS flops_per_second,
   listed.bytes_per_second AS bytes_per_second,
   listed.tensor_core_ratio AS tensor_core_ratio,
-  NULL AS bound_by,
+  CASE
+    WHEN listed.side = 'host' THEN NULL
+    WHEN listed.flops_per_second * ceilings.bytes_per_second >= listed.bytes_per_second * ceilings.flops_per_second
+    THEN 'compute'
+    WHEN listed.flops_per_second * ceilings.bytes_per_second < listed.bytes_per_second * ceilings.flops_per_second
+    THEN 'memory' END AS bound_by,
   listed.execution_mode AS execution_mode,
   listed.is_idle AS is_idle
 FROM listed LEFT JOIN temp.profiles AS profiles ON profiles.id = listed.profile_id
+LEFT JOIN ceilings ON ceilings.profile_id = coalesce(
+  listed.profile_id, (SELECT min(hosts.profile_id) FROM hosts WHERE hosts.run_id = listed.run_id))
 ORDER BY profile_id, listed.run_id, side DESC, is_idle, position, name

@@ -1,6 +1,8 @@
 /* device_peaks.c: the table device_peaks, of NVIDIA's GPUs whose capability, multiprocessors and clock are known, where
 ** the source has no such rates: multiprocessors times clock times what one multiprocessor does in a clock.
 **
+** Traces of PyTorch have no clock: there that counts which the data sheet of the model says.
+**
 ** That is said by the CUDA C++ Programming Guide ("Throughput of Native Arithmetic Instructions") for float32 and
 ** float64, and for tensor cores by the white papers of the architectures: V100, Turing, A100, GA102, Ada, H100 and
 ** Blackwell, dense, and sums in float32 at their full rate.  The clock is the highest that the device may have: what
@@ -29,6 +31,16 @@ static const struct {
     {"10.0", {128, 256, 4096, 8192, 8192, 16384, 16384}},
 };
 
+/* Boost clocks that data sheets rest on, by what is in the name of the model; the first that fits counts. */
+static const struct {
+  const char *model;
+  uint32_t megahertz;
+} known_clocks[] = {
+    {"V100-PCIE", 1380}, {"V100-SXM3", 1597}, {"V100", 1530}, {"Tesla T4", 1590},
+    {"A100", 1410},      {"A800", 1410},      {"A40", 1740},  {"H100 PCIe", 1755},
+    {"H100 NVL", 1785},  {"H100", 1830},      {"H200", 1830}, {"NVIDIA L4", 2040},
+};
+
 struct peaks {
   uint32_t *devices;
   string_id *dtypes, *origins;
@@ -43,11 +55,23 @@ static const uint16_t *rates_of(const struct pool *pool, string_id capability) {
 }
 
 struct device_facts {
-  int64_t *capabilities, *multiprocessors, *clocks; /* by row of devices */
+  int64_t *capabilities, *multiprocessors, *clocks, *models; /* by row of devices */
 };
+
+static int64_t clock_of_model(const struct pool *pool, int64_t model) {
+  const char *name = model == NO_VALUE ? "" : pool_text(pool, (string_id)model);
+  for (size_t i = 0; i < sizeof known_clocks / sizeof *known_clocks; i++) {
+    const char *found = strstr(name, known_clocks[i].model);
+    /* L4 is no L40. */
+    if (found && !(found[strlen(known_clocks[i].model)] >= '0' && found[strlen(known_clocks[i].model)] <= '9'))
+      return known_clocks[i].megahertz * INT64_C(1000000);
+  }
+  return NO_VALUE;
+}
 
 static void add_peaks(struct profile *profile, const struct device_facts *facts, uint32_t device, struct peaks *peaks) {
   int64_t count = facts->multiprocessors[device], clock = facts->clocks[device];
+  if (clock == NO_VALUE) clock = clock_of_model(store_pool(profile->store), facts->models[device]);
   const uint16_t *rates = facts->capabilities[device] == NO_VALUE || count <= 0 || clock <= 0
                               ? NULL
                               : rates_of(store_pool(profile->store), (string_id)facts->capabilities[device]);
@@ -71,6 +95,7 @@ static enum tfprof_status run_device_peaks(struct profile *profile, struct tfpro
     status =
         derive_all_integers(profile, TABLE_devices, COLUMN_devices_multiprocessor_count, &facts.multiprocessors, error);
   if (!status) status = derive_all_integers(profile, TABLE_devices, COLUMN_devices_clock_hz, &facts.clocks, error);
+  if (!status) status = derive_all_integers(profile, TABLE_devices, COLUMN_devices_model, &facts.models, error);
   size_t room = (size_t)devices * DTYPES;
   peaks.devices = scratch_allocate(room * sizeof *peaks.devices);
   peaks.dtypes = scratch_allocate(room * sizeof *peaks.dtypes);
@@ -94,6 +119,7 @@ static enum tfprof_status run_device_peaks(struct profile *profile, struct tfpro
   scratch_free(facts.capabilities);
   scratch_free(facts.multiprocessors);
   scratch_free(facts.clocks);
+  scratch_free(facts.models);
   return status;
 }
 
@@ -103,7 +129,8 @@ const struct derive_pass derive_device_peaks = {
     .makes_table = TABLE_device_peaks,
     .reads = {{TABLE_devices, COLUMN_devices_compute_capability},
               {TABLE_devices, COLUMN_devices_multiprocessor_count},
-              {TABLE_devices, COLUMN_devices_clock_hz}},
+              {TABLE_devices, COLUMN_devices_clock_hz},
+              {TABLE_devices, COLUMN_devices_model}},
     .run = run_device_peaks,
     .texts = (const char *const[]){"float64", "float32", "tf32", "float16", "bfloat16", "float8", "int8",
                                    "a table of known devices", NULL},

@@ -1,0 +1,69 @@
+-- Model flops utilisation: how much of what its devices can compute at best each step makes use of.
+--
+-- One row for each measured step (no warm-up, ops recorded) of which floating point operations are known: of ops as
+-- shapes tell them (ops.flops: matrix products, convolutions, attention), where kernels tell theirs of these.
+-- Operations that checkpoints do again count, too, as in what is called hardware utilisation.
+--   profile_id, host, rank, step_id, number, dur_ns
+--   flops                   floating point operations of the step
+--   flops_per_second        over its duration
+--   device_count            devices that ran its profile's kernels; 0: it ran on the host
+--   ideal_ns                how long these operations would take at the peak rate of their number type (device_peaks)
+--                           on all devices; float on tensor cores counts as tf32; where no type is told the highest
+--                           peak counts but those of float8 and integers; NULL where the device is not known
+--   mfu                     ideal_ns over dur_ns: 1 would be a step that computes at the peak from end to end
+-- Cost: linear in ops and kernels whose operations are known.
+-- Example: SELECT number, flops_per_second, mfu FROM mfu;
+WITH on_devices AS MATERIALIZED (
+  SELECT profile_id, count(DISTINCT device_id) AS device_count, count(flops) AS has_flops
+  FROM temp.kernel_totals GROUP BY profile_id
+), work AS (
+  SELECT profile_id, step_id,
+    CASE
+      WHEN input_types GLOB '*Float8*' THEN 'float8'
+      WHEN input_types GLOB '*BFloat16*' THEN 'bfloat16'
+      WHEN input_types GLOB '*Half*' THEN 'float16'
+      WHEN input_types GLOB '*double*' THEN 'float64'
+      WHEN input_types GLOB '*float*' THEN iif(tensor_core_ns > 0, 'tf32', 'float32')
+    END AS dtype,
+    sum(1.0 * flops) AS flops
+  FROM temp.ops
+  WHERE flops >= 0 AND category <> 'user' AND is_measured = 1
+    AND profile_id NOT IN (SELECT profile_id FROM on_devices WHERE has_flops > 0)
+  GROUP BY profile_id, step_id, dtype
+  UNION ALL
+  SELECT profile_id, step_id, NULL, sum(1.0 * flops)
+  FROM temp.kernels
+  WHERE flops >= 0 AND profile_id IN (SELECT profile_id FROM on_devices WHERE has_flops > 0)
+  GROUP BY profile_id, step_id
+), ceilings AS MATERIALIZED (
+  SELECT profile_id, dtype, max(flops_per_second) AS flops_per_second
+  FROM temp.device_peaks GROUP BY profile_id, dtype
+  UNION ALL
+  SELECT profile_id, NULL, max(flops_per_second)
+  FROM temp.device_peaks WHERE dtype NOT IN ('float8', 'int8') GROUP BY profile_id
+), in_step AS (
+  SELECT work.profile_id AS profile_id, work.step_id AS step_id, sum(work.flops) AS flops,
+    CASE WHEN count(*) = count(ceilings.flops_per_second)
+      THEN sum(1e9 * work.flops / nullif(ceilings.flops_per_second, 0)) END AS busy_ns
+  FROM work
+  LEFT JOIN ceilings ON ceilings.profile_id = work.profile_id AND ceilings.dtype IS work.dtype
+  GROUP BY work.profile_id, work.step_id
+)
+SELECT
+  steps.profile_id AS profile_id,
+  profiles.host AS host,
+  profiles.rank AS rank,
+  steps.id AS step_id,
+  steps.number AS number,
+  steps.dur_ns AS dur_ns,
+  CAST(in_step.flops AS INTEGER) AS flops,
+  1e9 * in_step.flops / nullif(steps.dur_ns, 0) AS flops_per_second,
+  coalesce(on_devices.device_count, 0) AS device_count,
+  CAST(in_step.busy_ns / on_devices.device_count AS INTEGER) AS ideal_ns,
+  in_step.busy_ns / on_devices.device_count / nullif(steps.dur_ns, 0) AS mfu
+FROM in_step
+JOIN temp.steps AS steps ON steps.id = in_step.step_id
+JOIN temp.profiles AS profiles ON profiles.id = steps.profile_id
+LEFT JOIN on_devices ON on_devices.profile_id = steps.profile_id
+WHERE steps.is_warmup = 0
+ORDER BY profile_id, steps.start_ns, step_id

@@ -1,0 +1,169 @@
+-- Roofline: how fast ops compute and move data, against what their device can do at best.
+--
+-- One row for each profile, op and kernel whose work is known, one for the program as a whole, and of a run of several
+-- hosts the same for all of them, in order of time.  Of XPlane files a row is a kernel of an op, with the operations
+-- and bytes that the file tells of kernels, all of the recording.  Of others it is an op, with the operations counted
+-- from its shapes (ops.flops), of measured steps and weighed by ops.sample_weight; its time is that of kernels launched
+-- inside it, without a device that on the host.
+--   profile_id, host, rank        of rows for all hosts of a run NULL, ALL_HOSTS and NULL
+--   position                      by time, from 1; 0 for the program
+--   op_type, op_name, kernel_name   NULL for the program; the last for ops, too
+--   dtype                         the number type whose peak counts: that of the op's inputs (tf32 where kernels use
+--                                 tensor cores for float); NULL where it is not told: then the highest counts, as in
+--                                 XProf, without those of float8 and integers
+--   count, sum_ns                 calls or kernels and their time; of the program from the first work of each device to
+--                                 its last, of sources other than XPlane that of the steps on each device
+--   time_ratio                    share of the time of the program; NULL for what ran on the host beside others
+--   flops, bytes_accessed         what they did; NULL where nothing tells, as bytes outside XPlane files
+--   flops_per_second, bytes_per_second   by the time of those of which it is told; of the program by all its time
+--   flops_per_byte                operational intensity
+--   peak_flops_per_second, peak_bytes_per_second   of the device (device_peaks, devices); NULL where it is not known
+--   ridge_flops_per_byte          above this intensity computing bounds, below it memory
+--   bound_by                      compute or memory: which of the two is nearer to its peak
+--   compute_efficiency, memory_efficiency   the rates over their peaks
+--   roofline_efficiency           the rate over the best that the intensity allows
+-- XProf lists no kernel of which no op is known.
+-- Cost: linear in kernel_totals and in ops whose operations are known.
+-- Example: SELECT op_name, flops_per_second, compute_efficiency, bound_by FROM roofline LIMIT 10;
+WITH hosts AS MATERIALIZED ( -- of runs of several
+  SELECT id AS profile_id, run_id FROM temp.profiles
+  WHERE run_id IN (SELECT run_id FROM temp.profiles GROUP BY run_id HAVING count(DISTINCT host) > 1)
+), on_devices AS MATERIALIZED (
+  SELECT profile_id, count(DISTINCT device_id) AS device_count,
+    profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane') AS is_xplane
+  FROM temp.kernel_totals GROUP BY profile_id
+), worked AS ( -- from the first to the last work of each device, or all of it should that be more
+  SELECT profile_id, sum(max(span_ns, sum_ns)) AS sum_ns FROM (
+    SELECT profile_id, device_id, max(last_end_ns) - min(first_start_ns) AS span_ns, total(sum_ns) AS sum_ns
+    FROM (
+      SELECT profile_id, device_id, first_start_ns, last_end_ns, 1.0 * sum_ns AS sum_ns FROM temp.kernel_totals
+      UNION ALL
+      SELECT profile_id, device_id, start_ns, end_ns, NULL FROM temp.transfers
+      WHERE profile_id IN (SELECT profile_id FROM on_devices)
+    ) GROUP BY profile_id, device_id
+  ) GROUP BY profile_id
+), stepped AS (
+  SELECT profile_id, sum(dur_ns * sample_weight) AS sum_ns
+  FROM temp.steps WHERE is_warmup = 0 AND ops_recorded = 1 GROUP BY profile_id
+), called AS ( -- from the first to the last op
+  SELECT profile_id, 1.0 * (max(last_end_ns) - min(first_start_ns)) AS sum_ns
+  FROM temp.op_totals WHERE category <> 'user' AND profile_id NOT IN (SELECT profile_id FROM stepped)
+  GROUP BY profile_id
+), counted AS MATERIALIZED (
+  SELECT ops.profile_id AS profile_id, op_type, name AS op_name, NULL AS kernel_name,
+    CASE
+      WHEN input_types GLOB '*Float8*' THEN 'float8'
+      WHEN input_types GLOB '*BFloat16*' THEN 'bfloat16'
+      WHEN input_types GLOB '*Half*' THEN 'float16'
+      WHEN input_types GLOB '*double*' THEN 'float64'
+      WHEN input_types GLOB '*float*' THEN iif(tensor_core_ns > 0, 'tf32', 'float32')
+    END AS dtype,
+    sum(sample_weight) AS count,
+    sum(sample_weight * iif(on_devices.profile_id IS NULL, dur_ns, nullif(device_ns, 0))) AS sum_ns,
+    sum(sample_weight * flops) AS flops, sum(sample_weight * bytes_accessed) AS bytes
+  FROM temp.ops AS ops LEFT JOIN on_devices ON on_devices.profile_id = ops.profile_id
+  WHERE flops >= 0 AND category <> 'user' AND is_measured = 1 AND is_xplane IS NOT 1
+  GROUP BY ops.profile_id, op_type, name, dtype
+), pieces AS MATERIALIZED (
+  SELECT profile_id, NULL AS run_id, op_type, op_name, kernel_name, dtype, count, sum_ns, flops,
+    iif(flops IS NULL, NULL, sum_ns) AS flops_ns, bytes, iif(bytes IS NULL, NULL, sum_ns) AS bytes_ns
+  FROM counted
+  UNION ALL
+  SELECT profile_id, NULL, op_type, op_name, name, NULL, sum(count), sum(1.0 * sum_ns), sum(flops),
+    sum(1.0 * sum_ns) FILTER (WHERE flops IS NOT NULL), sum(bytes_accessed),
+    sum(1.0 * sum_ns) FILTER (WHERE bytes_accessed IS NOT NULL)
+  FROM temp.kernel_totals
+  WHERE profile_id IN (SELECT profile_id FROM on_devices WHERE is_xplane)
+  GROUP BY profile_id, op_type, op_name, name
+), programs AS (
+  SELECT profiles.id AS profile_id, NULL AS run_id,
+    CASE WHEN is_xplane THEN worked.sum_ns
+      ELSE coalesce(stepped.sum_ns, called.sum_ns) * coalesce(device_count, 1) END AS sum_ns,
+    (SELECT sum(flops) FROM pieces WHERE pieces.profile_id = profiles.id) AS flops,
+    (SELECT sum(bytes) FROM pieces WHERE pieces.profile_id = profiles.id) AS bytes
+  FROM temp.profiles AS profiles
+  LEFT JOIN on_devices ON on_devices.profile_id = profiles.id
+  LEFT JOIN worked ON worked.profile_id = profiles.id
+  LEFT JOIN stepped ON stepped.profile_id = profiles.id
+  LEFT JOIN called ON called.profile_id = profiles.id
+  WHERE profiles.id IN (SELECT profile_id FROM pieces)
+), all_pieces AS (
+  SELECT * FROM pieces
+  UNION ALL
+  SELECT NULL, hosts.run_id, op_type, op_name, kernel_name, dtype, sum(count), sum(sum_ns), sum(flops), sum(flops_ns),
+    sum(bytes), sum(bytes_ns)
+  FROM pieces JOIN hosts ON hosts.profile_id = pieces.profile_id
+  GROUP BY hosts.run_id, op_type, op_name, kernel_name, dtype
+), all_programs AS MATERIALIZED (
+  SELECT * FROM programs
+  UNION ALL
+  SELECT NULL, hosts.run_id, sum(sum_ns), sum(flops), sum(bytes)
+  FROM programs JOIN hosts ON hosts.profile_id = programs.profile_id
+  GROUP BY hosts.run_id
+), peaks AS (
+  SELECT profile_id, NULL AS run_id, dtype, flops_per_second FROM temp.device_peaks
+  UNION ALL
+  SELECT NULL, run_id, dtype, flops_per_second
+  FROM temp.device_peaks AS peaks JOIN hosts ON hosts.profile_id = peaks.profile_id
+), ceilings AS MATERIALIZED (
+  SELECT profile_id, run_id, dtype, max(flops_per_second) AS flops_per_second
+  FROM peaks GROUP BY profile_id, run_id, dtype
+  UNION ALL
+  SELECT profile_id, run_id, NULL, max(flops_per_second)
+  FROM peaks WHERE dtype NOT IN ('float8', 'int8') GROUP BY profile_id, run_id
+), memories AS MATERIALIZED (
+  SELECT profile_id, NULL AS run_id, max(memory_bytes_per_second) AS bytes_per_second
+  FROM temp.devices WHERE kind <> 'cpu' GROUP BY profile_id
+  UNION ALL
+  SELECT NULL, run_id, max(memory_bytes_per_second)
+  FROM temp.devices AS devices JOIN hosts ON hosts.profile_id = devices.profile_id
+  WHERE kind <> 'cpu' GROUP BY run_id
+), listed AS (
+  SELECT profile_id, run_id, 0 AS position, NULL AS op_type, NULL AS op_name, NULL AS kernel_name, NULL AS dtype,
+    NULL AS count, sum_ns, flops, sum_ns AS flops_ns, bytes, sum_ns AS bytes_ns
+  FROM all_programs
+  UNION ALL
+  SELECT profile_id, run_id, row_number() OVER (PARTITION BY profile_id, run_id
+      ORDER BY sum_ns DESC, op_name, op_type, kernel_name, dtype),
+    op_type, op_name, kernel_name, dtype, count, sum_ns, flops, flops_ns, bytes, bytes_ns
+  FROM all_pieces
+), rated AS (
+  SELECT listed.*, 1e9 * listed.flops / nullif(flops_ns, 0) AS flops_per_second,
+    1e9 * listed.bytes / nullif(bytes_ns, 0) AS bytes_per_second, ceilings.flops_per_second AS peak_flops,
+    memories.bytes_per_second AS peak_bytes, all_programs.sum_ns AS program_ns
+  FROM listed
+  LEFT JOIN all_programs ON all_programs.profile_id IS listed.profile_id AND all_programs.run_id IS listed.run_id
+  LEFT JOIN ceilings ON ceilings.profile_id IS listed.profile_id AND ceilings.run_id IS listed.run_id
+    AND ceilings.dtype IS listed.dtype
+  LEFT JOIN memories ON memories.profile_id IS listed.profile_id AND memories.run_id IS listed.run_id
+)
+SELECT
+  rated.profile_id AS profile_id,
+  iif(rated.profile_id IS NULL, 'ALL_HOSTS', profiles.host) AS host,
+  profiles.rank AS rank,
+  rated.position AS position,
+  rated.op_type AS op_type,
+  rated.op_name AS op_name,
+  rated.kernel_name AS kernel_name,
+  rated.dtype AS dtype,
+  CAST(round(rated.count) AS INTEGER) AS count,
+  CAST(rated.sum_ns AS INTEGER) AS sum_ns,
+  iif(rated.sum_ns <= rated.program_ns, rated.sum_ns / nullif(rated.program_ns, 0), NULL) AS time_ratio,
+  CAST(rated.flops AS INTEGER) AS flops,
+  CAST(rated.bytes AS INTEGER) AS bytes_accessed,
+  rated.flops_per_second AS flops_per_second,
+  rated.bytes_per_second AS bytes_per_second,
+  1.0 * rated.flops / nullif(rated.bytes, 0) AS flops_per_byte,
+  rated.peak_flops AS peak_flops_per_second,
+  rated.peak_bytes AS peak_bytes_per_second,
+  rated.peak_flops / nullif(rated.peak_bytes, 0) AS ridge_flops_per_byte,
+  CASE WHEN rated.flops_per_second / nullif(rated.peak_flops, 0) >= rated.bytes_per_second / nullif(rated.peak_bytes, 0)
+    THEN 'compute'
+    WHEN rated.flops_per_second / nullif(rated.peak_flops, 0) < rated.bytes_per_second / nullif(rated.peak_bytes, 0)
+    THEN 'memory' END AS bound_by,
+  rated.flops_per_second / nullif(rated.peak_flops, 0) AS compute_efficiency,
+  rated.bytes_per_second / nullif(rated.peak_bytes, 0) AS memory_efficiency,
+  max(rated.flops_per_second / nullif(rated.peak_flops, 0), rated.bytes_per_second / nullif(rated.peak_bytes, 0))
+    AS roofline_efficiency
+FROM rated LEFT JOIN temp.profiles AS profiles ON profiles.id = rated.profile_id
+ORDER BY profile_id, rated.run_id, position, rated.op_name, rated.op_type, rated.kernel_name, rated.dtype
