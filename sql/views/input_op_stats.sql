@@ -1,28 +1,72 @@
 -- Input events by name: what the input pipeline spends its time on.
 --
--- One row for each profile and name of input_events, warm-up steps left out; event rows are recorded in every step, so
--- nothing is weighed.
---   profile_id, rank, name
---   count, sum_ns, sum_ratio    events, their time, its share of all of them
---   self_ns, self_ratio         without the events inside them
+-- One row for each process and name of input_events, and one more of all processes of a run in which several train; its
+-- profile_id, host and rank are NULL.  Warm-up steps are left out; event rows are recorded in every step, so nothing is
+-- weighed.  In XPlane files names are those of the iterators with all around them.
+--   profile_id, host, rank, run_id, name
+--   count, sum_ns, sum_ratio    events, their time, its share of all self_ns of the process
+--   self_ns, self_ratio         without the events inside them on the same thread
+--   working_ns                  of that what is no waiting for events on other threads either: what is spent in a
+--                               Prefetch is mostly such waiting
 --   category                    input_events.stage
--- Cost: one pass over input_events.  Example: SELECT name, count, self_ratio FROM input_op_stats;
-WITH sums AS (
-  SELECT profile_id, name, stage, count(*) AS count, CAST(sum(1.0 * dur_ns) AS INTEGER) AS sum_ns,
-    CAST(sum(1.0 * self_ns) AS INTEGER) AS self_ns
+--   suggestion                  what may shorten it
+-- XProf turns down what it does not find enqueued, where programs enqueue (TPU); here times are as they were.
+-- Cost: one pass over input_events, and one over the ops of XPlane files.
+-- Example: SELECT name, count, self_ratio FROM input_op_stats;
+WITH measured AS (
+  SELECT profile_id, name, long_name, stage, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns,
+    sum(1.0 * self_ns) AS self_ns
   FROM temp.input_events
   WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  GROUP BY profile_id, name, long_name, stage
+), nested AS ( -- the same events, as their threads nest them
+  SELECT profile_id, name, sum(1.0 * op_self_ns) AS self_ns
+  FROM temp.ops
+  WHERE category = 'input' AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
+  GROUP BY profile_id, name
+), sums AS (
+  SELECT profile_id, name, stage, sum(count) AS count, sum(sum_ns) AS sum_ns, sum(self_ns) AS self_ns,
+    sum(self_ns) AS working_ns
+  FROM measured WHERE profile_id NOT IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   GROUP BY profile_id, name, stage
+  UNION ALL
+  SELECT measured.profile_id, coalesce(long_name, measured.name), min(stage), sum(count), sum(sum_ns),
+    coalesce(max(nested.self_ns), sum(measured.self_ns)), sum(measured.self_ns)
+  FROM measured LEFT JOIN nested ON nested.profile_id = measured.profile_id
+    AND nested.name = coalesce(long_name, measured.name)
+  WHERE measured.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  GROUP BY measured.profile_id, coalesce(long_name, measured.name)
+), grouped AS (
+  SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, groups.host AS host, groups.rank AS rank, name,
+    stage, sum(count) AS count, sum(sum_ns) AS sum_ns, sum(self_ns) AS self_ns, sum(working_ns) AS working_ns,
+    max(sums.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')) AS is_tf_data
+  FROM sums JOIN temp.process_groups AS groups ON groups.member_id = sums.profile_id
+  GROUP BY groups.run_id, groups.profile_id, groups.host, groups.rank, name, stage
 )
 SELECT
-  sums.profile_id AS profile_id,
-  profiles.rank AS rank,
-  sums.name AS name,
-  sums.count AS count,
-  sums.sum_ns AS sum_ns,
-  1.0 * sums.sum_ns / nullif(total(sums.sum_ns) OVER (PARTITION BY sums.profile_id), 0) AS sum_ratio,
-  sums.self_ns AS self_ns,
-  1.0 * sums.self_ns / nullif(total(sums.self_ns) OVER (PARTITION BY sums.profile_id), 0) AS self_ratio,
-  sums.stage AS category
-FROM sums JOIN temp.profiles AS profiles ON profiles.id = sums.profile_id
-ORDER BY profile_id, self_ns DESC, name, category
+  profile_id AS profile_id,
+  host AS host,
+  rank AS rank,
+  run_id AS run_id,
+  name AS name,
+  CAST(count AS INTEGER) AS count,
+  CAST(sum_ns AS INTEGER) AS sum_ns,
+  sum_ns / nullif(total(self_ns) OVER of_process, 0) AS sum_ratio,
+  CAST(self_ns AS INTEGER) AS self_ns,
+  self_ns / nullif(total(self_ns) OVER of_process, 0) AS self_ratio,
+  CAST(working_ns AS INTEGER) AS working_ns,
+  stage AS category,
+  CASE stage
+    WHEN 'enqueue' THEN 'hand over fewer and larger pieces'
+    WHEN 'preprocess' THEN iif(is_tf_data,
+      'num_parallel_calls=tf.data.AUTOTUNE of map and interleave, or do it once and store the result',
+      'DataLoader(num_workers=...), or do it once and store the result')
+    WHEN 'read_in_advance' THEN iif(is_tf_data, 'tune the sizes of prefetch, interleave and of the readers'' buffers',
+      'more num_workers, a larger prefetch_factor')
+    WHEN 'read_on_demand' THEN iif(is_tf_data, 'read in advance: prefetch, interleave, buffers of the readers',
+      'DataLoader(num_workers=...) reads in advance')
+  END AS suggestion
+FROM grouped
+WINDOW of_process AS (PARTITION BY run_id, profile_id)
+ORDER BY run_id, profile_id, self_ns DESC, name, category

@@ -40,6 +40,14 @@ def test_overview(engine):
     assert connection.values("SELECT CAST(round(avg(dur_ns) / 1000) AS INTEGER) FROM step_breakdown") == [(177592,)]
     shares = connection.values("SELECT round(100.0 * sum(data_loader_ns) / sum(dur_ns), 1) FROM step_breakdown")
     assert shares == [(33.4,)], shares
+    rows = connection.values("SELECT mean_step_ns / 1000, round(100 * data_loader_ratio, 1), round(100 * "
+                             "utilization_ratio, 2), round(100 * sm_efficiency_ratio, 2), round(100 * occupancy_ratio, "
+                             "2), tensor_core_ratio FROM overview")
+    assert rows == [(177592, 33.4, 55.51, 54.68, 49.13, 0.0)], rows
+    rows = connection.values("SELECT mean_ns / 1000 FROM step_statistics WHERE part IN ('kernel', 'memcpy', 'memset', "
+                             "'kernel_launch', 'data_loader', 'host_compute', 'other') ORDER BY part")
+    means = [sum(step[i] for step in STEPS.values()) // 6 for i in (5, 6, 0, 4, 1, 2, 7)]
+    assert [row[0] for row in rows] == means, (rows, means)
 
 
 def test_device(engine):

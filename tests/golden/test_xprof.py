@@ -6,7 +6,6 @@ looked at. Times of XProf are picoseconds, here nanoseconds: sums may differ by 
 """
 
 import collections
-import glob
 import gzip
 import json
 import os
@@ -15,36 +14,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from asking import query, run_tests
 from xplane_files import Ref, event, line, plane, space
-
-GOLDEN = os.path.join(os.environ.get("TFPROF_SHARED", ""), "traces", "xplane")
-
-
-def golden_tables(run, tool):
-    """The tables of a tool's JSON as lists of dictionaries; [] where it has none."""
-    path = os.path.join(GOLDEN, "golden", run, tool + ".json")
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        content = json.load(file)
-    tables = content if isinstance(content, list) else [content]
-    return [[{column["id"]: cell["v"] if cell else None for column, cell in zip(table["cols"], row["c"])}
-             for row in table["rows"]] for table in tables if "rows" in table]
-
-
-def recordings():
-    """(name, path) of each recording that has outputs of tools."""
-    for path in sorted(glob.glob(os.path.join(GOLDEN, "*.xplane.pb"))):
-        yield os.path.basename(path)[:-len(".xplane.pb")], path
-    for path in sorted(glob.glob(os.path.join(GOLDEN, "multihost_*"))):
-        yield os.path.basename(path), path
-
-
-def check(found, expected, what):
-    assert found == expected, f"{what}:\n{found}\nexpected:\n{expected}"
-
-
-def is_close(found, expected, slack):
-    return abs(found - expected) <= slack + 1e-9 * abs(expected)
+from xprof_goldens import GOLDEN, check, golden_json, golden_tables, is_close, recordings
 
 
 def kernel_rows(run):
@@ -251,11 +221,9 @@ def test_op_nesting(directory):
 
 def golden_steps(name):
     """{host: steps in their order} of the converter in TensorFlow 2.16: whole duration and parts, in nanoseconds."""
-    path = os.path.join(GOLDEN, "golden", name, "tf216.pod_viewer.json")
-    if not os.path.exists(path):
+    content = golden_json(name, "tf216.pod_viewer")
+    if not content:
         return {}
-    with open(path, encoding="utf-8") as file:
-        content = json.load(file)
     names = {str(event["id"]): event["name"] for event in content["stepBreakdownEvents"]}
     hosts = collections.defaultdict(list)
     for step in content.get("podStatsSequence", {}).get("podStatsMap", []):

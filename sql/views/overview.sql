@@ -1,0 +1,144 @@
+-- Overview: how long steps take, what their time goes to, and how well devices are used.
+--
+-- One row for each process but the workers of others, and one more of all processes of a run in which several train;
+-- its profile_id, host and rank are NULL.  Steps are the measured ones (no warm-up), ratios of the time of all of them.
+--   profile_id, host, rank, run_id
+--   step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns   as in step_statistics; 0, NULL without
+--   device_compute_ratio, device_to_device_ratio, device_collectives_ratio   what the step time goes to:
+--   host_compute_ratio, kernel_launch_ratio, input_ratio, output_ratio, other_ratio   these add up to 1
+--   idle_ratio               what is no input, output, device compute or collective
+--   kernel_ratio, memcpy_ratio, memset_ratio, data_loader_ratio   of the same, as the PyTorch TensorBoard plugin has it
+--   verdict                  highly (20 %), moderately (5 %), potentially (3 % other) or not input-bound; NULL without
+--                            steps
+--   utilization_ratio, sm_efficiency_ratio, occupancy_ratio, tensor_core_ratio   of devices (device_utilization); the
+--                            first two are means over devices, the others weighed by their kernels
+--   half_precision_ratio     share of kernel time in 16 bits or less among that whose precision is known
+--   host_op_ratio, device_op_ratio   share of calls of ops on hosts among those on hosts and devices; the rest
+--   host_eager_ratio         share of the time in which an op runs that TensorFlow runs it eagerly (waiting for input
+--                            left out); NULL for other frameworks
+-- TensorFlow's profiler takes copies of GPUs for device compute, and of 32 bits; it takes bfloat16 for 32 bits, and
+-- eager ops for none where there is no device.  Newer ones leave out all of the host where there is a device.
+-- More: step_statistics, top_device_ops, run_environment, recommendations; diagnostics.
+-- Cost: that of step_breakdown and of device_utilization.
+-- Example: SELECT mean_step_ns, input_ratio, verdict, utilization_ratio FROM overview;
+WITH parts AS (
+  SELECT run_id, profile_id, max(iif(part = 'step', step_count, NULL)) AS step_count,
+    max(iif(part = 'step', mean_ns, NULL)) AS mean_ns, max(iif(part = 'step', stddev_ns, NULL)) AS stddev_ns,
+    max(iif(part = 'step', min_ns, NULL)) AS min_ns, max(iif(part = 'step', max_ns, NULL)) AS max_ns,
+    max(iif(part = 'device_compute', ratio, NULL)) AS device_compute,
+    max(iif(part = 'device_to_device', ratio, NULL)) AS device_to_device,
+    max(iif(part = 'device_collectives', ratio, NULL)) AS device_collectives,
+    max(iif(part = 'host_compute', ratio, NULL)) AS host_compute,
+    max(iif(part = 'kernel_launch', ratio, NULL)) AS kernel_launch,
+    max(iif(part = 'input', ratio, NULL)) AS input,
+    max(iif(part = 'output', ratio, NULL)) AS output,
+    max(iif(part = 'other', ratio, NULL)) AS other,
+    max(iif(part = 'kernel', ratio, NULL)) AS kernel,
+    max(iif(part = 'memcpy', ratio, NULL)) AS memcpy,
+    max(iif(part = 'memset', ratio, NULL)) AS memset,
+    max(iif(part = 'data_loader', ratio, NULL)) AS data_loader
+  FROM temp.step_statistics GROUP BY run_id, profile_id
+), members AS MATERIALIZED (
+  SELECT run_id, profile_id, host, rank, member_id, is_helper FROM temp.process_groups
+), devices AS (
+  SELECT members.run_id AS run_id, members.profile_id AS profile_id,
+    avg(used.utilization_ratio) AS utilization, avg(used.sm_efficiency_ratio) AS sm_efficiency,
+    sum(used.occupancy_ratio * used.kernel_ns) / nullif(sum(iif(used.occupancy_ratio IS NULL, 0, used.kernel_ns)), 0)
+      AS occupancy,
+    sum(used.tensor_core_ratio * used.kernel_ns) / nullif(sum(used.kernel_ns), 0) AS tensor_core
+  FROM temp.device_utilization AS used JOIN members ON members.member_id = used.profile_id
+  GROUP BY members.run_id, members.profile_id
+), precisions AS (
+  SELECT members.run_id AS run_id, members.profile_id AS profile_id,
+    total(1.0 * sum_ns) FILTER (WHERE precision IN ('8 bit', '16 bit')) / nullif(total(1.0 * sum_ns), 0) AS half
+  FROM temp.precision_breakdown AS used JOIN members ON members.member_id = used.profile_id
+  WHERE precision <> 'unknown' GROUP BY members.run_id, members.profile_id
+), named_ops AS ( -- an op has run as often as the kernel that it launched most often
+  SELECT profile_id, sum(count) AS count FROM (
+    SELECT profile_id, op_type, op_name, max(count) AS count FROM (
+      SELECT profile_id, op_type, op_name, name, count(*) AS count FROM temp.kernels
+      WHERE op_name IS NOT NULL AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+      GROUP BY profile_id, op_type, op_name, name
+    ) GROUP BY profile_id, op_type, op_name
+  ) GROUP BY profile_id
+), calls AS (
+  SELECT profile_id, count(*) AS on_host, 0 AS on_device FROM temp.ops
+  WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  GROUP BY profile_id
+  UNION ALL
+  SELECT profile_id, 0, count FROM named_ops
+  UNION ALL
+  SELECT profile_id, total(sample_weight), total(sample_weight) FILTER (WHERE device_self_ns > 0) FROM temp.ops
+  WHERE category <> 'user' AND is_measured = 1
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
+  GROUP BY profile_id
+), op_counts AS (
+  SELECT members.run_id AS run_id, members.profile_id AS profile_id, total(calls.on_host) AS on_host,
+    total(calls.on_device) AS on_device
+  FROM members JOIN calls ON calls.profile_id = members.member_id
+  GROUP BY members.run_id, members.profile_id
+), eager AS MATERIALIZED (
+  SELECT profile_id, thread_id, start_ns, end_ns FROM temp.ops
+  WHERE name = 'EagerExecute' AND attributes LIKE '%"is_func":0%' AND attributes NOT LIKE '%"eager_op":"Iterator%'
+), eager_time AS (
+  SELECT profile_id, sum(eager_ns) AS eager_ns, sum(ns) AS ns FROM (
+    SELECT profile_id, thread_id, union_ns(start_ns, end_ns) AS ns,
+      union_ns(start_ns, end_ns) FILTER (WHERE is_eager) AS eager_ns
+    FROM (
+      SELECT profile_id, thread_id, start_ns, end_ns, 1 AS is_eager FROM eager
+      UNION ALL
+      SELECT profile_id, thread_id, start_ns, end_ns, 0 FROM temp.ops
+      WHERE category IN ('op', 'input') AND profile_id IN (SELECT profile_id FROM eager)
+    ) GROUP BY profile_id, thread_id
+  ) GROUP BY profile_id
+), eager_share AS (
+  SELECT members.run_id AS run_id, members.profile_id AS profile_id,
+    total(eager_time.eager_ns) / coalesce(nullif(total(eager_time.ns), 0), 1) AS ratio
+  FROM members JOIN temp.profiles AS profiles ON profiles.id = members.member_id
+  LEFT JOIN eager_time ON eager_time.profile_id = members.member_id
+  WHERE profiles.format = 'xplane' AND profiles.framework = 'tensorflow'
+  GROUP BY members.run_id, members.profile_id
+), shown AS (
+  SELECT run_id, profile_id, host, rank FROM members WHERE is_helper = 0 GROUP BY run_id, profile_id, host, rank
+)
+SELECT
+  shown.profile_id AS profile_id,
+  shown.host AS host,
+  shown.rank AS rank,
+  shown.run_id AS run_id,
+  coalesce(parts.step_count, 0) AS step_count,
+  parts.mean_ns AS mean_step_ns,
+  parts.stddev_ns AS stddev_step_ns,
+  parts.min_ns AS min_step_ns,
+  parts.max_ns AS max_step_ns,
+  parts.device_compute AS device_compute_ratio,
+  parts.device_to_device AS device_to_device_ratio,
+  parts.device_collectives AS device_collectives_ratio,
+  parts.host_compute AS host_compute_ratio,
+  parts.kernel_launch AS kernel_launch_ratio,
+  parts.input AS input_ratio,
+  parts.output AS output_ratio,
+  parts.other AS other_ratio,
+  max(0.0, 1 - parts.input - parts.output - parts.device_compute - parts.device_collectives) AS idle_ratio,
+  parts.kernel AS kernel_ratio,
+  parts.memcpy AS memcpy_ratio,
+  parts.memset AS memset_ratio,
+  parts.data_loader AS data_loader_ratio,
+  CASE WHEN parts.input >= 0.20 THEN 'highly input-bound' WHEN parts.input >= 0.05 THEN 'moderately input-bound'
+    WHEN parts.other >= 0.03 THEN 'potentially input-bound'
+    WHEN parts.input IS NOT NULL THEN 'not input-bound' END AS verdict,
+  devices.utilization AS utilization_ratio,
+  devices.sm_efficiency AS sm_efficiency_ratio,
+  devices.occupancy AS occupancy_ratio,
+  devices.tensor_core AS tensor_core_ratio,
+  precisions.half AS half_precision_ratio,
+  op_counts.on_host / nullif(op_counts.on_host + op_counts.on_device, 0) AS host_op_ratio,
+  op_counts.on_device / nullif(op_counts.on_host + op_counts.on_device, 0) AS device_op_ratio,
+  eager_share.ratio AS host_eager_ratio
+FROM shown
+LEFT JOIN parts ON parts.run_id = shown.run_id AND parts.profile_id IS shown.profile_id
+LEFT JOIN devices ON devices.run_id = shown.run_id AND devices.profile_id IS shown.profile_id
+LEFT JOIN precisions ON precisions.run_id = shown.run_id AND precisions.profile_id IS shown.profile_id
+LEFT JOIN op_counts ON op_counts.run_id = shown.run_id AND op_counts.profile_id IS shown.profile_id
+LEFT JOIN eager_share ON eager_share.run_id = shown.run_id AND eager_share.profile_id IS shown.profile_id
+ORDER BY shown.run_id, shown.profile_id

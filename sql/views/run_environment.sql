@@ -1,0 +1,63 @@
+-- Run environment: on what it ran, where, when, and with which command.
+--
+-- One row for each process but the workers of others, and one more of all processes of a run in which several train;
+-- its profile_id, host and rank are NULL, and what is not the same in all of them.
+--   profile_id, host, rank, run_id
+--   host_count, task_count     hosts by their names, NULL where these are not told; processes that train
+--   device_type                Nvidia GPU (Ampere) and the like by compute capability, a model's name, or CPU; several
+--                              apart by commas
+--   device_model               the product's name
+--   device_count               GPUs and TPUs that it saw
+--   device_memory_bytes        of the smallest of them
+--   framework, framework_version, job, world_size, command
+--   start_ns, end_ns, dur_ns   when it was recorded
+-- XProf tells no command, time and version: its columns for those stay empty.
+-- Cost: linear in devices and profiles.  Example: SELECT host_count, device_type, device_count FROM run_environment;
+WITH accelerators AS (
+  SELECT profile_id, id AS device_id, model, memory_bytes,
+    CASE WHEN compute_capability IS NOT NULL THEN 'Nvidia GPU (' || CASE
+        WHEN CAST(compute_capability AS REAL) >= 10 THEN 'Blackwell'
+        WHEN CAST(compute_capability AS REAL) >= 9 THEN 'Hopper'
+        WHEN compute_capability = '8.9' THEN 'Ada Lovelace'
+        WHEN CAST(compute_capability AS REAL) >= 8 THEN 'Ampere'
+        WHEN compute_capability = '7.5' THEN 'Turing'
+        WHEN CAST(compute_capability AS REAL) >= 7 THEN 'Volta'
+        WHEN CAST(compute_capability AS REAL) >= 6 THEN 'Pascal'
+        WHEN CAST(compute_capability AS REAL) >= 5 THEN 'Maxwell'
+        WHEN CAST(compute_capability AS REAL) >= 3 THEN 'Kepler' ELSE 'Fermi' END || ')'
+      ELSE coalesce(model, upper(kind)) END AS type
+  FROM temp.devices WHERE kind IN ('gpu', 'tpu')
+), members AS MATERIALIZED (
+  SELECT run_id, profile_id, host, rank, member_id FROM temp.process_groups WHERE is_helper = 0
+), of_devices AS (
+  SELECT members.run_id AS run_id, members.profile_id AS profile_id, count(*) AS count,
+    min(memory_bytes) AS memory_bytes,
+    replace(group_concat(DISTINCT accelerators.type), ',', ', ') AS type,
+    replace(group_concat(DISTINCT accelerators.model), ',', ', ') AS model
+  FROM members JOIN accelerators ON accelerators.profile_id = members.member_id
+  GROUP BY members.run_id, members.profile_id
+)
+SELECT
+  members.profile_id AS profile_id,
+  members.host AS host,
+  members.rank AS rank,
+  members.run_id AS run_id,
+  nullif(count(DISTINCT profiles.host), 0) AS host_count,
+  count(*) AS task_count,
+  coalesce(of_devices.type, 'CPU') AS device_type,
+  of_devices.model AS device_model,
+  coalesce(of_devices.count, 0) AS device_count,
+  of_devices.memory_bytes AS device_memory_bytes,
+  iif(count(DISTINCT profiles.framework) = 1, max(profiles.framework), NULL) AS framework,
+  iif(count(DISTINCT profiles.framework_version) = 1, max(profiles.framework_version), NULL) AS framework_version,
+  iif(count(DISTINCT profiles.job) = 1, max(profiles.job), NULL) AS job,
+  iif(count(DISTINCT profiles.world_size) = 1, max(profiles.world_size), NULL) AS world_size,
+  iif(count(DISTINCT profiles.command) = 1, max(profiles.command), NULL) AS command,
+  min(profiles.start_ns) AS start_ns,
+  max(profiles.end_ns) AS end_ns,
+  max(profiles.end_ns) - min(profiles.start_ns) AS dur_ns
+FROM members
+JOIN temp.profiles AS profiles ON profiles.id = members.member_id
+LEFT JOIN of_devices ON of_devices.run_id = members.run_id AND of_devices.profile_id IS members.profile_id
+GROUP BY members.run_id, members.profile_id, members.host, members.rank
+ORDER BY members.run_id, members.profile_id

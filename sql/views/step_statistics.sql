@@ -1,0 +1,63 @@
+-- Step statistics: how long steps take and how that varies, as a whole and by what their time goes to.
+--
+-- One row for each process and part of its measured steps (no warm-up), and for each part one more of all steps of all
+-- processes of a run where several have steps; its profile_id, host and rank are NULL.  Parts are cut as step_breakdown
+-- cuts them.  Of a capture's steps only those count in which the part is known.
+--   profile_id, host, rank, run_id
+--   position, part              0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives,
+--                               4 host_compute, 5 kernel_launch, 6 input, 7 output, 9 other: these add up to it; and of
+--                               these, as the PyTorch TensorBoard plugin has them, 11 kernel, 12 memcpy, 13 memset,
+--                               14 data_loader (its communication, runtime and cpu are 3, 5 and 4)
+--   step_count                  steps that count
+--   sum_ns, ratio               what they spent on it, and its share of what they took; weighed where ops or the work
+--                               of devices were recorded in some steps only, so that sum_ns speaks for all
+--   mean_ns, stddev_ns, min_ns, max_ns            of the part in a step; the deviation is that of a sample
+--   mean_ratio, stddev_ratio, min_ratio, max_ratio   of its shares of each step: with part 'input' the percentages
+--                               that the input pipeline analyzer sums up
+-- TensorFlow's profiler takes copies of GPUs for device compute, so its input and output lack them.  Of several hosts
+-- it has the longest of the steps that go on together and the parts of one of them; XProf leaves out the first and the
+-- last of more than five steps.
+-- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, ratio FROM step_statistics;
+WITH measured AS MATERIALIZED (
+  SELECT parts.*, coalesce(thinned.weight, 1.0) AS weight, coalesce(steps.sample_weight, 1.0) AS op_weight
+  FROM temp.step_breakdown AS parts
+  JOIN temp.steps AS steps ON steps.id = parts.step_id
+  LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = parts.step_id
+  WHERE steps.is_warmup = 0
+), known AS (
+  SELECT profile_id, 0 AS position, 'step' AS part, dur_ns AS part_ns, dur_ns, 1.0 AS weight FROM measured
+  UNION ALL SELECT profile_id, 1, 'device_compute', device_compute_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 2, 'device_to_device', device_to_device_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 3, 'device_collectives', device_collectives_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 4, 'host_compute', host_compute_ns, dur_ns, op_weight FROM measured
+  UNION ALL SELECT profile_id, 5, 'kernel_launch', kernel_launch_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 6, 'input', input_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 7, 'output', output_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 9, 'other', other_ns, dur_ns, op_weight FROM measured
+  UNION ALL SELECT profile_id, 11, 'kernel', kernel_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 12, 'memcpy', memcpy_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 13, 'memset', memset_ns, dur_ns, weight FROM measured
+  UNION ALL SELECT profile_id, 14, 'data_loader', data_loader_ns, dur_ns, 1.0 FROM measured
+)
+SELECT
+  groups.profile_id AS profile_id,
+  groups.host AS host,
+  groups.rank AS rank,
+  groups.run_id AS run_id,
+  known.position AS position,
+  known.part AS part,
+  count(*) AS step_count,
+  CAST(sum(known.part_ns * known.weight) AS INTEGER) AS sum_ns,
+  sum(known.part_ns * known.weight) / nullif(sum(known.dur_ns * known.weight), 0) AS ratio,
+  CAST(round(avg(known.part_ns)) AS INTEGER) AS mean_ns,
+  CAST(round(stddev(known.part_ns)) AS INTEGER) AS stddev_ns,
+  min(known.part_ns) AS min_ns,
+  max(known.part_ns) AS max_ns,
+  avg(1.0 * known.part_ns / nullif(known.dur_ns, 0)) AS mean_ratio,
+  stddev(1.0 * known.part_ns / nullif(known.dur_ns, 0)) AS stddev_ratio,
+  min(1.0 * known.part_ns / nullif(known.dur_ns, 0)) AS min_ratio,
+  max(1.0 * known.part_ns / nullif(known.dur_ns, 0)) AS max_ratio
+FROM known JOIN temp.process_groups AS groups ON groups.member_id = known.profile_id
+WHERE known.part_ns IS NOT NULL AND known.weight > 0
+GROUP BY groups.run_id, groups.profile_id, groups.host, groups.rank, known.position, known.part
+ORDER BY groups.run_id, profile_id, position

@@ -1,0 +1,72 @@
+-- Top device ops: the ten ops whose kernels take longest.
+--
+-- Ten rows for each process whose ops launched work on devices, and ten more of all processes of a run in which several
+-- train; their profile_id, host and rank are NULL.  Ops are those of op_stats: of measured steps and weighed, of XPlane
+-- files those that kernels name.
+--   profile_id, host, rank, run_id
+--   position             1 is the longest
+--   op_type, op_name     the op that launched it
+--   count                calls that did, of XPlane files told by the kernel that the op launched most often
+--   self_ns              time of its kernels, and of its copies and fills where the source does not name ops of kernels
+--   self_ratio, cumulative_ratio   share of that of all ops; with all rows before
+--   flops_per_second     operations by time on devices, of calls whose operations are known
+--   is_op_tensor_core_eligible, uses_tensor_core   whether one of its kernels could have used tensor cores, and did
+-- All of them, with those on hosts: op_stats.
+-- Cost: one pass over kernels, of other sources than XPlane over ops.
+-- Example: SELECT position, op_name, self_ratio, uses_tensor_core FROM top_device_ops;
+WITH by_kernel AS (
+  SELECT profile_id, op_type, op_name, name, count(*) AS count, sum(1.0 * dur_ns) AS self_ns,
+    sum(1.0 * flops) AS flops, sum(1.0 * dur_ns) FILTER (WHERE flops >= 0) AS flops_ns,
+    max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible
+  FROM temp.kernels
+  WHERE op_name IS NOT NULL
+  GROUP BY profile_id, op_type, op_name, name
+), named AS MATERIALIZED (
+  SELECT profile_id, op_type, op_name, max(count) AS count, sum(self_ns) AS self_ns, sum(flops) AS flops,
+    sum(flops_ns) AS flops_ns, max(uses_tensor_core) AS uses_tensor_core,
+    max(tensor_core_eligible) AS tensor_core_eligible
+  FROM by_kernel GROUP BY profile_id, op_type, op_name
+), launched AS (
+  SELECT profile_id, op_type, name AS op_name, sum(sample_weight) AS count,
+    sum(device_self_ns * sample_weight) AS self_ns, sum(flops * sample_weight) AS flops,
+    sum(device_ns * sample_weight) FILTER (WHERE flops >= 0) AS flops_ns
+  FROM temp.ops
+  WHERE device_self_ns > 0 AND category <> 'user' AND is_measured = 1
+    AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
+  GROUP BY profile_id, op_type, name
+), by_op AS (
+  SELECT profile_id, op_type, op_name, count, self_ns, flops, flops_ns, uses_tensor_core, tensor_core_eligible
+  FROM named WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+  UNION ALL
+  SELECT launched.profile_id, launched.op_type, launched.op_name, launched.count, launched.self_ns, launched.flops,
+    launched.flops_ns, named.uses_tensor_core, named.tensor_core_eligible
+  FROM launched LEFT JOIN named ON named.profile_id = launched.profile_id AND named.op_name = launched.op_name
+), grouped AS (
+  SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, groups.host AS host, groups.rank AS rank, op_type,
+    op_name, sum(count) AS count, sum(self_ns) AS self_ns, sum(flops) AS flops, sum(flops_ns) AS flops_ns,
+    max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible
+  FROM by_op JOIN temp.process_groups AS groups ON groups.member_id = by_op.profile_id
+  GROUP BY groups.run_id, groups.profile_id, groups.host, groups.rank, op_type, op_name
+), listed AS (
+  SELECT grouped.*, row_number() OVER ordered AS position,
+    self_ns / nullif(total(self_ns) OVER (PARTITION BY run_id, profile_id), 0) AS self_ratio,
+    sum(self_ns) OVER ordered / nullif(total(self_ns) OVER (PARTITION BY run_id, profile_id), 0) AS cumulative_ratio
+  FROM grouped WINDOW ordered AS (PARTITION BY run_id, profile_id ORDER BY self_ns DESC, op_name, op_type)
+)
+SELECT
+  profile_id AS profile_id,
+  host AS host,
+  rank AS rank,
+  run_id AS run_id,
+  position AS position,
+  coalesce(op_type, op_name) AS op_type,
+  op_name AS op_name,
+  CAST(round(count) AS INTEGER) AS count,
+  CAST(self_ns AS INTEGER) AS self_ns,
+  self_ratio AS self_ratio,
+  cumulative_ratio AS cumulative_ratio,
+  1e9 * flops / nullif(flops_ns, 0) AS flops_per_second,
+  tensor_core_eligible AS is_op_tensor_core_eligible,
+  uses_tensor_core AS uses_tensor_core
+FROM listed WHERE position <= 10
+ORDER BY run_id, profile_id, position
