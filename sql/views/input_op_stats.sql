@@ -1,8 +1,9 @@
 -- Input events by name: what the input pipeline spends its time on.
 --
--- One row for each process and name of input_events, and one more of all processes of a run in which several train; its
--- profile_id, host and rank are NULL.  Warm-up steps are left out; event rows are recorded in every step, so nothing is
--- weighed.  In XPlane files names are those of the iterators with all around them.
+-- One row for each process and name of input_events, and one more for all hosts of a run that has several, with
+-- ALL_HOSTS for host and NULL for profile_id and rank.  Warm-up steps are left out; event rows are recorded in every
+-- step, so nothing is weighed.  Of XPlane files the whole recording counts, and names are those of the iterators with
+-- all around them.
 --   profile_id, host, rank, run_id, name
 --   count, sum_ns, sum_ratio    events, their time, its share of all self_ns of the process
 --   self_ns, self_ratio         without the events inside them on the same thread
@@ -11,19 +12,19 @@
 --   category                    input_events.stage
 --   suggestion                  what may shorten it
 -- XProf turns down what it does not find enqueued, where programs enqueue (TPU); here times are as they were.
--- Cost: one pass over input_events, and one over the ops of XPlane files.
+-- Cost: one pass over input_events; op_totals of XPlane files.
 -- Example: SELECT name, count, self_ratio FROM input_op_stats;
 WITH measured AS (
   SELECT profile_id, name, long_name, stage, count(*) AS count, sum(1.0 * dur_ns) AS sum_ns,
     sum(1.0 * self_ns) AS self_ns
   FROM temp.input_events
-  WHERE step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
+  WHERE step_id IS NULL OR profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
+    OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1)
   GROUP BY profile_id, name, long_name, stage
 ), nested AS ( -- the same events, as their threads nest them
   SELECT profile_id, name, sum(1.0 * op_self_ns) AS self_ns
-  FROM temp.ops
+  FROM temp.op_totals
   WHERE category = 'input' AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
-    AND (step_id IS NULL OR step_id NOT IN (SELECT id FROM temp.steps WHERE is_warmup = 1))
   GROUP BY profile_id, name
 ), sums AS (
   SELECT profile_id, name, stage, sum(count) AS count, sum(sum_ns) AS sum_ns, sum(self_ns) AS self_ns,

@@ -1,7 +1,8 @@
 -- Overview: how long steps take, what their time goes to, and how well devices are used.
 --
--- One row for each process but the workers of others, and one more of all processes of a run in which several train;
--- its profile_id, host and rank are NULL.  Steps are the measured ones (no warm-up), ratios of the time of all of them.
+-- One row for each process but the workers of others, and one more for all hosts of a run that has several, with
+-- ALL_HOSTS for host and NULL for profile_id and rank.  Steps are the measured ones (no warm-up), ratios of the time of
+-- all of them.
 --   profile_id, host, rank, run_id
 --   step_count, mean_step_ns, stddev_step_ns, min_step_ns, max_step_ns   as in step_statistics; 0, NULL without
 --   device_compute_ratio, device_to_device_ratio, device_collectives_ratio   what the step time goes to:
@@ -56,19 +57,19 @@ WITH parts AS (
 ), named_ops AS ( -- an op has run as often as the kernel that it launched most often
   SELECT profile_id, sum(count) AS count FROM (
     SELECT profile_id, op_type, op_name, max(count) AS count FROM (
-      SELECT profile_id, op_type, op_name, name, count(*) AS count FROM temp.kernels
+      SELECT profile_id, op_type, op_name, name, sum(count) AS count FROM temp.kernel_totals
       WHERE op_name IS NOT NULL AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
       GROUP BY profile_id, op_type, op_name, name
     ) GROUP BY profile_id, op_type, op_name
   ) GROUP BY profile_id
 ), calls AS (
-  SELECT profile_id, count(*) AS on_host, 0 AS on_device FROM temp.ops
+  SELECT profile_id, total(count) AS on_host, 0 AS on_device FROM temp.op_totals
   WHERE category IN ('op', 'input') AND profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   GROUP BY profile_id
   UNION ALL
   SELECT profile_id, 0, count FROM named_ops
   UNION ALL
-  SELECT profile_id, total(sample_weight), total(sample_weight) FILTER (WHERE device_self_ns > 0) FROM temp.ops
+  SELECT profile_id, total(count), total(device_count) FROM temp.op_totals
   WHERE category <> 'user' AND is_measured = 1
     AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
   GROUP BY profile_id

@@ -1,9 +1,9 @@
--- Process groups: in which rows of a page each process counts, its own and that of all processes of its run.
+-- Process groups: in which rows of a page each process counts, its own and that for all hosts of its run.
 --
--- One row for each process by itself, and one more for each process of a run in which several train: in that the views
--- which are pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row, for all hosts.
+-- One row for each process by itself, and one more for each process of a run of several hosts: for all of them together
+-- the views that are pages of the TensorFlow 2 Profiler (overview, input_summary ...) have one more row.
 --   run_id
---   profile_id, host, rank   of the row of such a page; NULL in that for all processes of a run
+--   profile_id, host, rank   of the row of such a page; in that for all hosts of a run NULL, ALL_HOSTS and NULL
 --   member_id                the process that counts in it
 --   is_helper                1: it has no steps though another process of its run has, as workers of a DataLoader
 --                            (process_names)
@@ -20,8 +20,8 @@ WITH large AS (
 ), groups AS (
   SELECT run_id, member_id AS profile_id, host, rank, member_id, is_helper FROM members
   UNION ALL
-  SELECT run_id, NULL, NULL, NULL, member_id, is_helper FROM members
-  WHERE run_id IN (SELECT run_id FROM members WHERE is_helper = 0 GROUP BY run_id HAVING count(*) > 1)
+  SELECT run_id, NULL, 'ALL_HOSTS', NULL, member_id, is_helper FROM members
+  WHERE run_id IN (SELECT run_id FROM members GROUP BY run_id HAVING count(DISTINCT host) > 1)
 )
 SELECT
   run_id AS run_id,

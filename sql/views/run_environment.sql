@@ -1,7 +1,7 @@
 -- Run environment: on what it ran, where, when, and with which command.
 --
--- One row for each process but the workers of others, and one more of all processes of a run in which several train;
--- its profile_id, host and rank are NULL, and what is not the same in all of them.
+-- One row for each process but the workers of others, and one more for all hosts of a run that has several,
+-- with ALL_HOSTS for host and NULL for profile_id and rank, and what is not the same in all of them.
 --   profile_id, host, rank, run_id
 --   host_count, task_count     hosts by their names, NULL where these are not told; processes that train
 --   device_type                Nvidia GPU (Ampere) and the like by compute capability, a model's name, or CPU; several

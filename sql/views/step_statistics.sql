@@ -1,8 +1,8 @@
 -- Step statistics: how long steps take and how that varies, as a whole and by what their time goes to.
 --
 -- One row for each process and part of its measured steps (no warm-up), and for each part one more of all steps of all
--- processes of a run where several have steps; its profile_id, host and rank are NULL.  Parts are cut as step_breakdown
--- cuts them.  Of a capture's steps only those count in which the part is known.
+-- hosts of a run that has several, with ALL_HOSTS for host and NULL for profile_id and rank.  Parts are cut as
+-- step_breakdown cuts them.  Of a capture's steps only those count in which the part is known.
 --   profile_id, host, rank, run_id
 --   position, part              0 step, the whole; 1 device_compute, 2 device_to_device, 3 device_collectives,
 --                               4 host_compute, 5 kernel_launch, 6 input, 7 output, 9 other: these add up to it; and of

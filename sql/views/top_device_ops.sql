@@ -1,8 +1,8 @@
 -- Top device ops: the ten ops whose kernels take longest.
 --
--- Ten rows for each process whose ops launched work on devices, and ten more of all processes of a run in which several
--- train; their profile_id, host and rank are NULL.  Ops are those of op_stats: of measured steps and weighed, of XPlane
--- files those that kernels name.
+-- Ten rows for each process whose ops launched work on devices, and ten more for all hosts of a run that has several,
+-- with ALL_HOSTS for host and NULL for profile_id and rank.  Ops are those of op_stats: of measured steps and weighed,
+-- of XPlane files those that kernels name.
 --   profile_id, host, rank, run_id
 --   position             1 is the longest
 --   op_type, op_name     the op that launched it
@@ -12,13 +12,13 @@
 --   flops_per_second     operations by time on devices, of calls whose operations are known
 --   is_op_tensor_core_eligible, uses_tensor_core   whether one of its kernels could have used tensor cores, and did
 -- All of them, with those on hosts: op_stats.
--- Cost: one pass over kernels, of other sources than XPlane over ops.
+-- Cost: linear in op_totals and kernel_totals, once these are made; a look at ops whose operations are known.
 -- Example: SELECT position, op_name, self_ratio, uses_tensor_core FROM top_device_ops;
 WITH by_kernel AS (
-  SELECT profile_id, op_type, op_name, name, count(*) AS count, sum(1.0 * dur_ns) AS self_ns,
-    sum(1.0 * flops) AS flops, sum(1.0 * dur_ns) FILTER (WHERE flops >= 0) AS flops_ns,
+  SELECT profile_id, op_type, op_name, name, sum(count) AS count, sum(1.0 * sum_ns) AS self_ns,
+    sum(1.0 * flops) AS flops, sum(1.0 * sum_ns) FILTER (WHERE flops >= 0) AS flops_ns,
     max(uses_tensor_core) AS uses_tensor_core, max(tensor_core_eligible) AS tensor_core_eligible
-  FROM temp.kernels
+  FROM temp.kernel_totals
   WHERE op_name IS NOT NULL
   GROUP BY profile_id, op_type, op_name, name
 ), named AS MATERIALIZED (
@@ -27,20 +27,27 @@ WITH by_kernel AS (
     max(tensor_core_eligible) AS tensor_core_eligible
   FROM by_kernel GROUP BY profile_id, op_type, op_name
 ), launched AS (
-  SELECT profile_id, op_type, name AS op_name, sum(sample_weight) AS count,
-    sum(device_self_ns * sample_weight) AS self_ns, sum(flops * sample_weight) AS flops,
-    sum(device_ns * sample_weight) FILTER (WHERE flops >= 0) AS flops_ns
-  FROM temp.ops
+  SELECT profile_id, op_type, name AS op_name, sum(device_count) AS count, sum(1.0 * device_self_ns) AS self_ns
+  FROM temp.op_totals
   WHERE device_self_ns > 0 AND category <> 'user' AND is_measured = 1
     AND profile_id IN (SELECT id FROM temp.profiles WHERE format IS NOT 'xplane')
+  GROUP BY profile_id, op_type, name
+), computing AS (
+  SELECT profile_id, op_type, name AS op_name, sum(flops * sample_weight) AS flops,
+    sum(device_ns * sample_weight) AS flops_ns
+  FROM temp.ops
+  WHERE flops >= 0 AND device_ns > 0 AND category <> 'user' AND is_measured = 1
   GROUP BY profile_id, op_type, name
 ), by_op AS (
   SELECT profile_id, op_type, op_name, count, self_ns, flops, flops_ns, uses_tensor_core, tensor_core_eligible
   FROM named WHERE profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
   UNION ALL
-  SELECT launched.profile_id, launched.op_type, launched.op_name, launched.count, launched.self_ns, launched.flops,
-    launched.flops_ns, named.uses_tensor_core, named.tensor_core_eligible
-  FROM launched LEFT JOIN named ON named.profile_id = launched.profile_id AND named.op_name = launched.op_name
+  SELECT launched.profile_id, launched.op_type, launched.op_name, launched.count, launched.self_ns, computing.flops,
+    computing.flops_ns, named.uses_tensor_core, named.tensor_core_eligible
+  FROM launched
+  LEFT JOIN named ON named.profile_id = launched.profile_id AND named.op_name = launched.op_name
+  LEFT JOIN computing ON computing.profile_id = launched.profile_id AND computing.op_name = launched.op_name
+    AND computing.op_type IS launched.op_type
 ), grouped AS (
   SELECT groups.run_id AS run_id, groups.profile_id AS profile_id, groups.host AS host, groups.rank AS rank, op_type,
     op_name, sum(count) AS count, sum(self_ns) AS self_ns, sum(flops) AS flops, sum(flops_ns) AS flops_ns,
