@@ -7,6 +7,8 @@
 --                        files what of the step nothing but that counts for (step_breakdown)
 --   copy_ns              in XPlane files, whose steps are cut as TensorFlow's profiler cuts them, the copies to devices
 --                        that count as input with it; NULL in others, where input_ns is wait_ns
+--   other_ns             in those what of the step is told by nothing that was recorded: reading, or Python; NULL in
+--                        others
 -- TensorFlow's profiler takes copies by GPUs for computing, and so has wait_ns for its input.
 -- Cost: linear in steps and input_events, or that of step_breakdown.
 -- Example: SELECT number, input_ratio FROM input_steps LIMIT 10;
@@ -15,14 +17,15 @@ WITH input_time AS (
   FROM temp.input_events WHERE parent_id IS NULL AND step_id IS NOT NULL GROUP BY step_id, thread_id
 ), waited AS (
   SELECT steps.profile_id AS profile_id, steps.id AS step_id, steps.number AS number, steps.name AS name,
-    steps.dur_ns AS dur_ns, coalesce(input_time.input_ns, 0) AS wait_ns, NULL AS copy_ns
+    steps.dur_ns AS dur_ns, coalesce(input_time.input_ns, 0) AS wait_ns, NULL AS copy_ns,
+    NULL AS other_ns
   FROM temp.steps AS steps
   LEFT JOIN input_time ON input_time.step_id = steps.id AND input_time.thread_id = steps.thread_id
   WHERE steps.is_warmup = 0 AND steps.profile_id IN (SELECT profile_id FROM temp.input_events
     WHERE profile_id NOT IN (SELECT id FROM temp.profiles WHERE format = 'xplane'))
   UNION ALL
   SELECT parts.profile_id, parts.step_id, parts.number, parts.name, parts.dur_ns, parts.data_loader_ns,
-    parts.input_ns - parts.data_loader_ns
+    parts.input_ns - parts.data_loader_ns, parts.other_ns
   FROM temp.step_breakdown AS parts JOIN temp.steps AS steps ON steps.id = parts.step_id
   WHERE steps.is_warmup = 0 AND parts.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
 )
@@ -37,6 +40,7 @@ SELECT
   waited.wait_ns + coalesce(waited.copy_ns, 0) AS input_ns,
   1.0 * (waited.wait_ns + coalesce(waited.copy_ns, 0)) / nullif(waited.dur_ns, 0) AS input_ratio,
   waited.wait_ns AS wait_ns,
-  waited.copy_ns AS copy_ns
+  waited.copy_ns AS copy_ns,
+  waited.other_ns AS other_ns
 FROM waited JOIN temp.profiles AS profiles ON profiles.id = waited.profile_id
 ORDER BY profile_id, number, step_id

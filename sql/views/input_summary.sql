@@ -12,22 +12,15 @@
 --   enqueue_ns, read_on_demand_ns, read_in_advance_ns, preprocess_ns, rest_ns   what the pipeline's threads spent, by
 --                                    stage (input_op_stats.self_ns), NULL without input_events
 -- Cost: that of input_steps and input_op_stats.  Example: SELECT input_ratio, verdict FROM input_summary;
-WITH members AS MATERIALIZED (
-  SELECT run_id, profile_id, host, rank, member_id FROM temp.process_groups
-), sums AS (
+WITH sums AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id, members.host AS host, members.rank AS rank,
     count(*) AS step_count, sum(1.0 * dur_ns) AS step_ns, sum(1.0 * input_ns) AS input_ns,
+    sum(1.0 * other_ns) AS other_ns,
     stddev(input_ns) AS stddev_ns, min(input_ns) AS min_ns, max(input_ns) AS max_ns, avg(input_ratio) AS mean_ratio,
     stddev(input_ratio) AS stddev_ratio, min(input_ratio) AS min_ratio, max(input_ratio) AS max_ratio
-  FROM temp.input_steps AS steps JOIN members ON members.member_id = steps.profile_id
+  FROM temp.input_steps AS steps JOIN temp.process_groups AS members ON members.member_id = steps.profile_id
   GROUP BY members.run_id, members.profile_id, members.host, members.rank
   HAVING members.profile_id IS NOT NULL OR count(DISTINCT steps.profile_id) > 1
-), untold AS (
-  SELECT members.run_id AS run_id, members.profile_id AS profile_id, sum(1.0 * other_ns) AS other_ns
-  FROM temp.step_breakdown AS parts JOIN temp.steps AS steps ON steps.id = parts.step_id
-  JOIN members ON members.member_id = parts.profile_id
-  WHERE steps.is_warmup = 0 AND parts.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'xplane')
-  GROUP BY members.run_id, members.profile_id
 ), stages AS (
   SELECT run_id, profile_id, total(self_ns) FILTER (WHERE category = 'enqueue') AS enqueue_ns,
     total(self_ns) FILTER (WHERE category = 'read_on_demand') AS read_on_demand_ns,
@@ -54,7 +47,7 @@ SELECT
   sums.max_ratio AS max_input_ratio,
   CASE WHEN sums.input_ns >= 0.20 * sums.step_ns THEN 'highly input-bound'
     WHEN sums.input_ns >= 0.05 * sums.step_ns THEN 'moderately input-bound'
-    WHEN untold.other_ns >= 0.03 * sums.step_ns THEN 'potentially input-bound' ELSE 'not input-bound' END AS verdict,
+    WHEN sums.other_ns >= 0.03 * sums.step_ns THEN 'potentially input-bound' ELSE 'not input-bound' END AS verdict,
   CAST(stages.enqueue_ns AS INTEGER) AS enqueue_ns,
   CAST(stages.read_on_demand_ns AS INTEGER) AS read_on_demand_ns,
   CAST(stages.read_in_advance_ns AS INTEGER) AS read_in_advance_ns,
@@ -62,6 +55,5 @@ SELECT
   CAST(stages.all_ns - stages.enqueue_ns - stages.read_on_demand_ns - stages.read_in_advance_ns - stages.preprocess_ns
     AS INTEGER) AS rest_ns
 FROM sums
-LEFT JOIN untold ON untold.run_id = sums.run_id AND untold.profile_id IS sums.profile_id
 LEFT JOIN stages ON stages.run_id = sums.run_id AND stages.profile_id IS sums.profile_id
 ORDER BY sums.run_id, sums.profile_id

@@ -40,7 +40,7 @@ WITH parts AS (
     max(iif(part = 'data_loader', ratio, NULL)) AS data_loader
   FROM temp.step_statistics GROUP BY run_id, profile_id
 ), members AS MATERIALIZED (
-  SELECT run_id, profile_id, host, rank, member_id, is_helper FROM temp.process_groups
+  SELECT run_id, profile_id, host, rank, member_id FROM temp.process_groups
 ), devices AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id,
     avg(used.utilization_ratio) AS utilization, avg(used.sm_efficiency_ratio) AS sm_efficiency,
@@ -100,7 +100,9 @@ WITH parts AS (
   WHERE profiles.format = 'xplane' AND profiles.framework = 'tensorflow'
   GROUP BY members.run_id, members.profile_id
 ), shown AS (
-  SELECT run_id, profile_id, host, rank FROM members WHERE is_helper = 0 GROUP BY run_id, profile_id, host, rank
+  SELECT run_id, profile_id, host, rank FROM members
+  WHERE member_id NOT IN (SELECT profile_id FROM temp.process_names WHERE is_helper = 1)
+  GROUP BY run_id, profile_id, host, rank
 )
 SELECT
   shown.profile_id AS profile_id,

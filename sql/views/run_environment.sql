@@ -28,7 +28,8 @@ WITH accelerators AS (
       ELSE coalesce(model, upper(kind)) END AS type
   FROM temp.devices WHERE kind IN ('gpu', 'tpu')
 ), members AS MATERIALIZED (
-  SELECT run_id, profile_id, host, rank, member_id FROM temp.process_groups WHERE is_helper = 0
+  SELECT run_id, profile_id, host, rank, member_id FROM temp.process_groups
+  WHERE member_id NOT IN (SELECT profile_id FROM temp.process_names WHERE is_helper = 1)
 ), of_devices AS (
   SELECT members.run_id AS run_id, members.profile_id AS profile_id, count(*) AS count,
     min(memory_bytes) AS memory_bytes,

@@ -18,26 +18,23 @@
 -- it has the longest of the steps that go on together and the parts of one of them; XProf leaves out the first and the
 -- last of more than five steps.
 -- Cost: that of step_breakdown.  Example: SELECT part, mean_ns, stddev_ns, ratio FROM step_statistics;
-WITH measured AS MATERIALIZED (
-  SELECT parts.*, coalesce(thinned.weight, 1.0) AS weight, coalesce(steps.sample_weight, 1.0) AS op_weight
-  FROM temp.step_breakdown AS parts
-  JOIN temp.steps AS steps ON steps.id = parts.step_id
-  LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = parts.step_id
-  WHERE steps.is_warmup = 0
+WITH parts(position, part) AS (
+  VALUES (0, 'step'), (1, 'device_compute'), (2, 'device_to_device'), (3, 'device_collectives'), (4, 'host_compute'),
+    (5, 'kernel_launch'), (6, 'input'), (7, 'output'), (9, 'other'), (11, 'kernel'), (12, 'memcpy'), (13, 'memset'),
+    (14, 'data_loader')
 ), known AS (
-  SELECT profile_id, 0 AS position, 'step' AS part, dur_ns AS part_ns, dur_ns, 1.0 AS weight FROM measured
-  UNION ALL SELECT profile_id, 1, 'device_compute', device_compute_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 2, 'device_to_device', device_to_device_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 3, 'device_collectives', device_collectives_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 4, 'host_compute', host_compute_ns, dur_ns, op_weight FROM measured
-  UNION ALL SELECT profile_id, 5, 'kernel_launch', kernel_launch_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 6, 'input', input_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 7, 'output', output_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 9, 'other', other_ns, dur_ns, op_weight FROM measured
-  UNION ALL SELECT profile_id, 11, 'kernel', kernel_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 12, 'memcpy', memcpy_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 13, 'memset', memset_ns, dur_ns, weight FROM measured
-  UNION ALL SELECT profile_id, 14, 'data_loader', data_loader_ns, dur_ns, 1.0 FROM measured
+  SELECT cut.profile_id AS profile_id, parts.position AS position, parts.part AS part, cut.dur_ns AS dur_ns,
+    CASE parts.position WHEN 0 THEN cut.dur_ns WHEN 1 THEN cut.device_compute_ns WHEN 2 THEN cut.device_to_device_ns
+      WHEN 3 THEN cut.device_collectives_ns WHEN 4 THEN cut.host_compute_ns WHEN 5 THEN cut.kernel_launch_ns
+      WHEN 6 THEN cut.input_ns WHEN 7 THEN cut.output_ns WHEN 9 THEN cut.other_ns WHEN 11 THEN cut.kernel_ns
+      WHEN 12 THEN cut.memcpy_ns WHEN 13 THEN cut.memset_ns WHEN 14 THEN cut.data_loader_ns END AS part_ns,
+    CASE WHEN parts.position IN (0, 14) THEN 1.0 WHEN parts.position IN (4, 9) THEN coalesce(steps.sample_weight, 1.0)
+      ELSE coalesce(thinned.weight, 1.0) END AS weight
+  FROM temp.step_breakdown AS cut
+  JOIN temp.steps AS steps ON steps.id = cut.step_id
+  LEFT JOIN temp.thinned_steps AS thinned ON thinned.step_id = cut.step_id
+  CROSS JOIN parts
+  WHERE steps.is_warmup = 0
 )
 SELECT
   groups.profile_id AS profile_id,
