@@ -2,8 +2,9 @@
 #include "read/dump_reader.h"
 #include "read/json/json.h"
 #include "read/pickle/memory_snapshot.h"
+#include "read/pprof/pprof.h"
 #include "read/tensorflow/tensorflow.h"
 #include "read/xplane/xplane.h"
 
 const struct reader *const readers[] = {&dump_reader, &json_reader, &memory_snapshot_reader,
-                                        &tensorflow_reader, &xplane_reader, NULL};
+                                        &pprof_reader, &tensorflow_reader, &xplane_reader, NULL};

@@ -6,7 +6,8 @@
 -- were recorded only in some steps, pieces below 1 MiB have a line only there: of those count and bytes are weighed by
 -- steps.sample_weight, and what was allocated in steps for which others speak is left out of them.  What is live and
 -- what was held at the peak is counted as it is, with the line where it is known; pieces without rows (memory_totals)
--- were neither, and count for their line.
+-- were neither, and count for their line.  A memory profile of pprof's format tells what is held, and no more: all of
+-- it is live there, and a row of allocations counts as often as it stands for pieces (occurrence_count).
 --   profile_id, rank, device_id, device
 --   location                file:line, the file without its directories
 --   text                    the source line, where it could be read
@@ -38,10 +39,10 @@ WITH highest AS (
 ), by_step AS ( -- allocations come in the order that they are grouped in
   SELECT allocations.profile_id AS profile_id, allocations.device_id AS device_id,
     allocations.code_trace_id AS code_trace_id, allocations.step_id AS step_id,
-    count(*) AS count, total(allocations.bytes) AS bytes,
-    count(*) FILTER (WHERE allocations.bytes < 1 << 20) AS small_count,
+    sum(coalesce(occurrence_count, 1)) AS count, total(allocations.bytes) AS bytes,
+    total(coalesce(occurrence_count, 1)) FILTER (WHERE allocations.bytes < 1 << 20) AS small_count,
     total(allocations.bytes) FILTER (WHERE allocations.bytes < 1 << 20) AS small_bytes,
-    count(*) - count(allocations.released_ns) AS live_count,
+    total(coalesce(occurrence_count, 1)) FILTER (WHERE allocations.released_ns IS NULL) AS live_count,
     total(allocations.bytes) FILTER (WHERE allocations.released_ns IS NULL) AS live_bytes,
     total(allocations.bytes) FILTER (WHERE allocations.allocated_ns <= peaks.time_ns
       AND (allocations.released_ns IS NULL OR allocations.released_ns > peaks.time_ns)) AS peak_bytes,
@@ -49,6 +50,7 @@ WITH highest AS (
   FROM temp.allocations AS allocations
   LEFT JOIN peaks ON peaks.profile_id = allocations.profile_id AND peaks.device_id IS allocations.device_id
   WHERE allocations.allocated_ns IS NOT NULL
+    OR allocations.profile_id IN (SELECT id FROM temp.profiles WHERE format = 'pprof')
   GROUP BY allocations.profile_id, allocations.device_id, allocations.code_trace_id, allocations.step_id
 ), parts AS (
   SELECT by_step.profile_id AS profile_id, by_step.device_id AS device_id, by_step.code_trace_id AS code_trace_id,
@@ -69,7 +71,7 @@ WITH highest AS (
   SELECT parts.profile_id AS profile_id, parts.device_id AS device_id, lines.file AS file, lines.line AS line,
     max(lines.location) AS location, max(lines.text) AS text, max(lines.function) AS function,
     max(lines.is_library) AS is_library, sum(count) AS count, sum(bytes) AS bytes,
-    sum(live_count) AS live_count, CAST(sum(live_bytes) AS INTEGER) AS live_bytes,
+    CAST(sum(live_count) AS INTEGER) AS live_count, CAST(sum(live_bytes) AS INTEGER) AS live_bytes,
     CASE WHEN max(peak_ns) IS NOT NULL THEN CAST(sum(peak_bytes) AS INTEGER) END AS peak_bytes,
     max(in_use_bytes) AS in_use_bytes
   FROM parts LEFT JOIN lines ON lines.code_trace_id = parts.code_trace_id
