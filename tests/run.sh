@@ -59,6 +59,10 @@ need_test_python() {
   fi
 }
 need_test_python
+# The driver of the browser; Chromium itself is a package of the system.
+"$PYTHON" -c 'import playwright' 2>/dev/null ||
+  { [ "$PYTHON" = "$PWD/.venv/bin/python" ] && "$PYTHON" -m pip install -q playwright; } ||
+  echo "playwright could not be installed; what looks at the page in a browser is skipped"
 export TFPROF_BUILD=$PWD/build TFPROF_PYTHON=$PYTHON TFPROF_SHARED=""
 if [ -d ../shared/traces ]; then TFPROF_SHARED=$(cd ../shared && pwd); export TFPROF_SHARED; fi
 

@@ -12,9 +12,10 @@
 build_packages=(gcc libc6-dev make cmake pkg-config sqlite3 libsqlite3-dev zlib1g-dev libdeflate-dev libisal-dev
   libprotobuf-c-dev protobuf-c-compiler libreadline-dev libpcre2-dev libsnappy-dev)
 python_packages=(python3 python3-venv ca-certificates)
-# python3-dev: torch.compile builds what includes Python.h.
+# python3-dev: torch.compile builds what includes Python.h; chromium shows the page of `tfprof report`.
 # shellcheck disable=SC2034  # used by tests/run.sh
-test_packages=(clang clang-tidy less libclang-rt-dev procps g++ libsimdjson-dev golang-go python3-dev)
+test_packages=(clang clang-tidy less libclang-rt-dev procps g++ libsimdjson-dev golang-go python3-dev
+  chromium)
 
 # The exact release of PyTorch that captures are compared with.
 pytorch_release=2.13.0

@@ -4,6 +4,7 @@
 **   tfprof RUN... "SELECT ..."           runs the SQL (or a command, such as advise) and ends
 **   tfprof RUN... < questions.sql        runs what comes from standard input, all of it even where something fails
 **   tfprof RUN... -f questions.sql       the same of a file
+**   tfprof report RUN... -o report.html  a page to look at (report_command.c)
 **
 ** RUN is what tfprof_open() takes: a run directory, a file, a pattern.  Among the arguments, whatever exists as a file
 ** is a run; what does not and begins like SQL or is a command is run, and so is a last argument with blanks in it,
@@ -26,6 +27,7 @@
 #include "classic.h"
 #include "commands.h"
 #include "prompt.h"
+#include "report_command.h"
 #include "script.h"
 #include "session.h"
 #include "vocabulary.h"
@@ -55,6 +57,7 @@ static const char help_text[] =
     "  tfprof run advise                       what to improve first\n"
     "  tfprof --format csv run \"SELECT name, dur_ns FROM ops\" > ops.csv\n"
     "  tfprof run < questions.sql\n"
+    "  tfprof report run -o report.html        a page to look at; `tfprof report --help`\n"
     "\n"
     "usage: tfprof [options] RUN... [SQL | COMMAND]...\n"
     "\n"
@@ -323,6 +326,12 @@ int main(int argc, char **argv) {
   setlocale(LC_CTYPE, "C.UTF-8"); /* what readline needs to edit UTF-8; numbers stay as in C */
   session.classic = classic_settings_create();
   if (!session.classic || !files.paths) return usage("not enough memory%s", "");
+  if (report_is_asked(argv)) {
+    int result = report_command(&session, argv);
+    classic_settings_free(session.classic);
+    free(files.paths);
+    return result;
+  }
   int status = take_options(&argc, argv, &session, &files);
   bool has_files = session.classic->file_count > 0;
   if (!status && argc == 1 && !has_files && isatty(STDIN_FILENO) && !getenv("TFPROF_OPEN"))

@@ -25,6 +25,7 @@ if SHARED:
 PAGES = {"overview", "timeline", "code", "ops", "memory", "devices", "ranks", "steps", "input", "model", "counters"}
 # What each kind of chart must and may say.
 CHARTS = {"table": ((), ()), "facts": ((), ()), "findings": ((), ()), "marks": ((), ()), "lanes": ((), ()),
+          "header": ((), ()),
           "bars": (("label", "value"), ("note",)), "stack": (("x", "y"), ()), "line": (("x", "y"), ()),
           "hstack": (("label", "y"), ()), "area": (("x", "y", "series", "group"), ()), "histogram": (("value",), ()),
           "heat": (("x", "y", "value"), ()), "flame": (("label", "value"), ()),

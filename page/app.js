@@ -1,0 +1,161 @@
+// app.js: the pages, what is chosen above them, and the keys.
+import { allPanels, columnOf, panelOf, panelsOf, readPanels, run } from './data.js';
+import { element, getState, onState, setState, stateSteps } from './state.js';
+import { makePanel, makeSql } from './panels.js';
+import { showTimeline, shownTimeline } from './timeline.js';
+import { forgetPlots } from './charts.js';
+
+const pages = [['overview', 'Overview'], ['timeline', 'Timeline'], ['code', 'Code'], ['ops', 'Ops'], ['memory', 'Memory'],
+  ['devices', 'Devices'], ['ranks', 'Ranks'], ['steps', 'Steps'], ['input', 'Input'], ['model', 'Model'],
+  ['counters', 'Counters'], ['sql', 'SQL']];
+const forTimeline = new Set(['header', 'marks', 'lanes']);
+
+const shownPage = () => (pages.some(([name]) => name === getState('page')) ? getState('page') : 'overview');
+const hasRows = (page) => page === 'sql' || page === 'overview' || page === 'timeline' ||
+  panelsOf(page).some((panel) => panel.all.length || panel.error);
+
+// ---- what is chosen ----
+
+function profileChoice() {
+  const lanes = panelOf('processes');
+  if (!lanes || lanes.all.length < 2) return null;
+  const at = (row, name) => row[columnOf(lanes, name)];
+  const select = element('select', { id: 'profile', onchange: () => setState({ profile: select.value || null }) },
+    element('option', { value: '' }, `all ${lanes.all.length}`),
+    ...lanes.all.map((row) => element('option', { value: String(at(row, 'profile_id')) },
+      [at(row, 'rank') !== null ? `rank ${at(row, 'rank')}` : null, at(row, 'host'),
+       at(row, 'pid') !== null ? `process ${at(row, 'pid')}` : `profile ${at(row, 'profile_id')}`].filter(Boolean).join(' · '))));
+  select.value = getState('profile') || '';
+  return element('label', {}, 'process ', select);
+}
+
+function stepNumbers() {
+  const marks = panelOf('step_marks');
+  return marks ? [...new Set(marks.all.map((row) => row[columnOf(marks, 'number')]))].sort((a, b) => a - b) : [];
+}
+
+function stepChoice() {
+  const numbers = stepNumbers();
+  if (!numbers.length) return null;
+  const chosen = stateSteps();
+  const box = (value, word) => element('input', { type: 'number', value: String(value), min: String(numbers[0]),
+    max: String(numbers[numbers.length - 1]), 'aria-label': `${word} step`, onchange: () => {
+      const [first, last] = boxes.map((each) => Number(each.value));
+      if (first <= last) setState({ steps: `${first}-${last}`, t: null });
+    } });
+  const boxes = [box(chosen ? chosen[0] : numbers[0], 'first'), box(chosen ? chosen[1] : numbers[numbers.length - 1], 'last')];
+  return element('label', {}, 'steps ', boxes[0], ' to ', boxes[1],
+    chosen ? element('button', { type: 'button', title: 'all steps', onclick: () => setState({ steps: null, t: null }) }, '✕') : null);
+}
+
+function themeChoice() {
+  const order = ['', 'light', 'dark'], words = { '': 'as the system', light: 'light', dark: 'dark' };
+  const chosen = getState('theme') || '';
+  return element('button', { type: 'button', class: 'theme', title: `theme: ${words[chosen]}`, 'aria-label': `theme: ${words[chosen]}`,
+    onclick: () => setState({ theme: order[(order.indexOf(chosen) + 1) % 3] || null }, true) }, '◐');
+}
+
+// ---- pages ----
+
+function showNavigation() {
+  const page = shownPage();
+  document.getElementById('pages').replaceChildren(
+    ...pages.map(([name, title]) => element('a', { href: `#page=${name}`, class: hasRows(name) ? '' : 'without',
+      title: hasRows(name) ? null : 'nothing of it was recorded', 'aria-current': name === page ? 'page' : null,
+      onclick: (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        setState({ page: name, t: null, panel: null });
+      } }, title)),
+    element('span', { class: 'choices' }, profileChoice(), stepChoice(), themeChoice()));
+}
+
+function showPage() {
+  const main = document.getElementById('main'), page = shownPage();
+  forgetPlots();
+  main.className = page;
+  if (page === 'timeline') {
+    const holder = element('div', { class: 'timeline' });
+    main.replaceChildren(holder);
+    showTimeline(holder).then(() => main.setAttribute('data-ready', page));
+    return;
+  }
+  if (page === 'sql') {
+    const list = allPanels().sort((a, b) => (a.page < b.page ? -1 : a.page > b.page ? 1 : a.place - b.place));
+    const note = element('section', { class: 'panel' }, element('h2', {}, 'The questions behind every panel'),
+      element('p', { class: 'sentence' }, 'Each is one SELECT over views that are SELECTs themselves. To ask others, or these ' +
+        `with other numbers: tfprof ${run.runs} "SELECT …"`));
+    main.replaceChildren(note, ...list.map(makeSql));
+    const chosen = getState('panel') && document.getElementById(`sql-${getState('panel')}`);
+    if (chosen) chosen.scrollIntoView();
+  } else {
+    main.replaceChildren(...panelsOf(page).filter((panel) => !forTimeline.has(panel.keys.chart)).map(makePanel));
+  }
+  main.setAttribute('data-ready', page);
+}
+
+function showTheme() {
+  const theme = getState('theme');
+  if (theme === 'light' || theme === 'dark') document.documentElement.setAttribute('data-theme', theme);
+  else document.documentElement.removeAttribute('data-theme');
+}
+
+function stepBy(by) {
+  const numbers = stepNumbers();
+  if (!numbers.length) return;
+  const chosen = stateSteps();
+  const at = chosen ? numbers.indexOf(chosen[0]) + by : by > 0 ? 0 : numbers.length - 1;
+  const number = numbers[Math.max(0, Math.min(numbers.length - 1, at))];
+  setState({ steps: `${number}-${number}` });
+}
+
+function onKey(event) {
+  if (event.target.closest('input, select, textarea')) return;
+  const timeline = shownTimeline();
+  if (timeline) {
+    if (timeline.key(event)) event.preventDefault();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.code === 'BracketLeft') stepBy(-1);
+  if (event.code === 'BracketRight') stepBy(1);
+}
+
+function changed(now, before) {
+  if (now.theme !== before.theme) showTheme();
+  if (['page', 'profile', 'steps', 'panel', 'theme'].some((key) => now[key] !== before[key])) {
+    document.getElementById('main').removeAttribute('data-ready');
+    showNavigation();
+    showPage();
+    if (now.page !== before.page && !now.panel) scrollTo(0, 0);
+  } else if (now.t !== before.t && shownTimeline()) {
+    const timeline = shownTimeline(), { from, to } = timeline;
+    timeline.takeWindow();
+    if (Math.round(from) !== Math.round(timeline.from) || Math.round(to) !== Math.round(timeline.to)) timeline.draw();
+  }
+}
+
+function start() {
+  readPanels();
+  showTheme();
+  showNavigation();
+  showPage();
+  onState(changed);
+  addEventListener('keydown', onKey);
+  addEventListener('keyup', (event) => { const timeline = shownTimeline(); if (timeline) timeline.held.delete(event.code); });
+  addEventListener('blur', () => { const timeline = shownTimeline(); if (timeline) timeline.held.clear(); });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => showPage());
+  // On paper all pages come one after the other, but for the timeline, of which its window stands there.
+  addEventListener('beforeprint', () => {
+    const main = document.getElementById('main');
+    if (shownPage() === 'timeline') return;
+    main.replaceChildren(...pages.filter(([name]) => name !== 'timeline' && name !== 'sql' && hasRows(name)).flatMap(
+      ([name, title]) => [element('h1', { class: 'page-title' }, title),
+        ...panelsOf(name).filter((panel) => !forTimeline.has(panel.keys.chart)).map(makePanel)]));
+  });
+  addEventListener('afterprint', showPage);
+  performance.mark('rows');
+}
+
+if (document.readyState === 'loading') addEventListener('DOMContentLoaded', start);
+else start();

@@ -1,0 +1,188 @@
+// charts.js: bars, stacks, lines, areas, histograms and heat maps.  Lines over steps or time are uPlot's; the rest is
+// made of elements.  Colours are those of categories everywhere (Okabe and Ito, 2008), in the order of the stack.
+import { element, setState } from './state.js';
+import { formatTick, formatUnit, titleOf, unitOf } from './units.js';
+
+export const colours = {
+  kernel: '#0072B2', memcpy: '#56B4E9', memset: '#CC79A7', communication: '#E69F00', runtime: '#009E73',
+  data_loader: '#F0E442', cpu: '#D55E00', other: '#999999',
+};
+const order = ['kernel', 'memcpy', 'memset', 'communication', 'runtime', 'data_loader', 'cpu', 'other'];
+const sameAs = { op: 'cpu', autograd: 'memset', user: 'runtime', range: 'runtime', module: 'runtime', input: 'data_loader',
+  python: 'other', rest: 'other', outside: 'other', wait: 'communication', compute: 'kernel', computation: 'kernel',
+  non_compute: 'memcpy', idle: 'other', overlap: 'runtime', receive: 'memcpy', dur: 'cpu' };
+
+// The category's own, or one by its place.
+export function colourOf(word, place = 0) {
+  const key = word.replace(/_ns$/, '');
+  return colours[key] || colours[sameAs[key]] || colours[order[place % order.length]];
+}
+
+// A colour of page.css.
+export const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function legend(names, place = (name, i) => colourOf(name, i)) {
+  return element('ul', { class: 'legend' }, ...names.map((name, i) => {
+    const mark = element('span', { class: 'mark' });
+    mark.style.background = place(name, i);
+    return element('li', {}, mark, titleOf(name));
+  }));
+}
+
+// ---- bars ----
+
+export function makeBars(rows, labelAt, valueAt, unit, noteAt = -1) {
+  const most = Math.max(...rows.map((row) => row[valueAt] || 0), 0);
+  return element('ol', { class: 'bars' }, ...rows.map((row) => {
+    const bar = element('span', { class: 'bar' });
+    bar.style.width = `${most > 0 ? 100 * Math.max(0, row[valueAt]) / most : 0}%`;
+    const label = row[labelAt] === null ? '–' : String(row[labelAt]);
+    return element('li', {}, element('span', { class: 'label', title: label }, label),
+      element('span', { class: 'number', title: String(row[valueAt]) }, formatUnit(row[valueAt], unit)),
+      noteAt >= 0 && row[noteAt] !== null ? element('code', { title: String(row[noteAt]) }, String(row[noteAt])) : null,
+      element('span', { class: 'ground' }, bar));
+  }));
+}
+
+export function makeStackedBars(rows, labelOf, columns, places) {
+  const totals = rows.map((row) => places.reduce((sum, at) => sum + (row[at] || 0), 0));
+  const most = Math.max(...totals, 0);
+  return element('div', {}, legend(columns), element('ol', { class: 'bars' }, ...rows.map((row, i) => {
+    const ground = element('span', { class: 'ground parts' });
+    columns.forEach((column, k) => {
+      const part = element('span', { class: 'bar', title: `${titleOf(column)}: ${formatUnit(row[places[k]], 'ns')}` });
+      part.style.width = `${most > 0 ? 100 * (row[places[k]] || 0) / most : 0}%`;
+      part.style.background = colourOf(column, k);
+      ground.append(part);
+    });
+    return element('li', {}, element('span', { class: 'label' }, labelOf(row)),
+      element('span', { class: 'number' }, formatUnit(totals[i], 'ns')), ground);
+  })));
+}
+
+// ---- over steps and time ----
+
+const plots = new Set();
+const observer = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.plot && target.clientWidth > 0) target.plot.setSize({ width: target.clientWidth, height: target.height });
+  }
+});
+
+// Draws when it is in the page and has a width.
+function mount(holder, height, options, data, isBrush) {
+  holder.height = height;
+  // Whole steps, and bytes by powers of two.
+  const increments = (unit) => (unit === 'id' ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6]
+    : unit === 'bytes' ? Array.from({ length: 50 }, (_, i) => 2 ** i) : undefined);
+  const axis = (values, unit) => ({ incrs: increments(unit), stroke: token('--quiet'), grid: { stroke: token('--line'), width: 1 },
+    ticks: { stroke: token('--line'), width: 1 }, font: '12px system-ui', values });
+  requestAnimationFrame(() => {
+    if (!holder.isConnected) return;
+    const plot = new uPlot({ width: Math.max(holder.clientWidth, 100), height, legend: { show: true, live: true },
+      cursor: { drag: { x: true, y: false, setScale: !isBrush }, focus: { prox: 16 } },
+      axes: [axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.xUnit)), options.xUnit),
+             { ...axis((u, ticks) => ticks.map((tick) => formatTick(tick, options.unit)), options.unit), size: 72 }],
+      scales: { x: { time: false }, y: { range: (u, low, high) => [Math.min(0, low || 0), high > 0 ? high * 1.05 : 1] } },
+      ...options.plot }, data, holder);
+    holder.plot = plot;
+    plots.add(plot);
+    observer.observe(holder);
+    if (isBrush) {
+      plot.over.addEventListener('mouseup', () => {
+        const { left, width } = plot.select;
+        if (width < 3) return;
+        const from = Math.ceil(plot.posToVal(left, 'x')), to = Math.floor(plot.posToVal(left + width, 'x'));
+        plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+        if (to >= from) setState({ steps: `${from}-${to}` });
+      });
+    }
+  });
+  return holder;
+}
+
+function series(name, unit, colour, fill, raw) {
+  return { label: titleOf(name), stroke: colour, fill, width: fill ? 0.5 : 1.5, points: { show: false },
+    value: (u, value, s, i) => (i === null || i === undefined ? '–' : formatUnit(raw[i], unit)) };
+}
+
+// Areas on each other: the last of the names lies at the bottom of the list and on top of the others.
+export function makeStack(x, names, columns, xUnit, unit, { isBrush = false, isStepped = true, height = 240 } = {}) {
+  const sums = new Array(x.length).fill(0);
+  const stacked = columns.map((values) => values.map((value, i) => (sums[i] += value || 0)));
+  const shown = names.map((name, i) => i).filter((i) => columns[i].some((value) => value));
+  const path = isStepped && x.length < 2000 ? uPlot.paths.bars({ size: [0.9, 60], gap: 0 }) : undefined;
+  const list = shown.reverse();
+  return mount(element('div', { class: 'plot' }), height, { xUnit, unit, plot: { series: [
+    { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '–' : formatUnit(value, xUnit)) },
+    ...list.map((i) => ({ ...series(names[i], unit, colourOf(names[i], i), colourOf(names[i], i), columns[i]),
+      ...(path ? { paths: path } : { paths: uPlot.paths.stepped({ align: 1 }) }) }))] } },
+    [x, ...list.map((i) => stacked[i])], isBrush);
+}
+
+export function makeLines(x, names, columns, xUnit, unit, { isBrush = false, height = 200 } = {}) {
+  return mount(element('div', { class: 'plot' }), height, { xUnit, unit, plot: { series: [
+    { label: xUnit === 'id' ? 'step' : 'time', value: (u, value) => (value === null ? '–' : formatUnit(value, xUnit)) },
+    ...names.map((name, i) => series(name, unit, colourOf(name, i), undefined, columns[i]))] } }, [x, ...columns], isBrush);
+}
+
+// How many rows lie in each of at most forty equal stretches.
+export function makeHistogram(values, unit, title) {
+  const low = Math.min(...values), high = Math.max(...values);
+  const bins = Math.max(1, Math.min(40, Math.ceil(2 * Math.sqrt(values.length))));
+  const width = (high - low) / bins || Math.max(1, Math.abs(low) * 0.01);
+  const counts = new Array(bins).fill(0);
+  for (const value of values) counts[Math.min(bins - 1, Math.floor((value - low) / width))]++;
+  const middles = counts.map((count, i) => low + width * (i + 0.5));
+  return mount(element('div', { class: 'plot' }), 200, { xUnit: unit, unit: 'plain', plot: { series: [
+    { label: title, value: (u, value) => (value === null ? '–' : formatUnit(value, unit)) },
+    { ...series('count', 'plain', colours.kernel, colours.kernel, counts),
+      paths: uPlot.paths.bars({ size: [0.95, 80] }) }] } }, [middles, counts], false);
+}
+
+// ---- heat ----
+
+// cividis, which those who cannot tell red from green read as others do (Nuñez, Anderton and Renslow, 2018).
+const cividis = [[0, 32, 76], [0, 42, 102], [35, 62, 108], [72, 81, 107], [102, 101, 111], [128, 122, 117], [156, 144, 116],
+  [186, 167, 107], [217, 191, 90], [255, 233, 69]];
+function heatColour(share) {
+  const at = Math.max(0, Math.min(1, share)) * (cividis.length - 1), low = Math.floor(at), part = at - low;
+  const next = cividis[Math.min(low + 1, cividis.length - 1)];
+  return `rgb(${cividis[low].map((value, i) => Math.round(value + (next[i] - value) * part)).join(' ')})`;
+}
+
+export function makeHeat(rows, xAt, yAt, valueAt, unit, xTitle, yTitle) {
+  const xs = [...new Set(rows.map((row) => row[xAt]))].sort((a, b) => a - b);
+  const ys = [...new Set(rows.map((row) => row[yAt]))].sort((a, b) => a - b);
+  const most = Math.max(...rows.map((row) => row[valueAt] || 0), 1);
+  const canvas = element('canvas', { role: 'img', 'aria-label': `${yTitle} by ${xTitle}` });
+  const size = Math.max(4, Math.min(28, Math.floor(1000 / xs.length))), scale = devicePixelRatio || 1;
+  const width = xs.length * size + 48, height = ys.length * 20 + 24;
+  canvas.width = width * scale;
+  canvas.height = height * scale;
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const draw = canvas.getContext('2d');
+  draw.scale(scale, scale);
+  draw.font = '12px system-ui';
+  draw.fillStyle = token('--quiet');
+  ys.forEach((y, i) => draw.fillText(String(y), 0, i * 20 + 14));
+  xs.forEach((x, i) => { if (i % Math.ceil(40 / size) === 0) draw.fillText(String(x), 48 + i * size, ys.length * 20 + 16); });
+  for (const row of rows) {
+    draw.fillStyle = heatColour((row[valueAt] || 0) / most);
+    draw.fillRect(48 + xs.indexOf(row[xAt]) * size, ys.indexOf(row[yAt]) * 20, size - 1, 19);
+  }
+  const places = new Map(rows.map((row) => [`${row[xAt]} ${row[yAt]}`, row]));
+  canvas.addEventListener('mousemove', (event) => {
+    const row = places.get(`${xs[Math.floor((event.offsetX - 48) / size)]} ${ys[Math.floor(event.offsetY / 20)]}`);
+    canvas.title = row ? `${yTitle} ${row[yAt]}, ${xTitle} ${row[xAt]}: ${formatUnit(row[valueAt], unit)}` : '';
+  });
+  return element('div', { class: 'scroll' }, canvas);
+}
+
+// Another theme has other colours for axes.
+export function forgetPlots() {
+  for (const plot of plots) plot.destroy();
+  plots.clear();
+}
+

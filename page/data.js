@@ -1,0 +1,69 @@
+// data.js: the rows that the file holds, by panel; and the panel's own words, from the comment of its SQL
+// (sql/README.md says which there are).
+import { getState, stateSteps } from './state.js';
+
+const panels = new Map();
+export let run = {};
+
+function parsePanel(raw) {
+  const comment = raw.sql.split('\n').filter((line) => line.startsWith('-- ')).map((line) => line.slice(3));
+  const panel = { name: raw.name, sql: raw.sql, error: raw.error, columns: raw.columns, all: raw.rows, title: comment[0],
+                  sentence: '', keys: {} };
+  for (const line of comment.slice(1)) {
+    const match = /^([a-z]+): (.+)$/.exec(line);
+    if (match) panel.keys[match[1]] = match[2];
+    else panel.sentence += (panel.sentence ? ' ' : '') + line;
+  }
+  const [page, place] = (panel.keys.page || 'overview 999').split(' ');
+  panel.page = page;
+  panel.place = Number(place);
+  const limits = [...raw.sql.matchAll(/\bLIMIT (\d+)/g)];
+  panel.limit = limits.length ? Number(limits[limits.length - 1][1]) : Infinity;
+  return panel;
+}
+
+export function readPanels() {
+  run = JSON.parse(document.getElementById('run').textContent);
+  for (const script of document.querySelectorAll('script.panel')) {
+    const panel = parsePanel(JSON.parse(script.textContent));
+    panels.set(panel.name, panel);
+    script.remove();
+  }
+}
+
+export const panelOf = (name) => panels.get(name);
+export const panelsOf = (page) =>
+  [...panels.values()].filter((panel) => panel.page === page).sort((a, b) => a.place - b.place);
+export const allPanels = () => [...panels.values()];
+
+export const columnOf = (panel, name) => panel.columns.indexOf(name);
+
+// The rows of the profile and of the steps that are looked at.
+export function rowsOf(panel) {
+  const profile = getState('profile'), steps = stateSteps();
+  const profileAt = columnOf(panel, 'profile_id'), stepAt = panel.keys.step ? columnOf(panel, panel.keys.step) : -1;
+  return panel.all.filter((row) =>
+    (!profile || profileAt < 0 || String(row[profileAt]) === profile) &&
+    (!steps || stepAt < 0 || (row[stepAt] >= steps[0] && row[stepAt] <= steps[1])));
+}
+
+// ---- what is downloaded ----
+
+function csvCell(value) {
+  if (value === null) return '';
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
+}
+
+export const csvOf = (columns, rows) => [columns, ...rows].map((row) => row.map(csvCell).join(',')).join('\r\n') + '\r\n';
+export const jsonOf = (columns, rows) =>
+  JSON.stringify(rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]]))), null, 1);
+
+export function download(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}

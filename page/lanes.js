@@ -1,0 +1,99 @@
+// lanes.js: the events of the timeline, from the columns of the file (ext/report/lane_columns.h) to typed arrays.  Each
+// track, a row of a lane, has its events by ascending start; times are nanoseconds since the origin.
+
+async function inflate(id) {
+  const script = document.getElementById(id);
+  if (!script) return null;
+  const text = script.textContent;
+  script.remove();
+  const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text)
+                                      : Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// Calls take(value, i) for each of `count` varints from `at` on; returns where they end.  Beyond 2^53 they are rounded.
+function readVarints(bytes, at, count, out) {
+  for (let i = 0; i < count; i++) {
+    let byte = bytes[at++], value = byte & 127, factor = 128;
+    while (byte > 127) {
+      byte = bytes[at++];
+      value += (byte & 127) * factor;
+      factor *= 128;
+    }
+    out[i] = value;
+  }
+  return at;
+}
+
+function sumUp(values, first) {
+  for (let i = 0, sum = first; i < values.length; i++) values[i] = sum += values[i];
+}
+
+async function decodeLane(lane, index) {
+  const columns = await Promise.all(['starts', 'lengths', 'names', 'rows', 'counts', 'busy'].map((name) =>
+    inflate(`lane-${index}-${name}`)));
+  const at = [0, 0, 0, 0, 0, 0];
+  return lane.tracks.map(([depth, count]) => {
+    const starts = new Float64Array(count), lengths = new Float64Array(count), names = new Uint32Array(count);
+    const rows = new Float64Array(count);
+    const track = { lane, depth, starts, lengths, names, rows, counts: null, busy: null };
+    at[0] = readVarints(columns[0], at[0], count, starts);
+    at[1] = readVarints(columns[1], at[1], count, lengths);
+    at[2] = readVarints(columns[2], at[2], count, names);
+    at[3] = readVarints(columns[3], at[3], count, rows);
+    sumUp(starts, 0);
+    let row = 0;
+    for (let i = 0; i < count; i++) rows[i] = row += rows[i] % 2 ? -(rows[i] + 1) / 2 : rows[i] / 2;
+    if (columns[4]) {
+      track.counts = new Float64Array(count);
+      track.busy = new Float64Array(count);
+      at[4] = readVarints(columns[4], at[4], count, track.counts);
+      at[5] = readVarints(columns[5], at[5], count, track.busy);
+    }
+    return track;
+  });
+}
+
+// {names: [[name, category]], lanes, tracks, start, end}; progress(part) while it goes on.
+export async function readEvents(progress) {
+  const { lanes, names } = JSON.parse(document.getElementById('lanes').textContent);
+  const tracks = [];
+  let start = Infinity, end = -Infinity;
+  for (let i = 0; i < lanes.length; i++) {
+    for (const track of await decodeLane(lanes[i], i)) {
+      tracks.push(track);
+      const count = track.starts.length;
+      if (!count) continue;
+      start = Math.min(start, track.starts[0]);
+      let last = 0;
+      for (let k = 0; k < count; k++) if (track.starts[k] + track.lengths[k] > last) last = track.starts[k] + track.lengths[k];
+      end = Math.max(end, last);
+    }
+    progress((i + 1) / lanes.length);
+  }
+  if (!(end > start)) [start, end] = [0, 1];
+  return { names, lanes, tracks, start, end };
+}
+
+// The first event of the track that begins at `time` or later.
+export function firstFrom(track, time) {
+  let low = 0, high = track.starts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (track.starts[middle] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// The first that touches what begins at `time`: on a track nothing overlaps, so that only one may have begun before.
+export function firstTouching(track, time) {
+  const first = firstFrom(track, time);
+  return first > 0 && track.starts[first - 1] + track.lengths[first - 1] > time ? first - 1 : first;
+}
+
+// Ids are profile << 36 | row, as in SQL.
+export const idOf = (track, i) => track.lane.profile_id * 2 ** 36 + track.rows[i];
+export const countOf = (track, i) => (track.counts ? track.counts[i] : 1);
+export const busyOf = (track, i) => (track.busy ? track.busy[i] : track.lengths[i]);

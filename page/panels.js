@@ -1,0 +1,167 @@
+// panels.js: a panel as a section: its title, a sentence, what its chart is, the rows as a table, its SQL, CSV and JSON.
+import { makeBars, makeHeat, makeHistogram, makeLines, makeStack, makeStackedBars } from './charts.js';
+import { columnOf, csvOf, download, jsonOf, rowsOf } from './data.js';
+import { buildTree, makeFlame } from './flame.js';
+import { makeFacts, makeTable } from './table.js';
+import { element, setState, stateSteps } from './state.js';
+import { formatNs, titleOf, unitOf } from './units.js';
+
+const severities = { critical: '■', warning: '▲', info: '○' };
+const MOST_MULTIPLES = 40;
+
+const names = (text) => (text || '').split(' ').filter(Boolean);
+
+// Rows by the value of a column, in the order in which they come; all together where there is no such column.
+function groupBy(rows, at) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = at < 0 ? '' : row[at];
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(row);
+  }
+  return groups;
+}
+
+function profileLabel(panel, row) {
+  const rank = columnOf(panel, 'rank'), profile = columnOf(panel, 'profile_id');
+  return rank >= 0 && row[rank] !== null ? `rank ${row[rank]}` : profile >= 0 ? `process ${row[profile]}` : '';
+}
+
+// One chart for each profile, the first four of them.
+function byProfile(panel, rows, make) {
+  const groups = [...groupBy(rows, columnOf(panel, 'profile_id')).values()];
+  const shown = groups.slice(0, 4).map((group) => (groups.length === 1 ? make(group)
+    : element('figure', {}, element('figcaption', {}, profileLabel(panel, group[0])), make(group))));
+  const left = groups.length - shown.length;
+  return element('div', { class: 'multiples wide' }, ...shown,
+    left > 0 ? element('p', { class: 'note' }, `${left} more: choose one above, or see the rows`) : null);
+}
+
+function findings(panel, rows) {
+  const at = (name) => columnOf(panel, name);
+  return element('ul', { class: 'findings' }, ...rows.map((row) => element('li', { class: row[at('severity')] },
+    element('h3', {}, element('span', { class: 'severity', title: row[at('severity')] }, severities[row[at('severity')]] || '○'),
+      ` ${titleOf(row[at('check_name')])} `, element('small', {}, row[at('subject')] === null ? '' : String(row[at('subject')])),
+      row[at('saves_ns')] > 0 ? element('small', { class: 'saves' }, `could save ${formatNs(row[at('saves_ns')])}`) : null),
+    element('p', {}, String(row[at('message')] ?? '')),
+    row[at('suggestion')] ? element('p', { class: 'suggestion' }, String(row[at('suggestion')])) : null,
+    row[at('evidence')] ? element('details', {}, element('summary', {}, 'the rows behind it'),
+      element('pre', { class: 'sql' }, `${row[at('evidence')]};`)) : null)));
+}
+
+function over(panel, rows, kind) {
+  const x = columnOf(panel, panel.keys.x), columns = names(panel.keys.y);
+  return byProfile(panel, rows, (group) => {
+    const xs = group.map((row) => row[x]);
+    const values = columns.map((column) => group.map((row) => row[columnOf(panel, column)] ?? 0));
+    const isBrush = Boolean(panel.keys.step), unit = unitOf(columns[0]), xUnit = unitOf(panel.keys.x);
+    return kind === 'stack' ? makeStack(xs, columns, values, xUnit, unit, { isBrush })
+                            : makeLines(xs, columns, values, xUnit, unit, { isBrush });
+  });
+}
+
+// Rows of (time, category, value) as columns by category, each holding its last value.
+function area(panel, rows) {
+  const x = columnOf(panel, panel.keys.x), y = columnOf(panel, panel.keys.y), by = columnOf(panel, panel.keys.series);
+  const device = columnOf(panel, panel.keys.group);
+  const groups = [...groupBy(rows, device).entries()];
+  return element('div', { class: 'multiples wide' }, ...groups.slice(0, 8).map(([name, group]) => {
+    const sorted = [...group].sort((a, b) => a[x] - b[x]), kinds = [...new Set(sorted.map((row) => row[by]))];
+    const xs = [...new Set(sorted.map((row) => row[x]))], columns = kinds.map(() => []), last = kinds.map(() => 0);
+    let at = 0;
+    for (const time of xs) {
+      for (; at < sorted.length && sorted[at][x] === time; at++) last[kinds.indexOf(sorted[at][by])] = sorted[at][y];
+      kinds.forEach((kind, i) => columns[i].push(Math.max(0, last[i])));
+    }
+    return element('figure', {}, element('figcaption', {}, String(name)),
+      makeStack(xs, kinds.map(String), columns, 'ns', unitOf(panel.keys.y), { isStepped: false }));
+  }));
+}
+
+function multiples(panel, rows) {
+  const at = (key) => columnOf(panel, panel.keys[key]), profile = columnOf(panel, 'profile_id');
+  const groups = [...groupBy(rows, at('series')).entries()];
+  const charts = groups.slice(0, MOST_MULTIPLES).map(([name, group]) => {
+    const unit = group[0][at('unit')] === 'bytes' ? 'bytes' : group[0][at('unit')] === 'ratio' ? 'ratio' : 'plain';
+    const first = group.filter((row) => row[profile] === group[0][profile]);
+    return element('figure', {}, element('figcaption', {}, `${name}${group[0][at('unit')] ? ` (${group[0][at('unit')]})` : ''}`),
+      makeLines(first.map((row) => row[at('x')]), [String(name)], [first.map((row) => row[at('y')])], 'ns', unit,
+                { height: 140 }));
+  });
+  const left = groups.length - charts.length;
+  return element('div', { class: 'multiples' }, ...charts,
+    left > 0 ? element('p', { class: 'note' }, `${left} more counters are in the table`) : null);
+}
+
+function chartOf(panel, rows) {
+  const at = (key) => columnOf(panel, panel.keys[key]);
+  switch (panel.keys.chart) {
+    case 'findings': return findings(panel, rows);
+    case 'facts': return makeFacts(panel.columns, rows, (row) => profileLabel(panel, row));
+    case 'bars': return makeBars(rows, at('label'), at('value'), unitOf(panel.keys.value),
+                                 panel.keys.note ? at('note') : -1);
+    case 'hstack': return makeStackedBars(rows, (row) => [panel.keys.label === 'rank' ? '' : row[at('label')],
+      profileLabel(panel, row)].filter(Boolean).join(' · '), names(panel.keys.y),
+      names(panel.keys.y).map((column) => columnOf(panel, column)));
+    case 'stack': case 'line': return over(panel, rows, panel.keys.chart);
+    case 'area': return area(panel, rows);
+    case 'histogram': return makeHistogram(rows.map((row) => row[at('value')]).filter((value) => value !== null),
+                                           unitOf(panel.keys.value), titleOf(panel.keys.value));
+    case 'heat': return makeHeat(rows, at('x'), at('y'), at('value'), unitOf(panel.keys.value), 'step', 'rank');
+    case 'flame': return makeFlame(buildTree(rows, { id: columnOf(panel, 'id'), parent: columnOf(panel, 'parent_id'),
+      label: at('label'), location: columnOf(panel, 'location'), value: at('value') }), unitOf(panel.keys.value));
+    case 'multiples': return multiples(panel, rows);
+    default: return null;
+  }
+}
+
+export function makePanel(panel) {
+  const rows = rowsOf(panel), steps = stateSteps();
+  const section = element('section', { class: `panel ${panel.keys.width || ''}`, id: `p-${panel.name}`, 'aria-label': panel.title });
+  const tools = element('div', { class: 'tools' },
+    element('button', { type: 'button', title: 'the rows as CSV', onclick: () =>
+      download(`${panel.name}.csv`, 'text/csv', csvOf(panel.columns, rows)) }, 'CSV'),
+    element('button', { type: 'button', title: 'the rows as JSON', onclick: () =>
+      download(`${panel.name}.json`, 'application/json', jsonOf(panel.columns, rows)) }, 'JSON'),
+    element('button', { type: 'button', title: 'the SELECT behind it', onclick: () =>
+      setState({ page: 'sql', panel: panel.name }) }, 'SQL'));
+  section.append(element('div', { class: 'panel-head' }, element('h2', {}, panel.title), rows.length ? tools : null));
+  if (panel.error) {
+    section.append(element('p', { class: 'empty' }, `This could not be answered: ${panel.error}`));
+    return section;
+  }
+  if (!rows.length) {
+    section.append(element('p', { class: 'empty' }, panel.all.length ? 'Nothing of it in what is chosen above.'
+                                                                    : panel.keys.empty || 'There is nothing.'));
+    return section;
+  }
+  section.append(element('p', { class: 'sentence' }, panel.sentence));
+  if (steps && !panel.keys.step && columnOf(panel, 'profile_id') >= 0 && panel.keys.chart !== 'facts')
+    section.append(element('p', { class: 'note' }, 'Of all steps: this is not by step.'));
+  if (panel.all.length >= panel.limit)
+    section.append(element('p', { class: 'note' }, `The first ${panel.limit.toLocaleString('en')} rows.`));
+  const chart = chartOf(panel, rows);
+  if (chart) section.append(chart);
+  const table = () => makeTable(panel.columns, rows, panel.title);
+  if (!chart) section.append(table());
+  else if (panel.keys.chart !== 'findings') {
+    const details = element('details', { class: 'rows' }, element('summary', {}, `as a table (${rows.length.toLocaleString('en')})`));
+    details.addEventListener('toggle', () => { if (details.open && !details.lastChild.rows) details.append(table()); },
+                             { once: true });
+    section.append(details);
+  }
+  return section;
+}
+
+// The SELECT of a panel, to be run by hand.
+export function makeSql(panel) {
+  const rows = rowsOf(panel);
+  return element('section', { class: 'panel', id: `sql-${panel.name}` },
+    element('div', { class: 'panel-head' }, element('h2', {}, panel.title), element('div', { class: 'tools' },
+      element('button', { type: 'button', onclick: () => download(`${panel.name}.csv`, 'text/csv',
+        csvOf(panel.columns, rows)) }, 'CSV'),
+      element('button', { type: 'button', onclick: () => download(`${panel.name}.json`, 'application/json',
+        jsonOf(panel.columns, rows)) }, 'JSON'))),
+    element('p', { class: 'sentence' }, `${panel.page} · sql/panels/${panel.name}.sql · ${rows.length.toLocaleString('en')} rows`),
+    element('pre', { class: 'sql', tabindex: '0' }, panel.sql));
+}

@@ -1,0 +1,66 @@
+// state.js: what is looked at, which the address carries: #page=timeline&profile=1&steps=10-19&t=0-5000000.
+// Each change is a step of the browser's history where it is one of the person's.
+
+const listeners = [];
+let current = parse(location.hash);
+
+function parse(hash) {
+  const state = {};
+  for (const part of hash.replace(/^#/, '').split('&')) {
+    const at = part.indexOf('=');
+    if (at <= 0) continue;
+    try {
+      state[decodeURIComponent(part.slice(0, at))] = decodeURIComponent(part.slice(at + 1));
+    } catch (error) {
+      // not ours: a % that is none
+    }
+  }
+  return state;
+}
+
+function format(state) {
+  const parts = Object.entries(state).filter(([, value]) => value !== null && value !== undefined && value !== '');
+  return '#' + parts.map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`).join('&');
+}
+
+export const getState = (key) => current[key];
+
+// `isSmall`: not a place of its own to come back to, such as each frame of a zoom.
+export function setState(changes, isSmall = false) {
+  const next = { ...current, ...changes };
+  const hash = format(next);
+  if (hash === format(current)) return;
+  const before = current;
+  current = parse(hash);
+  history[isSmall ? 'replaceState' : 'pushState'](null, '', hash);
+  for (const listener of listeners) listener(current, before);
+}
+
+export const onState = (listener) => listeners.push(listener);
+
+addEventListener('popstate', () => {
+  const before = current;
+  current = parse(location.hash);
+  for (const listener of listeners) listener(current, before);
+});
+
+export function stateSteps() {
+  const match = /^(-?\d+)-(-?\d+)$/.exec(current.steps || '');
+  return match ? [Number(match[1]), Number(match[2])] : null;
+}
+
+// ---- elements ----
+
+// element('p', {class: 'x', onclick: f}, 'text', child): texts are texts, never markup.
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value === true ? '' : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+export const tell = (text) => { document.getElementById('told').textContent = text; };

@@ -1,0 +1,59 @@
+// units.js: numbers for people: three digits with their unit, as format_ns() and the shell write them.  The unit follows
+// from the name of a column; the exact value stands in the tooltip and in what is downloaded.
+
+function scaled(number, step, units) {
+  let size = Math.abs(number), unit = 0;
+  const limit = step === 1000 ? 999.5 : 1023.5;
+  while (size >= limit && unit + 1 < units.length) {
+    size /= step;
+    number /= step;
+    unit++;
+  }
+  const digits = unit > 0 || size !== Math.floor(size) ? (size < 9.995 ? 2 : size < 99.95 ? 1 : 0) : 0;
+  return number.toFixed(digits) + (units[unit] ? '\u202f' + units[unit] : '');
+}
+
+export const formatNs = (ns) => scaled(ns, 1000, ['ns', 'µs', 'ms', 's']);
+export const formatBytes = (bytes) => scaled(bytes, 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB']);
+export const formatCount = (count) => scaled(count, 1000, ['', 'k', 'M', 'G', 'T']);
+export const formatRatio = (ratio) =>
+  (100 * ratio).toFixed(Math.abs(ratio) >= 0.0995 || ratio === 0 ? 0 : 1) + '\u202f%';
+
+// What a column holds: ns, bytes, ratio, rate (bytes a second), ms, id, count or plain.
+export function unitOf(column) {
+  if (/_ns$|_ns_/.test(column)) return 'ns';
+  if (/(^|_)bytes_per_second$/.test(column)) return 'rate';
+  if (/(^|_)bytes$/.test(column)) return 'bytes';
+  if (/(^|_)ratio$/.test(column)) return 'ratio';
+  if (/_ms$/.test(column)) return 'ms';
+  if (column === 'id' || /_id$|^(number|rank|pid|tid|stream|line|offset|cell)$/.test(column)) return 'id';
+  return 'plain';
+}
+
+export function formatUnit(value, unit) {
+  if (value === null || value === undefined) return '–';
+  if (typeof value !== 'number') return String(value);
+  switch (unit) {
+    case 'ns': return formatNs(value);
+    case 'ms': return formatNs(value * 1e6);
+    case 'bytes': return formatBytes(value);
+    case 'rate': return formatBytes(value) + '/s';
+    case 'ratio': return formatRatio(value);
+    case 'id': return String(value);
+    default: return Number.isInteger(value) && Math.abs(value) < 1e5 ? value.toLocaleString('en') : formatCount(value);
+  }
+}
+
+export const formatCell = (value, column) => formatUnit(value, unitOf(column));
+
+// How many decimals tell ticks apart that are `step` of the unit apart.
+export function formatTick(value, unit) {
+  if (value === 0 && unit !== 'plain') return '0';
+  return formatUnit(value, unit);
+}
+
+// A column's name as people read it.
+export function titleOf(column) {
+  const words = column.replace(/_(ns|ms)$/, '').replace(/_ratio$/, '').replace(/_/g, ' ');
+  return words.replace(/\bpid\b/, 'process').replace(/^at$/, 'time');
+}

@@ -1,0 +1,162 @@
+"""What the tests of this directory share: writing reports, and reading what is in one without a browser."""
+
+import base64
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import zlib
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import scratch  # noqa: E402,F401  (temporary files go where they are removed)
+from asking import query  # noqa: E402,F401
+
+ROOT = os.path.normpath(os.path.join(HERE, "..", ".."))
+BUILD = os.path.abspath(os.environ.get("TFPROF_BUILD") or os.path.join(ROOT, "build"))
+SHARED = os.environ.get("TFPROF_SHARED")
+CAPTURE = os.path.join(ROOT, "tests", "golden", "dump-1", "ops.tfprof")
+COLUMNS = ("starts", "lengths", "names", "rows", "counts", "busy")
+PARAMETERS = ("profile_id", "first_step", "last_step", "origin_ns")
+
+
+def tfprof(*arguments):
+    """(exit status, standard error)."""
+    done = subprocess.run([os.path.join(BUILD, "tfprof"), "report", *arguments], stdin=subprocess.DEVNULL,
+                          capture_output=True, encoding="utf-8")
+    return done.returncode, done.stderr
+
+
+def write_report(name, *arguments):
+    path = os.path.join(scratch.DIRECTORY, name)
+    status, told = tfprof(*arguments, "-o", path)
+    assert status == 0, told
+    return path
+
+
+class Elements(html.parser.HTMLParser):
+    """The attributes and texts of the elements of a file that have one of the names."""
+
+    def __init__(self, names):
+        super().__init__()
+        self.names, self.found, self.depth = names, [], 0
+
+    def handle_starttag(self, tag, attributes):
+        if tag in self.names:
+            self.found.append((tag, dict(attributes), []))
+
+    def handle_data(self, data):
+        if self.found:
+            self.found[-1][2].append(data)
+
+
+class Report:
+    """A report, as its text has it."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            self.text = file.read()
+        elements = Elements(("script",))
+        elements.feed(self.text)
+        self.scripts = {attributes["id"]: "".join(data) for _, attributes, data in elements.found if "id" in attributes}
+        self.run = json.loads(self.scripts["run"])
+        self.panels = {name[len("panel-"):]: json.loads(text) for name, text in self.scripts.items()
+                       if name.startswith("panel-")}
+        self.lanes = json.loads(self.scripts["lanes"])
+
+    def column(self, lane, name):
+        text = self.scripts.get(f"lane-{lane}-{name}")
+        # What follows an element in the file is only white space.
+        return list(varints(zlib.decompress(base64.b64decode(text)))) if text else None
+
+    def cells(self):
+        """What the timeline draws: dictionaries with the columns of timeline()."""
+        found, origin = [], int(self.run["origin_ns"])
+        for number, lane in enumerate(self.lanes["lanes"]):
+            columns = {name: self.column(number, name) for name in COLUMNS}
+            at = 0
+            for depth, count in lane["tracks"]:
+                start, row = origin, 0
+                for i in range(at, at + count):
+                    start += columns["starts"][i]
+                    step = columns["rows"][i]
+                    row += -(step + 1) // 2 if step % 2 else step // 2
+                    name, category = self.lanes["names"][columns["names"][i]]
+                    length = columns["lengths"][i]
+                    found.append({"profile_id": lane["profile_id"], "thread_id": lane["thread_id"],
+                                  "table_name": lane["table"], "depth": depth,
+                                  "longest_id": (lane["profile_id"] << 36) + row, "name": name,
+                                  "category": category, "start_ns": start, "end_ns": start + length,
+                                  "count": columns["counts"][i] if columns["counts"] else 1,
+                                  "busy_ns": columns["busy"][i] if columns["busy"] else length})
+                at += count
+        return found
+
+
+def varints(data):
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
+
+
+def query_all(run, questions):
+    """{name: rows} of {name: SELECT}, by one process."""
+    script = "".join(f"SELECT '{name}' AS name_of_answer;\n{sql};\n" for name, sql in questions.items())
+    done = subprocess.run([os.path.join(BUILD, "tfprof"), "--format", "json", run], input=script, capture_output=True,
+                          encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    answers, at, decoder = {}, 0, json.JSONDecoder()
+    while done.stdout[at:at + 9].strip():
+        rows, at = decoder.raw_decode(done.stdout, at + re.match(r"\s*", done.stdout[at:]).end())
+        if rows and "name_of_answer" in rows[0]:
+            name = rows[0]["name_of_answer"]
+            answers[name] = []
+        else:
+            answers[name] = rows
+        at += re.match(r"\s*", done.stdout[at:at + 9]).end()
+    assert answers.keys() == questions.keys()
+    return answers
+
+
+def bound(sql, **values):
+    for name in PARAMETERS:
+        sql = re.sub(rf":{name}\b", str(values.get(name, "NULL")), sql)
+    return sql
+
+
+def hostile_trace():
+    """A trace in which every text is markup, as far as a trace has texts, with all that panels are made of."""
+    wild = "</script><img src=x onerror=alert(1)><b>&amp;'\"]]>--!>\\u003c" + "{}"
+    event = lambda kind, name, pid, tid, ts, dur, **args: {  # noqa: E731
+        "ph": "X", "cat": kind, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+    events = [{"ph": "M", "name": "thread_name", "pid": 9, "tid": 9, "args": {"name": wild.format("thread")}},
+              {"ph": "M", "name": "process_name", "pid": 9, "tid": 0, "args": {"name": wild.format("process")}}]
+    for step in range(4):
+        at = step * 1000
+        events += [
+            event("user_annotation", f"ProfilerStep#{step}", 9, 9, at, 990, **{"External id": at + 1}),
+            event("cpu_op", wild.format("op"), 9, 9, at + 10, 80,
+                  **{"External id": at + 2, "Input Dims": [[2, 3]], "Call stack": wild.format("stack")}),
+            event("cuda_runtime", "cudaLaunchKernel", 9, 9, at + 30, 5,
+                  **{"correlation": at + 3, "External id": at + 2}),
+            event("kernel", wild.format("kernel"), 0, 7, at + 50, 200,
+                  **{"device": 0, "stream": 7, "correlation": at + 3, "External id": at + 2}),
+            event("user_annotation", wild.format("range"), 9, 9, at + 300, 100),
+            event("python_function", wild.format("<python>"), 9, 9, at + 420, 50,
+                  **{"Python id": at + 1, "Python parent id": None}),
+            {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 9, "tid": 9, "ts": at + 20, "s": "t",
+             "args": {"Total Allocated": 4096 * (step + 1), "Bytes": 4096, "Device Id": 0, "Device Type": 1,
+                      "Addr": 4096 + step, "Total Reserved": 1 << 20}},
+            {"ph": "C", "cat": "counter", "name": wild.format("counter"), "pid": 9, "tid": 9, "ts": at,
+             "args": {wild.format("series"): step}}]
+    path = os.path.join(scratch.DIRECTORY, "hostile.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": wild.format("device"), "numSms": 80}],
+                   "traceName": wild.format("name"), "traceEvents": events}, file)
+    return path

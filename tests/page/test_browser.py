@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""test_browser.py: the page in a browser: every page of several reports loads without a message and asks for nothing.
+
+Chromium, driven by Playwright, with all names of hosts unresolvable. The numbers on the page are those of the views,
+what is searched, selected and measured in the timeline is what SQL says, addresses carry what is looked at, and texts
+of a profile that are markup stay texts. Pictures of the pages are in build/test-logs/page/.
+"""
+
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import reports  # noqa: E402
+from reports import BUILD, CAPTURE, ROOT, SHARED, query, write_report  # noqa: E402
+
+PAGES = ("overview", "timeline", "code", "ops", "memory", "devices", "ranks", "steps", "input", "model", "counters",
+         "sql")
+ARGUMENTS = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-gpu",
+             "--disable-background-networking", "--force-color-profile=srgb"]
+PICTURES = os.path.join(BUILD, "test-logs", "page")
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(77)
+
+
+class Watched:
+    """A tab on a report that remembers whatever the browser says, and what it asks for."""
+
+    def __init__(self, browser, path, **settings):
+        self.context = browser.new_context(accept_downloads=True, **settings)
+        self.tab, self.said, self.asked = self.context.new_page(), [], []
+        self.address = "file://" + path
+        self.tab.on("console", lambda message: self.said.append(message.text))
+        self.tab.on("pageerror", lambda error: self.said.append(str(error)))
+        self.tab.on("dialog", lambda dialog: (self.said.append("dialog"), dialog.dismiss()))
+        self.tab.on("request", lambda request: self.asked.append(request.url))
+        self.tab.goto(self.address)
+
+    def show(self, page, **state):
+        words = "&".join(f"{key}={value}" for key, value in {"page": page, **state}.items())
+        self.tab.evaluate("hash => { location.hash = hash; }", "#" + words)
+        self.tab.wait_for_selector(f'main.{page}[data-ready="{page}"]')
+
+    def close(self):
+        assert not self.said, self.said
+        strange = [url for url in self.asked if not url.startswith((self.address, "blob:", "data:"))]
+        assert not strange, strange
+        self.context.close()
+
+
+def check_pages(browser, name, path, **settings):
+    """Each page has a section for each of its panels, with rows or the reason why there are none."""
+    watched = Watched(browser, path, **settings)
+    report = reports.Report(path)
+    of_page = {}
+    for panel in report.panels.values():
+        words = dict(line[3:].split(": ", 1) for line in panel["sql"].splitlines() if line.startswith("-- ")
+                     and ": " in line)
+        of_page.setdefault(words["page"].split()[0], []).append((panel, words))
+    for page in PAGES:
+        watched.show(page)
+        if page == "timeline":
+            watched.tab.wait_for_function("() => performance.getEntriesByName('first-frame').length || "
+                                          "document.querySelector('.empty')")
+        for panel, words in of_page.get(page, []):
+            if page == "timeline" or words["chart"] == "header":
+                continue
+            section = watched.tab.locator(f"#p-{panel['name']}")
+            text = section.inner_text()
+            assert text.startswith(panel["sql"].splitlines()[0][3:]), (name, panel["name"], text[:80])
+            assert panel["rows"] or words.get("empty", "There is nothing.") in text, (name, panel["name"], text[:200])
+        if name:
+            watched.tab.screenshot(path=os.path.join(PICTURES, f"{name}-{page}.png"), full_page=page != "timeline")
+    watched.close()
+
+
+def check_numbers(browser, path, run):
+    """A table's exact values are in its cells' titles; CSV and JSON have all rows."""
+    watched = Watched(browser, path)
+    watched.show("ops")
+    wanted = query(run, "SELECT op_name, count, host_self_ns FROM operator_summary ORDER BY host_self_ns DESC, op_name")
+    head = watched.tab.locator("#p-ops thead th").all_inner_texts()
+    rows = watched.tab.locator("#p-ops tbody tr")
+    assert rows.count() == min(50, len(wanted)), rows.count()
+    at = head.index("host self")
+    for i in (0, min(49, len(wanted) - 1)):
+        cell = rows.nth(i).locator("td").nth(at)
+        assert rows.nth(i).locator("td").nth(head.index("op name")).inner_text() == wanted[i]["op_name"]
+        exact = cell.get_attribute("title") or cell.inner_text()
+        assert exact == str(wanted[i]["host_self_ns"]), (exact, wanted[i])
+    with watched.tab.expect_download() as found:
+        watched.tab.locator("#p-ops .panel-head button", has_text="JSON").click()
+    with open(found.value.path(), encoding="utf-8") as file:
+        got = json.load(file)
+    assert [{key: row[key] for key in wanted[0]} for row in got] == wanted
+    with watched.tab.expect_download() as found:
+        watched.tab.locator("#p-ops .panel-head button", has_text="CSV").click()
+    with open(found.value.path(), encoding="utf-8") as file:
+        assert len(file.read().splitlines()) == len(wanted) + 1
+    # Sorting by a head, and a filter.
+    watched.tab.locator("#p-ops thead button", has_text="count").click()
+    most = max(wanted, key=lambda row: row["count"])
+    assert rows.first.locator("td").nth(head.index("op name")).inner_text() == most["op_name"]
+    watched.tab.locator("#p-ops input").fill(wanted[3]["op_name"].upper())
+    assert wanted[3]["op_name"] in rows.first.inner_text()
+    # The SELECT of a panel, by its button; and back again.
+    watched.tab.locator("#p-ops .panel-head button", has_text="SQL").click()
+    assert "FROM temp.operator_summary" in watched.tab.locator("#sql-ops pre").inner_text()
+    watched.tab.go_back()
+    watched.tab.wait_for_selector('main.ops[data-ready="ops"]')
+    watched.close()
+
+
+def check_steps(browser, path, run):
+    numbers = [row["number"] for row in query(run, "SELECT DISTINCT number FROM step_breakdown ORDER BY 1")]
+    watched = Watched(browser, path)
+    watched.show("steps", steps=f"{numbers[1]}-{numbers[2]}")
+    wanted = query(run, f"SELECT number FROM step_op_time WHERE number BETWEEN {numbers[1]} AND {numbers[2]}")
+    assert watched.tab.locator("#p-step_list tbody tr").count() == len(wanted)
+    watched.tab.keyboard.press("]")
+    watched.tab.wait_for_function("() => /steps=(\\d+)-\\1(&|$)/.test(location.hash)")
+    watched.close()
+
+
+def check_timeline(browser, path, run):
+    watched = Watched(browser, path, viewport={"width": 1280, "height": 900})
+    tab = watched.tab
+    watched.show("timeline")
+    tab.wait_for_selector(".lanes canvas")
+    # Search over everything, with its counts.
+    (rare,) = query(run, "SELECT name FROM ops WHERE name GLOB 'aten::*' GROUP BY 1 ORDER BY count(*), 1 LIMIT 1")
+    name = rare["name"]
+    tables = ("ranges", "ops", "api_calls", "kernels", "transfers", "collectives")
+    wanted = sum(row["n"] for table in tables for row in query(
+        run, f"SELECT count(*) AS n FROM {table} WHERE instr(lower(name), '{name.lower()}') AND start_ns IS NOT NULL"))
+    tab.keyboard.press("/")
+    tab.keyboard.type(name)
+    said = tab.locator(".tools .note").first.inner_text()
+    assert said.startswith(f"{wanted} event"), (said, wanted)
+    # The next one, and the address of its row.
+    tab.keyboard.press("Enter")
+    sql = tab.locator(".details pre").inner_text()
+    (found,) = query(run, sql.rstrip(";"))
+    assert name.lower() in found["name"].lower() and tab.locator(".details h3").inner_text() == found["name"]
+    tab.keyboard.press("Escape")
+    # Zoom to it; the address keeps the window, and the whole comes back.
+    tab.keyboard.press("f")
+    tab.wait_for_function("() => /t=-?\\d+~-?\\d+/.test(location.hash)")
+    window = tab.evaluate("decodeURIComponent(location.hash).match(/t=(-?\\d+)~(-?\\d+)/).slice(1).map(Number)")
+    origin = int(reports.Report(path).run["origin_ns"])
+    assert window[0] <= found["start_ns"] - origin and window[1] >= found["end_ns"] - origin, (window, found)
+    tab.keyboard.press("0")
+    tab.wait_for_function("length => { const t = decodeURIComponent(location.hash).match(/t=(-?\\d+)~(-?\\d+)/); "
+                          "return t && t[2] - t[1] > length; }", arg=2 * (window[1] - window[0]))
+    # All of it as an area: every event is counted.
+    box = tab.locator(".lanes canvas").bounding_box()
+    tab.mouse.move(box["x"] + 211, box["y"] + 45)
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] - 2, steps=4)
+    tab.mouse.up()
+    assert "events" in tab.locator(".details h3").inner_text()
+    counted = sum(int(cell.get_attribute("title") or cell.inner_text().replace(",", "")) for cell in
+                  tab.locator(".details tbody tr td:nth-child(3)").all())
+    assert counted > 0
+    # W zooms while it is held.
+    tab.keyboard.press("Escape")
+    tab.locator(".lanes canvas").focus()
+    before = tab.locator(".tools .note").last.inner_text()
+    tab.keyboard.down("w")
+    tab.wait_for_function("before => [...document.querySelectorAll('.tools .note')].pop().textContent !== before",
+                          arg=before)
+    tab.keyboard.up("w")
+    watched.close()
+
+
+def check_hostile(browser):
+    path = write_report("hostile.html", reports.hostile_trace())
+    check_pages(browser, None, path)
+    watched = Watched(browser, path)
+    for page in PAGES:
+        watched.show(page)
+        assert watched.tab.evaluate("document.querySelectorAll('img, main b, iframe, object').length") == 0, page
+    watched.show("devices")
+    assert "</script><img" in watched.tab.locator("#p-kernels").inner_text()
+    watched.close()
+
+
+def check_contrast(browser, path):
+    """Texts have a contrast of 4.5 to their ground, in both themes (WCAG 2.1, 1.4.3)."""
+    for theme in ("light", "dark"):
+        watched = Watched(browser, path)
+        watched.show("overview", theme=theme)
+        ratios = watched.tab.evaluate("""() => {
+          const style = getComputedStyle(document.documentElement);
+          const light = (name) => {
+            let hex = style.getPropertyValue(name).trim().slice(1);
+            if (hex.length === 3) hex = [...hex].map((c) => c + c).join('');
+            const [r, g, b] = [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16) / 255)
+              .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          return [['--ink', '--ground'], ['--quiet', '--ground'], ['--quiet', '--panel'], ['--ink', '--share'],
+                  ['--ink', '--code']].map((pair) => {
+            const [a, b] = pair.map(light).sort((x, y) => y - x);
+            return [pair.join(' on '), (a + 0.05) / (b + 0.05)];
+          });
+        }""")
+        assert all(ratio >= 4.5 for _, ratio in ratios), (theme, ratios)
+        watched.close()
+
+
+def main():
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        skip("this Python has no playwright")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not chromium:
+        skip("there is no chromium to look at the page in")
+    os.makedirs(PICTURES, exist_ok=True)
+    traces = [("capture", CAPTURE)]
+    if SHARED:
+        traces.append(("gpu", os.path.join(SHARED, "traces", "pytorch", "resnet50_num_workers_0.pt.trace.json.gz")))
+    else:
+        traces.append(("gpu", os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        for name, run in traces:
+            path = write_report(f"{name}.html", run)
+            check_pages(browser, name, path, viewport={"width": 1280, "height": 900})
+        capture = write_report("capture.html", CAPTURE)
+        check_pages(browser, "dark", capture, viewport={"width": 2560, "height": 1300}, color_scheme="dark")
+        check_numbers(browser, capture, CAPTURE)
+        check_steps(browser, capture, CAPTURE)
+        check_timeline(browser, capture, CAPTURE)
+        check_contrast(browser, capture)
+        check_pages(browser, None, write_report("none.html", CAPTURE, "--no-events"))
+        check_pages(browser, None, write_report("small.html", CAPTURE, "--max-size", "20k"))
+        check_pages(browser, None, write_report("several.html", os.path.join(ROOT, "tests/fixtures/kineto/*.json")))
+        check_hostile(browser)
+        browser.close()
+    print("pictures:", len(os.listdir(PICTURES)))
+
+
+main()

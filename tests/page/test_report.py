@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""test_report.py: what `tfprof report` writes: the rows of every panel, every event, and nothing that it should not.
+
+The file is read without a browser; test_browser.py looks at it in one.
+"""
+
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import reports  # noqa: E402
+from reports import CAPTURE, ROOT, SHARED, Report, bound, query, query_all, tfprof, write_report  # noqa: E402
+
+LINKS = os.path.join(ROOT, "tests", "fixtures", "kineto", "links.json")
+PAGE_BYTES = 200000
+CELL_COLUMNS = ("profile_id, thread_id, table_name, depth, longest_id, name, category, start_ns, end_ns, count, "
+                "busy_ns")
+
+
+def check_panels(report, run, **values):
+    assert len(report.panels) > 45
+    answers = query_all(run, {name: bound(panel["sql"], origin_ns=report.run["origin_ns"], **values)
+                              for name, panel in report.panels.items()})
+    for name, panel in report.panels.items():
+        assert panel["error"] is None, (name, panel["error"])
+        wanted = answers[name]
+        got = [dict(zip(panel["columns"], row)) for row in panel["rows"]]
+        assert got == wanted, (run, name, got[:2], wanted[:2])
+
+
+def check_events(report, run):
+    wanted = query(run, f"SELECT {CELL_COLUMNS} FROM timeline(NULL, NULL, 0)")
+    key = lambda cell: [str(value) for value in cell.values()]  # noqa: E731
+    assert sorted(report.cells(), key=key) == sorted(wanted, key=key), run
+    assert report.run["events"] == report.run["cells"] == len(wanted) and report.run["bucket_ns"] == 0
+
+
+def check_whole(name, run):
+    path = write_report(name, run)
+    report = Report(path)
+    check_panels(report, run)
+    check_events(report, run)
+    again = write_report("again.html", run)
+    with open(path, "rb") as one, open(again, "rb") as other:
+        assert one.read() == other.read(), "equal input, other bytes"
+    # Numbers are readable without JavaScript.
+    (count,), = [row.values() for row in query(run, "SELECT format_count(count(*)) AS n FROM ops")]
+    assert f"<dt>ops</dt><dd>{count}</dd>" in report.text
+    return report
+
+
+def check_page(report):
+    """Its code is small, and its policy lets nothing in or out."""
+    code = re.search(r"<style>(.*?)</style>", report.text, re.S)[1]
+    script = re.search(r"<script>(.*?)</script>", report.text, re.S)[1]
+    assert len(code) + len(script) <= PAGE_BYTES, (len(code), len(script))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', report.text)[1]
+    for word in ("default-src 'none'", "connect-src 'none'", "form-action 'none'", "script-src 'sha256-"):
+        assert word in policy, policy
+    assert "unsafe" not in policy
+    foreign = {address for address in re.findall(r"https?://[^\s\"'`)]+", code + script)}
+    assert foreign == {"https://github.com/leeoniya/uPlot"}, foreign  # the library's name for itself
+
+
+def check_smaller():
+    """What does not fit is put together, and says so; what is not wanted is not there."""
+    report = Report(write_report("small.html", CAPTURE, "--max-size", "20k"))
+    assert report.run["bucket_ns"] >= 1024 and report.run["cells"] < report.run["events"] == 10003, report.run
+    wanted = query(CAPTURE, f"SELECT {CELL_COLUMNS} FROM timeline(NULL, NULL, {report.run['bucket_ns']})")
+    assert report.cells() == wanted
+    every = Report(write_report("every.html", CAPTURE, "--max-size=20k", "--events=all"))
+    assert every.run["cells"] == 10003
+    for words in (["--no-events"], ["--events", "none"]):
+        none = Report(write_report("none.html", CAPTURE, *words))
+        assert not none.run["has_events"] and none.cells() == [] and len(none.text) < 1000000
+
+
+def check_steps():
+    numbers = [row["number"] for row in query(CAPTURE, "SELECT number FROM steps WHERE ops_recorded = 1 ORDER BY 1")]
+    first, last = numbers[1], numbers[2]
+    report = Report(write_report("steps.html", CAPTURE, "--steps", f"{first}-{last}"))
+    check_panels(report, CAPTURE, first_step=first, last_step=last)
+    shown = {row[report.panels["step_time"]["columns"].index("number")] for row in report.panels["step_time"]["rows"]}
+    assert shown and shown <= set(range(first, last + 1)), shown
+    (span,) = query(CAPTURE, "SELECT min(start_ns) AS a, max(end_ns) AS b FROM steps "
+                             f"WHERE number BETWEEN {first} AND {last}")
+    cells = report.cells()
+    assert cells and all(cell["start_ns"] < span["b"] and cell["end_ns"] >= span["a"] for cell in cells)
+
+
+def check_redacted():
+    secrets = [row["secret"] for row in query(CAPTURE, "SELECT host AS secret FROM profiles UNION "
+                                                       "SELECT command FROM profiles UNION SELECT path FROM profiles")
+               if row["secret"]]
+    texts = [row["text"] for row in query(CAPTURE, "SELECT DISTINCT text FROM code_frames WHERE length(text) > 12")]
+    assert len(secrets) == 3, secrets
+    open_text = Report(write_report("open.html", CAPTURE)).text
+    closed = Report(write_report("closed.html", CAPTURE, "--redact"))
+    assert closed.run["redacted"] and any(secret in open_text for secret in secrets)
+    for secret in secrets + texts:
+        assert secret not in closed.text, secret
+    assert os.path.dirname(CAPTURE) not in closed.text
+    titled = Report(write_report("titled.html", CAPTURE, "--redact", "--title", "A <b>title</b> & more"))
+    assert "<title>A &lt;b&gt;title&lt;/b&gt; &amp; more</title>" in titled.text
+
+
+def check_hostile():
+    """No text of a profile ends the element that it stands in."""
+    run = reports.hostile_trace()
+    report = Report(write_report("hostile.html", run))
+    check_panels(report, run)
+    check_events(report, run)
+    elements = reports.Elements(("img", "b"))
+    elements.feed(report.text)
+    assert not elements.found, elements.found[:3]
+    assert any(name and name.startswith("</script>") for name, _ in report.lanes["names"])
+
+
+def check_usage():
+    for words, status, said in (
+            (["--help"], 0, ""), ([], 2, "no run"), ([CAPTURE, "--evnts", "all"], 2, "unknown option"),
+            ([CAPTURE, "--steps", "x"], 2, "no steps"), ([CAPTURE, "--events", "some"], 2, "auto, none"),
+            ([CAPTURE, "--max-size", "big"], 2, "no size"), ([CAPTURE, "-o"], 2, "needs a file"),
+            (["/nowhere/at/all"], 3, "/nowhere"), ([CAPTURE, "--steps", "900000-900001"], 1, "no steps"),
+            ([CAPTURE, "-o", "/nowhere/report.html"], 1, "/nowhere")):
+        got, told = tfprof(*words)
+        assert got == status and said in told, (words, got, told)
+
+
+def main():
+    check_usage()
+    report = check_whole("capture.html", CAPTURE)
+    check_page(report)
+    check_whole("links.html", LINKS)
+    check_whole("several.html", os.path.join(ROOT, "tests", "fixtures", "kineto", "*.json"))
+    check_smaller()
+    check_steps()
+    check_redacted()
+    check_hostile()
+    if SHARED:
+        check_whole("gpu.html", os.path.join(SHARED, "traces", "pytorch", "resnet50_num_workers_0.pt.trace.json.gz"))
+    else:
+        print("left out: the large traces are not there")
+        sys.exit(77)
+
+
+main()
