@@ -254,5 +254,19 @@ def test_bad_files(directory):
             assert "good" in out, (name, out)
 
 
+def test_host_bound(directory):
+    """XLA computes on threads of its own while the step's thread waits: that is no time lost in Python."""
+    ms = 10**9
+    main, pool = [], []
+    for step in range(12):
+        main.append(event("train", step * 100 * ms, 90 * ms, step_num=step, _r=1))
+        main.append(event("TfOp:MatMul", step * 100 * ms + ms, 5 * ms))
+        pool.append(event("dot.1", step * 100 * ms + 10 * ms, 75 * ms, hlo_op="dot.1", hlo_module="jit_step"))
+    for name, lines, expected in (("waits", [line(1, "python", main), line(2, "tf_XLAEigen/1", pool)], []),
+                                  ("python", [line(1, "python", main)], ["host_bound"])):
+        path = written(directory, space(plane("/host:CPU", lines)), name + ".xplane.pb")
+        assert column(path, "SELECT check_name FROM advise WHERE check_name = 'host_bound'") == expected, name
+
+
 if __name__ == "__main__":
     run_tests(globals())
