@@ -6,6 +6,7 @@
 #include "derive/passes.h"
 
 const struct derive_pass *const derive_passes[] = {
+    &derive_lane_names,
     &derive_nesting,
     &derive_op_self_time,
     &derive_calling_ops,

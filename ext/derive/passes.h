@@ -29,6 +29,7 @@ extern const struct derive_pass derive_kernel_configurations;
 extern const struct derive_pass derive_kernel_names;
 extern const struct derive_pass derive_kernel_totals;
 extern const struct derive_pass derive_kernels_of_ops;
+extern const struct derive_pass derive_lane_names;
 extern const struct derive_pass derive_last_steps;
 extern const struct derive_pass derive_launch_groups;
 extern const struct derive_pass derive_marked_collectives;
