@@ -20,6 +20,7 @@ extern const struct derive_pass derive_device_peaks;
 extern const struct derive_pass derive_device_steps;
 extern const struct derive_pass derive_device_time_of_ops;
 extern const struct derive_pass derive_device_totals_of_ops;
+extern const struct derive_pass derive_execution_modes;
 extern const struct derive_pass derive_flops_of_ops;
 extern const struct derive_pass derive_forward_ops;
 extern const struct derive_pass derive_graph_launches;

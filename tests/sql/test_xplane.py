@@ -313,6 +313,24 @@ def test_without_steps(directory):
     check(column(run, "SELECT count(*) FROM step_breakdown"), [0], "step_breakdown")
 
 
+def test_execution_modes(directory):
+    """By the nearest call around an op that tells it; stages of the input pipeline have none."""
+    run = written(directory, space(plane("/host:CPU", [line(1, "main", [
+        event("EagerExecute", 0, 9_000_000, is_func=0, eager_op="Mul"), event("mul:Mul", 1_000_000, 1_000_000),
+        event("FunctionRun", 3_000_000, 2_000_000), event("add:Add", 3_100_000, 1_000_000),
+        event("Iterator::Root", 6_000_000, 1_000_000),
+        event("EagerExecute", 10_000_000, 9_000_000, is_func=1), event("sub:Sub", 11_000_000, 1_000_000),
+        event("f", 20_000_000, 9_000_000, tf_function_call="eager"), event("div:Div", 21_000_000, 1_000_000),
+        event("SessionRun", 30_000_000, 9_000_000), event("neg:Neg", 31_000_000, 1_000_000),
+        event("alone:Abs", 40_000_000, 1_000_000)])])))
+    check({row["op_type"]: row["execution_mode"] for row in query(
+        run, "SELECT op_type, execution_mode FROM ops WHERE category IN ('op', 'input')")},
+        {"Mul": "eager", "Add": "function", "Dataset": None, "Sub": "function", "Div": "eager", "Neg": "graph",
+         "Abs": None}, "modes")
+    check(column(run, "SELECT attributes ->> 'is_func' FROM ops WHERE name = 'EagerExecute' ORDER BY start_ns"), [0, 1],
+          "still among the attributes")
+
+
 def test_host_that_is_lost(directory):
     """Of a run one host's file is empty, and another's is cut off: the others are there, and both are told."""
     data = files.example()
